@@ -1,0 +1,157 @@
+//! Form instants: the strictly increasing times that order the submissions of one form.
+
+use jiff::SignedDuration;
+
+use crate::rfc3339::{self, TimeError};
+use crate::{Cursor, Timestamp};
+
+const MICROS_PER_MS: i64 = 1_000;
+/// How far ahead of the clock a form's instants may run before they advance by microseconds.
+const AHEAD_MAX_MICROS: i64 = 1_000_000;
+
+/// The exact place of a submission in its form: microseconds since 1970, unique within the form.
+///
+/// Each accepted submission takes the [`next`](Self::next) instant of its form inside the
+/// transaction that stores it, so commit order is instant order, and a reader that asks for
+/// "strictly older than" an instant neither loses nor repeats a row, however many were made in one
+/// millisecond.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FormInstant(i64);
+
+impl FormInstant {
+    /// The first instant that can be printed, 0000-01-01T00:00:00Z.
+    pub const MIN: Self = Self(-62_167_219_200_000_000);
+    /// The last instant that can be printed, 9999-12-31T23:59:59.999999Z.
+    pub const MAX: Self = Self(253_402_300_799_999_999);
+
+    /// An instant from microseconds since 1970-01-01T00:00:00Z, brought into the printable range.
+    pub fn from_micros(micros: i64) -> Self {
+        Self(micros.clamp(Self::MIN.0, Self::MAX.0))
+    }
+
+    /// Microseconds since 1970-01-01T00:00:00Z.
+    pub fn micros(self) -> i64 {
+        self.0
+    }
+
+    /// The instant of the next submission of a form.
+    ///
+    /// Normally the next whole millisecond that is free. When a burst has run the form's clock more
+    /// than a second ahead of `now`, instants advance by microseconds instead, so that a million
+    /// submissions a second stay unique and close to their true time. A clock that steps back
+    /// never takes the form's instants with it.
+    ///
+    /// ```
+    /// use formsvc_protocol::FormInstant;
+    /// let now = FormInstant::from_micros(1_700_000_000_123_456);
+    /// let first = FormInstant::next(now, None);
+    /// assert_eq!(first.micros(), 1_700_000_000_123_000);
+    /// assert_eq!(FormInstant::next(now, Some(first)).micros(), 1_700_000_000_124_000);
+    /// ```
+    #[must_use]
+    pub fn next(now: Self, last: Option<Self>) -> Self {
+        let floor = |micros: i64| micros - micros.rem_euclid(MICROS_PER_MS);
+        let Some(last) = last else { return Self::from_micros(floor(now.0)) };
+        let candidate = floor(now.0).max(floor(last.0) + MICROS_PER_MS);
+        if candidate <= now.0.saturating_add(AHEAD_MAX_MICROS) {
+            Self(candidate)
+        } else {
+            Self(last.0 + 1)
+        }
+    }
+
+    /// The cursor that continues after this instant: 3 fraction digits when it is a whole
+    /// millisecond, else 6.
+    pub fn to_cursor(self) -> Cursor {
+        let digits = if self.0.rem_euclid(MICROS_PER_MS) == 0 { 3 } else { 6 };
+        Cursor::new(self.print(digits))
+    }
+
+    /// `created_at` as shown: milliseconds, cut, never rounded up.
+    pub fn to_timestamp(self) -> Timestamp {
+        Timestamp::from_parts(self.print(3), self)
+    }
+
+    fn print(self, digits: usize) -> String {
+        rfc3339::print(SignedDuration::from_micros(self.0), digits)
+            .expect("instants are clamped to the years that can be printed")
+    }
+
+    /// Reads a cursor: the bound such that `instant < bound` holds exactly for the instants
+    /// strictly older than the cursor. A cursor finer than a microsecond rounds up, so that the
+    /// microsecond it lies in still counts as older.
+    pub fn parse_cursor(text: &str) -> Result<Self, TimeError> {
+        let nanos = rfc3339::parse(text)?.as_nanos();
+        let micros = nanos.div_euclid(1_000) + i128::from(nanos.rem_euclid(1_000) != 0);
+        Ok(Self(i64::try_from(micros).expect("years 0 to 9999 fit in 64 bits of microseconds")))
+    }
+
+    pub(crate) fn parse_floor(text: &str) -> Result<Self, TimeError> {
+        let nanos = rfc3339::parse(text)?.as_nanos();
+        let micros = nanos.div_euclid(1_000);
+        Ok(Self(i64::try_from(micros).expect("years 0 to 9999 fit in 64 bits of microseconds")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn cursors_show_microseconds_only_when_there_are_any() {
+        let whole = FormInstant::from_micros(1_767_225_600_120_000);
+        assert_eq!(whole.to_cursor().as_str(), "2026-01-01T00:00:00.120Z");
+        let fine = FormInstant::from_micros(1_767_225_600_120_001);
+        assert_eq!(fine.to_cursor().as_str(), "2026-01-01T00:00:00.120001Z");
+        assert_eq!(fine.to_timestamp().as_str(), "2026-01-01T00:00:00.120Z");
+    }
+
+    #[test]
+    fn a_cursor_between_two_microseconds_includes_the_one_it_lies_in() {
+        let bound = FormInstant::parse_cursor("1970-01-01T00:00:00.000001500Z").unwrap();
+        assert_eq!(bound.micros(), 2);
+        let before = FormInstant::parse_cursor("1969-12-31T23:59:59.999998500Z").unwrap();
+        assert_eq!(before.micros(), -1);
+    }
+
+    #[test]
+    fn a_clock_that_steps_back_does_not_take_the_form_with_it() {
+        let last = FormInstant::from_micros(2_000_000_000);
+        let next = FormInstant::next(FormInstant::from_micros(0), Some(last));
+        assert_eq!(next.micros(), 2_000_000_001);
+    }
+
+    proptest! {
+        #[test]
+        fn instants_strictly_increase_whatever_the_clock_does(
+            clock in prop::collection::vec(0_i64..5_000_000, 1..400),
+        ) {
+            let mut last = None;
+            for now in clock {
+                let next = FormInstant::next(FormInstant::from_micros(now), last);
+                prop_assert!(last.is_none_or(|last| next > last));
+                last = Some(next);
+            }
+        }
+
+        #[test]
+        fn a_cursor_excludes_its_own_instant_and_nothing_older(micros in -1_000_000_i64..1_000_000) {
+            let instant = FormInstant::from_micros(micros);
+            let bound = FormInstant::parse_cursor(instant.to_cursor().as_str()).unwrap();
+            prop_assert_eq!(bound, instant);
+        }
+    }
+
+    #[test]
+    fn a_burst_stays_within_a_second_of_the_clock() {
+        let now = FormInstant::from_micros(1_700_000_000_000_000);
+        let mut last = None;
+        for _ in 0..10_000 {
+            last = Some(FormInstant::next(now, last));
+        }
+        let ahead = last.unwrap().micros() - now.micros();
+        assert!(ahead <= AHEAD_MAX_MICROS + 10_000, "{ahead}");
+    }
+}

@@ -1,0 +1,47 @@
+//! The wire of the form submissions service: what its REST API and its webhooks say, and the rules
+//! both sides must agree on. Pure data and pure decisions; no I/O, no async, no clock of its own.
+//!
+//! | Concept | Module | SPEC |
+//! |---|---|---|
+//! | user, form, submission, page | [`User`], [`Form`], [`Submission`], [`Page`] | §2, §4 |
+//! | answers kept as exact JSON text | [`Answers`] | §2 |
+//! | times on the wire, form instants, cursors | [`Timestamp`], [`FormInstant`], [`Cursor`] | §2, §4 |
+//! | error codes and the error body | [`ErrorCode`], [`ErrorBody`] | §7 |
+//! | limits | [`limits`], [`RollingWindow`] | §8 |
+//! | webhook event and signature | [`WebhookEvent`], [`signature`] | §5, §6 |
+//!
+//! Everything tolerates what a later release of the service may add: unknown fields are skipped,
+//! unknown values of closed sets (`status`, `code`, `event`) are kept and round-trip.
+
+mod answers;
+mod cursor;
+mod error_body;
+mod error_code;
+mod event;
+mod form;
+mod id;
+mod instant;
+pub mod limits;
+mod open_enum;
+mod page;
+mod rfc3339;
+mod rolling_window;
+pub mod signature;
+mod submission;
+mod timestamp;
+mod user;
+
+pub use answers::{Answers, NotAnObject};
+pub use cursor::Cursor;
+pub use error_body::{ErrorBody, ErrorDetail};
+pub use error_code::{ErrorCode, ErrorCodeRow, UnknownErrorCode};
+pub use event::{EventKind, UnknownEventKind, WebhookEvent};
+pub use form::{Form, FormList, FormStatus, UnknownFormStatus};
+pub use id::{EndpointId, FormId, IdError, KeyId, PublicId, SubmissionId, UserId};
+pub use instant::FormInstant;
+pub use page::{Page, PageRef, Pagination, SubmissionRef};
+pub use rfc3339::TimeError;
+pub use rolling_window::RollingWindow;
+pub use submission::Submission;
+pub use timestamp::Timestamp;
+pub use user::User;

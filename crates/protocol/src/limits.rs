@@ -1,0 +1,22 @@
+//! The limits of SPEC §8, in one place.
+
+use std::time::Duration;
+
+/// Requests one API key may make in any [`RATE_WINDOW`].
+pub const RATE_LIMIT: u32 = 300;
+/// The rolling window of [`RATE_LIMIT`].
+pub const RATE_WINDOW: Duration = Duration::from_secs(60);
+/// Forms that `GET /api/v1/forms` lists at most.
+pub const FORMS_LISTED_MAX: usize = 200;
+/// `limit` of the submissions list when the request names none.
+pub const PAGE_SIZE_DEFAULT: u32 = 25;
+/// Largest `limit` of the submissions list.
+pub const PAGE_SIZE_MAX: u32 = 100;
+/// Retries of a failed webhook delivery, after its first attempt.
+pub const DELIVERY_RETRIES: u32 = 3;
+/// Time an endpoint has to answer a delivery.
+pub const DELIVERY_TIMEOUT: Duration = Duration::from_secs(10);
+/// Largest difference between now and a signature's `t`, in either direction.
+pub const SIGNATURE_TOLERANCE: Duration = Duration::from_secs(300);
+/// `v1` values read from one signature header; more are malformed.
+pub const SIGNATURES_MAX: usize = 8;

@@ -1,0 +1,70 @@
+//! Closed sets on our side that stay open on the wire: a value we do not know is kept, not refused.
+
+/// Declares an enum of known strings plus `Other`, whose text is private.
+///
+/// The text of an unknown value can only be read through `as_str()`, so that giving a value a
+/// variant of its own in a later release cannot silently change the meaning of a user's `match`.
+macro_rules! open_enum {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident / $unknown:ident {
+            $( $(#[$vmeta:meta])* $variant:ident = $text:literal, )+
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum $name {
+            $( $(#[$vmeta])* $variant, )+
+            /// A value this release does not know; read it with `as_str()`.
+            Other($unknown),
+        }
+
+        #[doc = concat!("The text of a [`", stringify!($name), "`] this release does not know.")]
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        pub struct $unknown(Box<str>);
+
+        impl $name {
+            /// Every value this release knows, in the order of the table.
+            pub const KNOWN: &[Self] = &[$( Self::$variant, )+];
+
+            /// The text as it stands on the wire.
+            pub fn as_str(&self) -> &str {
+                match self {
+                    $( Self::$variant => $text, )+
+                    Self::Other(unknown) => &unknown.0,
+                }
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                match text {
+                    $( $text => Self::$variant, )+
+                    other => Self::Other($unknown(other.into())),
+                }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+                Ok(Self::from(text.as_ref()))
+            }
+        }
+    };
+}
+
+pub(crate) use open_enum;

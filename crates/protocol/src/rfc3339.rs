@@ -1,0 +1,182 @@
+//! Reading and printing instants in the one shape the wire uses.
+
+use jiff::SignedDuration;
+use jiff::civil::DateTime;
+
+/// The text is not an RFC 3339 instant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimeError(());
+
+impl std::fmt::Display for TimeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(
+            "expected an RFC 3339 instant such as 2026-01-31T09:30:00.000Z \
+             (0 to 9 fraction digits, `Z` or an offset such as +02:00)",
+        )
+    }
+}
+
+impl std::error::Error for TimeError {}
+
+const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
+
+/// Time since 1970-01-01T00:00:00Z, leap seconds not counted.
+///
+/// Stricter than general date parsers, which accept a space for the `T`, week dates, bracketed zones
+/// and more: `YYYY-MM-DDThh:mm:ss`, an optional fraction of 1 to 9 digits, then `Z` or `±hh:mm`.
+/// `T` and `Z` may be lower-case (RFC 3339 §5.6). A leap second (`:60`) reads as the second after.
+pub(crate) fn parse(text: &str) -> Result<SignedDuration, TimeError> {
+    parse_bytes(text.as_bytes()).ok_or(TimeError(()))
+}
+
+fn parse_bytes(text: &[u8]) -> Option<SignedDuration> {
+    let (date_time, rest) = text.split_at_checked(19)?;
+    let shape_holds = date_time.iter().enumerate().all(|(at, byte)| match at {
+        4 | 7 => *byte == b'-',
+        10 => matches!(byte, b'T' | b't'),
+        13 | 16 => *byte == b':',
+        _ => byte.is_ascii_digit(),
+    });
+    if !shape_holds {
+        return None;
+    }
+    let year = number(&date_time[0..4])?;
+    let two = |at: usize| number(&date_time[at..at + 2]).and_then(|n| i8::try_from(n).ok());
+    let (second, leap) = match two(17)? {
+        60 => (59, 1),
+        second => (second, 0),
+    };
+    let (nanos, rest) = fraction(rest)?;
+    let offset = offset(rest)?;
+    let local = DateTime::new(year, two(5)?, two(8)?, two(11)?, two(14)?, second, nanos).ok()?;
+    Some(local.duration_since(EPOCH) + SignedDuration::from_secs(leap - offset))
+}
+
+/// Nanoseconds of an optional `.digits`, and what follows it.
+fn fraction(text: &[u8]) -> Option<(i32, &[u8])> {
+    let Some(digits) = text.strip_prefix(b".") else { return Some((0, text)) };
+    let count = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    if !(1..=9).contains(&count) {
+        return None;
+    }
+    let (fraction, rest) = digits.split_at(count);
+    let padded = fraction.iter().copied().chain(std::iter::repeat(b'0')).take(9);
+    Some((padded.fold(0, |nanos, digit| nanos * 10 + i32::from(digit - b'0')), rest))
+}
+
+/// Seconds east of UTC.
+fn offset(text: &[u8]) -> Option<i64> {
+    match text {
+        [b'Z' | b'z'] => Some(0),
+        [sign @ (b'+' | b'-'), h1, h2, b':', m1, m2] => {
+            let (hours, minutes) = (number(&[*h1, *h2])?, number(&[*m1, *m2])?);
+            if hours > 23 || minutes > 59 {
+                return None;
+            }
+            let seconds = i64::from(hours) * 3600 + i64::from(minutes) * 60;
+            Some(if *sign == b'-' { -seconds } else { seconds })
+        }
+        _ => None,
+    }
+}
+
+fn number(digits: &[u8]) -> Option<i16> {
+    digits
+        .iter()
+        .try_fold(0_i16, |n, byte| byte.is_ascii_digit().then(|| n * 10 + i16::from(byte - b'0')))
+}
+
+/// `YYYY-MM-DDThh:mm:ss.fff…Z` with `digits` (3 or 6) of fraction; `None` outside years 0 to 9999.
+pub(crate) fn print(since_epoch: SignedDuration, digits: usize) -> Option<String> {
+    let at = EPOCH.checked_add(since_epoch).ok().filter(|at| at.year() >= 0)?;
+    let fraction = i64::from(at.subsec_nanosecond()) / 10_i64.pow(9 - u32::try_from(digits).ok()?);
+    Some(format!(
+        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{fraction:0digits$}Z",
+        at.year(),
+        at.month(),
+        at.day(),
+        at.hour(),
+        at.minute(),
+        at.second(),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn nanos(text: &str) -> Option<i128> {
+        parse(text).ok().map(|d| d.as_nanos())
+    }
+
+    #[test]
+    fn accepts_what_rfc_3339_allows() {
+        assert_eq!(nanos("1970-01-01T00:00:00Z"), Some(0));
+        assert_eq!(nanos("1970-01-01T00:00:00.1Z"), Some(100_000_000));
+        assert_eq!(nanos("1970-01-01t00:00:00.123456789z"), Some(123_456_789));
+        assert_eq!(nanos("1970-01-01T02:00:00+02:00"), Some(0));
+        assert_eq!(nanos("1969-12-31T18:30:00-05:30"), Some(0));
+        assert_eq!(nanos("2024-02-29T00:00:00-00:00"), Some(1_709_164_800_000_000_000));
+        assert_eq!(nanos("2016-12-31T23:59:60Z"), nanos("2017-01-01T00:00:00Z"));
+        assert!(nanos("0000-01-01T00:00:00Z").is_some());
+        assert!(nanos("9999-12-31T23:59:59.999999999-23:59").is_some());
+    }
+
+    #[test]
+    fn refuses_everything_else() {
+        for text in [
+            "",
+            "now",
+            "0",
+            "2026",
+            "2026-01-01",
+            "2026-01-01T00:00Z",
+            "2026-01-01T00:00:00",
+            "2026-01-01 00:00:00Z",
+            "2026-01-01T00:00:00.Z",
+            "2026-01-01T00:00:00.1234567890Z",
+            "2026-01-01T00:00:00,5Z",
+            "2026-02-29T00:00:00Z",
+            "2026-13-01T00:00:00Z",
+            "2026-01-01T24:00:00Z",
+            "2026-01-01T00:60:00Z",
+            "2026-01-01T00:00:61Z",
+            "2026-01-01T00:00:00+0200",
+            "2026-01-01T00:00:00+02",
+            "2026-01-01T00:00:00+24:00",
+            "2026-01-01T00:00:00+02:60",
+            "2026-01-01T00:00:00Z[UTC]",
+            "+2026-01-01T00:00:00Z",
+            "-001-01-01T00:00:00Z",
+            "2026-01-01T00:00:00Z ",
+            " 2026-01-01T00:00:00Z",
+            "2026-01-01T00:00:00 02:00",
+            "２026-01-01T00:00:00Z",
+            "2026-W01-1T00:00:00Z",
+        ] {
+            assert!(parse(text).is_err(), "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn prints_what_it_reads(micros in -62_167_219_200_000_000_i64..=253_402_300_799_999_999) {
+            let text = print(SignedDuration::from_micros(micros), 6).unwrap();
+            prop_assert_eq!(parse(&text).unwrap().as_micros(), i128::from(micros));
+        }
+
+        #[test]
+        fn never_panics(text in "\\PC*") {
+            let _ = parse(&text);
+        }
+
+        #[test]
+        fn agrees_with_jiff(text in "[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,9})?(Z|[+-][01][0-9]:[0-5][0-9])") {
+            if let Ok(theirs) = text.parse::<jiff::Timestamp>() {
+                prop_assert_eq!(parse(&text).unwrap().as_nanos(), theirs.as_nanosecond());
+            }
+        }
+    }
+}

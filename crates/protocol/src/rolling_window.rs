@@ -1,0 +1,175 @@
+//! The rate limit's arithmetic (SPEC §8), the same for the server that enforces it and the client
+//! that keeps to it.
+
+use std::collections::VecDeque;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+/// Counts requests in 1-second buckets and admits at most `limit` in any window of that length.
+///
+/// A bucket counts until its youngest possible request is a whole window old, so the bound holds for
+/// every window, wherever it starts; the price is that a request may be held up to a second longer
+/// than an exact log of instants would. A client that must never be refused asks for a window two
+/// seconds longer than the server's: one for the phase between the two clocks' seconds, one for
+/// requests that travel at different speeds.
+///
+/// Time is the caller's: any monotonic duration since a fixed start.
+///
+/// ```
+/// use std::{num::NonZeroU32, time::Duration};
+/// use formsvc_protocol::RollingWindow;
+/// let mut window = RollingWindow::new(NonZeroU32::MIN, Duration::from_secs(60));
+/// assert_eq!(window.try_acquire(Duration::from_millis(500)), Ok(()));
+/// // The second request in the window waits until the first one's bucket has left it.
+/// let wait = window.try_acquire(Duration::from_secs(2)).unwrap_err();
+/// assert_eq!(wait, Duration::from_secs(59));
+/// assert_eq!(window.try_acquire(Duration::from_secs(2) + wait), Ok(()));
+/// ```
+#[derive(Clone, Debug)]
+pub struct RollingWindow {
+    limit: u32,
+    window_secs: u64,
+    /// Second and number of requests in it, oldest first; only seconds that have any.
+    buckets: VecDeque<(u64, u32)>,
+    total: u32,
+}
+
+impl RollingWindow {
+    /// A window that admits `limit` requests per `window`, which is rounded up to whole seconds.
+    pub fn new(limit: NonZeroU32, window: Duration) -> Self {
+        let window_secs = window.as_secs() + u64::from(window.subsec_nanos() > 0);
+        Self { limit: limit.get(), window_secs, buckets: VecDeque::new(), total: 0 }
+    }
+
+    /// Counts a request at `now`, or says how long until one would be admitted. A refused request
+    /// counts for nothing.
+    pub fn try_acquire(&mut self, now: Duration) -> Result<(), Duration> {
+        // A clock that steps back must not open a bucket before the newest one.
+        let second =
+            self.buckets.back().map_or(now.as_secs(), |(last, _)| now.as_secs().max(*last));
+        self.forget_before(second);
+        if self.total >= self.limit {
+            let (oldest, _) = self.buckets.front().expect("a full window has a bucket");
+            return Err(Duration::from_secs(oldest + self.window_secs + 1).saturating_sub(now));
+        }
+        self.total += 1;
+        match self.buckets.back_mut() {
+            Some((last, count)) if *last == second => *count += 1,
+            _ => self.buckets.push_back((second, 1)),
+        }
+        Ok(())
+    }
+
+    /// Whether nothing in the window would be counted at `now`; such a window can be dropped.
+    pub fn is_idle(&self, now: Duration) -> bool {
+        self.buckets.back().is_none_or(|(last, _)| last + self.window_secs < now.as_secs())
+    }
+
+    fn forget_before(&mut self, second: u64) {
+        while let Some((oldest, count)) = self.buckets.front().copied() {
+            if oldest + self.window_secs >= second {
+                break;
+            }
+            self.total -= count;
+            self.buckets.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn window(limit: u32, secs: u64) -> RollingWindow {
+        RollingWindow::new(NonZeroU32::new(limit).unwrap(), Duration::from_secs(secs))
+    }
+
+    proptest! {
+        #[test]
+        fn no_window_ever_holds_more_than_the_limit(
+            gaps in prop::collection::vec(0_u64..3_000, 1..300),
+            limit in 1_u32..20,
+        ) {
+            let mut window = window(limit, 5);
+            let (mut now, mut admitted) = (0_u64, Vec::new());
+            for gap in gaps {
+                now += gap;
+                if window.try_acquire(Duration::from_millis(now)).is_ok() {
+                    admitted.push(now);
+                }
+            }
+            for (at, first) in admitted.iter().enumerate() {
+                let inside = admitted[at..].iter().take_while(|t| *t - first <= 5_000).count();
+                prop_assert!(inside <= limit as usize, "{inside} within 5 s of {first}");
+            }
+        }
+
+        #[test]
+        fn whoever_waits_as_told_is_admitted(
+            gaps in prop::collection::vec(0_u64..800, 1..200),
+            limit in 1_u32..20,
+        ) {
+            let mut window = window(limit, 5);
+            let mut now = Duration::ZERO;
+            for gap in gaps {
+                now += Duration::from_millis(gap);
+                if let Err(wait) = window.try_acquire(now) {
+                    prop_assert!(wait > Duration::ZERO && wait <= Duration::from_secs(6));
+                    now += wait;
+                    prop_assert_eq!(window.try_acquire(now), Ok(()));
+                }
+            }
+        }
+
+        #[test]
+        fn a_client_two_seconds_wider_is_never_refused(
+            phase in 0_u64..1_000,
+            travel in prop::collection::vec(0_u64..1_000, 200),
+            gaps in prop::collection::vec(0_u64..500, 200),
+        ) {
+            let (mut client, mut server) = (window(7, 7), window(7, 5));
+            let (mut now, mut arrivals) = (Duration::ZERO, Vec::new());
+            for (gap, travel) in gaps.iter().zip(&travel) {
+                now += Duration::from_millis(*gap);
+                while let Err(wait) = client.try_acquire(now) {
+                    now += wait;
+                }
+                arrivals.push(now + Duration::from_millis(phase + travel));
+            }
+            arrivals.sort();
+            for at in arrivals {
+                prop_assert_eq!(server.try_acquire(at), Ok(()));
+            }
+        }
+    }
+
+    #[test]
+    fn a_refused_request_spends_nothing() {
+        let mut window = window(2, 60);
+        assert!(window.try_acquire(Duration::ZERO).is_ok());
+        assert!(window.try_acquire(Duration::from_secs(30)).is_ok());
+        for second in 31..61 {
+            assert!(window.try_acquire(Duration::from_secs(second)).is_err());
+        }
+        assert!(window.try_acquire(Duration::from_secs(61)).is_ok());
+        assert!(window.try_acquire(Duration::from_secs(62)).is_err());
+    }
+
+    #[test]
+    fn a_clock_that_steps_back_admits_no_more() {
+        let mut window = window(1, 60);
+        assert!(window.try_acquire(Duration::from_secs(100)).is_ok());
+        assert_eq!(window.try_acquire(Duration::from_secs(10)), Err(Duration::from_secs(151)));
+    }
+
+    #[test]
+    fn an_idle_window_says_so() {
+        let mut window = window(5, 60);
+        assert!(window.is_idle(Duration::ZERO));
+        window.try_acquire(Duration::from_secs(1)).unwrap();
+        assert!(!window.is_idle(Duration::from_secs(61)));
+        assert!(window.is_idle(Duration::from_secs(62)));
+    }
+}
