@@ -1,0 +1,143 @@
+//! What goes into a store and what comes out of it.
+
+use bytes::Bytes;
+use formsvc_protocol::{
+    Answers, FormId, FormInstant, FormStatus, KeyId, PublicId, SubmissionId, Timestamp, User,
+    UserId,
+};
+
+/// SHA-256 of an API key: all that is kept of it.
+///
+/// Keys carry 256 random bits, so a fast hash is as strong as a slow one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct KeyHash(pub [u8; 32]);
+
+impl std::fmt::Debug for KeyHash {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("KeyHash(..)")
+    }
+}
+
+/// A user to add.
+#[derive(Clone, Debug)]
+pub struct UserRecord {
+    /// Identifier, made by the caller.
+    pub id: UserId,
+    /// E-mail address; unique without regard to case.
+    pub email: String,
+    /// Display name.
+    pub name: String,
+}
+
+/// A key to add.
+#[derive(Clone, Debug)]
+pub struct NewKey {
+    /// Identifier, made by the caller.
+    pub id: KeyId,
+    /// The owner.
+    pub user: UserId,
+    /// What the owner calls it.
+    pub name: String,
+    /// First characters of the key, so that its owner can recognise it.
+    pub prefix: String,
+    /// SHA-256 of the key.
+    pub hash: KeyHash,
+}
+
+/// A key as listed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeyRecord {
+    /// Identifier.
+    pub id: KeyId,
+    /// The owner.
+    pub user: UserId,
+    /// What the owner calls it.
+    pub name: String,
+    /// First characters of the key.
+    pub prefix: String,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it was revoked, if it was.
+    pub revoked_at: Option<Timestamp>,
+}
+
+/// The key a request came with.
+#[derive(Clone, Debug)]
+pub struct Authenticated {
+    /// The key's identifier.
+    pub key: KeyId,
+    /// The hash as stored, to be compared in constant time.
+    pub hash: KeyHash,
+    /// Whether it was revoked.
+    pub revoked: bool,
+    /// The owner.
+    pub user: User,
+}
+
+/// A form to add.
+#[derive(Clone, Debug)]
+pub struct NewForm {
+    /// Identifier, made by the caller.
+    pub id: FormId,
+    /// The owner.
+    pub user: UserId,
+    /// Identifier in the public address; unique.
+    pub public_id: PublicId,
+    /// Title.
+    pub title: String,
+    /// Status to begin with.
+    pub status: FormStatus,
+}
+
+/// A submission to accept.
+#[derive(Clone, Debug)]
+pub struct NewSubmission {
+    /// Identifier, made by the caller; storing one twice is refused, so a repeated call is safe.
+    pub id: SubmissionId,
+    /// The form. Ignored for staged submissions, whose form is named by the call.
+    pub form: FormId,
+    /// The answers.
+    pub answers: Answers,
+}
+
+/// An accepted submission.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Accepted {
+    /// Identifier.
+    pub id: SubmissionId,
+    /// Its place in the form.
+    pub instant: FormInstant,
+}
+
+/// A form under import.
+#[derive(Clone, Debug)]
+pub struct StagedForm {
+    /// Identifier it will have.
+    pub id: FormId,
+}
+
+/// What page is wanted.
+#[derive(Clone, Debug)]
+pub struct PageRequest {
+    /// Who asks.
+    pub user: UserId,
+    /// The form.
+    pub form: FormId,
+    /// Only rows strictly older than this.
+    pub before: Option<FormInstant>,
+    /// Rows at most, 1 to 100.
+    pub limit: u32,
+}
+
+/// A page, ready to send.
+#[derive(Clone, Debug)]
+pub struct StoredPage {
+    /// The submissions as JSON, spliced with commas and without the enclosing brackets.
+    pub items: Bytes,
+    /// How many there are.
+    pub len: usize,
+    /// The place of the last one; `None` on an empty page.
+    pub last: Option<FormInstant>,
+    /// Whether older ones remain.
+    pub has_more: bool,
+}
