@@ -1,0 +1,105 @@
+//! A JSON text as a tree that keeps key order and the exact text of its leaves, for tests that
+//! damage one place of a golden and leave the rest to the letter.
+
+use formsvc_protocol::Answers;
+use serde_json::value::RawValue;
+
+/// Names and values of an object, in order.
+pub(crate) type Members = Vec<(String, Json)>;
+
+/// A JSON value. The answers of a submission, an object named `data`, are a leaf: their inside is
+/// the form's business.
+#[derive(Clone, Debug)]
+pub(crate) enum Json {
+    /// Members in order.
+    Object(Members),
+    /// Elements in order.
+    Array(Vec<Json>),
+    /// Exact text.
+    Leaf(String),
+}
+
+impl Json {
+    /// Reads a whole text.
+    pub(crate) fn parse(text: &str) -> Self {
+        Self::read("", serde_json::from_str(text).expect("is JSON"))
+    }
+
+    fn read(name: &str, raw: &RawValue) -> Self {
+        let text = raw.get();
+        if text.starts_with('{') && name != "data" {
+            let object = Answers::parse(text).expect("is an object");
+            let members = object.fields().into_iter();
+            Self::Object(members.map(|(k, v)| (k.to_string(), Self::read(&k, v))).collect())
+        } else if text.starts_with('[') {
+            let elements: Vec<&RawValue> = serde_json::from_str(text).expect("is an array");
+            Self::Array(elements.into_iter().map(|raw| Self::read("", raw)).collect())
+        } else {
+            Self::Leaf(text.to_owned())
+        }
+    }
+
+    /// Compact text.
+    pub(crate) fn print(&self) -> String {
+        match self {
+            Self::Object(members) => {
+                let member = |(name, value): &(String, Self)| {
+                    format!("{}:{}", serde_json::json!(name), value.print())
+                };
+                format!("{{{}}}", members.iter().map(member).collect::<Vec<_>>().join(","))
+            }
+            Self::Array(elements) => {
+                format!("[{}]", elements.iter().map(Self::print).collect::<Vec<_>>().join(","))
+            }
+            Self::Leaf(text) => text.clone(),
+        }
+    }
+
+    /// Every object in the tree, as its number in document order.
+    pub(crate) fn objects(&self) -> std::ops::Range<usize> {
+        let mut count = 0;
+        self.clone().visit_objects(&mut |_| count += 1);
+        0..count
+    }
+
+    /// A copy with the members of one object edited.
+    pub(crate) fn with_object(&self, number: usize, edit: impl FnOnce(&mut Members)) -> Self {
+        let (mut copy, mut seen, mut edit) = (self.clone(), 0, Some(edit));
+        copy.visit_objects(&mut |members| {
+            if seen == number
+                && let Some(edit) = edit.take()
+            {
+                edit(members);
+            }
+            seen += 1;
+        });
+        copy
+    }
+
+    /// Number of the object and name of every member of every object.
+    pub(crate) fn members(&self) -> Vec<(usize, String, Json)> {
+        let (mut found, mut number) = (Vec::new(), 0);
+        self.clone().visit_objects(&mut |members| {
+            found.extend(members.iter().map(|(name, value)| (number, name.clone(), value.clone())));
+            number += 1;
+        });
+        found
+    }
+
+    fn visit_objects(&mut self, visit: &mut dyn FnMut(&mut Members)) {
+        match self {
+            Self::Object(members) => {
+                visit(members);
+                for (_, value) in members {
+                    value.visit_objects(visit);
+                }
+            }
+            Self::Array(elements) => {
+                for value in elements {
+                    value.visit_objects(visit);
+                }
+            }
+            Self::Leaf(_) => {}
+        }
+    }
+}
