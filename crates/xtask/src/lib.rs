@@ -1,1 +1,12 @@
-//! To be filled.
+//! Generates the files that follow from tables in the code, and says which of them are stale.
+//!
+//! `cargo run -p xtask -- gen` writes them; `gen --check` writes nothing and fails when one is not
+//! what would be written. They are committed, so that a change to a table shows in the diff what
+//! users will read.
+
+mod error_codes;
+mod errors_page;
+mod generated;
+mod markdown;
+
+pub use generated::{Generated, all, stale, write};
