@@ -28,6 +28,16 @@ pub enum StoreError {
         /// Its status.
         status: formsvc_protocol::FormStatus,
     },
+    /// A value the store cannot keep.
+    #[error("{what} `{value}` {rule}")]
+    Invalid {
+        /// What: "form status", "instant".
+        what: &'static str,
+        /// The value.
+        value: String,
+        /// The rule it breaks, as the end of a sentence: "is not later than …".
+        rule: &'static str,
+    },
     /// The store cannot answer now: full disk, lock held too long, closed. Nothing was written.
     #[error("the store cannot take the request now")]
     Unavailable(#[source] Option<Box<dyn std::error::Error + Send + Sync>>),

@@ -8,6 +8,7 @@
 
 pub mod contract;
 mod error;
+pub mod item;
 mod records;
 pub mod sqlite;
 
@@ -19,7 +20,7 @@ use formsvc_protocol::{Form, FormId, FormInstant, FormStatus, KeyId, PublicId, U
 pub use error::StoreError;
 pub use records::{
     Accepted, Authenticated, KeyHash, KeyRecord, NewForm, NewKey, NewSubmission, PageRequest,
-    StagedForm, StoredPage, UserRecord,
+    StagedForm, StagedSubmission, StoredPage, UserRecord,
 };
 
 /// A boxed future of a store call; it borrows the store only.
@@ -62,11 +63,12 @@ pub trait Store: Send + Sync + 'static {
     /// Begins a form that nobody sees until [`publish_staged`](Self::publish_staged): an import
     /// appears whole or not at all, and does not hold up other writers while it runs.
     fn stage_form(&self, form: NewForm) -> StoreFuture<'_, StagedForm>;
-    /// Appends submissions to a staged form, oldest first, in one transaction.
+    /// Appends submissions to a staged form, oldest first, in one transaction. An instant that is
+    /// not later than the one before it is refused with [`StoreError::Invalid`].
     fn stage_submissions(
         &self,
         form: &StagedForm,
-        submissions: Vec<NewSubmission>,
+        submissions: Vec<StagedSubmission>,
     ) -> StoreFuture<'_, ()>;
     /// Makes a staged form visible. [`StoreError::NotFound`] when it was discarded meanwhile.
     fn publish_staged(&self, form: &StagedForm) -> StoreFuture<'_, Form>;
@@ -76,7 +78,7 @@ pub trait Store: Send + Sync + 'static {
     /// A write that changes nothing: fails when the store cannot take writes.
     fn probe(&self) -> StoreFuture<'_, ()>;
     /// Finishes queued writes, checkpoints, and closes. Later calls fail with
-    /// [`StoreError::Unavailable`].
+    /// [`StoreError::Unavailable`], except that closing again does nothing.
     fn close(&self) -> StoreFuture<'_, ()>;
 }
 

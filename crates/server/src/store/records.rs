@@ -94,7 +94,7 @@ pub struct NewForm {
 pub struct NewSubmission {
     /// Identifier, made by the caller; storing one twice is refused, so a repeated call is safe.
     pub id: SubmissionId,
-    /// The form. Ignored for staged submissions, whose form is named by the call.
+    /// The form.
     pub form: FormId,
     /// The answers.
     pub answers: Answers,
@@ -114,6 +114,17 @@ pub struct Accepted {
 pub struct StagedForm {
     /// Identifier it will have.
     pub id: FormId,
+}
+
+/// A submission to append to a form under import.
+#[derive(Clone, Debug)]
+pub struct StagedSubmission {
+    /// Identifier, made by the caller.
+    pub id: SubmissionId,
+    /// Its instant, later than the one before it in the form; `None` takes the form's next.
+    pub at: Option<FormInstant>,
+    /// The answers.
+    pub answers: Answers,
 }
 
 /// What page is wanted.

@@ -1,0 +1,31 @@
+//! Why an admin call failed.
+
+use formsvc_protocol::NotAnObject;
+
+use crate::api_key::NoRandomness;
+use crate::store::StoreError;
+
+/// An admin call failed; nothing was changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AdminError {
+    /// A value breaks a rule.
+    #[error("{what} `{value}` {rule}")]
+    Invalid {
+        /// What: "e-mail address", "title".
+        what: &'static str,
+        /// The value.
+        value: String,
+        /// The rule, as the end of a sentence: "cannot be blank".
+        rule: &'static str,
+    },
+    /// The answers are not one JSON object.
+    #[error(transparent)]
+    Answers(#[from] NotAnObject),
+    /// The store refused or failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// No key could be made.
+    #[error(transparent)]
+    Randomness(#[from] NoRandomness),
+}

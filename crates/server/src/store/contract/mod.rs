@@ -1,0 +1,1 @@
+//! What any store must keep.

@@ -1,0 +1,149 @@
+//! Moves the write-ahead log into the database file, away from the thread that writes.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use super::turns::Turns;
+
+/// Pages in the log that make a checkpoint worth its fsync.
+const FRAMES_WORTH_IT: i64 = 2_000;
+/// Pages in the log at which the writer gives up a turn, so that the log can start over. Writers
+/// that never pause would otherwise keep it growing: a passive checkpoint never reaches its end.
+const FRAMES_TOO_MANY: i64 = 16_000;
+/// Pause between two looks at the log.
+const PAUSE: Duration = Duration::from_millis(25);
+/// How long a blocking checkpoint waits for readers and other processes.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// The thread that checkpoints.
+#[derive(Debug)]
+pub(super) struct Checkpointer {
+    signal: Arc<Signal>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What other threads tell it.
+#[derive(Debug, Default)]
+pub(super) struct Signal {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    committed: bool,
+    stop: bool,
+}
+
+impl Signal {
+    /// Something was committed.
+    pub(super) fn committed(&self) {
+        self.set(|state| !std::mem::replace(&mut state.committed, true));
+    }
+
+    fn set(&self, change: impl FnOnce(&mut State) -> bool) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if change(&mut state) {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Waits for a commit; `false` when it is time to stop.
+    fn wait(&self) -> bool {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let idle = |state: &mut State| !state.committed && !state.stop;
+        let mut state =
+            self.changed.wait_while(state, idle).unwrap_or_else(PoisonError::into_inner);
+        state.committed = false;
+        !state.stop
+    }
+
+    fn pause(&self) {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = self.changed.wait_timeout_while(state, PAUSE, |state| !state.stop);
+    }
+}
+
+impl Checkpointer {
+    /// Starts the thread on a connection of its own.
+    pub(super) fn start(
+        connection: Connection,
+        turns: Arc<Turns>,
+        keep: Box<dyn Send>,
+    ) -> Result<Self, super::OpenError> {
+        connection.busy_timeout(PATIENCE)?;
+        let signal = Arc::new(Signal::default());
+        let seen = Arc::clone(&signal);
+        let thread = std::thread::Builder::new().name("store-checkpoint".into()).spawn(move || {
+            while seen.wait() {
+                if let Err(error) = look(&connection, &turns) {
+                    tracing::warn!(%error, "checkpoint failed; the log is kept and tried again");
+                }
+                seen.pause();
+            }
+            if let Err(error) = checkpoint(&connection, "TRUNCATE") {
+                tracing::warn!(%error, "last checkpoint failed; the log is read at the next start");
+            }
+            drop(connection);
+            drop(keep);
+        })?;
+        Ok(Self { signal, thread: Mutex::new(Some(thread)) })
+    }
+
+    /// Where commits are reported.
+    pub(super) fn signal(&self) -> Arc<Signal> {
+        Arc::clone(&self.signal)
+    }
+
+    /// Empties the log and ends the thread. Blocks until it has.
+    pub(super) fn close(&self) {
+        self.stop();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            let _ = thread.join();
+        }
+    }
+
+    fn stop(&self) {
+        self.signal.set(|state| {
+            state.stop = true;
+            true
+        });
+    }
+}
+
+impl Drop for Checkpointer {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn look(connection: &Connection, turns: &Turns) -> rusqlite::Result<()> {
+    let log = checkpoint(connection, "NOOP")?;
+    if log.frames - log.moved < FRAMES_WORTH_IT {
+        return Ok(());
+    }
+    let log = checkpoint(connection, "PASSIVE")?;
+    if log.frames >= FRAMES_TOO_MANY {
+        // Only what came since the passive checkpoint is left to move: a few milliseconds, in which
+        // writes queue but none fails.
+        let _turn = turns.write();
+        checkpoint(connection, "RESTART")?;
+    }
+    Ok(())
+}
+
+/// The write-ahead log, in pages.
+struct Log {
+    frames: i64,
+    moved: i64,
+}
+
+fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<Log> {
+    connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| {
+        Ok(Log { frames: row.get(1)?, moved: row.get(2)? })
+    })
+}

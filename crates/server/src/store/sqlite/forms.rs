@@ -1,0 +1,122 @@
+//! Forms, in SQL.
+
+use formsvc_protocol::limits::FORMS_LISTED_MAX;
+use formsvc_protocol::{Form, FormId, FormInstant, FormStatus, PublicId, UserId};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::columns::{instant, text_id};
+use super::users::user_no;
+use crate::store::{NewForm, StoreError};
+
+/// Whether a form can be seen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ready {
+    Yes,
+    /// Under import.
+    NotYet,
+}
+
+const FORM: &str =
+    "SELECT f.id, f.public_id, f.title, f.status, f.created_us, f.updated_us FROM forms f";
+
+fn form_at(row: &Row<'_>) -> rusqlite::Result<Form> {
+    let title: String = row.get(2)?;
+    Ok(Form::new(
+        text_id(row, 0, FormId::new)?,
+        text_id(row, 1, PublicId::new)?,
+        title,
+        FormStatus::from(row.get_ref(3)?.as_str()?),
+        instant(row.get(4)?).to_timestamp(),
+        instant(row.get(5)?).to_timestamp(),
+    ))
+}
+
+pub(super) fn no_form(form: &FormId) -> StoreError {
+    StoreError::NotFound { what: "form", value: form.as_str().into() }
+}
+
+fn known(status: &FormStatus) -> Result<&str, StoreError> {
+    match status {
+        FormStatus::Draft | FormStatus::Published | FormStatus::Closed => Ok(status.as_str()),
+        other => Err(StoreError::Invalid {
+            what: "form status",
+            value: other.as_str().into(),
+            rule: "is none of draft, published, closed",
+        }),
+    }
+}
+
+pub(super) fn add_form(
+    db: &Connection,
+    new: &NewForm,
+    ready: Ready,
+    now: FormInstant,
+) -> Result<(), StoreError> {
+    let status = known(&new.status)?;
+    let user_no = user_no(db, &new.user)?;
+    for (what, column, value) in
+        [("public id", "public_id", new.public_id.as_str()), ("form id", "id", new.id.as_str())]
+    {
+        let sql = format!("SELECT 1 FROM forms WHERE {column} = ?1");
+        if db.prepare_cached(&sql)?.exists([value])? {
+            return Err(StoreError::Exists { what, value: value.into() });
+        }
+    }
+    db.prepare_cached(
+        "INSERT INTO forms (id, user_no, public_id, title, status, ready, created_us, updated_us, last_seq)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, 0)",
+    )?
+    .execute(params![
+        new.id.as_str(),
+        user_no,
+        new.public_id.as_str(),
+        new.title,
+        status,
+        ready == Ready::Yes,
+        now.micros()
+    ])?;
+    Ok(())
+}
+
+/// A form that can be seen, by its id.
+pub(super) fn form(db: &Connection, id: &FormId) -> Result<Form, StoreError> {
+    db.prepare_cached(&format!("{FORM} WHERE f.id = ?1 AND f.ready"))?
+        .query_row([id.as_str()], form_at)
+        .optional()?
+        .ok_or_else(|| no_form(id))
+}
+
+pub(super) fn form_by_public_id(
+    db: &Connection,
+    id: &PublicId,
+) -> Result<Option<Form>, StoreError> {
+    Ok(db
+        .prepare_cached(&format!("{FORM} WHERE f.public_id = ?1 AND f.ready"))?
+        .query_row([id.as_str()], form_at)
+        .optional()?)
+}
+
+pub(super) fn forms(db: &Connection, user: &UserId) -> Result<Vec<Form>, StoreError> {
+    let sql = format!(
+        "{FORM} JOIN users u USING (user_no) WHERE u.id = ?1 AND f.ready
+         ORDER BY f.created_us DESC, f.form_no DESC LIMIT {FORMS_LISTED_MAX}"
+    );
+    let mut statement = db.prepare_cached(&sql)?;
+    let rows = statement.query_map([user.as_str()], form_at)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+pub(super) fn set_status(
+    db: &Connection,
+    id: &FormId,
+    status: &FormStatus,
+    now: FormInstant,
+) -> Result<Form, StoreError> {
+    // Setting what is set already changes nothing, not even the time of the last change.
+    db.prepare_cached(
+        "UPDATE forms SET status = ?2, updated_us = max(?3, updated_us)
+         WHERE id = ?1 AND ready AND status <> ?2",
+    )?
+    .execute(params![id.as_str(), known(status)?, now.micros()])?;
+    form(db, id)
+}

@@ -1,0 +1,58 @@
+//! One write, waiting for its transaction.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use super::fault::{NotCommitted, Panicked};
+use crate::store::StoreError;
+
+/// A write with its type of answer erased.
+pub(super) trait Job: Send {
+    /// Does the work inside the open transaction and keeps the answer; says whether what it wrote
+    /// is to be kept. A panic counts as a refusal.
+    fn run(&mut self, connection: &Connection) -> bool;
+    /// Answers the caller, who may have gone.
+    fn answer(self: Box<Self>, committed: Result<(), NotCommitted>);
+}
+
+struct Write<T, F> {
+    work: Option<F>,
+    outcome: Option<Result<T, StoreError>>,
+    reply: oneshot::Sender<Result<T, StoreError>>,
+}
+
+/// A job from a piece of work.
+pub(super) fn job<T, F>(work: F, reply: oneshot::Sender<Result<T, StoreError>>) -> Box<dyn Job>
+where
+    T: Send + 'static,
+    F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+{
+    Box::new(Write { work: Some(work), outcome: None, reply })
+}
+
+impl<T, F> Job for Write<T, F>
+where
+    T: Send + 'static,
+    F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+{
+    fn run(&mut self, connection: &Connection) -> bool {
+        let Some(work) = self.work.take() else { return false };
+        // The transaction's savepoint undoes whatever the work left half done.
+        let outcome = catch_unwind(AssertUnwindSafe(|| work(connection)))
+            .unwrap_or_else(|_| Err(StoreError::Internal(Box::new(Panicked))));
+        let keep = outcome.is_ok();
+        self.outcome = Some(outcome);
+        keep
+    }
+
+    fn answer(self: Box<Self>, committed: Result<(), NotCommitted>) {
+        let outcome = match (committed, self.outcome) {
+            (Err(error), _) => Err(error.into()),
+            (Ok(()), Some(outcome)) => outcome,
+            (Ok(()), None) => Err(StoreError::Internal(Box::new(Panicked))),
+        };
+        let _ = self.reply.send(outcome);
+    }
+}

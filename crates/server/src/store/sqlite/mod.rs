@@ -1,0 +1,34 @@
+//! The embedded store: one SQLite file (or one database in memory), one thread that writes, a pool
+//! of connections that read.
+//!
+//! | Question | File |
+//! |---|---|
+//! | where is it, what is refused, which settings | [`open`], [`lock`], [`schema`] |
+//! | how a write gets committed | [`writer`], [`job`] |
+//! | how a read gets a connection | [`readers`], [`turns`] |
+//! | when the log is emptied | [`checkpoint`] |
+//! | the statements | [`users`], [`forms`], [`submissions`], [`staged`] |
+//!
+//! Writes that wait at the same time share one transaction and one fsync; each has a savepoint of
+//! its own, and is answered after the commit. Several processes may have the file open: a command
+//! that makes a key runs beside the server.
+
+mod checkpoint;
+mod columns;
+mod fault;
+mod forms;
+mod job;
+mod lock;
+mod open;
+mod open_error;
+mod readers;
+mod schema;
+mod staged;
+mod store;
+mod submissions;
+mod turns;
+mod users;
+mod writer;
+
+pub use open_error::OpenError;
+pub use store::{SqliteStore, WriteStats};

@@ -1,0 +1,96 @@
+//! Opening a database: where it is, what is refused, and how its connections are set up.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::OpenError;
+
+/// The first SQLite without the WAL-reset bug that could corrupt a database under load.
+const SQLITE_MIN: i32 = 3_051_003;
+/// How long another process that writes is waited for.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// Prepared statements kept per connection; more than there are.
+const STATEMENTS: usize = 64;
+
+/// Where a database lives.
+#[derive(Clone, Debug)]
+pub(super) enum Place {
+    File(PathBuf),
+    /// A name no other database in this process has.
+    Memory(String),
+}
+
+impl Place {
+    pub(super) fn memory() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        // The leading slash lets several connections share the database.
+        Self::Memory(format!("file:/formsvc-{number}?vfs=memdb"))
+    }
+
+    pub(super) fn is_memory(&self) -> bool {
+        matches!(self, Self::Memory(_))
+    }
+
+    fn connect(&self, access: OpenFlags) -> rusqlite::Result<Connection> {
+        let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = match self {
+            Self::File(path) => Connection::open_with_flags(path, flags)?,
+            Self::Memory(uri) => {
+                Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)?
+            }
+        };
+        connection.busy_timeout(BUSY_TIMEOUT)?;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS);
+        connection.pragma_update(None, "foreign_keys", true)?;
+        connection.pragma_update(None, "trusted_schema", false)?;
+        Ok(connection)
+    }
+
+    /// A connection that writes; makes the database when there is none.
+    pub(super) fn connect_writer(&self) -> Result<Connection, OpenError> {
+        if rusqlite::version_number() < SQLITE_MIN {
+            return Err(OpenError::OldSqlite { found: rusqlite::version() });
+        }
+        if let Self::File(path) = self {
+            create_private(path)?;
+        }
+        let access = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+        let connection = self.connect(access)?;
+        if !self.is_memory() {
+            let mode: String =
+                connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
+            if !mode.eq_ignore_ascii_case("wal") {
+                return Err(OpenError::NoWal { mode });
+            }
+            connection.pragma_update(None, "synchronous", "FULL")?;
+            // The checkpointer does it, off this thread.
+            connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+        }
+        Ok(connection)
+    }
+
+    /// A connection that cannot write.
+    pub(super) fn connect_reader(&self) -> rusqlite::Result<Connection> {
+        let connection = self.connect(OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        connection.pragma_update(None, "query_only", true)?;
+        Ok(connection)
+    }
+}
+
+/// Makes an empty file that only its owner can read, where there is none: it will hold e-mail
+/// addresses and answers. SQLite gives its companion files the same mode.
+fn create_private(path: &Path) -> std::io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,46 @@
+//! Why a database was not opened.
+
+use std::path::PathBuf;
+
+/// A database could not be opened. Nothing in it was changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Another server has it.
+    #[error("another server uses this database (it holds `{}`)", lock.display())]
+    Locked {
+        /// The lock file.
+        lock: PathBuf,
+    },
+    /// A newer release wrote it.
+    #[error(
+        "the database has schema version {found}, and this release knows versions up to {known}"
+    )]
+    NewerSchema {
+        /// Version found.
+        found: i32,
+        /// Newest version known.
+        known: i32,
+    },
+    /// It is a database of another program.
+    #[error("the database belongs to another program")]
+    NotOurs,
+    /// The file system cannot hold a write-ahead log.
+    #[error("the database cannot use a write-ahead log here (SQLite chose `{mode}`)")]
+    NoWal {
+        /// The journal mode in its place.
+        mode: String,
+    },
+    /// The SQLite library is too old to be safe.
+    #[error("SQLite {found} can lose writes; 3.51.3 or later is needed")]
+    OldSqlite {
+        /// Its version.
+        found: &'static str,
+    },
+    /// The file cannot be read, made or locked.
+    #[error("the database file cannot be opened")]
+    Io(#[from] std::io::Error),
+    /// SQLite refused.
+    #[error("the database cannot be opened")]
+    Sqlite(#[from] rusqlite::Error),
+}

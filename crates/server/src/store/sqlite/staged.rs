@@ -1,0 +1,99 @@
+//! Forms under import.
+
+use std::time::Duration;
+
+use formsvc_protocol::{Form, FormId, FormInstant};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::columns::instant;
+use super::forms::{form, no_form};
+use super::submissions::Tail;
+use crate::store::{StagedSubmission, StoreError};
+
+/// An import that has made no progress for so long was given up.
+const GIVEN_UP_AFTER: Duration = Duration::from_secs(3_600);
+/// Submissions removed in one transaction, so that other writers get their turn.
+const REMOVED_AT_ONCE: usize = 5_000;
+
+pub(super) fn append(
+    db: &Connection,
+    id: &FormId,
+    submissions: &[StagedSubmission],
+    now: FormInstant,
+) -> Result<(), StoreError> {
+    let mut tail = tail(db, id)?;
+    for submission in submissions {
+        let at = match (submission.at, tail.instant) {
+            (None, last) => FormInstant::next(now, last),
+            (Some(at), Some(last)) if at <= last => {
+                return Err(StoreError::Invalid {
+                    what: "instant",
+                    value: at.to_cursor().as_str().into(),
+                    rule: "is not later than the submission before it",
+                });
+            }
+            (Some(at), _) => at,
+        };
+        tail.append(db, &submission.id, &submission.answers, at)?;
+    }
+    tail.save(db)?;
+    db.prepare_cached("UPDATE forms SET updated_us = ?2 WHERE form_no = ?1")?
+        .execute(params![tail.form_no, now.micros()])?;
+    Ok(())
+}
+
+fn tail(db: &Connection, id: &FormId) -> Result<Tail, StoreError> {
+    db.prepare_cached(
+        "SELECT form_no, last_seq, last_instant_us FROM forms WHERE id = ?1 AND NOT ready",
+    )?
+    .query_row([id.as_str()], |row| {
+        let last: Option<i64> = row.get(2)?;
+        Ok(Tail { form_no: row.get(0)?, seq: row.get(1)?, instant: last.map(instant) })
+    })
+    .optional()?
+    .ok_or_else(|| no_form(id))
+}
+
+/// Lets everyone see a form, from now on.
+pub(super) fn publish(db: &Connection, id: &FormId, now: FormInstant) -> Result<Form, StoreError> {
+    let published = db
+        .prepare_cached(
+            "UPDATE forms SET ready = 1, created_us = ?2, updated_us = ?2
+             WHERE id = ?1 AND NOT ready",
+        )?
+        .execute(params![id.as_str(), now.micros()])?;
+    if published == 0 {
+        return Err(no_form(id));
+    }
+    form(db, id)
+}
+
+/// Removes some of what was staged; `true` when nothing is left.
+pub(super) fn remove_some(db: &Connection, id: &FormId) -> Result<bool, StoreError> {
+    let Tail { form_no, .. } = match tail(db, id) {
+        Ok(tail) => tail,
+        Err(StoreError::NotFound { .. }) => return Ok(true),
+        Err(error) => return Err(error),
+    };
+    let removed = db
+        .prepare_cached(
+            "DELETE FROM submissions WHERE key IN
+             (SELECT key FROM submissions WHERE form_no = ?1 LIMIT ?2)",
+        )?
+        .execute(params![form_no, REMOVED_AT_ONCE as i64])?;
+    let all = removed < REMOVED_AT_ONCE;
+    if all {
+        db.prepare_cached("DELETE FROM forms WHERE form_no = ?1")?.execute([form_no])?;
+    }
+    Ok(all)
+}
+
+/// Staged forms that were given up.
+pub(super) fn given_up(db: &Connection, now: FormInstant) -> Result<Vec<FormId>, StoreError> {
+    let patience = i64::try_from(GIVEN_UP_AFTER.as_micros()).expect("an hour fits");
+    let mut statement =
+        db.prepare_cached("SELECT id FROM forms WHERE NOT ready AND updated_us < ?1")?;
+    let rows = statement
+        .query_map([now.micros() - patience], |row| super::columns::text_id(row, 0, FormId::new))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}

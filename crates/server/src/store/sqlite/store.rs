@@ -1,0 +1,280 @@
+//! The store itself: each call becomes a write for the writer or a read for a reader.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use formsvc_protocol::{Form, FormId, FormInstant, FormStatus, KeyId, PublicId, User, UserId};
+use rusqlite::Connection;
+
+use super::checkpoint::Checkpointer;
+use super::forms::Ready;
+use super::lock::ServerLock;
+use super::open::Place;
+use super::readers::Readers;
+use super::turns::Turns;
+use super::writer::{Desk, Writer};
+use super::{OpenError, forms, schema, staged, submissions, users};
+use crate::store::{
+    Accepted, Authenticated, Clock, KeyHash, KeyRecord, NewForm, NewKey, NewSubmission,
+    PageRequest, StagedForm, StagedSubmission, Store, StoreError, StoreFuture, StoredPage,
+    UserRecord,
+};
+
+/// Pages read at the same time.
+const LARGE_READS: usize = 4;
+
+/// A store in one SQLite database.
+///
+/// A database in memory holds at most 1 GiB. Dropping the store without closing it loses nothing
+/// that was answered: queued writes are still carried out, on a thread nobody waits for.
+pub struct SqliteStore {
+    writer: Arc<Writer>,
+    readers: Arc<Readers>,
+    /// None for a database in memory, which has no log.
+    checkpointer: Option<Arc<Checkpointer>>,
+    clock: Clock,
+}
+
+impl std::fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SqliteStore").field("stats", &self.write_stats()).finish_non_exhaustive()
+    }
+}
+
+/// Counts since the store was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WriteStats {
+    /// Transactions committed.
+    pub commits: u64,
+    /// Writes in them, refused ones included.
+    pub writes: u64,
+    /// Transactions that failed, and every write in them.
+    pub failed_commits: u64,
+}
+
+impl SqliteStore {
+    /// Opens a database file beside other processes that may have it open; makes it when there is
+    /// none. For commands.
+    pub fn open(path: &Path, clock: Clock) -> Result<Self, OpenError> {
+        Self::start(Place::File(path.to_owned()), None, clock)
+    }
+
+    /// Opens a database file as its one server: fails with [`OpenError::Locked`] when another
+    /// server has it, and removes imports that were given up. The lock ends with the process, or
+    /// when [`close`](Store::close) is done.
+    pub fn open_exclusive(path: &Path, clock: Clock) -> Result<Self, OpenError> {
+        let lock = ServerLock::take(path)?;
+        Self::start(Place::File(path.to_owned()), Some(Arc::new(lock)), clock)
+    }
+
+    /// A new database in memory, gone when the store is.
+    pub fn in_memory(clock: Clock) -> Result<Self, OpenError> {
+        Self::start(Place::memory(), None, clock)
+    }
+
+    fn start(place: Place, lock: Option<Arc<ServerLock>>, clock: Clock) -> Result<Self, OpenError> {
+        let connection = place.connect_writer()?;
+        schema::migrate(&connection)?;
+        if lock.is_some() {
+            remove_given_up(&connection, clock())?;
+        }
+        Self::start_on(place, connection, lock, clock)
+    }
+
+    fn start_on(
+        place: Place,
+        connection: Connection,
+        lock: Option<Arc<ServerLock>>,
+        clock: Clock,
+    ) -> Result<Self, OpenError> {
+        let turns = Arc::new(Turns::new(place.is_memory()));
+        let checkpointer = if place.is_memory() {
+            None
+        } else {
+            let keep = Box::new(lock.clone());
+            let own = place.connect_writer()?;
+            Some(Arc::new(Checkpointer::start(own, Arc::clone(&turns), keep)?))
+        };
+        let signal = checkpointer.as_ref().map(|checkpointer| checkpointer.signal());
+        let committed = Box::new(move || {
+            if let Some(signal) = &signal {
+                signal.committed();
+            }
+        });
+        let desk = Desk { connection, turns: Arc::clone(&turns), committed, keep: Box::new(lock) };
+        let open = Box::new(move || place.connect_reader());
+        Ok(Self {
+            writer: Arc::new(Writer::start(desk)?),
+            readers: Arc::new(Readers::new(open, turns, LARGE_READS)),
+            checkpointer,
+            clock,
+        })
+    }
+
+    /// How many transactions carried how many writes.
+    pub fn write_stats(&self) -> WriteStats {
+        let counters = &self.writer.counters;
+        WriteStats {
+            commits: counters.commits.load(Ordering::Relaxed),
+            writes: counters.writes.load(Ordering::Relaxed),
+            failed_commits: counters.failed_commits.load(Ordering::Relaxed),
+        }
+    }
+
+    /// A write; it reads the clock when its turn has come.
+    fn write<T, F>(&self, work: F) -> StoreFuture<'_, T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection, FormInstant) -> Result<T, StoreError> + Send + 'static,
+    {
+        let clock = Arc::clone(&self.clock);
+        Box::pin(self.writer.run(move |db| work(db, clock())))
+    }
+
+    /// A read of a few rows, done at once.
+    fn read<'a, T, F>(&'a self, work: F) -> StoreFuture<'a, T>
+    where
+        T: Send + 'a,
+        F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'a,
+    {
+        Box::pin(async move { self.readers.read(work) })
+    }
+}
+
+impl Store for SqliteStore {
+    fn add_user(&self, user: UserRecord) -> StoreFuture<'_, User> {
+        self.write(move |db, now| users::add_user(db, user, now))
+    }
+
+    fn user_by_email(&self, email: &str) -> StoreFuture<'_, Option<User>> {
+        let email = email.to_owned();
+        self.read(move |db| users::user_by_email(db, &email))
+    }
+
+    fn add_key(&self, key: NewKey) -> StoreFuture<'_, KeyRecord> {
+        self.write(move |db, now| users::add_key(db, &key, now))
+    }
+
+    fn revoke_key(&self, key: &KeyId) -> StoreFuture<'_, KeyRecord> {
+        let key = key.clone();
+        self.write(move |db, now| users::revoke_key(db, &key, now))
+    }
+
+    fn keys(&self, user: &UserId) -> StoreFuture<'_, Vec<KeyRecord>> {
+        let user = user.clone();
+        self.read(move |db| users::keys(db, &user))
+    }
+
+    fn authenticate(&self, hash: &KeyHash) -> StoreFuture<'_, Option<Authenticated>> {
+        let hash = *hash;
+        self.read(move |db| users::authenticate(db, &hash))
+    }
+
+    fn add_form(&self, form: NewForm) -> StoreFuture<'_, Form> {
+        self.write(move |db, now| {
+            forms::add_form(db, &form, Ready::Yes, now)?;
+            forms::form(db, &form.id)
+        })
+    }
+
+    fn set_form_status(&self, form: &FormId, status: FormStatus) -> StoreFuture<'_, Form> {
+        let form = form.clone();
+        self.write(move |db, now| forms::set_status(db, &form, &status, now))
+    }
+
+    fn forms(&self, user: &UserId) -> StoreFuture<'_, Vec<Form>> {
+        let user = user.clone();
+        self.read(move |db| forms::forms(db, &user))
+    }
+
+    fn form_by_public_id(&self, id: &PublicId) -> StoreFuture<'_, Option<Form>> {
+        let id = id.clone();
+        self.read(move |db| forms::form_by_public_id(db, &id))
+    }
+
+    fn submit(&self, submission: NewSubmission) -> StoreFuture<'_, Accepted> {
+        self.write(move |db, now| submissions::submit(db, &submission, now))
+    }
+
+    fn page(&self, request: PageRequest) -> StoreFuture<'_, Option<StoredPage>> {
+        let readers = Arc::clone(&self.readers);
+        Box::pin(readers.read_large(move |db| submissions::page(db, &request)))
+    }
+
+    fn stage_form(&self, form: NewForm) -> StoreFuture<'_, StagedForm> {
+        self.write(move |db, now| {
+            forms::add_form(db, &form, Ready::NotYet, now)?;
+            Ok(StagedForm { id: form.id })
+        })
+    }
+
+    fn stage_submissions(
+        &self,
+        form: &StagedForm,
+        submissions: Vec<StagedSubmission>,
+    ) -> StoreFuture<'_, ()> {
+        let form = form.id.clone();
+        self.write(move |db, now| staged::append(db, &form, &submissions, now))
+    }
+
+    fn publish_staged(&self, form: &StagedForm) -> StoreFuture<'_, Form> {
+        let form = form.id.clone();
+        self.write(move |db, now| staged::publish(db, &form, now))
+    }
+
+    fn discard_staged(&self, form: &StagedForm) -> StoreFuture<'_, ()> {
+        let form = form.id.clone();
+        Box::pin(async move {
+            loop {
+                let form = form.clone();
+                if self.write(move |db, _| staged::remove_some(db, &form)).await? {
+                    return Ok(());
+                }
+            }
+        })
+    }
+
+    fn probe(&self) -> StoreFuture<'_, ()> {
+        self.write(|db, now| {
+            // Writing the value that is there would not touch the disk.
+            db.prepare_cached("UPDATE probe SET written_us = max(?1, written_us + 1)")?
+                .execute([now.micros()])?;
+            Ok(())
+        })
+    }
+
+    fn close(&self) -> StoreFuture<'_, ()> {
+        let (writer, readers) = (Arc::clone(&self.writer), Arc::clone(&self.readers));
+        let checkpointer = self.checkpointer.clone();
+        let close = move || {
+            writer.close();
+            // Readers first: they would keep the last checkpoint from emptying the log.
+            readers.close();
+            if let Some(checkpointer) = checkpointer {
+                checkpointer.close();
+            }
+        };
+        Box::pin(async move {
+            tokio::task::spawn_blocking(close)
+                .await
+                .map_err(|panic| StoreError::Internal(Box::new(panic)))
+        })
+    }
+}
+
+fn remove_given_up(connection: &Connection, now: FormInstant) -> Result<(), OpenError> {
+    let removed = staged::given_up(connection, now).and_then(|forms| {
+        for form in forms {
+            while !staged::remove_some(connection, &form)? {}
+            tracing::info!(%form, "removed an import that was given up");
+        }
+        Ok(())
+    });
+    // Left for the next start; nobody sees them meanwhile.
+    if let Err(error) = removed {
+        tracing::warn!(%error, "imports that were given up could not be removed");
+    }
+    Ok(())
+}

@@ -1,0 +1,161 @@
+//! Submissions: accepting them, and reading them in pages.
+
+use bytes::Bytes;
+use formsvc_protocol::limits::PAGE_SIZE_MAX;
+use formsvc_protocol::{Answers, FormId, FormInstant, FormStatus, SubmissionId};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::columns::{StoredId, instant};
+use super::forms::no_form;
+use crate::store::{Accepted, NewSubmission, PageRequest, StoreError, StoredPage, item};
+
+/// Bits of a key that number the submissions of one form; the form's number is above them.
+const SEQ_BITS: u32 = 40;
+const SEQ_MAX: i64 = (1 << SEQ_BITS) - 1;
+
+/// The end of a form, where the next submission goes.
+pub(super) struct Tail {
+    pub(super) form_no: i64,
+    pub(super) seq: i64,
+    pub(super) instant: Option<FormInstant>,
+}
+
+impl Tail {
+    /// Appends a submission at an instant later than the last.
+    pub(super) fn append(
+        &mut self,
+        db: &Connection,
+        id: &SubmissionId,
+        answers: &Answers,
+        at: FormInstant,
+    ) -> Result<(), StoreError> {
+        let item = item::compose(id, answers, at);
+        let seq = self.seq + 1;
+        let added = db
+            .prepare_cached(
+                "INSERT INTO submissions (key, form_no, instant_us, id, item)
+                 VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (id) DO NOTHING",
+            )?
+            .execute(params![
+                self.form_no << SEQ_BITS | seq,
+                self.form_no,
+                at.micros(),
+                StoredId::new(id),
+                item.as_bytes()
+            ])?;
+        if added == 0 {
+            return Err(StoreError::Exists { what: "submission id", value: id.as_str().into() });
+        }
+        (self.seq, self.instant) = (seq, Some(at));
+        Ok(())
+    }
+
+    /// Keeps the end in the form's row.
+    pub(super) fn save(&self, db: &Connection) -> Result<(), StoreError> {
+        db.prepare_cached(
+            "UPDATE forms SET last_seq = ?2, last_instant_us = ?3 WHERE form_no = ?1",
+        )?
+        .execute(params![
+            self.form_no,
+            self.seq,
+            self.instant.map(FormInstant::micros)
+        ])?;
+        Ok(())
+    }
+}
+
+pub(super) fn submit(
+    db: &Connection,
+    new: &NewSubmission,
+    now: FormInstant,
+) -> Result<Accepted, StoreError> {
+    let (mut tail, status) = published_tail(db, &new.form)?;
+    if status != FormStatus::Published {
+        return Err(StoreError::Closed { form: new.form.clone(), status });
+    }
+    let at = FormInstant::next(now, tail.instant);
+    tail.append(db, &new.id, &new.answers, at)?;
+    tail.save(db)?;
+    Ok(Accepted { id: new.id.clone(), instant: at })
+}
+
+fn published_tail(db: &Connection, form: &FormId) -> Result<(Tail, FormStatus), StoreError> {
+    db.prepare_cached(
+        "SELECT form_no, last_seq, last_instant_us, status FROM forms WHERE id = ?1 AND ready",
+    )?
+    .query_row([form.as_str()], |row| {
+        let last: Option<i64> = row.get(2)?;
+        let tail = Tail { form_no: row.get(0)?, seq: row.get(1)?, instant: last.map(instant) };
+        Ok((tail, FormStatus::from(row.get_ref(3)?.as_str()?)))
+    })
+    .optional()?
+    .ok_or_else(|| no_form(form))
+}
+
+/// Keys of a form's submissions: first and last.
+fn keys_of(form_no: i64) -> (i64, i64) {
+    let first = form_no << SEQ_BITS;
+    (first, first | SEQ_MAX)
+}
+
+/// A page. Three statements see one state without a transaction around them: submissions are never
+/// changed or removed while their form can be seen, and a form never goes out of sight.
+pub(super) fn page(
+    db: &Connection,
+    request: &PageRequest,
+) -> Result<Option<StoredPage>, StoreError> {
+    let form_no: Option<i64> = db
+        .prepare_cached(
+            "SELECT form_no FROM forms WHERE id = ?1 AND ready
+             AND user_no = (SELECT user_no FROM users WHERE id = ?2)",
+        )?
+        .query_row([request.form.as_str(), request.user.as_str()], |row| row.get(0))
+        .optional()?;
+    let Some(form_no) = form_no else { return Ok(None) };
+    let (oldest, newest) = keys_of(form_no);
+    let newest = match request.before {
+        None => Some(newest),
+        Some(before) => newest_before(db, form_no, before)?,
+    };
+    match newest {
+        Some(newest) => scan(db, oldest, newest, request.limit).map(Some),
+        None => Ok(Some(StoredPage { items: Bytes::new(), len: 0, last: None, has_more: false })),
+    }
+}
+
+fn newest_before(
+    db: &Connection,
+    form_no: i64,
+    before: FormInstant,
+) -> Result<Option<i64>, StoreError> {
+    Ok(db
+        .prepare_cached(
+            "SELECT key FROM submissions WHERE form_no = ?1 AND instant_us < ?2
+             ORDER BY instant_us DESC LIMIT 1",
+        )?
+        .query_row([form_no, before.micros()], |row| row.get(0))
+        .optional()?)
+}
+
+fn scan(db: &Connection, oldest: i64, newest: i64, limit: u32) -> Result<StoredPage, StoreError> {
+    let limit = limit.clamp(1, PAGE_SIZE_MAX) as usize;
+    let mut statement = db.prepare_cached(
+        "SELECT instant_us, item FROM submissions WHERE key BETWEEN ?1 AND ?2 ORDER BY key DESC",
+    )?;
+    let mut rows = statement.query([oldest, newest])?;
+    let mut items = Vec::new();
+    let (mut len, mut last) = (0, None);
+    while let Some(row) = rows.next()? {
+        if len == limit {
+            // There is one more; its item is not read.
+            return Ok(StoredPage { items: items.into(), len, last, has_more: true });
+        }
+        if len > 0 {
+            items.push(b',');
+        }
+        items.extend_from_slice(row.get_ref(1)?.as_bytes().map_err(rusqlite::Error::from)?);
+        len += 1;
+        last = Some(instant(row.get(0)?));
+    }
+    Ok(StoredPage { items: items.into(), len, last, has_more: false })
+}

@@ -1,0 +1,158 @@
+//! The one thread that writes: it takes all writes that wait, commits them together, and only then
+//! answers each.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use rusqlite::Connection;
+use tokio::sync::{mpsc, oneshot};
+
+use super::fault::{NotCommitted, closed};
+use super::job::{Job, job};
+use super::turns::Turns;
+use crate::store::StoreError;
+
+/// Writes that share one commit, at most.
+pub(super) const BATCH_MAX: usize = 64;
+/// Writes that may wait; a caller beyond them waits to be queued.
+const QUEUE_MAX: usize = 1_024;
+
+/// Counts of what the writer did.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    pub(super) commits: AtomicU64,
+    pub(super) writes: AtomicU64,
+    pub(super) failed_commits: AtomicU64,
+}
+
+/// The writer's end that callers hold.
+#[derive(Debug)]
+pub(super) struct Writer {
+    queue: mpsc::Sender<Message>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    pub(super) counters: Arc<Counters>,
+}
+
+enum Message {
+    Write(Box<dyn Job>),
+    Close,
+}
+
+/// What the thread owns.
+pub(super) struct Desk {
+    pub(super) connection: Connection,
+    pub(super) turns: Arc<Turns>,
+    /// Called after each commit.
+    pub(super) committed: Box<dyn Fn() + Send>,
+    /// Dropped when the thread ends: what must outlive the last write.
+    pub(super) keep: Box<dyn Send>,
+}
+
+impl Writer {
+    /// Starts the thread.
+    pub(super) fn start(desk: Desk) -> std::io::Result<Self> {
+        let (queue, intake) = mpsc::channel(QUEUE_MAX);
+        let counters = Arc::new(Counters::default());
+        let seen = Arc::clone(&counters);
+        let thread = std::thread::Builder::new()
+            .name("store-writer".into())
+            .spawn(move || serve(desk, intake, &seen))?;
+        Ok(Self { queue, thread: Mutex::new(Some(thread)), counters })
+    }
+
+    /// Queues a write and waits for its commit. Once queued it is carried out even when the future
+    /// is dropped.
+    pub(super) async fn run<T, F>(&self, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let message = Message::Write(job(work, reply));
+        self.queue.send(message).await.map_err(|_| closed())?;
+        answer.await.unwrap_or_else(|_| Err(closed()))
+    }
+
+    /// Carries out what is queued, then ends the thread. Blocks until it has.
+    pub(super) fn close(&self) {
+        // A full queue empties by itself; a closed one has its end already.
+        let _ = self.queue.blocking_send(Message::Close);
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn serve(desk: Desk, mut intake: mpsc::Receiver<Message>, counters: &Counters) {
+    let mut messages = Vec::with_capacity(BATCH_MAX);
+    let mut jobs = Vec::with_capacity(BATCH_MAX);
+    while intake.blocking_recv_many(&mut messages, BATCH_MAX) > 0 {
+        for message in messages.drain(..) {
+            match message {
+                Message::Write(job) => jobs.push(job),
+                // Takes no more, and hands out what is queued until it is empty.
+                Message::Close => intake.close(),
+            }
+        }
+        if !jobs.is_empty() {
+            commit_together(&desk, &mut jobs, counters);
+        }
+    }
+    let Desk { connection, keep, .. } = desk;
+    drop(connection);
+    drop(keep);
+}
+
+fn commit_together(desk: &Desk, jobs: &mut Vec<Box<dyn Job>>, counters: &Counters) {
+    let writes = jobs.len();
+    let outcome = {
+        let _turn = desk.turns.write();
+        transact(&desk.connection, jobs)
+    };
+    let outcome = match outcome {
+        Ok(()) => {
+            counters.commits.fetch_add(1, Ordering::Relaxed);
+            counters.writes.fetch_add(writes as u64, Ordering::Relaxed);
+            (desk.committed)();
+            Ok(())
+        }
+        Err(error) => {
+            counters.failed_commits.fetch_add(1, Ordering::Relaxed);
+            tracing::error!(%error, writes, "commit failed; its writes are refused");
+            Err(NotCommitted::new(error))
+        }
+    };
+    for job in jobs.drain(..) {
+        let committed = outcome.clone();
+        // An answer wakes a task of the caller's, whose waker is not ours to trust.
+        let _ = catch_unwind(AssertUnwindSafe(|| job.answer(committed)));
+    }
+}
+
+/// Runs jobs in one transaction. On an error nothing of it remains.
+fn transact(connection: &Connection, jobs: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
+    let done = run_all(connection, jobs);
+    if done.is_err() && !connection.is_autocommit() {
+        // Fails only when the transaction is gone already.
+        let _ = connection.execute_batch("ROLLBACK");
+    }
+    done
+}
+
+fn run_all(connection: &Connection, jobs: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
+    let run = |sql| connection.prepare_cached(sql)?.execute([]).map(drop);
+    run("BEGIN IMMEDIATE")?;
+    for job in jobs {
+        run("SAVEPOINT job")?;
+        if !job.run(connection) {
+            // Where a full disk or the like made SQLite undo the whole transaction, this fails,
+            // and with it the batch.
+            run("ROLLBACK TO job")?;
+        }
+        run("RELEASE job")?;
+    }
+    run("COMMIT")
+}
