@@ -3,4 +3,6 @@
 
 pub mod admin;
 pub mod api_key;
+pub mod seed;
+mod staging;
 pub mod store;
