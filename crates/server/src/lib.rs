@@ -2,7 +2,14 @@
 //! admin API that the `formsvc-server` command and `formsvc sandbox` are built on.
 
 pub mod admin;
+pub mod api;
 pub mod api_key;
+pub mod health;
+pub mod printable;
+pub mod rate_limit;
+pub mod ready_file;
 pub mod seed;
+pub mod serve;
 mod staging;
 pub mod store;
+pub mod telemetry;

@@ -1,0 +1,64 @@
+//! Who asks, and whether they may now.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use formsvc_protocol::{ErrorCode, User};
+use http::HeaderMap;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use super::authorization;
+use super::problem::{Problem, text_cause};
+use super::trail::Trail;
+use crate::rate_limit::RateLimiter;
+use crate::store::{KeyHash, Store, StoreFuture};
+
+/// Time the store has for one call; far more than any should take.
+const STORE_DEADLINE: Duration = Duration::from_secs(10);
+
+/// What the API's handlers share.
+pub struct Api {
+    store: Arc<dyn Store>,
+    limiter: RateLimiter,
+}
+
+impl Api {
+    /// The API of a store, with a limiter of its own.
+    pub fn new(store: Arc<dyn Store>, limiter: RateLimiter) -> Self {
+        Self { store, limiter }
+    }
+
+    /// Judges the key of a request, then its quota, and gives its owner.
+    pub async fn admit(&self, headers: &HeaderMap, trail: &mut Trail) -> Result<User, Problem> {
+        let hash = KeyHash(Sha256::digest(authorization::bearer_token(headers)?).into());
+        let found = within_deadline(self.store.authenticate(&hash)).await?;
+        let found = found.filter(|found| bool::from(found.hash.0.ct_eq(&hash.0)));
+        let Some(found) = found else { return Err(authorization::unknown_key()) };
+        trail.key = Some(found.key);
+        if found.revoked {
+            return Err(Problem::new(ErrorCode::KeyRevoked, "this key was revoked"));
+        }
+        self.limiter.admit(&hash).map_err(Problem::rate_limited)?;
+        Ok(found.user)
+    }
+
+    pub(super) fn store(&self) -> &dyn Store {
+        &*self.store
+    }
+}
+
+impl std::fmt::Debug for Api {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Api").field("limiter", &self.limiter).finish_non_exhaustive()
+    }
+}
+
+/// Waits for the store, but not for ever: a wedged store is answered with 503.
+pub(super) async fn within_deadline<T>(call: StoreFuture<'_, T>) -> Result<T, Problem> {
+    let Ok(answer) = tokio::time::timeout(STORE_DEADLINE, call).await else {
+        let cause = text_cause(format!("the store took longer than {STORE_DEADLINE:?}"));
+        return Err(Problem::unavailable("the service cannot answer now", Some(cause)));
+    };
+    answer.map_err(Problem::from)
+}

@@ -1,0 +1,210 @@
+//! What every response has, whatever made it: a request id, the error shape, safe headers and one
+//! log line. A handler that panics is answered like any other failure.
+
+use std::error::Error;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Router;
+use axum::body::{Body, HttpBody};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use formsvc_protocol::ErrorCode;
+use futures_util::FutureExt;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Version, header};
+use tower::Service;
+
+use super::problem::{Problem, text_cause};
+use super::request_id::RequestIds;
+use super::trail::Trail;
+
+/// Longest request target (path and query) that is looked at, in bytes.
+const TARGET_MAX: usize = 8 * 1024;
+/// Largest request body that may be announced, in bytes; no endpoint reads one.
+const BODY_MAX: u64 = 64 * 1024;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// A router with the whole middleware stack around it. Cheap to clone.
+///
+/// One function instead of a layer for each duty: a request passes through one future and no boxes
+/// of its own.
+#[derive(Clone, Debug)]
+pub struct Edge {
+    router: Router,
+    ids: Arc<RequestIds>,
+}
+
+impl Edge {
+    /// The stack around any router.
+    pub fn new(router: Router) -> Self {
+        Self { router, ids: Arc::new(RequestIds::new()) }
+    }
+
+    /// Answers a request. Never panics and never fails.
+    pub async fn answer<B>(&self, request: Request<B>) -> Response
+    where
+        B: HttpBody<Data = Bytes> + Send + 'static,
+        B::Error: Into<axum::BoxError>,
+    {
+        let id = self.ids.next();
+        let line = LogLine::begin(request.method(), &id);
+        let mut response = match refusal(&request) {
+            Ok(()) => self.route(request).await,
+            Err(problem) => problem.into_response(),
+        };
+        let trail = response.extensions_mut().remove::<Trail>();
+        line.finish(response.status(), trail.as_ref());
+        let headers = response.headers_mut();
+        headers.insert(REQUEST_ID, id);
+        // Answers are one caller's own: no cache may keep them.
+        headers
+            .entry(header::CACHE_CONTROL)
+            .or_insert_with(|| HeaderValue::from_static("no-store"));
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        response
+    }
+
+    async fn route<B>(&self, request: Request<B>) -> Response
+    where
+        B: HttpBody<Data = Bytes> + Send + 'static,
+        B::Error: Into<axum::BoxError>,
+    {
+        let mut router = self.router.clone();
+        let answer = async move { router.call(request.map(Body::new)).await };
+        match AssertUnwindSafe(answer).catch_unwind().await {
+            Ok(Ok(response)) => in_error_shape(response),
+            Ok(Err(never)) => match never {},
+            Err(panic) => {
+                let cause = text_cause(format!("a handler panicked: {}", said(&*panic)));
+                Trail::of("-").close(Err(Problem::internal(cause)))
+            }
+        }
+    }
+}
+
+/// Refuses requests that are not even routed.
+fn refusal<B>(request: &Request<B>) -> Result<(), Problem> {
+    let headers = request.headers();
+    let hosts = headers.get_all(header::HOST).iter().count();
+    if request.version() == Version::HTTP_11 && hosts != 1 {
+        return Err(Problem::bad_request("the request must have exactly one `Host` header"));
+    }
+    let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
+    if target > TARGET_MAX {
+        return Err(Problem::bad_request(format!(
+            "the path and query have {target} bytes, and at most {TARGET_MAX} are accepted"
+        )));
+    }
+    match announced_length(headers) {
+        Some(length) if length > BODY_MAX => Err(Problem::new(
+            ErrorCode::PayloadTooLarge,
+            format!("the body has {length} bytes, and at most {BODY_MAX} are accepted"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn announced_length(headers: &HeaderMap) -> Option<u64> {
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+/// Gives an error that something other than our handlers made the shape of SPEC §7.
+fn in_error_shape(response: Response) -> Response {
+    let status = response.status();
+    let is_error = status.is_client_error() || status.is_server_error();
+    let json = response.headers().get(header::CONTENT_TYPE);
+    if !is_error || json.is_some_and(|json| json == "application/json") {
+        return response;
+    }
+    let (parts, _) = response.into_parts();
+    let problem = Problem::of_status(status);
+    let cause = problem.cause().cloned();
+    let mut shaped = problem.into_response();
+    *shaped.status_mut() = status;
+    for name in [header::ALLOW, header::RETRY_AFTER] {
+        if let Some(value) = parts.headers.get(&name) {
+            shaped.headers_mut().insert(name, value.clone());
+        }
+    }
+    let trail = parts.extensions.get::<Trail>().cloned().unwrap_or_else(|| Trail::of("-"));
+    shaped.extensions_mut().insert(Trail { cause: trail.cause.clone().or(cause), ..trail });
+    shaped
+}
+
+/// What a panic said, if it can be told: a message that was formatted may hold answers.
+fn said(panic: &(dyn std::any::Any + Send)) -> &'static str {
+    panic.downcast_ref::<&'static str>().copied().unwrap_or("its message is withheld")
+}
+
+/// The log line of a request; a request whose client went away before the answer has one too.
+struct LogLine<'a> {
+    began: Instant,
+    method: &'static str,
+    id: &'a HeaderValue,
+    finished: bool,
+}
+
+impl<'a> LogLine<'a> {
+    fn begin(method: &Method, id: &'a HeaderValue) -> Self {
+        Self { began: Instant::now(), method: name_of(method), id, finished: false }
+    }
+
+    fn finish(mut self, status: StatusCode, trail: Option<&Trail>) {
+        self.finished = true;
+        let Self { method, .. } = self;
+        let (route, key) =
+            trail.map_or(("-", "-"), |t| (t.route, t.key.as_ref().map_or("-", |key| key.as_str())));
+        let status = status.as_u16();
+        let micros = self.micros();
+        let id = self.id.to_str().unwrap_or_default();
+        if let Some(cause) = trail.and_then(|trail| trail.cause.as_ref()) {
+            let cause = causes(&**cause);
+            tracing::error!(request_id = id, method, route, status, micros, key, cause, "request");
+        } else if trail.is_some_and(|trail| trail.routine) {
+            tracing::debug!(request_id = id, method, route, status, micros, key, "request");
+        } else {
+            tracing::info!(request_id = id, method, route, status, micros, key, "request");
+        }
+    }
+
+    fn micros(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+}
+
+impl Drop for LogLine<'_> {
+    fn drop(&mut self) {
+        if !self.finished {
+            let (id, micros) = (self.id.to_str().unwrap_or_default(), self.micros());
+            tracing::info!(request_id = id, method = self.method, micros, "request abandoned");
+        }
+    }
+}
+
+/// The method, unless it is one nobody should use, which could be any text.
+fn name_of(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        Method::OPTIONS => "OPTIONS",
+        _ => "other",
+    }
+}
+
+/// An error and what caused it, on one line.
+fn causes(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        source = error.source();
+    }
+    text
+}

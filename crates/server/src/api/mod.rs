@@ -1,0 +1,49 @@
+//! The REST API (SPEC §4, §5, §7, §8).
+//!
+//! | Question | File |
+//! |---|---|
+//! | which paths there are | here |
+//! | who asks, and may they now | [`admission`], [`authorization`] |
+//! | what the parameters mean | [`parameters`] |
+//! | what a resource answers | [`me`], [`forms`], [`submissions`] |
+//! | what an error looks like | [`problem`] |
+//! | what every response gets: request id, log line, panics, headers | [`edge`], [`request_id`], [`trail`] |
+//!
+//! A request is judged in this order: authorization, rate limit, parameters, form. A request that is
+//! refused with 401 spends no quota.
+
+mod admission;
+mod authorization;
+mod edge;
+mod forms;
+mod me;
+mod parameters;
+mod problem;
+mod request_id;
+mod submissions;
+mod trail;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::routing::get;
+
+pub use admission::Api;
+pub use edge::Edge;
+pub(crate) use problem::text_cause;
+pub use problem::{Cause, Problem};
+pub use request_id::RequestIds;
+pub use trail::Trail;
+
+/// The routes under `/api/v1`, and the answers for paths and methods there are not.
+///
+/// It is served through [`Edge`], which adds what every response must have.
+pub fn router(api: Arc<Api>) -> Router {
+    Router::new()
+        .route(me::ROUTE, get(me::get))
+        .route(forms::ROUTE, get(forms::list))
+        .route(submissions::ROUTE, get(submissions::list))
+        .with_state(api)
+        .method_not_allowed_fallback(async || Problem::method_not_allowed())
+        .fallback(async || Problem::no_such_path())
+}

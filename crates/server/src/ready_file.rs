@@ -1,0 +1,79 @@
+//! The ready file: a JSON object that appears once a server answers, for whoever started it.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use tempfile::NamedTempFile;
+
+/// The ready file could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write the ready file `{}`", path.display())]
+pub struct ReadyFileError {
+    /// The file.
+    pub path: PathBuf,
+    /// What the system said.
+    #[source]
+    pub source: io::Error,
+}
+
+/// Writes `content` as JSON, so that a reader sees all of it or no file: a file beside it, readable
+/// by its owner only since it may hold a key, is synced and renamed.
+///
+/// ```
+/// let dir = tempfile::tempdir()?;
+/// let path = dir.path().join("ready.json");
+/// formsvc_server::ready_file::write(&path, &serde_json::json!({"base_url": "http://[::1]:80"}))?;
+/// assert_eq!(std::fs::read_to_string(path)?, "{\"base_url\":\"http://[::1]:80\"}\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn write(path: &Path, content: &impl Serialize) -> Result<(), ReadyFileError> {
+    try_write(path, content).map_err(|source| ReadyFileError { path: path.to_owned(), source })
+}
+
+fn try_write(path: &Path, content: &impl Serialize) -> io::Result<()> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    // Created with mode 0600.
+    let mut file = NamedTempFile::new_in(directory.unwrap_or(Path::new(".")))?;
+    serde_json::to_writer(&mut file, content)?;
+    file.write_all(b"\n")?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
+}
+
+/// Removes what an earlier run left, so that the file's presence means that this run answers.
+pub fn clear(path: &Path) -> Result<(), ReadyFileError> {
+    match std::fs::remove_file(path) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+            Err(ReadyFileError { path: path.to_owned(), source })
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn only_the_owner_can_read_it() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ready.json");
+        std::fs::write(&path, "old").unwrap();
+        write(&path, &serde_json::json!({})).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "{}\n");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_cannot_be_written_names_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = write(&dir.path().join("no/such/dir"), &()).unwrap_err();
+        assert!(error.to_string().contains("no/such/dir"));
+        clear(&dir.path().join("absent")).unwrap();
+    }
+}

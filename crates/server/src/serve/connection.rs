@@ -1,0 +1,67 @@
+//! One connection, from its first byte to its last.
+
+use std::convert::Infallible;
+use std::pin::pin;
+use std::sync::Arc;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+
+use super::activity::{Activity, Watched};
+use super::{Phase, ServeOptions};
+use crate::api::Edge;
+
+/// Most a connection buffers of a request's head, in bytes. A longer head is refused with 431.
+const HEAD_MAX: usize = 32 * 1024;
+/// Most header fields of a request.
+const HEADERS_MAX: usize = 64;
+
+/// Serves one connection until the client is done, too slow, or the server goes down.
+pub(super) async fn serve(
+    stream: TcpStream,
+    edge: Edge,
+    options: &ServeOptions,
+    mut phase: watch::Receiver<Phase>,
+) {
+    let activity = Arc::new(Activity::new());
+    let service = service_fn(|request| {
+        activity.answering();
+        let (edge, activity) = (&edge, &activity);
+        async move {
+            let response = edge.answer(request).await;
+            activity.answered();
+            Ok::<_, Infallible>(response)
+        }
+    });
+    let mut http = http1::Builder::new();
+    http.max_buf_size(HEAD_MAX).max_headers(HEADERS_MAX);
+    let io = Watched::new(stream, Arc::clone(&activity));
+    let mut connection = pin!(http.serve_connection(io, service));
+    let mut stalled = pin!(activity.stalled(options));
+    loop {
+        let changed = tokio::select! {
+            biased;
+            ended = connection.as_mut() => {
+                if let Err(error) = ended {
+                    tracing::debug!(%error, "connection ended");
+                }
+                return;
+            }
+            changed = phase.changed() => changed,
+            () = stalled.as_mut() => {
+                tracing::debug!("connection was too slow");
+                return;
+            }
+        };
+        match changed.map(|()| *phase.borrow_and_update()) {
+            Ok(Phase::Serving) => {}
+            Ok(Phase::Draining) if !activity.is_untouched() => {
+                connection.as_mut().graceful_shutdown();
+            }
+            // Killed, or the server's handle was dropped, or there is nothing to finish.
+            Ok(Phase::Draining | Phase::Killed) | Err(_) => return,
+        }
+    }
+}

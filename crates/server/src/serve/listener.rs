@@ -1,0 +1,96 @@
+//! The accept loop.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+
+use super::connection;
+use super::{Phase, ServeOptions};
+use crate::api::Edge;
+
+/// Pause after the system had nothing to accept with: no file descriptors, no memory.
+const EXHAUSTED_PAUSE: Duration = Duration::from_millis(200);
+
+/// Accepts until the phase changes. A failed accept never ends it.
+pub(super) async fn accept(
+    listener: TcpListener,
+    edge: Edge,
+    options: ServeOptions,
+    slots: Arc<Semaphore>,
+    mut phase: watch::Receiver<Phase>,
+) {
+    let options = Arc::new(options);
+    loop {
+        if slots.available_permits() == 0 {
+            let connections = options.connections_max;
+            tracing::warn!(connections, "every connection slot is taken; new ones wait");
+        }
+        let accepted = async {
+            // Taken before accepting, so that those beyond the cap wait in the system's queue.
+            let slot = Arc::clone(&slots).acquire_owned().await;
+            (slot, listener.accept().await)
+        };
+        let (slot, accepted) = tokio::select! {
+            biased;
+            _ = phase.changed() => return,
+            accepted = accepted => accepted,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                let (edge, options, phase) = (edge.clone(), Arc::clone(&options), phase.clone());
+                tokio::spawn(async move {
+                    without_delay(&stream);
+                    connection::serve(stream, edge, &options, phase).await;
+                    drop(slot);
+                });
+            }
+            Err(error) => {
+                if let Some(pause) = pause_after(&error) {
+                    tracing::error!(%error, "cannot accept connections");
+                    tokio::time::sleep(pause).await;
+                }
+            }
+        }
+    }
+}
+
+/// Responses are written whole, so that waiting to fill a packet only delays them.
+fn without_delay(stream: &TcpStream) {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "cannot set TCP_NODELAY");
+    }
+}
+
+/// How long to wait after a failed accept: not at all when one client went away meanwhile.
+fn pause_after(error: &io::Error) -> Option<Duration> {
+    let of_one_client = matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::Interrupted
+    );
+    (!of_one_client).then_some(EXHAUSTED_PAUSE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loop_pauses_when_the_system_is_exhausted_and_not_for_one_client() {
+        const EMFILE: i32 = 24;
+        const ENFILE: i32 = 23;
+        const ENOMEM: i32 = 12;
+        for code in [EMFILE, ENFILE, ENOMEM] {
+            let error = io::Error::from_raw_os_error(code);
+            assert_eq!(pause_after(&error), Some(EXHAUSTED_PAUSE), "{error}");
+        }
+        for kind in [io::ErrorKind::ConnectionAborted, io::ErrorKind::ConnectionReset] {
+            assert_eq!(pause_after(&kind.into()), None);
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Serving over TCP: accept, keep slow clients in check, shut down without losing a request.
+//!
+//! ```no_run
+//! # async fn demo(store: std::sync::Arc<dyn formsvc_server::store::Store>)
+//! # -> Result<(), Box<dyn std::error::Error>> {
+//! use formsvc_server::serve::{ServeOptions, Server};
+//! let running = Server::bind(ServeOptions::default(), store).await?;
+//! println!("{}", running.base_url());
+//! running.shutdown().await?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod activity;
+mod connection;
+mod listener;
+mod options;
+mod signal;
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+
+use axum::Router;
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinHandle;
+
+use crate::api::{self, Api, Edge};
+use crate::health::{self, Health};
+use crate::rate_limit::{RateLimiter, monotonic_clock};
+use crate::store::{Store, StoreError};
+
+pub use options::ServeOptions;
+pub use signal::{Signals, StopSignal};
+
+/// The address could not be listened on.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen on `{addr}`")]
+pub struct BindError {
+    /// The address.
+    pub addr: SocketAddr,
+    /// What the system said.
+    #[source]
+    pub source: std::io::Error,
+}
+
+/// How far a server is on its way down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Answers.
+    Serving,
+    /// Takes nothing new and finishes what it has.
+    Draining,
+    /// Drops what it has.
+    Killed,
+}
+
+/// How a shutdown went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped {
+    /// Connections that were still open at the deadline, and were cut.
+    pub abandoned: usize,
+}
+
+/// Starts servers.
+#[derive(Debug)]
+pub struct Server;
+
+impl Server {
+    /// Serves the API and the health probes of a store.
+    pub async fn bind(options: ServeOptions, store: Arc<dyn Store>) -> Result<Running, BindError> {
+        Self::bind_with(options, store, |router| router).await
+    }
+
+    /// As [`bind`](Self::bind), with something of the caller's around the router, inside the
+    /// middleware stack: fault injection, more routes.
+    pub async fn bind_with(
+        options: ServeOptions,
+        store: Arc<dyn Store>,
+        wrap: impl FnOnce(Router) -> Router,
+    ) -> Result<Running, BindError> {
+        let health = Arc::new(Health::new(Arc::clone(&store)));
+        let limiter = RateLimiter::new(options.rate_limit, monotonic_clock());
+        let api = Arc::new(Api::new(Arc::clone(&store), limiter));
+        let router = api::router(api).merge(health::router(Arc::clone(&health)));
+        let mut running = Self::bind_router(options, wrap(router)).await?;
+        running.backing = Some(Backing { store, health });
+        Ok(running)
+    }
+
+    /// Serves any router through the whole middleware stack; what a benchmark puts a constant page
+    /// behind. Of the options the rate limit has no effect.
+    pub async fn bind_router(options: ServeOptions, router: Router) -> Result<Running, BindError> {
+        let addr = options.addr;
+        let refused = |source| BindError { addr, source };
+        let listener = TcpListener::bind(addr).await.map_err(refused)?;
+        let local_addr = listener.local_addr().map_err(refused)?;
+        let (phase, watched) = watch::channel(Phase::Serving);
+        let slots = Arc::new(Semaphore::new(options.connections_max as usize));
+        let accepting = listener::accept(
+            listener,
+            Edge::new(router),
+            options.clone(),
+            Arc::clone(&slots),
+            watched,
+        );
+        let accepting = tokio::spawn(accepting);
+        Ok(Running { local_addr, options, phase, slots, accepting, backing: None })
+    }
+}
+
+struct Backing {
+    store: Arc<dyn Store>,
+    health: Arc<Health>,
+}
+
+/// A server that answers. Dropping it stops it at once; [`shutdown`](Self::shutdown) lets requests
+/// finish.
+pub struct Running {
+    local_addr: SocketAddr,
+    options: ServeOptions,
+    phase: watch::Sender<Phase>,
+    slots: Arc<Semaphore>,
+    accepting: JoinHandle<()>,
+    backing: Option<Backing>,
+}
+
+impl Running {
+    /// The address it listens on, with the port the system chose if none was asked for.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.local_addr
+    }
+
+    /// Where a client on this machine finds it, without a slash at the end.
+    pub fn base_url(&self) -> String {
+        let ip = match self.local_addr.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+            IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+            ip => ip,
+        };
+        format!("http://{}", SocketAddr::new(ip, self.local_addr.port()))
+    }
+
+    /// Connections open now.
+    pub fn connections(&self) -> usize {
+        self.options.connections_max as usize - self.slots.available_permits()
+    }
+
+    /// Turns readiness red, stops accepting, lets requests finish until the deadline of the options,
+    /// cuts those that have not, and closes the store.
+    ///
+    /// Fails when the store does; the connections are gone by then.
+    pub async fn shutdown(self) -> Result<Stopped, StoreError> {
+        if let Some(backing) = &self.backing {
+            backing.health.stop();
+        }
+        self.phase.send_replace(Phase::Draining);
+        if let Err(error) = self.accepting.await {
+            tracing::error!(%error, "the accept loop failed");
+        }
+        // Every connection holds a slot, so that holding all of them means there is none.
+        let all = self.slots.acquire_many(self.options.connections_max);
+        let drained = tokio::time::timeout(self.options.shutdown_deadline, all).await.is_ok();
+        let open = self.options.connections_max as usize - self.slots.available_permits();
+        let abandoned = if drained { 0 } else { open };
+        self.phase.send_replace(Phase::Killed);
+        if let Some(backing) = self.backing {
+            backing.store.close().await?;
+        }
+        Ok(Stopped { abandoned })
+    }
+}
+
+impl std::fmt::Debug for Running {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Running").field("local_addr", &self.local_addr).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,40 @@
+//! How a server is to serve.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use crate::rate_limit::RateLimit;
+
+/// Options of a server. The defaults suit a test, a sandbox and a small deployment alike.
+#[derive(Clone, Debug)]
+pub struct ServeOptions {
+    /// Where to listen; port 0 lets the system choose. Default: 127.0.0.1, port 0.
+    pub addr: SocketAddr,
+    /// Requests a key may make. Default: SPEC §8.
+    pub rate_limit: RateLimit,
+    /// How long requests may go on after a shutdown began. Default: 10 s.
+    pub shutdown_deadline: Duration,
+    /// Connections open at a time; more wait until one closes. Default: 4096.
+    pub connections_max: u32,
+    /// Time a client has to send the head of a request, from its first byte. Default: 10 s.
+    pub head_timeout: Duration,
+    /// Time a connection may be silent between requests. Default: 75 s.
+    pub idle_timeout: Duration,
+    /// Time a client may take no byte of a response that waits for it. Default: 30 s.
+    pub write_timeout: Duration,
+}
+
+impl Default for ServeOptions {
+    fn default() -> Self {
+        Self {
+            addr: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            rate_limit: RateLimit::default(),
+            shutdown_deadline: Duration::from_secs(10),
+            connections_max: 4096,
+            head_timeout: Duration::from_secs(10),
+            // Longer than the minute that proxies usually keep a connection: they should close it.
+            idle_timeout: Duration::from_secs(75),
+            write_timeout: Duration::from_secs(30),
+        }
+    }
+}

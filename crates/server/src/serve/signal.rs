@@ -1,0 +1,76 @@
+//! The signals that end a server.
+
+use std::io;
+
+/// A request from outside to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopSignal {
+    /// SIGINT, or Ctrl-C.
+    Interrupt,
+    /// SIGTERM.
+    Terminate,
+}
+
+impl StopSignal {
+    /// The exit status of a process that ends because of it: 130 or 143.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Interrupt => 130,
+            Self::Terminate => 143,
+        }
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Interrupt => "SIGINT",
+            Self::Terminate => "SIGTERM",
+        }
+    }
+}
+
+/// Listens for stop signals. From its creation on, they no longer end the process by themselves.
+///
+/// The first asks for a shutdown; a caller that shuts down goes on listening, and at the second
+/// exits at once with its [`exit_code`](StopSignal::exit_code).
+#[derive(Debug)]
+pub struct Signals {
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    /// Begins to listen. Must be called within a Tokio runtime.
+    pub fn listen() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let interrupt = signal(SignalKind::interrupt())?;
+        Ok(Self { interrupt, terminate: signal(SignalKind::terminate())? })
+    }
+
+    /// Waits for the next signal. Safe to drop and call again.
+    pub async fn next(&mut self) -> StopSignal {
+        tokio::select! {
+            _ = self.interrupt.recv() => StopSignal::Interrupt,
+            _ = self.terminate.recv() => StopSignal::Terminate,
+        }
+    }
+}
+
+#[cfg(not(unix))]
+impl Signals {
+    /// Begins to listen. Must be called within a Tokio runtime.
+    pub fn listen() -> io::Result<Self> {
+        Ok(Self {})
+    }
+
+    /// Waits for the next signal. Safe to drop and call again.
+    pub async fn next(&mut self) -> StopSignal {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        StopSignal::Interrupt
+    }
+}
