@@ -1,1 +1,41 @@
-//! To be filled.
+#![doc = include_str!("../README.md")]
+
+mod api_key;
+mod base_url;
+mod builder;
+mod call;
+mod client;
+mod decode;
+mod error;
+mod event;
+mod form;
+mod limit;
+mod operation;
+mod pager;
+mod response;
+mod retry;
+mod shared;
+mod timeouts;
+mod transport;
+
+pub use builder::ClientBuilder;
+pub use client::Client;
+pub use error::{Error, ErrorKind};
+pub use event::{Event, RetryReason, WaitReason};
+pub use form::FormHandle;
+/// The wire's types, as they appear in this crate's signatures.
+pub use formsvc_protocol::{
+    Answers, Cursor, ErrorCode, Form, FormId, FormStatus, PublicId, Submission, SubmissionId,
+    Timestamp, User, UserId,
+};
+pub use limit::RateLimit;
+pub use pager::{
+    ListSubmissions, ResumeToken, ResumeTokenError, Row, SubmissionPage, SubmissionPages,
+    Submissions,
+};
+pub use response::{Response, ResponseMeta};
+pub use retry::RetryPolicy;
+/// What API keys are passed in; its Debug shows nothing.
+pub use secrecy::SecretString;
+pub use timeouts::Timeouts;
+pub use transport::{AttemptContext, BoxFuture, Transport, TransportError, TransportErrorKind};

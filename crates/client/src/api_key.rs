@@ -1,0 +1,106 @@
+//! The API key: checked once, sent on every request, shown nowhere.
+
+use http::HeaderValue;
+use secrecy::{ExposeSecret, SecretString};
+
+/// Shorter keys are not looked for in foreign text: removing them would garble it.
+const REDACTED_FROM: usize = 8;
+const REDACTED: &str = "[api key]";
+
+/// A key that can stand in a header. Its Debug shows nothing of it.
+pub(crate) struct ApiKey {
+    secret: SecretString,
+    authorization: HeaderValue,
+}
+
+impl ApiKey {
+    /// Checks that the key is visible ASCII. The error is a rule, never the key.
+    pub(crate) fn check(secret: &SecretString) -> Result<Self, &'static str> {
+        let text = secret.expose_secret();
+        if text.is_empty() {
+            return Err("the API key is empty");
+        }
+        if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err("the API key has a character that is not visible ASCII");
+        }
+        let mut authorization = HeaderValue::try_from(format!("Bearer {text}"))
+            .expect("visible ASCII can stand in a header");
+        authorization.set_sensitive(true);
+        Ok(Self { secret: secret.clone(), authorization })
+    }
+
+    /// The value of `Authorization` (SPEC §5), marked sensitive.
+    pub(crate) fn authorization(&self) -> HeaderValue {
+        self.authorization.clone()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.secret.expose_secret().len()
+    }
+
+    /// Text from outside without the key, should the service have echoed it.
+    pub(crate) fn redact(&self, text: String) -> String {
+        let key = self.secret.expose_secret();
+        if key.len() >= REDACTED_FROM && text.contains(key) {
+            text.replace(key, REDACTED)
+        } else {
+            text
+        }
+    }
+
+    /// Bytes from outside without the key.
+    pub(crate) fn redact_bytes(&self, bytes: &[u8]) -> Vec<u8> {
+        let key = self.secret.expose_secret().as_bytes();
+        if key.len() < REDACTED_FROM {
+            return bytes.to_vec();
+        }
+        let mut clean = Vec::with_capacity(bytes.len());
+        let mut rest = bytes;
+        while let Some((first, tail)) = rest.split_first() {
+            if rest.starts_with(key) {
+                clean.extend_from_slice(REDACTED.as_bytes());
+                rest = &rest[key.len()..];
+            } else {
+                clean.push(*first);
+                rest = tail;
+            }
+        }
+        clean
+    }
+}
+
+impl std::fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(REDACTED)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_cannot_stand_in_a_header_is_refused_without_being_shown() {
+        for bad in ["", " ", "fsk_a b", "fsk_a\n", "fsk_é", "fsk_\u{7f}", "\tfsk_a"] {
+            let error = ApiKey::check(&SecretString::from(bad)).unwrap_err();
+            assert!(!error.contains("fsk"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_header_is_sensitive_and_debug_shows_nothing() {
+        let key = ApiKey::check(&SecretString::from("fsk_0123456789")).unwrap();
+        assert!(key.authorization().is_sensitive());
+        let shown = format!("{key:?} {:?}", key.authorization());
+        assert!(!shown.contains("0123"), "{shown}");
+    }
+
+    #[test]
+    fn every_echo_of_the_key_is_removed() {
+        let key = ApiKey::check(&SecretString::from("fsk_0123456789")).unwrap();
+        let echo = "no such key fsk_0123456789, fsk_0123456789!";
+        let clean = "no such key [api key], [api key]!";
+        assert_eq!(key.redact(echo.to_owned()), clean);
+        assert_eq!(key.redact_bytes(echo.as_bytes()), clean.as_bytes());
+    }
+}

@@ -1,0 +1,223 @@
+//! Building a client.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use http::HeaderValue;
+use secrecy::SecretString;
+
+use crate::api_key::ApiKey;
+use crate::base_url::BaseUrl;
+use crate::error::{Error, ErrorKind, Parts};
+use crate::limit::Gate;
+use crate::operation::BUILD;
+use crate::retry::Budget;
+use crate::shared::{Clock, OnEvent, Random, Shared};
+use crate::transport::OverReqwest;
+use crate::{Client, Event, RateLimit, RetryPolicy, Timeouts, Transport};
+
+/// Longest single wait unless set.
+const MAX_WAIT: Duration = Duration::from_secs(120);
+const USER_AGENT: &str = concat!("formsvc-client/", env!("CARGO_PKG_VERSION"));
+
+/// The settings of a [`Client`]. Setters only store; [`build`](Self::build) checks everything.
+#[must_use]
+pub struct ClientBuilder {
+    base_url: Option<String>,
+    api_key: Option<SecretString>,
+    timeouts: Timeouts,
+    retry: RetryPolicy,
+    rate_limit: RateLimit,
+    max_wait: Duration,
+    allow_insecure_http: bool,
+    user_agent_suffix: Option<String>,
+    transport: Option<Arc<dyn Transport>>,
+    on_event: Option<OnEvent>,
+    clock: Clock,
+    random: Random,
+}
+
+impl Default for ClientBuilder {
+    fn default() -> Self {
+        Self {
+            base_url: None,
+            api_key: None,
+            timeouts: Timeouts::default(),
+            retry: RetryPolicy::default(),
+            rate_limit: RateLimit::default(),
+            max_wait: MAX_WAIT,
+            allow_insecure_http: false,
+            user_agent_suffix: None,
+            transport: None,
+            on_event: None,
+            clock: Arc::new(SystemTime::now),
+            random: Arc::new(fastrand::f64),
+        }
+    }
+}
+
+impl ClientBuilder {
+    /// The address of the service; required. `https`, or `http` for this machine: `localhost`,
+    /// `*.localhost`, 127.0.0.0/8, `[::1]`. A path is kept as a prefix; user info, a query or a
+    /// fragment is refused.
+    pub fn base_url(mut self, url: impl Into<String>) -> Self {
+        self.base_url = Some(url.into());
+        self
+    }
+
+    /// The API key (SPEC §5); required. Sent only to the base address, and shown nowhere.
+    pub fn api_key(mut self, key: SecretString) -> Self {
+        self.api_key = Some(key);
+        self
+    }
+
+    /// How long things may take.
+    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
+        self.timeouts = timeouts;
+        self
+    }
+
+    /// How often and how fast to try again.
+    pub fn retry(mut self, policy: RetryPolicy) -> Self {
+        self.retry = policy;
+        self
+    }
+
+    /// The client's own limit on requests; by default the service's, 300 per minute (SPEC §8).
+    pub fn rate_limit(mut self, limit: RateLimit) -> Self {
+        self.rate_limit = limit;
+        self
+    }
+
+    /// Longest single wait: for the limiter, for a 429 another clone was given, or because of
+    /// `Retry-After`. A call that would have to wait longer fails at once with
+    /// [`ErrorKind::RateLimitWait`]. Default 120 s; [`Timeouts::overall`] bounds waits too.
+    pub fn max_wait(mut self, wait: Duration) -> Self {
+        self.max_wait = wait;
+        self
+    }
+
+    /// Allows `http` to other machines. The API key then travels in the clear.
+    pub fn allow_insecure_http(mut self, allow: bool) -> Self {
+        self.allow_insecure_http = allow;
+        self
+    }
+
+    /// Text added to `User-Agent`, such as `acme-sync/1.2`.
+    pub fn user_agent_suffix(mut self, suffix: impl Into<String>) -> Self {
+        self.user_agent_suffix = Some(suffix.into());
+        self
+    }
+
+    /// Sends requests by other means than the built-in HTTP client, which then takes no part:
+    /// connecting, proxies and TLS are the transport's.
+    pub fn transport(mut self, transport: impl Transport) -> Self {
+        self.transport = Some(Arc::new(transport));
+        self
+    }
+
+    /// Hears of every attempt, retry, wait and page.
+    pub fn on_event(mut self, listener: impl Fn(&Event) + Send + Sync + 'static) -> Self {
+        self.on_event = Some(Arc::new(listener));
+        self
+    }
+
+    /// The wall clock a `Retry-After` date is measured against when the answer has no `Date`;
+    /// for tests. Waits and timeouts use tokio's clock.
+    pub fn clock(mut self, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
+        self.clock = Arc::new(now);
+        self
+    }
+
+    /// The source of the randomness in pauses, numbers in 0..1; for tests.
+    pub fn random(mut self, random: impl Fn() -> f64 + Send + Sync + 'static) -> Self {
+        self.random = Arc::new(random);
+        self
+    }
+
+    /// Checks every setting and makes the client. Sends nothing and needs no runtime.
+    ///
+    /// Fails with [`ErrorKind::Config`] on a base URL or key that is missing or breaks a rule, a
+    /// time limit of zero, a `User-Agent` suffix that cannot stand in a header, or TLS that cannot
+    /// be set up.
+    pub fn build(self) -> Result<Client, Error> {
+        let Some(base_url) = &self.base_url else { return Err(wrong("no base URL is set")) };
+        let base = BaseUrl::parse(base_url, self.allow_insecure_http).map_err(wrong)?;
+        let Some(key) = &self.api_key else { return Err(wrong("no API key is set")) };
+        let key = ApiKey::check(key).map_err(wrong)?;
+        check_timeouts(self.timeouts)?;
+        let user_agent = user_agent(self.user_agent_suffix.as_deref())?;
+        let transport = match self.transport {
+            Some(transport) => transport,
+            None => {
+                Arc::new(OverReqwest::new(&base, self.timeouts.connect).map_err(cannot_set_up)?)
+            }
+        };
+        Ok(Client {
+            shared: Arc::new(Shared {
+                transport,
+                base,
+                key,
+                user_agent,
+                timeouts: self.timeouts,
+                budget: Budget::new(self.retry.budget),
+                retry: self.retry,
+                gate: Gate::new(self.rate_limit),
+                max_wait: self.max_wait,
+                on_event: self.on_event,
+                clock: self.clock,
+                random: self.random,
+            }),
+        })
+    }
+}
+
+fn check_timeouts(timeouts: Timeouts) -> Result<(), Error> {
+    let overall = timeouts.overall.unwrap_or(Duration::MAX);
+    for (name, limit) in
+        [("connect", timeouts.connect), ("attempt", timeouts.attempt), ("overall", overall)]
+    {
+        if limit.is_zero() {
+            return Err(wrong(format!("the time limit `{name}` is zero")));
+        }
+    }
+    Ok(())
+}
+
+fn user_agent(suffix: Option<&str>) -> Result<HeaderValue, Error> {
+    let Some(suffix) = suffix.filter(|suffix| !suffix.is_empty()) else {
+        return Ok(HeaderValue::from_static(USER_AGENT));
+    };
+    let printable = |byte: u8| byte == b' ' || byte.is_ascii_graphic();
+    if !suffix.bytes().all(printable) {
+        return Err(wrong("the `User-Agent` suffix has a character that is not visible ASCII"));
+    }
+    Ok(HeaderValue::try_from(format!("{USER_AGENT} {suffix}"))
+        .expect("visible ASCII can stand in a header"))
+}
+
+fn wrong(what: impl Into<std::borrow::Cow<'static, str>>) -> Error {
+    Error::parts(ErrorKind::Config, BUILD, what).into()
+}
+
+fn cannot_set_up(source: Box<dyn StdError + Send + Sync>) -> Error {
+    let parts: Parts = Error::parts(ErrorKind::Config, BUILD, "the HTTP client cannot be set up");
+    parts.with_source(source).into()
+}
+
+impl fmt::Debug for ClientBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The base URL is left out: before it is checked it may hold a password.
+        f.debug_struct("ClientBuilder")
+            .field("api_key", &self.api_key)
+            .field("timeouts", &self.timeouts)
+            .field("retry", &self.retry)
+            .field("rate_limit", &self.rate_limit)
+            .field("max_wait", &self.max_wait)
+            .field("allow_insecure_http", &self.allow_insecure_http)
+            .field("user_agent_suffix", &self.user_agent_suffix)
+            .finish_non_exhaustive()
+    }
+}

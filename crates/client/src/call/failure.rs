@@ -1,0 +1,146 @@
+//! A failed attempt with everything its error will tell.
+
+use std::time::Duration;
+
+use formsvc_protocol::ErrorBody;
+use http::{HeaderMap, StatusCode};
+
+use crate::api_key::ApiKey;
+use crate::decode::Broken;
+use crate::error::{Error, ErrorKind, Parts, keep};
+use crate::operation::{BUILD, Operation};
+use crate::response::REQUEST_ID;
+use crate::retry::{Failed, is_retryable_status};
+use crate::transport::{TransportError, TransportErrorKind};
+
+/// What the retry decision looks at, and the error it becomes when it is final.
+pub(super) struct Failure {
+    pub(super) failed: Failed,
+    pub(super) retry_after: Option<Duration>,
+    parts: Box<Parts>,
+}
+
+impl Failure {
+    /// No whole answer. When its head did arrive and is an error status, that status is what
+    /// counts: the body of a 404 is not worth asking for again.
+    pub(super) fn no_answer(
+        error: TransportError,
+        retry_after: impl FnOnce(&HeaderMap) -> Option<Duration>,
+    ) -> Self {
+        let (kind, source, head) = error.into_parts();
+        let mut parts = Error::parts(error_kind(kind), BUILD, kind.what());
+        parts.source = source;
+        let mut failed = Failed::Transport(kind);
+        let mut wait = None;
+        if let Some((status, headers)) = head {
+            parts.status = Some(status);
+            parts.request_id = request_id(&headers);
+            if status != StatusCode::OK {
+                failed = Failed::Status(status);
+                parts.kind = ErrorKind::Api;
+                wait = retry_after(&headers);
+            }
+        }
+        Self { failed, retry_after: wait, parts: Box::new(parts) }
+    }
+
+    /// An answer with another status than 200.
+    pub(super) fn refused(
+        status: StatusCode,
+        headers: &HeaderMap,
+        retry_after: Option<Duration>,
+        body: &[u8],
+        key: &ApiKey,
+    ) -> Self {
+        let mut parts = Error::parts(ErrorKind::Api, BUILD, "");
+        parts.status = Some(status);
+        parts.request_id = request_id(headers).map(|id| key.redact(id));
+        match serde_json::from_slice::<ErrorBody>(body) {
+            Ok(ErrorBody { error }) => {
+                parts.code = Some(error.code);
+                parts.message = Some(key.redact(error.message));
+            }
+            Err(_) => parts.body = Some(keep(body, key)),
+        }
+        Self { failed: Failed::Status(status), retry_after, parts: Box::new(parts) }
+    }
+
+    /// A 200 whose body cannot be used.
+    pub(super) fn broken(
+        status: StatusCode,
+        headers: &HeaderMap,
+        broken: Broken,
+        key: &ApiKey,
+    ) -> Self {
+        let what = match &broken.json_path {
+            Some(path) => format!("{} at `{}`", broken.what, key.redact(path.clone())).into(),
+            None => broken.what.into(),
+        };
+        let mut parts = Parts { what, ..Error::parts(ErrorKind::Decode, BUILD, "") };
+        parts.status = Some(status);
+        parts.request_id = request_id(headers).map(|id| key.redact(id));
+        parts.json_path = broken.json_path.map(|path| key.redact(path));
+        parts.body = Some(keep(&broken.body, key));
+        parts.source = Some(key.redact(broken.why).into());
+        let failed = if broken.truncated { Failed::Truncated } else { Failed::Broken };
+        Self { failed, retry_after: None, parts: Box::new(parts) }
+    }
+
+    pub(super) fn status(&self) -> Option<StatusCode> {
+        self.parts.status
+    }
+
+    pub(super) fn kind(&self) -> ErrorKind {
+        self.parts.kind
+    }
+
+    /// The error of a final failure.
+    pub(super) fn into_parts(self, operation: Operation) -> Parts {
+        let retryable = match self.failed {
+            Failed::Status(status) => is_retryable_status(status),
+            Failed::Transport(kind) => matches!(
+                kind,
+                TransportErrorKind::Connect
+                    | TransportErrorKind::Timeout
+                    | TransportErrorKind::Interrupted
+            ),
+            Failed::Truncated => true,
+            Failed::Broken => false,
+        };
+        Parts { operation, retryable, retry_after: self.retry_after, ..*self.parts }
+    }
+
+    /// The error of a failure that asks for a longer wait than allowed. A 429 then is a question
+    /// of waiting; any other failure stays what it is.
+    pub(super) fn too_long_a_wait(self, operation: Operation) -> Parts {
+        let throttled = self.failed == Failed::Status(StatusCode::TOO_MANY_REQUESTS);
+        let mut parts = self.into_parts(operation);
+        if throttled {
+            parts.kind = ErrorKind::RateLimitWait;
+            parts.what = match parts.retry_after {
+                Some(wait) => format!(
+                    "the service asks for a wait of {}, longer than allowed",
+                    super::seconds(wait)
+                )
+                .into(),
+                None => {
+                    "the rate limit is exceeded, and the call's time does not allow a wait".into()
+                }
+            };
+        }
+        parts
+    }
+}
+
+fn error_kind(kind: TransportErrorKind) -> ErrorKind {
+    match kind {
+        TransportErrorKind::Connect | TransportErrorKind::Tls => ErrorKind::Connect,
+        TransportErrorKind::Timeout => ErrorKind::Timeout,
+        TransportErrorKind::TooLarge => ErrorKind::TooLarge,
+        TransportErrorKind::Interrupted | TransportErrorKind::Other => ErrorKind::Transport,
+    }
+}
+
+fn request_id(headers: &HeaderMap) -> Option<String> {
+    headers.get(REQUEST_ID)?.to_str().ok().map(str::to_owned)
+}

@@ -1,0 +1,243 @@
+//! One call: as many attempts as it takes, within every limit.
+
+mod failure;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, AUTHORIZATION, USER_AGENT};
+use http::{HeaderMap, HeaderValue, Request, StatusCode, Uri};
+use tokio::time::{Instant, sleep, timeout};
+use tracing::field::{Empty, display};
+use tracing::{Instrument, Span};
+
+use crate::Event;
+use crate::decode::Broken;
+use crate::error::{Error, ErrorKind};
+use crate::limit::Refusal;
+use crate::operation::Operation;
+use crate::response::ResponseMeta;
+use crate::retry::{Decision, Failed, Limits, decide, retry_after};
+use crate::shared::Shared;
+use crate::transport::{AttemptContext, TransportError, TransportErrorKind};
+use failure::Failure;
+
+/// Largest body that is read. A page of 100 submissions is far below it.
+pub(crate) const MAX_BODY: usize = 256 * 1024 * 1024;
+
+/// Makes a call and decodes its answer. `decode` is asked again when an answer was cut short.
+pub(crate) async fn call<T>(
+    shared: &Shared,
+    operation: Operation,
+    address: String,
+    decode: impl Fn(Bytes) -> Result<T, Broken> + Send,
+) -> Result<(T, ResponseMeta), Error> {
+    let span = tracing::info_span!(
+        "formsvc.call",
+        otel.kind = "client",
+        otel.name = operation.name,
+        http.request.method = "GET",
+        server.address = shared.base.host(),
+        url.template = operation.template,
+        http.response.status_code = Empty,
+        http.request.resend_count = Empty,
+        error.type = Empty,
+    );
+    let call = Call { shared, operation, started: Instant::now(), attempts: 0, retries: 0 };
+    call.run(&address, decode).instrument(span).await
+}
+
+/// A call under way.
+struct Call<'a> {
+    shared: &'a Shared,
+    operation: Operation,
+    started: Instant,
+    attempts: u32,
+    /// Retries paid for from the budget.
+    retries: u32,
+}
+
+impl Call<'_> {
+    async fn run<T>(
+        mut self,
+        address: &str,
+        decode: impl Fn(Bytes) -> Result<T, Broken> + Send,
+    ) -> Result<(T, ResponseMeta), Error> {
+        let uri: Uri = address.parse().map_err(|error: http::uri::InvalidUri| {
+            let what = "the request's address is not valid, or longer than 64 KiB";
+            Error::from(Error::parts(ErrorKind::Config, self.operation, what).with_source(error))
+        })?;
+        loop {
+            self.wait_for_turn().await?;
+            match self.attempt(&uri, &decode).await {
+                Ok(done) => {
+                    self.shared.budget.earn(self.retries);
+                    self.record(Some(done.1.status), None);
+                    return Ok(done);
+                }
+                Err(failure) => self.pause_or_give_up(failure).await?,
+            }
+        }
+    }
+
+    async fn wait_for_turn(&self) -> Result<(), Error> {
+        let patience =
+            self.time_left().map_or(self.shared.max_wait, |left| left.min(self.shared.max_wait));
+        let on_wait = |wait: crate::limit::Wait| {
+            self.shared.tell(|| Event::RateLimited {
+                operation: self.operation.name,
+                wait: wait.duration,
+                why: wait.why,
+            });
+        };
+        self.shared.gate.pass(patience, on_wait).await.map_err(|Refusal { wait }| {
+            let what =
+                format!("the rate limit asks for a wait of {}, longer than allowed", seconds(wait));
+            let mut parts = Error::parts(ErrorKind::RateLimitWait, self.operation, what);
+            parts.retry_after = Some(wait);
+            parts.retryable = true;
+            self.finish(parts)
+        })
+    }
+
+    async fn attempt<T>(
+        &mut self,
+        uri: &Uri,
+        decode: &(impl Fn(Bytes) -> Result<T, Broken> + Send),
+    ) -> Result<(T, ResponseMeta), Failure> {
+        self.attempts += 1;
+        let since = Instant::now();
+        let allowed = self.shared.timeouts.attempt;
+        let allowed = self.time_left().map_or(allowed, |left| left.min(allowed));
+        let context = AttemptContext {
+            operation: self.operation.name,
+            attempt: self.attempts,
+            timeout: allowed,
+            max_body: MAX_BODY,
+        };
+        let sent = self.shared.transport.send(self.request(uri.clone()), &context);
+        let outcome = timeout(allowed, sent)
+            .await
+            .unwrap_or_else(|_| Err(TransportError::from_kind(TransportErrorKind::Timeout)));
+        let judged = self.judge(outcome, decode);
+        self.shared.tell(|| Event::Attempt {
+            operation: self.operation.name,
+            attempt: self.attempts,
+            status: match &judged {
+                Ok((_, meta)) => Some(meta.status),
+                Err(failure) => failure.status(),
+            },
+            failure: judged.as_ref().err().map(Failure::kind),
+            elapsed: since.elapsed(),
+        });
+        judged
+    }
+
+    fn judge<T>(
+        &self,
+        outcome: Result<http::Response<Bytes>, TransportError>,
+        decode: &(impl Fn(Bytes) -> Result<T, Broken> + Send),
+    ) -> Result<(T, ResponseMeta), Failure> {
+        let (head, body) = match outcome {
+            Ok(answer) => answer.into_parts(),
+            Err(error) => return Err(Failure::no_answer(error, |h| self.retry_after(h))),
+        };
+        let (status, headers) = (head.status, head.headers);
+        if status != StatusCode::OK {
+            let wait = self.retry_after(&headers);
+            return Err(Failure::refused(status, &headers, wait, &body, &self.shared.key));
+        }
+        if body.len() > MAX_BODY {
+            let error = TransportError::from_kind(TransportErrorKind::TooLarge);
+            return Err(Failure::no_answer(error.with_head(status, headers), |_| None));
+        }
+        match decode(body) {
+            Ok(value) => {
+                let (attempts, elapsed) = (self.attempts, self.started.elapsed());
+                Ok((value, ResponseMeta { status, headers, attempts, elapsed }))
+            }
+            Err(broken) => Err(Failure::broken(status, &headers, broken, &self.shared.key)),
+        }
+    }
+
+    /// After a failed attempt: sleeps until the next one, or ends the call.
+    async fn pause_or_give_up(&mut self, failure: Failure) -> Result<(), Error> {
+        let limits = Limits { max_wait: self.shared.max_wait, time_left: self.time_left() };
+        let failed = failure.failed;
+        let decision =
+            decide(&self.shared.retry, failed, self.attempts, failure.retry_after, limits, || {
+                (self.shared.random)()
+            });
+        if failed == Failed::Status(StatusCode::TOO_MANY_REQUESTS) {
+            let pause = match decision {
+                Decision::After(pause, _) => pause,
+                Decision::Stop | Decision::TooLong => Duration::ZERO,
+            };
+            self.shared.gate.cool_down(failure.retry_after.unwrap_or(pause));
+        }
+        match decision {
+            Decision::After(delay, why) if self.shared.budget.try_spend() => {
+                self.retries += 1;
+                self.shared.tell(|| Event::RetryScheduled {
+                    operation: self.operation.name,
+                    attempt: self.attempts,
+                    delay,
+                    why,
+                });
+                sleep(delay).await;
+                Ok(())
+            }
+            Decision::TooLong => Err(self.finish(failure.too_long_a_wait(self.operation))),
+            Decision::After(..) | Decision::Stop => {
+                Err(self.finish(failure.into_parts(self.operation)))
+            }
+        }
+    }
+
+    fn request(&self, uri: Uri) -> Request<Bytes> {
+        let mut request = Request::new(Bytes::new());
+        *request.uri_mut() = uri;
+        let headers = request.headers_mut();
+        headers.insert(AUTHORIZATION, self.shared.key.authorization());
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        headers.insert(USER_AGENT, self.shared.user_agent.clone());
+        request
+    }
+
+    fn retry_after(&self, headers: &HeaderMap) -> Option<Duration> {
+        retry_after(headers, || (self.shared.clock)())
+    }
+
+    fn time_left(&self) -> Option<Duration> {
+        let overall = self.shared.timeouts.overall?;
+        Some(overall.saturating_sub(self.started.elapsed()))
+    }
+
+    fn finish(&self, mut parts: crate::error::Parts) -> Error {
+        parts.attempts = self.attempts;
+        parts.elapsed = self.started.elapsed();
+        self.record(parts.status, Some(parts.kind));
+        parts.into()
+    }
+
+    fn record(&self, status: Option<StatusCode>, failure: Option<ErrorKind>) {
+        let span = Span::current();
+        if span.is_disabled() {
+            return;
+        }
+        if let Some(status) = status {
+            span.record("http.response.status_code", status.as_u16());
+        }
+        if self.attempts > 1 {
+            span.record("http.request.resend_count", self.attempts - 1);
+        }
+        if let Some(kind) = failure {
+            span.record("error.type", display(kind));
+        }
+    }
+}
+
+/// A wait for a person to read.
+fn seconds(wait: Duration) -> String {
+    format!("{:.1} s", wait.as_secs_f64())
+}

@@ -1,0 +1,111 @@
+//! From the bytes of an answer to a value, or to a reason why not.
+
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+use serde_path_to_error::Path;
+
+use crate::error::looks_like_json;
+
+/// An answer that could not be used.
+#[derive(Debug)]
+pub(crate) struct Broken {
+    /// The body ends before the JSON does: the answer was cut short, and may be whole next time.
+    pub(crate) truncated: bool,
+    pub(crate) what: &'static str,
+    pub(crate) json_path: Option<String>,
+    pub(crate) why: String,
+    pub(crate) body: Vec<u8>,
+}
+
+const NOT_UTF8: &str = "the answer is not UTF-8";
+const NOT_JSON: &str = "the answer is not JSON";
+const CUT_SHORT: &str = "the answer is cut short";
+const UNEXPECTED: &str = "the answer is not what the API promises";
+
+/// Text of a body, without a copy. JSON is UTF-8 (RFC 8259 §8.1).
+pub(crate) fn text(body: Bytes) -> Result<String, Broken> {
+    String::from_utf8(Vec::from(body)).map_err(|error| {
+        let why = error.utf8_error();
+        // A body cut inside a character is cut, not wrong.
+        let truncated = why.error_len().is_none();
+        let what = if truncated { CUT_SHORT } else { NOT_UTF8 };
+        Broken { truncated, what, json_path: None, why: why.to_string(), body: error.into_bytes() }
+    })
+}
+
+/// Reads an owned value.
+pub(crate) fn json<T: DeserializeOwned>(body: Bytes) -> Result<T, Broken> {
+    let text = text(body)?;
+    serde_json::from_str(&text).map_err(|error| {
+        let path = path_of(serde_path_to_error::deserialize::<_, T>(
+            &mut serde_json::Deserializer::from_str(&text),
+        ));
+        unreadable(text, &error, path)
+    })
+}
+
+/// A text the parser refused. Learning the path takes reading it once more, which only failures
+/// pay for.
+pub(crate) fn unreadable(text: String, error: &serde_json::Error, path: Option<String>) -> Broken {
+    let what = if !looks_like_json(text.as_bytes()) {
+        NOT_JSON
+    } else if error.is_eof() {
+        CUT_SHORT
+    } else if error.is_data() {
+        UNEXPECTED
+    } else {
+        NOT_JSON
+    };
+    // An empty or blank body is cut short too: somebody announced JSON and sent none of it.
+    let truncated = error.is_eof();
+    Broken { truncated, what, json_path: path, why: error.to_string(), body: text.into_bytes() }
+}
+
+/// A text that is JSON, but breaks a rule of the contract at `path`.
+pub(crate) fn rule_broken(text: String, path: String, why: String) -> Broken {
+    let body = text.into_bytes();
+    Broken { truncated: false, what: UNEXPECTED, json_path: Some(path), why, body }
+}
+
+/// Where a second reading failed.
+pub(crate) fn path_of<T>(
+    reading: Result<T, serde_path_to_error::Error<serde_json::Error>>,
+) -> Option<String> {
+    let path: Path = reading.err()?.path().clone();
+    Some(path.to_string()).filter(|path| path != ".")
+}
+
+#[cfg(test)]
+mod tests {
+    use formsvc_protocol::FormList;
+
+    use super::*;
+
+    fn broken(body: &'static str) -> Broken {
+        json::<FormList>(Bytes::from_static(body.as_bytes())).unwrap_err()
+    }
+
+    #[test]
+    fn each_way_to_be_unreadable_is_told_apart() {
+        for (body, what, truncated, path) in [
+            ("<html>502</html>", NOT_JSON, false, None),
+            ("", NOT_JSON, true, None),
+            (r#"{"data":[{"id":"frm_1","public_id":"x""#, CUT_SHORT, true, Some("data[0]")),
+            (r#"{"data":[}"#, NOT_JSON, false, Some("data[0]")),
+            (r#"{"data":{}}"#, UNEXPECTED, false, Some("data")),
+            (r#"{"data":[{"id":""}]}"#, UNEXPECTED, false, Some("data[0].id")),
+            (r"{}", UNEXPECTED, false, None),
+        ] {
+            let broken = broken(body);
+            assert_eq!((broken.what, broken.truncated), (what, truncated), "{body}");
+            assert_eq!(broken.json_path.as_deref(), path, "{body}");
+            assert_eq!(broken.body, body.as_bytes());
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_wrong_unless_they_are_cut() {
+        assert!(!text(Bytes::from_static(b"{\"a\":\"\xff\"}")).unwrap_err().truncated);
+        assert!(text(Bytes::from_static(b"{\"a\":\"\xc3")).unwrap_err().truncated);
+    }
+}

@@ -1,0 +1,245 @@
+//! The one error type of this crate.
+
+mod excerpt;
+mod kind;
+
+use std::borrow::Cow;
+use std::error::Error as StdError;
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+use formsvc_protocol::ErrorCode;
+use http::StatusCode;
+
+pub(crate) use excerpt::{Safe, keep, looks_like_json, show};
+pub use kind::ErrorKind;
+
+use crate::operation::Operation;
+
+/// Why a call failed.
+///
+/// Display says what failed, [`source`](StdError::source) says why, and neither repeats the other.
+/// Neither shows the API key, an address with its query, or control characters sent by a stranger.
+///
+/// ```
+/// use formsvc_client::{Client, ErrorKind};
+/// let error = Client::builder().base_url("http://example.org").build().unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Config);
+/// assert!(error.to_string().starts_with("client.build: "));
+/// ```
+pub struct Error(Box<Parts>);
+
+/// Everything known about a failure.
+pub(crate) struct Parts {
+    pub(crate) kind: ErrorKind,
+    pub(crate) operation: Operation,
+    /// What failed, for kinds whose text does not follow from the answer.
+    pub(crate) what: Cow<'static, str>,
+    pub(crate) status: Option<StatusCode>,
+    pub(crate) code: Option<ErrorCode>,
+    pub(crate) message: Option<String>,
+    pub(crate) request_id: Option<String>,
+    pub(crate) retry_after: Option<Duration>,
+    pub(crate) attempts: u32,
+    pub(crate) elapsed: Duration,
+    pub(crate) body: Option<Bytes>,
+    pub(crate) json_path: Option<String>,
+    pub(crate) retryable: bool,
+    pub(crate) source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl Error {
+    pub(crate) fn parts(
+        kind: ErrorKind,
+        operation: Operation,
+        what: impl Into<Cow<'static, str>>,
+    ) -> Parts {
+        Parts {
+            kind,
+            operation,
+            what: what.into(),
+            status: None,
+            code: None,
+            message: None,
+            request_id: None,
+            retry_after: None,
+            attempts: 0,
+            elapsed: Duration::ZERO,
+            body: None,
+            json_path: None,
+            retryable: false,
+            source: None,
+        }
+    }
+
+    /// What kind of failure it is.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The service's code (SPEC §7), when it answered with an error of its shape.
+    pub fn code(&self) -> Option<&ErrorCode> {
+        self.0.code.as_ref()
+    }
+
+    /// The HTTP status, whenever there was an answer; also when its body could not be read.
+    pub fn status(&self) -> Option<StatusCode> {
+        self.0.status
+    }
+
+    /// The service's sentence for a person. Untrusted: it may hold control characters, which
+    /// Display escapes.
+    pub fn message(&self) -> Option<&str> {
+        self.0.message.as_deref()
+    }
+
+    /// The answer's `X-Request-Id`: quote it to the operator of the service.
+    pub fn request_id(&self) -> Option<&str> {
+        self.0.request_id.as_deref()
+    }
+
+    /// How long to wait before another try is worth it, when the service or the limiter said so.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.0.retry_after
+    }
+
+    /// Requests sent by this call; 0 when it failed before the first.
+    pub fn attempts(&self) -> u32 {
+        self.0.attempts
+    }
+
+    /// Time from the start of the call to this error, waits included.
+    pub fn elapsed(&self) -> Duration {
+        self.0.elapsed
+    }
+
+    /// The operation, such as `submissions.list`.
+    pub fn operation(&self) -> &'static str {
+        self.0.operation.name
+    }
+
+    /// The template of the path, such as `/api/v1/forms/{formId}/submissions`; empty when the
+    /// client could not be built.
+    pub fn url_template(&self) -> &'static str {
+        self.0.operation.template
+    }
+
+    /// Up to 64 KiB of a body that could not be used. It may hold answers of submitters.
+    pub fn body(&self) -> Option<&Bytes> {
+        self.0.body.as_ref()
+    }
+
+    /// Where in the JSON a [`Decode`](ErrorKind::Decode) error lies, such as
+    /// `data[3].created_at`.
+    pub fn json_path(&self) -> Option<&str> {
+        self.0.json_path.as_deref()
+    }
+
+    /// Whether the same call may succeed later with nothing changed on this side.
+    pub fn is_retryable(&self) -> bool {
+        self.0.retryable
+    }
+
+    /// Whether the service refused the key (401: missing, unknown or revoked).
+    pub fn is_auth(&self) -> bool {
+        self.0.status == Some(StatusCode::UNAUTHORIZED)
+    }
+
+    /// Whether the service says there is no such thing (404).
+    pub fn is_not_found(&self) -> bool {
+        self.0.status == Some(StatusCode::NOT_FOUND)
+    }
+
+    /// Whether the rate limit is in the way: a 429, or a wait that would take too long.
+    pub fn is_rate_limited(&self) -> bool {
+        self.0.kind == ErrorKind::RateLimitWait
+            || self.0.status == Some(StatusCode::TOO_MANY_REQUESTS)
+    }
+}
+
+impl From<Parts> for Error {
+    fn from(parts: Parts) -> Self {
+        Self(Box::new(parts))
+    }
+}
+
+impl Parts {
+    pub(crate) fn with_source(
+        mut self,
+        source: impl Into<Box<dyn StdError + Send + Sync>>,
+    ) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    fn write_answer(&self, f: &mut fmt::Formatter<'_>, status: StatusCode) -> fmt::Result {
+        if let (Some(code), Some(message)) = (&self.code, &self.message) {
+            return write!(f, "{} {}: {}", status.as_u16(), Safe(code.as_str()), Safe(message));
+        }
+        write!(f, "{status}")?;
+        self.write_excerpt(f)
+    }
+
+    /// A body that is not JSON explains itself (a gateway's page, say); JSON may hold answers of
+    /// submitters and stays out of logs.
+    fn write_excerpt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.body {
+            Some(body) if !body.is_empty() && !looks_like_json(body) => {
+                write!(f, ", body `{}`", show(body))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = &*self.0;
+        write!(f, "{}: ", parts.operation.name)?;
+        if let (ErrorKind::Api, Some(status)) = (parts.kind, parts.status) {
+            parts.write_answer(f, status)?;
+        } else {
+            f.write_str(&parts.what)?;
+        }
+        if parts.kind == ErrorKind::Decode {
+            parts.write_excerpt(f)?;
+        }
+        let attempts = match parts.attempts {
+            0 => return Ok(()),
+            1 => "1 attempt".to_owned(),
+            n => format!("{n} attempts"),
+        };
+        match &parts.request_id {
+            Some(id) => write!(f, " (request id {}, {attempts})", Safe(id)),
+            None => write!(f, " ({attempts})"),
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = &*self.0;
+        let mut out = f.debug_struct("Error");
+        out.field("kind", &parts.kind).field("text", &format_args!("{self}"));
+        if let Some(status) = parts.status {
+            out.field("status", &status.as_u16());
+        }
+        if let Some(path) = &parts.json_path {
+            out.field("json_path", path);
+        }
+        if let Some(wait) = parts.retry_after {
+            out.field("retry_after", &wait);
+        }
+        if let Some(source) = &parts.source {
+            out.field("source", source);
+        }
+        out.finish_non_exhaustive()
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.source.as_deref().map(|source| source as &(dyn StdError + 'static))
+    }
+}

@@ -1,0 +1,30 @@
+//! One form.
+
+use formsvc_protocol::FormId;
+
+use crate::Client;
+use crate::pager::ListSubmissions;
+
+/// A form of the key's owner; cheap to make and to clone.
+#[derive(Clone, Debug)]
+pub struct FormHandle {
+    client: Client,
+    id: FormId,
+}
+
+impl FormHandle {
+    pub(crate) fn new(client: Client, id: FormId) -> Self {
+        Self { client, id }
+    }
+
+    /// The form's identifier.
+    pub fn id(&self) -> &FormId {
+        &self.id
+    }
+
+    /// The form's submissions, newest first (SPEC §4). Sends nothing before the first page is
+    /// asked for.
+    pub fn submissions(&self) -> ListSubmissions {
+        ListSubmissions::new(self.client.clone(), self.id.clone())
+    }
+}

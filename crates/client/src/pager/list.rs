@@ -1,0 +1,124 @@
+//! What to ask for.
+
+use formsvc_protocol::limits::PAGE_SIZE_MAX;
+use formsvc_protocol::{Cursor, FormId};
+
+use super::walk::{Then, Walk};
+use super::{ResumeToken, SubmissionPage, SubmissionPages, Submissions, pages};
+use crate::error::{Error, ErrorKind};
+use crate::{Client, operation};
+
+/// A list of submissions about to be read: settings, then [`items`](Self::items),
+/// [`pages`](Self::pages) or [`page`](Self::page). Sends nothing by itself.
+///
+/// ```no_run
+/// # async fn example(client: formsvc_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+/// let form = client.form("frm_1".parse()?);
+/// let mut items = form.submissions().items();
+/// while let Some(submission) = items.try_next().await? {
+///     println!("{} {}", submission.id, submission.data.as_json());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a list does nothing until its items or pages are asked for"]
+pub struct ListSubmissions {
+    pub(super) client: Client,
+    pub(super) form: FormId,
+    pub(super) page_size: u32,
+    before: Option<Cursor>,
+    resume: Option<ResumeToken>,
+    pub(super) max_pages: Option<u64>,
+}
+
+impl ListSubmissions {
+    pub(crate) fn new(client: Client, form: FormId) -> Self {
+        Self { client, form, page_size: PAGE_SIZE_MAX, before: None, resume: None, max_pages: None }
+    }
+
+    /// Submissions per request, 1 to 100 (SPEC §8). By default 100, because each request counts
+    /// against the rate limit. Any other number is an [`ErrorKind::Config`] when the first page
+    /// is asked for.
+    pub fn page_size(mut self, rows: u32) -> Self {
+        self.page_size = rows;
+        self
+    }
+
+    /// Begins at a cursor that the service gave earlier, instead of at the newest submission.
+    pub fn before(mut self, cursor: Cursor) -> Self {
+        self.before = Some(cursor);
+        self
+    }
+
+    /// Goes on where an earlier list stopped. The token must be of the same form, and excludes
+    /// [`before`](Self::before); else it is an [`ErrorKind::Config`] when the first page is asked
+    /// for.
+    pub fn resume_from(mut self, token: ResumeToken) -> Self {
+        self.resume = Some(token);
+        self
+    }
+
+    /// Ends the list after this many pages, as if there were no more. The resume token then leads
+    /// on.
+    pub fn max_pages(mut self, pages: u64) -> Self {
+        self.max_pages = Some(pages);
+        self
+    }
+
+    /// The submissions one by one.
+    pub fn items(self) -> Submissions {
+        Submissions::new(self.pages())
+    }
+
+    /// The submissions page by page, which costs the least.
+    pub fn pages(self) -> SubmissionPages {
+        SubmissionPages::new(self)
+    }
+
+    /// One page alone.
+    pub async fn page(self) -> Result<SubmissionPage, Error> {
+        let Some(mut walk) = self.walk()? else {
+            let what = "the resume token stands at the end of the list";
+            return Err(Error::parts(ErrorKind::Config, operation::SUBMISSIONS, what).into());
+        };
+        let cursor = walk.cursor().cloned();
+        let (page, meta) =
+            pages::fetch(self.client.clone(), self.form, self.page_size, cursor).await?;
+        let (page, then) = pages::take(&self.client, &mut walk, page, meta);
+        match then {
+            Then::OutOfOrder => Err(pages::error(then, &page)),
+            Then::More | Then::End | Then::Stuck(_) => Ok(page),
+        }
+    }
+
+    /// The walk as set, or the rule that a setting breaks; `None` when there is nothing left.
+    pub(super) fn walk(&self) -> Result<Option<Walk>, Error> {
+        let wrong = |what: String| {
+            Err(Error::parts(ErrorKind::Config, operation::SUBMISSIONS, what).into())
+        };
+        if !(1..=PAGE_SIZE_MAX).contains(&self.page_size) {
+            let size = self.page_size;
+            return wrong(format!("the page size `{size}` is not in 1..={PAGE_SIZE_MAX}"));
+        }
+        match (&self.resume, &self.before) {
+            (None, before) => Ok(Some(Walk::start(before.clone()))),
+            (Some(_), Some(_)) => wrong("`before` and `resume_from` exclude each other".to_owned()),
+            (Some(token), None) if *token.form_id() != self.form => wrong(format!(
+                "the resume token is of the form `{}`, not `{}`",
+                token.form_id(),
+                self.form
+            )),
+            (Some(token), None) => Ok(token.walk()),
+        }
+    }
+
+    /// The token of the place the list begins at.
+    pub(super) fn first_token(&self) -> ResumeToken {
+        if let Some(token) = &self.resume {
+            return token.clone();
+        }
+        let place = Walk::start(self.before.clone()).place();
+        ResumeToken::at_page(self.form.clone(), place, std::iter::empty(), None)
+    }
+}

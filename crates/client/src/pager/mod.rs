@@ -1,0 +1,27 @@
+//! The pages of a form's submissions.
+//!
+//! | Part | Module | I/O |
+//! |---|---|---|
+//! | what to ask for | `list` | no |
+//! | which rows of a page are new, and where the list goes on | `walk` | no |
+//! | where to resume | `token` | no |
+//! | one page, and rows that borrow from it | `page`, `row` | no |
+//! | page by page | `pages` | yes |
+//! | item by item | `items` | by `pages` |
+
+mod id_set;
+mod items;
+mod list;
+mod page;
+mod pages;
+mod row;
+mod time;
+mod token;
+mod walk;
+
+pub use items::Submissions;
+pub use list::ListSubmissions;
+pub use page::SubmissionPage;
+pub use pages::SubmissionPages;
+pub use row::Row;
+pub use token::{ResumeToken, ResumeTokenError};

@@ -1,0 +1,227 @@
+//! Page by page.
+
+use std::pin::Pin;
+use std::sync::Mutex;
+use std::task::{Context, Poll, ready};
+
+use formsvc_protocol::{Cursor, FormId};
+use futures_core::{FusedStream, Stream};
+
+use super::page::RawPage;
+use super::walk::{Then, Walk};
+use super::{ListSubmissions, ResumeToken, SubmissionPage};
+use crate::call::call;
+use crate::error::{Error, ErrorKind};
+use crate::operation::SUBMISSIONS;
+use crate::{BoxFuture, Client, Event, ResponseMeta};
+
+type Fetched = Result<(RawPage, ResponseMeta), Error>;
+
+/// The pages of a list, as a stream: owned, fused, `Send`, `Sync` and `Unpin`. Pages that the
+/// service sends empty are yielded empty. After an error it ends; its
+/// [`resume_token`](Self::resume_token) stays good.
+///
+/// Dropping it drops the request under way.
+///
+/// ```no_run
+/// # async fn example(client: formsvc_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+/// let mut pages = client.form("frm_1".parse()?).submissions().pages();
+/// while let Some(page) = pages.try_next().await? {
+///     for row in page.rows() {
+///         println!("{} {} {}", row.id(), row.created_at(), row.data());
+///     }
+///     println!("to go on from here: {}", pages.resume_token());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "streams do nothing unless polled"]
+pub struct SubmissionPages {
+    client: Client,
+    form: FormId,
+    page_size: u32,
+    pages_left: Option<u64>,
+    /// Where it began; the resume token until the first page arrives.
+    first: ResumeToken,
+    walk: Walk,
+    /// What the last page that arrived meant.
+    then: Option<Then>,
+    /// The request under way. The lock is never taken: it makes a future that can only be sent
+    /// part of a stream that can also be shared.
+    fetching: Option<Mutex<BoxFuture<'static, Fetched>>>,
+    /// Comes after the page that was yielded last.
+    error: Option<Error>,
+    done: bool,
+}
+
+impl SubmissionPages {
+    pub(super) fn new(list: ListSubmissions) -> Self {
+        let (walk, error, done) = match list.walk() {
+            Ok(Some(walk)) => (walk, None, false),
+            Ok(None) => (Walk::default(), None, true),
+            Err(error) => (Walk::default(), Some(error), true),
+        };
+        Self {
+            first: list.first_token(),
+            client: list.client,
+            form: list.form,
+            page_size: list.page_size,
+            pages_left: list.max_pages,
+            walk,
+            then: None,
+            fetching: None,
+            error,
+            done,
+        }
+    }
+
+    /// The next page; `None` at the end. Cancel safe: a dropped call loses no page.
+    pub async fn try_next(&mut self) -> Result<Option<SubmissionPage>, Error> {
+        std::future::poll_fn(|cx| self.poll_page(cx)).await.transpose()
+    }
+
+    /// Where to go on after the pages yielded so far; good at any time, also after an error.
+    pub fn resume_token(&self) -> ResumeToken {
+        let form = self.form.clone();
+        let token = |place, oldest| {
+            let known_oldest = self.walk.known_oldest(oldest);
+            ResumeToken::at_page(form.clone(), place, self.walk.known(), known_oldest)
+        };
+        match self.then {
+            None => self.first.clone(),
+            Some(Then::End) => ResumeToken::at_end(form),
+            Some(Then::More) => token(self.walk.place(), self.walk.oldest()),
+            // There is no way on from that page, so it is asked for once more; what it gave is
+            // not given again.
+            Some(Then::Stuck(_) | Then::OutOfOrder) => {
+                token(self.walk.place_before().clone(), self.walk.oldest())
+            }
+        }
+    }
+
+    /// Where to go on within the page that arrived last, of which only some rows were handed on.
+    pub(super) fn token_within<'i>(
+        &'i self,
+        handed_on: impl Iterator<Item = &'i str>,
+        last: Option<i64>,
+    ) -> ResumeToken {
+        let place = self.walk.place_before().clone();
+        let known_oldest = self.walk.known_oldest(last.or(place.oldest));
+        let seen = self.walk.known_before().chain(handed_on);
+        ResumeToken::at_page(self.form.clone(), place, seen, known_oldest)
+    }
+
+    pub(super) fn poll_page(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<SubmissionPage, Error>>> {
+        if let Some(error) = self.error.take() {
+            self.done = true;
+            return Poll::Ready(Some(Err(error)));
+        }
+        if self.done || self.pages_left == Some(0) {
+            self.done = true;
+            return Poll::Ready(None);
+        }
+        let fetching = self.fetching.get_or_insert_with(|| {
+            let cursor = self.walk.cursor().cloned();
+            let (client, form) = (self.client.clone(), self.form.clone());
+            Mutex::new(Box::pin(fetch(client, form, self.page_size, cursor)))
+        });
+        let future = fetching.get_mut().expect("no code panics while it holds this lock");
+        let fetched = ready!(future.as_mut().poll(cx));
+        self.fetching = None;
+        Poll::Ready(Some(fetched.map(|(page, meta)| self.take(page, meta)).inspect_err(|_| {
+            self.done = true;
+        })))
+    }
+
+    fn take(&mut self, page: RawPage, meta: ResponseMeta) -> SubmissionPage {
+        self.pages_left = self.pages_left.map(|left| left - 1);
+        let (page, then) = take(&self.client, &mut self.walk, page, meta);
+        self.then = Some(then);
+        match then {
+            Then::More => {}
+            Then::End => self.done = true,
+            Then::Stuck(_) | Then::OutOfOrder => self.error = Some(error(then, &page)),
+        }
+        page
+    }
+}
+
+/// Asks for one page.
+pub(super) async fn fetch(
+    client: Client,
+    form: FormId,
+    page_size: u32,
+    cursor: Option<Cursor>,
+) -> Fetched {
+    let cursor = cursor.as_ref().map(Cursor::as_str);
+    let address = client.shared.base.submissions(form.as_str(), page_size, cursor);
+    call(&client.shared, SUBMISSIONS, address, RawPage::read).await
+}
+
+/// Leads the walk over a page that arrived, and tells of it.
+pub(super) fn take(
+    client: &Client,
+    walk: &mut Walk,
+    page: RawPage,
+    meta: ResponseMeta,
+) -> (SubmissionPage, Then) {
+    let turn = walk.turn(page.rows(), page.pagination());
+    let page = page.keep(&turn, meta);
+    client.shared.tell(|| Event::PageFetched {
+        rows: page.len(),
+        duplicates: turn.duplicates.len(),
+        bytes: page.text().len(),
+        has_more: page.has_more(),
+        elapsed: page.meta().elapsed(),
+    });
+    (page, turn.then)
+}
+
+/// The error of a page that leads nowhere.
+pub(super) fn error(then: Then, page: &SubmissionPage) -> Error {
+    let mut parts = match then {
+        Then::Stuck(stuck) => Error::parts(ErrorKind::PaginationStuck, SUBMISSIONS, stuck.what()),
+        Then::More | Then::End | Then::OutOfOrder => {
+            let mut parts = Error::parts(
+                ErrorKind::OutOfOrder,
+                SUBMISSIONS,
+                "a submission is newer than the one before it, though the list is newest first",
+            );
+            parts.json_path = page.cut_at();
+            parts
+        }
+    };
+    let meta = page.meta();
+    parts.status = Some(meta.status());
+    parts.request_id = meta.request_id().map(str::to_owned);
+    parts.attempts = meta.attempts();
+    parts.elapsed = meta.elapsed();
+    parts.into()
+}
+
+impl Stream for SubmissionPages {
+    type Item = Result<SubmissionPage, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.poll_page(cx)
+    }
+}
+
+impl FusedStream for SubmissionPages {
+    fn is_terminated(&self) -> bool {
+        self.done && self.error.is_none()
+    }
+}
+
+impl std::fmt::Debug for SubmissionPages {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SubmissionPages")
+            .field("form", &self.form)
+            .field("cursor", &self.walk.cursor())
+            .field("done", &self.done)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,236 @@
+//! The walk from page to page: which rows of a page are new, and where the list goes on. Pure;
+//! pages go in, decisions come out.
+//!
+//! What it holds to: whatever a service sends, every id is handed on once, or the walk ends with a
+//! reason. That rests on the list being newest first (SPEC §4). A row older than everything so far
+//! is new; a row that is known from the page before is a duplicate and dropped; so is one known
+//! from the rows that share the oldest time so far, however many pages those span; any other row
+//! breaks the order, and the walk ends.
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+
+use formsvc_protocol::{Cursor, Pagination};
+
+use super::id_set::IdSet;
+
+/// Pages without a new row after which a list that claims to have more is stuck.
+const IDLE_PAGES_MAX: usize = 100;
+
+/// A walk through one list.
+#[derive(Debug, Default)]
+pub(crate) struct Walk {
+    hasher: RandomState,
+    /// The cursor to ask with.
+    cursor: Option<Cursor>,
+    /// Time of the oldest row so far.
+    oldest: Option<i64>,
+    /// Ids of the last page that had rows.
+    page: IdSet,
+    /// Ids of the page before it.
+    before: IdSet,
+    /// Ids of yet earlier pages whose rows share the oldest time.
+    tied: IdSet,
+    /// Ids a resumed walk was told of, and the time of the oldest among them.
+    told: IdSet,
+    told_oldest: Option<i64>,
+    /// Whether the last page left the oldest time as it was.
+    tie_goes_on: bool,
+    /// Where the walk stood when it asked for the last page.
+    asked: Place,
+    idle_cursors: Vec<Option<Cursor>>,
+}
+
+/// Where a walk stands, without the ids.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) cursor: Option<Cursor>,
+    pub(crate) oldest: Option<i64>,
+}
+
+/// What a page means for the walk.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Turn {
+    /// Rows to look at, from the first; the one after them broke the order.
+    pub(crate) rows: usize,
+    /// Which of them are duplicates, ascending.
+    pub(crate) duplicates: Vec<usize>,
+    pub(crate) then: Then,
+}
+
+/// How it goes on after a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// Ask for the next page.
+    More,
+    /// The list is complete.
+    End,
+    /// The list claims to have more, but there is no way on.
+    Stuck(Stuck),
+    /// The row after the last good one is newer than the one before it.
+    OutOfOrder,
+}
+
+/// Why there is no way on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stuck {
+    /// No cursor to go on with.
+    NoCursor,
+    /// The cursor is the one just asked with, or one asked with since the last new row.
+    Circle,
+    /// Too many pages in a row without a new row.
+    Idle,
+}
+
+impl Walk {
+    /// A walk from a cursor, or from the newest row.
+    pub(crate) fn start(cursor: Option<Cursor>) -> Self {
+        Self { cursor, ..Self::default() }
+    }
+
+    /// A walk that goes on where another stopped, which had handed on the `seen` ids, the oldest
+    /// of them at `seen_oldest`.
+    pub(crate) fn resume<'i>(
+        place: Place,
+        seen: impl Iterator<Item = &'i str>,
+        seen_oldest: Option<i64>,
+    ) -> Self {
+        let Place { cursor, oldest } = place;
+        let mut walk = Self { cursor, oldest, told_oldest: seen_oldest, ..Self::default() };
+        for id in seen {
+            walk.told.insert(walk.hasher.hash_one(id), id);
+        }
+        walk
+    }
+
+    /// The cursor to ask for the next page with.
+    pub(crate) fn cursor(&self) -> Option<&Cursor> {
+        self.cursor.as_ref()
+    }
+
+    /// Where the walk stands, to resume at the next page.
+    pub(crate) fn place(&self) -> Place {
+        Place { cursor: self.cursor.clone(), oldest: self.oldest }
+    }
+
+    /// Where the walk stood before the last page, to resume within it.
+    pub(crate) fn place_before(&self) -> &Place {
+        &self.asked
+    }
+
+    /// Ids whose rows may come again on the next page.
+    pub(crate) fn known(&self) -> impl Iterator<Item = &str> {
+        let tied = [&self.tied, &self.before].into_iter().filter(|_| self.tie_goes_on);
+        self.told.iter().chain(tied.flat_map(IdSet::iter)).chain(self.page.iter())
+    }
+
+    /// Ids, other than its own, whose rows may come again on the last page.
+    pub(crate) fn known_before(&self) -> impl Iterator<Item = &str> {
+        self.told.iter().chain(self.tied.iter()).chain(self.before.iter())
+    }
+
+    /// The time below which no known id can come again, when the last row handed on was at
+    /// `handed_on`.
+    pub(crate) fn known_oldest(&self, handed_on: Option<i64>) -> Option<i64> {
+        let told = self.told_oldest.filter(|_| !self.told.is_empty());
+        handed_on.into_iter().chain(told).min()
+    }
+
+    /// Time of the oldest row so far.
+    pub(crate) fn oldest(&self) -> Option<i64> {
+        self.oldest
+    }
+
+    /// Takes the page that the cursor brought: id and time of each row, and the pagination object.
+    pub(crate) fn turn<'r>(
+        &mut self,
+        rows: impl Iterator<Item = (&'r str, i64)>,
+        pagination: &Pagination,
+    ) -> Turn {
+        self.asked = self.place();
+        let mut fresh = None;
+        let mut turn = Turn { rows: 0, duplicates: Vec::new(), then: Then::More };
+        for (id, time) in rows {
+            if turn.rows == 0 {
+                fresh = Some(false);
+                self.open_page();
+            }
+            let hash = self.hasher.hash_one(id);
+            let known = self.knows(hash, id);
+            let newer = self.oldest.is_some_and(|oldest| time > oldest);
+            if newer && !known && !self.page.contains(hash, id) {
+                turn.then = Then::OutOfOrder;
+                return turn;
+            }
+            if !self.page.insert(hash, id) || known {
+                turn.duplicates.push(turn.rows);
+            } else {
+                fresh = Some(true);
+                self.oldest = Some(time);
+            }
+            turn.rows += 1;
+        }
+        if fresh.is_some() {
+            self.tie_goes_on = self.asked.oldest.is_some() && self.oldest == self.asked.oldest;
+        }
+        turn.then = self.next(fresh == Some(true), pagination);
+        turn
+    }
+
+    fn knows(&self, hash: u64, id: &str) -> bool {
+        self.before.contains(hash, id)
+            || self.tied.contains(hash, id)
+            || self.told.contains(hash, id)
+    }
+
+    /// Makes room for the ids of a page, and forgets those that can no longer come again.
+    fn open_page(&mut self) {
+        if self.tie_goes_on {
+            self.tied.absorb(&self.before);
+        } else {
+            self.tied.clear();
+        }
+        // Rows of the told ids would now break the order, and be noticed that way.
+        if let (Some(oldest), Some(told)) = (self.oldest, self.told_oldest)
+            && oldest < told
+        {
+            self.told.clear();
+        }
+        std::mem::swap(&mut self.page, &mut self.before);
+        self.page.clear();
+    }
+
+    fn next(&mut self, any_new: bool, pagination: &Pagination) -> Then {
+        if any_new {
+            self.idle_cursors.clear();
+        } else {
+            self.idle_cursors.push(self.asked.cursor.clone());
+        }
+        if !pagination.has_more {
+            return Then::End;
+        }
+        let Some(next) = &pagination.next_cursor else { return Then::Stuck(Stuck::NoCursor) };
+        let next = Some(next);
+        let circle = self.asked.cursor.as_ref() == next
+            || self.idle_cursors.iter().any(|used| used.as_ref() == next);
+        if circle {
+            return Then::Stuck(Stuck::Circle);
+        }
+        if self.idle_cursors.len() >= IDLE_PAGES_MAX {
+            return Then::Stuck(Stuck::Idle);
+        }
+        self.cursor = next.cloned();
+        Then::More
+    }
+}
+
+impl Stuck {
+    /// What failed, for a person.
+    pub(crate) fn what(self) -> &'static str {
+        match self {
+            Self::NoCursor => "the list has more but no `next_cursor`",
+            Self::Circle => "the list goes in circles: `next_cursor` repeats",
+            Self::Idle => "the list has more, but 100 pages brought no new row",
+        }
+    }
+}

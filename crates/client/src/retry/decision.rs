@@ -1,0 +1,197 @@
+//! Whether to try again, and after how long. Pure: what happened and a random number go in, a
+//! decision comes out.
+
+use std::time::Duration;
+
+use http::StatusCode;
+
+use super::RetryPolicy;
+use crate::{RetryReason, TransportErrorKind};
+
+/// Share of a pause that is added at random.
+const SPREAD: f64 = 0.1;
+
+/// A failed attempt, as far as the decision looks at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failed {
+    /// An answer with an error status.
+    Status(StatusCode),
+    /// No whole answer.
+    Transport(TransportErrorKind),
+    /// A success whose body ends too early.
+    Truncated,
+    /// A whole answer that breaks the contract; asking again would bring the same.
+    Broken,
+}
+
+/// The bounds a pause must keep to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Longest `Retry-After` that is obeyed by waiting.
+    pub(crate) max_wait: Duration,
+    /// Time left of the whole call.
+    pub(crate) time_left: Option<Duration>,
+}
+
+/// What to do after a failed attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// Try again after this pause.
+    After(Duration, RetryReason),
+    /// The failure is final.
+    Stop,
+    /// It could be tried again, but only after a longer wait than the limits allow.
+    TooLong,
+}
+
+/// Statuses that a later try may turn into a success.
+pub(crate) fn is_retryable_status(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 408 | 429 | 500 | 502 | 503 | 504)
+}
+
+/// Decides about attempt number `attempt` (from 1). `random` yields numbers in 0..1.
+pub(crate) fn decide(
+    policy: &RetryPolicy,
+    failed: Failed,
+    attempt: u32,
+    retry_after: Option<Duration>,
+    limits: Limits,
+    mut random: impl FnMut() -> f64,
+) -> Decision {
+    let Some(why) = reason(failed) else { return Decision::Stop };
+    if attempt >= policy.max_attempts.get() {
+        return Decision::Stop;
+    }
+    if retry_after.is_some_and(|wait| wait > limits.max_wait) {
+        return Decision::TooLong;
+    }
+    let throttled = failed == Failed::Status(StatusCode::TOO_MANY_REQUESTS);
+    let base = if throttled { policy.throttle_base } else { policy.base };
+    let doubled = 2_u32.saturating_pow(attempt - 1);
+    let backoff = base.saturating_mul(doubled).min(policy.max_delay);
+    let pause = part(backoff, random()).max(retry_after.unwrap_or(Duration::ZERO));
+    let pause = pause.saturating_add(part(pause, SPREAD * random()));
+    // Sleeping into a timeout that is certain helps nobody.
+    if limits.time_left.is_some_and(|left| pause >= left) {
+        return Decision::TooLong;
+    }
+    Decision::After(pause, why)
+}
+
+/// A share of a duration; the whole of it when the share is no number in 0..=1.
+fn part(whole: Duration, share: f64) -> Duration {
+    Duration::try_from_secs_f64(whole.as_secs_f64() * share).unwrap_or(whole).min(whole)
+}
+
+fn reason(failed: Failed) -> Option<RetryReason> {
+    use TransportErrorKind::{Connect, Interrupted, Other, Timeout, Tls, TooLarge};
+    match failed {
+        Failed::Status(status) => {
+            is_retryable_status(status).then_some(RetryReason::Status(status))
+        }
+        Failed::Transport(kind @ (Connect | Timeout | Interrupted)) => {
+            Some(RetryReason::Transport(kind))
+        }
+        Failed::Transport(Tls | TooLarge | Other) | Failed::Broken => None,
+        Failed::Truncated => Some(RetryReason::Truncated),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const FREE: Limits = Limits { max_wait: Duration::from_secs(120), time_left: None };
+
+    fn status(code: u16) -> Failed {
+        Failed::Status(StatusCode::from_u16(code).unwrap())
+    }
+
+    fn pause(failed: Failed, attempt: u32, after: Option<u64>, random: f64) -> Option<Duration> {
+        let after = after.map(Duration::from_secs);
+        match decide(&RetryPolicy::standard(), failed, attempt, after, FREE, || random) {
+            Decision::After(pause, _) => Some(pause),
+            Decision::Stop | Decision::TooLong => None,
+        }
+    }
+
+    #[test]
+    fn the_table_of_what_is_tried_again() {
+        for code in 300..600 {
+            let tried = pause(status(code), 1, None, 0.5).is_some();
+            assert_eq!(tried, [408, 429, 500, 502, 503, 504].contains(&code), "{code}");
+        }
+        for (failed, tried) in [
+            (Failed::Transport(TransportErrorKind::Connect), true),
+            (Failed::Transport(TransportErrorKind::Timeout), true),
+            (Failed::Transport(TransportErrorKind::Interrupted), true),
+            (Failed::Transport(TransportErrorKind::Tls), false),
+            (Failed::Transport(TransportErrorKind::TooLarge), false),
+            (Failed::Transport(TransportErrorKind::Other), false),
+            (Failed::Truncated, true),
+            (Failed::Broken, false),
+        ] {
+            assert_eq!(pause(failed, 1, None, 0.5).is_some(), tried, "{failed:?}");
+        }
+    }
+
+    #[test]
+    fn the_table_of_pauses() {
+        let ms = |n| Some(Duration::from_millis(n));
+        for (failed, attempt, after, random, expected) in [
+            (status(503), 1, None, 0.0, ms(0)),
+            (status(503), 1, None, 1.0, ms(220)),
+            (status(503), 2, None, 1.0, ms(440)),
+            (status(503), 3, None, 1.0, ms(880)),
+            (status(429), 1, None, 1.0, ms(1_100)),
+            (status(429), 3, None, 1.0, ms(4_400)),
+            (status(429), 1, Some(7), 0.0, ms(7_000)),
+            (status(429), 1, Some(7), 1.0, ms(7_700)),
+            (status(503), 1, Some(0), 0.0, ms(0)),
+            (status(503), 1, Some(120), 0.0, ms(120_000)),
+            (status(503), 1, Some(121), 0.0, None),
+            (status(503), 4, None, 0.0, None),
+        ] {
+            let found = pause(failed, attempt, after, random);
+            assert_eq!(found, expected, "{failed:?} {attempt} {after:?} {random}");
+        }
+    }
+
+    #[test]
+    fn a_pause_into_a_certain_timeout_is_not_begun() {
+        let limits = Limits { time_left: Some(Duration::from_secs(7)), ..FREE };
+        let policy = RetryPolicy::standard();
+        let decide = |after| {
+            decide(&policy, status(429), 1, Some(Duration::from_secs(after)), limits, || 0.0)
+        };
+        assert_eq!(decide(7), Decision::TooLong);
+        assert!(matches!(decide(6), Decision::After(..)));
+    }
+
+    proptest! {
+        #[test]
+        fn a_pause_is_never_shorter_than_asked_nor_longer_than_bounded(
+            attempt in 1_u32..u32::MAX,
+            after in prop::option::of(0_u64..=120),
+            random in any::<f64>(),
+            base in any::<u64>(),
+        ) {
+            let policy = RetryPolicy::standard()
+                .max_attempts(NonZeroU32::MAX)
+                .base_delay(Duration::from_millis(base));
+            let after = after.map(Duration::from_secs);
+            match decide(&policy, status(503), attempt, after, FREE, || random) {
+                Decision::After(pause, _) => {
+                    let asked = after.unwrap_or_default();
+                    prop_assert!(pause >= asked);
+                    prop_assert!(pause <= asked.max(policy.max_delay).mul_f64(1.1));
+                }
+                other => prop_assert!(false, "{other:?}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! When a call tries again. Every call is a GET, so all of them may.
+
+mod after;
+mod budget;
+mod decision;
+mod policy;
+
+pub(crate) use after::retry_after;
+pub(crate) use budget::Budget;
+pub(crate) use decision::{Decision, Failed, Limits, decide, is_retryable_status};
+pub use policy::RetryPolicy;

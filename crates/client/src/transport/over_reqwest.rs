@@ -1,0 +1,164 @@
+//! The transport used unless another is given.
+
+use std::error::Error as StdError;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+
+use super::{AttemptContext, BoxFuture, Transport, TransportError, TransportErrorKind};
+use crate::base_url::BaseUrl;
+
+/// Shorter than the idle timeouts of common gateways (60 s and 75 s), so that a connection is
+/// seldom reused in the moment the other side closes it.
+const POOL_IDLE: Duration = Duration::from_secs(15);
+/// Largest buffer allocated on the word of a `Content-Length`.
+const TRUSTED_LENGTH: u64 = 8 * 1024 * 1024;
+
+/// HTTP/1.1 by reqwest: one pool, no redirects, no cookies.
+pub(crate) struct OverReqwest(reqwest::Client);
+
+impl OverReqwest {
+    /// A pool for one base address. The error says what is missing.
+    pub(crate) fn new(
+        base: &BaseUrl,
+        connect_timeout: Duration,
+    ) -> Result<Self, Box<dyn StdError + Send + Sync>> {
+        let mut builder = reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .referer(false)
+            .tcp_nodelay(true)
+            .pool_idle_timeout(POOL_IDLE)
+            .connect_timeout(connect_timeout);
+        if base.is_loopback() {
+            // Names such as `forms.localhost` must not leave this machine, whatever the resolver
+            // says; nor may a proxy of the environment see them.
+            let here = [
+                SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+                SocketAddr::from((Ipv6Addr::LOCALHOST, 0)),
+            ];
+            builder = builder.no_proxy().resolve_to_addrs(base.host(), &here);
+        }
+        #[cfg(feature = "rustls")]
+        {
+            let plain = base.is_loopback() && !base.is_https();
+            builder = builder.tls_backend_preconfigured(super::tls::config(!plain)?);
+        }
+        #[cfg(not(feature = "rustls"))]
+        if base.is_https() {
+            return Err("the cargo feature `rustls` is off".into());
+        }
+        Ok(Self(builder.build()?))
+    }
+
+    async fn exchange(
+        &self,
+        request: Request<Bytes>,
+        max_body: usize,
+    ) -> Result<Response<Bytes>, TransportError> {
+        let (parts, body) = request.into_parts();
+        let mut builder =
+            self.0.request(parts.method, parts.uri.to_string()).headers(parts.headers);
+        if !body.is_empty() {
+            builder = builder.body(body);
+        }
+        let mut answer = builder.send().await.map_err(|error| failure(error, Phase::Head))?;
+        let status = answer.status();
+        let headers = std::mem::take(answer.headers_mut());
+        match read_body(&mut answer, max_body).await {
+            Ok(body) => {
+                let mut response = Response::new(body);
+                *response.status_mut() = status;
+                *response.headers_mut() = headers;
+                Ok(response)
+            }
+            Err(error) => Err(error.with_head(status, headers)),
+        }
+    }
+}
+
+impl Transport for OverReqwest {
+    fn send<'a>(
+        &'a self,
+        request: Request<Bytes>,
+        context: &'a AttemptContext,
+    ) -> BoxFuture<'a, Result<Response<Bytes>, TransportError>> {
+        Box::pin(self.exchange(request, context.max_body()))
+    }
+}
+
+async fn read_body(
+    answer: &mut reqwest::Response,
+    max_body: usize,
+) -> Result<Bytes, TransportError> {
+    let announced = answer.content_length().unwrap_or(0);
+    if announced > max_body as u64 {
+        return Err(TransportError::from_kind(TransportErrorKind::TooLarge));
+    }
+    let room = usize::try_from(announced.min(TRUSTED_LENGTH)).unwrap_or(0);
+    let mut body = Vec::with_capacity(room);
+    while let Some(chunk) = answer.chunk().await.map_err(|error| failure(error, Phase::Body))? {
+        if chunk.len() > max_body - body.len() {
+            return Err(TransportError::from_kind(TransportErrorKind::TooLarge));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Bytes::from(body))
+}
+
+/// How far an exchange came.
+#[derive(Clone, Copy)]
+enum Phase {
+    Head,
+    Body,
+}
+
+/// Classifies reqwest's errors, whose own kinds are coarse, by what caused them. The address is
+/// removed: it holds the cursor.
+fn failure(error: reqwest::Error, phase: Phase) -> TransportError {
+    let error = error.without_url();
+    let kind = if is_tls(&error) {
+        TransportErrorKind::Tls
+    } else if error.is_connect() {
+        TransportErrorKind::Connect
+    } else if error.is_timeout() {
+        TransportErrorKind::Timeout
+    } else if matches!(phase, Phase::Body) || error.is_request() || is_broken(&error) {
+        TransportErrorKind::Interrupted
+    } else {
+        TransportErrorKind::Other
+    };
+    TransportError::new(kind, error)
+}
+
+/// The I/O errors in a chain of causes.
+fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a io::Error> {
+    let mut next = Some(error);
+    std::iter::from_fn(move || {
+        let error = next?;
+        next = error.source();
+        Some(error)
+    })
+    .filter_map(|error| error.downcast_ref::<io::Error>())
+}
+
+fn is_broken(error: &reqwest::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    causes(error).any(|error| {
+        matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
+    })
+}
+
+#[cfg(feature = "rustls")]
+fn is_tls(error: &reqwest::Error) -> bool {
+    let mut inner = causes(error).filter_map(io::Error::get_ref);
+    inner.any(|inner| inner.downcast_ref::<rustls::Error>().is_some())
+}
+
+#[cfg(not(feature = "rustls"))]
+fn is_tls(_error: &reqwest::Error) -> bool {
+    false
+}
