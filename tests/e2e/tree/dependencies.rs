@@ -1,0 +1,70 @@
+//! Dependencies between our crates run one way only (docs/ARCHITECTURE.md).
+
+use formsvc_tests::{Findings, Metadata};
+
+/// What each crate may see of the others, for any purpose, its own tests included. A new crate gets
+/// a row, and a place in the picture in docs/ARCHITECTURE.md.
+const MAY_SEE: &[(&str, &[&str])] = &[
+    ("formsvc-protocol", &[]),
+    ("formsvc-client", &["formsvc-protocol"]),
+    ("formsvc-export", &["formsvc-client", "formsvc-protocol"]),
+    ("formsvc-server", &["formsvc-protocol"]),
+    ("formsvc-cli", &["formsvc-client", "formsvc-export", "formsvc-protocol", "formsvc-server"]),
+    ("formsvc-bench", ALL),
+    ("formsvc-tests", ALL),
+    ("xtask", ALL),
+];
+
+const ALL: &[&str] = &[
+    "formsvc-bench",
+    "formsvc-cli",
+    "formsvc-client",
+    "formsvc-export",
+    "formsvc-protocol",
+    "formsvc-server",
+    "xtask",
+];
+
+#[test]
+fn crates_see_only_what_they_may() {
+    let (metadata, mut findings) = (Metadata::read(), Findings::default());
+    let ours: Vec<&str> = metadata.members().map(|package| package.name.as_str()).collect();
+    for package in metadata.members() {
+        let row = MAY_SEE.iter().find(|(name, _)| *name == package.name);
+        let Some((_, may_see)) = row else {
+            findings.of(&package.name, "has no row in the table of this test");
+            continue;
+        };
+        for dependency in &package.dependencies {
+            let name = dependency.name.as_str();
+            if ours.contains(&name) && !may_see.contains(&name) {
+                findings.of(&package.name, format!("may not depend on `{name}`"));
+            }
+        }
+    }
+    findings.assert_none("dependencies between our crates run one way only");
+}
+
+#[test]
+fn every_row_of_the_table_is_a_crate() {
+    let metadata = Metadata::read();
+    for (name, _) in MAY_SEE {
+        metadata.member(name);
+    }
+}
+
+#[test]
+fn the_command_line_sees_the_server_through_its_sandbox_feature_alone() {
+    let metadata = Metadata::read();
+    let cli = metadata.member("formsvc-cli");
+    let normal = |name: &str| cli.dependencies.iter().find(|d| d.name == name && d.kind.is_none());
+    let server = normal("formsvc-server").expect("the command line can run the server");
+    assert!(server.optional, "formsvc-server is not optional in formsvc-cli");
+    let asking: Vec<_> = cli
+        .features
+        .iter()
+        .filter(|(_, turns_on)| turns_on.iter().any(|item| item.contains("formsvc-server")))
+        .map(|(feature, _)| feature.as_str())
+        .collect();
+    assert_eq!(asking, ["sandbox"]);
+}

@@ -1,0 +1,143 @@
+//! What the documents point at exists, and what they tell people to run is what is run.
+
+use std::collections::HashMap;
+use std::path::{Component, Path, PathBuf};
+use std::process::Command;
+
+use formsvc_tests::{Findings, Markdown, files, read, root};
+
+/// Longest README, in lines.
+const README_MAX: usize = 150;
+
+/// `a/b/../c` as `a/c`; `None` when it leaves the tree.
+fn normalized(path: &Path) -> Option<PathBuf> {
+    let mut plain = PathBuf::new();
+    for step in path.components() {
+        match step {
+            Component::Normal(name) => plain.push(name),
+            Component::CurDir => {}
+            Component::ParentDir => plain.pop().then_some(())?,
+            Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    Some(plain)
+}
+
+#[test]
+fn every_relative_link_resolves() {
+    let files = files(".md");
+    let pages: HashMap<_, _> =
+        files.iter().map(|f| (PathBuf::from(&f.path), Markdown::parse(&f.text))).collect();
+    let mut findings = Findings::default();
+    for file in &files {
+        let here = Path::new(&file.path);
+        for (line, target) in &pages[here].links {
+            if target.contains("://") || target.starts_with("mailto:") {
+                continue;
+            }
+            let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
+            let there = if path.is_empty() {
+                Some(here.to_owned())
+            } else {
+                normalized(&here.parent().unwrap_or(Path::new("")).join(path))
+            };
+            let Some(there) = there.filter(|there| root().join(there).exists()) else {
+                findings.at(&file.path, *line, format!("`{target}` does not exist"));
+                continue;
+            };
+            let anchors = pages.get(&there).map_or(&[][..], |page| &page.anchors);
+            if !anchor.is_empty() && !anchors.iter().any(|known| known == anchor) {
+                findings.at(&file.path, *line, format!("`{target}` is no heading"));
+            }
+        }
+    }
+    findings.assert_none("a link in a document leads somewhere");
+}
+
+#[test]
+fn the_readme_is_short() {
+    let lines = read("README.md").lines().count();
+    assert!(lines < README_MAX, "README.md has {lines} lines: what, for whom, how to start");
+}
+
+/// The README's commands that run tests.
+fn readme_test_commands() -> Vec<String> {
+    let commands = Markdown::parse(&read("README.md")).commands.into_iter();
+    commands.map(|(_, command)| command).filter(|c| c.starts_with("cargo test")).collect()
+}
+
+#[test]
+fn what_ci_runs_is_the_readmes_test_command() {
+    let readme = readme_test_commands();
+    assert_eq!(readme.len(), 1, "the README has one test command: {readme:?}");
+    let output = Command::new("bash")
+        .args([".ci/run", "--list"])
+        .current_dir(root())
+        .output()
+        .expect("bash runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let listed = String::from_utf8(output.stdout).expect("step names and commands are text");
+    let steps: HashMap<_, _> = listed.lines().filter_map(|line| line.split_once('\t')).collect();
+    assert_eq!(steps.get("test").copied(), Some(readme[0].as_str()), "{listed}");
+    assert!(steps.len() >= 6, "{listed}");
+}
+
+#[test]
+fn the_workflow_runs_what_anyone_can_run() {
+    let workflow = read(".github/workflows/ci.yml");
+    assert!(workflow.contains("run: .ci/run"), "ci.yml does not run .ci/run");
+    assert!(workflow.contains("permissions:"), "ci.yml does not limit its permissions");
+}
+
+/// Commands that a machine with Rust and this tree understands.
+#[test]
+fn every_command_in_the_readme_exists() {
+    let mut findings = Findings::default();
+    for (line, command) in Markdown::parse(&read("README.md")).commands {
+        let words: Vec<&str> = command.split_whitespace().collect();
+        let known = match words.as_slice() {
+            ["cargo", subcommand, ..] => {
+                ["test", "run", "build", "install", "doc"].contains(subcommand)
+            }
+            ["formsvc", ..] | [] => true,
+            [program, ..] => root().join(program).is_file(),
+        };
+        if !known {
+            findings.at("README.md", line, format!("`{command}` is no command of ours"));
+        }
+        let ours: &[&str] = match words.as_slice() {
+            ["formsvc", rest @ ..] => rest,
+            ["cargo", "run", rest @ ..] if !rest.contains(&"-p") => {
+                let dashes = rest.iter().position(|word| *word == "--");
+                dashes.map_or(&[], |at| &rest[at + 1..])
+            }
+            _ => &[],
+        };
+        if let Some(missing) = missing_command(ours) {
+            findings.at("README.md", line, format!("`formsvc {missing}` does not exist"));
+        }
+    }
+    findings.assert_none("the README tells people to run what there is");
+}
+
+/// Commands mirror the tree: `submissions export` is `cmd/submissions/export.rs`. The longest run
+/// of leading words that is no flag must lead to a module; `None` when it does.
+fn missing_command(words: &[&str]) -> Option<String> {
+    let words: Vec<&str> = words.iter().copied().filter(|word| !word.starts_with('-')).collect();
+    let [group, rest @ ..] = words.as_slice() else { return None };
+    let group_dir = root().join("crates/cli/src/cmd").join(group);
+    if group_dir.with_extension("rs").is_file() {
+        return None;
+    }
+    match rest.first() {
+        Some(verb) if group_dir.join(format!("{verb}.rs")).is_file() => None,
+        Some(verb) => Some(format!("{group} {verb}")),
+        None => Some((*group).to_owned()),
+    }
+}
+
+#[test]
+fn a_command_that_does_not_exist_is_seen() {
+    assert_eq!(missing_command(&["--demo", "nothing", "here"]), Some("nothing here".to_owned()));
+    assert_eq!(missing_command(&[]), None);
+}

@@ -1,0 +1,114 @@
+//! Habits that rot a tree, found by their words.
+
+use formsvc_tests::{Findings, SourceFile, files};
+
+/// A habit: the words that betray it, where it is a fault, and what to do instead.
+struct Habit {
+    words: &'static [&'static str],
+    place: Place,
+    instead: &'static str,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Everywhere,
+    /// Code that ships: sources up to their unit tests, comments and examples left out.
+    Shipped,
+    /// Below a `tests` directory, and unit tests.
+    Tests,
+}
+
+/// The words stand in two halves, so that this file does not find itself.
+const HABITS: &[Habit] = &[
+    Habit {
+        words: &[concat!("#[", "ignore")],
+        place: Place::Everywhere,
+        instead: "a test runs or is deleted",
+    },
+    Habit {
+        words: &[concat!("#[", "allow("), concat!("#![", "allow(")],
+        place: Place::Everywhere,
+        instead: "`#[expect(…, reason = \"…\")]` says why and notices when it is no longer needed",
+    },
+    Habit {
+        words: &[concat!(".to_string()", ".contains("), concat!(".to_string()", ".starts_with(")],
+        place: Place::Shipped,
+        instead: "match on a kind, never on a message",
+    },
+    Habit {
+        words: &[concat!("sleep", "(")],
+        place: Place::Tests,
+        instead: "wait for the event, or pass the clock in",
+    },
+    Habit {
+        words: &[concat!("FIX", "ME"), concat!("XX", "X"), concat!("HA", "CK")],
+        place: Place::Everywhere,
+        instead: "a note has a label: see CONTRIBUTING.md",
+    },
+    Habit {
+        words: &[concat!("dbg", "!("), concat!("todo", "!("), concat!("unimplemented", "!(")],
+        place: Place::Everywhere,
+        instead: "finish it",
+    },
+];
+
+/// Whether the line has a to-do note without its label in parentheses.
+fn unlabelled(line: &str) -> bool {
+    line.split(concat!("TO", "DO")).skip(1).any(|rest| !rest.starts_with('('))
+}
+
+fn fault(line: &str, is_test: bool) -> Option<String> {
+    let is_comment = line.trim_start().starts_with("//");
+    if unlabelled(line) {
+        return Some("a note has a label: see CONTRIBUTING.md".to_owned());
+    }
+    let applies = |habit: &&Habit| match habit.place {
+        Place::Everywhere => true,
+        Place::Shipped => !is_test && !is_comment,
+        Place::Tests => is_test && !is_comment,
+    };
+    HABITS.iter().filter(applies).find_map(|habit| {
+        let word = habit.words.iter().find(|word| line.contains(**word))?;
+        Some(format!("`{word}`: {}", habit.instead))
+    })
+}
+
+fn faults(files: &[SourceFile]) -> Findings {
+    let mut findings = Findings::default();
+    for file in files {
+        let mut is_test = file.path.contains("/tests/") || file.path.starts_with("tests/");
+        for (at, line) in file.text.lines().enumerate() {
+            is_test |= line.trim() == "#[cfg(test)]";
+            if let Some(what) = fault(line, is_test) {
+                findings.at(&file.path, at + 1, what);
+            }
+        }
+    }
+    findings
+}
+
+#[test]
+fn no_source_file_has_a_habit_that_rots() {
+    faults(&files(".rs")).assert_none("habits that rot a tree");
+}
+
+#[test]
+fn each_habit_is_seen_where_it_is_a_fault() {
+    let found = |path: &str, text: String| {
+        faults(&[SourceFile { path: path.to_owned(), text }]).as_slice().to_vec()
+    };
+    for habit in HABITS {
+        for word in habit.words {
+            let shipped = found("crates/a/src/b.rs", format!("fine();\n    {word}x)]\n"));
+            let unit_test = found("crates/a/src/b.rs", format!("#[cfg(test)]\n    {word}x)]\n"));
+            let test = found("crates/a/tests/it/b.rs", format!("fine();\n    {word}x)]\n"));
+            assert_eq!(shipped.is_empty(), habit.place == Place::Tests, "{shipped:?}");
+            for in_test in [unit_test, test] {
+                assert_eq!(in_test.is_empty(), habit.place == Place::Shipped, "{in_test:?}");
+                assert!(in_test.iter().all(|fault| fault.contains("b.rs:2: ")), "{in_test:?}");
+            }
+        }
+    }
+    assert!(unlabelled(concat!("// TO", "DO: later")));
+    assert!(!unlabelled(concat!("// TO", "DO(paging): later")));
+}

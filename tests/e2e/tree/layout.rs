@@ -1,0 +1,58 @@
+//! How source is cut into files.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use formsvc_tests::{Findings, Metadata, files, reachable_modules, root};
+
+/// Longest source file, in lines. Past 400 a file asks to be split; here it fails.
+const LINES_MAX: usize = 600;
+
+#[test]
+fn no_source_file_is_longer_than_600_lines() {
+    let mut findings = Findings::default();
+    for file in files(".rs") {
+        let lines = file.text.lines().count();
+        if lines > LINES_MAX {
+            findings.at(&file.path, LINES_MAX + 1, format!("{lines} lines"));
+        }
+    }
+    findings.assert_none("a file holds one concept, in at most 600 lines");
+}
+
+#[test]
+fn every_source_file_is_compiled() {
+    let (metadata, mut findings) = (Metadata::read(), Findings::default());
+    let roots = metadata.members().flat_map(|package| &package.targets);
+    let reached: BTreeSet<_> =
+        roots.flat_map(|target| reachable_modules(Path::new(&target.src_path))).collect();
+    for file in files(".rs") {
+        if !reached.contains(&root().join(&file.path)) {
+            findings.of(&file.path, "no `mod` line or target leads here");
+        }
+    }
+    findings.assert_none("a source file that is not compiled is not checked");
+}
+
+#[test]
+fn every_source_file_holds_code() {
+    let mut findings = Findings::default();
+    for file in files(".rs") {
+        let is_code = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
+        if !file.text.lines().any(is_code) {
+            findings.of(&file.path, "only blank lines and comments");
+        }
+    }
+    findings.assert_none("a source file holds code");
+}
+
+#[test]
+fn modules_are_found_by_their_names() {
+    let mut findings = Findings::default();
+    for file in files(".rs") {
+        findings.lines(&file.path, &file.text, |line| {
+            line.trim_start().starts_with("#[path").then(|| "`#[path]` hides a module".to_owned())
+        });
+    }
+    findings.assert_none("a module's file is where its name says");
+}

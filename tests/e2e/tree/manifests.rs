@@ -1,0 +1,71 @@
+//! Versions and lints are decided in the root manifest alone.
+
+use formsvc_tests::{Findings, SourceFile, files};
+
+fn members() -> Vec<SourceFile> {
+    files("Cargo.toml").into_iter().filter(|file| file.path != "Cargo.toml").collect()
+}
+
+/// Line number, section and text of every entry of a manifest.
+fn entries(text: &str) -> Vec<(usize, &str, &str)> {
+    let (mut section, mut entries) = ("", Vec::new());
+    for (at, line) in text.lines().enumerate() {
+        if line.starts_with('[') {
+            section = line.trim_matches(['[', ']', ' ']);
+        } else if line.contains('=') && !line.trim_start().starts_with(['#', '"']) {
+            entries.push((at + 1, section, line.trim()));
+        }
+    }
+    entries
+}
+
+#[test]
+fn members_take_every_dependency_from_the_workspace() {
+    let mut findings = Findings::default();
+    for file in members() {
+        for (line, section, entry) in entries(&file.text) {
+            if section.ends_with("dependencies") && !entry.contains("workspace = true") {
+                findings.at(&file.path, line, format!("`{entry}` is not from the workspace"));
+            }
+            if section.contains("dependencies.") {
+                findings.at(&file.path, line, "write a dependency on one line");
+            }
+        }
+    }
+    findings.assert_none("versions stand in the root manifest only");
+}
+
+#[test]
+fn members_share_version_edition_rust_and_licence() {
+    let mut findings = Findings::default();
+    for file in members() {
+        for field in ["version", "edition", "rust-version", "license", "publish"] {
+            let wanted = format!("{field}.workspace = true");
+            if !entries(&file.text).contains_entry("package", &wanted) {
+                findings.of(&file.path, format!("`[package]` lacks `{wanted}`"));
+            }
+        }
+    }
+    findings.assert_none("what all crates share is said once");
+}
+
+#[test]
+fn members_use_the_lints_of_the_workspace() {
+    let mut findings = Findings::default();
+    for file in members() {
+        if !entries(&file.text).contains_entry("lints", "workspace = true") {
+            findings.of(&file.path, "`[lints]` lacks `workspace = true`");
+        }
+    }
+    findings.assert_none("lints are decided once");
+}
+
+trait ContainsEntry {
+    fn contains_entry(&self, section: &str, entry: &str) -> bool;
+}
+
+impl ContainsEntry for Vec<(usize, &str, &str)> {
+    fn contains_entry(&self, section: &str, entry: &str) -> bool {
+        self.iter().any(|(_, s, e)| *s == section && *e == entry)
+    }
+}

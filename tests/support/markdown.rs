@@ -1,0 +1,70 @@
+//! Just enough Markdown to check what a page points at and tells people to run.
+
+/// A page, taken apart.
+#[derive(Debug, Default)]
+pub struct Markdown {
+    /// Line (from 1) and target of every inline link and image outside code.
+    pub links: Vec<(usize, String)>,
+    /// Anchors of the headings.
+    pub anchors: Vec<String>,
+    /// Line and text of every line of the fenced blocks marked `sh`; comments and blank lines left
+    /// out.
+    pub commands: Vec<(usize, String)>,
+}
+
+impl Markdown {
+    /// Reads a page.
+    pub fn parse(text: &str) -> Self {
+        let (mut page, mut fence) = (Self::default(), None);
+        for (at, line) in text.lines().enumerate() {
+            if let Some(info) = line.trim_start().strip_prefix("```") {
+                fence = if fence.is_some() { None } else { Some(info.trim().to_owned()) };
+            } else if let Some(info) = &fence {
+                let command = line.trim();
+                if info == "sh" && !command.is_empty() && !command.starts_with('#') {
+                    page.commands.push((at + 1, command.to_owned()));
+                }
+            } else if line.starts_with('#') {
+                page.anchors.push(anchor(line.trim_start_matches('#')));
+            } else {
+                page.links.extend(links(line).map(|target| (at + 1, target.to_owned())));
+            }
+        }
+        page
+    }
+}
+
+/// The targets of `[…](target)` in a line, code spans skipped.
+fn links(line: &str) -> impl Iterator<Item = &str> {
+    let outside_code = line.split('`').step_by(2);
+    outside_code
+        .flat_map(|text| text.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next()))
+}
+
+/// The anchor of a heading, as hosting sites derive it: lower case, spaces to hyphens, punctuation
+/// dropped.
+pub fn anchor(heading: &str) -> String {
+    let kept = heading.trim().to_lowercase();
+    kept.chars()
+        .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'))
+        .map(|c| if c == ' ' { '-' } else { c })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_taken_apart() {
+        let page = Markdown::parse(
+            "# A page: its `title`\n[a](b.md) and ![c](d.png \"t\") `[no](code)` [`e`](f#g)\n\
+             ```sh\n# why\ncargo test\n\n```\n```text\n[x](y)\n```\n",
+        );
+        assert_eq!(page.anchors, ["a-page-its-title"]);
+        let links: Vec<_> =
+            page.links.iter().map(|(line, target)| (*line, target.as_str())).collect();
+        assert_eq!(links, [(2, "b.md"), (2, "d.png"), (2, "f#g")]);
+        assert_eq!(page.commands, [(5, "cargo test".to_owned())]);
+    }
+}
