@@ -1,1 +1,19 @@
-//! To be filled.
+#![doc = include_str!("../README.md")]
+
+mod cell;
+mod columns;
+mod destination;
+mod error;
+mod export;
+mod format;
+mod guard;
+mod record;
+
+pub use cell::{Cell, cell};
+pub use columns::Columns;
+pub use destination::Destination;
+pub use error::{ExportError, Operation};
+pub use export::{Progress, export};
+pub use format::{FORMATS, Format, FormatRow, Options, RecordWriter, Written, writer};
+pub use guard::{guarded, needs_guard};
+pub use record::Record;

@@ -44,7 +44,10 @@ impl Answers {
 
     /// Label and raw value of each answer, in order; a label that stands twice is listed twice.
     pub fn fields(&self) -> Vec<(Cow<'_, str>, &RawValue)> {
-        fields(&self.0)
+        let mut fields = Vec::new();
+        for_each_answer(self.as_json(), |label, value| fields.push((label, value)))
+            .expect("the text was checked to be one object");
+        fields
     }
 
     /// The answers as a type of the caller's.
@@ -64,46 +67,39 @@ fn kind_of(raw: &RawValue) -> &'static str {
     }
 }
 
-fn fields(object: &RawValue) -> Vec<(Cow<'_, str>, &RawValue)> {
-    struct Fields;
-    impl<'de> Visitor<'de> for Fields {
-        type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
+/// Calls `each` with the label and the raw value of every answer in the text of a JSON object, in
+/// order, repeated labels included. Nothing is copied but labels that hold escapes.
+///
+/// A label that is JSON but not Unicode (a lone `\ud800` escape) is given as its JSON literal,
+/// quotes and all. The error says where the text is not JSON, or not an object.
+pub fn for_each_answer<'a>(
+    object: &'a str,
+    each: impl FnMut(Cow<'a, str>, &'a RawValue),
+) -> Result<(), serde_json::Error> {
+    struct Each<F>(F);
+    impl<'de, F: FnMut(Cow<'de, str>, &'de RawValue)> Visitor<'de> for Each<F> {
+        type Value = ();
         fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.write_str("an object")
+            f.write_str("an object of answers")
         }
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            let mut fields = Vec::new();
-            while let Some((Label(label), value)) = map.next_entry::<Label<'de>, &'de RawValue>()? {
-                fields.push((label, value));
+        fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+            while let Some((label, value)) = map.next_entry::<&'de RawValue, &'de RawValue>()? {
+                (self.0)(text_of(label), value);
             }
-            Ok(fields)
+            Ok(())
         }
     }
-    let mut deserializer = serde_json::Deserializer::from_str(object.get());
-    // A label can hold an escaped lone surrogate, which is JSON but not text; parsing kept the
-    // object whole, so what is listed is what can be read of it.
-    deserializer.deserialize_map(Fields).unwrap_or_default()
+    let mut deserializer = serde_json::Deserializer::from_str(object);
+    deserializer.deserialize_map(Each(each))?;
+    deserializer.end()
 }
 
-/// A key, borrowed where it has no escapes.
-struct Label<'a>(Cow<'a, str>);
-
-impl<'de> Deserialize<'de> for Label<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
-        impl<'de> Visitor<'de> for Text {
-            type Value = Label<'de>;
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a label")
-            }
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Label(Cow::Borrowed(text)))
-            }
-            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Label(Cow::Owned(text.to_owned())))
-            }
-        }
-        deserializer.deserialize_str(Text)
+/// The text of a JSON string literal; the literal itself when it is not Unicode.
+fn text_of(literal: &RawValue) -> Cow<'_, str> {
+    let json = literal.get();
+    match json.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+        Some(text) if !text.contains('\\') => Cow::Borrowed(text),
+        _ => serde_json::from_str::<String>(json).map_or(Cow::Borrowed(json), Cow::Owned),
     }
 }
 
@@ -169,5 +165,7 @@ mod tests {
         let answers = Answers::parse(r#"{"z":1,"a\n":"x","z":null}"#).unwrap();
         let fields: Vec<_> = answers.fields().into_iter().map(|(k, v)| (k, v.get())).collect();
         assert_eq!(fields, [("z".into(), "1"), ("a\n".into(), "\"x\""), ("z".into(), "null")]);
+        let answers = Answers::parse(r#"{"\ud800":1}"#).unwrap();
+        assert_eq!(answers.fields()[0].0, r#""\ud800""#);
     }
 }

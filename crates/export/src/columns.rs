@@ -1,0 +1,174 @@
+//! Which column an answer goes to.
+
+use std::collections::{HashMap, HashSet};
+
+/// A label, and which of its appearances in one submission: JSON may repeat a key, and neither value
+/// may be lost.
+type Key = (Box<str>, usize);
+
+/// The columns of a table, growing as labels are met.
+///
+/// The first submissions seen lay them out in the form's order; later ones only append, so a
+/// position once given never changes.
+#[derive(Debug, Default)]
+pub struct Columns {
+    keys: Vec<Key>,
+    names: Vec<Box<str>>,
+    index: HashMap<Box<str>, Vec<usize>>,
+    taken: HashSet<Box<str>>,
+}
+
+impl Columns {
+    /// No columns yet. `reserved` are names of the table's own columns; a label that equals one is
+    /// shown with a number: `id (2)`.
+    pub fn new(reserved: &[&str]) -> Self {
+        Self { taken: reserved.iter().map(|name| (*name).into()).collect(), ..Self::default() }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// The headings, each one once: a label that stands twice in a submission, or equals one of the
+    /// table's own names, is numbered.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(|name| &**name)
+    }
+
+    /// Lays out columns from the label sequences of several submissions, newest first.
+    ///
+    /// A label that an earlier sequence skipped goes where this one has it: after the label before
+    /// it. So optional questions end up in the form's order although no single submission answers
+    /// all of them.
+    pub fn lay_out<'a, S: IntoIterator<Item = &'a str>>(
+        &mut self,
+        sequences: impl IntoIterator<Item = S>,
+    ) {
+        let mut order: Vec<Key> = self.keys.clone();
+        let mut known: HashSet<Key> = order.iter().cloned().collect();
+        for sequence in sequences {
+            let mut seen = HashMap::new();
+            let mut after = None;
+            for label in sequence {
+                let nth = seen.entry(label).and_modify(|nth| *nth += 1).or_insert(0_usize);
+                let key: Key = (label.into(), *nth);
+                if known.insert(key.clone()) {
+                    let at = after.map_or(0, |at: usize| at + 1);
+                    order.insert(at, key);
+                    after = Some(at);
+                } else {
+                    after = order.iter().position(|known| *known == key);
+                }
+            }
+        }
+        self.keys.clear();
+        self.names.clear();
+        self.index.clear();
+        for (label, _) in order {
+            self.append(label);
+        }
+    }
+
+    /// The column of the `nth` appearance of a label, appended when it is new.
+    ///
+    /// `hint` is where the caller expects it, normally one past the label before.
+    pub fn locate(&mut self, label: &str, nth: usize, hint: usize) -> usize {
+        if self.keys.get(hint).is_some_and(|(known, at)| **known == *label && *at == nth) {
+            return hint;
+        }
+        loop {
+            if let Some(column) = self.index.get(label).and_then(|columns| columns.get(nth)) {
+                return *column;
+            }
+            self.append(label.into());
+        }
+    }
+
+    fn append(&mut self, label: Box<str>) {
+        let column = self.keys.len();
+        let columns = self.index.entry(label.clone()).or_default();
+        let nth = columns.len();
+        columns.push(column);
+        let mut name = label.clone();
+        let mut number = nth.max(1);
+        while !self.taken.insert(name.clone()) {
+            number += 1;
+            name = format!("{label} ({number})").into();
+        }
+        self.keys.push((label, nth));
+        self.names.push(name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn names(columns: &Columns) -> Vec<&str> {
+        columns.names().collect()
+    }
+
+    #[test]
+    fn optional_questions_end_up_in_the_forms_order() {
+        let mut columns = Columns::new(&[]);
+        columns.lay_out([vec!["a", "c"], vec!["b", "c"], vec!["a", "b", "c", "d"], vec!["z", "a"]]);
+        assert_eq!(names(&columns), ["z", "b", "a", "c", "d"]);
+        let mut columns = Columns::new(&[]);
+        columns.lay_out([vec!["a", "c", "e"], vec!["a", "b", "c"], vec!["c", "d", "e"]]);
+        assert_eq!(names(&columns), ["a", "b", "c", "d", "e"]);
+    }
+
+    #[test]
+    fn late_labels_are_appended_and_nothing_moves() {
+        let mut columns = Columns::new(&[]);
+        columns.lay_out([["a", "b"]]);
+        assert_eq!(columns.locate("new", 0, 0), 2);
+        assert_eq!(columns.locate("a", 0, 0), 0);
+        assert_eq!(columns.locate("b", 0, 0), 1);
+        assert_eq!(columns.locate("new", 0, 2), 2);
+        assert_eq!(names(&columns), ["a", "b", "new"]);
+    }
+
+    #[test]
+    fn a_repeated_label_gets_a_column_for_each_appearance() {
+        let mut columns = Columns::new(&["id"]);
+        columns.lay_out([["a", "a", "id"]]);
+        assert_eq!(names(&columns), ["a", "a (2)", "id (2)"]);
+        assert_eq!(columns.locate("a", 1, 0), 1);
+        assert_eq!(columns.locate("a", 3, 0), 4);
+        assert_eq!(columns.locate("a (2)", 0, 0), 5);
+        assert_eq!(names(&columns), ["a", "a (2)", "id (2)", "a (3)", "a (4)", "a (2) (2)"]);
+    }
+
+    proptest! {
+        #[test]
+        fn names_are_unique_and_positions_stable(
+            rows in prop::collection::vec(prop::collection::vec("[a-c]( \\([2-3]\\))?", 0..6), 0..20),
+            first in 0_usize..5,
+        ) {
+            let mut columns = Columns::new(&["id", "a"]);
+            let first = first.min(rows.len());
+            columns.lay_out(rows[..first].iter().map(|row| row.iter().map(String::as_str)));
+            let mut given = HashMap::new();
+            for row in &rows {
+                let mut seen: HashMap<&str, usize> = HashMap::new();
+                for (hint, label) in row.iter().enumerate() {
+                    let nth = seen.entry(label).and_modify(|nth| *nth += 1).or_insert(0);
+                    let at = columns.locate(label, *nth, hint);
+                    prop_assert_eq!(*given.entry((label, *nth)).or_insert(at), at);
+                }
+            }
+            let names = names(&columns);
+            prop_assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len());
+            prop_assert_eq!(names.len(), columns.len());
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Where an export goes: a file that appears whole or not at all, or a stream.
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+use crate::error::{ExportError, Operation};
+
+/// An output, opened before the first request is made so that an unwritable one costs nothing.
+pub struct Destination<'a>(Kind<'a>);
+
+enum Kind<'a> {
+    File { work: NamedTempFile, path: PathBuf },
+    Stream { out: Box<dyn Write + Send + 'a>, path: Option<PathBuf> },
+}
+
+impl<'a> Destination<'a> {
+    /// A file. Until [`finish`](crate::RecordWriter::finish) it is a hidden `.NAME.….partial` beside
+    /// its place, removed when the export fails; an existing file stays until the new one is
+    /// complete and then gives it its permissions. A link is followed. What is not a regular file
+    /// (a named pipe, `/dev/null`) is written to as it is.
+    pub fn file(path: &Path) -> Result<Self, ExportError> {
+        Self::open(path).map_err(|source| output_error(Operation::Create, Some(path), source))
+    }
+
+    fn open(path: &Path) -> io::Result<Self> {
+        let existing = match fs::metadata(path) {
+            Ok(metadata) if metadata.is_dir() => {
+                return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
+            }
+            Ok(metadata) if !metadata.is_file() => {
+                let out = File::options().write(true).open(path)?;
+                return Ok(Self(Kind::Stream { out: Box::new(out), path: Some(path.into()) }));
+            }
+            Ok(metadata) => Some(metadata),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let path = if existing.is_some() { fs::canonicalize(path)? } else { path.to_owned() };
+        // Replacing a file needs only its folder to be writable; refuse what the owner protected.
+        if existing.is_some() {
+            File::options().write(true).open(&path)?;
+        }
+        let permissions = existing.map_or_else(default_permissions, |file| Some(file.permissions()));
+        let work = working_file(&path, permissions)?;
+        Ok(Self(Kind::File { work, path }))
+    }
+
+    /// Any writer; what was written cannot be taken back, so its reader learns of a failure by the
+    /// writer's being dropped short.
+    pub fn stream(out: Box<dyn Write + Send + 'a>) -> Self {
+        Self(Kind::Stream { out, path: None })
+    }
+
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match &self.0 {
+            Kind::File { path, .. } => Some(path),
+            Kind::Stream { path, .. } => path.as_deref(),
+        }
+    }
+
+    pub(crate) fn is_file(&self) -> bool {
+        matches!(self.0, Kind::File { .. })
+    }
+
+    /// The error for an operation on this destination. A pipe whose reader went away is its own
+    /// kind: nobody is left to whom it would matter.
+    pub(crate) fn error(&self, operation: Operation, source: io::Error) -> ExportError {
+        if matches!(self.0, Kind::Stream { .. }) && source.kind() == io::ErrorKind::BrokenPipe {
+            return ExportError::ReaderClosed;
+        }
+        output_error(operation, self.path(), source)
+    }
+
+    /// The working file itself, to read back or to write at a place; `None` for a stream.
+    pub(crate) fn work(&self) -> Option<&File> {
+        match &self.0 {
+            Kind::File { work, .. } => Some(work.as_file()),
+            Kind::Stream { .. } => None,
+        }
+    }
+
+    /// A fresh working file in place of the present one, which is given back to be read.
+    pub(crate) fn start_over(&mut self) -> io::Result<Option<NamedTempFile>> {
+        match &mut self.0 {
+            Kind::File { work, path } => {
+                let permissions = work.as_file().metadata()?.permissions();
+                let fresh = working_file(path, Some(permissions))?;
+                Ok(Some(std::mem::replace(work, fresh)))
+            }
+            Kind::Stream { .. } => Ok(None),
+        }
+    }
+
+    /// Makes what was written the output: flushed to disk, then named.
+    pub(crate) fn publish(self) -> Result<(), ExportError> {
+        let path = self.path().map(Path::to_owned);
+        let failed = |source| output_error(Operation::Publish, path.as_deref(), source);
+        match self.0 {
+            Kind::File { work, path } => {
+                work.as_file().sync_all().map_err(failed)?;
+                work.persist(&path).map_err(|error| failed(error.error))?;
+                sync_folder(&path).map_err(failed)
+            }
+            Kind::Stream { mut out, .. } => match out.flush() {
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                    Err(ExportError::ReaderClosed)
+                }
+                flushed => flushed.map_err(failed),
+            },
+        }
+    }
+}
+
+impl Write for Destination<'_> {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        match &mut self.0 {
+            Kind::File { work, .. } => work.as_file_mut().write(buf),
+            Kind::Stream { out, .. } => out.write(buf),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.0 {
+            Kind::File { work, .. } => work.as_file_mut().flush(),
+            Kind::Stream { out, .. } => out.flush(),
+        }
+    }
+}
+
+fn output_error(operation: Operation, path: Option<&Path>, source: io::Error) -> ExportError {
+    ExportError::Output { operation, path: path.map(Path::to_owned), source }
+}
+
+fn working_file(path: &Path, permissions: Option<Permissions>) -> io::Result<NamedTempFile> {
+    let name = path.file_name().ok_or_else(|| {
+        io::Error::new(io::ErrorKind::InvalidInput, "the path does not end in a file name")
+    })?;
+    // A long name must still leave room for what is added to it (255 bytes on common systems).
+    let mut prefix = name.to_string_lossy().into_owned();
+    while prefix.len() > 200 {
+        prefix.pop();
+    }
+    let prefix = format!(".{prefix}.");
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&prefix).suffix(".partial");
+    if let Some(permissions) = permissions {
+        builder.permissions(permissions);
+    }
+    builder.tempfile_in(folder(path))
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// What a file created in the ordinary way would get: the umask decides.
+#[cfg(unix)]
+fn default_permissions() -> Option<Permissions> {
+    use std::os::unix::fs::PermissionsExt;
+    Some(Permissions::from_mode(0o666))
+}
+
+#[cfg(not(unix))]
+fn default_permissions() -> Option<Permissions> {
+    None
+}
+
+/// A rename is durable only once the folder that holds the name is.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(folder(path))?.sync_all() } else { Ok(()) }
+}

@@ -1,0 +1,84 @@
+//! What can go wrong in an export.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+/// What was being done when an output failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Operation {
+    /// Creating the output or its working file.
+    Create,
+    /// Writing to it.
+    Write,
+    /// Giving the complete file its name.
+    Publish,
+}
+
+/// An export failed. Nothing that looks like a complete output was left behind.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ExportError {
+    /// The service could not be read.
+    Service(formsvc_client::Error),
+    /// The output could not be written.
+    Output {
+        /// What was being done.
+        operation: Operation,
+        /// The output's path; `None` for a stream.
+        path: Option<PathBuf>,
+        /// Why.
+        source: io::Error,
+    },
+    /// The reader of a stream closed it; what it wanted, it has.
+    ReaderClosed,
+    /// The answers of a submission cannot be read.
+    Answers {
+        /// The submission.
+        submission: String,
+        /// Why.
+        source: serde_json::Error,
+    },
+}
+
+impl fmt::Display for ExportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Service(error) => error.fmt(f),
+            Self::Output { operation, path, .. } => {
+                let verb = match operation {
+                    Operation::Create => "create",
+                    Operation::Write => "write",
+                    Operation::Publish => "complete",
+                };
+                match path {
+                    Some(path) => write!(f, "cannot {verb} `{}`", path.display()),
+                    None => write!(f, "cannot {verb} the output"),
+                }
+            }
+            Self::ReaderClosed => f.write_str("the reader closed the output"),
+            Self::Answers { submission, .. } => {
+                write!(f, "cannot read the answers of submission `{submission}`")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ExportError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            // Display already says what the client's error says.
+            Self::Service(error) => std::error::Error::source(error),
+            Self::Output { source, .. } => Some(source),
+            Self::ReaderClosed => None,
+            Self::Answers { source, .. } => Some(source),
+        }
+    }
+}
+
+impl From<formsvc_client::Error> for ExportError {
+    fn from(error: formsvc_client::Error) -> Self {
+        Self::Service(error)
+    }
+}

@@ -1,0 +1,37 @@
+//! Pages in, an output out.
+
+use formsvc_client::SubmissionPages;
+
+use crate::error::ExportError;
+use crate::format::{RecordWriter, Written};
+use crate::record::Record;
+
+/// How far an export has come, told after each page.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Progress<'a> {
+    /// Submissions written so far.
+    pub submissions: u64,
+    /// `created_at` of the oldest one so far.
+    pub reached: &'a str,
+}
+
+/// Writes every submission the pages give, then completes the output.
+///
+/// Dropping the future leaves nothing behind that looks complete.
+pub async fn export(
+    mut pages: SubmissionPages,
+    mut writer: Box<dyn RecordWriter + '_>,
+    mut on_progress: impl FnMut(Progress<'_>),
+) -> Result<Written, ExportError> {
+    let mut submissions = 0;
+    while let Some(page) = pages.try_next().await? {
+        let records: Vec<Record<'_>> = page.rows().map(Record::from).collect();
+        writer.write(&records)?;
+        submissions += records.len() as u64;
+        if let Some(last) = records.last() {
+            on_progress(Progress { submissions, reached: last.created_at });
+        }
+    }
+    writer.finish()
+}

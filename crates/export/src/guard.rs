@@ -1,0 +1,55 @@
+//! The formula guard: text from strangers must not run when a spreadsheet opens the file.
+
+use std::borrow::Cow;
+
+/// Whether a spreadsheet may take the text for a formula.
+///
+/// True when it begins with `=`, `+`, `-`, `@`, a tab, a carriage return, a NUL, or a full-width
+/// form of the first four, unless the whole text is a plain number: digits with an optional minus
+/// sign and one decimal point or comma. Nothing else is exempt; a telephone number such as `+1-1`
+/// is also arithmetic.
+pub fn needs_guard(text: &str) -> bool {
+    match text.as_bytes().first() {
+        Some(b'-') => !is_plain_number(text.as_bytes()),
+        Some(b'=' | b'+' | b'@' | b'\t' | b'\r' | 0) => true,
+        // First byte of the full-width forms.
+        Some(0xEF) => text.starts_with(['＝', '＋', '－', '＠']),
+        _ => false,
+    }
+}
+
+/// The text with a leading apostrophe where it needs one, which spreadsheets read as "this is text".
+pub fn guarded(text: &str) -> Cow<'_, str> {
+    if needs_guard(text) { Cow::Owned(format!("'{text}")) } else { Cow::Borrowed(text) }
+}
+
+fn is_plain_number(text: &[u8]) -> bool {
+    let unsigned = text.strip_prefix(b"-").unwrap_or(text);
+    let digits = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+    let mut parts = unsigned.splitn(2, |byte| matches!(byte, b'.' | b','));
+    parts.next().is_some_and(digits) && parts.next().is_none_or(digits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formulas_are_guarded() {
+        for text in [
+            "=1+1", "+1", "+1-1", "-1+1", "-", "--1", "-1.", "-.5", "-1,2,3", "-1.2.3", "@SUM(A1)",
+            "\t=1", "\r=1", "\0=1", "＝1", "＋1", "－1", "＠x", "-1e5", "-１",
+        ] {
+            assert!(needs_guard(text), "{text:?}");
+            assert_eq!(guarded(text), format!("'{text}"));
+        }
+    }
+
+    #[test]
+    fn numbers_and_other_text_are_left_alone() {
+        for text in ["", "1", "-1", "-1.5", "-1,5", "007", "a=b", "'=1", " =1", "（", "ﾟ", "\n"] {
+            assert!(!needs_guard(text), "{text:?}");
+            assert_eq!(guarded(text), text);
+        }
+    }
+}

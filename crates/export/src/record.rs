@@ -1,0 +1,20 @@
+//! What a format writes: one submission, borrowed from its page.
+
+use formsvc_client::Row;
+
+/// One submission as text.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    /// Identifier.
+    pub id: &'a str,
+    /// The answers: one JSON object, exact text.
+    pub data: &'a str,
+    /// When it was made: RFC 3339, UTC, milliseconds.
+    pub created_at: &'a str,
+}
+
+impl<'a> From<Row<'a>> for Record<'a> {
+    fn from(row: Row<'a>) -> Self {
+        Self { id: row.id(), data: row.data(), created_at: row.created_at() }
+    }
+}
