@@ -4,7 +4,9 @@
 pub mod admin;
 pub mod api;
 pub mod api_key;
+pub mod cmd;
 pub mod health;
+pub mod import;
 pub mod printable;
 pub mod rate_limit;
 pub mod ready_file;

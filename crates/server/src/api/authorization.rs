@@ -56,6 +56,9 @@ mod tests {
 
     use super::*;
 
+    /// Headers, and the key or the code they are refused with.
+    type Row<'a> = (&'a [&'a [u8]], Result<&'a [u8], &'a str>);
+
     fn judge(values: &[&[u8]]) -> Result<Vec<u8>, String> {
         let mut headers = HeaderMap::new();
         for value in values {
@@ -67,7 +70,6 @@ mod tests {
     #[test]
     fn each_header_is_judged_by_one_rule() {
         let long = [b"Bearer ".as_slice(), &[b'x'; TOKEN_MAX + 1]].concat();
-        type Row<'a> = (&'a [&'a [u8]], Result<&'a [u8], &'a str>);
         let table: &[Row<'_>] = &[
             (&[], Err("missing_authorization")),
             (&[b""], Err("missing_authorization")),

@@ -1,0 +1,68 @@
+//! Opening the database that a command works on.
+
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::error::CommandError;
+use super::exit::Exit;
+use crate::admin::Admin;
+use crate::printable::Excerpt;
+use crate::store::sqlite::{OpenError, SqliteStore};
+use crate::store::{Store, system_clock};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct DatabaseArgs {
+    /// Path of the database file.
+    #[arg(long, value_name = "PATH", env = "FORMSVC_SERVER_DATABASE")]
+    pub(super) database: PathBuf,
+}
+
+/// Whether a command may begin with a database that is not there yet.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Missing {
+    Create,
+    Refuse,
+}
+
+/// Runs a command that needs no second thread.
+pub(super) fn block_on<T>(
+    work: impl Future<Output = Result<T, CommandError>>,
+) -> Result<T, CommandError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| CommandError::of(Exit::LocalIo, &error))?.block_on(work)
+}
+
+/// Opens the database beside a server that may run on it, does the work, and closes it.
+pub(super) async fn with<T>(
+    DatabaseArgs { database }: &DatabaseArgs,
+    missing: Missing,
+    work: impl AsyncFnOnce(&Admin) -> Result<T, CommandError>,
+) -> Result<T, CommandError> {
+    if missing == Missing::Refuse && !database.exists() {
+        let path = database.display().to_string();
+        let failed =
+            CommandError::new(Exit::NotFound, format!("there is no database `{}`", Excerpt(&path)));
+        return Err(failed.hint("`formsvc-server migrate` makes one"));
+    }
+    let store = SqliteStore::open(database, system_clock()).map_err(|e| refused(database, &e))?;
+    let store: Arc<dyn Store> = Arc::new(store);
+    let outcome = work(&Admin::new(Arc::clone(&store))).await;
+    let closed = store.close().await;
+    let value = outcome?;
+    closed?;
+    Ok(value)
+}
+
+/// A database that was not opened.
+pub(super) fn refused(path: &Path, error: &OpenError) -> CommandError {
+    let mut failed = CommandError::of(Exit::LocalIo, error);
+    let hint = match error {
+        OpenError::Locked { .. } => "one server at a time: stop the other one first",
+        OpenError::NewerSchema { .. } => "use the release that wrote it, or a later one",
+        OpenError::NotOurs => "choose another path",
+        _ => "check that its directory exists, is local, and can be written",
+    };
+    failed = failed.hint(hint);
+    failed.about(&path.display().to_string())
+}

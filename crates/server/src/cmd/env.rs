@@ -1,0 +1,30 @@
+//! The environment variables: one table, which the command line and docs/SERVER.md are held to.
+
+/// A variable and the flag it stands for. A flag wins over its variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EnvRow {
+    /// Its name.
+    pub name: &'static str,
+    /// The flag.
+    pub flag: &'static str,
+    /// What it sets.
+    pub meaning: &'static str,
+}
+
+/// Every variable the command reads.
+pub const ENV: &[EnvRow] = &[
+    row("FORMSVC_SERVER_DATABASE", "--database", "path of the database file"),
+    row("FORMSVC_SERVER_LISTEN", "--listen", "IP address and port to listen on"),
+    row("FORMSVC_SERVER_PORT", "--port", "port to listen on, in place of the one in `--listen`"),
+    row("FORMSVC_SERVER_ALLOW_REMOTE", "--allow-remote", "`true` to listen beyond this machine"),
+    row("FORMSVC_SERVER_READY_FILE", "--ready-file", "file to write once the server answers"),
+    row("FORMSVC_SERVER_RATE_LIMIT", "--rate-limit", "requests per minute and key, or `off`"),
+    row("FORMSVC_SERVER_SHUTDOWN_DEADLINE", "--shutdown-deadline", "time to finish requests in"),
+    row("FORMSVC_SERVER_CONNECTIONS_MAX", "--connections-max", "connections open at a time"),
+    row("FORMSVC_SERVER_LOG_LEVEL", "--log-level", "least severe log lines to print"),
+    row("FORMSVC_SERVER_LOG_FORMAT", "--log-format", "`text` or `json`"),
+];
+
+const fn row(name: &'static str, flag: &'static str, meaning: &'static str) -> EnvRow {
+    EnvRow { name, flag, meaning }
+}

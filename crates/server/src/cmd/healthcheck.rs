@@ -1,0 +1,166 @@
+//! `formsvc-server healthcheck`: what a container runtime calls, without a shell or curl.
+
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+use http::Uri;
+
+use super::error::CommandError;
+use super::exit::Exit;
+use super::output;
+use super::settings::{LISTEN_DEFAULT, bad, duration};
+use crate::printable::Excerpt;
+
+/// More than a health probe ever answers.
+const RESPONSE_MAX: u64 = 64 * 1024;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Plain HTTP address of the server, or of one path of it; /readyz when it has no path
+    /// [default: http://127.0.0.1:8080].
+    url: Option<String>,
+    /// Time the server has to answer.
+    #[arg(long, value_name = "DURATION", default_value = "5s")]
+    timeout: String,
+}
+
+pub(super) fn run(args: &Args) -> Result<(), CommandError> {
+    let default = format!("http://{LISTEN_DEFAULT}");
+    let url = args.url.as_deref().unwrap_or(&default);
+    let target = Target::parse(url).ok_or_else(|| {
+        bad("URL", url, "must be a plain HTTP address such as http://127.0.0.1:8080")
+    })?;
+    let timeout =
+        duration(&args.timeout).filter(|timeout| !timeout.is_zero()).ok_or_else(|| {
+            bad("--timeout", &args.timeout, "must be a whole number above 0 with `ms`, `s` or `m`")
+        })?;
+    let response = target.get(timeout).map_err(|error| {
+        let failed = CommandError::of(Exit::Failed, &error);
+        failed.about(url)
+    })?;
+    let status = status_of(&response);
+    let body = response.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    match status {
+        Some(200) => {
+            output::note(body);
+            Ok(())
+        }
+        Some(status) => {
+            Err(CommandError::new(Exit::Failed, format!("`{url}` answered {status}: {body}")))
+        }
+        None => Err(CommandError::new(
+            Exit::Failed,
+            format!("`{url}` answered no HTTP: `{}`", Excerpt(&response)),
+        )),
+    }
+}
+
+/// What to ask, and where.
+#[derive(Debug, PartialEq)]
+struct Target {
+    /// Host and port, for connecting.
+    address: String,
+    /// As it stands in the URL, for the `Host` header.
+    authority: String,
+    path: String,
+}
+
+impl Target {
+    fn parse(url: &str) -> Option<Self> {
+        let uri: Uri = url.parse().ok()?;
+        let authority = uri.authority()?;
+        if uri.scheme_str() != Some("http") || authority.as_str().contains('@') {
+            return None;
+        }
+        let path = match uri.path_and_query().map_or("/", |path| path.as_str()) {
+            "/" | "" => "/readyz",
+            path => path,
+        };
+        let port = uri.port_u16().unwrap_or(80);
+        Some(Self {
+            address: format!("{}:{port}", authority.host()),
+            authority: authority.to_string(),
+            path: path.to_owned(),
+        })
+    }
+
+    /// The whole response, read until the server closes.
+    fn get(&self, timeout: Duration) -> io::Result<String> {
+        let deadline = Instant::now() + timeout;
+        let left = || {
+            let left = deadline.saturating_duration_since(Instant::now());
+            // A zero timeout would mean none.
+            left.max(Duration::from_millis(1))
+        };
+        let mut stream = self.connect(left)?;
+        stream.set_write_timeout(Some(left()))?;
+        write!(
+            stream,
+            "GET {} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n",
+            self.path, self.authority
+        )?;
+        let (mut response, mut chunk) = (Vec::new(), [0; 4096]);
+        loop {
+            if Instant::now() >= deadline {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            stream.set_read_timeout(Some(left()))?;
+            match stream.read(&mut chunk) {
+                Ok(0) => break,
+                Ok(read) => response.extend_from_slice(&chunk[..read]),
+                // What a read timeout is called on Unix.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+                Err(error) => return Err(error),
+            }
+            if response.len() as u64 > RESPONSE_MAX {
+                break;
+            }
+        }
+        Ok(String::from_utf8_lossy(&response).into_owned())
+    }
+
+    fn connect(&self, left: impl Fn() -> Duration) -> io::Result<TcpStream> {
+        let mut refused = io::Error::from(io::ErrorKind::NotFound);
+        for addr in self.address.to_socket_addrs()? {
+            match TcpStream::connect_timeout(&addr, left()) {
+                Ok(stream) => return Ok(stream),
+                Err(error) => refused = error,
+            }
+        }
+        Err(refused)
+    }
+}
+
+fn status_of(response: &str) -> Option<u16> {
+    response.strip_prefix("HTTP/1.")?.get(2..5)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_without_a_path_ask_for_readiness() {
+        let parsed = |url| Target::parse(url).map(|t| (t.address, t.path));
+        let target = |address: &str, path: &str| Some((address.to_owned(), path.to_owned()));
+        assert_eq!(parsed("http://127.0.0.1:8080"), target("127.0.0.1:8080", "/readyz"));
+        assert_eq!(parsed("http://[::1]:80/"), target("[::1]:80", "/readyz"));
+        assert_eq!(parsed("http://localhost/livez"), target("localhost:80", "/livez"));
+        for bad in ["", "127.0.0.1:8080", "https://localhost", "http://", "http://u:p@host/", "/x"]
+        {
+            assert_eq!(parsed(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_status_is_read_from_the_first_line_only() {
+        assert_eq!(status_of("HTTP/1.1 200 OK\r\n\r\n"), Some(200));
+        assert_eq!(status_of("HTTP/1.0 503 \r\n\r\n"), Some(503));
+        for bad in ["", "HTTP/2 200", "SSH-2.0-x", "HTTP/1.1 2", "HTTP/1.1 ABC"] {
+            assert_eq!(status_of(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! `formsvc-server serve`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::database::{DatabaseArgs, refused};
+use super::error::CommandError;
+use super::exit::Exit;
+use super::settings::{ServeText, is_remote, resolve};
+use crate::ready_file::{self, ReadyFileError};
+use crate::serve::{Running, ServeOptions, Server, Signals};
+use crate::store::sqlite::SqliteStore;
+use crate::store::{Store, system_clock};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    database: DatabaseArgs,
+    /// IP address and port to listen on [default: 127.0.0.1:8080].
+    #[arg(long, value_name = "ADDR", env = "FORMSVC_SERVER_LISTEN")]
+    listen: Option<String>,
+    /// Port to listen on, in place of the one in --listen; 0 takes any free one.
+    #[arg(long, value_name = "N", env = "FORMSVC_SERVER_PORT")]
+    port: Option<String>,
+    /// Allow an address that other machines can reach. The server speaks plain HTTP: a proxy in
+    /// front must bring TLS.
+    #[arg(long, env = "FORMSVC_SERVER_ALLOW_REMOTE")]
+    allow_remote: bool,
+    /// Write a JSON object with `base_url` and `pid` to this file once the server answers.
+    #[arg(long, value_name = "PATH", env = "FORMSVC_SERVER_READY_FILE")]
+    ready_file: Option<PathBuf>,
+    /// Requests each API key may make in any minute, or `off` [default: 300].
+    #[arg(long, value_name = "N|off", env = "FORMSVC_SERVER_RATE_LIMIT")]
+    rate_limit: Option<String>,
+    /// How long requests may go on after a signal to stop [default: 10s].
+    #[arg(long, value_name = "DURATION", env = "FORMSVC_SERVER_SHUTDOWN_DEADLINE")]
+    shutdown_deadline: Option<String>,
+    /// Connections open at a time; more wait [default: 4096].
+    #[arg(long, value_name = "N", env = "FORMSVC_SERVER_CONNECTIONS_MAX")]
+    connections_max: Option<String>,
+}
+
+pub(super) fn run(args: &Args) -> Result<(), CommandError> {
+    let options = resolve(&ServeText {
+        listen: args.listen.as_deref(),
+        port: args.port.as_deref(),
+        allow_remote: args.allow_remote,
+        rate_limit: args.rate_limit.as_deref(),
+        shutdown_deadline: args.shutdown_deadline.as_deref(),
+        connections_max: args.connections_max.as_deref(),
+    })?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| CommandError::of(Exit::LocalIo, &error))?;
+    runtime.block_on(serve(args, options))
+}
+
+async fn serve(args: &Args, options: ServeOptions) -> Result<(), CommandError> {
+    let mut signals = Signals::listen().map_err(|error| CommandError::of(Exit::LocalIo, &error))?;
+    if let Some(path) = &args.ready_file {
+        ready_file::clear(path).map_err(|error| not_written(&error))?;
+    }
+    let path = &args.database.database;
+    let store = SqliteStore::open_exclusive(path, system_clock());
+    let store: Arc<dyn Store> = Arc::new(store.map_err(|error| refused(path, &error))?);
+    let bound = Server::bind(options, Arc::clone(&store)).await;
+    let running = match bound {
+        Ok(running) => running,
+        Err(error) => {
+            store.close().await?;
+            return Err(CommandError::of(Exit::LocalIo, &error)
+                .hint("choose another address, or `--port 0` for any free port"));
+        }
+    };
+    announce(&running);
+    let ready = json!({ "base_url": running.base_url(), "pid": std::process::id() });
+    let written = args.ready_file.as_ref().map_or(Ok(()), |path| ready_file::write(path, &ready));
+    if written.is_ok() {
+        let signal = signals.next().await.name();
+        tracing::info!(signal, connections = running.connections(), "shutting down");
+    }
+    tokio::select! {
+        stopped = running.shutdown() => {
+            let abandoned = stopped?.abandoned;
+            tracing::info!(abandoned, "stopped");
+        }
+        second = signals.next() => exit_now(second.exit_code()),
+    }
+    written.map_err(|error| not_written(&error))
+}
+
+fn announce(running: &Running) {
+    let base_url = running.base_url();
+    let addr = running.local_addr();
+    tracing::info!(%addr, base_url, "listening");
+    if is_remote(addr) {
+        tracing::warn!(%addr, "other machines can reach this address, in the clear: keys and \
+            answers are safe only behind a proxy that brings TLS");
+    }
+}
+
+fn not_written(error: &ReadyFileError) -> CommandError {
+    CommandError::of(Exit::LocalIo, error)
+        .hint("check that its directory exists and can be written")
+}
+
+#[expect(clippy::exit, reason = "whoever sends a second signal wants the process gone, not tidied")]
+fn exit_now(code: u8) -> ! {
+    std::process::exit(code.into())
+}

@@ -1,0 +1,190 @@
+//! Values of flags and variables, judged: each bad one is named with the rule it breaks.
+
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use tracing::level_filters::LevelFilter;
+
+use super::error::CommandError;
+use crate::printable::Excerpt;
+use crate::rate_limit::RateLimit;
+use crate::serve::ServeOptions;
+use crate::telemetry::LogFormat;
+
+/// Where a server listens unless told otherwise.
+pub(super) const LISTEN_DEFAULT: &str = "127.0.0.1:8080";
+const RATE_MAX: u32 = 1_000_000;
+const CONNECTIONS_MAX: u32 = 1_000_000;
+const DEADLINE_MAX: Duration = Duration::from_secs(600);
+
+/// The settings of `serve` as text, from flags or the environment.
+#[derive(Debug, Default)]
+pub(super) struct ServeText<'a> {
+    pub(super) listen: Option<&'a str>,
+    pub(super) port: Option<&'a str>,
+    pub(super) allow_remote: bool,
+    pub(super) rate_limit: Option<&'a str>,
+    pub(super) shutdown_deadline: Option<&'a str>,
+    pub(super) connections_max: Option<&'a str>,
+}
+
+/// The settings of `serve`, or the first that breaks a rule.
+pub(super) fn resolve(text: &ServeText<'_>) -> Result<ServeOptions, CommandError> {
+    let mut options = ServeOptions::default();
+    let listen = text.listen.unwrap_or(LISTEN_DEFAULT);
+    options.addr = listen.parse().map_err(|_| {
+        bad("--listen", listen, "must be an IP address and a port, such as 127.0.0.1:8080")
+    })?;
+    if let Some(port) = text.port {
+        let number = whole(port, 0, u16::MAX.into()).and_then(|port| u16::try_from(port).ok());
+        let rule = "must be a whole number from 0 (any free port) to 65535";
+        options.addr.set_port(number.ok_or_else(|| bad("--port", port, rule))?);
+    }
+    if is_remote(options.addr) && !text.allow_remote {
+        let rule = "can be reached from other machines, in the clear";
+        return Err(bad("--listen", listen, rule)
+            .hint("put a TLS proxy in front and add `--allow-remote`, or listen on 127.0.0.1"));
+    }
+    if let Some(limit) = text.rate_limit {
+        options.rate_limit = rate_limit(limit)?;
+    }
+    if let Some(deadline) = text.shutdown_deadline {
+        options.shutdown_deadline = duration(deadline).ok_or_else(|| {
+            let rule = "must be a whole number with `ms`, `s` or `m`, of at most 10m, such as 10s";
+            bad("--shutdown-deadline", deadline, rule)
+        })?;
+    }
+    if let Some(connections) = text.connections_max {
+        let number = whole(connections, 1, CONNECTIONS_MAX);
+        let rule = "must be a whole number from 1 to 1000000";
+        options.connections_max =
+            number.ok_or_else(|| bad("--connections-max", connections, rule))?;
+    }
+    Ok(options)
+}
+
+/// Whether an address can be reached from another machine.
+pub(super) fn is_remote(addr: SocketAddr) -> bool {
+    !addr.ip().to_canonical().is_loopback()
+}
+
+fn rate_limit(text: &str) -> Result<RateLimit, CommandError> {
+    if text == "off" {
+        return Ok(RateLimit::Off);
+    }
+    let requests = whole(text, 1, RATE_MAX).and_then(NonZeroU32::new);
+    requests.map(RateLimit::per_minute).ok_or_else(|| {
+        bad("--rate-limit", text, "must be `off`, or requests per minute from 1 to 1000000")
+    })
+}
+
+/// The least severe level to log.
+pub(super) fn log_level(text: &str) -> Result<LevelFilter, CommandError> {
+    Ok(match text {
+        "off" => LevelFilter::OFF,
+        "error" => LevelFilter::ERROR,
+        "warn" => LevelFilter::WARN,
+        "info" => LevelFilter::INFO,
+        "debug" => LevelFilter::DEBUG,
+        "trace" => LevelFilter::TRACE,
+        _ => {
+            let rule = "must be off, error, warn, info, debug or trace";
+            return Err(bad("--log-level", text, rule));
+        }
+    })
+}
+
+/// The shape of log lines.
+pub(super) fn log_format(text: &str) -> Result<LogFormat, CommandError> {
+    match text {
+        "text" => Ok(LogFormat::Text),
+        "json" => Ok(LogFormat::Json),
+        _ => Err(bad("--log-format", text, "must be text or json")),
+    }
+}
+
+/// Digits only, within bounds.
+pub(super) fn whole(text: &str, least: u32, most: u32) -> Option<u32> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|number| digits && (least..=most).contains(number))
+}
+
+/// Digits and a unit.
+pub(super) fn duration(text: &str) -> Option<Duration> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let number: u64 = number.parse().ok()?;
+    let millis = match unit {
+        "ms" => number,
+        "s" => number.checked_mul(1000)?,
+        "m" => number.checked_mul(60_000)?,
+        _ => return None,
+    };
+    Some(Duration::from_millis(millis)).filter(|duration| *duration <= DEADLINE_MAX)
+}
+
+pub(super) fn bad(flag: &str, value: &str, rule: &str) -> CommandError {
+    CommandError::usage(format!("`{flag}` cannot be `{}`: it {rule}", Excerpt(value)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_setting_has_one_rule() {
+        type Set = for<'a> fn(&mut ServeText<'a>, &'a str);
+        let table: [(Set, &[&str], &[&str]); 5] = [
+            (
+                |text, value| text.listen = Some(value),
+                &["127.0.0.1:0", "127.9.9.9:80", "[::1]:80", "[::ffff:127.0.0.1]:80"],
+                &["", "localhost:80", "127.0.0.1", ":80", "0.0.0.0:80", "[::]:80", "10.0.0.1:80"],
+            ),
+            (
+                |text, value| text.port = Some(value),
+                &["0", "80", "65535"],
+                &["", "65536", "-1", "+80", "http"],
+            ),
+            (
+                |text, value| text.rate_limit = Some(value),
+                &["off", "1", "300", "1000000"],
+                &["", "0", "OFF", "-1", "1.5", "1000001", "300/min"],
+            ),
+            (
+                |text, value| text.shutdown_deadline = Some(value),
+                &["0s", "250ms", "10s", "10m"],
+                &["", "10", "s", "1h", "11m", "-1s", "1.5s", "99999999999999999999s"],
+            ),
+            (
+                |text, value| text.connections_max = Some(value),
+                &["1", "1000000"],
+                &["", "0", "1000001", "many"],
+            ),
+        ];
+        for (set, good, bad) in table {
+            let judged = |value| {
+                let mut text = ServeText::default();
+                set(&mut text, value);
+                resolve(&text).is_ok()
+            };
+            assert!(good.iter().all(|value| judged(value)), "{good:?}");
+            assert!(bad.iter().all(|value| !judged(value)), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn remote_addresses_need_consent() {
+        for listen in ["0.0.0.0:80", "[::]:80", "192.0.2.1:80"] {
+            let text = ServeText { listen: Some(listen), allow_remote: true, ..Default::default() };
+            assert!(is_remote(resolve(&text).unwrap().addr), "{listen}");
+        }
+    }
+
+    #[test]
+    fn the_port_replaces_the_one_of_the_address() {
+        let text = ServeText { listen: Some("[::1]:1"), port: Some("2"), ..Default::default() };
+        assert_eq!(resolve(&text).unwrap().addr.to_string(), "[::1]:2");
+        assert_eq!(resolve(&ServeText::default()).unwrap().addr.to_string(), LISTEN_DEFAULT);
+    }
+}
