@@ -1,1 +1,284 @@
-//! To be filled.
+//! Forms made of files, and seeded forms: what goes in comes out, and what breaks a rule leaves
+//! nothing behind.
+
+use std::sync::Arc;
+
+use formsvc_protocol::{Form, FormInstant, FormStatus, PublicId, Submission, User};
+use formsvc_server::admin::Admin;
+use formsvc_server::import::{
+    CellTypes, ImportError, ImportFormat, ImportOptions, form_from_file, form_from_reader,
+};
+use formsvc_server::seed::{SeedOptions, seed_form};
+use formsvc_server::store::sqlite::SqliteStore;
+use formsvc_server::store::{PageRequest, Store, item, system_clock};
+
+struct World {
+    admin: Admin,
+    user: User,
+}
+
+async fn world() -> World {
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory(system_clock()).unwrap());
+    let admin = Admin::new(store);
+    let user = admin.create_user("a@example.org", "A").await.unwrap();
+    World { admin, user }
+}
+
+impl World {
+    fn options(&self, format: ImportFormat) -> ImportOptions {
+        ImportOptions::new(self.user.id.clone(), "T", format)
+    }
+
+    async fn import(&self, options: ImportOptions, text: &[u8]) -> Result<Vec<String>, String> {
+        let reader = std::io::Cursor::new(text.to_vec());
+        match form_from_reader(&self.admin, options, reader).await {
+            Ok(imported) => {
+                let data: Vec<_> = self.rows(&imported.form).await;
+                assert_eq!(imported.submissions, data.len() as u64);
+                Ok(data.into_iter().map(|row| row.data.as_json().to_owned()).collect())
+            }
+            Err(error) => {
+                let forms = self.admin.list_forms(&self.user.id).await.unwrap();
+                assert!(forms.is_empty(), "a failed import left {forms:?}");
+                Err(error.to_string())
+            }
+        }
+    }
+
+    async fn csv(&self, text: &str) -> Result<Vec<String>, String> {
+        self.import(self.options(ImportFormat::Csv), text.as_bytes()).await
+    }
+
+    /// All rows, oldest first.
+    async fn rows(&self, form: &Form) -> Vec<Submission> {
+        let (mut rows, mut before) = (Vec::<Submission>::new(), None);
+        loop {
+            let request = PageRequest {
+                user: self.user.id.clone(),
+                form: form.id.clone(),
+                before,
+                limit: 100,
+            };
+            let page = self.admin.store().page(request).await.unwrap().unwrap();
+            let items = format!("[{}]", str::from_utf8(&page.items).unwrap());
+            rows.extend(serde_json::from_str::<Vec<Submission>>(&items).unwrap());
+            before = page.last;
+            if !page.has_more {
+                rows.reverse();
+                return rows;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn csv_columns_of_numbers_become_numbers_with_their_digits() {
+    let text = "n,mixed,zip\n1.50,1,007\n-0,x,010\n12345678901234567890.10,2,1\n";
+    let expected = [
+        r#"{"n":1.50,"mixed":"1","zip":"007"}"#,
+        r#"{"n":-0,"mixed":"x","zip":"010"}"#,
+        r#"{"n":12345678901234567890.10,"mixed":"2","zip":"1"}"#,
+    ];
+    assert_eq!(world().await.csv(text).await.unwrap(), expected);
+}
+
+#[tokio::test]
+async fn csv_cells_stay_text_when_asked() {
+    let world = world().await;
+    let options = ImportOptions { types: CellTypes::Text, ..world.options(ImportFormat::Csv) };
+    let rows = world.import(options, b"n\n1\n2\n").await.unwrap();
+    assert_eq!(rows, [r#"{"n":"1"}"#, r#"{"n":"2"}"#]);
+}
+
+#[tokio::test]
+async fn csv_null_has_the_spelling_that_was_named_and_no_other() {
+    let world = world().await;
+    let with = |null: Option<&str>| ImportOptions {
+        null: null.map(Into::into),
+        ..world.options(ImportFormat::Csv)
+    };
+    let text = b"a,b\n1,NA\n,NA\nNA,x\n";
+    let rows = world.import(with(Some("NA")), text).await.unwrap();
+    let expected = [r#"{"a":"1","b":null}"#, r#"{"a":"","b":null}"#, r#"{"a":null,"b":"x"}"#];
+    assert_eq!(rows, expected);
+    let rows = world.import(with(Some("")), b"a\n1\n\"\"\n").await.unwrap();
+    assert_eq!(rows, [r#"{"a":1}"#, r#"{"a":null}"#]);
+    let rows = world.import(with(Some("NA")), b"a\nNA\n").await.unwrap();
+    assert_eq!(rows, [r#"{"a":null}"#]);
+}
+
+#[tokio::test]
+async fn csv_text_is_kept_whatever_is_in_it() {
+    let rows = world().await.csv("\u{feff}\"la,\"\"bel\"\"\",é\r\n\"a\nb\r\n\",\u{1}\t \r\n").await;
+    let expected = r#"{"la,\"bel\"":"a\nb\r\n","é":"\u0001\t "}"#;
+    assert_eq!(rows.unwrap(), [expected]);
+}
+
+#[tokio::test]
+async fn csv_without_records_is_a_form_without_submissions() {
+    assert_eq!(world().await.csv("a,b\n").await.unwrap(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_flaw_in_a_csv_names_its_place_and_leaves_nothing() {
+    let long = format!("n\n{}x", "1\n".repeat(5_000));
+    for (text, message) in [
+        ("", "line 1: `` is no header: the file is empty"),
+        ("a,,b\n", "line 1, column 2: `` is no label: a column needs one"),
+        ("a,b,a\n", "line 1, column 3: `a` is the label of column 1 already"),
+        ("a,b\n1,2\n3\n", "line 3: `3` begins a record of 1 values, and the header has 2"),
+        (
+            "a,b\n\"1\n\",2\n3,4,5\n",
+            "line 4: `3` begins a record of 3 values, and the header has 2",
+        ),
+        ("a\n\"x", "line 2: `x` opens a quote that is never closed"),
+    ] {
+        assert_eq!(world().await.csv(text).await.unwrap_err(), message);
+    }
+    assert_eq!(world().await.csv(&long).await.unwrap().len(), 5_001);
+    for types in [CellTypes::Infer, CellTypes::Text] {
+        let world = world().await;
+        let options = ImportOptions { types, ..world.options(ImportFormat::Csv) };
+        let broken = [b"a,b\n".as_slice(), &b"1,2\n".repeat(5_000), b"3,\xff\n"].concat();
+        let error = world.import(options, &broken).await.unwrap_err();
+        assert_eq!(error, "line 5002, column `b`: `\u{fffd}` is not UTF-8");
+    }
+}
+
+#[tokio::test]
+async fn ndjson_objects_are_kept_to_the_byte() {
+    let world = world().await;
+    let lines = [r#"{"b" : 1.0, "a":1e2,"b":2}"#, r#"{"\u00e9":"\/"}"#, "{}"];
+    let text = format!("{}\r\n\n{}\n{}", lines[0], lines[1], lines[2]);
+    let rows = world.import(world.options(ImportFormat::Ndjson), text.as_bytes()).await.unwrap();
+    assert_eq!(rows, lines);
+}
+
+#[tokio::test]
+async fn a_flaw_in_ndjson_names_its_line() {
+    for (text, message) in [
+        (
+            b"{}\n\n[1]\n".as_slice(),
+            "line 3: `[1]` is not a JSON object of answers (expected an object of answers, found an array)",
+        ),
+        (
+            b"{\"a\":}\n",
+            "line 1: `{\"a\":}` is not a JSON object of answers (expected value at column 6)",
+        ),
+        (b"{}\n{\"a\":\"\xff\"}\n", "line 2: `{\"a\":\"\u{fffd}\"}` is not UTF-8"),
+    ] {
+        let world = world().await;
+        let error = world.import(world.options(ImportFormat::Ndjson), text).await.unwrap_err();
+        assert_eq!(error, message);
+    }
+}
+
+#[tokio::test]
+async fn a_json_array_of_objects_or_of_one_questions_answers() {
+    let world = world().await;
+    let options =
+        ImportOptions { label: Some("Text \"x\"".into()), ..world.options(ImportFormat::Json) };
+    let text = br#" [ "a\u0000\/", {"k" : [1]} , "" ] "#;
+    let rows = world.import(options, text).await.unwrap();
+    let expected = [r#"{"Text \"x\"":"a\u0000\/"}"#, r#"{"k" : [1]}"#, r#"{"Text \"x\"":""}"#];
+    assert_eq!(rows, expected);
+}
+
+#[tokio::test]
+async fn a_flaw_in_a_json_array_names_its_element() {
+    for (text, message) in [
+        ("[{},1]", "element 2: `1` is neither an object nor a text"),
+        ("[\"x\"]", "element 1: `\"x\"` is a text, and no label for texts was given"),
+        ("{}", "the file is not one JSON array of objects or texts"),
+        ("[{}", "the file is not one JSON array of objects or texts"),
+        ("[{}] x", "the file is not one JSON array of objects or texts"),
+    ] {
+        let world = world().await;
+        let options = world.options(ImportFormat::Json);
+        assert_eq!(world.import(options, text.as_bytes()).await.unwrap_err(), message);
+    }
+}
+
+#[tokio::test]
+async fn files_are_imported_in_the_format_of_their_extension() {
+    let world = world().await;
+    let dir = tempfile::tempdir().unwrap();
+    for (name, text) in [("a.csv", "n\n1\n"), ("b.jsonl", "{\"n\":1}"), ("c.JSON", "[{\"n\":1}]")] {
+        let path = dir.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        let options = ImportOptions {
+            public_id: Some(PublicId::new(name).unwrap()),
+            status: FormStatus::Closed,
+            ..world.options(ImportFormat::of_path(&path).unwrap())
+        };
+        let imported = form_from_file(&world.admin, options, &path).await.unwrap();
+        assert_eq!(imported.form.public_id.as_str(), name);
+        assert_eq!(imported.form.status, FormStatus::Closed);
+        assert_eq!(world.rows(&imported.form).await[0].data.as_json(), "{\"n\":1}");
+    }
+    let missing = dir.path().join("missing.csv");
+    let missing = form_from_file(&world.admin, world.options(ImportFormat::Csv), &missing);
+    assert!(matches!(missing.await, Err(ImportError::Read(_))));
+    assert_eq!(ImportFormat::of_path(&dir.path().join("plain")), None);
+}
+
+#[tokio::test]
+async fn a_public_id_that_is_taken_is_refused_and_free_again_after_a_failure() {
+    let world = world().await;
+    let options = || ImportOptions {
+        public_id: Some(PublicId::new("survey").unwrap()),
+        ..world.options(ImportFormat::Csv)
+    };
+    assert!(world.import(options(), b"a\n\"").await.is_err());
+    world.import(options(), b"a\n1\n").await.unwrap();
+    let reader = std::io::Cursor::new(b"a\n1\n");
+    let error = form_from_reader(&world.admin, options(), reader).await.unwrap_err();
+    assert_eq!(error.to_string(), "public id `survey` exists already");
+}
+
+#[tokio::test]
+async fn a_read_error_in_the_middle_leaves_nothing() {
+    struct Breaks(u32);
+    impl std::io::Read for Breaks {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            self.0 += 1;
+            if self.0 > 5_000 {
+                return Err(std::io::Error::other("the line went dead"));
+            }
+            buffer[..3].copy_from_slice(b"{}\n");
+            Ok(3)
+        }
+    }
+    let world = world().await;
+    let error =
+        form_from_reader(&world.admin, world.options(ImportFormat::Ndjson), Breaks(0)).await;
+    assert!(matches!(error, Err(ImportError::Read(_))));
+    assert!(world.admin.list_forms(&world.user.id).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn seeded_forms_read_back_as_they_were_generated() {
+    let world = world().await;
+    let options = SeedOptions {
+        large_answers: false,
+        ..SeedOptions::new(PublicId::new("demo").unwrap(), 2_500)
+    };
+    let form = seed_form(&world.admin, &world.user.id, &options).await.unwrap();
+    let (mut before, mut items) = (None::<FormInstant>, Vec::new());
+    loop {
+        let request =
+            PageRequest { user: world.user.id.clone(), form: form.id.clone(), before, limit: 1 };
+        let page = world.admin.store().page(request).await.unwrap().unwrap();
+        items.push(page.items);
+        before = page.last;
+        if !page.has_more {
+            break;
+        }
+    }
+    items.reverse();
+    let generated: Vec<_> = options
+        .generator()
+        .map(|made| item::compose(&made.id, &made.answers, made.at.unwrap()))
+        .collect();
+    assert_eq!(items, generated);
+}

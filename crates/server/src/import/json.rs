@@ -1,0 +1,119 @@
+//! JSON objects of a file, a line each or in one array; their text is kept as it stands.
+
+use std::io::{BufRead, Read};
+
+use formsvc_protocol::Answers;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::{Flaw, ImportError};
+
+/// Longest line, in bytes.
+const LINE_MAX: usize = 64 << 20;
+
+/// Takes each imported object.
+type Keep<'a> = &'a mut dyn FnMut(Answers) -> Result<(), ImportError>;
+
+/// One object a line.
+pub(super) fn lines(mut input: impl BufRead, keep: Keep<'_>) -> Result<(), ImportError> {
+    let mut line = Vec::new();
+    for number in 1.. {
+        line.clear();
+        if input.by_ref().take(LINE_MAX as u64 + 1).read_until(b'\n', &mut line)? == 0 {
+            break;
+        }
+        if line.len() > LINE_MAX {
+            let rule = format!("begins a line of more than {} MiB", LINE_MAX >> 20);
+            return Err(Flaw::at_line(number, &line, rule).into());
+        }
+        let text = line.strip_suffix(b"\n").unwrap_or(&line);
+        let text = text.strip_suffix(b"\r").unwrap_or(text);
+        if text.is_empty() {
+            continue;
+        }
+        let Ok(json) = std::str::from_utf8(text) else {
+            return Err(Flaw::at_line(number, text, "is not UTF-8").into());
+        };
+        let answers = Answers::parse(json)
+            .map_err(|error| Flaw::at_line(number, text, format!("is {error}{}", cause(&error))))?;
+        keep(answers)?;
+    }
+    Ok(())
+}
+
+/// What the parser said of a text of one line, whose number in the file is another.
+fn cause(error: &dyn std::error::Error) -> String {
+    let said = error.source().map(ToString::to_string).unwrap_or_default();
+    format!(" ({})", said.replace("at line 1 column", "at column"))
+}
+
+/// One array of objects, or of texts that answer the question `label`.
+pub(super) fn array(
+    input: impl Read,
+    label: Option<&str>,
+    keep: Keep<'_>,
+) -> Result<(), ImportError> {
+    let mut failed = None;
+    let mut parser = serde_json::Deserializer::from_reader(input);
+    let elements = Elements { label, keep, failed: &mut failed };
+    let parsed = elements.deserialize(&mut parser).and_then(|()| parser.end());
+    match (failed, parsed) {
+        (Some(error), _) => Err(error),
+        (None, Ok(())) => Ok(()),
+        (None, Err(error)) if error.is_io() => Err(ImportError::Read(error.into())),
+        (None, Err(error)) => Err(ImportError::NotAnArray(Box::new(error))),
+    }
+}
+
+/// Takes the elements of an array one by one.
+struct Elements<'a, 'k> {
+    label: Option<&'a str>,
+    keep: Keep<'k>,
+    /// Why the import ends, when it is not the parser that ends it.
+    failed: &'a mut Option<ImportError>,
+}
+
+impl<'de> DeserializeSeed<'de> for Elements<'_, '_> {
+    type Value = ();
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Elements<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<(), A::Error> {
+        let mut number = 0;
+        while let Some(element) = elements.next_element::<Box<RawValue>>()? {
+            number += 1;
+            let kept = answers(&element, number, self.label)
+                .map_err(ImportError::from)
+                .and_then(|answers| (self.keep)(answers));
+            if let Err(error) = kept {
+                *self.failed = Some(error);
+                return Err(A::Error::custom("the import ended"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn answers(element: &RawValue, number: u64, label: Option<&str>) -> Result<Answers, Flaw> {
+    let text = element.get();
+    let flaw = |rule| Flaw::new(format!("element {number}"), text.as_bytes(), rule);
+    let json = match (text.as_bytes().first(), label) {
+        (Some(b'{'), _) => text.to_owned(),
+        (Some(b'"'), Some(label)) => {
+            let label = serde_json::to_string(label).expect("text is JSON");
+            format!("{{{label}:{text}}}")
+        }
+        (Some(b'"'), None) => return Err(flaw("is a text, and no label for texts was given")),
+        _ => return Err(flaw("is neither an object nor a text")),
+    };
+    Answers::parse(json).map_err(|_| flaw("is not a JSON object"))
+}

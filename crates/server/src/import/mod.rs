@@ -1,0 +1,165 @@
+//! Makes a form of a file: CSV, NDJSON, or a JSON array.
+//!
+//! The file is read once or twice from front to back in bounded memory, and the form appears whole
+//! or not at all. What a value was in the file it is in the form, to the letter; see [`CellTypes`]
+//! for the one choice there is.
+
+mod cells;
+mod csv;
+mod error;
+mod json;
+mod number;
+mod source;
+
+use std::io::Read;
+use std::path::Path;
+
+use formsvc_protocol::{Answers, Form, FormStatus, PublicId, SubmissionId, UserId};
+
+pub use error::{Flaw, ImportError};
+
+use self::source::Source;
+use crate::admin::{Admin, FormOptions, new_form, new_id};
+use crate::staging::{LoadError, Sink, load};
+use crate::store::StagedSubmission;
+
+/// How a file is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ImportFormat {
+    /// Comma-separated values as in RFC 4180; the first record is the labels. LF or CRLF ends a
+    /// line; empty lines are skipped; a byte order mark is too.
+    Csv,
+    /// One JSON object a line; empty lines are skipped.
+    Ndjson,
+    /// One JSON array of objects, or of texts that answer one question.
+    Json,
+}
+
+impl ImportFormat {
+    /// The format a file name's extension stands for.
+    pub fn of_path(path: &Path) -> Option<Self> {
+        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+        match extension.as_str() {
+            "csv" => Some(Self::Csv),
+            "ndjson" | "jsonl" => Some(Self::Ndjson),
+            "json" => Some(Self::Json),
+            _ => None,
+        }
+    }
+}
+
+/// What the cells of a CSV file become.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CellTypes {
+    /// Every cell is text.
+    Text,
+    /// A column in which every cell is a JSON number (or null) becomes numbers, with the digits as
+    /// they stand: an export gives the same text back. `007` and `1.` are no JSON numbers.
+    #[default]
+    Infer,
+}
+
+/// What to make of a file.
+#[derive(Clone, Debug)]
+pub struct ImportOptions {
+    /// Owner of the form.
+    pub user: UserId,
+    /// Identifier in the public address; made up when none is given.
+    pub public_id: Option<PublicId>,
+    /// Title of the form.
+    pub title: String,
+    /// Status of the form.
+    pub status: FormStatus,
+    /// How the file is written.
+    pub format: ImportFormat,
+    /// What the cells of a CSV file become.
+    pub types: CellTypes,
+    /// The text that stands for null in a CSV file, such as `NA`; none by default, so that an
+    /// empty cell is an empty text.
+    pub null: Option<String>,
+    /// The question that a JSON array of texts answers.
+    pub label: Option<String>,
+}
+
+impl ImportOptions {
+    /// A published form of a file in a format.
+    pub fn new(user: UserId, title: impl Into<String>, format: ImportFormat) -> Self {
+        Self {
+            user,
+            public_id: None,
+            title: title.into(),
+            status: FormStatus::Published,
+            format,
+            types: CellTypes::default(),
+            null: None,
+            label: None,
+        }
+    }
+}
+
+/// A form made of a file.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Imported {
+    /// The form.
+    pub form: Form,
+    /// How many submissions it has.
+    pub submissions: u64,
+}
+
+/// Makes a form of a file. On any error nothing was changed.
+pub async fn form_from_file(
+    admin: &Admin,
+    options: ImportOptions,
+    path: &Path,
+) -> Result<Imported, ImportError> {
+    let path = path.to_owned();
+    // A named pipe blocks until someone writes to it.
+    let open = move || Source::open(&path);
+    let source = tokio::task::spawn_blocking(open)
+        .await
+        .map_err(|panic| ImportError::Read(std::io::Error::other(panic)))??;
+    import(admin, options, source).await
+}
+
+/// Makes a form of what a reader gives. Where a file has to be read twice, what is read goes to a
+/// temporary file.
+pub async fn form_from_reader(
+    admin: &Admin,
+    options: ImportOptions,
+    reader: impl Read + Send + 'static,
+) -> Result<Imported, ImportError> {
+    import(admin, options, Source::stream(reader)).await
+}
+
+async fn import(
+    admin: &Admin,
+    options: ImportOptions,
+    source: Source,
+) -> Result<Imported, ImportError> {
+    let form = FormOptions {
+        public_id: options.public_id.clone(),
+        title: options.title.clone(),
+        status: options.status.clone(),
+    };
+    let form = new_form(&options.user, form)?;
+    let produce = move |sink: &mut Sink| read(source, &options, sink);
+    match load(admin.store(), form, produce).await {
+        Ok((form, submissions)) => Ok(Imported { form, submissions }),
+        Err(LoadError::Store(error)) => Err(ImportError::Admin(error.into())),
+        Err(LoadError::Producer(error)) => Err(error),
+    }
+}
+
+fn read(source: Source, options: &ImportOptions, sink: &mut Sink) -> Result<(), ImportError> {
+    let mut keep = |answers: Answers| {
+        let id = SubmissionId::from_bits(new_id());
+        sink.push(StagedSubmission { id, at: None, answers }).map_err(ImportError::from)
+    };
+    match options.format {
+        ImportFormat::Csv => cells::read(source, options.types, options.null.as_deref(), &mut keep),
+        ImportFormat::Ndjson => json::lines(source.once(), &mut keep),
+        ImportFormat::Json => json::array(source.once(), options.label.as_deref(), &mut keep),
+    }
+}
