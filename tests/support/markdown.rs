@@ -5,6 +5,8 @@
 pub struct Markdown {
     /// Line (from 1) and target of every inline link and image outside code.
     pub links: Vec<(usize, String)>,
+    /// Line and text of every code span outside fenced blocks.
+    pub spans: Vec<(usize, String)>,
     /// Anchors of the headings.
     pub anchors: Vec<String>,
     /// Line and text of every line of the fenced blocks marked `sh`; comments and blank lines left
@@ -28,6 +30,8 @@ impl Markdown {
                 page.anchors.push(anchor(line.trim_start_matches('#')));
             } else {
                 page.links.extend(links(line).map(|target| (at + 1, target.to_owned())));
+                let spans = line.split('`').skip(1).step_by(2);
+                page.spans.extend(spans.map(|span| (at + 1, span.to_owned())));
             }
         }
         page
@@ -65,6 +69,8 @@ mod tests {
         let links: Vec<_> =
             page.links.iter().map(|(line, target)| (*line, target.as_str())).collect();
         assert_eq!(links, [(2, "b.md"), (2, "d.png"), (2, "f#g")]);
+        let spans: Vec<_> = page.spans.iter().map(|(_, span)| span.as_str()).collect();
+        assert_eq!(spans, ["[no](code)", "e"]);
         assert_eq!(page.commands, [(5, "cargo test".to_owned())]);
     }
 }

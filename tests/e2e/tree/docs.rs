@@ -54,6 +54,26 @@ fn every_relative_link_resolves() {
     findings.assert_none("a link in a document leads somewhere");
 }
 
+/// What a path in a document begins with, below the root.
+const DIRECTORIES: [&str; 7] =
+    [".ci/", ".config/", ".github/", "crates/", "docs/", "fixtures/", "tests/"];
+
+#[test]
+fn every_path_named_in_a_document_exists() {
+    let mut findings = Findings::default();
+    for file in files(".md") {
+        for (line, span) in Markdown::parse(&file.text).spans {
+            let is_path = DIRECTORIES.iter().any(|directory| span.starts_with(directory));
+            // A command, or a pattern with a place to fill in.
+            let is_other = span.contains([' ', '<', '*', '…', '{']);
+            if is_path && !is_other && !root().join(&span).exists() {
+                findings.at(&file.path, line, format!("`{span}` does not exist"));
+            }
+        }
+    }
+    findings.assert_none("a path in a document is the path of a file");
+}
+
 #[test]
 fn the_readme_is_short() {
     let lines = read("README.md").lines().count();
