@@ -9,7 +9,7 @@ check:
 
 # The tests, or those whose name holds FILTER
 test FILTER="":
-    cargo test --workspace -- {{FILTER}}
+    cargo test --workspace -- {{ FILTER }}
 
 # Format the code
 fmt:
@@ -21,7 +21,7 @@ gen:
 
 # The benchmarks; prints ratios, asserts nothing
 bench *ARGS:
-    cargo run --release -p formsvc-bench -- {{ARGS}}
+    cargo run --release -p formsvc-bench -- {{ ARGS }}
 
 # The documentation of the crates, opened
 doc:
