@@ -1,1 +1,23 @@
-//! To be filled.
+//! The command line `formsvc`. A command passes through five stages, one module each:
+//! [`args`] (as typed) → [`settings`] (as meant: flags, environment and terminal resolved once) →
+//! `context` (client, output, progress) → `cmd` (what it does) → `output` (what the reader sees).
+//!
+//! A library only so that help, documents and tests can be derived from the same tables.
+
+pub mod args;
+mod cmd;
+mod context;
+pub mod env;
+mod error;
+pub mod exit;
+mod form_ref;
+mod output;
+mod progress;
+mod run;
+#[cfg(feature = "sandbox")]
+mod sandbox;
+mod sanitize;
+pub mod settings;
+mod signals;
+
+pub use run::main;

@@ -26,7 +26,7 @@ pub use form::FormHandle;
 /// The wire's types, as they appear in this crate's signatures.
 pub use formsvc_protocol::{
     Answers, Cursor, ErrorCode, Form, FormId, FormStatus, PublicId, Submission, SubmissionId,
-    Timestamp, User, UserId,
+    Timestamp, User, UserId, limits,
 };
 pub use limit::RateLimit;
 pub use pager::{
@@ -36,6 +36,6 @@ pub use pager::{
 pub use response::{Response, ResponseMeta};
 pub use retry::RetryPolicy;
 /// What API keys are passed in; its Debug shows nothing.
-pub use secrecy::SecretString;
+pub use secrecy::{ExposeSecret, SecretString};
 pub use timeouts::Timeouts;
 pub use transport::{AttemptContext, BoxFuture, Transport, TransportError, TransportErrorKind};

@@ -43,8 +43,7 @@ impl<'a> Destination<'a> {
         if existing.is_some() {
             File::options().write(true).open(&path)?;
         }
-        let permissions = existing.map_or_else(default_permissions, |file| Some(file.permissions()));
-        let work = working_file(&path, permissions)?;
+        let work = working_file(&path, existing.map(|file| file.permissions()))?;
         Ok(Self(Kind::File { work, path }))
     }
 
@@ -72,14 +71,6 @@ impl<'a> Destination<'a> {
             return ExportError::ReaderClosed;
         }
         output_error(operation, self.path(), source)
-    }
-
-    /// The working file itself, to read back or to write at a place; `None` for a stream.
-    pub(crate) fn work(&self) -> Option<&File> {
-        match &self.0 {
-            Kind::File { work, .. } => Some(work.as_file()),
-            Kind::Stream { .. } => None,
-        }
     }
 
     /// A fresh working file in place of the present one, which is given back to be read.
@@ -146,6 +137,10 @@ fn working_file(path: &Path, permissions: Option<Permissions>) -> io::Result<Nam
     let prefix = format!(".{prefix}.");
     let mut builder = tempfile::Builder::new();
     builder.prefix(&prefix).suffix(".partial");
+    // What a file created in the ordinary way would get: the umask decides.
+    #[cfg(unix)]
+    let permissions =
+        permissions.or_else(|| Some(std::os::unix::fs::PermissionsExt::from_mode(0o666)));
     if let Some(permissions) = permissions {
         builder.permissions(permissions);
     }
@@ -154,18 +149,6 @@ fn working_file(path: &Path, permissions: Option<Permissions>) -> io::Result<Nam
 
 fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-/// What a file created in the ordinary way would get: the umask decides.
-#[cfg(unix)]
-fn default_permissions() -> Option<Permissions> {
-    use std::os::unix::fs::PermissionsExt;
-    Some(Permissions::from_mode(0o666))
-}
-
-#[cfg(not(unix))]
-fn default_permissions() -> Option<Permissions> {
-    None
 }
 
 /// A rename is durable only once the folder that holds the name is.

@@ -47,7 +47,8 @@ mod tests {
 
     #[test]
     fn numbers_and_other_text_are_left_alone() {
-        for text in ["", "1", "-1", "-1.5", "-1,5", "007", "a=b", "'=1", " =1", "（", "ﾟ", "\n"] {
+        for text in ["", "1", "-1", "-1.5", "-1,5", "007", "a=b", "'=1", " =1", "（", "ﾟ", "\n"]
+        {
             assert!(!needs_guard(text), "{text:?}");
             assert_eq!(guarded(text), text);
         }

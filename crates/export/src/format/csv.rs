@@ -122,7 +122,7 @@ impl RecordWriter for CsvWriter<'_> {
         }
         self.rows.flush().map_err(|error| self.failed(error))?;
         let Self { rows, columns, stretches, mut guard, submissions } = *self;
-        let work = rows.into_inner().map_err(|failed| failed.into_error());
+        let work = rows.into_inner().map_err(csv::IntoInnerError::into_error);
         let work = work.expect("all rows were flushed a line above").inner;
         let mut header = row_writer(Vec::new());
         write_header(&mut header, &columns, &mut guard)

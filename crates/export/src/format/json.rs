@@ -27,8 +27,7 @@ impl<'a> JsonWriter<'a> {
 impl RecordWriter for JsonWriter<'_> {
     fn write(&mut self, records: &[Record<'_>]) -> Result<(), ExportError> {
         for record in records {
-            self.put(record)
-                .map_err(|error| self.out.get_ref().error(Operation::Write, error))?;
+            self.put(record).map_err(|error| self.out.get_ref().error(Operation::Write, error))?;
             self.submissions += 1;
         }
         Ok(())

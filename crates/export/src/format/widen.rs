@@ -73,7 +73,7 @@ mod tests {
     fn only_line_ends_outside_quotes_are_padded_wherever_reads_break() {
         let rows = "a,\"x\ny\"\"\n\"\nb,z\nc,d,e\n";
         let stretches = [Stretch { start: 0, columns: 2 }, Stretch { start: 17, columns: 3 }];
-        for chunk in 1..rows.len() + 1 {
+        for chunk in 1..=rows.len() {
             assert_eq!(
                 widened(rows, &stretches, 4, chunk),
                 "a,\"x\ny\"\"\n\",,\nb,z,,\nc,d,e,\n",

@@ -1,0 +1,153 @@
+//! The arguments as typed.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, ValueEnum};
+
+use crate::cmd::Command;
+
+/// Form submissions, complete and safe, in the hands of the people who need them.
+#[derive(Debug, Parser)]
+#[command(
+    name = "formsvc",
+    version,
+    propagate_version = true,
+    disable_help_subcommand = true,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = "Try it with nothing set up:\n  formsvc --demo forms list\n  formsvc --demo submissions export penguins --format csv"
+)]
+pub struct Cli {
+    /// Flags of every command.
+    #[command(flatten)]
+    pub globals: Globals,
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Flags of every command.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Global options")]
+pub struct Globals {
+    /// Use a service started for this one command, with real data, and gone afterwards
+    #[arg(long, global = true, conflicts_with_all = ["base_url", "api_key_stdin", "api_key_file"])]
+    pub demo: bool,
+    /// Address of the service: https, or http on this machine [env: FORMSVC_BASE_URL]
+    #[arg(long, global = true, value_name = "URL")]
+    pub base_url: Option<String>,
+    /// Read the API key from standard input (or set FORMSVC_API_KEY)
+    #[arg(long, global = true, conflicts_with = "api_key_file")]
+    pub api_key_stdin: bool,
+    /// Read the API key from a file [env: FORMSVC_API_KEY_FILE]
+    #[arg(long, global = true, value_name = "PATH")]
+    pub api_key_file: Option<PathBuf>,
+    /// How lists are shown [default: table on a terminal, tsv in a pipe]
+    #[arg(long, global = true, value_name = "FORMAT")]
+    pub output: Option<OutputFormat>,
+    /// When to use colours
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: Color,
+    /// Say nothing but errors on standard error
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// Say more on standard error: -v requests and waits, -vv details
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, conflicts_with = "quiet")]
+    pub verbose: u8,
+    /// Time for one request, answer included, such as `30s` or `2m`
+    #[arg(long, global = true, value_name = "DURATION", value_parser = duration)]
+    pub timeout: Option<Duration>,
+    /// Longest single wait for a rate limit before giving up
+    #[arg(long, global = true, value_name = "DURATION", value_parser = duration)]
+    pub max_wait: Option<Duration>,
+    /// Requests a minute to make at most, or `off` [default: 300, the service's limit]
+    #[arg(long, global = true, value_name = "N|off", value_parser = rate)]
+    pub max_rate: Option<Rate>,
+}
+
+/// How lists are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OutputFormat {
+    /// Aligned columns, for reading
+    Table,
+    /// One JSON array, or one object
+    Json,
+    /// One JSON object a line
+    Ndjson,
+    /// Comma-separated, with a header
+    Csv,
+    /// Tab-separated, without a header
+    Tsv,
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal that wants them
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// A number a minute, or no limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rate {
+    /// So many a minute.
+    PerMinute(NonZeroU32),
+    /// No limit.
+    Off,
+}
+
+/// Reads `30s`, `2m`, `250ms`, `1h 30m`.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let rule = "expected a duration with its unit, such as 250ms, 30s, 2m or 1h";
+    let read: jiff::SignedDuration = text.parse().map_err(|_| rule.to_owned())?;
+    match Duration::try_from(read) {
+        Ok(duration) if !duration.is_zero() => Ok(duration),
+        _ => Err("expected a duration longer than nothing".to_owned()),
+    }
+}
+
+/// Reads a number a minute, or `off`.
+pub(crate) fn rate(text: &str) -> Result<Rate, String> {
+    if text == "off" {
+        return Ok(Rate::Off);
+    }
+    let rule = "expected a whole number of requests a minute from 1 up, or `off`";
+    text.parse().map(Rate::PerMinute).map_err(|_| rule.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn durations_need_a_unit() {
+        assert_eq!(duration("30s"), Ok(Duration::from_secs(30)));
+        assert_eq!(duration("1h 30m"), Ok(Duration::from_secs(5400)));
+        for bad in ["", "30", "-1s", "0s", "soon", "1 fortnight"] {
+            assert!(duration(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn rates_are_numbers_or_off() {
+        assert_eq!(rate("off"), Ok(Rate::Off));
+        assert_eq!(rate("300"), Ok(Rate::PerMinute(NonZeroU32::new(300).unwrap())));
+        for bad in ["", "0", "-1", "1.5", "OFF", "300/min"] {
+            assert!(rate(bad).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! `formsvc forms view`
+
+use clap::Args;
+
+use super::listing;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::form_ref;
+
+/// Show one form
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  formsvc --demo forms view penguins\n  formsvc --demo forms view penguins --output json"
+)]
+pub(crate) struct View {
+    /// The form: its id, public id, exact title, or the beginning of an id
+    form: String,
+}
+
+impl View {
+    pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
+        let form = form_ref::resolve(cx.client().await?, &self.form).await?;
+        cx.output.item(&listing(vec![form]))
+    }
+}

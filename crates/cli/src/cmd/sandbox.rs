@@ -1,0 +1,109 @@
+//! `formsvc sandbox`
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use clap::Args;
+use formsvc_client::{ExposeSecret, PublicId};
+use formsvc_server::ready_file;
+use serde::Serialize;
+
+use crate::args::{Rate, rate};
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::sandbox::{self, SandboxOptions};
+
+/// Run a service on this machine to try things against, with real data
+///
+/// It listens on loopback only and runs until it is interrupted. Its forms: the RAND health
+/// insurance experiment (randhie), election interviews (anes96), penguins, and text that breaks
+/// software (naughty).
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  formsvc sandbox --port 0 --ready-file sandbox.json\n  formsvc sandbox --generate big=100000 --rate-limit off"
+)]
+pub(crate) struct Sandbox {
+    /// Port to listen on; 0 finds a free one
+    #[arg(long, value_name = "PORT", default_value_t = 8787)]
+    port: u16,
+    /// Write a JSON object to this file once the service answers: base_url, api_key, forms
+    #[arg(long, value_name = "PATH")]
+    ready_file: Option<PathBuf>,
+    /// Requests a key may make in any minute, or `off` [default: 300]
+    #[arg(long, value_name = "N|off", value_parser = rate)]
+    rate_limit: Option<Rate>,
+    /// Add a form with so many generated submissions; can be repeated
+    #[arg(long, value_name = "PUBLIC_ID=COUNT", value_parser = generated)]
+    generate: Vec<(PublicId, u64)>,
+    /// Keep the sandbox in this SQLite file; otherwise it is gone when it stops
+    #[arg(long, value_name = "PATH")]
+    database: Option<PathBuf>,
+}
+
+/// What whoever started the sandbox reads.
+#[derive(Serialize)]
+struct Ready<'a> {
+    base_url: &'a str,
+    api_key: &'a str,
+    forms: &'a [formsvc_client::Form],
+}
+
+impl Sandbox {
+    pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
+        if let Some(path) = &self.ready_file {
+            // One from an earlier run would say that this one answers.
+            ready_file::clear(path).map_err(|error| unwritable(&error))?;
+        }
+        let addr = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
+        let sandbox = sandbox::Sandbox::start(SandboxOptions {
+            database: self.database,
+            addr,
+            rate_limit: self.rate_limit,
+            generate: self.generate,
+        })
+        .await?;
+        if let Some(path) = &self.ready_file {
+            let (base_url, forms) = (&*sandbox.base_url, &*sandbox.forms);
+            let ready = Ready { base_url, api_key: sandbox.api_key.expose_secret(), forms };
+            ready_file::write(path, &ready).map_err(|error| unwritable(&error))?;
+        }
+        announce(cx, &sandbox);
+        // Until a signal drops this future, and with it the sandbox.
+        std::future::pending().await
+    }
+}
+
+/// The key of a sandbox opens nothing but the sandbox, so it may be shown.
+fn announce(cx: &Context, sandbox: &sandbox::Sandbox) {
+    cx.progress
+        .remark(&format!("The sandbox answers at {}. In another shell:\n", sandbox.base_url));
+    cx.progress.remark(&format!("  export FORMSVC_BASE_URL={}", sandbox.base_url));
+    cx.progress.remark(&format!("  export FORMSVC_API_KEY={}", sandbox.api_key.expose_secret()));
+    cx.progress.remark("  formsvc forms list\n\nCtrl-C stops it.");
+}
+
+fn unwritable(error: &ready_file::ReadyFileError) -> CliError {
+    CliError::new(Exit::LocalIo, error.to_string()).because_of(error)
+}
+
+/// Reads `PUBLIC_ID=COUNT`.
+fn generated(text: &str) -> Result<(PublicId, u64), String> {
+    let rule = "expected PUBLIC_ID=COUNT, such as big=100000";
+    let (id, count) = text.split_once('=').ok_or(rule)?;
+    let id = PublicId::new(id).map_err(|error| error.to_string())?;
+    Ok((id, count.parse().map_err(|_| rule)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_generated_form_has_a_name_and_a_count() {
+        assert_eq!(generated("big=100000").unwrap().1, 100_000);
+        for bad in ["", "big", "big=", "=5", "big=-1", "big=1.5", "a/b=5", "big=5=6"] {
+            assert!(generated(bad).is_err(), "{bad:?}");
+        }
+    }
+}

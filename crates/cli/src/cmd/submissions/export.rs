@@ -1,0 +1,130 @@
+//! `formsvc submissions export`
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::builder::PossibleValue;
+use clap::{Args, ValueEnum};
+use formsvc_export::{Destination, FORMATS, Format, Options, Written, export, writer};
+use indicatif::HumanCount;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::form_ref;
+
+/// Write every submission of a form to a file or to standard output
+///
+/// Newest first. A file appears under its name only when it is complete; an interrupted or failed
+/// export leaves the old file, or none.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  formsvc --demo submissions export penguins -o penguins.csv\n  formsvc --demo submissions export anes96 --format ndjson\n  formsvc --demo submissions export naughty --format csv --formula-guard off"
+)]
+pub(crate) struct Export {
+    /// The form: its id, public id, exact title, or the beginning of an id
+    form: String,
+    /// The format [default: by the ending of the output's name, else csv]
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<FormatArg>,
+    /// The output; `-` is standard output
+    #[arg(short, long = "out", value_name = "PATH|-", default_value = "-")]
+    out: PathBuf,
+    /// Refuse to replace an existing file
+    #[arg(long)]
+    no_clobber: bool,
+    /// In CSV, put an apostrophe before text that a spreadsheet would run as a formula
+    #[arg(long, value_name = "on|off", default_value = "on")]
+    formula_guard: Switch,
+    /// Submissions a request, 1 to 100
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100))]
+    page_size: u32,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Switch {
+    On,
+    Off,
+}
+
+/// A row of the table of formats, as an argument.
+#[derive(Clone, Copy, Debug)]
+struct FormatArg(Format);
+
+impl ValueEnum for FormatArg {
+    fn value_variants<'a>() -> &'a [Self] {
+        const ALL: [FormatArg; FORMATS.len()] = {
+            let mut all = [FormatArg(Format::Csv); FORMATS.len()];
+            let mut at = 0;
+            while at < FORMATS.len() {
+                all[at] = FormatArg(FORMATS[at].format);
+                at += 1;
+            }
+            all
+        };
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let row = FORMATS.iter().find(|row| row.format == self.0)?;
+        Some(PossibleValue::new(row.name).help(row.about))
+    }
+}
+
+impl Export {
+    pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
+        let by_name = Format::from_path(&self.out);
+        let format = self.format.map(|FormatArg(format)| format).or(by_name).unwrap_or(Format::Csv);
+        // Opened first: an output that cannot be written should not cost a single request.
+        let destination = self.destination(cx, format)?;
+        let guard = matches!(self.formula_guard, Switch::On);
+        let writer = writer(destination, Options { format, formula_guard: guard })?;
+        let client = cx.client().await?;
+        let form = form_ref::resolve(client, &self.form).await?;
+        let pages = client.form(form.id).submissions().page_size(self.page_size).pages();
+        let progress = |at: formsvc_export::Progress<'_>| {
+            cx.progress.submissions(at.submissions, at.reached);
+        };
+        let written = export(pages, writer, progress).await?;
+        cx.progress.end();
+        cx.progress.remark(&summary(&written, self.file(), cx.progress.elapsed()));
+        Ok(())
+    }
+
+    /// The output's path; `None` for standard output.
+    fn file(&self) -> Option<&Path> {
+        (self.out != Path::new("-")).then_some(&self.out)
+    }
+
+    fn destination(&self, cx: &Context, format: Format) -> Result<Destination<'static>, CliError> {
+        let Some(path) = self.file() else {
+            // CSV comes at once at the end; the others come as they are read.
+            if cx.settings.terminal.stdout && format != Format::Csv {
+                cx.progress.share_terminal();
+            }
+            return Ok(Destination::stream(Box::new(std::io::stdout())));
+        };
+        if self.no_clobber && path.symlink_metadata().is_ok() {
+            let message = format!("`{}` exists, and --no-clobber keeps it", path.display());
+            return Err(CliError::new(Exit::LocalIo, message));
+        }
+        Ok(Destination::file(path)?)
+    }
+}
+
+fn summary(written: &Written, file: Option<&Path>, elapsed: Duration) -> String {
+    let columns = match written.columns {
+        0 => String::new(),
+        columns => format!(", {columns} columns"),
+    };
+    let place = file.map_or(String::new(), |file| format!(" → {}", file.display()));
+    let guarded = match written.guarded_cells {
+        0 => String::new(),
+        cells => format!(
+            "; {} cells guarded against formulas (--formula-guard off keeps them)",
+            HumanCount(cells)
+        ),
+    };
+    let (submissions, seconds) = (HumanCount(written.submissions), elapsed.as_secs_f64());
+    format!("{submissions} submissions{columns}{place} in {seconds:.1} s{guarded}")
+}

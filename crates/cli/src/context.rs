@@ -1,0 +1,139 @@
+//! What a command works with: settings, output, progress, and the client.
+
+use std::io;
+
+use formsvc_client::{Client, Event, RateLimit, RetryReason, Timeouts, WaitReason};
+use serde::Serialize;
+use tokio::sync::OnceCell;
+
+use crate::args::Rate;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::settings::{Service, Settings};
+
+/// What a command works with.
+pub(crate) struct Context {
+    pub(crate) settings: Settings,
+    pub(crate) output: Output,
+    pub(crate) progress: Progress,
+    client: OnceCell<Client>,
+    #[cfg(feature = "sandbox")]
+    demo: OnceCell<crate::sandbox::Sandbox>,
+}
+
+impl Context {
+    pub(crate) fn new(settings: Settings) -> Self {
+        Self {
+            output: Output::new(&settings),
+            progress: Progress::new(&settings),
+            client: OnceCell::new(),
+            #[cfg(feature = "sandbox")]
+            demo: OnceCell::new(),
+            settings,
+        }
+    }
+
+    /// The client, made when it is first asked for: a command that needs none needs no key.
+    pub(crate) async fn client(&self) -> Result<&Client, CliError> {
+        self.client.get_or_try_init(|| self.make_client()).await
+    }
+
+    async fn make_client(&self) -> Result<Client, CliError> {
+        let (base_url, key) = match &self.settings.service {
+            Service::Demo => self.demo().await?,
+            Service::At { base_url, key } => {
+                let base_url = base_url.clone().ok_or_else(no_base_url)?;
+                let key = key.as_ref().ok_or_else(no_key)?.read(&mut io::stdin().lock())?;
+                (base_url, key)
+            }
+        };
+        let progress = self.progress.clone();
+        let mut builder = Client::builder()
+            .base_url(base_url)
+            .api_key(key)
+            .timeouts(self.timeouts())
+            .user_agent_suffix(concat!("formsvc/", env!("CARGO_PKG_VERSION")))
+            .on_event(move |event| report(&progress, event));
+        if let Some(max_wait) = self.settings.max_wait {
+            builder = builder.max_wait(max_wait);
+        }
+        match self.settings.max_rate {
+            None => {}
+            Some(Rate::Off) => builder = builder.rate_limit(RateLimit::off()),
+            Some(Rate::PerMinute(rate)) => {
+                builder = builder.rate_limit(RateLimit::per_minute(rate));
+            }
+        }
+        Ok(builder.build()?)
+    }
+
+    /// A page may wait as long as the rate limit asks; only single attempts and waits are bounded.
+    fn timeouts(&self) -> Timeouts {
+        let defaults = Timeouts::default();
+        let attempt = self.settings.timeout.unwrap_or(defaults.attempt);
+        Timeouts { connect: defaults.connect.min(attempt), attempt, overall: None }
+    }
+
+    #[cfg(feature = "sandbox")]
+    async fn demo(&self) -> Result<(String, formsvc_client::SecretString), CliError> {
+        use std::net::{Ipv4Addr, SocketAddr};
+
+        use crate::sandbox::{Sandbox, SandboxOptions};
+
+        let options = SandboxOptions {
+            database: None,
+            addr: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            rate_limit: None,
+            generate: Vec::new(),
+        };
+        let demo = self.demo.get_or_try_init(|| Sandbox::start(options)).await?;
+        Ok((demo.base_url.clone(), demo.api_key.clone()))
+    }
+
+    #[cfg(not(feature = "sandbox"))]
+    #[expect(clippy::unused_async, reason = "the same signature with and without the sandbox")]
+    async fn demo(&self) -> Result<(String, formsvc_client::SecretString), CliError> {
+        Err(CliError::usage("this build has no sandbox, which `--demo` needs"))
+    }
+}
+
+fn no_base_url() -> CliError {
+    CliError::usage("no service address").hint(
+        "give it with --base-url or FORMSVC_BASE_URL, or try `--demo`, which needs neither address nor key",
+    )
+}
+
+fn no_key() -> CliError {
+    CliError::new(Exit::Auth, "no API key").hint(
+        "set FORMSVC_API_KEY, or pass --api-key-stdin or --api-key-file PATH, or try `--demo`",
+    )
+}
+
+/// Tells of waits, which would otherwise look like a hang.
+fn report(progress: &Progress, event: &Event) {
+    match event {
+        Event::RateLimited { wait, why, .. } => {
+            let why = match why {
+                WaitReason::CoolDown => "the service's rate limit (it said 429)",
+                _ => "the rate limit",
+            };
+            progress.waiting(*wait, why);
+        }
+        Event::RetryScheduled { delay, why, .. } => {
+            let why = match why {
+                RetryReason::Status(status) => format!("another try (status {})", status.as_u16()),
+                RetryReason::Truncated => "another try (the answer was cut short)".to_owned(),
+                _ => "another try (the connection failed)".to_owned(),
+            };
+            progress.waiting(*delay, &why);
+        }
+        _ => {}
+    }
+}
+
+/// An item as the JSON it came from.
+pub(crate) fn to_json(item: &impl Serialize) -> String {
+    serde_json::to_string(item).expect("the wire's types have text keys and serialise")
+}

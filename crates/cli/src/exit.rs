@@ -1,0 +1,66 @@
+//! The exit codes: one table, from which help, docs and tests follow.
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// Done, or the reader of the output has what it wanted.
+    Done = 0,
+    /// A bug.
+    Bug = 1,
+    /// A flag, an argument or a setting is wrong.
+    Usage = 2,
+    /// The thing asked for does not exist.
+    NotFound = 3,
+    /// No key, or the service refused it.
+    Auth = 4,
+    /// The service failed or replied nonsense.
+    Service = 5,
+    /// The service could not be reached.
+    Network = 6,
+    /// Rate-limited for longer than allowed.
+    RateLimited = 7,
+    /// A file, a pipe or the disk failed.
+    LocalIo = 10,
+    /// Interrupted (SIGINT).
+    Interrupted = 130,
+    /// Terminated (SIGTERM).
+    Terminated = 143,
+}
+
+/// A row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct ExitRow {
+    /// The code.
+    pub exit: Exit,
+    /// What it means.
+    pub meaning: &'static str,
+}
+
+/// Every exit code there is.
+pub const EXITS: &[ExitRow] = &[
+    ExitRow { exit: Exit::Done, meaning: "done, or the reader closed the pipe" },
+    ExitRow { exit: Exit::Bug, meaning: "a bug in this program" },
+    ExitRow { exit: Exit::Usage, meaning: "usage: a flag, argument or setting is wrong" },
+    ExitRow { exit: Exit::NotFound, meaning: "no such form" },
+    ExitRow { exit: Exit::Auth, meaning: "no API key, or the service refused it (401)" },
+    ExitRow { exit: Exit::Service, meaning: "the service failed or replied nonsense" },
+    ExitRow { exit: Exit::Network, meaning: "DNS, TLS, connection or time-out" },
+    ExitRow { exit: Exit::RateLimited, meaning: "rate-limited for longer than `--max-wait`" },
+    ExitRow { exit: Exit::LocalIo, meaning: "local I/O: disk full, permission, unwritable output" },
+    ExitRow {
+        exit: Exit::Interrupted,
+        meaning: "interrupted (SIGINT); nothing half-written is left",
+    },
+    ExitRow {
+        exit: Exit::Terminated,
+        meaning: "terminated (SIGTERM); nothing half-written is left",
+    },
+];
+
+impl Exit {
+    /// The number the shell sees.
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+}

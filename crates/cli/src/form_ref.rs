@@ -1,0 +1,93 @@
+//! FORM on the command line: an id, a public id, an exact title, or the beginning of an id.
+
+use formsvc_client::{Client, Form, FormId};
+
+use crate::error::CliError;
+use crate::exit::Exit;
+
+/// How many candidates an ambiguous name lists.
+const CANDIDATES_MAX: usize = 10;
+
+/// The form a person means.
+pub(crate) async fn resolve(client: &Client, text: &str) -> Result<Form, CliError> {
+    let forms = client.forms().await?.into_inner();
+    pick(&forms, text)
+}
+
+/// Picks by the first rule that any form meets: id, public id, title, beginning of an id or public
+/// id. More than one form by the same rule is ambiguous.
+fn pick(forms: &[Form], text: &str) -> Result<Form, CliError> {
+    let rules: [fn(&Form, &str) -> bool; 4] = [
+        |form, text| form.id.as_str() == text,
+        |form, text| form.public_id.as_str() == text,
+        |form, text| form.title == text,
+        |form, text| {
+            !text.is_empty()
+                && (form.id.as_str().starts_with(text) || form.public_id.as_str().starts_with(text))
+        },
+    ];
+    for rule in rules {
+        let found: Vec<&Form> = forms.iter().filter(|form| rule(form, text)).collect();
+        match found[..] {
+            [] => {}
+            [form] => return Ok(form.clone()),
+            _ => return Err(ambiguous(text, &found)),
+        }
+    }
+    let problem = CliError::new(Exit::NotFound, format!("no form `{text}`"));
+    Err(problem.hint("`formsvc forms list` shows the forms this key can read"))
+}
+
+fn ambiguous(text: &str, found: &[&Form]) -> CliError {
+    let id = |form: &&Form| -> FormId { form.id.clone() };
+    let shown: Vec<String> = found
+        .iter()
+        .take(CANDIDATES_MAX)
+        .map(|form| format!("{} ({})", id(form), form.public_id))
+        .collect();
+    let rest = found.len() - shown.len();
+    let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+    CliError::usage(format!("`{text}` could be any of {} forms", found.len()))
+        .hint(format!("say which: {}{more}", shown.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use formsvc_client::{FormStatus, PublicId};
+
+    use super::*;
+
+    fn form(id: &str, public_id: &str, title: &str) -> Form {
+        let at = "2026-01-01T00:00:00.000Z".parse::<formsvc_client::Timestamp>().unwrap();
+        let (id, public_id) = (FormId::new(id).unwrap(), PublicId::new(public_id).unwrap());
+        Form::new(id, public_id, title, FormStatus::Published, at.clone(), at)
+    }
+
+    fn picked(text: &str) -> Result<String, Exit> {
+        let forms = vec![
+            form("frm_aa1", "penguins", "Palmer penguins"),
+            form("frm_aa2", "frm_aa1", "penguins"),
+            form("frm_b", "survey-1", "Survey"),
+            form("frm_c", "survey-2", "Survey"),
+        ];
+        pick(&forms, text).map(|form| form.id.to_string()).map_err(|error| error.exit)
+    }
+
+    #[test]
+    fn the_stronger_rule_wins() {
+        assert_eq!(picked("frm_aa1").as_deref(), Ok("frm_aa1"));
+        assert_eq!(picked("penguins").as_deref(), Ok("frm_aa1"));
+        assert_eq!(picked("Palmer penguins").as_deref(), Ok("frm_aa1"));
+        assert_eq!(picked("frm_b").as_deref(), Ok("frm_b"));
+        assert_eq!(picked("peng").as_deref(), Ok("frm_aa1"));
+    }
+
+    #[test]
+    fn what_could_mean_several_forms_means_none() {
+        assert_eq!(picked("Survey"), Err(Exit::Usage));
+        assert_eq!(picked("survey-"), Err(Exit::Usage));
+        assert_eq!(picked("frm_aa"), Err(Exit::Usage));
+        assert_eq!(picked("nothing"), Err(Exit::NotFound));
+        assert_eq!(picked(""), Err(Exit::NotFound));
+    }
+}

@@ -1,0 +1,138 @@
+//! Tables for people: aligned, within the terminal's width, one line an item.
+
+use std::io::{self, Write};
+
+use anstyle::Style;
+use comfy_table::{ColumnConstraint, Row, Table, Width, presets};
+use unicode_width::UnicodeWidthStr;
+
+use super::Listing;
+use crate::sanitize::one_line;
+
+/// Width when there is no terminal to ask.
+const WIDTH_DEFAULT: u16 = 80;
+/// Widest a column gets; an identifier of the service fits.
+const COLUMN_MAX: usize = 40;
+/// Space between columns.
+const GAP: u16 = 2;
+
+pub(super) fn terminal_width() -> u16 {
+    terminal_size::terminal_size().map_or(WIDTH_DEFAULT, |(width, _)| width.0.max(20))
+}
+
+/// The list; columns that do not fit are left out from the right, and counted.
+pub(super) fn list(out: &mut dyn Write, listing: &Listing, width: u16) -> io::Result<()> {
+    let headings: Vec<String> =
+        listing.columns.iter().map(|name| one_line(name).to_uppercase()).collect();
+    let rows: Vec<Vec<String>> = listing.rows.iter().map(|row| sanitized(row)).collect();
+    let widths = fitting(&headings, &rows, usize::from(width));
+    let shown = widths.len();
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    // Widths are settled here; the library aligns, and shortens what is too long.
+    table.set_width(width.saturating_add(GAP));
+    table.set_truncation_indicator("…");
+    let one_high = |cells: &[String]| {
+        let mut row = Row::from(&cells[..shown]);
+        row.max_height(1);
+        row
+    };
+    table.set_header(one_high(&headings));
+    for row in &rows {
+        table.add_row(one_high(row));
+    }
+    for (column, width) in table.column_iter_mut().zip(widths) {
+        column.set_padding((0, GAP));
+        column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(width + GAP)));
+    }
+    let bold = Style::new().bold();
+    for (at, line) in table.lines().enumerate() {
+        let line = line.trim_end();
+        if at == 0 {
+            writeln!(out, "{bold}{line}{bold:#}")?;
+        } else {
+            writeln!(out, "{line}")?;
+        }
+    }
+    let hidden = listing.columns.len() - shown;
+    if hidden > 0 {
+        let (dim, s) = (Style::new().dimmed(), if hidden == 1 { "" } else { "s" });
+        writeln!(out, "{dim}({hidden} more column{s}: use --output json or csv){dim:#}")?;
+    }
+    Ok(())
+}
+
+fn sanitized(row: &[String]) -> Vec<String> {
+    row.iter().map(|cell| one_line(cell).into_owned()).collect()
+}
+
+/// The widths of the columns that fit beside each other, from the left; always at least one.
+fn fitting(headings: &[String], rows: &[Vec<String>], width: usize) -> Vec<u16> {
+    let (mut fitting, mut used) = (Vec::new(), 0);
+    for (at, heading) in headings.iter().enumerate() {
+        let widest = rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.width()).max();
+        let natural = widest.unwrap_or(0).max(heading.width()).clamp(1, COLUMN_MAX);
+        if used + natural > width && at > 0 {
+            break;
+        }
+        let column = natural.min(width);
+        used += column + usize::from(GAP);
+        fitting.push(u16::try_from(column).expect("a column is at most 40 wide"));
+    }
+    fitting
+}
+
+/// One item, a line for each of its fields.
+pub(super) fn item(out: &mut dyn Write, listing: &Listing) -> io::Result<()> {
+    let bold = Style::new().bold();
+    let widest = listing.columns.iter().map(|name| name.width()).max().unwrap_or(0) + 1;
+    for row in &listing.rows {
+        for (name, value) in listing.columns.iter().zip(row) {
+            let name = format!("{name}:");
+            writeln!(out, "{bold}{name:widest$}{bold:#} {}", one_line(value))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(width: u16) -> Vec<String> {
+        let listing = Listing {
+            columns: ["id", "title", "status"].map(str::to_owned).to_vec(),
+            rows: vec![
+                vec!["frm_1".into(), "漢字 and\nmore".into(), "draft".into()],
+                vec!["frm_22".into(), "x".repeat(60), "\u{1b}[31mred".into()],
+            ],
+            json: Vec::new(),
+        };
+        let mut out = Vec::new();
+        list(&mut out, &listing, width).unwrap();
+        let text = anstream::adapter::strip_bytes(&out).into_vec();
+        String::from_utf8(text).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn columns_are_aligned_and_long_text_is_shortened() {
+        let long = format!("frm_22  {}…  [31mred", "x".repeat(39));
+        assert_eq!(
+            shown(80),
+            [
+                format!("ID      {:40}  STATUS", "TITLE"),
+                format!("frm_1   漢字 and more{}  draft", " ".repeat(27)),
+                long
+            ]
+        );
+    }
+
+    #[test]
+    fn columns_that_do_not_fit_are_counted_not_squeezed() {
+        assert_eq!(
+            shown(30),
+            ["ID", "frm_1", "frm_22", "(2 more columns: use --output json or csv)"]
+        );
+        assert!(shown(50).iter().all(|line| line.width() <= 50), "{:?}", shown(50));
+    }
+}

@@ -1,0 +1,147 @@
+//! What is said on standard error while something takes long: a moving line on a terminal, a line
+//! every ten seconds elsewhere, nothing with `--quiet`.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+
+use crate::sanitize::one_line;
+use crate::settings::Settings;
+
+/// How often a line is written where nothing can move.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+
+/// Says how far things are; cheap to clone, and shared with the client's event callback.
+#[derive(Clone)]
+pub(crate) struct Progress(Arc<Mutex<State>>);
+
+struct State {
+    mode: Mode,
+    began: Instant,
+    /// What the moving line says when nothing is being waited for.
+    status: String,
+}
+
+enum Mode {
+    Quiet,
+    Moving { allowed: bool, bar: Option<ProgressBar> },
+    Lines { last: Instant },
+}
+
+impl Progress {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let began = Instant::now();
+        let mode = if settings.quiet {
+            Mode::Quiet
+        } else if settings.terminal.stderr {
+            Mode::Moving { allowed: true, bar: None }
+        } else {
+            Mode::Lines { last: began }
+        };
+        Self(Arc::new(Mutex::new(State { mode, began, status: String::new() })))
+    }
+
+    /// Data is about to be written to the terminal: a moving line would run through it.
+    pub(crate) fn share_terminal(&self) {
+        if let Mode::Moving { allowed, .. } = &mut self.state().mode {
+            *allowed = false;
+        }
+    }
+
+    /// So many submissions are done, the oldest of them made at `reached`.
+    pub(crate) fn submissions(&self, done: u64, reached: &str) {
+        let mut state = self.state();
+        let seconds = state.began.elapsed().as_secs_f64();
+        let due = match &state.mode {
+            Mode::Quiet => false,
+            // Text is made only when it is shown: this runs once a page.
+            Mode::Moving { allowed, bar } => {
+                *allowed && bar.as_ref().is_none_or(|bar| !bar.is_finished())
+            }
+            Mode::Lines { last } => last.elapsed() >= LINE_EVERY,
+        };
+        if due {
+            state.status = status(done, reached, seconds);
+            state.show(None);
+        }
+    }
+
+    /// Nothing will come for a while, and why.
+    pub(crate) fn waiting(&self, wait: Duration, why: &str) {
+        let text = format!("waiting {} s for {why}", wait.as_secs().max(1));
+        self.state().show(Some(&text));
+    }
+
+    /// A remark that stays; not with `--quiet`.
+    pub(crate) fn remark(&self, text: &str) {
+        let state = self.state();
+        match &state.mode {
+            Mode::Quiet => {}
+            Mode::Moving { bar: Some(bar), .. } => bar.suspend(|| say(text)),
+            _ => say(text),
+        }
+    }
+
+    /// Takes the moving line away.
+    pub(crate) fn end(&self) {
+        if let Mode::Moving { bar, .. } = &mut self.state().mode
+            && let Some(bar) = bar.take()
+        {
+            bar.finish_and_clear();
+        }
+    }
+
+    /// Time since the command began.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.state().began.elapsed()
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        // A panic elsewhere must not turn into a second one here.
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn show(&mut self, waiting: Option<&str>) {
+        let text = match waiting {
+            Some(waiting) if self.status.is_empty() => waiting.to_owned(),
+            Some(waiting) => format!("{} · {waiting}", self.status),
+            None => self.status.clone(),
+        };
+        match &mut self.mode {
+            Mode::Moving { allowed: true, bar } => {
+                bar.get_or_insert_with(spinner).set_message(text);
+            }
+            Mode::Quiet | Mode::Moving { .. } => {}
+            Mode::Lines { last } => {
+                *last = Instant::now();
+                say(&text);
+            }
+        }
+    }
+}
+
+fn status(done: u64, reached: &str, seconds: f64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "a rate for reading needs no more digits")]
+    let rate = done as f64 / seconds.max(0.001);
+    // The day and minute say where on the time axis the export is; seconds would only flicker.
+    let reached = one_line(reached.get(..16).unwrap_or(reached)).replace('T', " ");
+    format!("{} submissions · {rate:.0}/s · back to {reached}", HumanCount(done))
+}
+
+fn spinner() -> ProgressBar {
+    let bar = ProgressBar::new_spinner();
+    bar.set_style(
+        ProgressStyle::with_template("{spinner} {wide_msg}").expect("the template is well-formed"),
+    );
+    bar.enable_steady_tick(Duration::from_millis(120));
+    bar
+}
+
+/// Writes a line to standard error. If nobody can read it, there is nobody to tell.
+pub(crate) fn say(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}

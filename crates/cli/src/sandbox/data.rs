@@ -1,0 +1,85 @@
+//! The real forms a sandbox begins with; `fixtures/forms/README.md` says where they come from.
+
+use std::io::Cursor;
+
+use formsvc_client::{PublicId, User};
+use formsvc_server::admin::Admin;
+use formsvc_server::import::{self, ImportFormat, ImportOptions};
+
+use crate::error::CliError;
+use crate::exit::Exit;
+
+/// A form made of a file.
+struct RealForm {
+    public_id: &'static str,
+    title: &'static str,
+    content: Content,
+}
+
+enum Content {
+    /// Comma-separated values, and the text that stands for a missing one.
+    Csv(&'static str, Option<&'static str>),
+    /// Tab-separated values, labels in single quotes.
+    Tabs(&'static str),
+    /// A JSON array of texts that answer one question.
+    Texts(&'static str, &'static str),
+}
+
+/// Listed newest first by the service, so the last one here comes out on top.
+const REAL_FORMS: [RealForm; 4] = [
+    RealForm {
+        public_id: "naughty",
+        title: "Big list of naughty strings",
+        content: Content::Texts(
+            include_str!("../../../../fixtures/forms/naughty.json"),
+            "What would you like to tell us?",
+        ),
+    },
+    RealForm {
+        public_id: "penguins",
+        title: "Palmer penguins",
+        content: Content::Csv(include_str!("../../../../fixtures/forms/penguins.csv"), Some("NA")),
+    },
+    RealForm {
+        public_id: "anes96",
+        title: "American National Election Studies 1996",
+        content: Content::Tabs(include_str!("../../../../fixtures/forms/anes96.csv")),
+    },
+    RealForm {
+        public_id: "randhie",
+        title: "RAND Health Insurance Experiment",
+        content: Content::Csv(include_str!("../../../../fixtures/forms/randhie.csv"), None),
+    },
+];
+
+/// Makes the real forms, those that a kept database has already left as they are.
+pub(super) async fn load(admin: &Admin, owner: &User) -> Result<(), CliError> {
+    for form in &REAL_FORMS {
+        let public_id = PublicId::new(form.public_id).expect("the names above are public ids");
+        let failed = |error: &dyn std::error::Error| {
+            let message = format!("cannot load the form `{}` into the sandbox", form.public_id);
+            CliError::new(Exit::LocalIo, message).because(error)
+        };
+        let kept = admin.store().form_by_public_id(&public_id).await;
+        if kept.map_err(|error| failed(&error))?.is_some() {
+            continue;
+        }
+        let (text, format) = match &form.content {
+            Content::Csv(text, _) => ((*text).to_owned(), ImportFormat::Csv),
+            // All cells are numbers, so neither character stands inside one.
+            Content::Tabs(text) => (text.replace('\t', ",").replace('\'', ""), ImportFormat::Csv),
+            Content::Texts(text, _) => ((*text).to_owned(), ImportFormat::Json),
+        };
+        let mut options = ImportOptions::new(owner.id.clone(), form.title, format);
+        options.public_id = Some(public_id);
+        match form.content {
+            Content::Csv(_, null) => options.null = null.map(str::to_owned),
+            Content::Tabs(_) => {}
+            Content::Texts(_, label) => options.label = Some(label.to_owned()),
+        }
+        import::form_from_reader(admin, options, Cursor::new(text))
+            .await
+            .map_err(|error| failed(&error))?;
+    }
+    Ok(())
+}

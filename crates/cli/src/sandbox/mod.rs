@@ -1,0 +1,187 @@
+//! The reference service inside this process: for `formsvc sandbox`, and for `--demo`.
+//!
+//! It runs on a thread and a runtime of its own, so that a command that waits for it cannot hold it
+//! up.
+
+mod data;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use formsvc_client::{Form, PublicId, SecretString, User};
+use formsvc_server::admin::{Admin, AdminError};
+use formsvc_server::rate_limit::RateLimit;
+use formsvc_server::seed::{SeedOptions, seed_form};
+use formsvc_server::serve::{Running, ServeOptions, Server};
+use formsvc_server::store::Store;
+use formsvc_server::store::sqlite::SqliteStore;
+use formsvc_server::store::system_clock;
+use tokio::sync::oneshot;
+
+use crate::args::Rate;
+use crate::error::CliError;
+use crate::exit::Exit;
+
+/// The user the sandbox's forms belong to.
+const OWNER_EMAIL: &str = "sandbox@formsvc.invalid";
+const OWNER_NAME: &str = "Sandbox";
+
+/// What kind of sandbox.
+#[derive(Clone, Debug)]
+pub(crate) struct SandboxOptions {
+    /// A file to keep it in; memory if none.
+    pub(crate) database: Option<PathBuf>,
+    /// Where to listen.
+    pub(crate) addr: SocketAddr,
+    /// Requests a minute for a key.
+    pub(crate) rate_limit: Option<Rate>,
+    /// Generated forms, besides the real ones.
+    pub(crate) generate: Vec<(PublicId, u64)>,
+}
+
+/// A sandbox that answers. Dropping it shuts it down and waits until it is.
+pub(crate) struct Sandbox {
+    /// Its address.
+    pub(crate) base_url: String,
+    /// A key for its forms.
+    pub(crate) api_key: SecretString,
+    /// Its forms, newest first.
+    pub(crate) forms: Vec<Form>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Started {
+    base_url: String,
+    api_key: SecretString,
+    forms: Vec<Form>,
+}
+
+impl Sandbox {
+    /// Starts one and waits until it answers.
+    pub(crate) async fn start(options: SandboxOptions) -> Result<Self, CliError> {
+        let (started, answers) = oneshot::channel();
+        let (stop, stopped) = oneshot::channel();
+        let thread = thread::Builder::new()
+            .name("sandbox".into())
+            .spawn(move || run(options, started, stopped))
+            .map_err(|error| failed("cannot start the sandbox").because(&error))?;
+        let gone = |_| failed("the sandbox stopped before it answered");
+        let Started { base_url, api_key, forms } = answers.await.map_err(gone)??;
+        Ok(Self { base_url, api_key, forms, stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            // It may have stopped by itself; then there is nobody to tell.
+            let _ = stop.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(
+    options: SandboxOptions,
+    started: oneshot::Sender<Result<Started, CliError>>,
+    stopped: oneshot::Receiver<()>,
+) {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            let _ = started.send(Err(failed("cannot start the sandbox").because(&error)));
+            return;
+        }
+    };
+    runtime.block_on(async {
+        // Stopping while the data is still being loaded must not wait for it.
+        tokio::select! {
+            _ = stopped => {}
+            () = serve(options, started) => {}
+        }
+    });
+}
+
+/// Serves until dropped.
+async fn serve(options: SandboxOptions, started: oneshot::Sender<Result<Started, CliError>>) {
+    match open(options).await {
+        Ok((running, ready)) => {
+            if started.send(Ok(ready)).is_ok() {
+                let _still_serving = running;
+                std::future::pending::<()>().await;
+            }
+        }
+        Err(error) => {
+            // The receiver is gone only when the whole command is.
+            let _ = started.send(Err(error));
+        }
+    }
+}
+
+async fn open(options: SandboxOptions) -> Result<(Running, Started), CliError> {
+    let store = match &options.database {
+        Some(path) => SqliteStore::open_exclusive(path, system_clock()),
+        None => SqliteStore::in_memory(system_clock()),
+    };
+    let store: Arc<dyn Store> = Arc::new(store.map_err(|error| {
+        let place =
+            options.database.as_ref().map_or("memory".into(), |path| path.display().to_string());
+        failed(format!("cannot open the sandbox's database `{place}`")).because(&error)
+    })?);
+    let admin = Admin::new(Arc::clone(&store));
+    let cannot_fill = |error: AdminError| failed("cannot fill the sandbox").because(&error);
+    let owner = owner(&admin).await.map_err(cannot_fill)?;
+    data::load(&admin, &owner).await?;
+    for (public_id, submissions) in options.generate {
+        generate(&admin, &owner, public_id, submissions).await?;
+    }
+    let key = admin.create_key(&owner.id, "sandbox").await.map_err(cannot_fill)?;
+    let forms = admin.list_forms(&owner.id).await.map_err(cannot_fill)?;
+    let rate_limit = match options.rate_limit {
+        None => RateLimit::default(),
+        Some(Rate::Off) => RateLimit::Off,
+        Some(Rate::PerMinute(requests)) => RateLimit::per_minute(requests),
+    };
+    let serving = ServeOptions { addr: options.addr, rate_limit, ..ServeOptions::default() };
+    let running = Server::bind(serving, store).await.map_err(|error| {
+        failed("cannot start the sandbox").because(&error).hint("`--port 0` finds a free port")
+    })?;
+    let started = Started { base_url: running.base_url(), api_key: key.secret, forms };
+    Ok((running, started))
+}
+
+/// The owner of the sandbox's forms; a kept database has one already.
+async fn owner(admin: &Admin) -> Result<User, AdminError> {
+    match admin.store().user_by_email(OWNER_EMAIL).await? {
+        Some(owner) => Ok(owner),
+        None => admin.create_user(OWNER_EMAIL, OWNER_NAME).await,
+    }
+}
+
+async fn generate(
+    admin: &Admin,
+    owner: &User,
+    public_id: PublicId,
+    submissions: u64,
+) -> Result<(), CliError> {
+    let cannot = |error: AdminError| {
+        failed(format!("cannot generate the form `{public_id}`")).because(&error)
+    };
+    let kept = admin.store().form_by_public_id(&public_id).await;
+    if kept.map_err(|error| cannot(error.into()))?.is_none() {
+        let options = SeedOptions::new(public_id.clone(), submissions);
+        seed_form(admin, &owner.id, &options).await.map_err(cannot)?;
+    }
+    Ok(())
+}
+
+fn failed(message: impl Into<String>) -> CliError {
+    CliError::new(Exit::LocalIo, message)
+}

@@ -1,0 +1,42 @@
+//! Text from strangers on its way to a terminal.
+
+use std::borrow::Cow;
+
+/// The text on one line, without anything a terminal would act on: line breaks and tabs become
+/// spaces; other control characters, escape sequences' introducers and characters that change the
+/// direction of writing are taken out.
+pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
+    if text.chars().all(|c| replacement(c) == Some(c)) {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(text.chars().filter_map(replacement).collect())
+    }
+}
+
+fn replacement(c: char) -> Option<char> {
+    match c {
+        '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}' => Some(' '),
+        // Marks, embeddings, overrides and isolates of the bidirectional algorithm; invisible joins.
+        '\u{061c}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{feff}'
+        | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e007f}' => None,
+        c if c.is_control() => None,
+        c => Some(c),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_a_terminal_acts_on_is_left() {
+        assert_eq!(one_line("a\u{1b}[31mred\u{7}\nb\tc"), "a[31mred b c");
+        assert_eq!(one_line("\u{9b}2Jx\u{202e}gpj.exe\u{2066}"), "2Jxgpj.exe");
+        assert!(matches!(one_line("Zoë ✓ 漢字"), Cow::Borrowed(_)));
+    }
+}
