@@ -145,9 +145,9 @@ mod tests {
             "https://h.example/tenant/a/api/v1/forms/%C3%A9%3Bx/submissions?limit=100\
              &cursor=2026-01-01T00%3A00%3A00%2B02%3A00%26x%3D%23"
         );
-        let bare = BaseUrl::parse("https://h.example", false).unwrap();
+        let plain = BaseUrl::parse("https://h.example", false).unwrap();
         assert_eq!(
-            bare.submissions("frm_1", 1, None),
+            plain.submissions("frm_1", 1, None),
             "https://h.example/api/v1/forms/frm_1/submissions?limit=1"
         );
     }

@@ -2,7 +2,6 @@
 
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
-use serde_path_to_error::Path;
 
 use crate::error::looks_like_json;
 
@@ -71,8 +70,10 @@ pub(crate) fn rule_broken(text: String, path: String, why: String) -> Broken {
 pub(crate) fn path_of<T>(
     reading: Result<T, serde_path_to_error::Error<serde_json::Error>>,
 ) -> Option<String> {
-    let path: Path = reading.err()?.path().clone();
-    Some(path.to_string()).filter(|path| path != ".")
+    let path = reading.err()?.path().to_string();
+    // The place of a member whose name was not read yet prints as a question mark.
+    let known = path.trim_end_matches(".?");
+    Some(known.to_owned()).filter(|path| !matches!(path.as_str(), "" | "." | "?"))
 }
 
 #[cfg(test)]

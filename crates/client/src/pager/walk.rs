@@ -234,3 +234,6 @@ impl Stuck {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -56,7 +56,7 @@ pub(crate) fn decide(
     attempt: u32,
     retry_after: Option<Duration>,
     limits: Limits,
-    mut random: impl FnMut() -> f64,
+    random: impl Fn() -> f64,
 ) -> Decision {
     let Some(why) = reason(failed) else { return Decision::Stop };
     if attempt >= policy.max_attempts.get() {
@@ -69,6 +69,8 @@ pub(crate) fn decide(
     let base = if throttled { policy.throttle_base } else { policy.base };
     let doubled = 2_u32.saturating_pow(attempt - 1);
     let backoff = base.saturating_mul(doubled).min(policy.max_delay);
+    // A number out of range counts as the longest pause.
+    let random = || Some(random()).filter(|random| (0.0..=1.0).contains(random)).unwrap_or(1.0);
     let pause = part(backoff, random()).max(retry_after.unwrap_or(Duration::ZERO));
     let pause = pause.saturating_add(part(pause, SPREAD * random()));
     // Sleeping into a timeout that is certain helps nobody.
@@ -78,7 +80,7 @@ pub(crate) fn decide(
     Decision::After(pause, why)
 }
 
-/// A share of a duration; the whole of it when the share is no number in 0..=1.
+/// A share of a duration; never more than the whole, whatever rounding does.
 fn part(whole: Duration, share: f64) -> Duration {
     Duration::try_from_secs_f64(whole.as_secs_f64() * share).unwrap_or(whole).min(whole)
 }

@@ -134,28 +134,32 @@ fn failure(error: reqwest::Error, phase: Phase) -> TransportError {
     TransportError::new(kind, error)
 }
 
-/// The I/O errors in a chain of causes.
-fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a io::Error> {
+/// A chain of causes, with those that I/O errors wrap: their own `source` skips what they wrap.
+fn causes<'a>(
+    error: &'a (dyn StdError + 'static),
+) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
     let mut next = Some(error);
     std::iter::from_fn(move || {
         let error = next?;
-        next = error.source();
+        let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        next = match wrapped {
+            Some(wrapped) => Some(wrapped),
+            None => error.source(),
+        };
         Some(error)
     })
-    .filter_map(|error| error.downcast_ref::<io::Error>())
 }
 
 fn is_broken(error: &reqwest::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
-    causes(error).any(|error| {
+    causes(error).filter_map(|error| error.downcast_ref::<io::Error>()).any(|error| {
         matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
     })
 }
 
 #[cfg(feature = "rustls")]
 fn is_tls(error: &reqwest::Error) -> bool {
-    let mut inner = causes(error).filter_map(io::Error::get_ref);
-    inner.any(|inner| inner.downcast_ref::<rustls::Error>().is_some())
+    causes(error).any(|error| error.downcast_ref::<rustls::Error>().is_some())
 }
 
 #[cfg(not(feature = "rustls"))]

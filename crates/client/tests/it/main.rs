@@ -1,1 +1,16 @@
+//! Tests of the client from outside: over a fake transport on a paused clock wherever time
+//! matters, over a real socket for what only a socket shows.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests may panic; the lint spares tests alone")]
+
+mod calls;
+mod errors;
+mod events;
+mod limit;
+mod list;
+mod resume;
+mod retry;
+mod secrets;
+mod socket;
+mod support;
+mod types;

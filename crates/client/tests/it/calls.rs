@@ -1,0 +1,75 @@
+//! Plain calls and the settings of the builder.
+
+use formsvc_client::{ErrorKind, FormStatus, SecretString, Timeouts};
+use http::StatusCode;
+use std::time::Duration;
+
+use crate::support::bodies::{FORMS, USER};
+use crate::support::builder;
+use crate::support::fake::{Fake, ok};
+
+#[tokio::test]
+async fn me_reads_the_owner_of_the_key() {
+    let fake = Fake::script([ok(USER)]);
+    let client = builder().transport(fake.wire()).build().unwrap();
+    let me = client.me().await.unwrap();
+    assert_eq!((me.name.as_str(), me.email.as_str()), ("Ada", "ada@example.org"));
+    assert_eq!((me.status(), me.request_id(), me.attempts()), (StatusCode::OK, Some("req_1"), 1));
+    assert_eq!(me.meta().headers()["x-request-id"], "req_1");
+    assert_eq!(fake.sent(), ["/base/api/v1/me"]);
+}
+
+#[tokio::test]
+async fn forms_keep_a_status_of_a_later_release() {
+    let fake = Fake::script([ok(FORMS)]);
+    let client = builder().transport(fake.wire()).build().unwrap();
+    let forms = client.forms().await.unwrap().into_inner();
+    assert_eq!(forms.len(), 1);
+    assert_eq!(forms[0].status, FormStatus::from("archived"));
+    assert_eq!(fake.sent(), ["/base/api/v1/forms"]);
+}
+
+#[tokio::test]
+async fn a_request_carries_the_key_marked_sensitive() {
+    let fake = Fake::rule(|request| {
+        let authorization = &request.headers()["authorization"];
+        assert!(authorization.is_sensitive());
+        assert_eq!(authorization, &format!("Bearer {}", crate::support::KEY));
+        assert_eq!(request.headers()["accept"], "application/json");
+        let agent = request.headers()["user-agent"].to_str().unwrap();
+        assert!(agent.starts_with("formsvc-client/") && agent.ends_with(" acme/1.2"), "{agent}");
+        ok(USER)
+    });
+    let client = builder().user_agent_suffix("acme/1.2").transport(fake.wire()).build().unwrap();
+    client.me().await.unwrap();
+}
+
+#[test]
+fn build_refuses_every_setting_that_breaks_a_rule() {
+    let zero = |timeouts: fn(&mut Timeouts)| {
+        let mut all = Timeouts::default();
+        timeouts(&mut all);
+        all
+    };
+    for (builder, text) in [
+        (formsvc_client::Client::builder().api_key("k".into()), "no base URL is set"),
+        (formsvc_client::Client::builder().base_url("https://h"), "no API key is set"),
+        (builder().base_url("http://example.org"), "`http` with the host `example.org`"),
+        (builder().base_url("https://u:pw@h"), "user name or password"),
+        (builder().base_url("nonsense"), "cannot be read"),
+        (builder().api_key(SecretString::from("")), "the API key is empty"),
+        (builder().api_key(SecretString::from("a b")), "not visible ASCII"),
+        (builder().user_agent_suffix("a\nb"), "`User-Agent`"),
+        (builder().timeouts(zero(|t| t.connect = Duration::ZERO)), "`connect` is zero"),
+        (builder().timeouts(zero(|t| t.attempt = Duration::ZERO)), "`attempt` is zero"),
+        (builder().timeouts(zero(|t| t.overall = Some(Duration::ZERO))), "`overall` is zero"),
+    ] {
+        let error = builder.build().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config);
+        let shown = error.to_string();
+        assert!(shown.starts_with("client.build: ") && shown.contains(text), "{shown}");
+        assert!(!shown.contains("pw"), "{shown}");
+        assert_eq!(error.attempts(), 0);
+    }
+    assert!(builder().base_url("http://10.0.0.1").allow_insecure_http(true).build().is_ok());
+}

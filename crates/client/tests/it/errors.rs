@@ -1,0 +1,115 @@
+//! Answers that are not what they should be.
+
+use formsvc_client::{ErrorCode, ErrorKind};
+use std::error::Error as _;
+
+use crate::support::bodies::{error, page_of, row, row_at};
+use crate::support::builder;
+use crate::support::fake::{Answer, Fake, ok};
+
+/// Lists submissions against one answer.
+async fn list(answer: Answer) -> formsvc_client::Error {
+    let fake = Fake::script([answer]);
+    let client = builder()
+        .retry(formsvc_client::RetryPolicy::none())
+        .transport(fake.wire())
+        .build()
+        .unwrap();
+    client.form("frm_1".parse().unwrap()).submissions().page().await.unwrap_err()
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_the_contract_names_status_request_id_and_path() {
+    let with = |row: &str| ok(page_of(&[self::row(0), row.to_owned()], None, false));
+    let time = "2026-01-31T09:30:00.000Z";
+    for (answer, path) in [
+        (with(&format!(r#"{{"id":"s","data":[],"created_at":"{time}"}}"#)), "data[1].data"),
+        (with(&format!(r#"{{"id":"s","data":null,"created_at":"{time}"}}"#)), "data[1].data"),
+        (with(&format!(r#"{{"id":"a b","data":{{}},"created_at":"{time}"}}"#)), "data[1].id"),
+        (with(&format!(r#"{{"id":"","data":{{}},"created_at":"{time}"}}"#)), "data[1].id"),
+        (with(&format!(r#"{{"id":7,"data":{{}},"created_at":"{time}"}}"#)), "data[1].id"),
+        (with(&row_at(1, "yesterday")), "data[1].created_at"),
+        (with(&row_at(1, "2026-02-30T09:30:00.000Z")), "data[1].created_at"),
+        (with(r#"{"id":"s","data":{}}"#), "data[1]"),
+        (ok(r#"{"data":[],"pagination":{"has_more":"no"}}"#), "pagination.has_more"),
+        (
+            ok(r#"{"data":[],"pagination":{"next_cursor":7,"has_more":true}}"#),
+            "pagination.next_cursor",
+        ),
+        (ok(r#"{"data":{},"pagination":{"has_more":false}}"#), "data"),
+    ] {
+        let error = list(answer.clone()).await;
+        assert_eq!(error.kind(), ErrorKind::Decode, "{answer:?}");
+        assert_eq!(error.json_path(), Some(path), "{answer:?}");
+        assert_eq!(error.status().unwrap().as_u16(), 200);
+        assert_eq!(error.request_id(), Some("req_1"));
+        assert!(error.body().is_some() && error.source().is_some());
+        let shown = error.to_string();
+        assert!(shown.contains(path) && shown.contains("(request id req_1, 1 attempt)"), "{shown}");
+        assert!(!shown.contains("Number"), "an answer of a submitter in a message: {shown}");
+    }
+}
+
+#[tokio::test]
+async fn a_cut_answer_is_told_from_one_that_is_not_json() {
+    let whole = page_of(&[row(0)], None, false);
+    let cut = list(ok(&whole[..whole.len() - 20])).await;
+    assert_eq!(cut.kind(), ErrorKind::Decode);
+    assert!(cut.to_string().starts_with("submissions.list: the answer is cut short"), "{cut}");
+    assert!(cut.is_retryable());
+
+    let html = list(ok("<html>\u{1b}[31mBad gateway</html>")).await;
+    assert_eq!(html.kind(), ErrorKind::Decode);
+    assert_eq!(
+        html.to_string(),
+        "submissions.list: the answer is not JSON, \
+         body `<html>\\u{1b}[31mBad gateway</html>` (request id req_1, 1 attempt)"
+    );
+    let broken = list(Answer::BreaksOff(200)).await;
+    assert_eq!(broken.kind(), ErrorKind::Transport);
+    assert_eq!(broken.request_id(), Some("req_broken"));
+    assert_eq!(broken.status().unwrap().as_u16(), 200);
+}
+
+#[tokio::test]
+async fn a_gateways_page_keeps_its_status_and_shows_its_beginning() {
+    let body = format!("<html>504 {}", "x".repeat(100_000));
+    let error = list(Answer::Status(504, Vec::new(), body)).await;
+    assert_eq!((error.kind(), error.code()), (ErrorKind::Api, None));
+    assert_eq!(error.body().unwrap().len(), 64 * 1024);
+    let shown = error.to_string();
+    assert!(shown.starts_with("submissions.list: 504 Gateway Timeout, body `<html>504 xx"));
+    assert!(shown.len() < 350, "{shown}");
+}
+
+#[tokio::test]
+async fn an_error_of_the_service_says_code_and_message() {
+    let body = error("form_not_found", "no such form");
+    let error = list(Answer::Status(404, vec![("x-request-id", "r7".into())], body)).await;
+    assert_eq!(error.kind(), ErrorKind::Api);
+    assert_eq!(error.code(), Some(&ErrorCode::FormNotFound));
+    assert_eq!(error.message(), Some("no such form"));
+    assert!(error.is_not_found() && !error.is_auth() && !error.is_retryable());
+    assert_eq!(error.operation(), "submissions.list");
+    assert_eq!(error.url_template(), "/api/v1/forms/{formId}/submissions");
+    assert_eq!(
+        error.to_string(),
+        "submissions.list: 404 form_not_found: no such form (request id r7, 1 attempt)"
+    );
+}
+
+#[tokio::test]
+async fn a_code_of_a_later_release_is_kept() {
+    let error = list(Answer::Status(403, Vec::new(), error("plan_expired", "a\\nb\\u202e"))).await;
+    assert_eq!(error.code().unwrap().as_str(), "plan_expired");
+    assert_eq!(error.message(), Some("a\nb\u{202e}"));
+    assert!(error.to_string().contains(r"plan_expired: a\nb\u{202e} (1 attempt)"), "{error}");
+}
+
+#[tokio::test]
+async fn display_and_source_do_not_repeat_each_other() {
+    let error = list(ok(r#"{"data":7}"#)).await;
+    let source = error.source().unwrap().to_string();
+    assert!(source.contains("invalid type"), "{source}");
+    assert!(!error.to_string().contains(&source));
+}

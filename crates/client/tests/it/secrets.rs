@@ -1,0 +1,97 @@
+//! The key shows nowhere.
+
+use std::error::Error;
+use std::fmt::{Debug, Write};
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use formsvc_client::{RetryPolicy, TransportErrorKind};
+use tracing::instrument::WithSubscriber;
+
+use crate::support::bodies::{USER, error, last};
+use crate::support::fake::{Answer, Fake, ok};
+use crate::support::{KEY, builder};
+
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Everything that can be printed of a value.
+fn debug(out: &mut String, value: &impl Debug) {
+    writeln!(out, "{value:?} {value:#?}").unwrap();
+}
+
+fn whole_chain(out: &mut String, error: &formsvc_client::Error) {
+    debug(out, error);
+    let mut next: Option<&dyn Error> = Some(error);
+    while let Some(error) = next {
+        writeln!(out, "{error} {error:?}").unwrap();
+        next = error.source();
+    }
+    writeln!(out, "{:?} {:?} {:?}", error.message(), error.request_id(), error.json_path())
+        .unwrap();
+    writeln!(out, "{}", String::from_utf8_lossy(error.body().map_or(&[], |b| b))).unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_key_is_in_no_debug_display_source_event_or_span() {
+    let mut out = String::new();
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::TRACE)
+        .with_span_events(tracing_subscriber::fmt::format::FmtSpan::FULL)
+        .with_writer(move || writer.clone())
+        .finish();
+    let events = Arc::new(Mutex::new(String::new()));
+    let heard = events.clone();
+    let answers = [
+        ok(USER),
+        ok(last([1])),
+        Answer::Status(401, vec![("x-request-id", KEY.into())], error("invalid_key", KEY)),
+        Answer::Status(502, Vec::new(), format!("<html>{KEY}</html>")),
+        ok(format!(r#"{{"id":{{"{KEY}":1}}}}"#)),
+        ok(format!(r#"{{"id":"a b","email":"{KEY}","name":"{KEY}"}}"#)),
+        ok(format!(r#"{{"data":[{{"id":"{KEY}"#)),
+        Answer::Fails(TransportErrorKind::Connect),
+    ];
+    let fake = Fake::script(answers.clone());
+    let settings = builder().retry(RetryPolicy::none()).transport(fake.wire());
+    let settings = settings.on_event(move |event| debug(&mut heard.lock().unwrap(), event));
+    debug(&mut out, &settings);
+    async {
+        let client = settings.build().unwrap();
+        debug(&mut out, &client);
+        debug(&mut out, &client.me().await.unwrap());
+        let list = client.form("frm_1".parse().unwrap()).submissions();
+        debug(&mut out, &list);
+        let mut items = list.items();
+        debug(&mut out, &items);
+        debug(&mut out, &items.try_next().await.unwrap());
+        debug(&mut out, &items.resume_token());
+        for _ in 2..answers.len() {
+            whole_chain(&mut out, &client.me().await.unwrap_err());
+        }
+    }
+    .with_subscriber(subscriber)
+    .await;
+    whole_chain(&mut out, &builder().api_key(format!("{KEY}\n").into()).build().unwrap_err());
+    out.push_str(&events.lock().unwrap());
+    let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    assert!(log.contains("otel.name=\"submissions.list\""), "{log}");
+    assert!(log.contains("http.response.status_code=401"), "{log}");
+    assert!(log.contains("error.type=connect"), "{log}");
+    assert!(!log.contains("limit=100"), "query values do not belong in spans: {log}");
+    out.push_str(&log);
+    assert!(out.len() > 2_000, "{out}");
+    assert!(!out.contains(&KEY[4..]), "{out}");
+}

@@ -1,0 +1,181 @@
+//! What only a real socket shows.
+
+use std::time::Duration;
+
+use formsvc_client::{Error, ErrorKind, RetryPolicy, Timeouts};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use wiremock::ResponseTemplate;
+
+use crate::support::bodies::{USER, last, page};
+use crate::support::served::{Served, answer};
+use crate::support::{KEY, builder, quick};
+
+#[tokio::test]
+async fn a_list_is_read_over_http() {
+    let served = Served::script([
+        answer(200, &page([0, 1], "2026-01-01T00:00:00+02:00")),
+        answer(200, &last([2])),
+    ])
+    .await;
+    let client = served.client();
+    let mut items = client.form("frm_1".parse().unwrap()).submissions().items();
+    assert_eq!(items.try_collect_max(9).await.unwrap().len(), 3);
+    let requests = served.requests().await;
+    assert_eq!(requests[0].url.path(), "/api/v1/forms/frm_1/submissions");
+    assert_eq!(requests[0].headers["authorization"], format!("Bearer {KEY}"));
+    assert!(requests[0].headers.get("cookie").is_none() && requests[0].body.is_empty());
+    let cursor = requests[1].url.query_pairs().find(|(name, _)| name == "cursor").unwrap().1;
+    assert_eq!(cursor, "2026-01-01T00:00:00+02:00");
+}
+
+#[tokio::test]
+async fn each_status_worth_a_retry_is_tried_again() {
+    for code in [408, 429, 500, 502, 503, 504] {
+        let served = Served::script([
+            ResponseTemplate::new(code).insert_header("retry-after", "0"),
+            answer(200, USER),
+        ])
+        .await;
+        assert_eq!(served.client().me().await.unwrap().attempts(), 2, "{code}");
+    }
+}
+
+#[tokio::test]
+async fn each_other_status_is_final() {
+    for code in [400, 401, 403, 404, 418, 501] {
+        let served = Served::script([answer(code, "{}")]).await;
+        let error = served.client().me().await.unwrap_err();
+        assert_eq!((error.status().unwrap().as_u16(), error.attempts()), (code, 1));
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed() {
+    let elsewhere = Served::script([]).await;
+    let away = ResponseTemplate::new(302).insert_header("location", elsewhere.url());
+    let served = Served::script([away]).await;
+    let error = served.client().me().await.unwrap_err();
+    assert_eq!(error.status().unwrap().as_u16(), 302);
+}
+
+#[tokio::test]
+async fn a_retry_after_of_ten_hours_returns_at_once() {
+    let throttled = answer(429, r#"{"error":{"code":"rate_limited","message":"wait"}}"#)
+        .insert_header("retry-after", "36000");
+    let served = Served::script([throttled]).await;
+    let error = served.client().me().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::RateLimitWait);
+    assert_eq!(error.retry_after(), Some(Duration::from_secs(36_000)));
+}
+
+/// Serves each connection the raw bytes of one answer, then closes it.
+async fn raw(answers: Vec<String>) -> (String, tokio::task::JoinHandle<usize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let task = tokio::spawn(async move {
+        let mut served = 0;
+        for answer in answers {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                head.push(stream.read_u8().await.unwrap());
+            }
+            stream.write_all(answer.as_bytes()).await.unwrap();
+            served += 1;
+        }
+        served
+    });
+    (url, task)
+}
+
+fn head(length: usize) -> String {
+    format!("HTTP/1.1 200 OK\r\nx-request-id: r1\r\ncontent-length: {length}\r\n\r\n")
+}
+
+async fn me_once(url: &str) -> Error {
+    let client = builder().base_url(url).retry(RetryPolicy::none()).build().unwrap();
+    client.me().await.unwrap_err()
+}
+
+#[tokio::test]
+async fn an_answer_cut_short_is_asked_for_again() {
+    let whole = format!("{}{USER}", head(USER.len()));
+    let cut = whole[..whole.len() - 9].to_owned();
+    let (url, served) = raw(vec![cut, String::new(), whole]).await;
+    let client = builder().base_url(url).retry(quick()).build().unwrap();
+    assert_eq!(client.me().await.unwrap().attempts(), 3);
+    assert_eq!(served.await.unwrap(), 3);
+}
+
+#[tokio::test]
+async fn a_cut_answer_keeps_status_and_request_id() {
+    let (url, _served) = raw(vec![format!("{}{{\"id\":", head(500))]).await;
+    let error = me_once(&url).await;
+    assert_eq!((error.kind(), error.request_id()), (ErrorKind::Transport, Some("r1")));
+    assert_eq!(error.status().unwrap().as_u16(), 200);
+    assert!(error.is_retryable());
+}
+
+#[tokio::test]
+async fn a_body_announced_over_the_cap_is_not_read() {
+    let (url, _served) = raw(vec![head(300 << 20)]).await;
+    let error = me_once(&url).await;
+    assert_eq!((error.kind(), error.is_retryable()), (ErrorKind::TooLarge, false));
+}
+
+#[tokio::test]
+async fn nobody_listening_is_a_connect_error_without_an_address() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let error = me_once(&url).await;
+    assert_eq!(error.kind(), ErrorKind::Connect);
+    assert!(!format!("{error:?}").contains("/api/v1"), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_service_that_never_answers_times_out() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let timeouts = Timeouts { attempt: Duration::from_millis(30), ..Timeouts::default() };
+    let client = builder().base_url(url).timeouts(timeouts).retry(RetryPolicy::none());
+    let error = client.build().unwrap().me().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout);
+}
+
+#[tokio::test]
+async fn a_name_under_localhost_is_this_machine() {
+    let served = Served::script([answer(200, USER)]).await;
+    let url = served.url().replace("127.0.0.1", "forms.localhost");
+    let client = builder().base_url(url).build().unwrap();
+    client.me().await.unwrap();
+}
+
+#[cfg(feature = "rustls")]
+#[tokio::test]
+async fn a_peer_that_speaks_no_tls_is_a_connect_error_and_final() {
+    let (url, _served) = raw_tls().await;
+    let client = builder().base_url(url).retry(quick()).build().unwrap();
+    let error = client.me().await.unwrap_err();
+    assert_eq!((error.kind(), error.attempts()), (ErrorKind::Connect, 1));
+    assert_eq!(error.to_string(), "me: could not agree on a secure connection (1 attempt)");
+}
+
+/// A peer that speaks plain HTTP where TLS is expected.
+#[cfg(feature = "rustls")]
+async fn raw_tls() -> (String, tokio::task::JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    let task = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+    });
+    (url, task)
+}
+
+#[cfg(not(feature = "rustls"))]
+#[test]
+fn https_needs_the_feature() {
+    assert_eq!(builder().build().unwrap_err().kind(), ErrorKind::Config);
+}

@@ -1,0 +1,22 @@
+//! Fakes that complain: a request nobody expected fails the test, and so does an answer nobody
+//! asked for.
+
+pub(crate) mod bodies;
+pub(crate) mod fake;
+pub(crate) mod served;
+
+use formsvc_client::{Client, ClientBuilder, RetryPolicy};
+use std::time::Duration;
+
+pub(crate) const KEY: &str = "fsk_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG";
+
+/// A builder with a key , whose pauses are as short as they may be.
+pub(crate) fn builder() -> ClientBuilder {
+    Client::builder().base_url("https://forms.example/base").api_key(KEY.into()).random(|| 0.0)
+}
+
+/// Retries that take a millisecond, for tests over a real socket.
+pub(crate) fn quick() -> RetryPolicy {
+    let ms = Duration::from_millis(1);
+    RetryPolicy::standard().base_delay(ms).throttle_base_delay(ms)
+}
