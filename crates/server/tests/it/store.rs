@@ -1,39 +1,21 @@
-//! The SQLite store.
+//! The SQLite store keeps the store contract, on a file and in memory.
 
 use std::sync::Arc;
 
-use formsvc_protocol::FormStatus;
-use formsvc_server::admin::{Admin, FormOptions};
+use formsvc_server::store::Clock;
+use formsvc_server::store::contract::Fresh;
 use formsvc_server::store::sqlite::SqliteStore;
-use formsvc_server::store::{PageRequest, Store, system_clock};
 
-#[tokio::test]
-async fn smoke() {
+fn on_a_file(clock: Clock) -> Fresh {
     let dir = tempfile::tempdir().unwrap();
-    for store in [
-        SqliteStore::open_exclusive(&dir.path().join("a.db"), system_clock()).unwrap(),
-        SqliteStore::in_memory(system_clock()).unwrap(),
-    ] {
-        let store: Arc<dyn Store> = Arc::new(store);
-        let admin = Admin::new(Arc::clone(&store));
-        let user = admin.create_user("a@b.c", "A").await.unwrap();
-        let key = admin.create_key(&user.id, "k").await.unwrap();
-        assert_eq!(admin.list_keys(&user.id).await.unwrap(), [key.record]);
-        let form = admin.create_form(&user.id, FormOptions::titled("T")).await.unwrap();
-        assert_eq!(form.status, FormStatus::Published);
-        for n in 0..3 {
-            admin.submit(&form.id, &format!("{{\"n\":{n}}}")).await.unwrap();
-        }
-        let page = store
-            .page(PageRequest { user: user.id, form: form.id, before: None, limit: 2 })
-            .await
-            .unwrap()
-            .unwrap();
-        assert!(page.has_more);
-        assert_eq!(page.len, 2);
-        store.probe().await.unwrap();
-        store.close().await.unwrap();
-        store.close().await.unwrap();
-        assert!(store.probe().await.is_err());
-    }
+    let store = SqliteStore::open_exclusive(&dir.path().join("formsvc.db"), clock).unwrap();
+    Fresh { store: Arc::new(store), keep: Box::new(dir) }
 }
+
+fn in_memory(clock: Clock) -> Fresh {
+    let store = SqliteStore::in_memory(clock).unwrap();
+    Fresh { store: Arc::new(store), keep: Box::new(()) }
+}
+
+formsvc_server::store_contract!(sqlite_file, on_a_file);
+formsvc_server::store_contract!(sqlite_memory, in_memory);

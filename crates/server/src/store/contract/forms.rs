@@ -1,0 +1,102 @@
+//! Forms: lists, states, owners.
+
+use formsvc_protocol::limits::FORMS_LISTED_MAX;
+use formsvc_protocol::{FormId, FormStatus, KeyId, PublicId, UserId};
+
+use super::world::{Factory, World, add_user, new_form, submission};
+use crate::store::{NewForm, StoreError};
+
+pub(super) async fn forms_are_listed_newest_first_and_at_most_200(factory: Factory) {
+    let world = World::new(factory).await;
+    let other = add_user(&*world.store, "other@example.org").await;
+    assert!(world.store.forms(&other.id).await.expect("a list").is_empty());
+
+    let mut made = vec![world.form.id.clone()];
+    for n in 0..FORMS_LISTED_MAX + 4 {
+        // Several at one instant: the order of their making decides.
+        if n % 3 == 0 {
+            world.clock.advance(1_000);
+        }
+        made.push(world.add_form().await.id);
+    }
+    made.reverse();
+    let listed = world.store.forms(&world.user.id).await.expect("a list");
+    let listed: Vec<_> = listed.into_iter().map(|form| form.id).collect();
+    assert_eq!(listed, made[..FORMS_LISTED_MAX]);
+}
+
+pub(super) async fn a_public_id_is_unique(factory: Factory) {
+    let world = World::new(factory).await;
+    let other = add_user(&*world.store, "other@example.org").await;
+    let taken = NewForm { public_id: world.form.public_id.clone(), ..new_form(&other.id) };
+    let refused = world.store.add_form(taken.clone()).await;
+    assert!(matches!(refused, Err(StoreError::Exists { what: "public id", .. })), "{refused:?}");
+    let refused = world.store.stage_form(taken).await;
+    assert!(matches!(refused, Err(StoreError::Exists { what: "public id", .. })), "{refused:?}");
+    let found = world.store.form_by_public_id(&world.form.public_id).await.expect("a lookup");
+    assert_eq!(found, Some(world.form));
+    let missing = PublicId::new("missing").expect("a valid id");
+    assert_eq!(world.store.form_by_public_id(&missing).await.expect("a lookup"), None);
+}
+
+pub(super) async fn only_published_forms_accept_submissions(factory: Factory) {
+    let world = World::new(factory).await;
+    world.submit("{}").await;
+    for status in [FormStatus::Draft, FormStatus::Closed] {
+        world.clock.advance(1_000_000);
+        let form = world.store.set_form_status(&world.form.id, status.clone()).await.expect("set");
+        assert_eq!(form.status, status);
+        assert!(form.updated_at > form.created_at);
+        assert_eq!(form.created_at, world.form.created_at);
+        let refused = world.submit_to(&world.form.id, "{}").await;
+        let Err(StoreError::Closed { form, status: said }) = refused else { panic!("{refused:?}") };
+        assert_eq!((form, said), (world.form.id.clone(), status));
+    }
+    assert_eq!(world.walk(None, 100).await.len(), 1, "what it has stays readable");
+    world.store.set_form_status(&world.form.id, FormStatus::Published).await.expect("set");
+    world.submit("{}").await;
+    assert_eq!(world.walk(None, 100).await.len(), 2);
+}
+
+pub(super) async fn a_foreign_or_unknown_form_has_no_page(factory: Factory) {
+    let world = World::new(factory).await;
+    world.submit("{}").await;
+    let other = add_user(&*world.store, "other@example.org").await;
+    let unknown_user = UserId::new("usr_unknown").expect("a valid id");
+    let unknown_form = FormId::new("frm_unknown").expect("a valid id");
+    assert!(world.page_of(&other.id, &world.form.id, None, 25).await.is_none());
+    assert!(world.page_of(&unknown_user, &world.form.id, None, 25).await.is_none());
+    assert!(world.page_of(&world.user.id, &unknown_form, None, 25).await.is_none());
+    let public = FormId::new(world.form.public_id.as_str()).expect("a valid id");
+    assert!(world.page_of(&world.user.id, &public, None, 25).await.is_none());
+}
+
+pub(super) async fn a_status_is_one_that_is_known(factory: Factory) {
+    let world = World::new(factory).await;
+    let odd = FormStatus::from("archived");
+    let refused = world.store.set_form_status(&world.form.id, odd.clone()).await;
+    assert!(matches!(refused, Err(StoreError::Invalid { .. })), "{refused:?}");
+    let refused = world.store.add_form(NewForm { status: odd, ..new_form(&world.user.id) }).await;
+    assert!(matches!(refused, Err(StoreError::Invalid { .. })), "{refused:?}");
+    assert_eq!(world.store.forms(&world.user.id).await.expect("a list"), [world.form]);
+}
+
+pub(super) async fn what_is_not_there_is_not_found(factory: Factory) {
+    let World { store, .. } = &World::new(factory).await;
+    let form = FormId::new("frm_unknown").expect("a valid id");
+    let user = UserId::new("usr_unknown").expect("a valid id");
+    let key = KeyId::new("key_unknown").expect("a valid id");
+    let outcomes = [
+        store.submit(submission(&form, "{}")).await.err(),
+        store.set_form_status(&form, FormStatus::Closed).await.err(),
+        store.add_form(new_form(&user)).await.err(),
+        store.stage_form(new_form(&user)).await.err(),
+        store.revoke_key(&key).await.err(),
+    ];
+    for outcome in outcomes {
+        assert!(matches!(outcome, Some(StoreError::NotFound { .. })), "{outcome:?}");
+    }
+    assert!(store.forms(&user).await.expect("a list").is_empty());
+    assert!(store.keys(&user).await.expect("a list").is_empty());
+    assert!(store.user_by_email("nobody@example.org").await.expect("a lookup").is_none());
+}
