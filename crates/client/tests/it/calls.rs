@@ -1,8 +1,9 @@
 //! Plain calls and the settings of the builder.
 
-use formsvc_client::{ErrorKind, FormStatus, SecretString, Timeouts};
-use http::StatusCode;
 use std::time::Duration;
+
+use formsvc_client::{Client, ErrorKind, FormStatus, SecretString, Timeouts};
+use http::StatusCode;
 
 use crate::support::bodies::{FORMS, USER};
 use crate::support::builder;
@@ -52,8 +53,8 @@ fn build_refuses_every_setting_that_breaks_a_rule() {
         all
     };
     for (builder, text) in [
-        (formsvc_client::Client::builder().api_key("k".into()), "no base URL is set"),
-        (formsvc_client::Client::builder().base_url("https://h"), "no API key is set"),
+        (Client::builder().api_key("k".into()), "no base URL is set"),
+        (Client::builder().base_url("https://h"), "no API key is set"),
         (builder().base_url("http://example.org"), "`http` with the host `example.org`"),
         (builder().base_url("https://u:pw@h"), "user name or password"),
         (builder().base_url("nonsense"), "cannot be read"),

@@ -1,7 +1,8 @@
 //! Answers that are not what they should be.
 
-use formsvc_client::{ErrorCode, ErrorKind};
 use std::error::Error as _;
+
+use formsvc_client::{ErrorCode, ErrorKind};
 
 use crate::support::bodies::{error, page_of, row, row_at};
 use crate::support::builder;

@@ -2,28 +2,13 @@
 
 use std::error::Error;
 use std::fmt::{Debug, Write};
-use std::io;
 use std::sync::{Arc, Mutex};
-
-use formsvc_client::{RetryPolicy, TransportErrorKind};
-use tracing::instrument::WithSubscriber;
 
 use crate::support::bodies::{USER, error, last};
 use crate::support::fake::{Answer, Fake, ok};
+use crate::support::log::log;
 use crate::support::{KEY, builder};
-
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
+use formsvc_client::{RetryPolicy, TransportErrorKind};
 
 /// Everything that can be printed of a value.
 fn debug(out: &mut String, value: &impl Debug) {
@@ -45,13 +30,6 @@ fn whole_chain(out: &mut String, error: &formsvc_client::Error) {
 #[tokio::test(start_paused = true)]
 async fn the_key_is_in_no_debug_display_source_event_or_span() {
     let mut out = String::new();
-    let log = Log::default();
-    let writer = log.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::TRACE)
-        .with_span_events(tracing_subscriber::fmt::format::FmtSpan::FULL)
-        .with_writer(move || writer.clone())
-        .finish();
     let events = Arc::new(Mutex::new(String::new()));
     let heard = events.clone();
     let answers = [
@@ -68,25 +46,21 @@ async fn the_key_is_in_no_debug_display_source_event_or_span() {
     let settings = builder().retry(RetryPolicy::none()).transport(fake.wire());
     let settings = settings.on_event(move |event| debug(&mut heard.lock().unwrap(), event));
     debug(&mut out, &settings);
-    async {
-        let client = settings.build().unwrap();
-        debug(&mut out, &client);
-        debug(&mut out, &client.me().await.unwrap());
-        let list = client.form("frm_1".parse().unwrap()).submissions();
-        debug(&mut out, &list);
-        let mut items = list.items();
-        debug(&mut out, &items);
-        debug(&mut out, &items.try_next().await.unwrap());
-        debug(&mut out, &items.resume_token());
-        for _ in 2..answers.len() {
-            whole_chain(&mut out, &client.me().await.unwrap_err());
-        }
+    let client = settings.build().unwrap();
+    debug(&mut out, &client);
+    debug(&mut out, &client.me().await.unwrap());
+    let list = client.form("frm_1".parse().unwrap()).submissions();
+    debug(&mut out, &list);
+    let mut items = list.items();
+    debug(&mut out, &items);
+    debug(&mut out, &items.try_next().await.unwrap());
+    debug(&mut out, &items.resume_token());
+    for _ in 2..answers.len() {
+        whole_chain(&mut out, &client.me().await.unwrap_err());
     }
-    .with_subscriber(subscriber)
-    .await;
     whole_chain(&mut out, &builder().api_key(format!("{KEY}\n").into()).build().unwrap_err());
     out.push_str(&events.lock().unwrap());
-    let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let log = log().text();
     assert!(log.contains("otel.name=\"submissions.list\""), "{log}");
     assert!(log.contains("http.response.status_code=401"), "{log}");
     assert!(log.contains("error.type=connect"), "{log}");

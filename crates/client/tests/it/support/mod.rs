@@ -3,15 +3,18 @@
 
 pub(crate) mod bodies;
 pub(crate) mod fake;
+pub(crate) mod log;
 pub(crate) mod served;
 
-use formsvc_client::{Client, ClientBuilder, RetryPolicy};
 use std::time::Duration;
+
+use formsvc_client::{Client, ClientBuilder, RetryPolicy};
 
 pub(crate) const KEY: &str = "fsk_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG";
 
 /// A builder with a key , whose pauses are as short as they may be.
 pub(crate) fn builder() -> ClientBuilder {
+    log::log();
     Client::builder().base_url("https://forms.example/base").api_key(KEY.into()).random(|| 0.0)
 }
 
