@@ -25,4 +25,4 @@ bench *ARGS:
 
 # The documentation of the crates, opened
 doc:
-    cargo doc --workspace --no-deps --open
+    cargo doc --workspace --no-deps --document-private-items --open

@@ -6,6 +6,7 @@
 
 mod error_codes;
 mod errors_page;
+mod exit_codes;
 mod generated;
 mod markdown;
 
