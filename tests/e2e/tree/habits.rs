@@ -18,6 +18,12 @@ enum Place {
     Tests,
 }
 
+const SLEEP: &str = concat!("sleep", "(");
+/// What excuses the line below it.
+const SLEEP_REASON: &str = "// Sleeps because ";
+/// Where this stands, tokio's clock is paused and a sleep takes no time.
+const PAUSED: &str = "start_paused = true";
+
 /// The words stand in two halves, so that this file does not find itself.
 const HABITS: &[Habit] = &[
     Habit {
@@ -36,9 +42,10 @@ const HABITS: &[Habit] = &[
         instead: "match on a kind, never on a message",
     },
     Habit {
-        words: &[concat!("sleep", "(")],
+        words: &[SLEEP],
         place: Place::Tests,
-        instead: "wait for the event, or pass the clock in",
+        instead: "wait for the event, or pause the clock; `// Sleeps because …` above it, where \
+                  being slow is the point",
     },
     Habit {
         words: &[concat!("FIX", "ME"), concat!("XX", "X"), concat!("HA", "CK")],
@@ -57,7 +64,7 @@ fn unlabelled(line: &str) -> bool {
     line.split(concat!("TO", "DO")).skip(1).any(|rest| !rest.starts_with('('))
 }
 
-fn fault(line: &str, is_test: bool) -> Option<String> {
+fn fault(line: &str, is_test: bool, may_sleep: bool) -> Option<String> {
     let is_comment = line.trim_start().starts_with("//");
     if unlabelled(line) {
         return Some("a note has a label: see CONTRIBUTING.md".to_owned());
@@ -68,7 +75,8 @@ fn fault(line: &str, is_test: bool) -> Option<String> {
         Place::Tests => is_test && !is_comment,
     };
     HABITS.iter().filter(applies).find_map(|habit| {
-        let word = habit.words.iter().find(|word| line.contains(**word))?;
+        let found = |word: &&&str| line.contains(**word) && !(may_sleep && **word == SLEEP);
+        let word = habit.words.iter().find(found)?;
         Some(format!("`{word}`: {}", habit.instead))
     })
 }
@@ -77,11 +85,15 @@ fn faults(files: &[SourceFile]) -> Findings {
     let mut findings = Findings::default();
     for file in files {
         let mut is_test = file.path.contains("/tests/") || file.path.starts_with("tests/");
+        let (paused, mut above) = (file.text.contains(PAUSED), "");
         for (at, line) in file.text.lines().enumerate() {
             is_test |= line.trim() == "#[cfg(test)]";
-            if let Some(what) = fault(line, is_test) {
+            let excused = above.trim_start().starts_with(SLEEP_REASON);
+            let may_sleep = excused || paused && !line.contains("thread::");
+            if let Some(what) = fault(line, is_test, may_sleep) {
                 findings.at(&file.path, at + 1, what);
             }
+            above = line;
         }
     }
     findings
@@ -108,6 +120,14 @@ fn each_habit_is_seen_where_it_is_a_fault() {
                 assert!(in_test.iter().all(|fault| fault.contains("b.rs:2: ")), "{in_test:?}");
             }
         }
+    }
+    for (text, excused) in [
+        (format!("// Sleeps because a slow client is the point.\n    {SLEEP}x)\n"), true),
+        (format!("// Sleeps because a slow client is the point.\n\n    {SLEEP}x)\n"), false),
+        (format!("#[tokio::test({PAUSED})]\ntokio::time::{SLEEP}x)\n"), true),
+        (format!("#[tokio::test({PAUSED})]\nstd::thread::{SLEEP}x)\n"), false),
+    ] {
+        assert_eq!(found("tests/e2e/a.rs", text.clone()).is_empty(), excused, "{text}");
     }
     assert!(unlabelled(concat!("// TO", "DO: later")));
     assert!(!unlabelled(concat!("// TO", "DO(paging): later")));
