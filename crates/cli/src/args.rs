@@ -33,13 +33,13 @@ pub struct Cli {
 #[command(next_help_heading = "Global options")]
 pub struct Globals {
     /// Use a service started for this one command, with real data, and gone afterwards
-    #[arg(long, global = true, conflicts_with_all = ["base_url", "api_key_stdin", "api_key_file"])]
+    #[arg(long, global = true)]
     pub demo: bool,
     /// Address of the service: https, or http on this machine [env: FORMSVC_BASE_URL]
     #[arg(long, global = true, value_name = "URL")]
     pub base_url: Option<String>,
     /// Read the API key from standard input (or set FORMSVC_API_KEY)
-    #[arg(long, global = true, conflicts_with = "api_key_file")]
+    #[arg(long, global = true)]
     pub api_key_stdin: bool,
     /// Read the API key from a file [env: FORMSVC_API_KEY_FILE]
     #[arg(long, global = true, value_name = "PATH")]
@@ -54,7 +54,7 @@ pub struct Globals {
     #[arg(short, long, global = true)]
     pub quiet: bool,
     /// Say more on standard error: -v requests and waits, -vv details
-    #[arg(short, long, global = true, action = clap::ArgAction::Count, conflicts_with = "quiet")]
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
     /// Time for one request, answer included, such as `30s` or `2m`
     #[arg(long, global = true, value_name = "DURATION", value_parser = duration)]

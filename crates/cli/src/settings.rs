@@ -79,6 +79,7 @@ pub(crate) fn resolve(
     env: Lookup<'_>,
     terminal: Terminal,
 ) -> Result<Settings, CliError> {
+    check_conflicts(&globals)?;
     let service = if globals.demo {
         Service::Demo
     } else {
@@ -109,6 +110,25 @@ pub(crate) fn resolve(
         max_rate: globals.max_rate,
         terminal,
     })
+}
+
+/// Flags that contradict each other. Not left to the parser, which does not see that a flag before
+/// the command and one after it do.
+fn check_conflicts(globals: &Globals) -> Result<(), CliError> {
+    let (stdin, file) = (globals.api_key_stdin, globals.api_key_file.is_some());
+    let conflicts = [
+        (globals.demo && globals.base_url.is_some(), "--demo", "--base-url"),
+        (globals.demo && stdin, "--demo", "--api-key-stdin"),
+        (globals.demo && file, "--demo", "--api-key-file"),
+        (stdin && file, "--api-key-stdin", "--api-key-file"),
+        (globals.quiet && globals.verbose > 0, "--quiet", "--verbose"),
+    ];
+    match conflicts.iter().find(|(both, ..)| *both) {
+        Some((_, one, other)) => {
+            Err(CliError::usage(format!("`{one}` and `{other}` cannot be used together")))
+        }
+        None => Ok(()),
+    }
 }
 
 /// A variable that is set to something.

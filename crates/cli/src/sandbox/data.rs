@@ -1,7 +1,6 @@
 //! The real forms a sandbox begins with; `fixtures/forms/README.md` says where they come from.
 
-use std::io::Cursor;
-
+use bytes::Bytes;
 use formsvc_client::{PublicId, User};
 use formsvc_server::admin::Admin;
 use formsvc_server::import::{self, ImportFormat, ImportOptions};
@@ -64,11 +63,13 @@ pub(super) async fn load(admin: &Admin, owner: &User) -> Result<(), CliError> {
         if kept.map_err(|error| failed(&error))?.is_some() {
             continue;
         }
-        let (text, format) = match &form.content {
-            Content::Csv(text, _) => ((*text).to_owned(), ImportFormat::Csv),
+        let (content, format) = match &form.content {
+            Content::Csv(text, _) => (Bytes::from_static(text.as_bytes()), ImportFormat::Csv),
             // All cells are numbers, so neither character stands inside one.
-            Content::Tabs(text) => (text.replace('\t', ",").replace('\'', ""), ImportFormat::Csv),
-            Content::Texts(text, _) => ((*text).to_owned(), ImportFormat::Json),
+            Content::Tabs(text) => {
+                (text.replace('\t', ",").replace('\'', "").into(), ImportFormat::Csv)
+            }
+            Content::Texts(text, _) => (Bytes::from_static(text.as_bytes()), ImportFormat::Json),
         };
         let mut options = ImportOptions::new(owner.id.clone(), form.title, format);
         options.public_id = Some(public_id);
@@ -77,9 +78,7 @@ pub(super) async fn load(admin: &Admin, owner: &User) -> Result<(), CliError> {
             Content::Tabs(_) => {}
             Content::Texts(_, label) => options.label = Some(label.to_owned()),
         }
-        import::form_from_reader(admin, options, Cursor::new(text))
-            .await
-            .map_err(|error| failed(&error))?;
+        import::form_from_bytes(admin, options, content).await.map_err(|error| failed(&error))?;
     }
     Ok(())
 }

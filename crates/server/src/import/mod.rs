@@ -14,6 +14,7 @@ mod source;
 use std::io::Read;
 use std::path::Path;
 
+use bytes::Bytes;
 use formsvc_protocol::{Answers, Form, FormStatus, PublicId, SubmissionId, UserId};
 
 pub use error::{Flaw, ImportError};
@@ -121,6 +122,15 @@ pub async fn form_from_file(
         .await
         .map_err(|panic| ImportError::Read(std::io::Error::other(panic)))??;
     import(admin, options, source).await
+}
+
+/// Makes a form of a file's content that is in memory already.
+pub async fn form_from_bytes(
+    admin: &Admin,
+    options: ImportOptions,
+    content: impl Into<Bytes>,
+) -> Result<Imported, ImportError> {
+    import(admin, options, Source::Memory(content.into())).await
 }
 
 /// Makes a form of what a reader gives. Where a file has to be read twice, what is read goes to a

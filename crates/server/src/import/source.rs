@@ -4,9 +4,12 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::path::Path;
 
+use bytes::{Buf, Bytes};
+
 /// What is imported.
 pub(super) enum Source {
     File(File),
+    Memory(Bytes),
     Stream(Box<dyn Read + Send>),
 }
 
@@ -25,6 +28,7 @@ impl Source {
     pub(super) fn once(self) -> BufReader<Box<dyn Read + Send>> {
         BufReader::new(match self {
             Self::File(file) => Box::new(file),
+            Self::Memory(bytes) => Box::new(bytes.reader()),
             Self::Stream(reader) => reader,
         })
     }
@@ -33,9 +37,13 @@ impl Source {
     pub(super) fn twice<T, E: From<io::Error>>(
         self,
         first: impl FnOnce(&mut dyn Read) -> Result<T, E>,
-    ) -> Result<(T, BufReader<File>), E> {
+    ) -> Result<(T, BufReader<Box<dyn Read + Send>>), E> {
         let (read, mut file) = match self {
             Self::File(mut file) => (first(&mut file)?, file),
+            Self::Memory(bytes) => {
+                let read = first(&mut bytes.clone().reader())?;
+                return Ok((read, BufReader::new(Box::new(bytes.reader()))));
+            }
             Self::Stream(reader) => {
                 let mut tee = Tee { reader, copy: BufWriter::new(tempfile::tempfile()?) };
                 let read = first(&mut tee)?;
@@ -44,7 +52,7 @@ impl Source {
             }
         };
         file.rewind()?;
-        Ok((read, BufReader::new(file)))
+        Ok((read, BufReader::new(Box::new(file))))
     }
 }
 

@@ -1,0 +1,105 @@
+//! Flags and environment, through the binary.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use crate::support::{Sandbox, formsvc, run};
+
+#[test]
+fn a_wrong_flag_or_setting_is_usage_and_says_what_is_right() {
+    let cases: &[(&[&str], &str)] = &[
+        (&["forms", "lits"], "list"),
+        (&["--demo", "forms", "list", "--output", "xml"], "table"),
+        (&["--demo", "me", "--timeout", "30"], "30s"),
+        (&["--demo", "me", "--max-rate", "0"], "`off`"),
+        (&["--demo", "me", "--color", "sometimes"], "auto"),
+        (&["--demo", "me", "--base-url", "https://example.org"], "--demo"),
+        (&["me", "--api-key-stdin", "--api-key-file", "x"], "--api-key-file"),
+        (&["-q", "me", "-v"], "--verbose"),
+        (&["--demo", "submissions", "export", "penguins", "--format", "pdf"], "csv"),
+        (&["--demo", "submissions", "export", "penguins", "--page-size", "101"], "100"),
+        (&["--demo", "submissions", "list", "penguins", "--limit", "0"], "1"),
+        (&["sandbox", "--generate", "big"], "PUBLIC_ID=COUNT"),
+        (&["sandbox", "--rate-limit", "none"], "`off`"),
+        (&["me"], "--base-url"),
+    ];
+    for (args, tells) in cases {
+        let said = run(args);
+        assert_eq!(said.code, Some(2), "{args:?}: {}", said.stderr);
+        assert!(said.stderr.contains(tells), "{args:?}: {}", said.stderr);
+        assert_eq!(said.stdout, "", "{args:?}");
+    }
+}
+
+#[test]
+fn a_base_url_that_would_send_the_key_in_the_clear_is_refused() {
+    for url in ["http://example.org", "ftp://localhost", "example.org", "https://u:pw@example.org"]
+    {
+        let output = formsvc(&["me", "--base-url", url]).env("FORMSVC_API_KEY", "fsk_x").output();
+        let output = output.unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{url}: {stderr}");
+        assert!(!stderr.contains("pw"), "{stderr}");
+    }
+}
+
+#[test]
+fn the_key_is_read_from_stdin_a_file_or_the_environment() {
+    let sandbox = Sandbox::start(&[]);
+    let base = ["me", "--base-url", &sandbox.base_url];
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("key");
+    std::fs::write(&file, format!("{}\n", sandbox.api_key)).unwrap();
+    let by_file = [&base[..], &["--api-key-file", file.to_str().unwrap()]].concat();
+    assert_eq!(run(&by_file).code, Some(0));
+    let by_env = formsvc(&base).env("FORMSVC_API_KEY", &sandbox.api_key).output().unwrap();
+    assert!(by_env.status.success());
+    let by_env_file = formsvc(&base).env("FORMSVC_API_KEY_FILE", &file).output().unwrap();
+    assert!(by_env_file.status.success());
+    let mut by_stdin = formsvc(&[&base[..], &["--api-key-stdin"]].concat())
+        .env("FORMSVC_API_KEY", "fsk_weaker")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    by_stdin.stdin.take().unwrap().write_all(sandbox.api_key.as_bytes()).unwrap();
+    assert!(by_stdin.wait().unwrap().success());
+}
+
+#[test]
+fn help_teaches_by_examples_that_work() {
+    for command in [
+        &["me"][..],
+        &["forms", "list"],
+        &["forms", "view"],
+        &["submissions", "list"],
+        &["submissions", "export"],
+    ] {
+        let help = run(&[command, &["--help"]].concat());
+        assert_eq!(help.code, Some(0));
+        let examples = help.stdout.lines().filter_map(|line| line.trim().strip_prefix("formsvc "));
+        let examples: Vec<&str> = examples.collect();
+        assert!(examples.len() >= 2, "{command:?} has {} examples", examples.len());
+        let folder = tempfile::tempdir().unwrap();
+        for example in examples {
+            let args: Vec<&str> = example.split(' ').collect();
+            let done = formsvc(&args).current_dir(folder.path()).output().unwrap();
+            assert!(done.status.success(), "{example}: {done:?}");
+        }
+    }
+}
+
+#[test]
+fn quiet_says_nothing_and_a_pipe_gets_no_escapes() {
+    let said = run(&["--demo", "submissions", "export", "penguins", "--quiet"]);
+    assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
+    let plain = run(&["--demo", "forms", "list", "--output", "table"]);
+    assert!(!plain.stdout.contains('\u{1b}'));
+    let coloured = run(&["--demo", "forms", "list", "--output", "table", "--color", "always"]);
+    assert!(coloured.stdout.contains("\u{1b}[1m"));
+    let forced = formsvc(&["--demo", "forms", "list", "--output", "table"])
+        .env("CLICOLOR_FORCE", "1")
+        .output()
+        .unwrap();
+    assert!(forced.stdout.contains(&0x1b));
+}

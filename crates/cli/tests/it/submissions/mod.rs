@@ -1,0 +1,5 @@
+//! `formsvc submissions …`
+
+mod export;
+mod list;
+mod outputs;

@@ -1,0 +1,144 @@
+//! `formsvc submissions export`: where the output goes, and what is left when it fails.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use crate::support::{Canned, entries, formsvc, one_form, page, run, signal, succeed};
+
+const ROW: &str = r#"{"id":"sub_1","data":{"a":"x"},"created_at":"2026-01-01T00:00:00.000Z"}"#;
+
+#[test]
+fn the_format_follows_the_files_name() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, begins) in [("p.csv", "id,"), ("p.ndjson", "{"), ("p.JSON", "["), ("p", "id,")] {
+        let path = folder.path().join(name);
+        succeed(&["--demo", "submissions", "export", "penguins", "-o", path.to_str().unwrap()]);
+        assert!(std::fs::read_to_string(&path).unwrap().starts_with(begins), "{name}");
+    }
+    assert_eq!(entries(folder.path()), ["p", "p.JSON", "p.csv", "p.ndjson"]);
+}
+
+#[test]
+fn a_failed_export_leaves_the_old_file_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("old.csv");
+    std::fs::write(&path, "precious").unwrap();
+    // The second page is not what the first one promised.
+    let cut = Some("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n<html></ht".to_owned());
+    let service = Canned::start(vec![one_form(), page(ROW, Some("next")), cut]);
+    let out = path.to_str().unwrap();
+    let said = service.run(&["submissions", "export", "survey", "-o", out]);
+    assert_eq!(said.code, Some(5), "{}", said.stderr);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
+    assert_eq!(entries(folder.path()), ["old.csv"]);
+}
+
+#[test]
+fn a_cut_off_json_stream_does_not_parse() {
+    let service = Canned::start(vec![one_form(), page(ROW, Some(""))]);
+    let said = service.run(&["submissions", "export", "survey", "--format", "json"]);
+    assert_eq!(said.code, Some(5), "{}", said.stderr);
+    assert!(serde_json::from_str::<serde_json::Value>(&said.stdout).is_err(), "{}", said.stdout);
+}
+
+#[test]
+fn an_interrupted_export_leaves_nothing_and_exits_130() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new.csv");
+    let service = Canned::start(vec![one_form(), page(ROW, Some("next")), None]);
+    let out = path.to_str().unwrap();
+    let child = service
+        .formsvc(&["submissions", "export", "survey", "-o", out])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    for _ in 0..3 {
+        service.request();
+    }
+    assert_eq!(entries(folder.path()).len(), 1, "a working file is there meanwhile");
+    signal(&child, "INT");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("error: interrupted"));
+    assert_eq!(entries(folder.path()), Vec::<String>::new());
+}
+
+#[test]
+fn a_reader_that_has_enough_is_no_failure() {
+    for format in ["csv", "ndjson", "json"] {
+        let mut child =
+            formsvc(&["--demo", "submissions", "export", "randhie", "--format", format])
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+        let mut first = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+        assert!(!first.is_empty());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{format}: {output:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{format}");
+    }
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_exit_10_before_any_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder_path = folder.path().to_str().unwrap();
+    // Nobody listens there: a request would be exit 6.
+    let base = ["--base-url", "http://127.0.0.1:9", "submissions", "export", "survey", "-o"];
+    for out in ["/nonexistent/x.csv", folder_path, "/dev/null/x.csv"] {
+        let args = [&base[..], &[out]].concat();
+        let output = formsvc(&args).env("FORMSVC_API_KEY", "fsk_x").output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(10), "{out}: {stderr}");
+        assert!(stderr.contains("cannot create") && stderr.contains(out), "{stderr}");
+    }
+    let kept = folder.path().join("kept.csv");
+    std::fs::write(&kept, "precious").unwrap();
+    let args = [&base[..], &[kept.to_str().unwrap(), "--no-clobber"]].concat();
+    let output = formsvc(&args).env("FORMSVC_API_KEY", "fsk_x").output().unwrap();
+    assert_eq!(output.status.code(), Some(10));
+}
+
+/// Linux gives a device that is always full, and a shell that limits the size of files.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_exit_10_and_leaves_no_file() {
+    for format in ["csv", "ndjson", "json"] {
+        let args =
+            ["--demo", "submissions", "export", "penguins", "-o", "/dev/full", "--format", format];
+        let said = run(&args);
+        assert_eq!(said.code, Some(10), "{format}: {}", said.stderr);
+        assert!(said.stderr.contains("No space left"), "{}", said.stderr);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let binary = env!("CARGO_BIN_EXE_formsvc");
+    let script = format!(
+        "trap '' XFSZ; ulimit -f 64; exec '{binary}' --demo submissions export randhie -o big.csv"
+    );
+    let output = std::process::Command::new("sh")
+        .args(["-c", &script])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(10), "{stderr}");
+    assert!(stderr.contains("cannot write `big.csv`"), "{stderr}");
+    assert_eq!(entries(folder.path()), Vec::<String>::new());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_replaced_file_keeps_its_permissions_and_a_link_stays_a_link() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let folder = tempfile::tempdir().unwrap();
+    let (file, link) = (folder.path().join("real.csv"), folder.path().join("link.csv"));
+    std::fs::write(&file, "old").unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
+    symlink(&file, &link).unwrap();
+    succeed(&["--demo", "submissions", "export", "penguins", "-o", link.to_str().unwrap()]);
+    assert!(link.symlink_metadata().unwrap().is_symlink());
+    assert!(std::fs::read_to_string(&file).unwrap().starts_with("id,created_at,species"));
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o640);
+}

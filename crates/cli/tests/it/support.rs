@@ -1,0 +1,211 @@
+//! Running the binary, and services for it to talk to.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::{self, JoinHandle};
+
+/// The binary with an empty environment: nothing of whoever runs the tests gets in.
+pub(crate) fn formsvc(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_formsvc"));
+    command.env_clear().args(args).stdin(Stdio::null());
+    command
+}
+
+/// What a finished run said.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl From<Output> for Said {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+/// Runs to the end.
+pub(crate) fn run(args: &[&str]) -> Said {
+    formsvc(args).output().unwrap().into()
+}
+
+/// Runs to a good end and gives standard output.
+#[track_caller]
+pub(crate) fn succeed(args: &[&str]) -> String {
+    let said = run(args);
+    assert_eq!(said.code, Some(0), "{args:?} said: {}", said.stderr);
+    said.stdout
+}
+
+/// A sandbox process, terminated when dropped.
+pub(crate) struct Sandbox {
+    child: Child,
+    pub(crate) base_url: String,
+    pub(crate) api_key: String,
+    _folder: tempfile::TempDir,
+}
+
+impl Sandbox {
+    pub(crate) fn start(args: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let ready = folder.path().join("ready.json");
+        let mut command = formsvc(&["sandbox", "--port", "0", "--ready-file"]);
+        // Its last words come once the ready file is there.
+        let mut child = command.arg(&ready).args(args).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("Ctrl-C stops it") {
+            line.clear();
+            assert_ne!(
+                stderr.read_line(&mut line).unwrap(),
+                0,
+                "the sandbox ended: {:?}",
+                child.wait()
+            );
+        }
+        let ready = std::fs::read_to_string(&ready).unwrap();
+        let ready: serde_json::Value = serde_json::from_str(&ready).unwrap();
+        Self {
+            child,
+            base_url: ready["base_url"].as_str().unwrap().to_owned(),
+            api_key: ready["api_key"].as_str().unwrap().to_owned(),
+            _folder: folder,
+        }
+    }
+
+    /// The binary, pointed at this sandbox.
+    pub(crate) fn formsvc(&self, args: &[&str]) -> Command {
+        let mut command = formsvc(args);
+        command.env("FORMSVC_BASE_URL", &self.base_url).env("FORMSVC_API_KEY", &self.api_key);
+        command
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Said {
+        self.formsvc(args).output().unwrap().into()
+    }
+
+    pub(crate) fn terminate(mut self) -> Option<i32> {
+        signal(&self.child, "TERM");
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Sends a signal by name.
+pub(crate) fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status();
+    assert!(sent.unwrap().success());
+}
+
+/// A service that answers every request with the same bytes, or takes it and never answers.
+pub(crate) struct Canned {
+    pub(crate) base_url: String,
+    requests: std::sync::mpsc::Receiver<String>,
+    _thread: JoinHandle<()>,
+}
+
+impl Canned {
+    /// Answers in turn; the last answer repeats. `None` takes the request and keeps silent.
+    pub(crate) fn start(answers: Vec<Option<String>>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let base_url = format!("http://{}", listener.local_addr().unwrap());
+        let (seen, requests) = std::sync::mpsc::channel();
+        // Ends with the test's process; a silent connection is kept open until then.
+        let thread = thread::spawn(move || {
+            let (mut kept, mut at) = (Vec::new(), 0);
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let head = read_head(&mut stream);
+                let answer = answers[at.min(answers.len() - 1)].clone();
+                at += 1;
+                if seen.send(head).is_err() {
+                    return;
+                }
+                match answer {
+                    Some(answer) => stream.write_all(answer.as_bytes()).unwrap_or_default(),
+                    None => kept.push(stream),
+                }
+            }
+        });
+        Self { base_url, requests, _thread: thread }
+    }
+
+    /// The head of the next request, once there is one.
+    pub(crate) fn request(&self) -> String {
+        self.requests.recv().unwrap()
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Said {
+        self.formsvc(args).output().unwrap().into()
+    }
+
+    pub(crate) fn formsvc(&self, args: &[&str]) -> Command {
+        let mut command = formsvc(args);
+        command.env("FORMSVC_BASE_URL", &self.base_url).env("FORMSVC_API_KEY", SECRET);
+        command
+    }
+}
+
+/// A key that must not turn up anywhere.
+pub(crate) const SECRET: &str = "fsk_SECRETSECRETSECRETSECRETSECRETSECRETSECRETS";
+
+/// An HTTP answer that closes the connection.
+pub(crate) fn answer(status: &str, headers: &str, body: &str) -> Option<String> {
+    let length = body.len();
+    Some(format!(
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\
+         connection: close\r\nx-request-id: req_test\r\n{headers}\r\n{body}"
+    ))
+}
+
+/// The list of one form, `frm_1`.
+pub(crate) fn one_form() -> Option<String> {
+    answer(
+        "200 OK",
+        "",
+        r#"{"data":[{"id":"frm_1","public_id":"survey","title":"Survey","status":"published","created_at":"2026-01-01T00:00:00.000Z","updated_at":"2026-01-01T00:00:00.000Z","url":"/f/survey"}]}"#,
+    )
+}
+
+/// A page of submissions given as JSON.
+pub(crate) fn page(items: &str, next_cursor: Option<&str>) -> Option<String> {
+    let cursor = next_cursor.map_or("null".to_owned(), |cursor| format!("\"{cursor}\""));
+    let more = next_cursor.is_some();
+    let body = format!(
+        "{{\"data\":[{items}],\"pagination\":{{\"next_cursor\":{cursor},\"has_more\":{more}}}}}"
+    );
+    answer("200 OK", "", &body)
+}
+
+fn read_head(stream: &mut TcpStream) -> String {
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    while !head.ends_with(b"\r\n\r\n") {
+        if stream.read(&mut byte).unwrap_or(0) == 0 {
+            break;
+        }
+        head.push(byte[0]);
+    }
+    String::from_utf8_lossy(&head).into_owned()
+}
+
+/// What is in a folder, hidden files included.
+pub(crate) fn entries(folder: &Path) -> Vec<String> {
+    let names = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> =
+        names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}

@@ -1,0 +1,55 @@
+//! When an output comes to be.
+
+use formsvc_export::{Destination, ExportError, FORMATS, Record, writer};
+
+use crate::support::{TIME, options};
+
+const RECORD: Record<'_> = Record { id: "sub_1", data: r#"{"a":1}"#, created_at: TIME };
+
+#[test]
+fn a_file_exists_only_once_it_is_complete() {
+    for row in FORMATS {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let mut export = writer(Destination::file(&path).unwrap(), options(row.format)).unwrap();
+        export.write(&[RECORD]).unwrap();
+        assert!(!path.exists(), "{}", row.name);
+        export.finish().unwrap();
+        assert!(path.exists(), "{}", row.name);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "{}", row.name);
+    }
+}
+
+#[test]
+fn an_export_that_is_dropped_leaves_what_was_there() {
+    for row in FORMATS {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        std::fs::write(&path, "old").unwrap();
+        let mut export = writer(Destination::file(&path).unwrap(), options(row.format)).unwrap();
+        export.write(&[RECORD]).unwrap();
+        drop(export);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "old");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "{}", row.name);
+    }
+}
+
+#[test]
+fn answers_that_cannot_be_read_name_their_submission() {
+    let broken = Record { data: "[1]", ..RECORD };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.csv");
+    let mut export =
+        writer(Destination::file(&path).unwrap(), options(formsvc_export::Format::Csv)).unwrap();
+    let error = export.write(&[broken]).unwrap_err();
+    assert!(matches!(&error, ExportError::Answers { submission, .. } if submission == "sub_1"));
+}
+
+#[test]
+fn a_name_as_long_as_the_system_allows_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(format!("{}.csv", "ü".repeat(125)));
+    let export = writer(Destination::file(&path).unwrap(), options(formsvc_export::Format::Csv));
+    export.unwrap().finish().unwrap();
+    assert!(path.exists());
+}

@@ -1,0 +1,77 @@
+//! Records to write, and what was written.
+
+use std::sync::{Arc, Mutex};
+
+use formsvc_export::{Destination, Format, Options, Record, Written, writer};
+
+pub(crate) const TIME: &str = "2026-01-01T00:00:00.000Z";
+
+/// A stream that can be read once it was written.
+#[derive(Clone, Default)]
+pub(crate) struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Shared {
+    fn write(&mut self, buf: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(buf);
+        Ok(buf.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Shared {
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+/// Writes pages of answers to a stream. Ids count from 1.
+pub(crate) fn written(options: Options, pages: &[Vec<String>]) -> (String, Written) {
+    let out = Shared::default();
+    let done = write_to(Destination::stream(Box::new(out.clone())), options, pages);
+    (out.text(), done)
+}
+
+/// Writes pages of answers.
+pub(crate) fn write_to(
+    destination: Destination<'_>,
+    options: Options,
+    pages: &[Vec<String>],
+) -> Written {
+    let mut writer = writer(destination, options).unwrap();
+    let mut number = 0;
+    for page in pages {
+        let ids: Vec<String> = page
+            .iter()
+            .map(|_| {
+                number += 1;
+                format!("sub_{number}")
+            })
+            .collect();
+        let records: Vec<Record<'_>> =
+            ids.iter().zip(page).map(|(id, data)| Record { id, data, created_at: TIME }).collect();
+        writer.write(&records).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+pub(crate) fn options(format: Format) -> Options {
+    Options { format, formula_guard: false }
+}
+
+/// One page of answers.
+pub(crate) fn page(answers: &[&str]) -> Vec<Vec<String>> {
+    vec![answers.iter().map(|data| (*data).to_owned()).collect()]
+}
+
+/// Reads CSV with another library than the one that wrote it.
+pub(crate) fn read_csv(text: &str) -> Vec<Vec<String>> {
+    let mut reader = simple_csv::SimpleCsvReader::new(text.as_bytes());
+    let mut rows = Vec::new();
+    while let Some(row) = reader.next_row() {
+        rows.push(row.unwrap().to_vec());
+    }
+    rows
+}
