@@ -8,11 +8,17 @@ use rusqlite::Connection;
 
 use super::turns::Turns;
 
-/// Pages in the log that make a checkpoint worth its fsync.
-const FRAMES_WORTH_IT: i64 = 2_000;
-/// Pages in the log at which the writer gives up a turn, so that the log can start over. Writers
-/// that never pause would otherwise keep it growing: a passive checkpoint never reaches its end.
-const FRAMES_TOO_MANY: i64 = 16_000;
+/// When the log is worth a checkpoint, in pages.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Thresholds {
+    /// Not moved yet: worth the fsync that a checkpoint costs.
+    pub(super) worth_it: i64,
+    /// In all: the writer gives up a turn, so that the log can start over. Under writers that never
+    /// pause it would grow without end, because a passive checkpoint never gets to its end.
+    pub(super) too_many: i64,
+}
+
+const THRESHOLDS: Thresholds = Thresholds { worth_it: 2_000, too_many: 16_000 };
 /// Pause between two looks at the log.
 const PAUSE: Duration = Duration::from_millis(25);
 /// How long a blocking checkpoint waits for readers and other processes.
@@ -79,7 +85,7 @@ impl Checkpointer {
         let seen = Arc::clone(&signal);
         let thread = std::thread::Builder::new().name("store-checkpoint".into()).spawn(move || {
             while seen.wait() {
-                if let Err(error) = look(&connection, &turns) {
+                if let Err(error) = look(&connection, &turns, THRESHOLDS) {
                     tracing::warn!(%error, "checkpoint failed; the log is kept and tried again");
                 }
                 seen.pause();
@@ -121,13 +127,18 @@ impl Drop for Checkpointer {
     }
 }
 
-fn look(connection: &Connection, turns: &Turns) -> rusqlite::Result<()> {
+/// Looks at the log once, and checkpoints when it is time.
+pub(super) fn look(
+    connection: &Connection,
+    turns: &Turns,
+    thresholds: Thresholds,
+) -> rusqlite::Result<()> {
     let log = checkpoint(connection, "NOOP")?;
-    if log.frames - log.moved < FRAMES_WORTH_IT {
+    if log.frames - log.moved < thresholds.worth_it && log.frames < thresholds.too_many {
         return Ok(());
     }
     let log = checkpoint(connection, "PASSIVE")?;
-    if log.frames >= FRAMES_TOO_MANY {
+    if log.frames >= thresholds.too_many {
         // Only what came since the passive checkpoint is left to move: a few milliseconds, in which
         // writes queue but none fails.
         let _turn = turns.write();

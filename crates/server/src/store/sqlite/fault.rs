@@ -39,14 +39,25 @@ pub(super) fn closed() -> StoreError {
     StoreError::Unavailable(None)
 }
 
-/// One failed commit, told to every write that was in it.
+/// Why a transaction, with every write in it, is gone.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Lost {
+    /// SQLite could not begin or commit it.
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+    /// One write failed so badly, of a full disk for example, that SQLite undid all of them.
+    #[error("{0}")]
+    Undone(String),
+}
+
+/// One lost transaction, told to every write that was in it.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("the transaction was not committed")]
-pub(super) struct NotCommitted(#[source] Arc<rusqlite::Error>);
+pub(super) struct NotCommitted(#[source] Arc<Lost>);
 
 impl NotCommitted {
-    pub(super) fn new(error: rusqlite::Error) -> Self {
-        Self(Arc::new(error))
+    pub(super) fn new(lost: Lost) -> Self {
+        Self(Arc::new(lost))
     }
 }
 

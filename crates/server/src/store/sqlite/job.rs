@@ -1,5 +1,6 @@
 //! One write, waiting for its transaction.
 
+use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rusqlite::Connection;
@@ -10,9 +11,9 @@ use crate::store::StoreError;
 
 /// A write with its type of answer erased.
 pub(super) trait Job: Send {
-    /// Does the work inside the open transaction and keeps the answer; says whether what it wrote
-    /// is to be kept. A panic counts as a refusal.
-    fn run(&mut self, connection: &Connection) -> bool;
+    /// Does the work inside the open transaction and keeps the answer; an error says why what it
+    /// wrote is to be undone. A panic counts as a refusal.
+    fn run(&mut self, connection: &Connection) -> Result<(), String>;
     /// Answers the caller, who may have gone.
     fn answer(self: Box<Self>, committed: Result<(), NotCommitted>);
 }
@@ -37,14 +38,14 @@ where
     T: Send + 'static,
     F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
 {
-    fn run(&mut self, connection: &Connection) -> bool {
-        let Some(work) = self.work.take() else { return false };
+    fn run(&mut self, connection: &Connection) -> Result<(), String> {
+        let Some(work) = self.work.take() else { return Ok(()) };
         // The transaction's savepoint undoes whatever the work left half done.
         let outcome = catch_unwind(AssertUnwindSafe(|| work(connection)))
             .unwrap_or_else(|_| Err(StoreError::Internal(Box::new(Panicked))));
-        let keep = outcome.is_ok();
+        let refusal = outcome.as_ref().err().map(chain);
         self.outcome = Some(outcome);
-        keep
+        refusal.map_or(Ok(()), Err)
     }
 
     fn answer(self: Box<Self>, committed: Result<(), NotCommitted>) {
@@ -55,4 +56,11 @@ where
         };
         let _ = self.reply.send(outcome);
     }
+}
+
+/// An error and its causes on one line.
+fn chain(error: &StoreError) -> String {
+    let first: Option<&dyn Error> = Some(error);
+    let causes = std::iter::successors(first, |&error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

@@ -32,3 +32,6 @@ mod writer;
 
 pub use open_error::OpenError;
 pub use store::{SqliteStore, WriteStats};
+
+#[cfg(test)]
+mod tests;

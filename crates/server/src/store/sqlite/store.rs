@@ -29,7 +29,7 @@ const LARGE_READS: usize = 4;
 /// A database in memory holds at most 1 GiB. Dropping the store without closing it loses nothing
 /// that was answered: queued writes are still carried out, on a thread nobody waits for.
 pub struct SqliteStore {
-    writer: Arc<Writer>,
+    pub(super) writer: Arc<Writer>,
     readers: Arc<Readers>,
     /// None for a database in memory, which has no log.
     checkpointer: Option<Arc<Checkpointer>>,

@@ -13,6 +13,13 @@ use crate::store::{Accepted, NewSubmission, PageRequest, StoreError, StoredPage,
 const SEQ_BITS: u32 = 40;
 const SEQ_MAX: i64 = (1 << SEQ_BITS) - 1;
 
+/// Where a cursor starts: one seek in a small index.
+pub(super) const NEWEST_BEFORE: &str = "SELECT key FROM submissions
+    WHERE form_no = ?1 AND instant_us < ?2 ORDER BY instant_us DESC LIMIT 1";
+/// A page: neighbours in the table.
+pub(super) const SCAN: &str =
+    "SELECT instant_us, item FROM submissions WHERE key BETWEEN ?1 AND ?2 ORDER BY key DESC";
+
 /// The end of a form, where the next submission goes.
 pub(super) struct Tail {
     pub(super) form_no: i64,
@@ -129,19 +136,14 @@ fn newest_before(
     before: FormInstant,
 ) -> Result<Option<i64>, StoreError> {
     Ok(db
-        .prepare_cached(
-            "SELECT key FROM submissions WHERE form_no = ?1 AND instant_us < ?2
-             ORDER BY instant_us DESC LIMIT 1",
-        )?
+        .prepare_cached(NEWEST_BEFORE)?
         .query_row([form_no, before.micros()], |row| row.get(0))
         .optional()?)
 }
 
 fn scan(db: &Connection, oldest: i64, newest: i64, limit: u32) -> Result<StoredPage, StoreError> {
     let limit = limit.clamp(1, PAGE_SIZE_MAX) as usize;
-    let mut statement = db.prepare_cached(
-        "SELECT instant_us, item FROM submissions WHERE key BETWEEN ?1 AND ?2 ORDER BY key DESC",
-    )?;
+    let mut statement = db.prepare_cached(SCAN)?;
     let mut rows = statement.query([oldest, newest])?;
     let mut items = Vec::new();
     let (mut len, mut last) = (0, None);

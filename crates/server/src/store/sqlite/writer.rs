@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
-use super::fault::{NotCommitted, closed};
+use super::fault::{Lost, NotCommitted, closed};
 use super::job::{Job, job};
 use super::turns::Turns;
 use crate::store::StoreError;
@@ -133,7 +133,7 @@ fn commit_together(desk: &Desk, jobs: &mut Vec<Box<dyn Job>>, counters: &Counter
 }
 
 /// Runs jobs in one transaction. On an error nothing of it remains.
-fn transact(connection: &Connection, jobs: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
+fn transact(connection: &Connection, jobs: &mut [Box<dyn Job>]) -> Result<(), Lost> {
     let done = run_all(connection, jobs);
     if done.is_err() && !connection.is_autocommit() {
         // Fails only when the transaction is gone already.
@@ -142,17 +142,18 @@ fn transact(connection: &Connection, jobs: &mut [Box<dyn Job>]) -> rusqlite::Res
     done
 }
 
-fn run_all(connection: &Connection, jobs: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
+fn run_all(connection: &Connection, jobs: &mut [Box<dyn Job>]) -> Result<(), Lost> {
     let run = |sql| connection.prepare_cached(sql)?.execute([]).map(drop);
     run("BEGIN IMMEDIATE")?;
     for job in jobs {
         run("SAVEPOINT job")?;
-        if !job.run(connection) {
-            // Where a full disk or the like made SQLite undo the whole transaction, this fails,
-            // and with it the batch.
+        if let Err(refusal) = job.run(connection) {
+            if connection.is_autocommit() {
+                return Err(Lost::Undone(refusal));
+            }
             run("ROLLBACK TO job")?;
         }
         run("RELEASE job")?;
     }
-    run("COMMIT")
+    Ok(run("COMMIT")?)
 }

@@ -1,0 +1,280 @@
+//! What only someone inside can bring about: full disks, locks held, panics, a queue that waits.
+
+use std::sync::mpsc;
+
+use formsvc_protocol::{Answers, FormId, FormStatus, PublicId, SubmissionId, UserId};
+
+use super::checkpoint::{Thresholds, look};
+use super::open::Place;
+use super::turns::Turns;
+use super::*;
+use crate::admin::new_id;
+use crate::store::contract::ManualClock;
+use crate::store::{
+    NewForm, NewSubmission, PageRequest, StagedSubmission, Store, StoreError, UserRecord,
+};
+
+struct Bench {
+    store: SqliteStore,
+    user: UserId,
+    form: FormId,
+    dir: tempfile::TempDir,
+}
+
+async fn bench() -> Bench {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = ManualClock::at(1_767_225_600_000_000).clock();
+    let store = SqliteStore::open(&dir.path().join("a.db"), clock).unwrap();
+    let user = UserId::new("usr_1").unwrap();
+    let record = UserRecord { id: user.clone(), email: "a@b".into(), name: "A".into() };
+    store.add_user(record).await.unwrap();
+    let form = FormId::new("frm_1").unwrap();
+    store.add_form(new_form(&user, form.clone())).await.unwrap();
+    Bench { store, user, form, dir }
+}
+
+fn new_form(user: &UserId, id: FormId) -> NewForm {
+    let public_id = PublicId::new(&format!("p-{id}")).unwrap();
+    NewForm { id, user: user.clone(), public_id, title: "T".into(), status: FormStatus::Published }
+}
+
+impl Bench {
+    fn submission(&self, bytes: usize) -> NewSubmission {
+        NewSubmission {
+            id: SubmissionId::from_bits(new_id()),
+            form: self.form.clone(),
+            answers: Answers::parse(format!("{{\"a\":\"{}\"}}", "x".repeat(bytes))).unwrap(),
+        }
+    }
+
+    async fn pragma(&self, name: &'static str, value: i64) {
+        let set = move |db: &rusqlite::Connection| {
+            db.query_row(&format!("PRAGMA {name} = {value}"), [], |_| Ok(()))?;
+            Ok(())
+        };
+        self.store.writer.run(set).await.unwrap();
+    }
+
+    async fn rows(&self) -> i64 {
+        let count = |db: &rusqlite::Connection| {
+            Ok(db.query_row("SELECT count(*) FROM submissions", [], |row| row.get(0))?)
+        };
+        self.store.writer.run(count).await.unwrap()
+    }
+
+    /// Holds the writer inside a transaction until the sender is used or dropped; returns when it
+    /// is held.
+    async fn hold(&self) -> (mpsc::Sender<()>, tokio::task::JoinHandle<()>) {
+        let (release, wait) = mpsc::channel::<()>();
+        let (held, is_held) = tokio::sync::oneshot::channel();
+        let writer = std::sync::Arc::clone(&self.store.writer);
+        let holding = tokio::spawn(async move {
+            let work = move |_: &rusqlite::Connection| {
+                let _ = held.send(());
+                let _ = wait.recv();
+                Ok(())
+            };
+            writer.run(work).await.unwrap();
+        });
+        is_held.await.unwrap();
+        (release, holding)
+    }
+
+    async fn check_integrity(&self) {
+        let check = |db: &rusqlite::Connection| {
+            let found: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
+            assert_eq!(found, "ok");
+            assert!(!db.prepare("PRAGMA foreign_key_check")?.exists([])?);
+            Ok(())
+        };
+        self.store.writer.run(check).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn writes_that_wait_share_one_commit() {
+    let bench = bench().await;
+    let (release, holding) = bench.hold().await;
+    let before = bench.store.write_stats();
+    let mut waiting: Vec<_> = (0..100).map(|_| bench.store.submit(bench.submission(10))).collect();
+    for write in &mut waiting {
+        let first = futures_poll(write);
+        assert!(first.is_pending());
+    }
+    release.send(()).unwrap();
+    for write in waiting {
+        write.await.unwrap();
+    }
+    holding.await.unwrap();
+    let after = bench.store.write_stats();
+    assert_eq!(after.writes - before.writes, 101);
+    assert_eq!(after.commits - before.commits, 3, "the holder, 64, and 36");
+}
+
+fn futures_poll<T>(
+    future: &mut crate::store::StoreFuture<'_, T>,
+) -> std::task::Poll<Result<T, StoreError>> {
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    future.as_mut().poll(&mut context)
+}
+
+#[tokio::test]
+async fn a_panic_undoes_its_own_write_and_no_other() {
+    let bench = bench().await;
+    let (release, holding) = bench.hold().await;
+    let (left, right) = (bench.submission(10), bench.submission(10));
+    let mut left = bench.store.submit(left);
+    assert!(futures_poll(&mut left).is_pending());
+    let half = bench.submission(10);
+    let writer = std::sync::Arc::clone(&bench.store.writer);
+    let mut panicking: crate::store::StoreFuture<'_, ()> = Box::pin(writer.run(move |db| {
+        submissions::submit(db, &half, formsvc_protocol::FormInstant::from_micros(0))?;
+        panic!("on purpose");
+    }));
+    assert!(futures_poll(&mut panicking).is_pending());
+    let mut right = bench.store.submit(right);
+    assert!(futures_poll(&mut right).is_pending());
+    release.send(()).unwrap();
+    left.await.unwrap();
+    assert!(matches!(panicking.await, Err(StoreError::Internal(_))));
+    right.await.unwrap();
+    holding.await.unwrap();
+    assert_eq!(bench.rows().await, 2);
+    bench.check_integrity().await;
+}
+
+#[tokio::test]
+async fn a_full_disk_refuses_the_batch_and_passes_when_there_is_room() {
+    let bench = bench().await;
+    bench.store.submit(bench.submission(10)).await.unwrap();
+    let pages = bench
+        .store
+        .writer
+        .run(|db| Ok(db.query_row("PRAGMA page_count", [], |row| row.get::<_, i64>(0))?));
+    let pages = pages.await.unwrap();
+    bench.pragma("max_page_count", pages + 8).await;
+
+    let (release, holding) = bench.hold().await;
+    let sizes = [10, 10, 1 << 20, 10];
+    let mut waiting: Vec<_> =
+        sizes.iter().map(|&bytes| bench.store.submit(bench.submission(bytes))).collect();
+    for write in &mut waiting {
+        assert!(futures_poll(write).is_pending());
+    }
+    release.send(()).unwrap();
+    for write in waiting {
+        let refused = write.await;
+        let Err(StoreError::Unavailable(Some(cause))) = refused else { panic!("{refused:?}") };
+        assert!(format!("{cause:?}").contains("full"), "{cause:?}");
+    }
+    holding.await.unwrap();
+    assert_eq!(bench.rows().await, 1, "nothing of the batch was kept");
+    let page =
+        PageRequest { user: bench.user.clone(), form: bench.form.clone(), before: None, limit: 25 };
+    assert_eq!(bench.store.page(page).await.unwrap().unwrap().len, 1, "reads go on");
+    assert!(bench.store.write_stats().failed_commits > 0);
+
+    bench.pragma("max_page_count", 1 << 30).await;
+    bench.store.submit(bench.submission(1 << 20)).await.unwrap();
+    bench.store.probe().await.unwrap();
+    assert_eq!(bench.rows().await, 2);
+    bench.check_integrity().await;
+}
+
+#[tokio::test]
+async fn a_database_held_by_another_process_refuses_the_batch_and_then_goes_on() {
+    let bench = bench().await;
+    bench.pragma("busy_timeout", 1).await;
+    let other = rusqlite::Connection::open(bench.dir.path().join("a.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let refused = bench.store.submit(bench.submission(10)).await;
+    assert!(matches!(refused, Err(StoreError::Unavailable(Some(_)))), "{refused:?}");
+    assert!(bench.store.probe().await.is_err());
+    other.execute_batch("ROLLBACK").unwrap();
+    bench.store.submit(bench.submission(10)).await.unwrap();
+    assert_eq!(bench.rows().await, 1);
+}
+
+#[tokio::test]
+async fn the_log_starts_over_under_writers_that_never_pause() {
+    let bench = bench().await;
+    let thresholds = Thresholds { worth_it: 10, too_many: 100 };
+    let own = Place::File(bench.dir.path().join("a.db")).connect_writer().unwrap();
+    let turns = Turns::new(false);
+    let wal = bench.dir.path().join("a.db-wal");
+    let mut largest = 0;
+    for _ in 0..60 {
+        bench.store.submit(bench.submission(40_000)).await.unwrap();
+        look(&own, &turns, thresholds).unwrap();
+        largest = largest.max(std::fs::metadata(&wal).unwrap().len());
+    }
+    assert!(largest < 1_000_000, "2.4 MB of answers went through a log of {largest} bytes");
+    bench.store.close().await.unwrap();
+    let left = std::fs::metadata(&wal).map_or(0, |wal| wal.len());
+    assert_eq!(left, 0, "the log is emptied by closing");
+}
+
+#[tokio::test]
+async fn every_commit_reaches_the_disk_before_it_is_answered() {
+    let bench = bench().await;
+    let settings = bench.store.writer.run(|db| {
+        let read =
+            |name: &str| db.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0));
+        let mode: String = db.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
+        Ok((mode, read("synchronous")?, read("foreign_keys")?, read("wal_autocheckpoint")?))
+    });
+    assert_eq!(settings.await.unwrap(), ("wal".into(), 2, 1, 0));
+}
+
+#[tokio::test]
+async fn a_page_is_one_seek_and_one_scan() {
+    let bench = bench().await;
+    let plans = bench.store.writer.run(|db| {
+        let plan = |sql: &str| -> rusqlite::Result<String> {
+            let mut statement = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}"))?;
+            let steps = statement.query_map([1, 1], |row| row.get(3))?;
+            Ok(steps.collect::<Result<Vec<String>, _>>()?.join("; "))
+        };
+        Ok((plan(submissions::NEWEST_BEFORE)?, plan(submissions::SCAN)?))
+    });
+    let (start, scan) = plans.await.unwrap();
+    let index = "USING COVERING INDEX submissions_by_instant (form_no=? AND instant_us<?)";
+    assert_eq!(start, format!("SEARCH submissions {index}"));
+    assert_eq!(scan, "SEARCH submissions USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)");
+}
+
+#[tokio::test]
+async fn imports_that_were_given_up_are_removed_when_a_server_starts() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.db");
+    let clock = ManualClock::at(1_767_225_600_000_000);
+    let store = SqliteStore::open(&path, clock.clock()).unwrap();
+    let user = UserId::new("usr_1").unwrap();
+    let record = UserRecord { id: user.clone(), email: "a@b".into(), name: "A".into() };
+    store.add_user(record).await.unwrap();
+    let stage = async |id: &str, submission: &str| {
+        let staged = store.stage_form(new_form(&user, FormId::new(id).unwrap())).await.unwrap();
+        let row = StagedSubmission {
+            id: SubmissionId::new(submission).unwrap(),
+            at: None,
+            answers: Answers::parse("{}").unwrap(),
+        };
+        store.stage_submissions(&staged, vec![row]).await.unwrap();
+        staged
+    };
+    let old = stage("frm_old", "1").await;
+    let published = stage("frm_published", "2").await;
+    store.publish_staged(&published).await.unwrap();
+    clock.advance(3_000_000_000);
+    let recent = stage("frm_recent", "3").await;
+    clock.advance(1_000_000_000);
+    store.close().await.unwrap();
+
+    let beside = SqliteStore::open(&path, clock.clock()).unwrap();
+    beside.close().await.unwrap();
+    let server = SqliteStore::open_exclusive(&path, clock.clock()).unwrap();
+    assert!(matches!(server.publish_staged(&old).await, Err(StoreError::NotFound { .. })));
+    server.publish_staged(&recent).await.unwrap();
+    assert_eq!(server.forms(&user).await.unwrap().len(), 2);
+    server.close().await.unwrap();
+}
