@@ -1,5 +1,9 @@
 //! The SQLite store keeps the store contract, on a file and in memory.
 
+mod kill;
+mod model;
+mod sqlite;
+
 use std::sync::Arc;
 
 use formsvc_server::store::Clock;

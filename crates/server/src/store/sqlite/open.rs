@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::OpenError;
+use super::{OpenError, schema};
 
 /// The first SQLite without the WAL-reset bug that could corrupt a database under load.
 const SQLITE_MIN: i32 = 3_051_003;
@@ -60,6 +60,8 @@ impl Place {
         }
         let access = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         let connection = self.connect(access)?;
+        // Before anything is set: a file that is refused is left as it was.
+        schema::inspect(&connection)?;
         if !self.is_memory() {
             let mode: String =
                 connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;

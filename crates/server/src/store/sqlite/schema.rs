@@ -11,7 +11,7 @@ const APPLICATION_ID: i32 = 0x6673_7663;
 const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_initial.sql")];
 
 /// The version this release writes.
-pub(super) fn current_version() -> i32 {
+fn current_version() -> i32 {
     i32::try_from(MIGRATIONS.len()).expect("there are few migrations")
 }
 
@@ -38,22 +38,27 @@ enum Step {
 }
 
 fn step(connection: &Connection) -> Result<Step, OpenError> {
-    let version: i32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    let application: i32 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
-    let tables: i64 =
-        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    let done = inspect(connection)?;
+    let Some(script) = MIGRATIONS.get(done) else { return Ok(Step::Done) };
+    connection.execute_batch(script)?;
+    connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+    connection.pragma_update(None, "user_version", i64::try_from(done + 1).unwrap_or(i64::MAX))?;
+    Ok(Step::Taken)
+}
+
+/// How many migrations a database has had. Refuses one that is not ours or is newer than we are,
+/// without changing it.
+pub(super) fn inspect(connection: &Connection) -> Result<usize, OpenError> {
+    let read = |sql| connection.query_row(sql, [], |row| row.get::<_, i32>(0));
+    let version = read("PRAGMA user_version")?;
+    let application = read("PRAGMA application_id")?;
+    let tables = read("SELECT count(*) FROM sqlite_schema")?;
     if application != APPLICATION_ID && (version, application, tables) != (0, 0, 0) {
         return Err(OpenError::NotOurs);
     }
-    let Ok(done) = usize::try_from(version) else { return Err(OpenError::NotOurs) };
-    match MIGRATIONS.get(done) {
-        Some(script) => {
-            connection.execute_batch(script)?;
-            connection.pragma_update(None, "application_id", APPLICATION_ID)?;
-            connection.pragma_update(None, "user_version", version + 1)?;
-            Ok(Step::Taken)
-        }
-        None if done == MIGRATIONS.len() => Ok(Step::Done),
-        None => Err(OpenError::NewerSchema { found: version, known: current_version() }),
+    match usize::try_from(version) {
+        Ok(done) if done <= MIGRATIONS.len() => Ok(done),
+        Ok(_) => Err(OpenError::NewerSchema { found: version, known: current_version() }),
+        Err(_) => Err(OpenError::NotOurs),
     }
 }
