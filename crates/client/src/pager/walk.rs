@@ -7,12 +7,9 @@
 //! from the rows that share the oldest time so far, however many pages those span; any other row
 //! breaks the order, and the walk ends.
 
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher;
-
 use formsvc_protocol::{Cursor, Pagination};
 
-use super::id_set::IdSet;
+use super::id_set::{IdHash, IdSet};
 
 /// Pages without a new row after which a list that claims to have more is stuck.
 const IDLE_PAGES_MAX: usize = 100;
@@ -20,7 +17,7 @@ const IDLE_PAGES_MAX: usize = 100;
 /// A walk through one list.
 #[derive(Debug, Default)]
 pub(crate) struct Walk {
-    hasher: RandomState,
+    hasher: IdHash,
     /// The cursor to ask with.
     cursor: Option<Cursor>,
     /// Time of the oldest row so far.
@@ -98,7 +95,7 @@ impl Walk {
         let Place { cursor, oldest } = place;
         let mut walk = Self { cursor, oldest, told_oldest: seen_oldest, ..Self::default() };
         for id in seen {
-            walk.told.insert(walk.hasher.hash_one(id), id);
+            walk.told.insert(walk.hasher.hash(id), id);
         }
         walk
     }
@@ -155,7 +152,7 @@ impl Walk {
                 fresh = Some(false);
                 self.open_page();
             }
-            let hash = self.hasher.hash_one(id);
+            let hash = self.hasher.hash(id);
             let known = self.knows(hash, id);
             let newer = self.oldest.is_some_and(|oldest| time > oldest);
             if newer && !known && !self.page.contains(hash, id) {

@@ -83,6 +83,17 @@ async fn after_a_page_that_leads_nowhere_its_rows_do_not_come_again() {
 }
 
 #[tokio::test]
+async fn a_page_that_was_out_of_order_is_read_again_from_its_beginning() {
+    let answers = [page([0], "a"), page([6, 3, 7], "b"), page([3, 6, 7], "b"), last([8])];
+    let fake = Fake::script(answers.map(ok));
+    let mut items = list(&fake).items();
+    assert_eq!(items.try_collect_max(9).await.unwrap_err().kind(), ErrorKind::OutOfOrder);
+    // 0 and 6 were yielded; 3 was not, and is newer than 6.
+    let mut rest = list(&fake).resume_from(carried(&items.resume_token())).items();
+    assert_eq!(ids(&rest.try_collect_max(9).await.unwrap()), ["3", "7", "8"]);
+}
+
+#[tokio::test]
 async fn pages_and_items_resume_each_other() {
     let fake = Fake::script([ok(page([0, 1], "a")), ok(page([2, 3], "b")), ok(last([4]))]);
     let mut pages = list(&fake).pages();
