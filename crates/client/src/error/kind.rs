@@ -12,7 +12,8 @@ pub enum ErrorKind {
     Timeout,
     /// The connection broke while the request was under way.
     Transport,
-    /// The service answered with an error status (SPEC §7): see [`code`](crate::Error::code).
+    /// The service answered with another status than 200 (SPEC §7): see
+    /// [`status`](crate::Error::status) and [`code`](crate::Error::code).
     Api,
     /// The answer is not JSON, is cut short, or is not what the API promises: see
     /// [`json_path`](crate::Error::json_path).

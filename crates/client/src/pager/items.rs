@@ -44,9 +44,11 @@ impl Submissions {
         std::future::poll_fn(|cx| self.poll_item(cx)).await.transpose()
     }
 
-    /// The rest of the list, if it is no more than `max` submissions; else
-    /// [`ErrorKind::TooLarge`], and the first `max` are gone. Holds them all in memory, which is
-    /// why there is no version without a bound.
+    /// The rest of the list, if it is no more than `max` submissions. Holds them all in memory,
+    /// which is why there is no version without a bound.
+    ///
+    /// On an error, [`ErrorKind::TooLarge`] when there are more, the submissions read so far are
+    /// lost; the stream stands after them.
     pub async fn try_collect_max(&mut self, max: usize) -> Result<Vec<Submission>, Error> {
         let mut all = Vec::new();
         loop {

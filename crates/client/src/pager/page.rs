@@ -103,7 +103,8 @@ impl SubmissionPage {
         self.rows.is_empty()
     }
 
-    /// The rows as owned values.
+    /// The rows as owned values. What a row must be was checked when the page was read, so this
+    /// does not fail today; it may once values are read more lazily.
     pub fn submissions(&self) -> Result<Vec<Submission>, Error> {
         Ok(self.rows().map(Row::to_submission).collect())
     }

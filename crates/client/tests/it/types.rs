@@ -6,6 +6,9 @@ use formsvc_client::{
 };
 use futures_core::{FusedStream, Stream};
 
+use crate::support::builder;
+use crate::support::fake::Fake;
+
 fn everything<T: Send + Sync + Unpin + 'static>() {}
 fn fused_stream<T: FusedStream + Stream + Send + Sync + Unpin + 'static>() {}
 fn sendable<T: Send>(_: &T) {}
@@ -28,7 +31,7 @@ fn every_type_can_be_sent_shared_moved_and_kept() {
 
 #[test]
 fn every_future_can_be_sent() {
-    let client = crate::support::builder().build().unwrap();
+    let client = builder().transport(Fake::script([]).wire()).build().unwrap();
     sendable(&client.me());
     sendable(&client.forms());
     let list = client.form("frm_1".parse().unwrap()).submissions();
