@@ -1,3 +1,4 @@
 //! Tests of the whole.
 
+mod service;
 mod tree;

@@ -1,10 +1,11 @@
-//! What the tests of the whole share: the tree as files, and the workspace as cargo sees it.
+//! What the tests of the whole share: the tree as files, the workspace as cargo sees it, and a service.
 
 mod files;
 mod findings;
 mod markdown;
 mod metadata;
 mod modules;
+pub mod service;
 
 pub use files::{SourceFile, files, read, root};
 pub use findings::Findings;

@@ -1,0 +1,141 @@
+//! A service in this process, with a user, a key and a form.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use formsvc_client::{
+    AttemptContext, BoxFuture, Client, Form, RateLimit as ClientRateLimit, SecretString, Transport,
+    TransportError, User,
+};
+use formsvc_server::admin::{Admin, FormOptions};
+use formsvc_server::api::{self, Api, Edge};
+use formsvc_server::rate_limit::{MonotonicClock, RateLimit, RateLimiter, monotonic_clock};
+use formsvc_server::serve::{Running, ServeOptions, Server};
+use formsvc_server::store::sqlite::SqliteStore;
+use formsvc_server::store::{Clock, Store, system_clock};
+use http_body_util::BodyExt;
+
+/// A service over a database in memory.
+pub struct Service {
+    /// Its store.
+    pub store: Arc<dyn Store>,
+    /// Its admin API.
+    pub admin: Admin,
+    /// Who owns the form.
+    pub user: User,
+    /// A key of theirs.
+    pub key: SecretString,
+    /// A published form.
+    pub form: Form,
+}
+
+impl Service {
+    /// A service whose store reads this clock.
+    pub async fn new(clock: Clock) -> Self {
+        let store = SqliteStore::in_memory(clock).expect("a database in memory opens");
+        let store: Arc<dyn Store> = Arc::new(store);
+        let admin = Admin::new(Arc::clone(&store));
+        let user = admin.create_user("ada@example.org", "Ada").await.expect("a new user");
+        let key = admin.create_key(&user.id, "test").await.expect("a new key").secret;
+        let form = admin.create_form(&user.id, FormOptions::titled("Test"));
+        let form = form.await.expect("a new form");
+        Self { store, admin, user, key, form }
+    }
+
+    /// A service on the machine's clock.
+    pub async fn now() -> Self {
+        Self::new(system_clock()).await
+    }
+
+    /// Serves it on loopback, without a rate limit.
+    pub async fn serve(&self) -> Running {
+        let options = ServeOptions { rate_limit: RateLimit::Off, ..ServeOptions::default() };
+        let running = Server::bind(options, Arc::clone(&self.store)).await;
+        running.expect("loopback has a free port")
+    }
+
+    /// The service without sockets, on a clock of the caller's for its rate limit.
+    pub fn in_process(&self, limit: RateLimit, clock: MonotonicClock) -> InProcess {
+        let limiter = RateLimiter::new(limit, clock);
+        let api = Arc::new(Api::new(Arc::clone(&self.store), limiter));
+        InProcess { edge: Edge::new(api::router(api)), without_key: false }
+    }
+
+    /// A client of a running service that leaves the limit to the service.
+    pub fn client(&self, running: &Running) -> Client {
+        Client::builder()
+            .base_url(running.base_url())
+            .api_key(self.key.clone())
+            .rate_limit(ClientRateLimit::off())
+            .build()
+            .expect("the settings are right")
+    }
+}
+
+/// The rate limit of SPEC §8 at another number.
+pub fn per_minute(requests: u32) -> RateLimit {
+    RateLimit::per_minute(NonZeroU32::new(requests).expect("not zero"))
+}
+
+/// Tokio's clock, which a paused test can move.
+pub fn tokio_clock() -> MonotonicClock {
+    let start = tokio::time::Instant::now();
+    Arc::new(move || start.elapsed())
+}
+
+/// The machine's clock.
+pub fn real_clock() -> MonotonicClock {
+    monotonic_clock()
+}
+
+/// The whole service as a transport of the SDK: what it answers, without sockets.
+#[derive(Clone)]
+pub struct InProcess {
+    edge: Edge,
+    without_key: bool,
+}
+
+impl InProcess {
+    /// Takes the key out of every request.
+    #[must_use]
+    pub fn without_key(mut self) -> Self {
+        self.without_key = true;
+        self
+    }
+
+    /// Answers one request.
+    pub async fn answer(&self, request: http::Request<Bytes>) -> http::Response<Bytes> {
+        let mut request = request;
+        if self.without_key {
+            request.headers_mut().remove(http::header::AUTHORIZATION);
+        }
+        let host = http::HeaderValue::from_static("formsvc.test");
+        request.headers_mut().entry(http::header::HOST).or_insert(host);
+        let response = self.edge.answer(request.map(http_body_util::Full::new)).await;
+        let (parts, body) = response.into_parts();
+        let body = body.collect().await.expect("the body is in memory").to_bytes();
+        http::Response::from_parts(parts, body)
+    }
+}
+
+impl Transport for InProcess {
+    fn send<'a>(
+        &'a self,
+        request: http::Request<Bytes>,
+        _: &'a AttemptContext,
+    ) -> BoxFuture<'a, Result<http::Response<Bytes>, TransportError>> {
+        Box::pin(async move { Ok(self.answer(request).await) })
+    }
+}
+
+/// A builder of clients that talk to the service without sockets.
+pub fn client_over(transport: InProcess, key: &SecretString) -> formsvc_client::ClientBuilder {
+    Client::builder()
+        .base_url("https://formsvc.test")
+        .api_key(key.clone())
+        .transport(transport)
+        .max_wait(Duration::from_secs(600))
+        .timeouts(formsvc_client::Timeouts { overall: None, ..formsvc_client::Timeouts::default() })
+}
