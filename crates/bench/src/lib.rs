@@ -1,1 +1,73 @@
-//! To be filled.
+//! Side-by-side benchmarks. Each measures a subject and a floor, something that does less or does it
+//! the plain way, in alternating rounds of one run, and prints the ratio beside its goal. Nothing is
+//! asserted: absolute numbers drift from hour to hour, ratios hold.
+//!
+//! | Question | File |
+//! |---|---|
+//! | what is compared | [`export`], [`pages`], [`startup`] |
+//! | how a process is started, pinned, measured and stopped | [`child`], [`pin`], [`measure`] |
+//! | what CPU time went where | [`accounting`] |
+//! | how rounds become a ratio | [`rounds`] |
+//! | how it is shown | [`report`], [`machine`] |
+#![cfg(target_os = "linux")]
+
+mod accounting;
+mod args;
+mod child;
+mod error;
+mod export;
+mod machine;
+mod measure;
+mod pages;
+mod pin;
+mod report;
+mod rounds;
+mod startup;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Command, Part};
+use error::BenchError;
+use report::Report;
+
+/// Runs the command line of this process.
+pub fn main() -> ExitCode {
+    match run(Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // With standard error closed, the exit code still says it.
+            let _ = writeln!(std::io::stderr(), "error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<(), BenchError> {
+    let bench = cli.bench;
+    match cli.command {
+        Command::All => compare(&bench, &[export::run, pages::run, startup::run]),
+        Command::Export => compare(&bench, &[export::run]),
+        Command::Pages => compare(&bench, &[pages::run]),
+        Command::Startup => compare(&bench, &[startup::run]),
+        Command::Part(Part::Measure(args)) => measure::measure(&args),
+        Command::Part(Part::Keep(args)) => measure::keep(&args),
+        Command::Part(Part::Drain(args)) => export::drain::run(&args),
+        Command::Part(Part::Serve(args)) => pages::serve::run(&args),
+        Command::Part(Part::Load) => pages::load::run(),
+    }
+}
+
+/// One benchmark; it adds its rows to the report.
+type Benchmark = fn(&args::Bench, &mut Report) -> Result<(), BenchError>;
+
+fn compare(bench: &args::Bench, benchmarks: &[Benchmark]) -> Result<(), BenchError> {
+    let mut report = Report::new(machine::describe(), bench.rounds);
+    for benchmark in benchmarks {
+        benchmark(bench, &mut report)?;
+    }
+    let text = if bench.json { report.to_json() } else { report.to_text() };
+    std::io::stdout().write_all(text.as_bytes()).map_err(|e| BenchError::io("cannot print", e))
+}

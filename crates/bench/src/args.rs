@@ -1,0 +1,134 @@
+//! The arguments.
+
+use std::ffi::OsString;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "formsvc-bench",
+    about = "Side-by-side benchmarks; prints ratios, asserts nothing"
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) bench: Bench,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Flags of every benchmark.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Bench {
+    /// Rounds, each of every subject and floor, after one that is not counted
+    #[arg(long, global = true, default_value = "5")]
+    pub(crate) rounds: NonZeroU32,
+    /// Print JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// The `formsvc` to measure [default: the one beside this program]
+    #[arg(long, global = true, value_name = "PATH")]
+    pub(crate) formsvc: Option<PathBuf>,
+    /// Where generated data is kept for the next run [default: a temporary directory, removed]
+    #[arg(long, global = true, value_name = "PATH")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Seconds to wait at most, before each round, for other programs to be quiet
+    #[arg(long, global = true, value_name = "SECONDS", default_value_t = 60)]
+    pub(crate) patience: u64,
+    /// Submissions of the large export; the small one has a tenth
+    #[arg(long, global = true, value_name = "N", default_value_t = 1_000_000)]
+    pub(crate) rows: u64,
+    /// Seconds of each measurement of the page server, after one second that is not counted
+    #[arg(long, global = true, value_name = "SECONDS", default_value_t = 4)]
+    pub(crate) window: u64,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Everything
+    All,
+    /// Exports against a client that drops what it reads: CPU and memory
+    Export,
+    /// Pages from SQLite against a constant page, a parsing server, and bare hyper
+    Pages,
+    /// `formsvc --help` against `/bin/true`
+    Startup,
+    #[command(flatten)]
+    Part(Part),
+}
+
+/// What the benchmarks start as processes of their own.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Part {
+    #[command(hide = true)]
+    Measure(Measure),
+    #[command(hide = true)]
+    Keep(Keep),
+    #[command(hide = true)]
+    Drain(Drain),
+    #[command(hide = true)]
+    Serve(Serve),
+    #[command(hide = true)]
+    Load,
+}
+
+/// Runs a program to its end and prints what it used.
+#[derive(Debug, Args)]
+pub(crate) struct Measure {
+    #[arg(long)]
+    pub(crate) core: Option<usize>,
+    /// Seconds after which it is killed.
+    #[arg(long, default_value_t = 300)]
+    pub(crate) limit: u64,
+    #[arg(trailing_var_arg = true, required = true)]
+    pub(crate) program: Vec<OsString>,
+}
+
+/// Runs a program until standard input ends.
+#[derive(Debug, Args)]
+pub(crate) struct Keep {
+    #[arg(long)]
+    pub(crate) core: Option<usize>,
+    #[arg(trailing_var_arg = true, required = true)]
+    pub(crate) program: Vec<OsString>,
+}
+
+/// Reads every page of a form and drops it. The key is in the environment.
+#[derive(Debug, Args)]
+pub(crate) struct Drain {
+    pub(crate) base_url: String,
+    pub(crate) form: String,
+}
+
+/// Serves pages until standard input ends.
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    pub(crate) variant: Variant,
+    #[arg(long)]
+    pub(crate) database: PathBuf,
+    /// A file with the body of the constant page.
+    #[arg(long)]
+    pub(crate) page: Option<PathBuf>,
+    #[arg(long)]
+    pub(crate) core: usize,
+}
+
+/// What answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Variant {
+    /// The server as it is.
+    Store,
+    /// The server as it is, writing its log.
+    StoreLogged,
+    /// Its middleware stack around a handler that reads the same rows, parses and prints them.
+    Reserialise,
+    /// Its middleware stack around a constant page.
+    Constant,
+    /// As `Constant`, writing its log.
+    ConstantLogged,
+    /// As `Constant`, after the key check and the rate limit.
+    ConstantAdmitted,
+    /// hyper alone, and the constant page.
+    Hyper,
+}
