@@ -40,6 +40,8 @@ async fn the_key_is_in_no_debug_display_source_event_or_span() {
         ok(format!(r#"{{"id":{{"{KEY}":1}}}}"#)),
         ok(format!(r#"{{"id":"a b","email":"{KEY}","name":"{KEY}"}}"#)),
         ok(format!(r#"{{"data":[{{"id":"{KEY}"#)),
+        // The parser's own message quotes this one.
+        ok(format!(r#""{KEY}""#)),
         Answer::Fails(TransportErrorKind::Connect),
     ];
     let fake = Fake::script(answers.clone());

@@ -86,9 +86,11 @@ impl Fake {
 
 impl Drop for Fake {
     fn drop(&mut self) {
-        if let Some(left) = &*self.left.lock().unwrap()
-            && !std::thread::panicking()
-        {
+        // A second panic would end the process, and with it the other tests.
+        if std::thread::panicking() {
+            return;
+        }
+        if let Some(left) = &*self.left.lock().unwrap() {
             assert!(left.is_empty(), "never asked for: {left:?}");
         }
     }
@@ -102,11 +104,12 @@ impl Transport for Wire {
     ) -> BoxFuture<'a, Result<Response<Bytes>, TransportError>> {
         let path = request.uri().path_and_query().unwrap().to_string();
         self.0.sent.lock().unwrap().push((Instant::now(), path.clone()));
-        let scripted =
-            self.0.left.lock().unwrap().as_mut().map(|left| {
-                left.pop_front().unwrap_or_else(|| panic!("unexpected request {path}"))
-            });
-        let answer = scripted.unwrap_or_else(|| self.0.respond.lock().unwrap()(&request));
+        let scripted = self.0.left.lock().unwrap().as_mut().map(VecDeque::pop_front);
+        let answer = match scripted {
+            Some(Some(answer)) => answer,
+            Some(None) => panic!("unexpected request {path}"),
+            None => self.0.respond.lock().unwrap()(&request),
+        };
         Box::pin(async move {
             match answer {
                 Answer::Status(code, headers, body) => {
