@@ -2,10 +2,11 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::connection;
 use super::{Phase, ServeOptions};
@@ -14,26 +15,67 @@ use crate::api::Edge;
 /// Pause after the system had nothing to accept with: no file descriptors, no memory.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(200);
 
+/// The connections there may be.
+pub(super) struct Slots {
+    free: Arc<Semaphore>,
+    max: u32,
+    open: Arc<AtomicUsize>,
+}
+
+/// A connection that is counted while this lives.
+struct Slot {
+    open: Arc<AtomicUsize>,
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Slots {
+    pub(super) fn new(max: u32) -> Self {
+        Self { free: Arc::new(Semaphore::new(max as usize)), max, open: Arc::default() }
+    }
+
+    /// Connections open now.
+    pub(super) fn open(&self) -> usize {
+        self.open.load(Ordering::Relaxed)
+    }
+
+    /// Waits until there is no connection; only once nothing is accepted any more.
+    pub(super) async fn all_free(&self) {
+        // Fails only for a closed semaphore, and nobody closes it.
+        let _ = self.free.acquire_many(self.max).await;
+    }
+
+    fn occupy(&self, permit: Option<OwnedSemaphorePermit>) -> Slot {
+        self.open.fetch_add(1, Ordering::Relaxed);
+        Slot { open: Arc::clone(&self.open), _permit: permit }
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// Accepts until the phase changes. A failed accept never ends it.
 pub(super) async fn accept(
     listener: TcpListener,
     edge: Edge,
     options: ServeOptions,
-    slots: Arc<Semaphore>,
+    slots: Arc<Slots>,
     mut phase: watch::Receiver<Phase>,
 ) {
     let options = Arc::new(options);
     loop {
-        if slots.available_permits() == 0 {
+        if slots.free.available_permits() == 0 {
             let connections = options.connections_max;
             tracing::warn!(connections, "every connection slot is taken; new ones wait");
         }
         let accepted = async {
             // Taken before accepting, so that those beyond the cap wait in the system's queue.
-            let slot = Arc::clone(&slots).acquire_owned().await;
-            (slot, listener.accept().await)
+            let permit = Arc::clone(&slots.free).acquire_owned().await;
+            (permit, listener.accept().await)
         };
-        let (slot, accepted) = tokio::select! {
+        let (permit, accepted) = tokio::select! {
             biased;
             _ = phase.changed() => return,
             accepted = accepted => accepted,
@@ -41,6 +83,7 @@ pub(super) async fn accept(
         match accepted {
             Ok((stream, _)) => {
                 let (edge, options, phase) = (edge.clone(), Arc::clone(&options), phase.clone());
+                let slot = slots.occupy(permit.ok());
                 tokio::spawn(async move {
                     without_delay(&stream);
                     connection::serve(stream, edge, &options, phase).await;

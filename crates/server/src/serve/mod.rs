@@ -22,13 +22,14 @@ use std::sync::Arc;
 
 use axum::Router;
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::api::{self, Api, Edge};
 use crate::health::{self, Health};
 use crate::rate_limit::{RateLimiter, monotonic_clock};
 use crate::store::{Store, StoreError};
+use listener::Slots;
 
 pub use options::ServeOptions;
 pub use signal::{Signals, StopSignal};
@@ -96,7 +97,7 @@ impl Server {
         let listener = TcpListener::bind(addr).await.map_err(refused)?;
         let local_addr = listener.local_addr().map_err(refused)?;
         let (phase, watched) = watch::channel(Phase::Serving);
-        let slots = Arc::new(Semaphore::new(options.connections_max as usize));
+        let slots = Arc::new(Slots::new(options.connections_max));
         let accepting = listener::accept(
             listener,
             Edge::new(router),
@@ -120,7 +121,7 @@ pub struct Running {
     local_addr: SocketAddr,
     options: ServeOptions,
     phase: watch::Sender<Phase>,
-    slots: Arc<Semaphore>,
+    slots: Arc<Slots>,
     accepting: JoinHandle<()>,
     backing: Option<Backing>,
 }
@@ -143,7 +144,7 @@ impl Running {
 
     /// Connections open now.
     pub fn connections(&self) -> usize {
-        self.options.connections_max as usize - self.slots.available_permits()
+        self.slots.open()
     }
 
     /// Turns readiness red, stops accepting, lets requests finish until the deadline of the options,
@@ -158,11 +159,11 @@ impl Running {
         if let Err(error) = self.accepting.await {
             tracing::error!(%error, "the accept loop failed");
         }
-        // Every connection holds a slot, so that holding all of them means there is none.
-        let all = self.slots.acquire_many(self.options.connections_max);
-        let drained = tokio::time::timeout(self.options.shutdown_deadline, all).await.is_ok();
-        let open = self.options.connections_max as usize - self.slots.available_permits();
-        let abandoned = if drained { 0 } else { open };
+        let deadline = self.options.shutdown_deadline;
+        let abandoned = match tokio::time::timeout(deadline, self.slots.all_free()).await {
+            Ok(()) => 0,
+            Err(_) => self.slots.open(),
+        };
         self.phase.send_replace(Phase::Killed);
         if let Some(backing) = self.backing {
             backing.store.close().await?;

@@ -1,1 +1,15 @@
-//! To be filled.
+//! The REST API, in process and over sockets.
+
+mod authorization;
+mod broken_store;
+mod edge;
+mod health;
+mod logs;
+mod paging;
+mod parameters;
+mod properties;
+mod rate_limit;
+mod service;
+mod shutdown;
+mod slow_clients;
+mod wire;

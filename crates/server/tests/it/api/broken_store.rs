@@ -1,0 +1,95 @@
+//! Stores that do not work, and what clients are told then.
+
+use std::future::pending;
+use std::sync::Arc;
+
+use formsvc_protocol::{Form, FormId, FormStatus, KeyId, PublicId, User, UserId};
+use formsvc_server::rate_limit::RateLimit;
+use formsvc_server::store::{
+    Accepted, Authenticated, KeyHash, KeyRecord, NewForm, NewKey, NewSubmission, PageRequest,
+    StagedForm, StagedSubmission, Store, StoreError, StoreFuture, StoredPage, UserRecord,
+};
+
+use super::service::{Answer, Service, answer, edge_of};
+
+/// Never answers, or always fails.
+pub(super) enum Broken {
+    Hangs,
+    Fails,
+}
+
+impl Broken {
+    fn call<T: Send + 'static>(&self) -> StoreFuture<'_, T> {
+        match self {
+            Self::Hangs => Box::pin(pending()),
+            Self::Fails => {
+                Box::pin(async { Err(StoreError::Internal("row 7 of submissions is torn".into())) })
+            }
+        }
+    }
+
+    pub(super) async fn get(self, target: &str) -> Answer {
+        let edge = edge_of(Arc::new(self), RateLimit::default(), Arc::default());
+        let request = http::Request::get(target).header("host", "service.test");
+        let request = request.header("authorization", "Bearer fsk_x");
+        answer(&edge, request.body(axum::body::Body::empty()).unwrap()).await
+    }
+}
+
+macro_rules! all_broken {
+    ($( $name:ident($($arg:ty),*) -> $out:ty; )+) => {
+        impl Store for Broken {
+            $( fn $name(&self, $(_: $arg),*) -> StoreFuture<'_, $out> {
+                self.call()
+            } )+
+        }
+    };
+}
+
+all_broken! {
+    add_user(UserRecord) -> User;
+    user_by_email(&str) -> Option<User>;
+    add_key(NewKey) -> KeyRecord;
+    revoke_key(&KeyId) -> KeyRecord;
+    keys(&UserId) -> Vec<KeyRecord>;
+    authenticate(&KeyHash) -> Option<Authenticated>;
+    add_form(NewForm) -> Form;
+    set_form_status(&FormId, FormStatus) -> Form;
+    forms(&UserId) -> Vec<Form>;
+    form_by_public_id(&PublicId) -> Option<Form>;
+    submit(NewSubmission) -> Accepted;
+    page(PageRequest) -> Option<StoredPage>;
+    stage_form(NewForm) -> StagedForm;
+    stage_submissions(&StagedForm, Vec<StagedSubmission>) -> ();
+    publish_staged(&StagedForm) -> Form;
+    discard_staged(&StagedForm) -> ();
+    probe() -> ();
+    close() -> ();
+}
+
+#[tokio::test]
+async fn a_fault_of_the_store_is_a_500_that_tells_nothing() {
+    let answer = Broken::Fails.get("/api/v1/me").await;
+    answer.assert_error(500, "internal_error");
+    assert!(!answer.body.contains("torn"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_hangs_is_a_503_before_clients_give_up() {
+    let began = tokio::time::Instant::now();
+    let answer = Broken::Hangs.get("/api/v1/me").await;
+    answer.assert_error(503, "unavailable");
+    assert!(answer.header("retry-after").parse::<u64>().unwrap() >= 1);
+    assert!(began.elapsed().as_secs() <= 10);
+}
+
+#[tokio::test]
+async fn a_closed_store_is_a_503_with_a_wait() {
+    let service = Service::new().await;
+    service.store.close().await.unwrap();
+    for target in ["/api/v1/me", "/readyz"] {
+        let answer = service.get(target).await;
+        answer.assert_error(503, "unavailable");
+        assert!(answer.header("retry-after").parse::<u64>().unwrap() >= 1);
+    }
+}
