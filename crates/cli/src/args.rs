@@ -53,13 +53,13 @@ pub struct Globals {
     /// Say nothing but errors on standard error
     #[arg(short, long, global = true)]
     pub quiet: bool,
-    /// Say more on standard error: -v requests and waits, -vv details
+    /// Say more on standard error: -v each request, -vv and -vvv what happens inside
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
-    /// Time for one request, answer included, such as `30s` or `2m`
+    /// Time for one request, answer included, such as `500ms` or `2m` [default: 30s]
     #[arg(long, global = true, value_name = "DURATION", value_parser = duration)]
     pub timeout: Option<Duration>,
-    /// Longest single wait for a rate limit before giving up
+    /// Longest single wait for a rate limit before giving up [default: 2m]
     #[arg(long, global = true, value_name = "DURATION", value_parser = duration)]
     pub max_wait: Option<Duration>,
     /// Requests a minute to make at most, or `off` [default: 300, the service's limit]

@@ -49,13 +49,13 @@ impl Context {
                 (base_url, key)
             }
         };
-        let progress = self.progress.clone();
+        let (progress, verbose) = (self.progress.clone(), self.settings.verbose > 0);
         let mut builder = Client::builder()
             .base_url(base_url)
             .api_key(key)
             .timeouts(self.timeouts())
             .user_agent_suffix(concat!("formsvc/", env!("CARGO_PKG_VERSION")))
-            .on_event(move |event| report(&progress, event));
+            .on_event(move |event| report(&progress, verbose, event));
         if let Some(max_wait) = self.settings.max_wait {
             builder = builder.max_wait(max_wait);
         }
@@ -111,9 +111,19 @@ fn no_key() -> CliError {
     )
 }
 
-/// Tells of waits, which would otherwise look like a hang.
-fn report(progress: &Progress, event: &Event) {
+/// Tells of waits, which would otherwise look like a hang; with `-v` of every request.
+fn report(progress: &Progress, verbose: bool, event: &Event) {
     match event {
+        Event::Attempt { operation, attempt, status, failure, elapsed, .. } if verbose => {
+            let outcome = match (status, failure) {
+                (Some(status), _) => format!("status {}", status.as_u16()),
+                (None, Some(failure)) => format!("failed ({failure})"),
+                (None, None) => "failed".to_owned(),
+            };
+            let millis = elapsed.as_secs_f64() * 1000.0;
+            progress
+                .remark(&format!("{operation}: {outcome} in {millis:.1} ms, attempt {attempt}"));
+        }
         Event::RateLimited { wait, why, .. } => {
             let why = match why {
                 WaitReason::CoolDown => "the service's rate limit (it said 429)",

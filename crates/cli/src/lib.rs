@@ -21,3 +21,8 @@ pub mod settings;
 mod signals;
 
 pub use run::main;
+
+/// The whole command line as the parser has it, for the documents that are made of it.
+pub fn command() -> clap::Command {
+    <args::Cli as clap::CommandFactory>::command()
+}

@@ -142,6 +142,6 @@ fn spinner() -> ProgressBar {
 }
 
 /// Writes a line to standard error. If nobody can read it, there is nobody to tell.
-pub(crate) fn say(text: &str) {
+fn say(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }

@@ -11,7 +11,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::choice;
 use crate::settings::{self, Terminal};
-use crate::{progress, signals};
+use crate::signals;
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
@@ -72,10 +72,9 @@ fn stopped(signal: io::Result<Exit>) -> CliError {
 
 fn log_to_stderr(verbose: u8) {
     let level = match verbose {
-        0 => return,
-        1 => tracing::Level::DEBUG,
+        0 | 1 => return,
+        2 => tracing::Level::DEBUG,
         _ => tracing::Level::TRACE,
     };
     tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_ansi(false).init();
-    progress::say("logging to standard error");
 }

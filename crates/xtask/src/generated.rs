@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use crate::errors_page;
+use crate::{cli_page, env_page, errors_page};
 
 /// A generated file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +16,11 @@ pub struct Generated {
 
 /// Every generated file, as it should be.
 pub fn all() -> Vec<Generated> {
-    vec![Generated { path: "docs/ERRORS.md", text: errors_page::page() }]
+    vec![
+        Generated { path: "docs/CLI.md", text: cli_page::page() },
+        Generated { path: "docs/ENV.md", text: env_page::page() },
+        Generated { path: "docs/ERRORS.md", text: errors_page::page() },
+    ]
 }
 
 /// Writes the files that are missing or differ; their paths.

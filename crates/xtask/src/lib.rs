@@ -4,6 +4,8 @@
 //! what would be written. They are committed, so that a change to a table shows in the diff what
 //! users will read.
 
+mod cli_page;
+mod env_page;
 mod error_codes;
 mod errors_page;
 mod exit_codes;
