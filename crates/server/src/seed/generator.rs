@@ -1,5 +1,7 @@
 //! The submissions of a seeded form.
 
+use std::fmt::Write;
+
 use formsvc_protocol::{Answers, FormInstant, SubmissionId};
 
 use super::rng::Rng;
@@ -97,7 +99,8 @@ impl Generator {
         }
         let len = 1 + self.rng.below(5);
         self.rng.digits(len, &mut amount);
-        amount.push_str(&format!(".{:02}", self.rng.below(100)));
+        let cents = self.rng.below(100);
+        write!(amount, ".{cents:02}").expect("a string takes any text");
         object.raw("Amount", &amount);
         // Beyond 2^53: a reader that goes through a float changes it.
         let mut order = String::new();
@@ -133,14 +136,14 @@ impl Generator {
             let text = self.rng.pick(AWKWARD);
             object.text("Reference, \"yours\"", text);
         }
-        if self.large_answers && self.made % LARGE_EVERY == 0 {
+        if self.large_answers && self.made.is_multiple_of(LARGE_EVERY) {
             let sentence = self.rng.pick(SENTENCES);
             let mut text = sentence.repeat(LARGE_BYTES / sentence.len());
             text.extend(std::iter::repeat_n('.', LARGE_BYTES - text.len()));
             object.text("Comment", &text);
         } else if !self.rng.one_in(6) {
             let mut text = String::new();
-            for _ in 0..1 + self.rng.below(3) {
+            for _ in 0..=self.rng.below(3) {
                 if !text.is_empty() {
                     text.push(' ');
                 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use formsvc_client::{AttemptContext, BoxFuture, Transport, TransportError, TransportErrorKind};
 use http::{Request, Response};
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 /// What a request meets.
 #[derive(Clone, Debug)]
@@ -130,10 +130,7 @@ impl Transport for Wire {
                     let error = TransportError::from_kind(TransportErrorKind::Interrupted);
                     Err(error.with_head(head.status, head.headers))
                 }
-                Answer::Silence => {
-                    sleep(Duration::from_secs(1 << 30)).await;
-                    Err(TransportError::from_kind(TransportErrorKind::Other))
-                }
+                Answer::Silence => std::future::pending().await,
             }
         })
     }

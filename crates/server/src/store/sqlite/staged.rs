@@ -13,7 +13,7 @@ use crate::store::{StagedSubmission, StoreError};
 /// An import that has made no progress for so long was given up.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(3_600);
 /// Submissions removed in one transaction, so that other writers get their turn.
-const REMOVED_AT_ONCE: usize = 5_000;
+const REMOVED_AT_ONCE: u16 = 5_000;
 
 pub(super) fn append(
     db: &Connection,
@@ -80,8 +80,8 @@ pub(super) fn remove_some(db: &Connection, id: &FormId) -> Result<bool, StoreErr
             "DELETE FROM submissions WHERE key IN
              (SELECT key FROM submissions WHERE form_no = ?1 LIMIT ?2)",
         )?
-        .execute(params![form_no, REMOVED_AT_ONCE as i64])?;
-    let all = removed < REMOVED_AT_ONCE;
+        .execute(params![form_no, REMOVED_AT_ONCE])?;
+    let all = removed < usize::from(REMOVED_AT_ONCE);
     if all {
         db.prepare_cached("DELETE FROM forms WHERE form_no = ?1")?.execute([form_no])?;
     }

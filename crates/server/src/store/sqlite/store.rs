@@ -30,7 +30,7 @@ const LARGE_READS: usize = 4;
 /// that was answered: queued writes are still carried out, on a thread nobody waits for.
 pub struct SqliteStore {
     pub(super) writer: Arc<Writer>,
-    readers: Arc<Readers>,
+    pub(super) readers: Arc<Readers>,
     /// None for a database in memory, which has no log.
     checkpointer: Option<Arc<Checkpointer>>,
     clock: Clock,
@@ -78,7 +78,7 @@ impl SqliteStore {
         let connection = place.connect_writer()?;
         schema::migrate(&connection)?;
         if lock.is_some() {
-            remove_given_up(&connection, clock())?;
+            remove_given_up(&connection, clock());
         }
         Self::start_on(place, connection, lock, clock)
     }
@@ -264,7 +264,9 @@ impl Store for SqliteStore {
     }
 }
 
-fn remove_given_up(connection: &Connection, now: FormInstant) -> Result<(), OpenError> {
+/// Removes imports that nobody goes on with. What fails is left for the next start; nobody sees it
+/// meanwhile.
+fn remove_given_up(connection: &Connection, now: FormInstant) {
     let removed = staged::given_up(connection, now).and_then(|forms| {
         for form in forms {
             while !staged::remove_some(connection, &form)? {}
@@ -272,9 +274,7 @@ fn remove_given_up(connection: &Connection, now: FormInstant) -> Result<(), Open
         }
         Ok(())
     });
-    // Left for the next start; nobody sees them meanwhile.
     if let Err(error) = removed {
         tracing::warn!(%error, "imports that were given up could not be removed");
     }
-    Ok(())
 }

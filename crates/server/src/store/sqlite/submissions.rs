@@ -11,11 +11,15 @@ use crate::store::{Accepted, NewSubmission, PageRequest, StoreError, StoredPage,
 
 /// Bits of a key that number the submissions of one form; the form's number is above them.
 const SEQ_BITS: u32 = 40;
-const SEQ_MAX: i64 = (1 << SEQ_BITS) - 1;
+/// Bytes of a usual item; a guess that saves growing the page step by step.
+const ITEM_USUAL: usize = 400;
 
-/// Where a cursor starts: one seek in a small index.
-pub(super) const NEWEST_BEFORE: &str = "SELECT key FROM submissions
-    WHERE form_no = ?1 AND instant_us < ?2 ORDER BY instant_us DESC LIMIT 1";
+/// A user's form, and where in it a page starts: a seek in each of three small indexes. The first
+/// page takes the same way with a cursor after everything, so a deep page costs what it costs.
+pub(super) const START: &str = "SELECT form_no,
+        (SELECT key FROM submissions s WHERE s.form_no = forms.form_no AND s.instant_us < ?3
+         ORDER BY s.instant_us DESC LIMIT 1)
+    FROM forms WHERE id = ?1 AND ready AND user_no = (SELECT user_no FROM users WHERE id = ?2)";
 /// A page: neighbours in the table.
 pub(super) const SCAN: &str =
     "SELECT instant_us, item FROM submissions WHERE key BETWEEN ?1 AND ?2 ORDER BY key DESC";
@@ -48,7 +52,7 @@ impl Tail {
                 self.form_no,
                 at.micros(),
                 StoredId::new(id),
-                item.as_bytes()
+                item
             ])?;
         if added == 0 {
             return Err(StoreError::Exists { what: "submission id", value: id.as_str().into() });
@@ -99,53 +103,31 @@ fn published_tail(db: &Connection, form: &FormId) -> Result<(Tail, FormStatus), 
     .ok_or_else(|| no_form(form))
 }
 
-/// Keys of a form's submissions: first and last.
-fn keys_of(form_no: i64) -> (i64, i64) {
-    let first = form_no << SEQ_BITS;
-    (first, first | SEQ_MAX)
-}
-
-/// A page. Three statements see one state without a transaction around them: submissions are never
+/// A page. Two statements see one state without a transaction around them: submissions are never
 /// changed or removed while their form can be seen, and a form never goes out of sight.
 pub(super) fn page(
     db: &Connection,
     request: &PageRequest,
 ) -> Result<Option<StoredPage>, StoreError> {
-    let form_no: Option<i64> = db
-        .prepare_cached(
-            "SELECT form_no FROM forms WHERE id = ?1 AND ready
-             AND user_no = (SELECT user_no FROM users WHERE id = ?2)",
-        )?
-        .query_row([request.form.as_str(), request.user.as_str()], |row| row.get(0))
+    let before = request.before.map_or(i64::MAX, FormInstant::micros);
+    let start: Option<(i64, Option<i64>)> = db
+        .prepare_cached(START)?
+        .query_row(params![request.form.as_str(), request.user.as_str(), before], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
         .optional()?;
-    let Some(form_no) = form_no else { return Ok(None) };
-    let (oldest, newest) = keys_of(form_no);
-    let newest = match request.before {
-        None => Some(newest),
-        Some(before) => newest_before(db, form_no, before)?,
-    };
+    let Some((form_no, newest)) = start else { return Ok(None) };
     match newest {
-        Some(newest) => scan(db, oldest, newest, request.limit).map(Some),
+        Some(newest) => scan(db, form_no << SEQ_BITS, newest, request.limit).map(Some),
         None => Ok(Some(StoredPage { items: Bytes::new(), len: 0, last: None, has_more: false })),
     }
-}
-
-fn newest_before(
-    db: &Connection,
-    form_no: i64,
-    before: FormInstant,
-) -> Result<Option<i64>, StoreError> {
-    Ok(db
-        .prepare_cached(NEWEST_BEFORE)?
-        .query_row([form_no, before.micros()], |row| row.get(0))
-        .optional()?)
 }
 
 fn scan(db: &Connection, oldest: i64, newest: i64, limit: u32) -> Result<StoredPage, StoreError> {
     let limit = limit.clamp(1, PAGE_SIZE_MAX) as usize;
     let mut statement = db.prepare_cached(SCAN)?;
     let mut rows = statement.query([oldest, newest])?;
-    let mut items = Vec::new();
+    let mut items = Vec::with_capacity(limit * ITEM_USUAL);
     let (mut len, mut last) = (0, None);
     while let Some(row) = rows.next()? {
         if len == limit {

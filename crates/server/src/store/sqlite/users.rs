@@ -117,22 +117,22 @@ pub(super) fn keys(db: &Connection, user: &UserId) -> Result<Vec<KeyRecord>, Sto
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
+/// What every request begins with.
+pub(super) const AUTHENTICATE: &str =
+    "SELECT k.id, k.hash, k.revoked_us IS NOT NULL, u.id, u.email, u.name
+    FROM api_keys k JOIN users u USING (user_no) WHERE k.hash = ?1";
+
 pub(super) fn authenticate(
     db: &Connection,
     hash: &KeyHash,
 ) -> Result<Option<Authenticated>, StoreError> {
-    let found = db
-        .prepare_cached(
-            "SELECT k.id, k.hash, k.revoked_us IS NOT NULL, u.id, u.email, u.name
-             FROM api_keys k JOIN users u USING (user_no) WHERE k.hash = ?1",
-        )?
-        .query_row([&hash.0], |row| {
-            Ok(Authenticated {
-                key: text_id(row, 0, KeyId::new)?,
-                hash: KeyHash(row.get(1)?),
-                revoked: row.get(2)?,
-                user: user_at(row, 3)?,
-            })
-        });
+    let found = db.prepare_cached(AUTHENTICATE)?.query_row([&hash.0], |row| {
+        Ok(Authenticated {
+            key: text_id(row, 0, KeyId::new)?,
+            hash: KeyHash(row.get(1)?),
+            revoked: row.get(2)?,
+            user: user_at(row, 3)?,
+        })
+    });
     Ok(found.optional()?)
 }

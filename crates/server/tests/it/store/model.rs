@@ -80,7 +80,7 @@ fn form_id(form: u8) -> FormId {
 
 /// Half of the ids are of the service's own shape and half are not.
 fn submission_id(id: u16) -> SubmissionId {
-    if id % 2 == 0 {
+    if id.is_multiple_of(2) {
         SubmissionId::from_bits([u8::try_from(id).unwrap(); 16])
     } else {
         SubmissionId::new(&format!("id-{id}")).unwrap()

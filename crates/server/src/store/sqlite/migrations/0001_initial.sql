@@ -42,7 +42,7 @@ CREATE TABLE submissions (
     form_no    INTEGER NOT NULL REFERENCES forms CHECK (form_no = key >> 40),
     instant_us INTEGER NOT NULL,
     id         ANY NOT NULL UNIQUE,  -- 16 bytes of an id made here, else its text
-    item       BLOB NOT NULL         -- the JSON text pages show; a BLOB is read without a copy
+    item       TEXT NOT NULL         -- the JSON that pages show
 ) STRICT;
 CREATE UNIQUE INDEX submissions_by_instant ON submissions (form_no, instant_us);
 
