@@ -20,20 +20,24 @@ pub struct Cell<'a> {
 /// Text that is not Unicode (a lone `\ud800` escape) stays as its JSON literal, quotes and all, so
 /// that it can still be told apart.
 pub fn cell(value: &RawValue) -> Cell<'_> {
-    let json = value.get();
+    cell_of(value.get())
+}
+
+/// [`cell`] of a JSON literal.
+pub(crate) fn cell_of(json: &str) -> Cell<'_> {
     match json.as_bytes().first() {
-        Some(b'"') => {
-            let inner = &json[1..json.len() - 1];
-            let text = if inner.contains('\\') {
-                serde_json::from_str::<String>(json).map_or(Cow::Borrowed(json), Cow::Owned)
-            } else {
-                Cow::Borrowed(inner)
-            };
-            Cell { text, free: true }
-        }
+        Some(b'"') => Cell { text: text_of(json), free: true },
         Some(b'n') => Cell { text: Cow::Borrowed(""), free: false },
         // A list or object begins with a bracket, a number with a digit or a sign it may keep.
         _ => Cell { text: Cow::Borrowed(json), free: false },
+    }
+}
+
+/// The text of a JSON string literal; the literal itself when it is not Unicode.
+pub(crate) fn text_of(literal: &str) -> Cow<'_, str> {
+    match literal.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+        Some(text) if memchr::memchr(b'\\', text.as_bytes()).is_none() => Cow::Borrowed(text),
+        _ => serde_json::from_str::<String>(literal).map_or(Cow::Borrowed(literal), Cow::Owned),
     }
 }
 

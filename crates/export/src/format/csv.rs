@@ -6,15 +6,15 @@
 
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{self, BufReader, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, BufWriter, Seek, SeekFrom, Write};
 
 use formsvc_protocol::for_each_answer;
-use serde_json::value::RawValue;
 
-use crate::cell::cell;
+use crate::cell::cell_of;
 use crate::columns::Columns;
 use crate::destination::Destination;
 use crate::error::{ExportError, Operation};
+use crate::format::place::Places;
 use crate::format::widen::{Stretch, widen};
 use crate::format::{RecordWriter, Written};
 use crate::guard::needs_guard;
@@ -23,9 +23,13 @@ use crate::record::Record;
 /// The table's own columns, before those of the answers.
 const OWN_COLUMNS: [&str; 2] = ["id", "created_at"];
 
+/// Bytes that are written or read at a time: without it, copying rows would be a system call or two
+/// for each.
+const BUFFER: usize = 128 * 1024;
+
 pub(super) struct CsvWriter<'a> {
     rows: csv::Writer<Counted<Work<'a>>>,
-    columns: Columns,
+    places: Places,
     stretches: Vec<Stretch>,
     guard: Guard,
     submissions: u64,
@@ -50,7 +54,7 @@ impl<'a> CsvWriter<'a> {
         };
         Ok(Self {
             rows: row_writer(Counted { inner: work, bytes: 0 }),
-            columns: Columns::new(&OWN_COLUMNS),
+            places: Places::new(Columns::new(&OWN_COLUMNS)),
             stretches: Vec::new(),
             guard: Guard { on: guard, changed: 0 },
             submissions: 0,
@@ -70,9 +74,11 @@ impl<'a> CsvWriter<'a> {
     /// Lays the columns out by the first submissions and writes the header they give.
     fn begin(&mut self, records: &[Record<'_>]) -> Result<(), ExportError> {
         let sequences = records.iter().map(labels).collect::<Result<Vec<_>, _>>()?;
-        self.columns.lay_out(sequences.iter().map(|labels| labels.iter().map(AsRef::as_ref)));
+        self.places
+            .columns
+            .lay_out(sequences.iter().map(|labels| labels.iter().map(AsRef::as_ref)));
         let mut header = Guard { on: self.guard.on, changed: 0 };
-        write_header(&mut self.rows, &self.columns, &mut header)
+        write_header(&mut self.rows, &self.places.columns, &mut header)
             .and_then(|()| self.begin_stretch())
             .map_err(|error| self.failed(error))
     }
@@ -81,18 +87,18 @@ impl<'a> CsvWriter<'a> {
     fn begin_stretch(&mut self) -> io::Result<()> {
         self.rows.flush()?;
         let start = self.rows.get_ref().bytes;
-        self.stretches.push(Stretch { start, columns: self.columns.len() });
+        self.stretches.push(Stretch { start, columns: self.places.columns.len() });
         Ok(())
     }
 
-    fn write_row(&mut self, record: &Record<'_>, cells: &[Option<&RawValue>]) -> io::Result<()> {
-        if self.stretches.last().is_none_or(|stretch| stretch.columns < self.columns.len()) {
+    fn write_row(&mut self, record: &Record<'_>, cells: &[Option<&str>]) -> io::Result<()> {
+        if self.stretches.last().is_none_or(|stretch| stretch.columns < self.places.columns.len()) {
             self.begin_stretch()?;
         }
         self.guard.write(&mut self.rows, record.id)?;
         self.rows.write_field(record.created_at)?;
         for value in cells {
-            match value.map(cell) {
+            match value.map(cell_of) {
                 Some(cell) if cell.free => self.guard.write(&mut self.rows, &cell.text)?,
                 Some(cell) => self.rows.write_field(cell.text.as_bytes())?,
                 None => self.rows.write_field(b"")?,
@@ -109,7 +115,9 @@ impl RecordWriter for CsvWriter<'_> {
         }
         let mut cells = Vec::new();
         for record in records {
-            place(&mut self.columns, record, &mut cells)?;
+            let Some(()) = self.places.place(record.data, &mut cells) else {
+                return Err(not_an_object(record));
+            };
             self.write_row(record, &cells).map_err(|error| self.failed(error))?;
             self.submissions += 1;
         }
@@ -121,7 +129,8 @@ impl RecordWriter for CsvWriter<'_> {
             self.begin(&[])?;
         }
         self.rows.flush().map_err(|error| self.failed(error))?;
-        let Self { rows, columns, stretches, mut guard, submissions } = *self;
+        let Self { rows, places: Places { columns, .. }, stretches, mut guard, submissions } =
+            *self;
         let work = rows.into_inner().map_err(csv::IntoInnerError::into_error);
         let work = work.expect("all rows were flushed a line above").inner;
         let mut header = row_writer(Vec::new());
@@ -153,10 +162,16 @@ fn complete<'a>(
         Work::Spooled { spool, out } => (spool, out),
     };
     let first_row = stretches.first().map_or(0, |stretch| stretch.start);
+    let mut buffered = BufWriter::with_capacity(BUFFER, &mut out);
     let copied = rows
         .seek(SeekFrom::Start(first_row))
-        .and_then(|_| out.write_all(header))
-        .and_then(|()| widen(&mut BufReader::new(rows), &mut out, stretches, columns));
+        .and_then(|_| buffered.write_all(header))
+        .and_then(|()| {
+            let mut rows = BufReader::with_capacity(BUFFER, rows);
+            widen(&mut rows, &mut buffered, stretches, columns)
+        })
+        .and_then(|()| buffered.flush());
+    drop(buffered);
     match copied {
         Ok(()) => Ok(out),
         Err(error) => Err(out.error(Operation::Write, error)),
@@ -171,30 +186,10 @@ fn labels<'a>(record: &Record<'a>) -> Result<Vec<Cow<'a, str>>, ExportError> {
     Ok(labels)
 }
 
-/// Puts each answer into its column; new labels widen the row.
-fn place<'a>(
-    columns: &mut Columns,
-    record: &Record<'a>,
-    cells: &mut Vec<Option<&'a RawValue>>,
-) -> Result<(), ExportError> {
-    cells.clear();
-    cells.resize(columns.len(), None);
-    let mut next = 0;
-    for_each_answer(record.data, |label, value| {
-        let mut nth = 0;
-        let mut column = columns.locate(&label, nth, next);
-        // Taken means that the submission repeats the label.
-        while cells.get(column).is_some_and(Option::is_some) {
-            nth += 1;
-            column = columns.locate(&label, nth, column + 1);
-        }
-        if cells.len() <= column {
-            cells.resize(column + 1, None);
-        }
-        cells[column] = Some(value);
-        next = column + 1;
-    })
-    .map_err(|source| unreadable(record, source))
+/// The error of answers in which no literals were found; the parser says why.
+fn not_an_object(record: &Record<'_>) -> ExportError {
+    let error = for_each_answer(record.data, |_, _| {});
+    unreadable(record, error.expect_err("the literals of every JSON object are found"))
 }
 
 fn unreadable(record: &Record<'_>, source: serde_json::Error) -> ExportError {
@@ -203,7 +198,7 @@ fn unreadable(record: &Record<'_>, source: serde_json::Error) -> ExportError {
 
 fn row_writer<W: Write>(out: W) -> csv::Writer<W> {
     // Flexible, because rows grow when a label appears late.
-    csv::WriterBuilder::new().flexible(true).buffer_capacity(64 * 1024).from_writer(out)
+    csv::WriterBuilder::new().flexible(true).buffer_capacity(BUFFER).from_writer(out)
 }
 
 fn write_header<W: Write>(

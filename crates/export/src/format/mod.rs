@@ -3,6 +3,7 @@
 mod csv;
 mod json;
 mod ndjson;
+mod place;
 mod widen;
 
 use std::path::Path;
