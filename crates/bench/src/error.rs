@@ -12,6 +12,18 @@ impl BenchError {
         Self(what.into())
     }
 
+    /// Something failed because of an error, which is told with all that caused it.
+    pub(crate) fn caused(what: impl fmt::Display, why: &dyn std::error::Error) -> Self {
+        let mut text = format!("{what}: {why}");
+        let mut source = why.source();
+        while let Some(cause) = source {
+            text.push_str(": ");
+            text.push_str(&cause.to_string());
+            source = cause.source();
+        }
+        Self(text)
+    }
+
     /// Something failed because of something else.
     pub(crate) fn because(what: impl fmt::Display, why: impl fmt::Display) -> Self {
         Self(format!("{what}: {why}"))

@@ -56,8 +56,8 @@ impl Goal {
 
     fn text(self) -> String {
         match self {
-            Self::AtLeast(least) => format!(">= {least}"),
-            Self::AtMost(most) => format!("<= {most}"),
+            Self::AtLeast(least) => format!(">= {}", number(least)),
+            Self::AtMost(most) => format!("<= {}", number(most)),
         }
     }
 }
@@ -154,8 +154,8 @@ mod tests {
         report.compared("a", "too low", (1.999, "x"), Some(Goal::AtLeast(2.0)));
         let text = report.to_text();
         let lines: Vec<_> = text.lines().filter(|line| line.starts_with('a')).collect();
-        assert!(lines[0].ends_with("met") && lines[0].contains("<= 2"), "{text}");
-        assert!(lines[1].ends_with("MISSED") && lines[1].contains(">= 2"), "{text}");
+        assert!(lines[0].ends_with("met") && lines[0].contains("<= 2.00"), "{text}");
+        assert!(lines[1].ends_with("MISSED") && lines[1].contains(">= 2.00"), "{text}");
         assert!(report.to_json().contains("\"at_most\": 2.0"));
     }
 }

@@ -144,7 +144,7 @@ fn sandbox(
 fn seed_plain(bench: &Bench, ready: &Ready, dir: &Path) -> Result<(), BenchError> {
     let runtime = drain::runtime()?;
     runtime.block_on(async {
-        let failed = |why: &dyn std::fmt::Display| BenchError::because("cannot generate", why);
+        let failed = |why: &dyn std::error::Error| BenchError::caused("cannot generate", why);
         let owner: User = drain::get(&ready.base_url, "/api/v1/me", &ready.api_key).await?;
         let store = SqliteStore::open(&database(bench, dir), system_clock());
         let store: Arc<dyn Store> = Arc::new(store.map_err(|why| failed(&why))?);

@@ -44,7 +44,7 @@ impl Prepared {
     }
 
     async fn prepare(dir: Directory) -> Result<Self, BenchError> {
-        let failed = |why: &dyn std::fmt::Display| BenchError::because("cannot fill", why);
+        let failed = |why: &dyn std::error::Error| BenchError::caused("cannot fill", why);
         let store = SqliteStore::open(&database(dir.path()), system_clock());
         let store: Arc<dyn Store> = Arc::new(store.map_err(|why| failed(&why))?);
         let admin = Admin::new(Arc::clone(&store));
@@ -70,7 +70,7 @@ impl Prepared {
         let first = PageRequest { user: user.id, form: forms[0].clone(), before: None, limit: 100 };
         let page = store.page(first).await.map_err(|why| failed(&why))?;
         let page = page.ok_or_else(|| BenchError::new("a form is not the user's"))?;
-        let cursor = page.last.map(FormInstant::to_cursor).ok_or_else(|| failed(&"no rows"))?;
+        let cursor = page.last.map(FormInstant::to_cursor).ok_or_else(|| BenchError::new("a form is empty"))?;
         let mut body = br#"{"data":["#.to_vec();
         body.extend_from_slice(&page.items);
         let tail = format!(r#"],"pagination":{{"next_cursor":"{cursor}","has_more":true}}}}"#);
@@ -133,7 +133,7 @@ fn at(place: u64) -> FormInstant {
 }
 
 async fn fill(store: &dyn Store, form: NewForm, number: u64) -> Result<(), BenchError> {
-    let failed = |why| BenchError::because("cannot fill a form", why);
+    let failed = |why| BenchError::caused("cannot fill a form", &why);
     let staged = store.stage_form(form).await.map_err(failed)?;
     for start in (0..PER_FORM).step_by(usize::try_from(BATCH).expect("a small number")) {
         let batch = (start..start + BATCH).map(|place| submission(number, place)).collect();
