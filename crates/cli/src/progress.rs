@@ -43,6 +43,11 @@ impl Progress {
         Self(Arc::new(Mutex::new(State { mode, began, status: String::new() })))
     }
 
+    /// What takes long begins now; what came before does not count.
+    pub(crate) fn begin(&self) {
+        self.state().began = Instant::now();
+    }
+
     /// Data is about to be written to the terminal: a moving line would run through it.
     pub(crate) fn share_terminal(&self) {
         if let Mode::Moving { allowed, .. } = &mut self.state().mode {
@@ -93,7 +98,7 @@ impl Progress {
         }
     }
 
-    /// Time since the command began.
+    /// Time since it began.
     pub(crate) fn elapsed(&self) -> Duration {
         self.state().began.elapsed()
     }

@@ -11,7 +11,7 @@ async fn each_of_the_six_codes_reaches_the_caller_of_the_sdk() {
         client_over(transport, key).retry(RetryPolicy::none()).build().unwrap()
     };
     let mut met = Vec::new();
-    let mut meet = |error: formsvc_client::Error, status: u16| {
+    let mut expect = |error: formsvc_client::Error, status: u16| {
         assert_eq!(error.kind(), ErrorKind::Api, "{error}");
         assert_eq!(error.status().map(|status| status.as_u16()), Some(status), "{error}");
         assert!(error.request_id().is_some(), "{error}");
@@ -19,22 +19,22 @@ async fn each_of_the_six_codes_reaches_the_caller_of_the_sdk() {
     };
 
     let keyless = client(transport.clone().without_key(), &service.key);
-    meet(keyless.me().await.unwrap_err(), 401);
+    expect(keyless.me().await.unwrap_err(), 401);
     let unknown = client(transport.clone(), &SecretString::from("fsk_unknown"));
-    meet(unknown.me().await.unwrap_err(), 401);
+    expect(unknown.me().await.unwrap_err(), 401);
     let revoked = service.admin.create_key(&service.user.id, "old").await.unwrap();
     service.admin.revoke_key(&revoked.record.id).await.unwrap();
-    meet(client(transport.clone(), &revoked.secret).me().await.unwrap_err(), 401);
+    expect(client(transport.clone(), &revoked.secret).me().await.unwrap_err(), 401);
 
     let good = client(transport, &service.key);
     let list = |form: &FormId| good.form(form.clone()).submissions();
     let nowhere = list(&service.form.id).before(Cursor::new("yesterday")).page().await;
-    meet(nowhere.unwrap_err(), 400);
+    expect(nowhere.unwrap_err(), 400);
     let nothing = FormId::new("frm_nothing").unwrap();
-    meet(list(&nothing).page().await.unwrap_err(), 404);
+    expect(list(&nothing).page().await.unwrap_err(), 404);
     good.me().await.unwrap();
     // Three requests of this key were counted; none of the refused keys' was.
-    meet(good.me().await.unwrap_err(), 429);
+    expect(good.me().await.unwrap_err(), 429);
 
     assert_eq!(
         met,

@@ -54,9 +54,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                 let name = format!("import-{round}-{task}-{number}");
                 let mut options = ImportOptions::new(owner.clone(), &name, ImportFormat::Ndjson);
                 options.public_id = Some(PublicId::new(&name).map_err(|e| e.to_string())?);
-                let lines: String =
-                    (0..IMPORTED).map(|line| format!("{{\"line\":{line}}}\n")).collect();
-                let imported = import::form_from_bytes(&admin, options, lines.into_bytes());
+                let lines: Vec<String> =
+                    (0..IMPORTED).map(|line| format!("{{\"line\":{line}}}")).collect();
+                let imported = import::form_from_bytes(&admin, options, lines.join("\n"));
                 imported.await.map_err(|e| e.to_string())?;
                 say(&format!("imported {name}"))?;
             }

@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use formsvc_client::{Form, PublicId, SecretString, User};
 use formsvc_server::admin::{Admin, AdminError};
@@ -27,6 +28,9 @@ use crate::exit::Exit;
 /// The user the sandbox's forms belong to.
 const OWNER_EMAIL: &str = "sandbox@formsvc.invalid";
 const OWNER_NAME: &str = "Sandbox";
+
+/// Time requests under way have when it stops; nobody should wait long for a sandbox.
+const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(2);
 
 /// What kind of sandbox.
 #[derive(Clone, Debug)]
@@ -100,22 +104,28 @@ fn run(
             return;
         }
     };
-    runtime.block_on(async {
-        // Stopping while the data is still being loaded must not wait for it.
-        tokio::select! {
-            _ = stopped => {}
-            () = serve(options, started) => {}
-        }
-    });
+    runtime.block_on(serve(options, started, stopped));
 }
 
-/// Serves until dropped.
-async fn serve(options: SandboxOptions, started: oneshot::Sender<Result<Started, CliError>>) {
-    match open(options).await {
+/// Serves until told to stop, then lets requests finish and closes the store.
+async fn serve(
+    options: SandboxOptions,
+    started: oneshot::Sender<Result<Started, CliError>>,
+    mut stopped: oneshot::Receiver<()>,
+) {
+    let opened = tokio::select! {
+        opened = open(options) => opened,
+        // Stopping while the data is still being loaded must not wait for it.
+        _ = &mut stopped => return,
+    };
+    match opened {
         Ok((running, ready)) => {
             if started.send(Ok(ready)).is_ok() {
-                let _still_serving = running;
-                std::future::pending::<()>().await;
+                // An error means that whoever would tell us is gone, which tells us as well.
+                let _ = stopped.await;
+            }
+            if let Err(error) = running.shutdown().await {
+                tracing::error!(%error, "the sandbox's store did not close");
             }
         }
         Err(error) => {
@@ -149,7 +159,12 @@ async fn open(options: SandboxOptions) -> Result<(Running, Started), CliError> {
         Some(Rate::Off) => RateLimit::Off,
         Some(Rate::PerMinute(requests)) => RateLimit::per_minute(requests),
     };
-    let serving = ServeOptions { addr: options.addr, rate_limit, ..ServeOptions::default() };
+    let serving = ServeOptions {
+        addr: options.addr,
+        rate_limit,
+        shutdown_deadline: SHUTDOWN_DEADLINE,
+        ..ServeOptions::default()
+    };
     let running = Server::bind(serving, store).await.map_err(|error| {
         failed("cannot start the sandbox").because(&error).hint("`--port 0` finds a free port")
     })?;

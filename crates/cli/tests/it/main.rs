@@ -1,5 +1,7 @@
 //! Tests of the command line through its binary; the tree mirrors the commands.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests may panic; the lint spares tests alone")]
+
 mod exit_codes;
 mod forms;
 mod sandbox;

@@ -81,6 +81,7 @@ impl Export {
         let writer = writer(destination, Options { format, formula_guard: guard })?;
         let client = cx.client().await?;
         let form = form_ref::resolve(client, &self.form).await?;
+        cx.progress.begin();
         let pages = client.form(form.id).submissions().page_size(self.page_size).pages();
         let progress = |at: formsvc_export::Progress<'_>| {
             cx.progress.submissions(at.submissions, at.reached);
