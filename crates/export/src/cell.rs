@@ -2,8 +2,6 @@
 
 use std::borrow::Cow;
 
-use serde_json::value::RawValue;
-
 /// The text of a cell, and whether a stranger could have chosen its first character.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell<'a> {
@@ -14,17 +12,12 @@ pub struct Cell<'a> {
     pub free: bool,
 }
 
-/// An answer as a cell: text as it is, numbers with their exact digits, `true` and `false`, null as
+/// An answer, given as its JSON literal, as a cell: text as it is, numbers with their exact digits, `true` and `false`, null as
 /// nothing, lists and objects as their JSON text.
 ///
 /// Text that is not Unicode (a lone `\ud800` escape) stays as its JSON literal, quotes and all, so
 /// that it can still be told apart.
-pub fn cell(value: &RawValue) -> Cell<'_> {
-    cell_of(value.get())
-}
-
-/// [`cell`] of a JSON literal.
-pub(crate) fn cell_of(json: &str) -> Cell<'_> {
+pub fn cell(json: &str) -> Cell<'_> {
     match json.as_bytes().first() {
         Some(b'"') => Cell { text: text_of(json), free: true },
         Some(b'n') => Cell { text: Cow::Borrowed(""), free: false },
@@ -46,7 +39,7 @@ mod tests {
     use super::*;
 
     fn text(json: &str) -> String {
-        cell(&RawValue::from_string(json.into()).unwrap()).text.into_owned()
+        cell(json).text.into_owned()
     }
 
     #[test]

@@ -25,6 +25,29 @@ impl Columns {
         Self { taken: reserved.iter().map(|name| (*name).into()).collect(), ..Self::default() }
     }
 
+    /// Columns in the order of a form, from the label sequences of several of its submissions,
+    /// newest first.
+    ///
+    /// A label that an earlier sequence skipped goes where this one has it: after the label before
+    /// it. So optional questions end up in the form's order although no single submission answers
+    /// all of them.
+    pub fn lay_out<'a, S: IntoIterator<Item = &'a str>>(
+        reserved: &[&str],
+        sequences: impl IntoIterator<Item = S>,
+    ) -> Self {
+        let mut order = Order::default();
+        for sequence in sequences {
+            let (mut seen, mut before) = (HashMap::new(), None);
+            for label in sequence {
+                let nth = seen.entry(label).and_modify(|nth| *nth += 1).or_insert(0_usize);
+                before = Some(order.place((label.into(), *nth), before));
+            }
+        }
+        let mut columns = Self::new(reserved);
+        order.labels().for_each(|label| columns.append(label.into()));
+        columns
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.keys.len()
@@ -39,40 +62,6 @@ impl Columns {
     /// table's own names, is numbered.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(|name| &**name)
-    }
-
-    /// Lays out columns from the label sequences of several submissions, newest first.
-    ///
-    /// A label that an earlier sequence skipped goes where this one has it: after the label before
-    /// it. So optional questions end up in the form's order although no single submission answers
-    /// all of them.
-    pub fn lay_out<'a, S: IntoIterator<Item = &'a str>>(
-        &mut self,
-        sequences: impl IntoIterator<Item = S>,
-    ) {
-        let mut order: Vec<Key> = self.keys.clone();
-        let mut known: HashSet<Key> = order.iter().cloned().collect();
-        for sequence in sequences {
-            let mut seen = HashMap::new();
-            let mut after = None;
-            for label in sequence {
-                let nth = seen.entry(label).and_modify(|nth| *nth += 1).or_insert(0_usize);
-                let key: Key = (label.into(), *nth);
-                if known.insert(key.clone()) {
-                    let at = after.map_or(0, |at: usize| at + 1);
-                    order.insert(at, key);
-                    after = Some(at);
-                } else {
-                    after = order.iter().position(|known| *known == key);
-                }
-            }
-        }
-        self.keys.clear();
-        self.names.clear();
-        self.index.clear();
-        for (label, _) in order {
-            self.append(label);
-        }
     }
 
     /// The column of the `nth` appearance of a label, appended when it is new.
@@ -106,6 +95,43 @@ impl Columns {
     }
 }
 
+/// A list that is inserted into often: as links, so that a stranger's thousands of labels cost no
+/// more than their number.
+#[derive(Default)]
+struct Order {
+    links: Vec<Link>,
+    by_key: HashMap<Key, usize>,
+    first: Option<usize>,
+}
+
+struct Link {
+    label: Box<str>,
+    next: Option<usize>,
+}
+
+impl Order {
+    /// Where the key is; a new one goes after `before`, or first.
+    fn place(&mut self, key: Key, before: Option<usize>) -> usize {
+        let (at, label) = (self.links.len(), key.0.clone());
+        let found = *self.by_key.entry(key).or_insert(at);
+        if found == at {
+            let to_here = match before {
+                Some(before) => &mut self.links[before].next,
+                None => &mut self.first,
+            };
+            let next = to_here.replace(at);
+            self.links.push(Link { label, next });
+        }
+        found
+    }
+
+    fn labels(&self) -> impl Iterator<Item = &str> {
+        let link = |at: usize| &self.links[at];
+        std::iter::successors(self.first.map(link), move |here| here.next.map(link))
+            .map(|here| &*here.label)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -118,18 +144,19 @@ mod tests {
 
     #[test]
     fn optional_questions_end_up_in_the_forms_order() {
-        let mut columns = Columns::new(&[]);
-        columns.lay_out([vec!["a", "c"], vec!["b", "c"], vec!["a", "b", "c", "d"], vec!["z", "a"]]);
+        let columns = Columns::lay_out(
+            &[],
+            [vec!["a", "c"], vec!["b", "c"], vec!["a", "b", "c", "d"], vec!["z", "a"]],
+        );
         assert_eq!(names(&columns), ["z", "b", "a", "c", "d"]);
-        let mut columns = Columns::new(&[]);
-        columns.lay_out([vec!["a", "c", "e"], vec!["a", "b", "c"], vec!["c", "d", "e"]]);
+        let columns =
+            Columns::lay_out(&[], [vec!["a", "c", "e"], vec!["a", "b", "c"], vec!["c", "d", "e"]]);
         assert_eq!(names(&columns), ["a", "b", "c", "d", "e"]);
     }
 
     #[test]
     fn late_labels_are_appended_and_nothing_moves() {
-        let mut columns = Columns::new(&[]);
-        columns.lay_out([["a", "b"]]);
+        let mut columns = Columns::lay_out(&[], [["a", "b"]]);
         assert_eq!(columns.locate("new", 0, 0), 2);
         assert_eq!(columns.locate("a", 0, 0), 0);
         assert_eq!(columns.locate("b", 0, 0), 1);
@@ -139,8 +166,7 @@ mod tests {
 
     #[test]
     fn a_repeated_label_gets_a_column_for_each_appearance() {
-        let mut columns = Columns::new(&["id"]);
-        columns.lay_out([["a", "a", "id"]]);
+        let mut columns = Columns::lay_out(&["id"], [["a", "a", "id"]]);
         assert_eq!(names(&columns), ["a", "a (2)", "id (2)"]);
         assert_eq!(columns.locate("a", 1, 0), 1);
         assert_eq!(columns.locate("a", 3, 0), 4);
@@ -154,9 +180,9 @@ mod tests {
             rows in prop::collection::vec(prop::collection::vec("[a-c]( \\([2-3]\\))?", 0..6), 0..20),
             first in 0_usize..5,
         ) {
-            let mut columns = Columns::new(&["id", "a"]);
             let first = first.min(rows.len());
-            columns.lay_out(rows[..first].iter().map(|row| row.iter().map(String::as_str)));
+            let labels = rows[..first].iter().map(|row| row.iter().map(String::as_str));
+            let mut columns = Columns::lay_out(&["id", "a"], labels);
             let mut given = HashMap::new();
             for row in &rows {
                 let mut seen: HashMap<&str, usize> = HashMap::new();

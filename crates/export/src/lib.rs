@@ -8,6 +8,7 @@ mod error;
 mod export;
 mod format;
 mod guard;
+mod place;
 mod record;
 
 pub use cell::{Cell, cell};
@@ -17,4 +18,5 @@ pub use error::{ExportError, Operation};
 pub use export::{Progress, export};
 pub use format::{FORMATS, Format, FormatRow, Options, RecordWriter, Written, writer};
 pub use guard::{guarded, needs_guard};
+pub use place::Places;
 pub use record::Record;

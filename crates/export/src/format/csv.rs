@@ -10,14 +10,14 @@ use std::io::{self, BufReader, BufWriter, Seek, SeekFrom, Write};
 
 use formsvc_protocol::for_each_answer;
 
-use crate::cell::cell_of;
+use crate::cell::cell;
 use crate::columns::Columns;
 use crate::destination::Destination;
 use crate::error::{ExportError, Operation};
-use crate::format::place::Places;
 use crate::format::widen::{Stretch, widen};
 use crate::format::{RecordWriter, Written};
 use crate::guard::needs_guard;
+use crate::place::Places;
 use crate::record::Record;
 
 /// The table's own columns, before those of the answers.
@@ -74,11 +74,10 @@ impl<'a> CsvWriter<'a> {
     /// Lays the columns out by the first submissions and writes the header they give.
     fn begin(&mut self, records: &[Record<'_>]) -> Result<(), ExportError> {
         let sequences = records.iter().map(labels).collect::<Result<Vec<_>, _>>()?;
-        self.places
-            .columns
-            .lay_out(sequences.iter().map(|labels| labels.iter().map(AsRef::as_ref)));
+        let sequences = sequences.iter().map(|labels| labels.iter().map(AsRef::as_ref));
+        self.places = Places::new(Columns::lay_out(&OWN_COLUMNS, sequences));
         let mut header = Guard { on: self.guard.on, changed: 0 };
-        write_header(&mut self.rows, &self.places.columns, &mut header)
+        write_header(&mut self.rows, self.places.columns(), &mut header)
             .and_then(|()| self.begin_stretch())
             .map_err(|error| self.failed(error))
     }
@@ -87,18 +86,19 @@ impl<'a> CsvWriter<'a> {
     fn begin_stretch(&mut self) -> io::Result<()> {
         self.rows.flush()?;
         let start = self.rows.get_ref().bytes;
-        self.stretches.push(Stretch { start, columns: self.places.columns.len() });
+        self.stretches.push(Stretch { start, columns: self.places.columns().len() });
         Ok(())
     }
 
     fn write_row(&mut self, record: &Record<'_>, cells: &[Option<&str>]) -> io::Result<()> {
-        if self.stretches.last().is_none_or(|stretch| stretch.columns < self.places.columns.len()) {
+        if self.stretches.last().is_none_or(|stretch| stretch.columns < self.places.columns().len())
+        {
             self.begin_stretch()?;
         }
         self.guard.write(&mut self.rows, record.id)?;
         self.rows.write_field(record.created_at)?;
         for value in cells {
-            match value.map(cell_of) {
+            match value.map(cell) {
                 Some(cell) if cell.free => self.guard.write(&mut self.rows, &cell.text)?,
                 Some(cell) => self.rows.write_field(cell.text.as_bytes())?,
                 None => self.rows.write_field(b"")?,
@@ -129,12 +129,12 @@ impl RecordWriter for CsvWriter<'_> {
             self.begin(&[])?;
         }
         self.rows.flush().map_err(|error| self.failed(error))?;
-        let Self { rows, places: Places { columns, .. }, stretches, mut guard, submissions } =
-            *self;
+        let Self { rows, places, stretches, mut guard, submissions } = *self;
+        let columns = places.columns();
         let work = rows.into_inner().map_err(csv::IntoInnerError::into_error);
         let work = work.expect("all rows were flushed a line above").inner;
         let mut header = row_writer(Vec::new());
-        write_header(&mut header, &columns, &mut guard)
+        write_header(&mut header, columns, &mut guard)
             .expect("a vector takes whatever is written to it");
         let header = header.into_inner().expect("a vector takes whatever is written to it");
         complete(work, &header, &stretches, columns.len())?.publish()?;

@@ -3,7 +3,6 @@
 mod csv;
 mod json;
 mod ndjson;
-mod place;
 mod widen;
 
 use std::path::Path;

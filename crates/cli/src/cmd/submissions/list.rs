@@ -1,8 +1,8 @@
 //! `formsvc submissions list`
 
 use clap::Args;
-use formsvc_client::{Answers, Cursor, Submission};
-use formsvc_export::{Columns, cell};
+use formsvc_client::{Cursor, Submission};
+use formsvc_export::{Columns, Places, cell};
 
 use crate::context::{Context, to_json};
 use crate::error::CliError;
@@ -48,38 +48,21 @@ impl List {
 
 fn listing(submissions: &[Submission]) -> Listing {
     let own = ["id", "created_at"];
-    let mut columns = Columns::new(&own);
     let answers: Vec<_> = submissions.iter().map(|submission| submission.data.fields()).collect();
-    columns.lay_out(answers.iter().map(|fields| fields.iter().map(|(label, _)| label.as_ref())));
-    let names = own.iter().copied().chain(columns.names()).map(str::to_owned).collect();
-    let width = columns.len();
+    let labels = answers.iter().map(|fields| fields.iter().map(|(label, _)| label.as_ref()));
+    let mut places = Places::new(Columns::lay_out(&own, labels));
+    let rows = submissions.iter().map(|submission| row(&mut places, submission)).collect();
     Listing {
-        columns: names,
-        rows: submissions
-            .iter()
-            .map(|submission| {
-                let mut row = vec![submission.id.to_string(), submission.created_at.to_string()];
-                row.extend(cells(&mut columns, width, &submission.data));
-                row
-            })
-            .collect(),
+        columns: own.into_iter().chain(places.columns().names()).map(str::to_owned).collect(),
+        rows,
         json: submissions.iter().map(to_json).collect(),
     }
 }
 
-/// The answers of one submission, each in its column.
-fn cells(columns: &mut Columns, width: usize, answers: &Answers) -> Vec<String> {
-    let mut cells = vec![None; width];
-    let mut next = 0;
-    for (label, value) in answers.fields() {
-        let mut nth = 0;
-        let mut column = columns.locate(&label, nth, next);
-        while cells[column].is_some() {
-            nth += 1;
-            column = columns.locate(&label, nth, column + 1);
-        }
-        cells[column] = Some(cell(value).text.into_owned());
-        next = column + 1;
-    }
-    cells.into_iter().map(Option::unwrap_or_default).collect()
+fn row(places: &mut Places, submission: &Submission) -> Vec<String> {
+    let mut cells = Vec::new();
+    places.place(submission.data.as_json(), &mut cells).expect("answers are a JSON object");
+    let text = |json: Option<&str>| json.map(|json| cell(json).text.into_owned());
+    let own = [submission.id.to_string(), submission.created_at.to_string()];
+    own.into_iter().chain(cells.into_iter().map(|json| text(json).unwrap_or_default())).collect()
 }
