@@ -99,7 +99,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn run(Cli { log, command }: Cli) -> Result<(), CommandError> {
     let usual = if matches!(command, Command::Serve(_)) { "info" } else { "warn" };
     let level = settings::log_level(log.log_level.as_deref().unwrap_or(usual))?;
-    telemetry::init(level, settings::log_format(&log.log_format)?, system_clock());
+    // Written out once the command is done, whatever its outcome.
+    let _log = telemetry::init(level, settings::log_format(&log.log_format)?, system_clock());
     match command {
         Command::Serve(args) => serve::run(&args),
         Command::Migrate(args) => database::block_on(migrate::run(&args)),

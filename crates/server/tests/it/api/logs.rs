@@ -1,7 +1,6 @@
 //! What a whole conversation leaves in the log.
 
 use std::cell::RefCell;
-use std::io::Write;
 use std::sync::{Arc, Mutex, Once};
 
 use axum::Router;
@@ -19,29 +18,13 @@ use super::broken_store::Broken;
 use super::service::{Service, answer};
 
 /// What the events of this thread are written to, and in which shape.
-type Sink = Option<(LogFormat, Arc<Mutex<Vec<u8>>>)>;
+type Sink = Option<(LogFormat, Arc<Mutex<String>>)>;
 
 thread_local! {
     static SINK: RefCell<Sink> = const { RefCell::new(None) };
 }
 
-/// Writes to this thread's log if it is wanted in this format.
-struct ToThread(LogFormat);
-
-impl Write for ToThread {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        SINK.with_borrow(|sink| match sink {
-            Some((format, log)) if *format == self.0 => log.lock().unwrap().extend(bytes),
-            _ => {}
-        });
-        Ok(bytes.len())
-    }
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-struct Log(Arc<Mutex<Vec<u8>>>);
+struct Log(Arc<Mutex<String>>);
 
 impl Log {
     /// Takes every event of this thread from now on, at every level.
@@ -51,7 +34,16 @@ impl Log {
     fn capture(format: LogFormat) -> Self {
         static INSTALLED: Once = Once::new();
         INSTALLED.call_once(|| {
-            let layer = |format| LogLayer::new(format, system_clock(), move || ToThread(format));
+            let layer = |wanted| {
+                LogLayer::new(wanted, system_clock(), move |line: &str| {
+                    SINK.with_borrow(|sink| match sink {
+                        Some((format, log)) if *format == wanted => {
+                            log.lock().unwrap().push_str(line);
+                        }
+                        _ => {}
+                    });
+                })
+            };
             let (text, json) = (layer(LogFormat::Text), layer(LogFormat::Json));
             let subscriber = tracing_subscriber::registry().with(text).with(json);
             tracing::subscriber::set_global_default(subscriber).unwrap();
@@ -62,7 +54,7 @@ impl Log {
     }
 
     fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        self.0.lock().unwrap().clone()
     }
 
     fn lines(&self) -> Vec<Value> {

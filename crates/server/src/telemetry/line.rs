@@ -1,88 +1,25 @@
-//! Logs: one event a line on stderr, as text or as JSON.
-//!
-//! Whatever comes from outside is escaped, so that a line is always one line and never moves a
-//! terminal's cursor. Spans are not printed; the request id stands in each line of a request.
+//! The text of one line.
 
-use std::fmt::{self, Write as _};
-use std::io::Write;
-use std::panic::PanicHookInfo;
+use std::fmt::{self, Write};
 
 use tracing::field::{Field, Visit};
-use tracing::level_filters::LevelFilter;
-use tracing::{Event, Subscriber};
-use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
-use tracing_subscriber::util::SubscriberInitExt;
 
+use super::LogFormat;
 use crate::printable::Escaped;
-use crate::store::Clock;
-
-/// Shape of a log line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogFormat {
-    /// `time LEVEL message key=value …`
-    Text,
-    /// One JSON object a line.
-    Json,
-}
-
-/// Sends the events of this process to stderr, panics too. The second call of a process, or one
-/// after another subscriber was installed, changes nothing.
-pub fn init(level: LevelFilter, format: LogFormat, clock: Clock) {
-    let layer = LogLayer::new(format, clock, std::io::stderr).with_filter(level);
-    if tracing_subscriber::registry().with(layer).try_init().is_ok() {
-        std::panic::set_hook(Box::new(log_panic));
-    }
-}
-
-/// A panic as a log line. Its message is told only when it was written in the source: one that was
-/// formatted may hold what users sent.
-fn log_panic(info: &PanicHookInfo<'_>) {
-    let said = info.payload().downcast_ref::<&'static str>();
-    let message = said.copied().unwrap_or("its message is withheld");
-    let place = info.location().map(ToString::to_string).unwrap_or_default();
-    tracing::error!(message_of_panic = message, place, "panic");
-}
-
-/// Prints events through a writer made anew for each line.
-pub struct LogLayer<M> {
-    format: LogFormat,
-    clock: Clock,
-    make_writer: M,
-}
-
-impl<W: Write, M: Fn() -> W> LogLayer<M> {
-    /// A layer that stamps lines with the time of `clock`.
-    pub fn new(format: LogFormat, clock: Clock, make_writer: M) -> Self {
-        Self { format, clock, make_writer }
-    }
-}
-
-impl<S: Subscriber, W: Write, M: Fn() -> W + 'static> Layer<S> for LogLayer<M> {
-    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        let mut line = Line { format: self.format, fields: String::new(), message: String::new() };
-        event.record(&mut line);
-        let time = (self.clock)().to_timestamp();
-        let text = line.finish(time.as_str(), *event.metadata().level());
-        // There is nowhere left to report that the log cannot be written.
-        let _ = (self.make_writer)().write_all(text.as_bytes());
-    }
-}
-
-impl<M> fmt::Debug for LogLayer<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LogLayer").field("format", &self.format).finish_non_exhaustive()
-    }
-}
 
 /// A line under construction.
-struct Line {
+pub(super) struct Line {
     format: LogFormat,
     fields: String,
     message: String,
 }
 
 impl Line {
-    fn finish(self, time: &str, level: tracing::Level) -> String {
+    pub(super) fn new(format: LogFormat) -> Self {
+        Self { format, fields: String::with_capacity(192), message: String::new() }
+    }
+
+    pub(super) fn finish(self, time: &str, level: tracing::Level) -> String {
         let Self { format, fields, message } = self;
         match format {
             LogFormat::Text => format!("{time} {level:<5} {}{fields}\n", Escaped(&message)),
@@ -132,7 +69,11 @@ impl Visit for Line {
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.record_str(field, &format!("{value:?}"));
+        if field.name() == "message" {
+            write!(self.message, "{value:?}").expect("writing to a string cannot fail");
+        } else {
+            self.record_str(field, &format!("{value:?}"));
+        }
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
@@ -186,29 +127,21 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use formsvc_protocol::FormInstant;
+    use tracing::level_filters::LevelFilter;
+    use tracing_subscriber::layer::{Layer, SubscriberExt};
 
     use super::*;
-
-    #[derive(Clone, Default)]
-    struct Captured(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Captured {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().unwrap().extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
+    use crate::store::Clock;
+    use crate::telemetry::LogLayer;
 
     fn logged(format: LogFormat, level: LevelFilter, act: impl FnOnce()) -> String {
-        let captured = Captured::default();
-        let writer = captured.clone();
+        let captured: Arc<Mutex<String>> = Arc::default();
+        let writer = Arc::clone(&captured);
         let clock: Clock = Arc::new(|| FormInstant::from_micros(0));
-        let layer = LogLayer::new(format, clock, move || writer.clone()).with_filter(level);
+        let sink = move |line: &str| writer.lock().unwrap().push_str(line);
+        let layer = LogLayer::new(format, clock, sink).with_filter(level);
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), act);
-        String::from_utf8(captured.0.lock().unwrap().clone()).unwrap()
+        captured.lock().unwrap().clone()
     }
 
     #[test]
