@@ -114,7 +114,14 @@ impl World {
         limit: u32,
     ) -> Option<StoredPage> {
         let request = PageRequest { user: user.clone(), form: form.clone(), before, limit };
-        self.store.page(request).await.expect("a page is read")
+        let page = self.store.page(request).await.expect("a page is read");
+        if let (Some(before), Some(last)) = (before, page.as_ref().and_then(|page| page.last)) {
+            assert!(
+                last < before,
+                "a page is strictly older than its cursor, or no walk would end"
+            );
+        }
+        page
     }
 
     /// All rows from a cursor on, newest first.

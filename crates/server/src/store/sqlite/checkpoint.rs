@@ -85,7 +85,7 @@ impl Checkpointer {
         let seen = Arc::clone(&signal);
         let thread = std::thread::Builder::new().name("store-checkpoint".into()).spawn(move || {
             while seen.wait() {
-                if let Err(error) = look(&connection, &turns, THRESHOLDS) {
+                if let Err(error) = look(&connection, THRESHOLDS, || turns.write()) {
                     tracing::warn!(%error, "checkpoint failed; the log is kept and tried again");
                 }
                 seen.pause();
@@ -128,10 +128,10 @@ impl Drop for Checkpointer {
 }
 
 /// Looks at the log once, and checkpoints when it is time.
-pub(super) fn look(
+pub(super) fn look<Turn>(
     connection: &Connection,
-    turns: &Turns,
     thresholds: Thresholds,
+    take_writers_turn: impl FnOnce() -> Turn,
 ) -> rusqlite::Result<()> {
     let log = checkpoint(connection, "NOOP")?;
     if log.frames - log.moved < thresholds.worth_it && log.frames < thresholds.too_many {
@@ -141,7 +141,7 @@ pub(super) fn look(
     if log.frames >= thresholds.too_many {
         // Only what came since the passive checkpoint is left to move: a few milliseconds, in which
         // writes queue but none fails.
-        let _turn = turns.write();
+        let _turn = take_writers_turn();
         checkpoint(connection, "RESTART")?;
     }
     Ok(())

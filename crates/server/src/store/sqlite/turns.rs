@@ -29,3 +29,16 @@ impl Turns {
         self.lock.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readers_take_turns_in_memory_and_never_wait_on_a_file() {
+        assert!(Turns::new(true).read().is_some());
+        let file = Turns::new(false);
+        let _writing = file.write();
+        assert!(file.read().is_none());
+    }
+}
