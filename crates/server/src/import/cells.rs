@@ -19,51 +19,59 @@ struct Columns {
     numbers: Vec<bool>,
 }
 
+/// How a file's cells are read.
+#[derive(Clone, Copy)]
+pub(super) struct Reading<'a> {
+    pub(super) separator: u8,
+    pub(super) types: CellTypes,
+    /// The text that stands for null.
+    pub(super) null: Option<&'a str>,
+}
+
 /// Reads a file and keeps each record as answers in the order of the header.
 pub(super) fn read(
     source: Source,
-    types: CellTypes,
-    null: Option<&str>,
+    reading: Reading<'_>,
     keep: &mut dyn FnMut(Answers) -> Result<(), ImportError>,
 ) -> Result<(), ImportError> {
-    match types {
-        CellTypes::Text => convert(source.once(), |_| false, null, keep),
+    match reading.types {
+        CellTypes::Text => convert(source.once(), reading, |_| false, keep),
         CellTypes::Infer => {
             let (numbers, again) =
-                source.twice(|input| number_columns(BufReader::new(input), null))?;
-            convert(again, |column| numbers[column], null, keep)
+                source.twice(|input| number_columns(BufReader::new(input), reading))?;
+            convert(again, reading, |column| numbers[column], keep)
         }
     }
 }
 
 fn convert(
     input: impl BufRead,
+    reading: Reading<'_>,
     is_number: impl Fn(usize) -> bool,
-    null: Option<&str>,
     keep: &mut dyn FnMut(Answers) -> Result<(), ImportError>,
 ) -> Result<(), ImportError> {
-    let mut records = Records::new(input);
+    let mut records = Records::new(input, reading.separator);
     let mut record = Record::default();
     let mut columns = header(&mut records, &mut record)?;
     for (column, number) in columns.numbers.iter_mut().enumerate() {
         *number = is_number(column);
     }
     while records.read(&mut record)? {
-        keep(columns.answers(&record, null)?)?;
+        keep(columns.answers(&record, reading.null)?)?;
     }
     Ok(())
 }
 
 /// Which columns have numbers, or null, in every record, and a number in at least one.
-fn number_columns(input: impl BufRead, null: Option<&str>) -> Result<Vec<bool>, ImportError> {
-    let mut records = Records::new(input);
+fn number_columns(input: impl BufRead, reading: Reading<'_>) -> Result<Vec<bool>, ImportError> {
+    let mut records = Records::new(input, reading.separator);
     let mut record = Record::default();
     let columns = header(&mut records, &mut record)?;
     let (mut any, mut all) = (columns.numbers.clone(), vec![true; columns.numbers.len()]);
     while records.read(&mut record)? {
         for (column, cell) in columns.cells(&record)?.enumerate() {
             let cell = cell?;
-            if null != Some(cell) {
+            if reading.null != Some(cell) {
                 all[column] = all[column] && is_json_number(cell);
                 any[column] = true;
             }

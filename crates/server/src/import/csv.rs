@@ -70,13 +70,15 @@ enum State {
 /// A reader of records.
 pub(super) struct Records<R> {
     input: R,
+    separator: u8,
     line: u64,
     started: bool,
 }
 
 impl<R: BufRead> Records<R> {
-    pub(super) fn new(input: R) -> Self {
-        Self { input, line: 1, started: false }
+    /// A reader of records whose fields a byte separates.
+    pub(super) fn new(input: R, separator: u8) -> Self {
+        Self { input, separator, line: 1, started: false }
     }
 
     /// Reads the next record that is not an empty line; `false` at the end.
@@ -97,7 +99,7 @@ impl<R: BufRead> Records<R> {
                 used += 1;
                 let line = self.line;
                 self.line += u64::from(byte == b'\n');
-                state = step(state, byte, line, record)?;
+                state = step(state, byte, self.separator, line, record)?;
                 if byte == b'\n' && matches!(state, State::Empty) {
                     if !record.ends.is_empty() {
                         complete = true;
@@ -127,7 +129,13 @@ impl<R: BufRead> Records<R> {
 }
 
 /// One byte. A record is complete when the state is empty again and it has fields.
-fn step(state: State, byte: u8, line: u64, record: &mut Record) -> Result<State, ImportError> {
+fn step(
+    state: State,
+    byte: u8,
+    separator: u8,
+    line: u64,
+    record: &mut Record,
+) -> Result<State, ImportError> {
     Ok(match (state, byte) {
         (State::Empty, b'\n') => State::Empty,
         (State::Empty | State::FieldStart, b'"') => State::Quoted { since: line },
@@ -135,7 +143,9 @@ fn step(state: State, byte: u8, line: u64, record: &mut Record) -> Result<State,
         (State::Quoted { .. }, _) => push(record, byte, state),
         (State::Quote { since }, b'"') => push(record, byte, State::Quoted { since }),
         (State::Quote { .. }, b'\r') => State::QuoteCr,
-        (State::Empty | State::FieldStart | State::Unquoted | State::Quote { .. }, b',') => {
+        (State::Empty | State::FieldStart | State::Unquoted | State::Quote { .. }, _)
+            if byte == separator =>
+        {
             record.end_field();
             State::FieldStart
         }
@@ -194,7 +204,7 @@ mod tests {
     use super::*;
 
     fn read_all(text: &[u8], capacity: usize) -> Result<Vec<(u64, Vec<String>)>, String> {
-        let mut records = Records::new(BufReader::with_capacity(capacity, text));
+        let mut records = Records::new(BufReader::with_capacity(capacity, text), b',');
         let (mut record, mut all) = (Record::default(), Vec::new());
         while records.read(&mut record).map_err(|error| error.to_string())? {
             let fields = record.fields().map(|f| String::from_utf8_lossy(f).into_owned()).collect();
@@ -226,6 +236,17 @@ mod tests {
         assert_eq!(fields("5\" pipe, spaced \n"), [["5\" pipe", " spaced "]]);
         assert_eq!(fields("a\rb,c\r\r\n"), [["a\rb", "c\r"]]);
         assert_eq!(fields("a\0b\n"), [["a\0b"]]);
+    }
+
+    #[test]
+    fn another_separator_leaves_commas_to_the_text() {
+        let text = b"a,b\tc\n\"x\ty\"\t\n".as_slice();
+        let (mut records, mut record) = (Records::new(text, b'\t'), Record::default());
+        let mut all = Vec::new();
+        while records.read(&mut record).unwrap() {
+            all.push(record.fields().map(<[u8]>::to_vec).collect::<Vec<_>>());
+        }
+        assert_eq!(all, [[b"a,b".as_slice(), b"c"], [b"x\ty", b""]]);
     }
 
     #[test]

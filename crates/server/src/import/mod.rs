@@ -1,4 +1,4 @@
-//! Makes a form of a file: CSV, NDJSON, or a JSON array.
+//! Makes a form of a file: CSV, TSV, NDJSON, or a JSON array.
 //!
 //! The file is read once or twice from front to back in bounded memory, and the form appears whole
 //! or not at all. What a value was in the file it is in the form, to the letter; see [`CellTypes`]
@@ -19,6 +19,7 @@ use formsvc_protocol::{Answers, Form, FormStatus, PublicId, SubmissionId, UserId
 
 pub use error::{Flaw, ImportError};
 
+use self::cells::Reading;
 use self::source::Source;
 use crate::admin::{Admin, FormOptions, new_form, new_id};
 use crate::staging::{LoadError, Sink, load};
@@ -31,6 +32,8 @@ pub enum ImportFormat {
     /// Comma-separated values as in RFC 4180; the first record is the labels. LF or CRLF ends a
     /// line; empty lines are skipped; a byte order mark is too.
     Csv,
+    /// The same with tabs in place of commas.
+    Tsv,
     /// One JSON object a line; empty lines are skipped.
     Ndjson,
     /// One JSON array of objects, or of texts that answer one question.
@@ -43,6 +46,7 @@ impl ImportFormat {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         match extension.as_str() {
             "csv" => Some(Self::Csv),
+            "tsv" => Some(Self::Tsv),
             "ndjson" | "jsonl" => Some(Self::Ndjson),
             "json" => Some(Self::Json),
             _ => None,
@@ -74,9 +78,9 @@ pub struct ImportOptions {
     pub status: FormStatus,
     /// How the file is written.
     pub format: ImportFormat,
-    /// What the cells of a CSV file become.
+    /// What the cells of a CSV or TSV file become.
     pub types: CellTypes,
-    /// The text that stands for null in a CSV file, such as `NA`; none by default, so that an
+    /// The text that stands for null in a CSV or TSV file, such as `NA`; none by default, so that an
     /// empty cell is an empty text.
     pub null: Option<String>,
     /// The question that a JSON array of texts answers.
@@ -167,8 +171,11 @@ fn read(source: Source, options: &ImportOptions, sink: &mut Sink) -> Result<(), 
         let id = SubmissionId::from_bits(new_id());
         sink.push(StagedSubmission { id, at: None, answers }).map_err(ImportError::from)
     };
+    let (types, null) = (options.types, options.null.as_deref());
+    let cells = |separator| Reading { separator, types, null };
     match options.format {
-        ImportFormat::Csv => cells::read(source, options.types, options.null.as_deref(), &mut keep),
+        ImportFormat::Csv => cells::read(source, cells(b','), &mut keep),
+        ImportFormat::Tsv => cells::read(source, cells(b'\t'), &mut keep),
         ImportFormat::Ndjson => json::lines(source.once(), &mut keep),
         ImportFormat::Json => json::array(source.once(), options.label.as_deref(), &mut keep),
     }

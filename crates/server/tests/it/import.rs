@@ -108,6 +108,14 @@ async fn csv_null_has_the_spelling_that_was_named_and_no_other() {
 }
 
 #[tokio::test]
+async fn tsv_cells_may_hold_commas() {
+    let world = world().await;
+    let rows =
+        world.import(world.options(ImportFormat::Tsv), b"a,b\tn\nx,y\t1.0\n\"p\tq\"\t2\n").await;
+    assert_eq!(rows.unwrap(), [r#"{"a,b":"x,y","n":1.0}"#, r#"{"a,b":"p\tq","n":2}"#]);
+}
+
+#[tokio::test]
 async fn csv_text_is_kept_whatever_is_in_it() {
     let rows = world().await.csv("\u{feff}\"la,\"\"bel\"\"\",é\r\n\"a\nb\r\n\",\u{1}\t \r\n").await;
     let expected = r#"{"la,\"bel\"":"a\nb\r\n","é":"\u0001\t "}"#;
@@ -203,7 +211,12 @@ async fn a_flaw_in_a_json_array_names_its_element() {
 async fn files_are_imported_in_the_format_of_their_extension() {
     let world = world().await;
     let dir = tempfile::tempdir().unwrap();
-    for (name, text) in [("a.csv", "n\n1\n"), ("b.jsonl", "{\"n\":1}"), ("c.JSON", "[{\"n\":1}]")] {
+    for (name, text) in [
+        ("a.csv", "n\n1\n"),
+        ("t.tsv", "n\n1\n"),
+        ("b.jsonl", "{\"n\":1}"),
+        ("c.JSON", "[{\"n\":1}]"),
+    ] {
         let path = dir.path().join(name);
         std::fs::write(&path, text).unwrap();
         let options = ImportOptions {
