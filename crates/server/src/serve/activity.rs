@@ -65,11 +65,6 @@ impl Activity {
         self.enter(State::Idle);
     }
 
-    /// Whether no byte was ever received.
-    pub(super) fn is_untouched(&self) -> bool {
-        self.packed.load(Ordering::Relaxed) == State::Idle as u64
-    }
-
     /// Returns once the client has been too slow.
     pub(super) async fn stalled(&self, options: &ServeOptions) {
         let shortest = options.head_timeout.min(options.idle_timeout).min(options.write_timeout);

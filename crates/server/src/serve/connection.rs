@@ -57,11 +57,9 @@ pub(super) async fn serve(
         };
         match changed.map(|()| *phase.borrow_and_update()) {
             Ok(Phase::Serving) => {}
-            Ok(Phase::Draining) if !activity.is_untouched() => {
-                connection.as_mut().graceful_shutdown();
-            }
-            // Killed, or the server's handle was dropped, or there is nothing to finish.
-            Ok(Phase::Draining | Phase::Killed) | Err(_) => return,
+            Ok(Phase::Draining) => connection.as_mut().graceful_shutdown(),
+            // Err: the server's handle was dropped.
+            Ok(Phase::Killed) | Err(_) => return,
         }
     }
 }

@@ -313,6 +313,12 @@ fn what_this_machine_refuses_exits_10() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let addr = taken.local_addr().unwrap().to_string();
     site.run(&["serve", "--listen", &addr]).failed(10, &format!("cannot listen on `{addr}`"));
+    // What an earlier run left would say that this one answers.
+    let stale = site.path("stale.json");
+    std::fs::write(&stale, "{}").unwrap();
+    let args = ["serve", "--listen", &addr, "--ready-file", stale.to_str().unwrap()];
+    site.run(&args).failed(10, "cannot listen");
+    assert!(!stale.exists());
     let nowhere = site.path("no/such/ready.json");
     let args = ["serve", "--port", "0", "--ready-file", nowhere.to_str().unwrap()];
     site.run(&args).failed(10, "cannot write the ready file");

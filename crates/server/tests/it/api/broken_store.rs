@@ -12,17 +12,20 @@ use formsvc_server::store::{
 
 use super::service::{Answer, Service, answer, edge_of};
 
-/// Never answers, or always fails.
+/// What a store that does not work does.
+#[derive(Clone, Copy, PartialEq)]
 pub(super) enum Broken {
     Hangs,
     Fails,
+    /// Finds a key for every hash, and it is another key's.
+    FindsAnotherKey,
 }
 
 impl Broken {
     fn call<T: Send + 'static>(&self) -> StoreFuture<'_, T> {
         match self {
             Self::Hangs => Box::pin(pending()),
-            Self::Fails => {
+            Self::Fails | Self::FindsAnotherKey => {
                 Box::pin(async { Err(StoreError::Internal("row 7 of submissions is torn".into())) })
             }
         }
@@ -39,6 +42,13 @@ impl Broken {
 macro_rules! all_broken {
     ($( $name:ident($($arg:ty),*) -> $out:ty; )+) => {
         impl Store for Broken {
+            fn authenticate(&self, _: &KeyHash) -> StoreFuture<'_, Option<Authenticated>> {
+                if *self == Self::FindsAnotherKey {
+                    Box::pin(async { Ok(Some(another_key())) })
+                } else {
+                    self.call()
+                }
+            }
             $( fn $name(&self, $(_: $arg),*) -> StoreFuture<'_, $out> {
                 self.call()
             } )+
@@ -52,7 +62,6 @@ all_broken! {
     add_key(NewKey) -> KeyRecord;
     revoke_key(&KeyId) -> KeyRecord;
     keys(&UserId) -> Vec<KeyRecord>;
-    authenticate(&KeyHash) -> Option<Authenticated>;
     add_form(NewForm) -> Form;
     set_form_status(&FormId, FormStatus) -> Form;
     forms(&UserId) -> Vec<Form>;
@@ -65,6 +74,18 @@ all_broken! {
     discard_staged(&StagedForm) -> ();
     probe() -> ();
     close() -> ();
+}
+
+fn another_key() -> Authenticated {
+    let user = User::new(UserId::new("usr_1").unwrap(), "a@b.c", "A");
+    let key = KeyId::new("key_1").unwrap();
+    Authenticated { key, hash: KeyHash([0; 32]), revoked: false, user }
+}
+
+#[tokio::test]
+async fn a_key_whose_hash_differs_is_not_taken_on_the_stores_word() {
+    let answer = Broken::FindsAnotherKey.get("/api/v1/me").await;
+    answer.assert_error(401, "invalid_key");
 }
 
 #[tokio::test]

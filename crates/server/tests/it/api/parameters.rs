@@ -60,8 +60,10 @@ async fn ids_no_form_can_have_are_not_found() {
 #[tokio::test]
 async fn parameters_are_judged_before_the_form() {
     let service = Service::new().await;
-    let answer = service.get("/api/v1/forms/frm_0/submissions?limit=0").await;
-    answer.assert_error(400, "bad_request");
+    for id in ["frm_0", "%ff"] {
+        let answer = service.get(&format!("/api/v1/forms/{id}/submissions?limit=0")).await;
+        answer.assert_error(400, "bad_request");
+    }
 }
 
 #[tokio::test]
