@@ -33,7 +33,7 @@ impl Readers {
         Self { open, turns, idle, keep: 2 * size, large, closed: AtomicBool::new(false) }
     }
 
-    /// Reads on this thread: for lookups of a few microseconds.
+    /// Reads on this thread: for lookups, and pages without a large item.
     pub(super) fn read<T>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError>,
@@ -47,7 +47,8 @@ impl Readers {
         outcome
     }
 
-    /// Reads on a thread that may block: for pages, which can be a hundred megabytes.
+    /// Reads on a thread that may block: for pages with large items, which can be a hundred
+    /// megabytes.
     pub(super) async fn read_large<T, F>(self: Arc<Self>, work: F) -> Result<T, StoreError>
     where
         T: Send + 'static,

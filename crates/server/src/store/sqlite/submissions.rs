@@ -20,9 +20,9 @@ pub(super) const START: &str = "SELECT form_no,
         (SELECT key FROM submissions s WHERE s.form_no = forms.form_no AND s.instant_us < ?3
          ORDER BY s.instant_us DESC LIMIT 1)
     FROM forms WHERE id = ?1 AND ready AND user_no = (SELECT user_no FROM users WHERE id = ?2)";
-/// A page: neighbours in the table.
-pub(super) const SCAN: &str =
-    "SELECT instant_us, item FROM submissions WHERE key BETWEEN ?1 AND ?2 ORDER BY key DESC";
+/// A page: neighbours in the table. An item longer than `?3` is null, and not read to find out.
+pub(super) const SCAN: &str = "SELECT instant_us, CASE WHEN length(item) <= ?3 THEN item END
+    FROM submissions WHERE key BETWEEN ?1 AND ?2 ORDER BY key DESC";
 
 /// The end of a form, where the next submission goes.
 pub(super) struct Tail {
@@ -103,12 +103,38 @@ fn published_tail(db: &Connection, form: &FormId) -> Result<(Tail, FormStatus), 
     .ok_or_else(|| no_form(form))
 }
 
+/// How long an item may be, in bytes, for its page to be read.
+#[derive(Clone, Copy)]
+pub(super) enum Items {
+    /// As nearly all are: a page of them is read in well under a millisecond.
+    Small,
+    Any,
+}
+
+impl Items {
+    fn max(self) -> i64 {
+        match self {
+            Self::Small => 4 * 1024,
+            Self::Any => i64::MAX,
+        }
+    }
+}
+
+/// What was found where a page was asked for.
+pub(super) enum Found {
+    /// `None` when there is no such form.
+    Page(Option<StoredPage>),
+    /// An item is longer than was allowed.
+    TooLong,
+}
+
 /// A page. Two statements see one state without a transaction around them: submissions are never
 /// changed or removed while their form can be seen, and a form never goes out of sight.
 pub(super) fn page(
     db: &Connection,
     request: &PageRequest,
-) -> Result<Option<StoredPage>, StoreError> {
+    items: Items,
+) -> Result<Found, StoreError> {
     let before = request.before.map_or(i64::MAX, FormInstant::micros);
     let start: Option<(i64, Option<i64>)> = db
         .prepare_cached(START)?
@@ -116,30 +142,35 @@ pub(super) fn page(
             Ok((row.get(0)?, row.get(1)?))
         })
         .optional()?;
-    let Some((form_no, newest)) = start else { return Ok(None) };
-    match newest {
-        Some(newest) => scan(db, form_no << SEQ_BITS, newest, request.limit).map(Some),
-        None => Ok(Some(StoredPage { items: Bytes::new(), len: 0, last: None, has_more: false })),
-    }
+    let Some((form_no, newest)) = start else { return Ok(Found::Page(None)) };
+    let Some(newest) = newest else {
+        let empty = StoredPage { items: Bytes::new(), len: 0, last: None, has_more: false };
+        return Ok(Found::Page(Some(empty)));
+    };
+    let page = scan(db, [form_no << SEQ_BITS, newest, items.max()], request.limit)?;
+    Ok(page.map_or(Found::TooLong, |page| Found::Page(Some(page))))
 }
 
-fn scan(db: &Connection, oldest: i64, newest: i64, limit: u32) -> Result<StoredPage, StoreError> {
+/// The rows of a page; `None` when an item is longer than the last of the bounds.
+fn scan(db: &Connection, bounds: [i64; 3], limit: u32) -> Result<Option<StoredPage>, StoreError> {
     let limit = limit.clamp(1, PAGE_SIZE_MAX) as usize;
     let mut statement = db.prepare_cached(SCAN)?;
-    let mut rows = statement.query([oldest, newest])?;
+    let mut rows = statement.query(bounds)?;
     let mut items = Vec::with_capacity(limit * ITEM_USUAL);
     let (mut len, mut last) = (0, None);
     while let Some(row) = rows.next()? {
         if len == limit {
             // There is one more; its item is not read.
-            return Ok(StoredPage { items: items.into(), len, last, has_more: true });
+            return Ok(Some(StoredPage { items: items.into(), len, last, has_more: true }));
         }
         if len > 0 {
             items.push(b',');
         }
-        items.extend_from_slice(row.get_ref(1)?.as_bytes().map_err(rusqlite::Error::from)?);
+        let item = row.get_ref(1)?.as_bytes_or_null().map_err(rusqlite::Error::from)?;
+        let Some(item) = item else { return Ok(None) };
+        items.extend_from_slice(item);
         len += 1;
         last = Some(instant(row.get(0)?));
     }
-    Ok(StoredPage { items: items.into(), len, last, has_more: false })
+    Ok(Some(StoredPage { items: items.into(), len, last, has_more: false }))
 }
