@@ -25,7 +25,7 @@ const OWN_COLUMNS: [&str; 2] = ["id", "created_at"];
 
 /// Bytes that are written or read at a time: without it, copying rows would be a system call or two
 /// for each.
-const BUFFER: usize = 128 * 1024;
+const BUFFER: usize = 64 * 1024;
 
 pub(super) struct CsvWriter<'a> {
     rows: csv::Writer<Counted<Work<'a>>>,
