@@ -62,8 +62,11 @@ impl Prepared {
         let (formsvc, dir) = (child::formsvc(bench)?, Directory::of(bench)?);
         // One sandbox to generate with, on all cores; then one that is kept on its core.
         let (generating, ready) = sandbox(bench, &formsvc, dir.path(), None)?;
-        seed_plain(bench, &ready, dir.path())?;
+        let runtime = drain::runtime()?;
+        let owner = drain::get(&ready.base_url, "/api/v1/me", &ready.api_key);
+        let owner: User = runtime.block_on(owner)?;
         drop(generating);
+        runtime.block_on(seed_plain(bench, &owner, dir.path()))?;
         let (service, ready) = sandbox(bench, &formsvc, dir.path(), Some(pin::SERVER))?;
         Ok(Self { service, ready, formsvc, dir })
     }
@@ -140,25 +143,20 @@ fn sandbox(
     Ok((service, ready))
 }
 
-/// Adds the forms without large answers, which the sandbox has no flag for, beside it.
-fn seed_plain(bench: &Bench, ready: &Ready, dir: &Path) -> Result<(), BenchError> {
-    let runtime = drain::runtime()?;
-    runtime.block_on(async {
-        let failed = |why: &dyn std::error::Error| BenchError::caused("cannot generate", why);
-        let owner: User = drain::get(&ready.base_url, "/api/v1/me", &ready.api_key).await?;
-        let store = SqliteStore::open(&database(bench, dir), system_clock());
-        let store: Arc<dyn Store> = Arc::new(store.map_err(|why| failed(&why))?);
-        let admin = Admin::new(Arc::clone(&store));
-        for form in [PLAIN, PLAIN_SMALL] {
-            let public_id = PublicId::new(form).expect("the names above are public ids");
-            let kept = store.form_by_public_id(&public_id).await.map_err(|why| failed(&why))?;
-            if kept.is_none() {
-                let mut options = SeedOptions::new(public_id, rows(bench, form));
-                options.large_answers = false;
-                let seeded = seed_form(&admin, &owner.id, &options).await;
-                seeded.map_err(|why| failed(&why))?;
-            }
+/// Adds the forms without large answers, which the sandbox has no flag for.
+async fn seed_plain(bench: &Bench, owner: &User, dir: &Path) -> Result<(), BenchError> {
+    let failed = |why: &dyn std::error::Error| BenchError::caused("cannot generate", why);
+    let store = SqliteStore::open(&database(bench, dir), system_clock());
+    let store: Arc<dyn Store> = Arc::new(store.map_err(|why| failed(&why))?);
+    let admin = Admin::new(Arc::clone(&store));
+    for form in [PLAIN, PLAIN_SMALL] {
+        let public_id = PublicId::new(form).expect("the names above are public ids");
+        let kept = store.form_by_public_id(&public_id).await.map_err(|why| failed(&why))?;
+        if kept.is_none() {
+            let mut options = SeedOptions::new(public_id, rows(bench, form));
+            options.large_answers = false;
+            seed_form(&admin, &owner.id, &options).await.map_err(|why| failed(&why))?;
         }
-        store.close().await.map_err(|why| failed(&why))
-    })
+    }
+    store.close().await.map_err(|why| failed(&why))
 }

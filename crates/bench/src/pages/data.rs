@@ -70,7 +70,10 @@ impl Prepared {
         let first = PageRequest { user: user.id, form: forms[0].clone(), before: None, limit: 100 };
         let page = store.page(first).await.map_err(|why| failed(&why))?;
         let page = page.ok_or_else(|| BenchError::new("a form is not the user's"))?;
-        let cursor = page.last.map(FormInstant::to_cursor).ok_or_else(|| BenchError::new("a form is empty"))?;
+        let cursor = page
+            .last
+            .map(FormInstant::to_cursor)
+            .ok_or_else(|| BenchError::new("a form is empty"))?;
         let mut body = br#"{"data":["#.to_vec();
         body.extend_from_slice(&page.items);
         let tail = format!(r#"],"pagination":{{"next_cursor":"{cursor}","has_more":true}}}}"#);

@@ -41,10 +41,9 @@ struct Listening {
 
 pub(crate) fn run(args: &Serve) -> Result<(), BenchError> {
     pin::to_core(args.core)?;
-    if matches!(args.variant, Variant::StoreLogged | Variant::ConstantLogged) {
-        // As `formsvc-server serve` does unless told otherwise.
-        telemetry::init(LevelFilter::INFO, LogFormat::Text, system_clock());
-    }
+    let logged = matches!(args.variant, Variant::StoreLogged | Variant::ConstantLogged);
+    // As `formsvc-server serve` does unless told otherwise, until the end.
+    let _log = logged.then(|| telemetry::init(LevelFilter::INFO, LogFormat::Text, system_clock()));
     let page = match &args.page {
         Some(path) => Bytes::from(std::fs::read(path).map_err(BenchError::at(path))?),
         None => Bytes::new(),
