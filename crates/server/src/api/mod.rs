@@ -3,11 +3,11 @@
 //! | Question | File |
 //! |---|---|
 //! | which paths there are | here |
-//! | who asks, and may they now | [`admission`], [`authorization`] |
-//! | what the parameters mean | [`parameters`] |
-//! | what a resource answers | [`me`], [`forms`], [`submissions`] |
-//! | what an error looks like | [`problem`] |
-//! | what every response gets: request id, log line, panics, headers | [`edge`], [`request_id`], [`trail`] |
+//! | who asks, and may they now | `admission`, `authorization` |
+//! | what the parameters mean | `parameters` |
+//! | what a resource answers | `me`, `forms`, `submissions` |
+//! | what an error looks like | `problem` |
+//! | what every response gets: request id, log line, panics, headers | `edge`, `request_id`, `trail` |
 //!
 //! A request is judged in this order: authorization, rate limit, parameters, form. A request that is
 //! refused with 401 spends no quota.
