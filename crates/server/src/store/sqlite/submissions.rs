@@ -21,7 +21,7 @@ pub(super) const START: &str = "SELECT form_no,
          ORDER BY s.instant_us DESC LIMIT 1)
     FROM forms WHERE id = ?1 AND ready AND user_no = (SELECT user_no FROM users WHERE id = ?2)";
 /// A page: neighbours in the table. An item longer than `?3` is null, and not read to find out.
-pub(super) const SCAN: &str = "SELECT instant_us, CASE WHEN length(item) <= ?3 THEN item END
+pub(super) const SCAN: &str = "SELECT instant_us, CASE WHEN octet_length(item) <= ?3 THEN item END
     FROM submissions WHERE key BETWEEN ?1 AND ?2 ORDER BY key DESC";
 
 /// The end of a form, where the next submission goes.
