@@ -1,6 +1,6 @@
 //! The API key: checked once, sent on every request, shown nowhere.
 
-use http::HeaderValue;
+use http::{HeaderMap, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 
 /// Shorter keys are not looked for in foreign text: removing them would garble it.
@@ -67,6 +67,28 @@ impl ApiKey {
         }
         clean
     }
+
+    /// Headers from outside without the key, in whichever of them the service echoed it.
+    pub(crate) fn redact_headers(&self, headers: &mut HeaderMap) {
+        let key = self.secret.expose_secret();
+        if key.len() < REDACTED_FROM {
+            return;
+        }
+        // Names arrive in lower case, which would still show most of a key.
+        let lower = key.to_ascii_lowercase();
+        let named: Vec<_> =
+            headers.keys().filter(|name| name.as_str().contains(&lower)).cloned().collect();
+        for name in named {
+            headers.remove(name);
+        }
+        for value in headers.values_mut() {
+            let clean = self.redact_bytes(value.as_bytes());
+            if clean != value.as_bytes() {
+                *value = HeaderValue::from_bytes(&clean)
+                    .expect("what could stand in a header still can without the key");
+            }
+        }
+    }
 }
 
 impl std::fmt::Debug for ApiKey {
@@ -102,5 +124,21 @@ mod tests {
         let clean = "no such key [api key], [api key]!";
         assert_eq!(key.redact(echo.to_owned()), clean);
         assert_eq!(key.redact_bytes(echo.as_bytes()), clean.as_bytes());
+    }
+
+    #[test]
+    fn headers_lose_the_key_and_nothing_else() {
+        let key = ApiKey::check(&SecretString::from("fsk_0123456789ABC")).unwrap();
+        let mut headers = HeaderMap::new();
+        headers.insert("x-a", HeaderValue::from_static("Bearer fsk_0123456789ABC"));
+        headers.append("x-a", HeaderValue::from_static("second"));
+        headers.insert("x-b", HeaderValue::from_bytes(b"\xfffsk_0123456789ABC").unwrap());
+        headers.insert("x-fsk_0123456789abc", HeaderValue::from_static("1"));
+        key.redact_headers(&mut headers);
+        let left: Vec<_> =
+            headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
+        let clean: [(_, &[u8]); 3] =
+            [("x-a", b"Bearer [api key]"), ("x-a", b"second"), ("x-b", b"\xff[api key]")];
+        assert_eq!(left, clean);
     }
 }

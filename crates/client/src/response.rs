@@ -22,7 +22,7 @@ impl ResponseMeta {
         self.status
     }
 
-    /// The headers.
+    /// The headers, without the API key should the service have echoed it.
     pub fn headers(&self) -> &HeaderMap {
         &self.headers
     }

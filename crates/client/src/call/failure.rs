@@ -13,7 +13,8 @@ use crate::response::REQUEST_ID;
 use crate::retry::{Failed, is_retryable_status};
 use crate::transport::{TransportError, TransportErrorKind};
 
-/// What the retry decision looks at, and the error it becomes when it is final.
+/// What the retry decision looks at, and the error it becomes when it is final. Its headers come
+/// without the API key; its texts lose it in [`Parts::redact`].
 pub(super) struct Failure {
     pub(super) failed: Failed,
     pub(super) retry_after: Option<Duration>,
@@ -54,11 +55,11 @@ impl Failure {
     ) -> Self {
         let mut parts = Error::parts(ErrorKind::Api, BUILD, "");
         parts.status = Some(status);
-        parts.request_id = request_id(headers).map(|id| key.redact(id));
+        parts.request_id = request_id(headers);
         match serde_json::from_slice::<ErrorBody>(body) {
             Ok(ErrorBody { error }) => {
                 parts.code = Some(error.code);
-                parts.message = Some(key.redact(error.message));
+                parts.message = Some(error.message);
             }
             Err(_) => parts.body = Some(keep(body, key)),
         }
@@ -73,13 +74,13 @@ impl Failure {
         key: &ApiKey,
     ) -> Self {
         let what = match &broken.json_path {
-            Some(path) => format!("{} at `{}`", broken.what, key.redact(path.clone())).into(),
+            Some(path) => format!("{} at `{path}`", broken.what).into(),
             None => broken.what.into(),
         };
         let mut parts = Parts { what, ..Error::parts(ErrorKind::Decode, BUILD, "") };
         parts.status = Some(status);
-        parts.request_id = request_id(headers).map(|id| key.redact(id));
-        parts.json_path = broken.json_path.map(|path| key.redact(path));
+        parts.request_id = request_id(headers);
+        parts.json_path = broken.json_path;
         parts.body = Some(keep(&broken.body, key));
         parts.source = Some(key.redact(broken.why).into());
         let failed = if broken.truncated { Failed::Truncated } else { Failed::Broken };

@@ -138,14 +138,21 @@ impl Call<'_> {
         outcome: Result<http::Response<Bytes>, TransportError>,
         decode: &(impl Fn(Bytes) -> Result<T, Broken> + Send),
     ) -> Result<(T, ResponseMeta), Failure> {
+        let key = &self.shared.key;
         let (head, body) = match outcome {
             Ok(answer) => answer.into_parts(),
-            Err(error) => return Err(Failure::no_answer(error, |h| self.retry_after(h))),
+            Err(mut error) => {
+                if let Some(headers) = error.headers_mut() {
+                    key.redact_headers(headers);
+                }
+                return Err(Failure::no_answer(error, |h| self.retry_after(h)));
+            }
         };
-        let (status, headers) = (head.status, head.headers);
+        let (status, mut headers) = (head.status, head.headers);
+        key.redact_headers(&mut headers);
         if status != StatusCode::OK {
             let wait = self.retry_after(&headers);
-            return Err(Failure::refused(status, &headers, wait, &body, &self.shared.key));
+            return Err(Failure::refused(status, &headers, wait, &body, key));
         }
         if body.len() > MAX_BODY {
             let error = TransportError::from_kind(TransportErrorKind::TooLarge);
@@ -156,7 +163,7 @@ impl Call<'_> {
                 let (attempts, elapsed) = (self.attempts, self.started.elapsed());
                 Ok((value, ResponseMeta { status, headers, attempts, elapsed }))
             }
-            Err(broken) => Err(Failure::broken(status, &headers, broken, &self.shared.key)),
+            Err(broken) => Err(Failure::broken(status, &headers, broken, key)),
         }
     }
 
@@ -217,7 +224,7 @@ impl Call<'_> {
         parts.attempts = self.attempts;
         parts.elapsed = self.started.elapsed();
         self.record(parts.status, Some(parts.kind));
-        parts.into()
+        parts.redact(&self.shared.key).into()
     }
 
     fn record(&self, status: Option<StatusCode>, failure: Option<ErrorKind>) {

@@ -15,6 +15,7 @@ use http::StatusCode;
 pub(crate) use excerpt::{Safe, keep, looks_like_json, show};
 pub use kind::ErrorKind;
 
+use crate::api_key::ApiKey;
 use crate::operation::Operation;
 
 /// Why a call failed.
@@ -170,6 +171,20 @@ impl Parts {
         source: impl Into<Box<dyn StdError + Send + Sync>>,
     ) -> Self {
         self.source = Some(source.into());
+        self
+    }
+
+    /// The same without the API key, in whichever text the service echoed it. The request id, the
+    /// body and the source are clean before they come here.
+    pub(crate) fn redact(mut self, key: &ApiKey) -> Self {
+        let clean = |text: Option<String>| text.map(|text| key.redact(text));
+        self.what = match self.what {
+            Cow::Owned(what) => key.redact(what).into(),
+            ours @ Cow::Borrowed(_) => ours,
+        };
+        self.code = self.code.map(|code| key.redact(code.as_str().to_owned()).as_str().into());
+        self.message = clean(self.message);
+        self.json_path = clean(self.json_path);
         self
     }
 

@@ -145,6 +145,10 @@ impl TransportError {
         self.kind
     }
 
+    pub(crate) fn headers_mut(&mut self) -> Option<&mut HeaderMap> {
+        self.head.as_mut().map(|head| &mut head.1)
+    }
+
     pub(crate) fn into_parts(self) -> TransportParts {
         (self.kind, self.source, self.head.map(|head| *head))
     }

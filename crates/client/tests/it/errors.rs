@@ -66,7 +66,7 @@ async fn a_cut_answer_is_told_from_one_that_is_not_json() {
         "submissions.list: the answer is not JSON, \
          body `<html>\\u{1b}[31mBad gateway</html>` (request id req_1, 1 attempt)"
     );
-    let broken = list(Answer::BreaksOff(200)).await;
+    let broken = list(Answer::BreaksOff(200, "req_broken")).await;
     assert_eq!(broken.kind(), ErrorKind::Transport);
     assert_eq!(broken.request_id(), Some("req_broken"));
     assert_eq!(broken.status().unwrap().as_u16(), 200);

@@ -28,7 +28,7 @@ async fn what_a_retry_can_mend_is_tried_again() {
         Answer::Fails(TransportErrorKind::Connect),
         Answer::Fails(TransportErrorKind::Timeout),
         Answer::Fails(TransportErrorKind::Interrupted),
-        Answer::BreaksOff(200),
+        Answer::BreaksOff(200, "req_broken"),
         ok(r#"{"id":"usr_1","ema"#),
         ok(""),
         Answer::Silence,
@@ -203,7 +203,7 @@ async fn me(client: Client) {
 
 #[tokio::test(start_paused = true)]
 async fn an_error_whose_body_breaks_off_is_still_that_error() {
-    let fake = Fake::script([Answer::BreaksOff(404)]);
+    let fake = Fake::script([Answer::BreaksOff(404, "req_broken")]);
     let client = builder().transport(fake.wire()).build().unwrap();
     let failure = client.me().await.unwrap_err();
     assert_eq!((failure.kind(), failure.attempts()), (ErrorKind::Api, 1));

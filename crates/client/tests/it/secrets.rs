@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt::{Debug, Write};
 use std::sync::{Arc, Mutex};
 
-use crate::support::bodies::{USER, error, last};
+use crate::support::bodies::{USER, error, last, page_of, row};
 use crate::support::fake::{Answer, Fake, ok};
 use crate::support::log::log;
 use crate::support::{KEY, builder};
@@ -22,8 +22,7 @@ fn whole_chain(out: &mut String, error: &formsvc_client::Error) {
         writeln!(out, "{error} {error:?}").unwrap();
         next = error.source();
     }
-    writeln!(out, "{:?} {:?} {:?}", error.message(), error.request_id(), error.json_path())
-        .unwrap();
+    debug(out, &(error.code(), error.message(), error.request_id(), error.json_path()));
     writeln!(out, "{}", String::from_utf8_lossy(error.body().map_or(&[], |b| b))).unwrap();
 }
 
@@ -32,10 +31,18 @@ async fn the_key_is_in_no_debug_display_source_event_or_span() {
     let mut out = String::new();
     let events = Arc::new(Mutex::new(String::new()));
     let heard = events.clone();
+    let echoing = |status, body: String| {
+        let headers = vec![("x-request-id", KEY.into()), ("x-echo", format!("Bearer {KEY}"))];
+        Answer::Status(status, headers, body)
+    };
     let answers = [
-        ok(USER),
+        echoing(200, USER.to_owned()),
         ok(last([1])),
-        Answer::Status(401, vec![("x-request-id", KEY.into())], error("invalid_key", KEY)),
+        echoing(401, error("invalid_key", KEY)),
+        echoing(403, error(KEY, "no")),
+        echoing(200, format!(r#"{{"{KEY}"#)),
+        Answer::BreaksOff(200, KEY),
+        Answer::BreaksOff(500, KEY),
         Answer::Status(502, Vec::new(), format!("<html>{KEY}</html>")),
         ok(format!(r#"{{"id":{{"{KEY}":1}}}}"#)),
         ok(format!(r#"{{"id":"a b","email":"{KEY}","name":"{KEY}"}}"#)),
@@ -50,7 +57,9 @@ async fn the_key_is_in_no_debug_display_source_event_or_span() {
     debug(&mut out, &settings);
     let client = settings.build().unwrap();
     debug(&mut out, &client);
-    debug(&mut out, &client.me().await.unwrap());
+    let me = client.me().await.unwrap();
+    debug(&mut out, &me);
+    debug(&mut out, &(me.request_id(), me.meta().headers()));
     let list = client.form("frm_1".parse().unwrap()).submissions();
     debug(&mut out, &list);
     let mut items = list.items();
@@ -70,4 +79,18 @@ async fn the_key_is_in_no_debug_display_source_event_or_span() {
     out.push_str(&log);
     assert!(out.len() > 2_000, "{out}");
     assert!(!out.contains(&KEY[4..]), "{out}");
+}
+
+#[tokio::test]
+async fn the_key_is_in_no_error_of_a_page_that_leads_nowhere() {
+    for page in [page_of(&[row(1)], None, true), page_of(&[row(2), row(1)], None, false)] {
+        let fake = Fake::script([Answer::Status(200, vec![("x-request-id", KEY.into())], page)]);
+        let client = builder().transport(fake.wire()).build().unwrap();
+        let mut pages = client.form("frm_1".parse().unwrap()).submissions().pages();
+        let mut out = String::new();
+        debug(&mut out, &pages.try_next().await.unwrap());
+        whole_chain(&mut out, &pages.try_next().await.unwrap_err());
+        assert!(out.contains("request id [api key]"), "{out}");
+        assert!(!out.contains(&KEY[4..]), "{out}");
+    }
 }

@@ -14,8 +14,8 @@ use tokio::time::Instant;
 pub(crate) enum Answer {
     Status(u16, Vec<(&'static str, String)>, String),
     Fails(TransportErrorKind),
-    /// A status whose body breaks off.
-    BreaksOff(u16),
+    /// A status, with this request id, whose body breaks off.
+    BreaksOff(u16, &'static str),
     /// Nothing, ever.
     Silence,
 }
@@ -120,10 +120,10 @@ impl Transport for Wire {
                     Ok(response.body(Bytes::from(body)).unwrap())
                 }
                 Answer::Fails(kind) => Err(TransportError::new(kind, "the fake fails")),
-                Answer::BreaksOff(code) => {
+                Answer::BreaksOff(code, request_id) => {
                     let (head, ()) = Response::builder()
                         .status(code)
-                        .header("x-request-id", "req_broken")
+                        .header("x-request-id", request_id)
                         .body(())
                         .unwrap()
                         .into_parts();
