@@ -10,7 +10,7 @@ use crate::decode::Broken;
 use crate::error::{Error, ErrorKind, Parts, keep};
 use crate::operation::{BUILD, Operation};
 use crate::response::REQUEST_ID;
-use crate::retry::{Failed, is_retryable_status};
+use crate::retry::Failed;
 use crate::transport::{TransportError, TransportErrorKind};
 
 /// What the retry decision looks at, and the error it becomes when it is final. Its headers come
@@ -97,17 +97,7 @@ impl Failure {
 
     /// The error of a final failure.
     pub(super) fn into_parts(self, operation: Operation) -> Parts {
-        let retryable = match self.failed {
-            Failed::Status(status) => is_retryable_status(status),
-            Failed::Transport(kind) => matches!(
-                kind,
-                TransportErrorKind::Connect
-                    | TransportErrorKind::Timeout
-                    | TransportErrorKind::Interrupted
-            ),
-            Failed::Truncated => true,
-            Failed::Broken => false,
-        };
+        let retryable = self.failed.retry_reason().is_some();
         Parts { operation, retryable, retry_after: self.retry_after, ..*self.parts }
     }
 

@@ -44,9 +44,20 @@ pub(crate) enum Decision {
     TooLong,
 }
 
-/// Statuses that a later try may turn into a success.
-pub(crate) fn is_retryable_status(status: StatusCode) -> bool {
-    matches!(status.as_u16(), 408 | 429 | 500 | 502 | 503 | 504)
+impl Failed {
+    /// Why the same call may succeed later; `None` when it will not.
+    pub(crate) fn retry_reason(self) -> Option<RetryReason> {
+        use TransportErrorKind::{Connect, Interrupted, Other, Timeout, Tls, TooLarge};
+        match self {
+            Self::Status(status) => matches!(status.as_u16(), 408 | 429 | 500 | 502 | 503 | 504)
+                .then_some(RetryReason::Status(status)),
+            Self::Transport(kind @ (Connect | Timeout | Interrupted)) => {
+                Some(RetryReason::Transport(kind))
+            }
+            Self::Truncated => Some(RetryReason::Truncated),
+            Self::Transport(Tls | TooLarge | Other) | Self::Broken => None,
+        }
+    }
 }
 
 /// Decides about attempt number `attempt` (from 1). `random` yields numbers in 0..1.
@@ -58,7 +69,7 @@ pub(crate) fn decide(
     limits: Limits,
     random: impl Fn() -> f64,
 ) -> Decision {
-    let Some(why) = reason(failed) else { return Decision::Stop };
+    let Some(why) = failed.retry_reason() else { return Decision::Stop };
     if attempt >= policy.max_attempts.get() {
         return Decision::Stop;
     }
@@ -83,20 +94,6 @@ pub(crate) fn decide(
 /// A share of a duration; never more than the whole, whatever rounding does.
 fn part(whole: Duration, share: f64) -> Duration {
     Duration::try_from_secs_f64(whole.as_secs_f64() * share).unwrap_or(whole).min(whole)
-}
-
-fn reason(failed: Failed) -> Option<RetryReason> {
-    use TransportErrorKind::{Connect, Interrupted, Other, Timeout, Tls, TooLarge};
-    match failed {
-        Failed::Status(status) => {
-            is_retryable_status(status).then_some(RetryReason::Status(status))
-        }
-        Failed::Transport(kind @ (Connect | Timeout | Interrupted)) => {
-            Some(RetryReason::Transport(kind))
-        }
-        Failed::Transport(Tls | TooLarge | Other) | Failed::Broken => None,
-        Failed::Truncated => Some(RetryReason::Truncated),
-    }
 }
 
 #[cfg(test)]

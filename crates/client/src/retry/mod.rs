@@ -7,5 +7,5 @@ mod policy;
 
 pub(crate) use after::retry_after;
 pub(crate) use budget::Budget;
-pub(crate) use decision::{Decision, Failed, Limits, decide, is_retryable_status};
+pub(crate) use decision::{Decision, Failed, Limits, decide};
 pub use policy::RetryPolicy;
