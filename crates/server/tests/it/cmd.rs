@@ -111,6 +111,7 @@ impl Serving {
                 panic!("ended with {status}: {log}");
             }
             assert!(began.elapsed() < PATIENCE, "not ready in time");
+            // Sleeps because a file that appears is no event.
             std::thread::sleep(Duration::from_millis(2));
         };
         let ready: Value = serde_json::from_str(&text).unwrap();

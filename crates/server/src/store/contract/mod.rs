@@ -2,8 +2,16 @@
 //!
 //! A backend's tests say how a fresh store is made and get one test a check:
 //!
-//! ```ignore
-//! formsvc_server::store_contract!(my_backend, |clock| async { Fresh { .. } });
+//! ```
+//! use std::sync::Arc;
+//! use formsvc_server::store::contract::Fresh;
+//! use formsvc_server::store::sqlite::SqliteStore;
+//!
+//! formsvc_server::store_contract!(in_memory, |clock| {
+//!     let store = SqliteStore::in_memory(clock).expect("memory is there");
+//!     Fresh { store: Arc::new(store), keep: Box::new(()) }
+//! });
+//! # fn main() {}
 //! ```
 //!
 //! A check panics when the promise is broken. [`CHECKS`] lists them all.
@@ -94,8 +102,8 @@ pub async fn run(name: &str, factory: Factory) {
     (check.run)(factory).await;
 }
 
-/// One test for each check of the store contract, in a module of a given name, on stores that a
-/// [`Factory`](crate::store::contract::Factory) makes.
+/// One test for each check of the [store contract](crate::store::contract), in a module of a given
+/// name, on stores that a factory makes.
 #[macro_export]
 macro_rules! store_contract {
     ($tests:ident, $factory:expr) => {

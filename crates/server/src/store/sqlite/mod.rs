@@ -3,11 +3,11 @@
 //!
 //! | Question | File |
 //! |---|---|
-//! | where is it, what is refused, which settings | [`open`], [`lock`], [`schema`] |
-//! | how a write gets committed | [`writer`], [`job`] |
-//! | how a read gets a connection | [`readers`], [`turns`] |
-//! | when the log is emptied | [`checkpoint`] |
-//! | the statements | [`users`], [`forms`], [`submissions`], [`staged`] |
+//! | where is it, what is refused, which settings | `open`, `lock`, `schema` |
+//! | how a write gets committed | `writer`, `job` |
+//! | how a read gets a connection | `readers`, `turns` |
+//! | when the log is emptied | `checkpoint` |
+//! | the statements | `users`, `forms`, `submissions`, `staged` |
 //!
 //! Writes that wait at the same time share one transaction and one fsync; each has a savepoint of
 //! its own, and is answered after the commit. Several processes may have the file open: a command

@@ -21,6 +21,7 @@ async fn a_head_that_is_dribbled_is_cut_though_bytes_keep_coming() {
         let mut refused = stream.write_all(b"GET /page HTTP/1.1\r\n").await;
         // The server's end shows as a write that is refused.
         while refused.is_ok() {
+            // Sleeps because a client that dribbles is the point.
             tokio::time::sleep(SHORT / 20).await;
             refused = stream.write_all(b"a: b\r\n").await;
         }
@@ -55,6 +56,7 @@ async fn a_handler_may_take_longer_than_any_client() {
         ..Default::default()
     };
     let slow = get(async || {
+        // Sleeps because a handler that is slow is the point.
         tokio::time::sleep(SHORT).await;
         "done"
     });
@@ -76,6 +78,7 @@ async fn a_client_that_does_not_read_is_cut() {
             tokio::task::yield_now().await;
         }
         while running.connections() > 0 {
+            // Sleeps because the server's own timeout runs meanwhile, and tells nobody.
             tokio::time::sleep(SHORT / 20).await;
         }
     };
