@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use tempfile::NamedTempFile;
 
-/// The ready file could not be written.
+/// The ready file could not be written or removed.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write the ready file `{}`", path.display())]
+#[error("cannot {action} the ready file `{}`", path.display())]
 pub struct ReadyFileError {
+    action: &'static str,
     /// The file.
     pub path: PathBuf,
     /// What the system said.
@@ -28,7 +29,8 @@ pub struct ReadyFileError {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn write(path: &Path, content: &impl Serialize) -> Result<(), ReadyFileError> {
-    try_write(path, content).map_err(|source| ReadyFileError { path: path.to_owned(), source })
+    let failed = |source| ReadyFileError { action: "write", path: path.to_owned(), source };
+    try_write(path, content).map_err(failed)
 }
 
 fn try_write(path: &Path, content: &impl Serialize) -> io::Result<()> {
@@ -42,11 +44,12 @@ fn try_write(path: &Path, content: &impl Serialize) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes what an earlier run left, so that the file's presence means that this run answers.
+/// Removes the file where there is one: at the start, what a run that was killed left; at the end,
+/// before the server stops to answer. Its presence means that the server answers.
 pub fn clear(path: &Path) -> Result<(), ReadyFileError> {
     match std::fs::remove_file(path) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => {
-            Err(ReadyFileError { path: path.to_owned(), source })
+            Err(ReadyFileError { action: "remove", path: path.to_owned(), source })
         }
         _ => Ok(()),
     }

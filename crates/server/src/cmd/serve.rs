@@ -1,6 +1,6 @@
 //! `formsvc-server serve`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
@@ -28,7 +28,8 @@ pub(super) struct Args {
     /// front must bring TLS.
     #[arg(long, env = "FORMSVC_SERVER_ALLOW_REMOTE")]
     allow_remote: bool,
-    /// Write a JSON object with `base_url` and `pid` to this file once the server answers.
+    /// Write a JSON object with `base_url` and `pid` to this file once the server answers, and remove
+    /// it when the server stops.
     #[arg(long, value_name = "PATH", env = "FORMSVC_SERVER_READY_FILE")]
     ready_file: Option<PathBuf>,
     /// Requests each API key may make in any minute, or `off` [default: 300].
@@ -79,6 +80,8 @@ async fn serve(args: &Args, options: ServeOptions) -> Result<(), CommandError> {
     if written.is_ok() {
         let signal = signals.next().await.name();
         tracing::info!(signal, connections = running.connections(), "shutting down");
+        // Before the port is closed: as long as the file is there, the server answers.
+        withdraw(args.ready_file.as_deref());
     }
     tokio::select! {
         stopped = running.shutdown() => {
@@ -97,6 +100,14 @@ fn announce(running: &Running) {
     if is_remote(addr) {
         tracing::warn!(%addr, "other machines can reach this address, in the clear: keys and \
             answers are safe only behind a proxy that brings TLS");
+    }
+}
+
+/// Removes the ready file. A server that cannot must stop all the same.
+fn withdraw(ready_file: Option<&Path>) {
+    if let Some(Err(error)) = ready_file.map(ready_file::clear) {
+        let cause = error.source.to_string();
+        tracing::warn!(%error, cause, "the ready file is left");
     }
 }
 

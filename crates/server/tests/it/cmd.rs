@@ -47,11 +47,11 @@ impl Site {
 
     fn serve(&self, args: &[&str]) -> Serving {
         let ready = self.path("ready.json");
-        // One that an earlier server left would be read as this one's.
+        // One that a killed server left would be read as this one's.
         let _ = std::fs::remove_file(&ready);
         let mut command = self.command(&["serve", "--port", "0", "--ready-file"]);
         command.arg(&ready).args(args).stderr(Stdio::piped());
-        Serving::start(command, &ready)
+        Serving::start(&mut command, &ready)
     }
 }
 
@@ -98,7 +98,7 @@ struct Serving {
 }
 
 impl Serving {
-    fn start(mut command: Command, ready: &Path) -> Self {
+    fn start(command: &mut Command, ready: &Path) -> Self {
         let mut child = command.spawn().unwrap();
         let began = Instant::now();
         let text = loop {
@@ -348,7 +348,39 @@ fn a_second_signal_ends_a_shutdown_at_once() {
         log.find(|line| line.as_ref().unwrap().contains("shutting down")).unwrap().unwrap();
         serving.signal(name);
         assert_eq!(serving.child.wait().unwrap().code(), Some(code), "{name}");
+        assert!(!site.path("ready.json").exists(), "{name}");
     }
+}
+
+#[test]
+fn the_ready_file_goes_when_the_server_does() {
+    let site = Site::new();
+    let ready = site.path("ready.json");
+    for name in ["INT", "TERM"] {
+        let serving = site.serve(&[]);
+        assert!(ready.exists());
+        serving.signal(name);
+        let (code, log) = serving.wait();
+        assert_eq!((code, ready.exists()), (Some(0), false), "{name}: {log}");
+    }
+    // Its directory is gone: nothing to remove, and no reason to fail.
+    let other = tempfile::tempdir().unwrap();
+    let mut command = site.command(&["serve", "--port", "0", "--ready-file"]);
+    let ready = other.path().join("ready.json");
+    let serving = Serving::start(command.arg(&ready).stderr(Stdio::piped()), &ready);
+    drop(other);
+    serving.signal("TERM");
+    let (code, log) = serving.wait();
+    assert_eq!(code, Some(0), "{log}");
+    // What is in the file's place cannot be removed: the server stops all the same, and says so.
+    let serving = site.serve(&[]);
+    let ready = site.path("ready.json");
+    std::fs::remove_file(&ready).unwrap();
+    std::fs::create_dir(&ready).unwrap();
+    serving.signal("TERM");
+    let (code, log) = serving.wait();
+    assert_eq!(code, Some(0), "{log}");
+    assert!(log.contains("the ready file is left"), "{log}");
 }
 
 #[test]
