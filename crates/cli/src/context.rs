@@ -6,6 +6,7 @@ use formsvc_client::{Client, Event, RateLimit, RetryReason, Timeouts, WaitReason
 use serde::Serialize;
 use tokio::sync::OnceCell;
 
+use crate::abort::Abort;
 use crate::args::Rate;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -18,16 +19,19 @@ pub(crate) struct Context {
     pub(crate) settings: Settings,
     pub(crate) output: Output,
     pub(crate) progress: Progress,
+    /// What is removed when a signal ends the process.
+    pub(crate) abort: Abort,
     client: OnceCell<Client>,
     #[cfg(feature = "sandbox")]
     demo: OnceCell<crate::sandbox::Sandbox>,
 }
 
 impl Context {
-    pub(crate) fn new(settings: Settings) -> Self {
+    pub(crate) fn new(settings: Settings, abort: Abort) -> Self {
         Self {
             output: Output::new(&settings),
             progress: Progress::new(&settings),
+            abort,
             client: OnceCell::new(),
             #[cfg(feature = "sandbox")]
             demo: OnceCell::new(),

@@ -4,6 +4,7 @@
 //!
 //! A library only so that help, documents and tests can be derived from the same tables.
 
+mod abort;
 pub mod args;
 mod cmd;
 mod context;

@@ -30,6 +30,12 @@ enum Mode {
     Lines { last: Instant },
 }
 
+/// Whether a line is due where nothing can move: ten seconds after the last one; or at once, for a
+/// wait so long that silence would look like a hang.
+fn line_is_due(since_last: Duration, wait: Option<Duration>) -> bool {
+    since_last >= LINE_EVERY || wait.is_some_and(|wait| wait >= LINE_EVERY)
+}
+
 impl Progress {
     pub(crate) fn new(settings: &Settings) -> Self {
         let began = Instant::now();
@@ -60,12 +66,10 @@ impl Progress {
         let mut state = self.state();
         let seconds = state.began.elapsed().as_secs_f64();
         let due = match &state.mode {
-            Mode::Quiet => false,
             // Text is made only when it is shown: this runs once a page.
-            Mode::Moving { allowed, bar } => {
-                *allowed && bar.as_ref().is_none_or(|bar| !bar.is_finished())
-            }
-            Mode::Lines { last } => last.elapsed() >= LINE_EVERY,
+            Mode::Quiet | Mode::Moving { allowed: false, .. } => false,
+            Mode::Moving { .. } => true,
+            Mode::Lines { last } => line_is_due(last.elapsed(), None),
         };
         if due {
             state.status = status(done, reached, seconds);
@@ -75,8 +79,13 @@ impl Progress {
 
     /// Nothing will come for a while, and why.
     pub(crate) fn waiting(&self, wait: Duration, why: &str) {
-        let text = format!("waiting {} s for {why}", wait.as_secs().max(1));
-        self.state().show(Some(&text));
+        let mut state = self.state();
+        if let Mode::Lines { last } = &state.mode
+            && !line_is_due(last.elapsed(), Some(wait))
+        {
+            return;
+        }
+        state.show(Some(&format!("waiting {} s for {why}", wait.as_secs().max(1))));
     }
 
     /// A remark that stays; not with `--quiet`.
@@ -149,4 +158,32 @@ fn spinner() -> ProgressBar {
 /// Writes a line to standard error. If nobody can read it, there is nobody to tell.
 fn say(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_comes_every_ten_seconds_and_before_a_long_wait() {
+        let s = Duration::from_secs;
+        for (since_last, wait, due) in [
+            (s(0), None, false),
+            (s(9), None, false),
+            (s(10), None, true),
+            (s(1), Some(s(1)), false),
+            (s(1), Some(s(61)), true),
+            (s(11), Some(s(1)), true),
+        ] {
+            assert_eq!(line_is_due(since_last, wait), due, "{since_last:?} {wait:?}");
+        }
+    }
+
+    #[test]
+    fn the_status_says_how_many_how_fast_and_how_far() {
+        assert_eq!(
+            status(12_300, "2026-03-14T09:30:00.000Z", 10.0),
+            "12,300 submissions · 1230/s · back to 2026-03-14 09:30"
+        );
+    }
 }

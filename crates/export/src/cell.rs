@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use formsvc_protocol::text_of;
+
 /// The text of a cell, and whether a stranger could have chosen its first character.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell<'a> {
@@ -10,6 +12,13 @@ pub struct Cell<'a> {
     /// Free text, which the formula guard must look at; false for JSON numbers, booleans and null,
     /// whose grammar holds no formula.
     pub free: bool,
+}
+
+impl Cell<'_> {
+    /// The cell with text of its own.
+    pub fn into_owned(self) -> Cell<'static> {
+        Cell { text: Cow::Owned(self.text.into_owned()), free: self.free }
+    }
 }
 
 /// An answer, given as its JSON literal, as a cell: text as it is, numbers with their exact digits, `true` and `false`, null as
@@ -23,14 +32,6 @@ pub fn cell(json: &str) -> Cell<'_> {
         Some(b'n') => Cell { text: Cow::Borrowed(""), free: false },
         // A list or object begins with a bracket, a number with a digit or a sign it may keep.
         _ => Cell { text: Cow::Borrowed(json), free: false },
-    }
-}
-
-/// The text of a JSON string literal; the literal itself when it is not Unicode.
-pub(crate) fn text_of(literal: &str) -> Cow<'_, str> {
-    match literal.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
-        Some(text) if memchr::memchr(b'\\', text.as_bytes()).is_none() => Cow::Borrowed(text),
-        _ => serde_json::from_str::<String>(literal).map_or(Cow::Borrowed(literal), Cow::Owned),
     }
 }
 

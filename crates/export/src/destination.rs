@@ -3,6 +3,7 @@
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tempfile::NamedTempFile;
 
@@ -12,8 +13,36 @@ use crate::error::{ExportError, Operation};
 pub struct Destination<'a>(Kind<'a>);
 
 enum Kind<'a> {
-    File { work: NamedTempFile, path: PathBuf },
+    File { work: NamedTempFile, path: PathBuf, files: WorkingFiles, replace: bool },
     Stream { out: Box<dyn Write + Send + 'a>, path: Option<PathBuf> },
+}
+
+/// The hidden files of an export under way. Dropping the export removes them; this is for whoever
+/// ends the process while another thread is inside a write that does not end.
+#[derive(Clone, Debug, Default)]
+pub struct WorkingFiles(Arc<Mutex<Vec<PathBuf>>>);
+
+impl WorkingFiles {
+    /// Removes them. The export, if it still runs, fails.
+    pub fn remove(&self) {
+        for path in self.paths().drain(..) {
+            // One that was completed or removed meanwhile is no longer there.
+            let _ = fs::remove_file(path);
+        }
+    }
+
+    fn paths(&self) -> std::sync::MutexGuard<'_, Vec<PathBuf>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What happens to a file that is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// It is replaced once the new one is complete.
+    Replace,
+    /// It stays, and the export fails: at the start, or at the end if it came to be meanwhile.
+    Keep,
 }
 
 impl<'a> Destination<'a> {
@@ -21,11 +50,15 @@ impl<'a> Destination<'a> {
     /// its place, removed when the export fails; an existing file stays until the new one is
     /// complete and then gives it its permissions. A link is followed. What is not a regular file
     /// (a named pipe, `/dev/null`) is written to as it is.
-    pub fn file(path: &Path) -> Result<Self, ExportError> {
-        Self::open(path).map_err(|source| output_error(Operation::Create, Some(path), source))
+    pub fn file(path: &Path, existing: Existing) -> Result<Self, ExportError> {
+        Self::open(path, existing == Existing::Replace)
+            .map_err(|source| output_error(Operation::Create, Some(path), source))
     }
 
-    fn open(path: &Path) -> io::Result<Self> {
+    fn open(path: &Path, replace: bool) -> io::Result<Self> {
+        if !replace && path.symlink_metadata().is_ok() {
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it exists already"));
+        }
         let existing = match fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => {
                 return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
@@ -43,14 +76,23 @@ impl<'a> Destination<'a> {
         if existing.is_some() {
             File::options().write(true).open(&path)?;
         }
-        let work = working_file(&path, existing.map(|file| file.permissions()))?;
-        Ok(Self(Kind::File { work, path }))
+        let files = WorkingFiles::default();
+        let work = working_file(&path, existing.map(|file| file.permissions()), &files)?;
+        Ok(Self(Kind::File { work, path, files, replace }))
     }
 
     /// Any writer; what was written cannot be taken back, so its reader learns of a failure by the
     /// writer's being dropped short.
     pub fn stream(out: Box<dyn Write + Send + 'a>) -> Self {
         Self(Kind::Stream { out, path: None })
+    }
+
+    /// What is removed when the process is ended from outside; nothing for a stream.
+    pub fn working_files(&self) -> WorkingFiles {
+        match &self.0 {
+            Kind::File { files, .. } => files.clone(),
+            Kind::Stream { .. } => WorkingFiles::default(),
+        }
     }
 
     pub(crate) fn path(&self) -> Option<&Path> {
@@ -76,9 +118,9 @@ impl<'a> Destination<'a> {
     /// A fresh working file in place of the present one, which is given back to be read.
     pub(crate) fn start_over(&mut self) -> io::Result<Option<NamedTempFile>> {
         match &mut self.0 {
-            Kind::File { work, path } => {
+            Kind::File { work, path, files, .. } => {
                 let permissions = work.as_file().metadata()?.permissions();
-                let fresh = working_file(path, Some(permissions))?;
+                let fresh = working_file(path, Some(permissions), files)?;
                 Ok(Some(std::mem::replace(work, fresh)))
             }
             Kind::Stream { .. } => Ok(None),
@@ -90,9 +132,11 @@ impl<'a> Destination<'a> {
         let path = self.path().map(Path::to_owned);
         let failed = |source| output_error(Operation::Publish, path.as_deref(), source);
         match self.0 {
-            Kind::File { work, path } => {
+            Kind::File { work, path, replace, .. } => {
                 work.as_file().sync_all().map_err(failed)?;
-                work.persist(&path).map_err(|error| failed(error.error))?;
+                let named =
+                    if replace { work.persist(&path) } else { work.persist_noclobber(&path) };
+                named.map_err(|error| failed(error.error))?;
                 sync_folder(&path).map_err(failed)
             }
             Kind::Stream { mut out, .. } => match out.flush() {
@@ -125,7 +169,11 @@ fn output_error(operation: Operation, path: Option<&Path>, source: io::Error) ->
     ExportError::Output { operation, path: path.map(Path::to_owned), source }
 }
 
-fn working_file(path: &Path, permissions: Option<Permissions>) -> io::Result<NamedTempFile> {
+fn working_file(
+    path: &Path,
+    permissions: Option<Permissions>,
+    files: &WorkingFiles,
+) -> io::Result<NamedTempFile> {
     let name = path.file_name().ok_or_else(|| {
         io::Error::new(io::ErrorKind::InvalidInput, "the path does not end in a file name")
     })?;
@@ -144,7 +192,11 @@ fn working_file(path: &Path, permissions: Option<Permissions>) -> io::Result<Nam
     if let Some(permissions) = permissions {
         builder.permissions(permissions);
     }
-    builder.tempfile_in(folder(path))
+    // Held while the file comes to be, so that it cannot be missed.
+    let mut paths = files.paths();
+    let work = builder.tempfile_in(folder(path))?;
+    paths.push(work.path().to_owned());
+    Ok(work)
 }
 
 fn folder(path: &Path) -> &Path {

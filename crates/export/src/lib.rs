@@ -13,7 +13,7 @@ mod record;
 
 pub use cell::{Cell, cell};
 pub use columns::Columns;
-pub use destination::Destination;
+pub use destination::{Destination, Existing, WorkingFiles};
 pub use error::{ExportError, Operation};
 pub use export::{Progress, export};
 pub use format::{FORMATS, Format, FormatRow, Options, RecordWriter, Written, writer};

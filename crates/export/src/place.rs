@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use formsvc_protocol::text_of;
+
 use crate::answers::for_each_literal;
-use crate::cell::text_of;
 use crate::columns::Columns;
 
 /// Puts answers into columns, opening new ones for labels not met before.

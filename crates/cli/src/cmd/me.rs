@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::context::{Context, to_json};
 use crate::error::CliError;
-use crate::output::Listing;
+use crate::output::{Listing, text};
 
 /// Show whose API key this is
 #[derive(Debug, Args)]
@@ -17,7 +17,7 @@ impl Me {
         cx.output.item(&Listing {
             columns: ["id", "email", "name"].map(str::to_owned).to_vec(),
             json: vec![to_json(&user)],
-            rows: vec![vec![user.id.to_string(), user.email, user.name]],
+            rows: vec![vec![text(user.id.to_string()), text(user.email), text(user.name)]],
         })
     }
 }

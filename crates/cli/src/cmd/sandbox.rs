@@ -63,14 +63,33 @@ impl Sandbox {
             generate: self.generate,
         })
         .await?;
+        // Gone when this future is, and when the process ends without dropping it.
+        let _gone_at_the_end = self.ready_file.clone().map(|path| {
+            cx.abort.removes_file(path.clone());
+            RemoveOnDrop(path)
+        });
         if let Some(path) = &self.ready_file {
             let (base_url, forms) = (&*sandbox.base_url, &*sandbox.forms);
             let ready = Ready { base_url, api_key: sandbox.api_key.expose_secret(), forms };
             ready_file::write(path, &ready).map_err(|error| unwritable(&error))?;
         }
+        for public_id in &sandbox.kept {
+            let kept = format!("The form `{public_id}` was kept as it was in the database.");
+            cx.progress.remark(&kept);
+        }
         announce(cx, &sandbox);
         // Until a signal drops this future, and with it the sandbox.
         std::future::pending().await
+    }
+}
+
+/// A ready file, whose presence says that the sandbox answers.
+struct RemoveOnDrop(PathBuf);
+
+impl Drop for RemoveOnDrop {
+    fn drop(&mut self) {
+        // Nothing can be done about one that does not go; the sandbox ends all the same.
+        let _ = ready_file::clear(&self.0);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use formsvc_export::guarded;
+use formsvc_export::{Cell, guarded};
 
 /// Items as rows of text under headings, and each as the JSON it came from.
 #[derive(Debug, Default)]
@@ -10,9 +10,14 @@ pub(crate) struct Listing {
     /// Headings, in lower case with underscores, as field names are.
     pub(crate) columns: Vec<String>,
     /// One row an item; exact text.
-    pub(crate) rows: Vec<Vec<String>>,
+    pub(crate) rows: Vec<Vec<Cell<'static>>>,
     /// One JSON text an item.
     pub(crate) json: Vec<String>,
+}
+
+/// A cell of text that somebody chose.
+pub(crate) fn text(text: impl Into<String>) -> Cell<'static> {
+    Cell { text: text.into().into(), free: true }
 }
 
 impl Listing {
@@ -33,8 +38,12 @@ impl Listing {
     /// With a header, and formulas made inert: this format is opened in spreadsheets.
     pub(super) fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut csv = csv::Writer::from_writer(out);
-        for row in std::iter::once(&self.columns).chain(&self.rows) {
-            csv.write_record(row.iter().map(|cell| guarded(cell).into_owned()))?;
+        csv.write_record(self.columns.iter().map(|name| guarded(name).into_owned()))?;
+        for row in &self.rows {
+            csv.write_record(row.iter().map(|cell| {
+                let text = &*cell.text;
+                if cell.free { guarded(text).into_owned() } else { text.to_owned() }
+            }))?;
         }
         csv.flush()
     }
@@ -47,7 +56,7 @@ impl Listing {
                 if at > 0 {
                     out.write_all(b"\t")?;
                 }
-                out.write_all(escaped(cell).as_bytes())?;
+                out.write_all(escaped(&cell.text).as_bytes())?;
             }
             out.write_all(b"\n")?;
         }
@@ -73,10 +82,14 @@ fn escaped(cell: &str) -> String {
 mod tests {
     use super::*;
 
+    fn number(json: &str) -> Cell<'static> {
+        Cell { text: json.to_owned().into(), free: false }
+    }
+
     fn listing() -> Listing {
         Listing {
             columns: vec!["id".into(), "=title".into()],
-            rows: vec![vec!["1".into(), "a\tb\n\\".into()], vec!["2".into(), "=1".into()]],
+            rows: vec![vec![number("-1e5"), text("a\tb\n\\")], vec![text("-1e5"), text("=1")]],
             json: vec!["{\"id\":1}".into(), "{\"id\":2}".into()],
         }
     }
@@ -89,12 +102,15 @@ mod tests {
 
     #[test]
     fn a_line_of_tsv_is_always_a_row() {
-        assert_eq!(written(|list, out| list.write_tsv(out)), "1\ta\\tb\\n\\\\\n2\t=1\n");
+        assert_eq!(written(|list, out| list.write_tsv(out)), "-1e5\ta\\tb\\n\\\\\n-1e5\t=1\n");
     }
 
     #[test]
     fn csv_has_a_header_and_no_formulas() {
-        assert_eq!(written(|list, out| list.write_csv(out)), "id,'=title\n1,\"a\tb\n\\\"\n2,'=1\n");
+        assert_eq!(
+            written(|list, out| list.write_csv(out)),
+            "id,'=title\n-1e5,\"a\tb\n\\\"\n'-1e5,'=1\n"
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::io::{self, BufWriter, Write};
 
 use anstream::AutoStream;
 
-pub(crate) use listing::Listing;
+pub(crate) use listing::{Listing, text};
 
 use crate::args::{Color, OutputFormat};
 use crate::error::CliError;

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use comfy_table::{ColumnConstraint, Row, Table, Width, presets};
+use formsvc_export::Cell;
 use unicode_width::UnicodeWidthStr;
 
 use super::Listing;
@@ -62,8 +63,8 @@ pub(super) fn list(out: &mut dyn Write, listing: &Listing, width: u16) -> io::Re
     Ok(())
 }
 
-fn sanitized(row: &[String]) -> Vec<String> {
-    row.iter().map(|cell| one_line(cell).into_owned()).collect()
+fn sanitized(row: &[Cell<'_>]) -> Vec<String> {
+    row.iter().map(|cell| one_line(&cell.text).into_owned()).collect()
 }
 
 /// The widths of the columns that fit beside each other, from the left; always at least one.
@@ -89,7 +90,7 @@ pub(super) fn item(out: &mut dyn Write, listing: &Listing) -> io::Result<()> {
     for row in &listing.rows {
         for (name, value) in listing.columns.iter().zip(row) {
             let name = format!("{name}:");
-            writeln!(out, "{bold}{name:widest$}{bold:#} {}", one_line(value))?;
+            writeln!(out, "{bold}{name:widest$}{bold:#} {}", one_line(&value.text))?;
         }
     }
     Ok(())
@@ -98,13 +99,14 @@ pub(super) fn item(out: &mut dyn Write, listing: &Listing) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::text;
 
     fn shown(width: u16) -> Vec<String> {
         let listing = Listing {
             columns: ["id", "title", "status"].map(str::to_owned).to_vec(),
             rows: vec![
-                vec!["frm_1".into(), "漢字 and\nmore".into(), "draft".into()],
-                vec!["frm_22".into(), "x".repeat(60), "\u{1b}[31mred".into()],
+                vec![text("frm_1"), text("漢字 and\nmore"), text("draft")],
+                vec![text("frm_22"), text("x".repeat(60)), text("\u{1b}[31mred")],
             ],
             json: Vec::new(),
         };

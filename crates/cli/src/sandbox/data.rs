@@ -65,10 +65,8 @@ pub(super) async fn load(admin: &Admin, owner: &User) -> Result<(), CliError> {
         }
         let (content, format) = match &form.content {
             Content::Csv(text, _) => (Bytes::from_static(text.as_bytes()), ImportFormat::Csv),
-            // All cells are numbers, so neither character stands inside one.
-            Content::Tabs(text) => {
-                (text.replace('\t', ",").replace('\'', "").into(), ImportFormat::Csv)
-            }
+            // All cells are numbers, so that single quotes stand around labels only.
+            Content::Tabs(text) => (text.replace('\'', "").into(), ImportFormat::Tsv),
             Content::Texts(text, _) => (Bytes::from_static(text.as_bytes()), ImportFormat::Json),
         };
         let mut options = ImportOptions::new(owner.id.clone(), form.title, format);

@@ -53,6 +53,8 @@ pub(crate) struct Sandbox {
     pub(crate) api_key: SecretString,
     /// Its forms, newest first.
     pub(crate) forms: Vec<Form>,
+    /// Forms that were to be generated but are in the database already.
+    pub(crate) kept: Vec<PublicId>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -61,6 +63,7 @@ struct Started {
     base_url: String,
     api_key: SecretString,
     forms: Vec<Form>,
+    kept: Vec<PublicId>,
 }
 
 impl Sandbox {
@@ -73,8 +76,8 @@ impl Sandbox {
             .spawn(move || run(options, started, stopped))
             .map_err(|error| failed("cannot start the sandbox").because(&error))?;
         let gone = |_| failed("the sandbox stopped before it answered");
-        let Started { base_url, api_key, forms } = answers.await.map_err(gone)??;
-        Ok(Self { base_url, api_key, forms, stop: Some(stop), thread: Some(thread) })
+        let Started { base_url, api_key, forms, kept } = answers.await.map_err(gone)??;
+        Ok(Self { base_url, api_key, forms, kept, stop: Some(stop), thread: Some(thread) })
     }
 }
 
@@ -149,10 +152,13 @@ async fn open(options: SandboxOptions) -> Result<(Running, Started), CliError> {
     let cannot_fill = |error: AdminError| failed("cannot fill the sandbox").because(&error);
     let owner = owner(&admin).await.map_err(cannot_fill)?;
     data::load(&admin, &owner).await?;
+    let mut kept = Vec::new();
     for (public_id, submissions) in options.generate {
-        generate(&admin, &owner, public_id, submissions).await?;
+        if !generate(&admin, &owner, &public_id, submissions).await? {
+            kept.push(public_id);
+        }
     }
-    let key = admin.create_key(&owner.id, "sandbox").await.map_err(cannot_fill)?;
+    let key = new_key(&admin, &owner).await.map_err(cannot_fill)?;
     let forms = admin.list_forms(&owner.id).await.map_err(cannot_fill)?;
     let rate_limit = match options.rate_limit {
         None => RateLimit::default(),
@@ -168,7 +174,7 @@ async fn open(options: SandboxOptions) -> Result<(Running, Started), CliError> {
     let running = Server::bind(serving, store).await.map_err(|error| {
         failed("cannot start the sandbox").because(&error).hint("`--port 0` finds a free port")
     })?;
-    let started = Started { base_url: running.base_url(), api_key: key.secret, forms };
+    let started = Started { base_url: running.base_url(), api_key: key, forms, kept };
     Ok((running, started))
 }
 
@@ -180,21 +186,33 @@ async fn owner(admin: &Admin) -> Result<User, AdminError> {
     }
 }
 
+/// A key of this run; those of earlier runs end with it.
+async fn new_key(admin: &Admin, owner: &User) -> Result<SecretString, AdminError> {
+    for old in admin.list_keys(&owner.id).await? {
+        if old.revoked_at.is_none() {
+            admin.revoke_key(&old.id).await?;
+        }
+    }
+    Ok(admin.create_key(&owner.id, "sandbox").await?.secret)
+}
+
+/// Generates a form; `false` when there is one of that name already.
 async fn generate(
     admin: &Admin,
     owner: &User,
-    public_id: PublicId,
+    public_id: &PublicId,
     submissions: u64,
-) -> Result<(), CliError> {
+) -> Result<bool, CliError> {
     let cannot = |error: AdminError| {
         failed(format!("cannot generate the form `{public_id}`")).because(&error)
     };
-    let kept = admin.store().form_by_public_id(&public_id).await;
-    if kept.map_err(|error| cannot(error.into()))?.is_none() {
-        let options = SeedOptions::new(public_id.clone(), submissions);
-        seed_form(admin, &owner.id, &options).await.map_err(cannot)?;
+    let kept = admin.store().form_by_public_id(public_id).await;
+    if kept.map_err(|error| cannot(error.into()))?.is_some() {
+        return Ok(false);
     }
-    Ok(())
+    let options = SeedOptions::new(public_id.clone(), submissions);
+    seed_form(admin, &owner.id, &options).await.map_err(cannot)?;
+    Ok(true)
 }
 
 fn failed(message: impl Into<String>) -> CliError {

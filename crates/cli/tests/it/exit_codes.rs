@@ -2,7 +2,9 @@
 
 use std::process::Stdio;
 
-use crate::support::{Canned, SECRET, Sandbox, answer, formsvc, one_form, page, run, signal};
+use crate::support::{
+    Canned, SECRET, Sandbox, answer, formsvc, one_form, page, run, signal, wait_until_inside,
+};
 
 fn refused(status: &str, code: &str) -> Option<String> {
     answer(status, "", &format!(r#"{{"error":{{"code":"{code}","message":"no"}}}}"#))
@@ -105,6 +107,18 @@ fn signals_end_a_command_with_130_and_143() {
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{output:?}");
     }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_ends_a_command_that_reads_a_key_nobody_types() {
+    let mut command = formsvc(&["me", "--base-url", "http://127.0.0.1:9", "--api-key-stdin", "-v"]);
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    // Held open: waiting for the child would close it.
+    let _typing = child.stdin.take();
+    wait_until_inside(&child, "0 0x0 ");
+    signal(&child, "INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
 }
 
 #[test]

@@ -4,11 +4,16 @@ use crate::support::{Sandbox, entries, formsvc, run};
 
 #[test]
 fn it_answers_once_the_ready_file_is_there_and_stops_on_sigterm() {
-    let sandbox = Sandbox::start(&["--generate", "big=250"]);
+    let mut sandbox = Sandbox::start(&["--generate", "big=250"]);
     let said = sandbox.run(&["submissions", "export", "big", "--format", "ndjson"]);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     assert_eq!(said.stdout.lines().count(), 250);
+    let ready = sandbox.ready_file();
+    assert!(ready.exists());
+    let folder = sandbox.keep_folder();
     assert_eq!(sandbox.terminate(), Some(143));
+    assert!(!ready.exists(), "the ready file says that it still answers");
+    drop(folder);
 }
 
 #[test]
@@ -25,6 +30,8 @@ fn what_a_database_keeps_is_there_the_next_time() {
     let second = Sandbox::start(&args);
     assert_eq!(ids(&second), before);
     assert_eq!(before.lines().count(), 50);
+    // A kept form is not made anew, and that is said.
+    assert!(second.said.contains("`big` was kept"), "{}", second.said);
     // One database, one server.
     let both = [&["sandbox", "--port", "0"][..], &args[..2]].concat();
     let third = run(&both);

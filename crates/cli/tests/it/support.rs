@@ -49,7 +49,9 @@ pub(crate) struct Sandbox {
     child: Child,
     pub(crate) base_url: String,
     pub(crate) api_key: String,
-    _folder: tempfile::TempDir,
+    /// What it said when it was ready.
+    pub(crate) said: String,
+    folder: Option<tempfile::TempDir>,
 }
 
 impl Sandbox {
@@ -60,15 +62,10 @@ impl Sandbox {
         // Its last words come once the ready file is there.
         let mut child = command.arg(&ready).args(args).stderr(Stdio::piped()).spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        while !line.contains("Ctrl-C stops it") {
-            line.clear();
-            assert_ne!(
-                stderr.read_line(&mut line).unwrap(),
-                0,
-                "the sandbox ended: {:?}",
-                child.wait()
-            );
+        let mut said = String::new();
+        while !said.contains("Ctrl-C stops it") {
+            let read = stderr.read_line(&mut said).unwrap();
+            assert_ne!(read, 0, "the sandbox ended: {:?}", child.wait());
         }
         let ready = std::fs::read_to_string(&ready).unwrap();
         let ready: serde_json::Value = serde_json::from_str(&ready).unwrap();
@@ -76,7 +73,8 @@ impl Sandbox {
             child,
             base_url: ready["base_url"].as_str().unwrap().to_owned(),
             api_key: ready["api_key"].as_str().unwrap().to_owned(),
-            _folder: folder,
+            said,
+            folder: Some(folder),
         }
     }
 
@@ -89,6 +87,15 @@ impl Sandbox {
 
     pub(crate) fn run(&self, args: &[&str]) -> Said {
         self.formsvc(args).output().unwrap().into()
+    }
+
+    pub(crate) fn ready_file(&self) -> std::path::PathBuf {
+        self.folder.as_ref().unwrap().path().join("ready.json")
+    }
+
+    /// Keeps the folder of the ready file for longer than the sandbox.
+    pub(crate) fn keep_folder(&mut self) -> tempfile::TempDir {
+        self.folder.take().unwrap()
     }
 
     pub(crate) fn terminate(mut self) -> Option<i32> {
@@ -108,6 +115,22 @@ impl Drop for Sandbox {
 pub(crate) fn signal(child: &Child, name: &str) {
     let sent = Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status();
     assert!(sent.unwrap().success());
+}
+
+/// Waits until a thread of the process is inside a system call, given as its number and its first
+/// argument in the words of Linux (x86-64): `0 0x0 ` reads standard input, `1 0x1 ` writes standard
+/// output.
+#[cfg(target_os = "linux")]
+pub(crate) fn wait_until_inside(process: &Child, call: &str) {
+    let tasks = format!("/proc/{}/task", process.id());
+    let inside = || {
+        let tasks = std::fs::read_dir(&tasks).unwrap().filter_map(Result::ok);
+        let mut calls = tasks.map(|task| std::fs::read_to_string(task.path().join("syscall")));
+        calls.any(|inside| inside.is_ok_and(|inside| inside.starts_with(call)))
+    };
+    while !inside() {
+        thread::yield_now();
+    }
 }
 
 /// A service that answers every request with the same bytes, or takes it and never answers.

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use formsvc_export::{Destination, Format, Options};
+use formsvc_export::{Destination, Existing, Format, Options};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -134,7 +134,7 @@ proptest! {
         // A file, which is written in place, says the same as a stream, which is not.
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out.csv");
-        write_to(Destination::file(&path).unwrap(), options(Format::Csv), &pages);
+        write_to(Destination::file(&path, Existing::Replace).unwrap(), options(Format::Csv), &pages);
         prop_assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
     }
 }

@@ -1,6 +1,6 @@
 //! When an output comes to be.
 
-use formsvc_export::{Destination, ExportError, FORMATS, Record, writer};
+use formsvc_export::{Destination, Existing, ExportError, FORMATS, Record, writer};
 
 use crate::support::{TIME, options};
 
@@ -11,7 +11,9 @@ fn a_file_exists_only_once_it_is_complete() {
     for row in FORMATS {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");
-        let mut export = writer(Destination::file(&path).unwrap(), options(row.format)).unwrap();
+        let mut export =
+            writer(Destination::file(&path, Existing::Replace).unwrap(), options(row.format))
+                .unwrap();
         export.write(&[RECORD]).unwrap();
         assert!(!path.exists(), "{}", row.name);
         export.finish().unwrap();
@@ -26,7 +28,9 @@ fn an_export_that_is_dropped_leaves_what_was_there() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");
         std::fs::write(&path, "old").unwrap();
-        let mut export = writer(Destination::file(&path).unwrap(), options(row.format)).unwrap();
+        let mut export =
+            writer(Destination::file(&path, Existing::Replace).unwrap(), options(row.format))
+                .unwrap();
         export.write(&[RECORD]).unwrap();
         drop(export);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "old");
@@ -35,12 +39,44 @@ fn an_export_that_is_dropped_leaves_what_was_there() {
 }
 
 #[test]
+fn a_file_to_be_kept_is_kept_even_when_it_comes_to_be_meanwhile() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.ndjson");
+    let export = || {
+        let destination = Destination::file(&path, Existing::Keep)?;
+        writer(destination, options(formsvc_export::Format::Ndjson))
+    };
+    let under_way = export().unwrap();
+    std::fs::write(&path, "someone else's").unwrap();
+    for refused in [under_way.finish().map(drop), export().map(drop)] {
+        assert!(matches!(refused, Err(ExportError::Output { .. })), "{refused:?}");
+    }
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "someone else's");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn working_files_can_be_removed_from_outside() {
+    let folder = tempfile::tempdir().unwrap();
+    let destination = Destination::file(&folder.path().join("out.csv"), Existing::Replace);
+    let destination = destination.unwrap();
+    let files = destination.working_files();
+    let _under_way = writer(destination, options(formsvc_export::Format::Csv)).unwrap();
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    files.remove();
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
 fn answers_that_cannot_be_read_name_their_submission() {
     let broken = Record { data: "[1]", ..RECORD };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.csv");
-    let mut export =
-        writer(Destination::file(&path).unwrap(), options(formsvc_export::Format::Csv)).unwrap();
+    let mut export = writer(
+        Destination::file(&path, Existing::Replace).unwrap(),
+        options(formsvc_export::Format::Csv),
+    )
+    .unwrap();
     let error = export.write(&[broken]).unwrap_err();
     assert!(matches!(&error, ExportError::Answers { submission, .. } if submission == "sub_1"));
 }
@@ -49,7 +85,10 @@ fn answers_that_cannot_be_read_name_their_submission() {
 fn a_name_as_long_as_the_system_allows_works() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(format!("{}.csv", "ü".repeat(125)));
-    let export = writer(Destination::file(&path).unwrap(), options(formsvc_export::Format::Csv));
+    let export = writer(
+        Destination::file(&path, Existing::Replace).unwrap(),
+        options(formsvc_export::Format::Csv),
+    );
     export.unwrap().finish().unwrap();
     assert!(path.exists());
 }

@@ -21,6 +21,6 @@ impl List {
         if forms.is_empty() {
             cx.progress.remark("no forms");
         }
-        cx.output.list(&listing(forms))
+        cx.output.list(&listing(&forms))
     }
 }

@@ -8,7 +8,7 @@ use formsvc_client::Form;
 
 use crate::context::{Context, to_json};
 use crate::error::CliError;
-use crate::output::Listing;
+use crate::output::{Listing, text};
 
 /// List and show forms
 #[derive(Debug, Subcommand)]
@@ -28,25 +28,25 @@ impl Forms {
     }
 }
 
-/// Forms as rows, the most telling columns first.
-fn listing(forms: Vec<Form>) -> Listing {
-    Listing {
-        columns: ["public_id", "title", "status", "id", "created_at", "updated_at", "url"]
-            .map(str::to_owned)
-            .to_vec(),
-        json: forms.iter().map(to_json).collect(),
-        rows: forms.into_iter().map(row).collect(),
-    }
-}
+/// The name of a field, and how a form shows it.
+type Field = (&'static str, fn(&Form) -> String);
 
-fn row(form: Form) -> Vec<String> {
-    vec![
-        form.public_id.to_string(),
-        form.title,
-        form.status.to_string(),
-        form.id.to_string(),
-        form.created_at.to_string(),
-        form.updated_at.to_string(),
-        form.url,
-    ]
+/// The fields of a form, the most telling first.
+const FIELDS: [Field; 7] = [
+    ("public_id", |form| form.public_id.to_string()),
+    ("title", |form| form.title.clone()),
+    ("status", |form| form.status.to_string()),
+    ("id", |form| form.id.to_string()),
+    ("created_at", |form| form.created_at.to_string()),
+    ("updated_at", |form| form.updated_at.to_string()),
+    ("url", |form| form.url.clone()),
+];
+
+fn listing(forms: &[Form]) -> Listing {
+    let row = |form| FIELDS.iter().map(|(_, field)| text(field(form))).collect();
+    Listing {
+        columns: FIELDS.iter().map(|(name, _)| (*name).to_owned()).collect(),
+        rows: forms.iter().map(row).collect(),
+        json: forms.iter().map(to_json).collect(),
+    }
 }

@@ -20,6 +20,6 @@ pub(crate) struct View {
 impl View {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let form = form_ref::resolve(cx.client().await?, &self.form).await?;
-        cx.output.item(&listing(vec![form]))
+        cx.output.item(&listing(&[form]))
     }
 }

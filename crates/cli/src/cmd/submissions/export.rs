@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
-use formsvc_export::{Destination, FORMATS, Format, Options, Written, export, writer};
+use formsvc_export::{Destination, Existing, FORMATS, Format, Options, Written, export, writer};
 use indicatif::HumanCount;
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::form_ref;
 
 /// Write every submission of a form to a file or to standard output
@@ -105,11 +104,10 @@ impl Export {
             }
             return Ok(Destination::stream(Box::new(std::io::stdout())));
         };
-        if self.no_clobber && path.symlink_metadata().is_ok() {
-            let message = format!("`{}` exists, and --no-clobber keeps it", path.display());
-            return Err(CliError::new(Exit::LocalIo, message));
-        }
-        Ok(Destination::file(path)?)
+        let existing = if self.no_clobber { Existing::Keep } else { Existing::Replace };
+        let destination = Destination::file(path, existing)?;
+        cx.abort.removes(destination.working_files());
+        Ok(destination)
     }
 }
 

@@ -2,12 +2,12 @@
 
 use clap::Args;
 use formsvc_client::{Cursor, Submission};
-use formsvc_export::{Columns, Places, cell};
+use formsvc_export::{Cell, Columns, Places, cell};
 
 use crate::context::{Context, to_json};
 use crate::error::CliError;
 use crate::form_ref;
-use crate::output::Listing;
+use crate::output::{Listing, text};
 
 /// Show the newest submissions of a form
 #[derive(Debug, Args)]
@@ -59,10 +59,11 @@ fn listing(submissions: &[Submission]) -> Listing {
     }
 }
 
-fn row(places: &mut Places, submission: &Submission) -> Vec<String> {
+fn row(places: &mut Places, submission: &Submission) -> Vec<Cell<'static>> {
     let mut cells = Vec::new();
     places.place(submission.data.as_json(), &mut cells).expect("answers are a JSON object");
-    let text = |json: Option<&str>| json.map(|json| cell(json).text.into_owned());
-    let own = [submission.id.to_string(), submission.created_at.to_string()];
-    own.into_iter().chain(cells.into_iter().map(|json| text(json).unwrap_or_default())).collect()
+    let own = [text(submission.id.to_string()), text(submission.created_at.to_string())];
+    own.into_iter()
+        .chain(cells.into_iter().map(|json| cell(json.unwrap_or("null")).into_owned()))
+        .collect()
 }

@@ -3,7 +3,9 @@
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use crate::support::{Canned, entries, formsvc, one_form, page, run, signal, succeed};
+use crate::support::{
+    Canned, entries, formsvc, one_form, page, run, signal, succeed, wait_until_inside,
+};
 
 const ROW: &str = r#"{"id":"sub_1","data":{"a":"x"},"created_at":"2026-01-01T00:00:00.000Z"}"#;
 
@@ -61,6 +63,17 @@ fn an_interrupted_export_leaves_nothing_and_exits_130() {
     assert_eq!(output.status.code(), Some(130));
     assert!(String::from_utf8_lossy(&output.stderr).contains("error: interrupted"));
     assert_eq!(entries(folder.path()), Vec::<String>::new());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_ends_an_export_whose_reader_has_stopped_reading() {
+    // A pipe holds far less than this, and nobody reads it.
+    let args = ["--demo", "submissions", "export", "randhie", "--format", "ndjson"];
+    let mut child = formsvc(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until_inside(&child, "1 0x1 ");
+    signal(&child, "TERM");
+    assert_eq!(child.wait().unwrap().code(), Some(143));
 }
 
 #[test]
