@@ -30,11 +30,12 @@ impl Answers {
     }
 
     fn from_raw<E: serde::de::Error>(raw: Box<RawValue>) -> Result<Self, E> {
-        if raw.get().starts_with('{') {
-            Ok(Self(raw))
-        } else {
-            Err(E::custom(format_args!("expected an object of answers, found {}", kind_of(&raw))))
-        }
+        check(&raw).map(|()| Self(raw))
+    }
+
+    /// Whether a JSON value is an object of answers, without keeping it.
+    pub fn check(value: &RawValue) -> Result<(), NotAnObject> {
+        check(value).map_err(NotAnObject)
     }
 
     /// The exact text.
@@ -53,6 +54,14 @@ impl Answers {
     /// The answers as a type of the caller's.
     pub fn to<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_str(self.as_json())
+    }
+}
+
+fn check<E: serde::de::Error>(value: &RawValue) -> Result<(), E> {
+    if value.get().starts_with('{') {
+        Ok(())
+    } else {
+        Err(E::custom(format_args!("expected an object of answers, found {}", kind_of(value))))
     }
 }
 
@@ -84,7 +93,7 @@ pub fn for_each_answer<'a>(
         }
         fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
             while let Some((label, value)) = map.next_entry::<&'de RawValue, &'de RawValue>()? {
-                (self.0)(text_of(label), value);
+                (self.0)(text_of(label.get()), value);
             }
             Ok(())
         }
@@ -94,12 +103,18 @@ pub fn for_each_answer<'a>(
     deserializer.end()
 }
 
-/// The text of a JSON string literal; the literal itself when it is not Unicode.
-fn text_of(literal: &RawValue) -> Cow<'_, str> {
-    let json = literal.get();
-    match json.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
-        Some(text) if !text.contains('\\') => Cow::Borrowed(text),
-        _ => serde_json::from_str::<String>(json).map_or(Cow::Borrowed(json), Cow::Owned),
+/// The text of a JSON string literal; the literal itself when it is not Unicode (a lone `\ud800`
+/// escape) or no string. Copies nothing unless there are escapes.
+///
+/// ```
+/// use formsvc_protocol::text_of;
+/// assert_eq!(text_of(r#""Zo\u00eb""#), "Zoë");
+/// assert_eq!(text_of(r#""\ud800""#), r#""\ud800""#);
+/// ```
+pub fn text_of(literal: &str) -> Cow<'_, str> {
+    match literal.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+        Some(text) if memchr::memchr(b'\\', text.as_bytes()).is_none() => Cow::Borrowed(text),
+        _ => serde_json::from_str::<String>(literal).map_or(Cow::Borrowed(literal), Cow::Owned),
     }
 }
 

@@ -81,15 +81,11 @@ impl FormInstant {
     /// strictly older than the cursor. A cursor finer than a microsecond rounds up, so that the
     /// microsecond it lies in still counts as older.
     pub fn parse_cursor(text: &str) -> Result<Self, TimeError> {
-        let nanos = rfc3339::parse(text)?.as_nanos();
-        let micros = nanos.div_euclid(1_000) + i128::from(nanos.rem_euclid(1_000) != 0);
-        Ok(Self(i64::try_from(micros).expect("years 0 to 9999 fit in 64 bits of microseconds")))
+        rfc3339::micros_ceil(text).map(Self)
     }
 
     pub(crate) fn parse_floor(text: &str) -> Result<Self, TimeError> {
-        let nanos = rfc3339::parse(text)?.as_nanos();
-        let micros = nanos.div_euclid(1_000);
-        Ok(Self(i64::try_from(micros).expect("years 0 to 9999 fit in 64 bits of microseconds")))
+        rfc3339::micros_floor(text).map(Self)
     }
 }
 

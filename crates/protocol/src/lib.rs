@@ -31,7 +31,7 @@ mod submission;
 mod timestamp;
 mod user;
 
-pub use answers::{Answers, NotAnObject, for_each_answer};
+pub use answers::{Answers, NotAnObject, for_each_answer, text_of};
 pub use cursor::Cursor;
 pub use error_body::{ErrorBody, ErrorDetail};
 pub use error_code::{ErrorCode, ErrorCodeRow, UnknownErrorCode};

@@ -44,8 +44,12 @@ pub struct PageRef<'a> {
     pub pagination: Pagination,
 }
 
-/// One submission that borrows. `data` is any JSON value here; whoever reads it must see that it is
-/// an object.
+/// One submission that borrows, its members unchecked: see [`SubmissionId::check`], [`Answers::check`]
+/// and [`Timestamp::micros_of`].
+///
+/// [`SubmissionId::check`]: crate::SubmissionId::check
+/// [`Answers::check`]: crate::Answers::check
+/// [`Timestamp::micros_of`]: crate::Timestamp::micros_of
 #[derive(Debug, Deserialize)]
 pub struct SubmissionRef<'a> {
     /// Identifier.

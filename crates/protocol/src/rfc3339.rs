@@ -1,5 +1,7 @@
 //! Reading and printing instants in the one shape the wire uses.
 
+mod millis;
+
 use jiff::SignedDuration;
 use jiff::civil::DateTime;
 
@@ -20,16 +22,29 @@ impl std::error::Error for TimeError {}
 
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
-/// Time since 1970-01-01T00:00:00Z, leap seconds not counted.
+/// Microseconds since 1970-01-01T00:00:00Z, leap seconds not counted; a finer fraction is cut.
 ///
 /// Stricter than general date parsers, which accept a space for the `T`, week dates, bracketed zones
 /// and more: `YYYY-MM-DDThh:mm:ss`, an optional fraction of 1 to 9 digits, then `Z` or `±hh:mm`.
 /// `T` and `Z` may be lower-case (RFC 3339 §5.6). A leap second (`:60`) reads as the second after.
-pub(crate) fn parse(text: &str) -> Result<SignedDuration, TimeError> {
-    parse_bytes(text.as_bytes()).ok_or(TimeError(()))
+pub(crate) fn micros_floor(text: &str) -> Result<i64, TimeError> {
+    micros(text, |nanos| nanos.div_euclid(1_000))
 }
 
-fn parse_bytes(text: &[u8]) -> Option<SignedDuration> {
+/// The same, but a finer fraction is rounded up.
+pub(crate) fn micros_ceil(text: &str) -> Result<i64, TimeError> {
+    micros(text, |nanos| nanos.div_euclid(1_000) + i128::from(nanos.rem_euclid(1_000) != 0))
+}
+
+fn micros(text: &str, round: impl FnOnce(i128) -> i128) -> Result<i64, TimeError> {
+    if let Some(micros) = millis::micros(text) {
+        return Ok(micros);
+    }
+    let nanos = parse_slowly(text.as_bytes()).ok_or(TimeError(()))?.as_nanos();
+    Ok(i64::try_from(round(nanos)).expect("years 0 to 9999 fit in 64 bits of microseconds"))
+}
+
+fn parse_slowly(text: &[u8]) -> Option<SignedDuration> {
     let (date_time, rest) = text.split_at_checked(19)?;
     let shape_holds = date_time.iter().enumerate().all(|(at, byte)| match at {
         4 | 7 => *byte == b'-',
@@ -108,7 +123,7 @@ mod tests {
     use super::*;
 
     fn nanos(text: &str) -> Option<i128> {
-        parse(text).ok().map(|d| d.as_nanos())
+        parse_slowly(text.as_bytes()).map(|d| d.as_nanos())
     }
 
     #[test]
@@ -156,7 +171,8 @@ mod tests {
             "２026-01-01T00:00:00Z",
             "2026-W01-1T00:00:00Z",
         ] {
-            assert!(parse(text).is_err(), "{text:?}");
+            assert_eq!(nanos(text), None, "{text:?}");
+            assert!(micros_floor(text).is_err(), "{text:?}");
         }
     }
 
@@ -164,18 +180,22 @@ mod tests {
         #[test]
         fn prints_what_it_reads(micros in -62_167_219_200_000_000_i64..=253_402_300_799_999_999) {
             let text = print(SignedDuration::from_micros(micros), 6).unwrap();
-            prop_assert_eq!(parse(&text).unwrap().as_micros(), i128::from(micros));
+            prop_assert_eq!(micros_floor(&text), Ok(micros));
+            prop_assert_eq!(micros_ceil(&text), Ok(micros));
         }
 
         #[test]
         fn never_panics(text in "\\PC*") {
-            let _ = parse(&text);
+            let _ = micros_floor(&text);
         }
 
         #[test]
         fn agrees_with_jiff(text in "[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,9})?(Z|[+-][01][0-9]:[0-5][0-9])") {
             if let Ok(theirs) = text.parse::<jiff::Timestamp>() {
-                prop_assert_eq!(parse(&text).unwrap().as_nanos(), theirs.as_nanosecond());
+                let theirs = theirs.as_nanosecond();
+                prop_assert_eq!(nanos(&text), Some(theirs));
+                prop_assert_eq!(i128::from(micros_floor(&text).unwrap()), theirs.div_euclid(1_000));
+                prop_assert_eq!(i128::from(micros_ceil(&text).unwrap()), -((-theirs).div_euclid(1_000)));
             }
         }
     }

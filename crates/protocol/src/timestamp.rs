@@ -36,6 +36,18 @@ impl Timestamp {
     pub fn unix_micros(&self) -> i64 {
         self.instant.micros()
     }
+
+    /// What [`unix_micros`](Self::unix_micros) of a text would be, without keeping the text: for
+    /// whoever checks many.
+    ///
+    /// ```
+    /// use formsvc_protocol::Timestamp;
+    /// assert_eq!(Timestamp::micros_of("1970-01-01T00:00:00.001Z"), Ok(1_000));
+    /// assert!(Timestamp::micros_of("1970-01-01").is_err());
+    /// ```
+    pub fn micros_of(text: &str) -> Result<i64, TimeError> {
+        FormInstant::parse_floor(text).map(FormInstant::micros)
+    }
 }
 
 impl std::str::FromStr for Timestamp {

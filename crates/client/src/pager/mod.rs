@@ -15,7 +15,6 @@ mod list;
 mod page;
 mod pages;
 mod row;
-mod time;
 mod token;
 mod walk;
 

@@ -78,30 +78,22 @@ pub(super) struct BrokenRule {
     pub(super) why: String,
 }
 
+impl BrokenRule {
+    fn of<E: ToString>(member: &'static str) -> impl FnOnce(E) -> Self {
+        move |error| Self { member, why: error.to_string() }
+    }
+}
+
 impl Span {
     /// Checks a parsed row and notes where its parts stand in `page`.
     pub(super) fn new(page: &str, row: SubmissionRef<'_>) -> Result<Self, BrokenRule> {
-        if !is_plain_id(&row.id) {
-            SubmissionId::new(&row.id)
-                .map_err(|error| BrokenRule { member: "id", why: error.to_string() })?;
-        }
-        let data = row.data.get();
-        if !data.starts_with('{') {
-            let why = "expected an object of answers".to_owned();
-            return Err(BrokenRule { member: "data", why });
-        }
-        let micros = match super::time::micros(row.created_at.as_bytes()) {
-            Some(micros) => micros,
-            None => row
-                .created_at
-                .parse::<Timestamp>()
-                .map_err(|error| BrokenRule { member: "created_at", why: error.to_string() })?
-                .unix_micros(),
-        };
+        SubmissionId::check(&row.id).map_err(BrokenRule::of("id"))?;
+        Answers::check(row.data).map_err(BrokenRule::of("data"))?;
+        let micros = Timestamp::micros_of(&row.created_at).map_err(BrokenRule::of("created_at"))?;
         Ok(Self {
             id: Text::new(page, row.id),
             created_at: Text::new(page, row.created_at),
-            data: Place::of(page, data),
+            data: Place::of(page, row.data.get()),
             micros,
         })
     }
@@ -109,13 +101,6 @@ impl Span {
     pub(super) fn micros(&self) -> i64 {
         self.micros
     }
-}
-
-/// Whether an id needs no closer look, which nearly none does. Looks at every byte whatever it
-/// finds, which the compiler turns into a few wide instructions.
-fn is_plain_id(id: &str) -> bool {
-    let plain = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'-');
-    (1..=128).contains(&id.len()) && id.bytes().fold(true, |all, byte| all & plain(byte))
 }
 
 impl Text {

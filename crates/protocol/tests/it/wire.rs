@@ -190,10 +190,15 @@ fn every_specified_error_code_has_a_golden() {
 /// Structs that are read from JSON, by their source: a derive with `Deserialize`, then `pub struct`
 /// with named members.
 fn deserialized_structs() -> BTreeSet<String> {
-    let src = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut paths = vec![std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
     let mut found = BTreeSet::new();
-    for entry in std::fs::read_dir(src).expect("src exists") {
-        let text = std::fs::read_to_string(entry.expect("is listed").path()).expect("is text");
+    while let Some(path) = paths.pop() {
+        if path.is_dir() {
+            let entries = std::fs::read_dir(path).expect("is a directory");
+            paths.extend(entries.map(|entry| entry.expect("is listed").path()));
+            continue;
+        }
+        let text = std::fs::read_to_string(path).expect("is text");
         let mut derived = false;
         for line in text.lines() {
             if line.starts_with("#[derive(") {

@@ -1,4 +1,5 @@
-//! The one form of `created_at` that pages are full of, read without a detour.
+//! The one form of time that pages are full of, read without a detour: every row of every page has
+//! one.
 
 /// Where the digits of `YYYY-MM-DDThh:mm:ss.sssZ` stand, and the marks between them.
 const DIGITS: [usize; 17] = [0, 1, 2, 3, 5, 6, 8, 9, 11, 12, 14, 15, 17, 18, 20, 21, 22];
@@ -7,8 +8,8 @@ const MARKS: [(usize, u8); 7] =
 
 /// Microseconds since 1970 of a time in the exact form `YYYY-MM-DDThh:mm:ss.sssZ` (SPEC §2);
 /// `None` for every other form, valid or not, and for a leap second.
-pub(super) fn micros(text: &[u8]) -> Option<i64> {
-    let text: &[u8; 24] = text.try_into().ok()?;
+pub(super) fn micros(text: &str) -> Option<i64> {
+    let text: &[u8; 24] = text.as_bytes().try_into().ok()?;
     // Every digit is looked at whatever the others are, which saves the branches.
     let shaped = DIGITS.iter().fold(true, |all, at| all & text[*at].is_ascii_digit())
         && MARKS.iter().all(|(at, mark)| text[*at] == *mark);
@@ -51,21 +52,42 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use formsvc_protocol::Timestamp;
     use proptest::prelude::*;
 
+    use super::super::parse_slowly;
     use super::*;
+
+    fn slowly(text: &str) -> Option<i64> {
+        let nanos = parse_slowly(text.as_bytes())?.as_nanos();
+        i64::try_from(nanos / 1_000).ok()
+    }
 
     proptest! {
         #[test]
         fn it_agrees_with_the_general_reader_or_leaves_it_the_text(
             text in "[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-6][0-9]:[0-6][0-9]\\.[0-9]{3}Z",
         ) {
-            let general = text.parse::<Timestamp>().ok().map(|time| time.unix_micros());
-            if text[17..19] == *"60" {
-                prop_assert_eq!(micros(text.as_bytes()), None);
-            } else {
-                prop_assert_eq!(micros(text.as_bytes()), general);
+            let expected = if text[17..19] == *"60" { None } else { slowly(&text) };
+            prop_assert_eq!(micros(&text), expected);
+        }
+
+        #[test]
+        fn it_reads_every_millisecond_as_jiff_does(
+            millis in -62_167_219_200_000_i64..=253_402_207_199_999,
+        ) {
+            let time = jiff::Timestamp::from_millisecond(millis).unwrap();
+            prop_assert_eq!(micros(&format!("{time:.3}")), Some(millis * 1_000));
+        }
+    }
+
+    #[test]
+    fn it_knows_the_days_of_every_month() {
+        for year in ["1900", "1996", "2000", "2026"] {
+            for month in 0..=13 {
+                for day in 0..=32 {
+                    let text = format!("{year}-{month:02}-{day:02}T12:00:00.000Z");
+                    assert_eq!(micros(&text), slowly(&text), "{text}");
+                }
             }
         }
     }
@@ -80,9 +102,9 @@ mod tests {
             "2026-01-01T00:00:00.0+0Z",
             "",
         ] {
-            assert_eq!(micros(text.as_bytes()), None, "{text}");
+            assert_eq!(micros(text), None, "{text}");
         }
-        assert_eq!(micros(b"1970-01-01T00:00:00.001Z"), Some(1_000));
-        assert_eq!(micros(b"2000-02-29T00:00:00.000Z"), Some(951_782_400_000_000));
+        assert_eq!(micros("1970-01-01T00:00:00.001Z"), Some(1_000));
+        assert_eq!(micros("2000-02-29T00:00:00.000Z"), Some(951_782_400_000_000));
     }
 }
