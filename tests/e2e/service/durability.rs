@@ -99,6 +99,15 @@ async fn check(store: &SqliteStore, acknowledged: &Acknowledged) {
     check_imports(store, acknowledged).await;
 }
 
+/// What SQLite itself says of the file.
+fn check_file(database: &Path) {
+    let db = rusqlite::Connection::open(database).unwrap();
+    let integrity: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+    assert_eq!(integrity, "ok");
+    let mut orphans = db.prepare("PRAGMA foreign_key_check").unwrap();
+    assert!(!orphans.exists([]).unwrap(), "a row belongs to one that is not there");
+}
+
 /// Acknowledged imports are there, and whole; of the two under way, each is whole or not at all.
 async fn check_imports(store: &SqliteStore, acknowledged: &Acknowledged) {
     let under_way = (0..2).map(|task| {
@@ -132,6 +141,10 @@ async fn acknowledged_submissions_survive_200_kills_exactly_once_and_in_order() 
         let store = SqliteStore::open(&database, system_clock()).unwrap();
         check(&store, &acknowledged).await;
         store.close().await.unwrap();
+        // Damage stays, and a look at the whole file takes as long as ten rounds.
+        if round % 20 == 19 {
+            check_file(&database);
+        }
         rounds.push(acknowledged);
     }
     // What survived one kill survives the next ones.

@@ -1,6 +1,5 @@
 //! The SQLite store keeps the store contract, on a file and in memory.
 
-mod kill;
 mod model;
 mod sqlite;
 
