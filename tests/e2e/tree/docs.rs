@@ -133,31 +133,27 @@ fn every_command_in_the_readme_exists() {
             }
             _ => &[],
         };
-        if let Some(missing) = missing_command(ours) {
-            findings.at("README.md", line, format!("`formsvc {missing}` does not exist"));
+        if let Some(error) = refused(ours) {
+            findings.at("README.md", line, format!("`{command}`: {error}"));
         }
     }
     findings.assert_none("the README tells people to run what there is");
 }
 
-/// Commands mirror the tree: `submissions export` is `cmd/submissions/export.rs`. The longest run
-/// of leading words that is no flag must lead to a module; `None` when it does.
-fn missing_command(words: &[&str]) -> Option<String> {
-    let words: Vec<&str> = words.iter().copied().filter(|word| !word.starts_with('-')).collect();
-    let [group, rest @ ..] = words.as_slice() else { return None };
-    let group_dir = root().join("crates/cli/src/cmd").join(group);
-    if group_dir.with_extension("rs").is_file() {
-        return None;
-    }
-    match rest.first() {
-        Some(verb) if group_dir.join(format!("{verb}.rs")).is_file() => None,
-        Some(verb) => Some(format!("{group} {verb}")),
-        None => Some((*group).to_owned()),
+/// What the command line's own parser says against some arguments.
+fn refused(arguments: &[&str]) -> Option<String> {
+    let parsed = formsvc_cli::command()
+        .try_get_matches_from(std::iter::once(&"formsvc").chain(arguments.iter()));
+    match parsed {
+        Err(error) if !arguments.is_empty() => error.to_string().lines().next().map(str::to_owned),
+        _ => None,
     }
 }
 
 #[test]
-fn a_command_that_does_not_exist_is_seen() {
-    assert_eq!(missing_command(&["--demo", "nothing", "here"]), Some("nothing here".to_owned()));
-    assert_eq!(missing_command(&[]), None);
+fn a_command_or_flag_that_does_not_exist_is_seen() {
+    assert!(refused(&["--demo", "nothing", "here"]).is_some());
+    assert!(refused(&["--demo", "submissions", "export", "penguins", "--fromat", "csv"]).is_some());
+    assert_eq!(refused(&["--demo", "submissions", "export", "penguins"]), None);
+    assert_eq!(refused(&[]), None);
 }

@@ -3,7 +3,8 @@
 use std::process::Stdio;
 
 use crate::support::{
-    Canned, SECRET, Sandbox, answer, formsvc, one_form, page, run, signal, wait_until_inside,
+    Between, Canned, SECRET, Sandbox, answer, formsvc, one_form, page, run, signal,
+    wait_until_inside,
 };
 
 fn refused(status: &str, code: &str) -> Option<String> {
@@ -12,39 +13,52 @@ fn refused(status: &str, code: &str) -> Option<String> {
 
 #[test]
 fn the_six_error_codes_of_a_real_service_map_to_exit_codes() {
-    let sandbox = Sandbox::start(&["--rate-limit", "6"]);
-    let with_key = |key: &str, args: &[&str]| {
-        let output = sandbox.formsvc(args).env("FORMSVC_API_KEY", key).output().unwrap();
-        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    let folder = tempfile::tempdir().unwrap();
+    let database = folder.path().join("kept.db");
+    let kept = ["--database", database.to_str().unwrap()];
+    // The key of a sandbox that has ended is revoked by the next one.
+    let revoked = Sandbox::start(&kept).api_key.clone();
+    let sandbox = Sandbox::start(&[&kept[..], &["--rate-limit", "20"]].concat());
+    let at = |base_url: &str, key: &str, args: &[&str]| {
+        let mut command = sandbox.formsvc(args);
+        let output = command.env("FORMSVC_BASE_URL", base_url).env("FORMSVC_API_KEY", key).output();
+        let output = output.unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
     };
-    let (code, said) = with_key("fsk_unknown", &["me"]);
-    assert_eq!(code, Some(4), "{said}");
-    assert!(said.contains("invalid_key"), "{said}");
-    // bad_request: the service judges cursors, which are opaque to the client.
-    let said = sandbox.run(&["submissions", "list", "penguins", "--before", "yesterday"]);
-    assert_eq!(said.code, Some(2), "{}", said.stderr);
-    assert!(
-        said.stderr.contains("bad_request") && said.stderr.contains("yesterday"),
-        "{}",
-        said.stderr
-    );
-    // rate_limited: six requests a minute, of which two are spent.
+    let service = &*sandbox.base_url;
+    // This program always sends a key, and asks for no form that was not listed: two requests are
+    // changed on their way, so that the service really refuses them.
+    let keyless = Between::start(service, |head| {
+        let lines = head.split_inclusive("\r\n");
+        Ok(lines.filter(|line| !line.to_lowercase().starts_with("authorization:")).collect())
+    });
+    let formless = Between::start(service, |head| Ok(head.replace("/forms/frm_", "/forms/gone_")));
+    let good = &*sandbox.api_key;
+    let list = ["submissions", "list", "penguins"];
+    let before = [&list[..], &["--before", "yesterday"]].concat();
     let impatient = ["--max-rate", "off", "--max-wait", "1s", "submissions", "export", "randhie"];
-    let said = sandbox.run(&impatient);
-    assert_eq!(said.code, Some(7), "{}", said.stderr);
-    // missing_authorization, key_revoked and form_not_found cannot be provoked through this
-    // command alone: a service that answers with them is enough for the mapping.
-    for (status, code, exit) in [
-        ("401 Unauthorized", "missing_authorization", 4),
-        ("401 Unauthorized", "key_revoked", 4),
-        ("404 Not Found", "form_not_found", 3),
-        ("400 Bad Request", "bad_request", 2),
-        ("403 Forbidden", "a_later_code", 5),
+    for (code, exit, (got, said)) in [
+        ("missing_authorization", 4, at(&keyless.base_url, good, &["me"])),
+        ("invalid_key", 4, at(service, "fsk_unknown", &["me"])),
+        ("key_revoked", 4, at(service, &revoked, &["me"])),
+        ("bad_request", 2, at(service, good, &before)),
+        ("form_not_found", 3, at(&formless.base_url, good, &list)),
+        ("rate_limited", 7, at(service, good, &impatient)),
     ] {
-        let service = Canned::start(vec![refused(status, code)]);
+        assert_eq!(got, exit, "{code}: {said}");
+        // A wait that is too long is told as such, whoever asked for it.
+        assert!(said.contains(code) || exit == 7, "{code}: {said}");
+    }
+}
+
+#[test]
+fn a_code_of_a_later_release_is_told_and_exits_by_its_status() {
+    for (status, exit) in [("401 Unauthorized", 4), ("404 Not Found", 3), ("403 Forbidden", 5)] {
+        let service = Canned::start(vec![refused(status, "a_later_code")]);
         let said = service.run(&["me"]);
         assert_eq!(said.code, Some(exit), "{}", said.stderr);
-        assert!(said.stderr.contains(code) && said.stderr.contains("req_test"), "{}", said.stderr);
+        let told = said.stderr.contains("a_later_code") && said.stderr.contains("req_test");
+        assert!(told, "{}", said.stderr);
     }
 }
 

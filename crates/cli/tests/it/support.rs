@@ -233,3 +233,38 @@ pub(crate) fn entries(folder: &Path) -> Vec<String> {
     names.sort();
     names
 }
+
+/// Forwards requests to a service, changed on their way; answers some itself.
+pub(crate) struct Between {
+    pub(crate) base_url: String,
+}
+
+impl Between {
+    /// `change` gets the head of each request and gives the head to send on, or an answer.
+    pub(crate) fn start(
+        service: &str,
+        change: impl Fn(String) -> Result<String, String> + Send + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let base_url = format!("http://{}", listener.local_addr().unwrap());
+        let service = service.strip_prefix("http://").unwrap().to_owned();
+        // Ends with the test's process.
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let mut answer = Vec::new();
+                match change(read_head(&mut stream)) {
+                    Ok(head) => {
+                        let mut behind = TcpStream::connect(&service).unwrap();
+                        let head = head.replacen("\r\n", "\r\nconnection: close\r\n", 1);
+                        behind.write_all(head.as_bytes()).unwrap();
+                        behind.read_to_end(&mut answer).unwrap();
+                    }
+                    Err(own) => answer = own.into_bytes(),
+                }
+                stream.write_all(&answer).unwrap();
+            }
+        });
+        Self { base_url }
+    }
+}
