@@ -1,11 +1,12 @@
 //! Where everything is kept: one trait, one contract, any number of backends.
 //!
-//! A backend promises, and [`contract`] checks:
+//! A backend promises, and `contract` (behind the feature of that name) checks:
 //! - an `Ok` from a write means the write is committed and survives a crash;
 //! - a write whose future is dropped is still carried out or not at all, never in part;
 //! - the submissions of one form have strictly increasing instants in commit order;
 //! - a page is one consistent read.
 
+#[cfg(feature = "contract")]
 pub mod contract;
 mod error;
 pub mod item;

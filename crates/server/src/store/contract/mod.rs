@@ -1,4 +1,4 @@
-//! What any store must keep, as checks that run against a backend.
+//! What any store must keep, as checks that run against a backend. Feature `contract`.
 //!
 //! A backend's tests say how a fresh store is made and get one test a check:
 //!
@@ -8,13 +8,15 @@
 //! use formsvc_server::store::sqlite::SqliteStore;
 //!
 //! formsvc_server::store_contract!(in_memory, |clock| {
-//!     let store = SqliteStore::in_memory(clock).expect("memory is there");
-//!     Fresh { store: Arc::new(store), keep: Box::new(()) }
+//!     Box::pin(async {
+//!         let store = SqliteStore::in_memory(clock).expect("memory is there");
+//!         Fresh { store: Arc::new(store), keep: Box::new(()) }
+//!     })
 //! });
 //! # fn main() {}
 //! ```
 //!
-//! A check panics when the promise is broken. [`CHECKS`] lists them all.
+//! A check panics when the promise is broken.
 
 mod data;
 mod forms;
@@ -24,36 +26,33 @@ mod order;
 mod staging;
 mod world;
 
-use std::pin::Pin;
-
 pub use world::{Factory, Fresh, ManualClock};
-
-/// One promise of the contract.
-pub struct Check {
-    /// Name, which says what is promised.
-    pub name: &'static str,
-    /// Runs the check against fresh stores.
-    pub run: fn(Factory) -> Pin<Box<dyn Future<Output = ()> + Send>>,
-}
 
 macro_rules! checks {
     ($( $module:ident: $( $name:ident ),+ ; )+) => {
-        /// Every check.
-        pub const CHECKS: &[Check] = &[$($(
-            Check { name: stringify!($name), run: |factory| Box::pin($module::$name(factory)) },
-        )+)+];
+        /// The checks; [`store_contract!`](crate::store_contract) calls them.
+        pub mod checks {
+            use super::Factory;
 
-        /// Calls a macro with the name of every check, for tests to be made of.
-        #[doc(hidden)]
+            $($(
+                #[doc = concat!("Runs the check `", stringify!($name), "`.")]
+                pub async fn $name(factory: Factory) {
+                    super::$module::$name(factory).await;
+                }
+            )+)+
+        }
+
+        /// One test for each check of the [store contract](crate::store::contract), in a module of
+        /// a given name, on stores that a factory makes.
         #[macro_export]
-        macro_rules! __store_contract_tests {
+        macro_rules! store_contract {
             ($tests:ident, $factory:expr) => {
                 mod $tests {
                     use super::*;
                     $($(
                         #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                         async fn $name() {
-                            $crate::store::contract::run(stringify!($name), $factory).await;
+                            $crate::store::contract::checks::$name($factory).await;
                         }
                     )+)+
                 }
@@ -94,19 +93,4 @@ checks! {
         a_closed_store_refuses_everything,
         writes_queued_before_close_are_kept,
         reads_and_writes_do_not_disturb_each_other;
-}
-
-/// Runs the check of a name.
-pub async fn run(name: &str, factory: Factory) {
-    let check = CHECKS.iter().find(|check| check.name == name).expect("the name is in the table");
-    (check.run)(factory).await;
-}
-
-/// One test for each check of the [store contract](crate::store::contract), in a module of a given
-/// name, on stores that a factory makes.
-#[macro_export]
-macro_rules! store_contract {
-    ($tests:ident, $factory:expr) => {
-        $crate::__store_contract_tests!($tests, $factory);
-    };
 }

@@ -8,6 +8,7 @@ use formsvc_protocol::{
     Answers, Form, FormId, FormInstant, FormStatus, PublicId, Submission, SubmissionId, User,
     UserId,
 };
+use futures_util::future::BoxFuture;
 use tokio::task::JoinSet;
 
 use crate::admin::new_id;
@@ -23,8 +24,8 @@ pub struct Fresh {
     pub keep: Box<dyn Any + Send + Sync>,
 }
 
-/// Makes a fresh store that reads a given clock.
-pub type Factory = fn(Clock) -> Fresh;
+/// Makes a fresh store that reads a given clock; a store over a network connects.
+pub type Factory = fn(Clock) -> BoxFuture<'static, Fresh>;
 
 /// A clock that stands still until it is set.
 #[derive(Clone, Debug)]
@@ -68,7 +69,7 @@ pub(super) struct World {
 impl World {
     pub(super) async fn new(factory: Factory) -> Self {
         let clock = ManualClock::at(NOW);
-        let Fresh { store, keep } = factory(clock.clock());
+        let Fresh { store, keep } = factory(clock.clock()).await;
         let user = add_user(&*store, "owner@example.org").await;
         let form = store.add_form(new_form(&user.id)).await.expect("a form is added");
         Self { store, clock, user, form, _keep: keep }

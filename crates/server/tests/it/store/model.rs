@@ -5,7 +5,7 @@ use std::sync::Arc;
 use formsvc_protocol::{
     Answers, FormId, FormInstant, FormStatus, PublicId, Submission, SubmissionId, UserId,
 };
-use formsvc_server::store::contract::{Fresh, ManualClock};
+use formsvc_server::store::contract::{Factory, Fresh, ManualClock};
 use formsvc_server::store::{
     NewForm, NewSubmission, PageRequest, StagedForm, StagedSubmission, Store, StoreError,
     UserRecord,
@@ -100,10 +100,10 @@ struct Run {
 }
 
 impl Run {
-    async fn new(factory: fn(formsvc_server::store::Clock) -> Fresh) -> (Self, Box<dyn Send>) {
+    async fn new(factory: Factory) -> (Self, Box<dyn Send>) {
         let now = 1_767_225_600_000_000;
         let clock = ManualClock::at(now);
-        let Fresh { store, keep } = factory(clock.clock());
+        let Fresh { store, keep } = factory(clock.clock()).await;
         let user = UserId::new("usr_1").unwrap();
         let record = UserRecord { id: user.clone(), email: "a@b".into(), name: "A".into() };
         store.add_user(record).await.unwrap();
@@ -255,7 +255,7 @@ impl Run {
     }
 }
 
-fn runs_like_the_model(factory: fn(formsvc_server::store::Clock) -> Fresh, calls: Vec<Call>) {
+fn runs_like_the_model(factory: Factory, calls: Vec<Call>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let (mut run, _keep) = Run::new(factory).await;
