@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use formsvc_protocol::paths::SUBMISSIONS;
 use url::form_urlencoded::byte_serialize;
 use url::{Host, Url};
 
@@ -71,9 +72,10 @@ impl BaseUrl {
 
     /// The address of a page of submissions (SPEC §4).
     pub(crate) fn submissions(&self, form: &str, limit: u32, cursor: Option<&str>) -> String {
-        let mut address = format!("{}/api/v1/forms/", self.text);
+        let (before, after) = SUBMISSIONS.around_form_id().expect("the list is that of one form");
+        let mut address = self.join(before);
         address.extend(byte_serialize(form.as_bytes()));
-        write!(address, "/submissions?limit={limit}").expect("writing to a string succeeds");
+        write!(address, "{after}?limit={limit}").expect("writing to a string succeeds");
         if let Some(cursor) = cursor {
             address.push_str("&cursor=");
             address.extend(byte_serialize(cursor.as_bytes()));

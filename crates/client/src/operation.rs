@@ -1,5 +1,7 @@
 //! The operations of the API, as errors, events and spans name them.
 
+use formsvc_protocol::paths::{self, Endpoint};
+
 /// A call's name and the template of its path. Never the address itself: that holds ids and
 /// cursors, which do not belong in logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,8 +10,13 @@ pub(crate) struct Operation {
     pub(crate) template: &'static str,
 }
 
+impl Operation {
+    const fn of(endpoint: Endpoint) -> Self {
+        Self { name: endpoint.operation, template: endpoint.template }
+    }
+}
+
 pub(crate) const BUILD: Operation = Operation { name: "client.build", template: "" };
-pub(crate) const ME: Operation = Operation { name: "me", template: "/api/v1/me" };
-pub(crate) const FORMS: Operation = Operation { name: "forms.list", template: "/api/v1/forms" };
-pub(crate) const SUBMISSIONS: Operation =
-    Operation { name: "submissions.list", template: "/api/v1/forms/{formId}/submissions" };
+pub(crate) const ME: Operation = Operation::of(paths::ME);
+pub(crate) const FORMS: Operation = Operation::of(paths::FORMS);
+pub(crate) const SUBMISSIONS: Operation = Operation::of(paths::SUBMISSIONS);

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
+use formsvc_protocol::paths::REQUEST_ID;
 use http::{HeaderMap, StatusCode};
-
-/// The name of the header that carries the request id.
-pub(crate) const REQUEST_ID: &str = "x-request-id";
 
 /// An answer without its body.
 #[derive(Clone, Debug)]

@@ -7,6 +7,7 @@
 //! | answers kept as exact JSON text | [`Answers`] | §2 |
 //! | times on the wire, form instants, cursors | [`Timestamp`], [`FormInstant`], [`Cursor`] | §2, §4 |
 //! | error codes and the error body | [`ErrorCode`], [`ErrorBody`] | §7 |
+//! | endpoints | [`paths`] | §4 |
 //! | limits | [`limits`], [`RollingWindow`] | §8 |
 //! | webhook event and signature | [`WebhookEvent`], [`signature`] | §5, §6 |
 //!
@@ -24,6 +25,7 @@ mod instant;
 pub mod limits;
 mod open_enum;
 mod page;
+pub mod paths;
 mod rfc3339;
 mod rolling_window;
 pub mod signature;

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use formsvc_protocol::ErrorBody;
+use formsvc_protocol::paths::REQUEST_ID;
 use http::{HeaderMap, StatusCode};
 
 use crate::api_key::ApiKey;
 use crate::decode::Broken;
 use crate::error::{Error, ErrorKind, Parts, keep};
 use crate::operation::{BUILD, Operation};
-use crate::response::REQUEST_ID;
 use crate::retry::Failed;
 use crate::transport::{TransportError, TransportErrorKind};
 

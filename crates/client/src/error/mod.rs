@@ -120,7 +120,7 @@ impl Error {
         self.0.operation.name
     }
 
-    /// The template of the path, such as `/api/v1/forms/{formId}/submissions`; empty when the
+    /// The template of the path, such as `/api/v1/forms/{form_id}/submissions`; empty when the
     /// client could not be built.
     pub fn url_template(&self) -> &'static str {
         self.0.operation.template

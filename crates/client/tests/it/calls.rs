@@ -1,11 +1,13 @@
 //! Plain calls and the settings of the builder.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use formsvc_client::{Client, ErrorKind, FormStatus, SecretString, Timeouts};
+use formsvc_client::{Client, ErrorKind, Event, FormStatus, SecretString, Timeouts};
+use formsvc_protocol::paths::{ENDPOINTS, Endpoint};
 use http::StatusCode;
 
-use crate::support::bodies::{FORMS, USER};
+use crate::support::bodies::{FORMS, USER, last};
 use crate::support::builder;
 use crate::support::fake::{Fake, ok};
 
@@ -28,6 +30,28 @@ async fn forms_keep_a_status_of_a_later_release() {
     assert_eq!(forms.len(), 1);
     assert_eq!(forms[0].status, FormStatus::from("archived"));
     assert_eq!(fake.sent(), ["/base/api/v1/forms"]);
+}
+
+#[tokio::test]
+async fn each_endpoint_has_a_call_that_asks_for_it_and_is_named_after_it() {
+    let fake = Fake::script([ok(USER), ok(FORMS), ok(last([1]))]);
+    let named = Arc::new(Mutex::new(Vec::new()));
+    let told = named.clone();
+    let settings = builder().transport(fake.wire()).on_event(move |event| {
+        if let Event::Attempt { operation, .. } = event {
+            told.lock().unwrap().push(*operation);
+        }
+    });
+    let client = settings.build().unwrap();
+    client.me().await.unwrap();
+    client.forms().await.unwrap();
+    client.form("frm_1".parse().unwrap()).submissions().page().await.unwrap();
+    let path =
+        |endpoint: Endpoint| format!("/base{}", endpoint.template.replace("{form_id}", "frm_1"));
+    let sent: Vec<_> =
+        fake.sent().iter().map(|sent| sent.split('?').next().unwrap().to_owned()).collect();
+    assert_eq!(sent, ENDPOINTS.map(path));
+    assert_eq!(*named.lock().unwrap(), ENDPOINTS.map(|endpoint| endpoint.operation));
 }
 
 #[tokio::test]

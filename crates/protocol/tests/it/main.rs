@@ -3,6 +3,7 @@
 mod fixtures;
 mod forms;
 mod json_tree;
+mod paths;
 mod signature;
 mod wire;
 mod wire_types;

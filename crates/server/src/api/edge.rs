@@ -10,7 +10,7 @@ use axum::Router;
 use axum::body::{Body, HttpBody};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use formsvc_protocol::ErrorCode;
+use formsvc_protocol::{ErrorCode, paths};
 use futures_util::FutureExt;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Version, header};
 use tower::Service;
@@ -24,7 +24,7 @@ const TARGET_MAX: usize = 8 * 1024;
 /// Largest request body that may be announced, in bytes; no endpoint reads one.
 const BODY_MAX: u64 = 64 * 1024;
 
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const REQUEST_ID: HeaderName = HeaderName::from_static(paths::REQUEST_ID);
 
 /// A router with the whole middleware stack around it. Cheap to clone.
 ///

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use formsvc_protocol::FormList;
+use formsvc_protocol::{FormList, paths};
 use http::HeaderMap;
 
 use super::Api;
@@ -13,7 +13,7 @@ use super::admission::within_deadline;
 use super::problem::Problem;
 use super::trail::{Trail, json};
 
-pub(super) const ROUTE: &str = "/api/v1/forms";
+pub(super) const ROUTE: &str = paths::FORMS.template;
 
 pub(super) async fn list(State(api): State<Arc<Api>>, request: Request) -> Response {
     let mut trail = Trail::of(ROUTE);

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
+use formsvc_protocol::paths;
 
 use super::Api;
 use super::trail::{Trail, json};
 
-pub(super) const ROUTE: &str = "/api/v1/me";
+pub(super) const ROUTE: &str = paths::ME.template;
 
 pub(super) async fn get(State(api): State<Arc<Api>>, request: Request) -> Response {
     let mut trail = Trail::of(ROUTE);

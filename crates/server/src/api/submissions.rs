@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::{BufMut, Bytes, BytesMut};
+use formsvc_protocol::paths;
 use http::request::Parts;
 
 use super::Api;
@@ -14,7 +15,7 @@ use super::problem::Problem;
 use super::trail::Trail;
 use crate::store::{PageRequest, StoredPage};
 
-pub(super) const ROUTE: &str = "/api/v1/forms/{form_id}/submissions";
+pub(super) const ROUTE: &str = paths::SUBMISSIONS.template;
 
 pub(super) async fn list(State(api): State<Arc<Api>>, request: Request) -> Response {
     let mut trail = Trail::of(ROUTE);

@@ -1,0 +1,68 @@
+//! The endpoints of the REST API: one table, from which the server's routes, the client's
+//! operations and the headings of docs/API.md follow.
+//!
+//! ```
+//! use formsvc_protocol::paths::{ENDPOINTS, SUBMISSIONS};
+//! assert!(ENDPOINTS.contains(&SUBMISSIONS));
+//! let (before, after) = SUBMISSIONS.around_form_id().unwrap();
+//! assert_eq!(format!("{before}frm_1{after}"), "/api/v1/forms/frm_1/submissions");
+//! ```
+
+/// The header of every answer that carries the id of its request.
+pub const REQUEST_ID: &str = "x-request-id";
+
+/// What stands for the form's id in a template.
+const FORM_ID: &str = "{form_id}";
+
+/// One endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// The method it answers.
+    pub method: &'static str,
+    /// Its path, in which `{form_id}` stands for a percent-encoded [`FormId`](crate::FormId).
+    pub template: &'static str,
+    /// How errors, events and spans name a call of it.
+    pub operation: &'static str,
+    /// The section of the service's public specification that describes it.
+    pub spec: &'static str,
+}
+
+/// The owner of the key: a [`User`](crate::User).
+pub const ME: Endpoint =
+    Endpoint { method: "GET", template: "/api/v1/me", operation: "me", spec: "§4" };
+
+/// The owner's forms: a [`FormList`](crate::FormList).
+pub const FORMS: Endpoint =
+    Endpoint { method: "GET", template: "/api/v1/forms", operation: "forms.list", spec: "§4" };
+
+/// The submissions of a form: a [`Page`](crate::Page).
+pub const SUBMISSIONS: Endpoint = Endpoint {
+    method: "GET",
+    template: "/api/v1/forms/{form_id}/submissions",
+    operation: "submissions.list",
+    spec: "§4",
+};
+
+/// Every endpoint.
+pub const ENDPOINTS: [Endpoint; 3] = [ME, FORMS, SUBMISSIONS];
+
+impl Endpoint {
+    /// The path before and after the form's id; `None` when it has none.
+    pub fn around_form_id(&self) -> Option<(&'static str, &'static str)> {
+        self.template.split_once(FORM_ID)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn no_two_endpoints_share_an_address_or_a_name() {
+        let addresses: BTreeSet<_> = ENDPOINTS.iter().map(|e| (e.method, e.template)).collect();
+        let names: BTreeSet<_> = ENDPOINTS.iter().map(|e| e.operation).collect();
+        assert_eq!((addresses.len(), names.len()), (ENDPOINTS.len(), ENDPOINTS.len()));
+    }
+}
