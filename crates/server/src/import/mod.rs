@@ -7,6 +7,7 @@
 mod cells;
 mod csv;
 mod error;
+mod format;
 mod json;
 mod number;
 mod source;
@@ -18,6 +19,7 @@ use bytes::Bytes;
 use formsvc_protocol::{Answers, Form, FormStatus, PublicId, SubmissionId, UserId};
 
 pub use error::{Flaw, ImportError};
+pub use format::{FORMATS, FormatRow, ImportFormat};
 
 use self::cells::Reading;
 use self::source::Source;
@@ -25,36 +27,7 @@ use crate::admin::{Admin, FormOptions, new_form, new_id};
 use crate::staging::{LoadError, Sink, load};
 use crate::store::StagedSubmission;
 
-/// How a file is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ImportFormat {
-    /// Comma-separated values as in RFC 4180; the first record is the labels. LF or CRLF ends a
-    /// line; empty lines are skipped; a byte order mark is too.
-    Csv,
-    /// The same with tabs in place of commas.
-    Tsv,
-    /// One JSON object a line; empty lines are skipped.
-    Ndjson,
-    /// One JSON array of objects, or of texts that answer one question.
-    Json,
-}
-
-impl ImportFormat {
-    /// The format a file name's extension stands for.
-    pub fn of_path(path: &Path) -> Option<Self> {
-        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
-        match extension.as_str() {
-            "csv" => Some(Self::Csv),
-            "tsv" => Some(Self::Tsv),
-            "ndjson" | "jsonl" => Some(Self::Ndjson),
-            "json" => Some(Self::Json),
-            _ => None,
-        }
-    }
-}
-
-/// What the cells of a CSV file become.
+/// What the cells of a CSV or TSV file become.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CellTypes {
     /// Every cell is text.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use formsvc_server::import::FORMATS;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -205,18 +206,29 @@ fn imported_and_seeded_forms_are_served() {
 }
 
 #[test]
-fn import_reads_standard_input() {
+fn import_reads_every_format_from_standard_input() {
     let site = Site::with_user();
-    let args = ["form", "import", "-", "--user", "a@b.c", "--title", "T", "--format", "ndjson"];
-    let mut child = site
-        .command(&args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"{\"a\":1}\n{\"a\":2}\n").unwrap();
-    assert!(Run::from(child.wait_with_output().unwrap()).succeeded().json()["id"].is_string());
+    let args = ["form", "import", "-", "--user", "a@b.c", "--title", "T", "--format"];
+    for row in FORMATS {
+        let text = match row.name {
+            "csv" => "a,b\n1,2\n3,4\n",
+            "tsv" => "a\tb\n1\t2\n3\t4\n",
+            "ndjson" => "{\"a\":1}\n{\"a\":2}\n",
+            "json" => "[{\"a\":1},{\"a\":2}]",
+            other => panic!("no text of format {other}"),
+        };
+        let mut child = site
+            .command(&[args.as_slice(), &[row.name]].concat())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), text.as_bytes()).unwrap();
+        let run = Run::from(child.wait_with_output().unwrap()).succeeded();
+        assert_eq!(run.stderr, "imported 2 submissions\n", "{}", row.name);
+        assert!(run.json()["id"].is_string());
+    }
 }
 
 #[test]
@@ -244,7 +256,7 @@ fn each_bad_value_is_named_with_its_rule_and_exits_2() {
         (serve(&["--log-format", "xml"]), "must be text or json"),
         (serve(&["--no-such-flag"]), "--no-such-flag"),
         (import(&[text]), "has no extension that tells its format"),
-        (import(&[text, "--format", "xlsx"]), "`--format` cannot be `xlsx`"),
+        (import(&[text, "--format", "xlsx"]), "must be csv, tsv, ndjson or json"),
         (import(&[bad, "--types", "guess"]), "`--types` cannot be `guess`"),
         (import(&[bad, "--status", "open"]), "`--status` cannot be `open`"),
         (import(&[bad, "--public-id", "a/b"]), "`--public-id` cannot be `a/b`"),
@@ -446,10 +458,15 @@ fn help_and_version_go_to_standard_output() {
 }
 
 #[test]
-fn the_manual_names_every_variable_and_exit_status() {
+fn the_manual_names_every_variable_format_and_exit_status() {
     let manual = include_str!("../../../../docs/SERVER.md");
     for row in formsvc_server::cmd::ENV {
         let line = format!("| `{}` | `{}` | {} |", row.name, row.flag, row.meaning);
+        assert!(manual.contains(&line), "{line}");
+    }
+    for row in FORMATS {
+        let extensions: Vec<_> = row.extensions.iter().map(|ext| format!("`.{ext}`")).collect();
+        let line = format!("| `{}` | {} | {} |", row.name, extensions.join(", "), row.about);
         assert!(manual.contains(&line), "{line}");
     }
     for row in formsvc_server::cmd::EXITS {

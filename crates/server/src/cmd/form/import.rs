@@ -11,7 +11,8 @@ use crate::cmd::exit::Exit;
 use crate::cmd::output;
 use crate::cmd::settings::bad;
 use crate::import::{
-    CellTypes, ImportError, ImportFormat, ImportOptions, Imported, form_from_file, form_from_reader,
+    CellTypes, FORMATS, ImportError, ImportFormat, ImportOptions, Imported, form_from_file,
+    form_from_reader,
 };
 
 #[derive(Debug, clap::Args)]
@@ -30,13 +31,12 @@ pub(in crate::cmd) struct Args {
     /// Title of the form.
     #[arg(long)]
     title: String,
-    /// csv, ndjson or json; by the file's extension when none is given.
-    #[arg(long)]
+    #[arg(long, help = format!("{}; by the file's extension when none is given", format_names()))]
     format: Option<String>,
-    /// What CSV cells become. text: texts. infer: numbers where a whole column is numbers.
+    /// What cells become. text: texts. infer: numbers where a whole column is numbers.
     #[arg(long, value_name = "TYPES", default_value = "infer")]
     types: String,
-    /// CSV text that stands for null, such as NA.
+    /// Text of a cell that stands for null, such as NA.
     #[arg(long, value_name = "TEXT")]
     null: Option<String>,
     /// The question that a JSON array of texts answers.
@@ -73,6 +73,15 @@ pub(in crate::cmd) async fn run(args: &Args) -> Result<(), CommandError> {
     output::json(&form)
 }
 
+/// The names of the formats as a choice: `a, b or c`.
+fn format_names() -> String {
+    let names: Vec<_> = FORMATS.iter().map(|row| row.name).collect();
+    match names.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        _ => names.concat(),
+    }
+}
+
 /// What the flags say.
 struct Choices {
     public_id: Option<PublicId>,
@@ -86,14 +95,12 @@ fn choices(args: &Args) -> Result<Choices, CommandError> {
         PublicId::new(id).map_err(|rule| bad("--public-id", id, &format!("is no id: {rule}")))
     });
     let format = match args.format.as_deref() {
-        Some("csv") => ImportFormat::Csv,
-        Some("ndjson") => ImportFormat::Ndjson,
-        Some("json") => ImportFormat::Json,
-        Some(other) => return Err(bad("--format", other, "must be csv, ndjson or json")),
+        Some(name) => ImportFormat::named(name)
+            .ok_or_else(|| bad("--format", name, &format!("must be {}", format_names())))?,
         None => ImportFormat::of_path(&args.file).ok_or_else(|| {
             let file = args.file.display().to_string();
             bad("FILE", &file, "has no extension that tells its format")
-                .hint("add `--format csv`, `ndjson` or `json`")
+                .hint(format!("add `--format` and {}", format_names()))
         })?,
     };
     let types = match args.types.as_str() {
