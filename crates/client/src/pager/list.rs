@@ -3,7 +3,7 @@
 use formsvc_protocol::limits::PAGE_SIZE_MAX;
 use formsvc_protocol::{Cursor, FormId};
 
-use super::walk::{Then, Walk};
+use super::walk::{Fault, Then, Walk};
 use super::{ResumeToken, SubmissionPage, SubmissionPages, Submissions, pages};
 use crate::error::{Error, ErrorKind};
 use crate::{Client, operation};
@@ -87,8 +87,8 @@ impl ListSubmissions {
             pages::fetch(self.client.clone(), self.form, self.page_size, cursor).await?;
         let (page, then) = pages::take(&self.client, &mut walk, page, meta);
         match then {
-            Then::OutOfOrder => Err(pages::error(then, &page)),
-            Then::More | Then::End | Then::Stuck(_) => Ok(page),
+            Then::Failed(fault @ Fault::OutOfOrder) => Err(pages::error(fault, &page)),
+            Then::More | Then::End | Then::Failed(Fault::Stuck(_)) => Ok(page),
         }
     }
 

@@ -5,8 +5,8 @@ use formsvc_protocol::{Cursor, PageRef, Pagination, Submission};
 
 use super::row::{Row, Span};
 use super::walk::Turn;
+use crate::ResponseMeta;
 use crate::decode::{Broken, path_of, rule_broken, text, unreadable};
-use crate::{Error, ResponseMeta};
 
 /// A page as it came, before the walk has looked at it.
 #[derive(Debug)]
@@ -103,20 +103,14 @@ impl SubmissionPage {
         self.rows.is_empty()
     }
 
-    /// The rows as owned values. What a row must be was checked when the page was read, so this
-    /// does not fail today; it may once values are read more lazily.
-    pub fn submissions(&self) -> Result<Vec<Submission>, Error> {
-        Ok(self.rows().map(Row::to_submission).collect())
+    /// The rows as owned values.
+    pub fn submissions(&self) -> Vec<Submission> {
+        self.rows().map(Row::to_submission).collect()
     }
 
     /// The whole body, exactly as it came, with any rows that were left out.
     pub fn text(&self) -> &str {
         &self.text
-    }
-
-    /// The whole body.
-    pub fn into_text(self) -> String {
-        self.text
     }
 
     /// Where the list goes on (SPEC §4), as the service says.

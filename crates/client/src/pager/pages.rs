@@ -8,7 +8,7 @@ use formsvc_protocol::{Cursor, FormId};
 use futures_core::{FusedStream, Stream};
 
 use super::page::RawPage;
-use super::walk::{Then, Walk};
+use super::walk::{Fault, Then, Walk};
 use super::{ListSubmissions, ResumeToken, SubmissionPage};
 use crate::call::call;
 use crate::error::{Error, ErrorKind};
@@ -93,9 +93,7 @@ impl SubmissionPages {
             Some(Then::More) => token(self.walk.place(), self.walk.oldest()),
             // There is no way on from that page, so it is asked for once more; what it gave is
             // not given again.
-            Some(Then::Stuck(_) | Then::OutOfOrder) => {
-                token(self.walk.place_before().clone(), self.walk.oldest())
-            }
+            Some(Then::Failed(_)) => token(self.walk.place_before().clone(), self.walk.oldest()),
         }
     }
 
@@ -143,7 +141,7 @@ impl SubmissionPages {
         match then {
             Then::More => {}
             Then::End => self.done = true,
-            Then::Stuck(_) | Then::OutOfOrder => self.error = Some(error(then, &page)),
+            Then::Failed(fault) => self.error = Some(error(fault, &page)),
         }
         page
     }
@@ -181,10 +179,10 @@ pub(super) fn take(
 }
 
 /// The error of a page that leads nowhere.
-pub(super) fn error(then: Then, page: &SubmissionPage) -> Error {
-    let mut parts = match then {
-        Then::Stuck(stuck) => Error::parts(ErrorKind::PaginationStuck, SUBMISSIONS, stuck.what()),
-        Then::More | Then::End | Then::OutOfOrder => {
+pub(super) fn error(fault: Fault, page: &SubmissionPage) -> Error {
+    let mut parts = match fault {
+        Fault::Stuck(stuck) => Error::parts(ErrorKind::PaginationStuck, SUBMISSIONS, stuck.what()),
+        Fault::OutOfOrder => {
             let mut parts = Error::parts(
                 ErrorKind::OutOfOrder,
                 SUBMISSIONS,

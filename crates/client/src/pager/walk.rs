@@ -62,6 +62,13 @@ pub(crate) enum Then {
     More,
     /// The list is complete.
     End,
+    /// Nowhere.
+    Failed(Fault),
+}
+
+/// Why a page leads nowhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
     /// The list claims to have more, but there is no way on.
     Stuck(Stuck),
     /// The row after the last good one is newer than the one before it.
@@ -156,7 +163,7 @@ impl Walk {
             let known = self.knows(hash, id);
             let newer = self.oldest.is_some_and(|oldest| time > oldest);
             if newer && !known && !self.page.contains(hash, id) {
-                turn.then = Then::OutOfOrder;
+                turn.then = Then::Failed(Fault::OutOfOrder);
                 return turn;
             }
             if !self.page.insert(hash, id) || known {
@@ -206,15 +213,17 @@ impl Walk {
         if !pagination.has_more {
             return Then::End;
         }
-        let Some(next) = &pagination.next_cursor else { return Then::Stuck(Stuck::NoCursor) };
+        let Some(next) = &pagination.next_cursor else {
+            return Then::Failed(Fault::Stuck(Stuck::NoCursor));
+        };
         let next = Some(next);
         let circle = self.asked.cursor.as_ref() == next
             || self.idle_cursors.iter().any(|used| used.as_ref() == next);
         if circle {
-            return Then::Stuck(Stuck::Circle);
+            return Then::Failed(Fault::Stuck(Stuck::Circle));
         }
         if self.idle_cursors.len() >= IDLE_PAGES_MAX {
-            return Then::Stuck(Stuck::Idle);
+            return Then::Failed(Fault::Stuck(Stuck::Idle));
         }
         self.cursor = next.cloned();
         Then::More

@@ -151,19 +151,19 @@ fn an_empty_page_is_walked_through() {
 #[test]
 fn more_without_a_cursor_is_stuck_after_its_rows() {
     let pages = [page(&[0], 1), Page { rows: vec![3], next: None, has_more: true }];
-    assert_eq!(walk(&pages), (vec![0, 3], Then::Stuck(Stuck::NoCursor)));
+    assert_eq!(walk(&pages), (vec![0, 3], Then::Failed(Fault::Stuck(Stuck::NoCursor))));
 }
 
 #[test]
 fn the_cursor_just_asked_with_is_stuck_even_with_new_rows() {
     let pages = [page(&[0], 1), page(&[3], 1)];
-    assert_eq!(walk(&pages), (vec![0, 3], Then::Stuck(Stuck::Circle)));
+    assert_eq!(walk(&pages), (vec![0, 3], Then::Failed(Fault::Stuck(Stuck::Circle))));
 }
 
 #[test]
 fn a_circle_of_cursors_is_seen_when_it_brings_nothing_new() {
     let pages = [page(&[0], 1), page(&[0], 2), page(&[0], 3), page(&[0], 1)];
-    assert_eq!(walk(&pages), (vec![0], Then::Stuck(Stuck::Circle)));
+    assert_eq!(walk(&pages), (vec![0], Then::Failed(Fault::Stuck(Stuck::Circle))));
 }
 
 #[test]
@@ -182,10 +182,10 @@ fn a_hundred_pages_without_a_new_row_are_stuck() {
 #[test]
 fn a_row_newer_than_the_one_before_ends_the_walk_after_the_good_rows() {
     let pages = [page(&[6, 7, 0, 9], 1)];
-    assert_eq!(walk(&pages), (vec![6, 7], Then::OutOfOrder));
+    assert_eq!(walk(&pages), (vec![6, 7], Then::Failed(Fault::OutOfOrder)));
     // Also when it comes a page later.
     let pages = [page(&[6, 7], 1), page(&[9, 0], 2)];
-    assert_eq!(walk(&pages), (vec![6, 7, 9], Then::OutOfOrder));
+    assert_eq!(walk(&pages), (vec![6, 7, 9], Then::Failed(Fault::OutOfOrder)));
 }
 
 #[test]
