@@ -1,7 +1,6 @@
 //! What every response has, whatever made it: a request id, the error shape, safe headers and one
 //! log line. A handler that panics is answered like any other failure.
 
-use std::error::Error;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,6 +17,7 @@ use tower::Service;
 use super::problem::{Problem, text_cause};
 use super::request_id::RequestIds;
 use super::trail::Trail;
+use crate::causes::on_one_line;
 
 /// Longest request target (path and query) that is looked at, in bytes.
 const TARGET_MAX: usize = 8 * 1024;
@@ -160,7 +160,7 @@ impl<'a> LogLine<'a> {
         let micros = self.micros();
         let id = self.id.to_str().unwrap_or_default();
         if let Some(cause) = trail.and_then(|trail| trail.cause.as_ref()) {
-            let cause = causes(&**cause);
+            let cause = on_one_line(&**cause);
             tracing::error!(request_id = id, method, route, status, micros, key, cause, "request");
         } else if trail.is_some_and(|trail| trail.routine) {
             tracing::debug!(request_id = id, method, route, status, micros, key, "request");
@@ -195,16 +195,4 @@ fn name_of(method: &Method) -> &'static str {
         Method::OPTIONS => "OPTIONS",
         _ => "other",
     }
-}
-
-/// An error and what caused it, on one line.
-fn causes(error: &(dyn Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        source = error.source();
-    }
-    text
 }

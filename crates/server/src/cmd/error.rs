@@ -5,6 +5,7 @@ use std::io::Write;
 
 use super::exit::Exit;
 use crate::admin::AdminError;
+use crate::causes::causes;
 use crate::printable::Escaped;
 use crate::store::StoreError;
 
@@ -28,13 +29,10 @@ impl CommandError {
     }
 
     /// An error with what caused it.
-    pub(super) fn of(exit: Exit, error: &dyn Error) -> Self {
-        let mut failed = Self::new(exit, error.to_string());
-        let mut source = error.source();
-        while let Some(cause) = source {
-            failed.causes.push(cause.to_string());
-            source = cause.source();
-        }
+    pub(super) fn of(exit: Exit, error: &(dyn Error + 'static)) -> Self {
+        let mut chain = causes(error);
+        let mut failed = Self::new(exit, chain.next().unwrap_or_default());
+        failed.causes.extend(chain);
         failed
     }
 

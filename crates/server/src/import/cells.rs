@@ -9,6 +9,7 @@ use super::csv::{Record, Records};
 use super::number::is_json_number;
 use super::source::Source;
 use super::{CellTypes, Flaw, ImportError};
+use crate::json_text::json_text;
 
 /// The columns of a file.
 struct Columns {
@@ -153,8 +154,4 @@ impl Columns {
         let place = format!("line {}, column `{}`", record.line, self.labels[column]);
         Flaw::new(place, value, rule)
     }
-}
-
-fn json_text(text: &str) -> String {
-    serde_json::to_string(text).expect("text is JSON")
 }

@@ -7,6 +7,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::{Flaw, ImportError};
+use crate::json_text::json_text;
 
 /// Longest line, in bytes.
 const LINE_MAX: usize = 64 << 20;
@@ -109,8 +110,7 @@ fn answers(element: &RawValue, number: u64, label: Option<&str>) -> Result<Answe
     let json = match (text.as_bytes().first(), label) {
         (Some(b'{'), _) => text.to_owned(),
         (Some(b'"'), Some(label)) => {
-            let label = serde_json::to_string(label).expect("text is JSON");
-            format!("{{{label}:{text}}}")
+            format!("{{{}:{text}}}", json_text(label))
         }
         (Some(b'"'), None) => return Err(flaw("is a text, and no label for texts was given")),
         _ => return Err(flaw("is neither an object nor a text")),

@@ -6,6 +6,7 @@ use formsvc_protocol::{Answers, FormInstant, SubmissionId};
 
 use super::rng::Rng;
 use super::words::{AWKWARD, CHANNELS, COUNTRIES, FAMILY, GIVEN, SENTENCES, STREETS};
+use crate::json_text::json_text;
 use crate::store::StagedSubmission;
 
 /// The oldest submission is made at 2020-01-01T00:00:00Z.
@@ -192,8 +193,4 @@ impl Object {
         self.0.push('}');
         Answers::parse(self.0).expect("every part is JSON")
     }
-}
-
-fn json_text(text: &str) -> String {
-    serde_json::to_string(text).expect("text is JSON")
 }

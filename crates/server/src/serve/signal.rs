@@ -13,7 +13,7 @@ pub enum StopSignal {
 
 impl StopSignal {
     /// The exit status of a process that ends because of it: 130 or 143.
-    pub fn exit_code(self) -> u8 {
+    pub const fn exit_code(self) -> u8 {
         match self {
             Self::Interrupt => 130,
             Self::Terminate => 143,

@@ -1,12 +1,12 @@
 //! One write, waiting for its transaction.
 
-use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::fault::{NotCommitted, Panicked};
+use crate::causes::on_one_line;
 use crate::store::StoreError;
 
 /// A write with its type of answer erased.
@@ -43,7 +43,7 @@ where
         // The transaction's savepoint undoes whatever the work left half done.
         let outcome = catch_unwind(AssertUnwindSafe(|| work(connection)))
             .unwrap_or_else(|_| Err(StoreError::Internal(Box::new(Panicked))));
-        let refusal = outcome.as_ref().err().map(chain);
+        let refusal = outcome.as_ref().err().map(|error| on_one_line(error));
         self.outcome = Some(outcome);
         refusal.map_or(Ok(()), Err)
     }
@@ -56,11 +56,4 @@ where
         };
         let _ = self.reply.send(outcome);
     }
-}
-
-/// An error and its causes on one line.
-fn chain(error: &StoreError) -> String {
-    let first: Option<&dyn Error> = Some(error);
-    let causes = std::iter::successors(first, |&error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
