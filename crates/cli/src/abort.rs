@@ -23,6 +23,7 @@ impl Abort {
         self.left().exports.push(files);
     }
 
+    #[cfg(feature = "sandbox")]
     /// A file that says something which is true only while the process runs.
     pub(crate) fn removes_file(&self, path: PathBuf) {
         self.left().files.push(path);

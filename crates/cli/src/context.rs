@@ -1,5 +1,6 @@
 //! What a command works with: settings, output, progress, and the client.
 
+use std::cell::Cell;
 use std::io;
 
 use formsvc_client::{Client, Event, RateLimit, RetryReason, Timeouts, WaitReason};
@@ -12,7 +13,8 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::progress::Progress;
-use crate::settings::{Service, Settings};
+use crate::run::stopped;
+use crate::settings::{Service, Settings, loose_key_file};
 
 /// What a command works with.
 pub(crate) struct Context {
@@ -21,6 +23,8 @@ pub(crate) struct Context {
     pub(crate) progress: Progress,
     /// What is removed when a signal ends the process.
     pub(crate) abort: Abort,
+    /// Whether the command ends only by a signal, which is then no failure to speak of.
+    runs_until_stopped: Cell<bool>,
     client: OnceCell<Client>,
     #[cfg(feature = "sandbox")]
     demo: OnceCell<crate::sandbox::Sandbox>,
@@ -32,11 +36,23 @@ impl Context {
             output: Output::new(&settings),
             progress: Progress::new(&settings),
             abort,
+            runs_until_stopped: Cell::new(false),
             client: OnceCell::new(),
             #[cfg(feature = "sandbox")]
             demo: OnceCell::new(),
             settings,
         }
+    }
+
+    /// The command will run until a signal ends it.
+    #[cfg(feature = "sandbox")]
+    pub(crate) fn run_until_stopped(&self) {
+        self.runs_until_stopped.set(true);
+    }
+
+    /// What a signal means for the command.
+    pub(crate) fn stopped(&self, exit: Exit) -> CliError {
+        if self.runs_until_stopped.get() { CliError::silent(exit) } else { stopped(exit) }
     }
 
     /// The client, made when it is first asked for: a command that needs none needs no key.
@@ -49,8 +65,11 @@ impl Context {
             Service::Demo => self.demo().await?,
             Service::At { base_url, key } => {
                 let base_url = base_url.clone().ok_or_else(no_base_url)?;
-                let key = key.as_ref().ok_or_else(no_key)?.read(&mut io::stdin().lock())?;
-                (base_url, key)
+                let key = key.as_ref().ok_or_else(no_key)?;
+                if let Some(warning) = loose_key_file(key) {
+                    self.progress.remark(&warning);
+                }
+                (base_url, key.read(&mut io::stdin().lock())?)
             }
         };
         let (progress, verbose) = (self.progress.clone(), self.settings.verbose > 0);

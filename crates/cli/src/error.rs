@@ -55,17 +55,31 @@ impl CliError {
         self
     }
 
+    /// What to do about it, unless something better is known.
+    #[must_use]
+    pub(crate) fn hint_if_none(mut self, hint: &str) -> Self {
+        if self.exit != Exit::Done {
+            self.hint.get_or_insert_with(|| hint.to_owned());
+        }
+        self
+    }
+
+    /// A run that ends as it was meant to, without a word.
+    pub(crate) fn silent(exit: Exit) -> Self {
+        Self::new(exit, "")
+    }
+
     /// Standard output could not be written. A reader that closed it has what it wanted.
     pub(crate) fn stdout(error: &io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
-            return Self::new(Exit::Done, "");
+            return Self::silent(Exit::Done);
         }
         Self::new(Exit::LocalIo, "cannot write to standard output").because(error)
     }
 
-    /// Writes the error for a person; nothing when the run ended well.
+    /// Writes the error for a person; nothing when there is nothing to say.
     pub(crate) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
-        if self.exit == Exit::Done {
+        if self.message.is_empty() {
             return Ok(());
         }
         let mut line = |word: &str, text: &dyn Display| {
@@ -83,7 +97,10 @@ impl From<formsvc_client::Error> for CliError {
     fn from(error: formsvc_client::Error) -> Self {
         let (exit, hint) = match error.kind() {
             ErrorKind::Api => of_code(&error),
-            ErrorKind::Config => (Exit::Usage, None),
+            ErrorKind::Config => (
+                Exit::Usage,
+                Some("an address is https://…, or http://… on this machine, without /api/v1"),
+            ),
             ErrorKind::Connect => {
                 (Exit::Network, Some("is the address right and the service running?"))
             }
@@ -106,13 +123,16 @@ fn of_code(error: &formsvc_client::Error) -> (Exit, Option<&'static str>) {
     match error.code() {
         Some(ErrorCode::BadRequest) => (Exit::Usage, None),
         Some(ErrorCode::MissingAuthorization | ErrorCode::InvalidKey) => {
-            (Exit::Auth, Some("check the key: copy it again, or create a new one in the dashboard"))
+            (Exit::Auth, Some("check the key: copy it again, or create a new one"))
         }
         Some(ErrorCode::KeyRevoked) => {
-            (Exit::Auth, Some("create a new key in the dashboard; a revoked one never works again"))
+            (Exit::Auth, Some("create a new key; a revoked one never works again"))
         }
         Some(ErrorCode::FormNotFound) => {
             (Exit::NotFound, Some("`formsvc forms list` shows the forms this key can read"))
+        }
+        Some(ErrorCode::NotFound) => {
+            (Exit::Usage, Some("the service has no such path: the address goes without /api/v1"))
         }
         Some(ErrorCode::RateLimited) => (Exit::RateLimited, Some("try again later")),
         _ => match error.status().map(|status| status.as_u16()) {
@@ -128,13 +148,11 @@ impl From<ExportError> for CliError {
     fn from(error: ExportError) -> Self {
         match error {
             ExportError::Service(error) => error.into(),
-            ExportError::ReaderClosed => Self::new(Exit::Done, ""),
+            ExportError::ReaderClosed => Self::silent(Exit::Done),
             ExportError::Answers { .. } => {
                 Self::new(Exit::Service, error.to_string()).because_of(&error)
             }
-            _ => Self::new(Exit::LocalIo, error.to_string())
-                .because_of(&error)
-                .hint("no output was left behind; the export can be repeated"),
+            _ => Self::new(Exit::LocalIo, error.to_string()).because_of(&error),
         }
     }
 }

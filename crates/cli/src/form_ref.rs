@@ -1,17 +1,24 @@
 //! FORM on the command line: an id, a public id, an exact title, or the beginning of an id.
 
-use formsvc_client::{Client, Form, FormId};
+use formsvc_client::{Form, FormId};
 
+use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::sanitize::one_line;
 
 /// How many candidates an ambiguous name lists.
 const CANDIDATES_MAX: usize = 10;
 
-/// The form a person means.
-pub(crate) async fn resolve(client: &Client, text: &str) -> Result<Form, CliError> {
-    let forms = client.forms().await?.into_inner();
-    pick(&forms, text)
+/// The form a person means. If only the beginning of its name was given, says which it took.
+pub(crate) async fn resolve(cx: &Context, text: &str) -> Result<Form, CliError> {
+    let forms = cx.client().await?.forms().await?.into_inner();
+    let form = pick(&forms, text)?;
+    if ![form.id.as_str(), form.public_id.as_str(), &form.title].contains(&text) {
+        let taken = format!("`{text}` is the form {} ({})", form.public_id, form.title);
+        cx.progress.remark(&one_line(&taken));
+    }
+    Ok(form)
 }
 
 /// Picks by the first rule that any form meets: id, public id, title, beginning of an id or public

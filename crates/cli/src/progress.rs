@@ -122,7 +122,7 @@ impl State {
     fn show(&mut self, waiting: Option<&str>) {
         let text = match waiting {
             Some(waiting) if self.status.is_empty() => waiting.to_owned(),
-            Some(waiting) => format!("{} · {waiting}", self.status),
+            Some(waiting) => format!("{waiting} · {}", self.status),
             None => self.status.clone(),
         };
         match &mut self.mode {

@@ -65,7 +65,7 @@ fn carry_out(cli: Cli) -> Result<(), CliError> {
                 let cx = Context::new(settings, abort);
                 let ended = tokio::select! {
                     done = command.run(&cx) => done,
-                    Ok(exit) = canceled => Err(stopped(exit)),
+                    Ok(exit) = canceled => Err(cx.stopped(exit)),
                 };
                 cx.progress.end();
                 ended
@@ -115,7 +115,8 @@ fn on_a_runtime<T>(future: impl Future<Output = Result<T, CliError>>) -> Result<
     }
 }
 
-fn stopped(exit: Exit) -> CliError {
+/// The end of a command that a signal interrupted.
+pub(crate) fn stopped(exit: Exit) -> CliError {
     let how = if exit == Exit::Interrupted { "interrupted" } else { "terminated" };
     CliError::new(exit, how)
 }

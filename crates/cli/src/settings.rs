@@ -170,6 +170,26 @@ impl KeySource {
     }
 }
 
+/// What is worth a word about a key file: that others can read it.
+#[cfg(unix)]
+pub(crate) fn loose_key_file(key: &KeySource) -> Option<String> {
+    use std::os::unix::fs::PermissionsExt;
+    let KeySource::File(path) = key else { return None };
+    let metadata = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    let mode = metadata.permissions().mode();
+    (mode & 0o077 != 0).then(|| {
+        format!(
+            "warning: others can read the key file `{}`; chmod 600 keeps it yours",
+            path.display()
+        )
+    })
+}
+
+#[cfg(not(unix))]
+pub(crate) fn loose_key_file(_: &KeySource) -> Option<String> {
+    None
+}
+
 fn read_file(path: &Path) -> Result<String, CliError> {
     std::fs::File::open(path).and_then(|mut file| read_text(&mut file)).map_err(|error| {
         let message = format!("cannot read the API key file `{}`", path.display());

@@ -194,7 +194,13 @@ fn working_file(
     }
     // Held while the file comes to be, so that it cannot be missed.
     let mut paths = files.paths();
-    let work = builder.tempfile_in(folder(path))?;
+    let work = builder.tempfile_in(folder(path)).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            let missing = format!("there is no folder `{}`", folder(path).display());
+            io::Error::new(io::ErrorKind::NotFound, missing)
+        }
+        _ => error,
+    })?;
     paths.push(work.path().to_owned());
     Ok(work)
 }

@@ -17,6 +17,7 @@ impl Me {
         cx.output.item(&Listing {
             columns: ["id", "email", "name"].map(str::to_owned).to_vec(),
             json: vec![to_json(&user)],
+            last_in_tables: 0,
             rows: vec![vec![text(user.id.to_string()), text(user.email), text(user.name)]],
         })
     }

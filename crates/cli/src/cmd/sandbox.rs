@@ -51,6 +51,7 @@ struct Ready<'a> {
 
 impl Sandbox {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
+        self.check_names()?;
         if let Some(path) = &self.ready_file {
             // One from an earlier run would say that this one answers.
             ready_file::clear(path).map_err(|error| unwritable(&error))?;
@@ -78,8 +79,24 @@ impl Sandbox {
             cx.progress.remark(&kept);
         }
         announce(cx, &sandbox);
+        cx.run_until_stopped();
         // Until a signal drops this future, and with it the sandbox.
         std::future::pending().await
+    }
+}
+
+impl Sandbox {
+    /// Each form of a sandbox has a public id of its own.
+    fn check_names(&self) -> Result<(), CliError> {
+        let mut taken: Vec<&str> = sandbox::REAL_FORM_NAMES.to_vec();
+        for (public_id, _) in &self.generate {
+            if taken.contains(&public_id.as_str()) {
+                let what = format!("--generate: the public id `{public_id}` is taken");
+                return Err(CliError::usage(what).hint("each form needs a public id of its own"));
+            }
+            taken.push(public_id.as_str());
+        }
+        Ok(())
     }
 }
 

@@ -13,6 +13,9 @@ pub(crate) struct Listing {
     pub(crate) rows: Vec<Vec<Cell<'static>>>,
     /// One JSON text an item.
     pub(crate) json: Vec<String>,
+    /// How many columns from the left come last in tables, where space is short: an id is long and
+    /// tells a reader little.
+    pub(crate) last_in_tables: usize,
 }
 
 /// A cell of text that somebody chose.
@@ -91,6 +94,7 @@ mod tests {
             columns: vec!["id".into(), "=title".into()],
             rows: vec![vec![number("-1e5"), text("a\tb\n\\")], vec![text("-1e5"), text("=1")]],
             json: vec!["{\"id\":1}".into(), "{\"id\":2}".into()],
+            last_in_tables: 0,
         }
     }
 

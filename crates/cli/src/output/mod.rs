@@ -1,5 +1,6 @@
 //! What the reader of standard output sees. Only data goes there.
 
+mod harmless;
 mod listing;
 mod table;
 
@@ -7,6 +8,7 @@ use std::io::{self, BufWriter, Write};
 
 use anstream::AutoStream;
 
+pub(crate) use harmless::Harmless;
 pub(crate) use listing::{Listing, text};
 
 use crate::args::{Color, OutputFormat};
@@ -18,11 +20,17 @@ pub(crate) struct Output {
     format: OutputFormat,
     color: Color,
     width: u16,
+    terminal: bool,
 }
 
 impl Output {
     pub(crate) fn new(settings: &Settings) -> Self {
-        Self { format: settings.output, color: settings.color, width: table::terminal_width() }
+        Self {
+            format: settings.output,
+            color: settings.color,
+            width: table::terminal_width(),
+            terminal: settings.terminal.stdout,
+        }
     }
 
     /// Shows a list.
@@ -50,6 +58,9 @@ impl Output {
         // A stream that takes escapes out must not touch what is data: only tables have colours.
         let written = if self.format == OutputFormat::Table {
             let mut out = BufWriter::new(AutoStream::new(io::stdout().lock(), choice(self.color)));
+            write(&mut out).and_then(|()| out.flush())
+        } else if self.terminal {
+            let mut out = Harmless::new(BufWriter::new(io::stdout().lock()));
             write(&mut out).and_then(|()| out.flush())
         } else {
             let mut out = BufWriter::new(io::stdout().lock());

@@ -23,9 +23,13 @@ pub(super) fn terminal_width() -> u16 {
 
 /// The list; columns that do not fit are left out from the right, and counted.
 pub(super) fn list(out: &mut dyn Write, listing: &Listing, width: u16) -> io::Result<()> {
-    let headings: Vec<String> =
+    let mut headings: Vec<String> =
         listing.columns.iter().map(|name| one_line(name).to_uppercase()).collect();
-    let rows: Vec<Vec<String>> = listing.rows.iter().map(|row| sanitized(row)).collect();
+    let mut rows: Vec<Vec<String>> = listing.rows.iter().map(|row| sanitized(row)).collect();
+    for cells in rows.iter_mut().chain([&mut headings]) {
+        let last = listing.last_in_tables.min(cells.len());
+        cells.rotate_left(last);
+    }
     let widths = fitting(&headings, &rows, usize::from(width));
     let shown = widths.len();
     let mut table = Table::new();
@@ -109,6 +113,7 @@ mod tests {
                 vec![text("frm_22"), text("x".repeat(60)), text("\u{1b}[31mred")],
             ],
             json: Vec::new(),
+            last_in_tables: 0,
         };
         let mut out = Vec::new();
         list(&mut out, &listing, width).unwrap();

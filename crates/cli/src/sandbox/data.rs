@@ -51,6 +51,17 @@ const REAL_FORMS: [RealForm; 4] = [
     },
 ];
 
+/// Their public ids.
+pub(crate) const REAL_FORM_NAMES: [&str; REAL_FORMS.len()] = {
+    let mut names = [""; REAL_FORMS.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = REAL_FORMS[at].public_id;
+        at += 1;
+    }
+    names
+};
+
 /// Makes the real forms, those that a kept database has already left as they are.
 pub(super) async fn load(admin: &Admin, owner: &User) -> Result<(), CliError> {
     for form in &REAL_FORMS {

@@ -5,6 +5,8 @@
 
 mod data;
 
+pub(crate) use data::REAL_FORM_NAMES;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;

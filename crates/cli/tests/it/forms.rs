@@ -31,6 +31,8 @@ fn forms_are_listed_newest_first_in_every_format() {
 
 #[test]
 fn a_form_is_found_by_any_of_its_names() {
+    let guessed = run(&["--demo", "forms", "view", "peng"]);
+    assert_eq!(guessed.stderr, "`peng` is the form penguins (Palmer penguins)\n");
     for name in ["penguins", "Palmer penguins", "peng"] {
         let view = succeed(&["--demo", "forms", "view", name, "--output", "ndjson"]);
         assert!(view.contains(r#""public_id":"penguins""#), "{view}");

@@ -49,7 +49,10 @@ impl<'a> CsvWriter<'a> {
         } else {
             match tempfile::tempfile() {
                 Ok(spool) => Work::Spooled { spool, out: destination },
-                Err(error) => return Err(destination.error(Operation::Create, error)),
+                Err(source) => {
+                    let path = Some(std::env::temp_dir());
+                    return Err(ExportError::Output { operation: Operation::Create, path, source });
+                }
             }
         };
         Ok(Self {
@@ -138,7 +141,11 @@ impl RecordWriter for CsvWriter<'_> {
             .expect("a vector takes whatever is written to it");
         let header = header.into_inner().expect("a vector takes whatever is written to it");
         complete(work, &header, &stretches, columns.len())?.publish()?;
-        Ok(Written { submissions, columns: columns.len(), guarded_cells: guard.changed })
+        Ok(Written {
+            submissions,
+            columns: OWN_COLUMNS.len() + columns.len(),
+            guarded_cells: guard.changed,
+        })
     }
 }
 

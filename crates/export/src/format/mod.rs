@@ -82,7 +82,7 @@ pub struct Options {
 pub struct Written {
     /// Submissions.
     pub submissions: u64,
-    /// Columns for answers; 0 in formats without columns.
+    /// Columns, the table's own included; 0 in formats without columns.
     pub columns: usize,
     /// Cells the formula guard changed, headings included.
     pub guarded_cells: u64,

@@ -48,5 +48,6 @@ fn listing(forms: &[Form]) -> Listing {
         columns: FIELDS.iter().map(|(name, _)| (*name).to_owned()).collect(),
         rows: forms.iter().map(row).collect(),
         json: forms.iter().map(to_json).collect(),
+        last_in_tables: 0,
     }
 }

@@ -13,13 +13,13 @@ use crate::form_ref;
     after_help = "Examples:\n  formsvc --demo forms view penguins\n  formsvc --demo forms view penguins --output json"
 )]
 pub(crate) struct View {
-    /// The form: its id, public id, exact title, or the beginning of an id
+    /// The form: its id, public id, exact title, or the beginning of either id
     form: String,
 }
 
 impl View {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
-        let form = form_ref::resolve(cx.client().await?, &self.form).await?;
+        let form = form_ref::resolve(cx, &self.form).await?;
         cx.output.item(&listing(&[form]))
     }
 }

@@ -5,12 +5,15 @@ use std::time::Duration;
 
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
-use formsvc_export::{Destination, Existing, FORMATS, Format, Options, Written, export, writer};
+use formsvc_export::{
+    Destination, Existing, ExportError, FORMATS, Format, Options, Written, export, writer,
+};
 use indicatif::HumanCount;
 
 use crate::context::Context;
 use crate::error::CliError;
 use crate::form_ref;
+use crate::output::Harmless;
 
 /// Write every submission of a form to a file or to standard output
 ///
@@ -21,7 +24,7 @@ use crate::form_ref;
     after_help = "Examples:\n  formsvc --demo submissions export penguins -o penguins.csv\n  formsvc --demo submissions export anes96 --format ndjson\n  formsvc --demo submissions export naughty --format csv --formula-guard off"
 )]
 pub(crate) struct Export {
-    /// The form: its id, public id, exact title, or the beginning of an id
+    /// The form: its id, public id, exact title, or the beginning of either id
     form: String,
     /// The format [default: by the ending of the output's name, else csv]
     #[arg(long, value_name = "FORMAT")]
@@ -72,28 +75,54 @@ impl ValueEnum for FormatArg {
 
 impl Export {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
-        let by_name = Format::from_path(&self.out);
-        let format = self.format.map(|FormatArg(format)| format).or(by_name).unwrap_or(Format::Csv);
+        let format = self.format()?;
         // Opened first: an output that cannot be written should not cost a single request.
         let destination = self.destination(cx, format)?;
         let guard = matches!(self.formula_guard, Switch::On);
         let writer = writer(destination, Options { format, formula_guard: guard })?;
         let client = cx.client().await?;
-        let form = form_ref::resolve(client, &self.form).await?;
+        let form = form_ref::resolve(cx, &self.form).await?;
         cx.progress.begin();
         let pages = client.form(form.id).submissions().page_size(self.page_size).pages();
         let progress = |at: formsvc_export::Progress<'_>| {
             cx.progress.submissions(at.submissions, at.reached);
         };
-        let written = export(pages, writer, progress).await?;
+        let written = export(pages, writer, progress).await.map_err(|error| self.failed(error))?;
         cx.progress.end();
         cx.progress.remark(&summary(&written, self.file(), cx.progress.elapsed()));
         Ok(())
     }
 
+    /// As asked for, or as the output's name says; CSV if it says nothing. A name that says
+    /// something else is a mistake that would be noticed only when the file is opened.
+    fn format(&self) -> Result<Format, CliError> {
+        let by_name = Format::from_path(&self.out);
+        if let Some(format) = self.format.map(|FormatArg(format)| format).or(by_name) {
+            return Ok(format);
+        }
+        let special = self.out.metadata().is_ok_and(|metadata| !metadata.is_file());
+        if self.file().is_none() || self.out.extension().is_none() || special {
+            return Ok(Format::Csv);
+        }
+        let known: Vec<&str> = FORMATS.iter().flat_map(|row| row.extensions).copied().collect();
+        let what = format!("`{}` does not say which format it is to have", self.out.display());
+        Err(CliError::usage(what)
+            .hint(format!("give it with --format, or one of the endings .{}", known.join(", ."))))
+    }
+
     /// The output's path; `None` for standard output.
     fn file(&self) -> Option<&Path> {
         (self.out != Path::new("-")).then_some(&self.out)
+    }
+
+    /// The error, and what it means for what is there now.
+    fn failed(&self, error: ExportError) -> CliError {
+        let left = if self.file().is_some() {
+            "no output was left behind; the export can be repeated"
+        } else {
+            "what was written to standard output is not complete"
+        };
+        CliError::from(error).hint_if_none(left)
     }
 
     fn destination(&self, cx: &Context, format: Format) -> Result<Destination<'static>, CliError> {
@@ -102,7 +131,12 @@ impl Export {
             if cx.settings.terminal.stdout && format != Format::Csv {
                 cx.progress.share_terminal();
             }
-            return Ok(Destination::stream(Box::new(std::io::stdout())));
+            let out = std::io::stdout();
+            return Ok(if cx.settings.terminal.stdout {
+                Destination::stream(Box::new(Harmless::new(out)))
+            } else {
+                Destination::stream(Box::new(out))
+            });
         };
         let existing = if self.no_clobber { Existing::Keep } else { Existing::Replace };
         let destination = Destination::file(path, existing)?;
@@ -114,16 +148,21 @@ impl Export {
 fn summary(written: &Written, file: Option<&Path>, elapsed: Duration) -> String {
     let columns = match written.columns {
         0 => String::new(),
-        columns => format!(", {columns} columns"),
+        columns => format!(", {}", counted(columns as u64, "column")),
     };
     let place = file.map_or(String::new(), |file| format!(" → {}", file.display()));
     let guarded = match written.guarded_cells {
         0 => String::new(),
         cells => format!(
-            "; {} cells guarded against formulas (--formula-guard off keeps them)",
-            HumanCount(cells)
+            "; {} guarded against formulas (--formula-guard off keeps them)",
+            counted(cells, "cell")
         ),
     };
-    let (submissions, seconds) = (HumanCount(written.submissions), elapsed.as_secs_f64());
-    format!("{submissions} submissions{columns}{place} in {seconds:.1} s{guarded}")
+    let (submissions, seconds) =
+        (counted(written.submissions, "submission"), elapsed.as_secs_f64());
+    format!("{submissions}{columns}{place} in {seconds:.1} s{guarded}")
+}
+
+fn counted(number: u64, what: &str) -> String {
+    format!("{} {what}{}", HumanCount(number), if number == 1 { "" } else { "s" })
 }

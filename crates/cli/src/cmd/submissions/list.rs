@@ -15,7 +15,7 @@ use crate::output::{Listing, text};
     after_help = "Examples:\n  formsvc --demo submissions list penguins\n  formsvc --demo submissions list anes96 --limit 5 --output json"
 )]
 pub(crate) struct List {
-    /// The form: its id, public id, exact title, or the beginning of an id
+    /// The form: its id, public id, exact title, or the beginning of either id
     form: String,
     /// How many at most
     #[arg(short = 'L', long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
@@ -28,7 +28,7 @@ pub(crate) struct List {
 impl List {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let client = cx.client().await?;
-        let form = form_ref::resolve(client, &self.form).await?;
+        let form = form_ref::resolve(cx, &self.form).await?;
         let page_size = self.limit.min(formsvc_client::limits::PAGE_SIZE_MAX);
         let mut list = client.form(form.id).submissions().page_size(page_size);
         if let Some(before) = self.before {
@@ -56,6 +56,7 @@ fn listing(submissions: &[Submission]) -> Listing {
         columns: own.into_iter().chain(places.columns().names()).map(str::to_owned).collect(),
         rows,
         json: submissions.iter().map(to_json).collect(),
+        last_in_tables: 1,
     }
 }
 

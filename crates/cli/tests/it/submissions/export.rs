@@ -99,6 +99,27 @@ fn naughty_strings_are_inert_with_the_guard() {
     assert!(guarded > 5, "only {guarded} of them are formulas");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn naughty_strings_are_harmless_on_a_terminal() {
+    // `script` runs the command on a terminal of its own and tells what arrived there.
+    for command in
+        ["submissions export naughty -q", "submissions list naughty --output json -L 500"]
+    {
+        let command = format!("'{}' --demo {command}", env!("CARGO_BIN_EXE_formsvc"));
+        let shown = std::process::Command::new("script")
+            .args(["-qec", &command, "/dev/null"])
+            .stdin(std::process::Stdio::null())
+            .output()
+            .unwrap();
+        let shown = String::from_utf8(shown.stdout).unwrap();
+        assert!(shown.lines().count() > 400, "{shown}");
+        let harmless = |c: char| c == '\n' || c == '\r' || c == '\t' || !c.is_control();
+        let bidi = ['\u{202a}', '\u{202b}', '\u{202e}', '\u{2066}', '\u{2067}'];
+        assert!(shown.chars().all(|c| harmless(c) && !bidi.contains(&c)), "{command}");
+    }
+}
+
 #[test]
 fn a_label_that_only_the_oldest_have_still_has_its_column() {
     let sandbox = Sandbox::start(&["--generate", "big=2500"]);
