@@ -6,9 +6,9 @@ use sha2::{Digest, Sha256};
 use crate::store::KeyHash;
 
 /// How every key begins.
-pub const PREFIX: &str = "fsk_";
+pub(crate) const PREFIX: &str = "fsk_";
 /// Random characters after the prefix: 43 of base 62 hold 256 bits.
-pub const RANDOM_LEN: usize = 43;
+const RANDOM_LEN: usize = 43;
 /// Characters kept in the clear, so that an owner can tell keys apart.
 const SHOWN_LEN: usize = PREFIX.len() + 6;
 
@@ -22,7 +22,7 @@ const UNBIASED: u8 = 62 * 4;
 pub struct NoRandomness(#[source] getrandom::Error);
 
 /// A new key from the operating system's randomness.
-pub fn generate() -> Result<SecretString, NoRandomness> {
+pub(crate) fn generate() -> Result<SecretString, NoRandomness> {
     let mut key = String::with_capacity(PREFIX.len() + RANDOM_LEN);
     key.push_str(PREFIX);
     let mut bytes = [0_u8; 64];
@@ -40,12 +40,12 @@ fn base62_digit(byte: u8) -> Option<char> {
 }
 
 /// The hash a store knows the key by.
-pub fn hash(key: &str) -> KeyHash {
-    KeyHash(Sha256::digest(key.as_bytes()).into())
+pub(crate) fn hash(key: impl AsRef<[u8]>) -> KeyHash {
+    KeyHash(Sha256::digest(key).into())
 }
 
 /// The beginning of a key, for lists.
-pub fn shown_prefix(key: &SecretString) -> String {
+pub(crate) fn shown_prefix(key: &SecretString) -> String {
     key.expose_secret().chars().take(SHOWN_LEN).collect()
 }
 

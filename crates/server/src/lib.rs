@@ -3,13 +3,13 @@
 
 pub mod admin;
 pub mod api;
-pub mod api_key;
+mod api_key;
 mod causes;
 pub mod cmd;
 pub mod health;
 pub mod import;
 mod json_text;
-pub mod printable;
+mod printable;
 pub mod rate_limit;
 pub mod ready_file;
 pub mod seed;

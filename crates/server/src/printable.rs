@@ -7,14 +7,8 @@ const EXCERPT_MAX: usize = 64;
 
 /// A value as it stands in an error message: control, bidirectional and other invisible characters
 /// are escaped, and what goes beyond 64 characters is cut.
-///
-/// ```
-/// use formsvc_server::printable::Excerpt;
-/// assert_eq!(Excerpt("5\u{202e}\n").to_string(), "5\\u{202e}\\n");
-/// assert_eq!(Excerpt(&"9".repeat(99)).to_string().chars().count(), 65);
-/// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Excerpt<'a>(pub &'a str);
+pub(crate) struct Excerpt<'a>(pub(crate) &'a str);
 
 impl fmt::Display for Excerpt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -28,7 +22,7 @@ impl fmt::Display for Excerpt<'_> {
 
 /// Text with control, bidirectional and other invisible characters escaped, whole.
 #[derive(Clone, Copy, Debug)]
-pub struct Escaped<'a>(pub &'a str);
+pub(crate) struct Escaped<'a>(pub(crate) &'a str);
 
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -45,7 +39,7 @@ fn write_escaped(f: &mut fmt::Formatter<'_>, character: char) -> fmt::Result {
 }
 
 /// Text for a terminal: control, bidirectional and other invisible characters are left out.
-pub fn stripped(text: &str) -> String {
+pub(crate) fn stripped(text: &str) -> String {
     text.chars().filter(|character| is_plain(*character)).collect()
 }
 
@@ -84,6 +78,7 @@ mod tests {
 
     #[test]
     fn an_excerpt_is_cut_and_says_so() {
+        assert_eq!(Excerpt("5\u{202e}\n").to_string(), "5\\u{202e}\\n");
         assert_eq!(Excerpt(&"x".repeat(64)).to_string(), "x".repeat(64));
         assert_eq!(Excerpt(&"x".repeat(65)).to_string(), format!("{}…", "x".repeat(64)));
     }

@@ -87,7 +87,8 @@ impl RateLimiter {
     }
 
     /// Windows held now.
-    pub fn tracked_keys(&self) -> usize {
+    #[cfg(test)]
+    fn tracked_keys(&self) -> usize {
         self.shards.iter().map(|shard| lock(shard).windows.len()).sum()
     }
 

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use formsvc_protocol::{ErrorCode, User};
 use http::HeaderMap;
-use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use super::authorization;
 use super::problem::{Problem, text_cause};
 use super::trail::Trail;
+use crate::api_key;
 use crate::rate_limit::RateLimiter;
-use crate::store::{KeyHash, Store, StoreFuture};
+use crate::store::{Store, StoreFuture};
 
 /// Time the store has for one call; far more than any should take.
 const STORE_DEADLINE: Duration = Duration::from_secs(10);
@@ -31,7 +31,7 @@ impl Api {
 
     /// Judges the key of a request, then its quota, and gives its owner.
     pub async fn admit(&self, headers: &HeaderMap, trail: &mut Trail) -> Result<User, Problem> {
-        let hash = KeyHash(Sha256::digest(authorization::bearer_token(headers)?).into());
+        let hash = api_key::hash(authorization::bearer_token(headers)?);
         let found = within_deadline(self.store.authenticate(&hash)).await?;
         let found = found.filter(|found| bool::from(found.hash.0.ct_eq(&hash.0)));
         let Some(found) = found else { return Err(authorization::unknown_key()) };

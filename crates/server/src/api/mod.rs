@@ -32,7 +32,6 @@ pub use admission::Api;
 pub use edge::Edge;
 pub(crate) use problem::text_cause;
 pub use problem::{Cause, Problem};
-pub use request_id::RequestIds;
 pub use trail::Trail;
 
 /// The routes under `/api/v1`, and the answers for paths and methods there are not.

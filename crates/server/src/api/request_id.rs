@@ -14,21 +14,21 @@ use http::HeaderValue;
 /// two. They are names, not secrets. A client's own `X-Request-Id` is ignored: it could repeat, or
 /// be made to look like another's.
 #[derive(Debug)]
-pub struct RequestIds {
+pub(super) struct RequestIds {
     process: u32,
     next: AtomicU64,
 }
 
 impl RequestIds {
     /// Ids that begin with a fresh draw.
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         // The standard library seeds this from the system; ids need no better randomness.
         let drawn = RandomState::new().hash_one(std::process::id());
         Self { process: u32::try_from(drawn >> 32).unwrap_or_default(), next: AtomicU64::new(0) }
     }
 
     /// The next id, as it goes into the header and the log.
-    pub fn next(&self) -> HeaderValue {
+    pub(super) fn next(&self) -> HeaderValue {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let millis = now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX));
         let mut id = Vec::with_capacity(36);
@@ -37,12 +37,6 @@ impl RequestIds {
         push_hex(&mut id, u64::from(self.process), 8);
         push_hex(&mut id, self.next.fetch_add(1, Ordering::Relaxed), 12);
         HeaderValue::from_maybe_shared(Bytes::from(id)).expect("hex digits can stand in a header")
-    }
-}
-
-impl Default for RequestIds {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
