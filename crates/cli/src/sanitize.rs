@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 
+use formsvc_protocol::is_unsafe_in_terminals;
+
 /// The text on one line, without anything a terminal would act on: line breaks and tabs become
 /// spaces; other control characters, escape sequences' introducers and characters that change the
-/// direction of writing are taken out.
+/// direction of writing or do not show are taken out.
 pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     if text.chars().all(|c| replacement(c) == Some(c)) {
         Cow::Borrowed(text)
@@ -16,15 +18,7 @@ pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
 fn replacement(c: char) -> Option<char> {
     match c {
         '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}' => Some(' '),
-        // Marks, embeddings, overrides and isolates of the bidirectional algorithm; invisible joins.
-        '\u{061c}'
-        | '\u{200b}'..='\u{200f}'
-        | '\u{202a}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}'
-        | '\u{feff}'
-        | '\u{fff9}'..='\u{fffb}'
-        | '\u{e0000}'..='\u{e007f}' => None,
-        c if c.is_control() => None,
+        c if is_unsafe_in_terminals(c) => None,
         c => Some(c),
     }
 }

@@ -8,6 +8,7 @@
 //! | times on the wire, form instants, cursors | [`Timestamp`], [`FormInstant`], [`Cursor`] | §2, §4 |
 //! | error codes and the error body | [`ErrorCode`], [`ErrorBody`] | §7 |
 //! | endpoints | [`paths`] | §4 |
+//! | text that is not safe to show | [`is_unsafe_in_terminals`] | |
 //! | limits | [`limits`], [`RollingWindow`] | §8 |
 //! | webhook event and signature | [`WebhookEvent`], [`signature`] | §5, §6 |
 //!
@@ -26,6 +27,7 @@ pub mod limits;
 mod open_enum;
 mod page;
 pub mod paths;
+mod printable;
 mod rfc3339;
 mod rolling_window;
 pub mod signature;
@@ -42,6 +44,7 @@ pub use form::{Form, FormList, FormStatus, UnknownFormStatus};
 pub use id::{EndpointId, FormId, IdError, KeyId, PublicId, SubmissionId, UserId};
 pub use instant::FormInstant;
 pub use page::{Page, PageRef, Pagination, SubmissionRef};
+pub use printable::is_unsafe_in_terminals;
 pub use rfc3339::TimeError;
 pub use rolling_window::RollingWindow;
 pub use submission::Submission;

@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Write};
 
+use formsvc_protocol::is_unsafe_in_terminals;
+
 /// Longest excerpt of a stranger's value in a message, in characters.
 const EXCERPT_MAX: usize = 64;
 
@@ -31,28 +33,16 @@ impl fmt::Display for Escaped<'_> {
 }
 
 fn write_escaped(f: &mut fmt::Formatter<'_>, character: char) -> fmt::Result {
-    if is_plain(character) {
-        f.write_char(character)
+    if is_unsafe_in_terminals(character) {
+        write!(f, "{}", character.escape_default())
     } else {
-        write!(f, "{}", character.escape_debug())
+        f.write_char(character)
     }
 }
 
 /// Text for a terminal: control, bidirectional and other invisible characters are left out.
 pub(crate) fn stripped(text: &str) -> String {
-    text.chars().filter(|character| is_plain(*character)).collect()
-}
-
-/// Whether a character shows as itself and changes nothing around it.
-fn is_plain(character: char) -> bool {
-    if character.is_ascii() || character.is_alphanumeric() {
-        return !character.is_control();
-    }
-    // Of a string, only the first character is escaped for being a combining mark, which many
-    // scripts cannot do without.
-    let mut pair = String::from("a");
-    pair.push(character);
-    pair.escape_debug().count() == 2
+    text.chars().filter(|character| !is_unsafe_in_terminals(*character)).collect()
 }
 
 #[cfg(test)]
@@ -61,7 +51,7 @@ mod tests {
 
     #[test]
     fn what_could_move_a_cursor_or_turn_text_around_is_escaped_or_left_out() {
-        let hostile = "a\u{1b}[31m\u{7}b\u{202e}c\u{2066}d\u{200b}e\u{9b}f\r\n\u{feff}";
+        let hostile = "a\u{1b}[31m\u{7}b\u{202e}c\u{2066}d\u{200b}e\u{9b}f\r\n\u{feff}\u{3164}";
         assert_eq!(stripped(hostile), "a[31mbcdef");
         let escaped = Escaped(hostile).to_string();
         assert!(escaped.chars().all(|c| (' '..='~').contains(&c)), "{escaped}");

@@ -1,6 +1,7 @@
 //! How much of a foreign body an error keeps and shows.
 
 use bytes::Bytes;
+use formsvc_protocol::is_unsafe_in_terminals;
 
 use crate::api_key::ApiKey;
 
@@ -23,15 +24,15 @@ pub(crate) fn looks_like_json(body: &[u8]) -> bool {
     body.iter().find(|byte| !byte.is_ascii_whitespace()).is_some_and(|b| matches!(b, b'{' | b'['))
 }
 
-/// Text from outside, made safe to print: control characters are escaped, and so are the
-/// characters that turn the direction of writing.
+/// Text from outside, made safe to print: characters a terminal would act on, and those that turn
+/// the direction of writing or do not show, are escaped.
 pub(crate) struct Safe<'a>(pub(crate) &'a str);
 
 impl std::fmt::Display for Safe<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         use std::fmt::Write;
         for c in self.0.chars() {
-            if c.is_control() || turns_direction(c) {
+            if is_unsafe_in_terminals(c) {
                 write!(f, "{}", c.escape_default())?;
             } else {
                 f.write_char(c)?;
@@ -39,10 +40,6 @@ impl std::fmt::Display for Safe<'_> {
         }
         Ok(())
     }
-}
-
-fn turns_direction(c: char) -> bool {
-    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// The first 200 characters of a body, safe to print.
@@ -73,8 +70,8 @@ mod tests {
 
     #[test]
     fn what_is_shown_is_short_and_cannot_move_the_cursor() {
-        let shown = show(format!("\u{1b}[2J\u{202e}\n{}", "é".repeat(500)).as_bytes());
-        assert!(shown.starts_with(r"\u{1b}[2J\u{202e}\n"), "{shown}");
+        let shown = show(format!("\u{1b}[2J\u{202e}\u{200b}\n{}", "é".repeat(500)).as_bytes());
+        assert!(shown.starts_with(r"\u{1b}[2J\u{202e}\u{200b}\n"), "{shown}");
         assert!(shown.ends_with("é…"), "{shown}");
         assert_eq!(show(b" Bad Gateway "), "Bad Gateway");
     }

@@ -1,5 +1,7 @@
 //! Why a file was not imported.
 
+use formsvc_protocol::is_unsafe_in_terminals;
+
 use crate::admin::AdminError;
 use crate::staging::Stopped;
 use crate::store::StoreError;
@@ -62,7 +64,7 @@ fn shown(value: &[u8]) -> String {
     let text = String::from_utf8_lossy(start);
     let mut shown = String::new();
     for c in text.chars().take(SHOWN_MAX) {
-        if c.is_control() {
+        if is_unsafe_in_terminals(c) {
             shown.extend(c.escape_default());
         } else {
             shown.push(c);
@@ -80,8 +82,8 @@ mod tests {
 
     #[test]
     fn a_message_is_one_line_and_short() {
-        let flaw = Flaw::at_line(7, b"a\n\x1b[31m\xff", "is not UTF-8");
-        assert_eq!(flaw.to_string(), "line 7: `a\\n\\u{1b}[31m\u{fffd}` is not UTF-8");
+        let flaw = Flaw::at_line(7, b"a\n\x1b[31m\xe2\x80\xae\xff", "is not UTF-8");
+        assert_eq!(flaw.to_string(), "line 7: `a\\n\\u{1b}[31m\\u{202e}\u{fffd}` is not UTF-8");
         let long = Flaw::at_line(1, "é".repeat(10_000).as_bytes(), "is long");
         assert_eq!(long.value, format!("{}…", "é".repeat(60)));
     }

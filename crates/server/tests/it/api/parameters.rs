@@ -19,7 +19,7 @@ async fn each_parameter_rule_holds_on_the_wire() {
         ("limit=%205", "` 5`"),
         ("limit=0x5", "`0x5`"),
         ("limit=99999999999999999999", "`99999999999999999999`"),
-        ("limit=%00", r"`\0`"),
+        ("limit=%00", r"`\u{0}`"),
         ("limit=5&limit=5", "`limit`"),
         ("limit=%zz", "`%zz`"),
         ("limit=%ff", "`%ff`"),

@@ -1,0 +1,91 @@
+//! Which characters of a stranger's text must not reach a terminal or a log as they are.
+
+/// Whether a character makes a terminal act, turns the direction of writing, breaks a line or shows
+/// as nothing, so that what is read differs from what is there:
+///
+/// - the controls (C0, DEL, C1), with which escape sequences begin;
+/// - the marks, embeddings, overrides and isolates of the bidirectional algorithm;
+/// - line and paragraph separators;
+/// - what has no width or no shape: zero-width spaces and joiners, invisible operators, fillers, the
+///   byte order mark, annotation and musical formatting, tags.
+///
+/// Variation selectors and combining marks are not among them: emoji and many scripts need them.
+///
+/// ```
+/// use formsvc_protocol::is_unsafe_in_terminals;
+/// assert!("\u{1b}\u{9b}\u{202e}\u{200b}".chars().all(is_unsafe_in_terminals));
+/// assert!(!"Zoë ✓ 漢字 ❤️".chars().any(is_unsafe_in_terminals));
+/// ```
+pub fn is_unsafe_in_terminals(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_control();
+    }
+    matches!(c,
+        '\u{80}'..='\u{9f}'
+        // Soft hyphen, grapheme joiner.
+        | '\u{ad}' | '\u{34f}'
+        // Arabic letter mark.
+        | '\u{61c}'
+        // Fillers of Hangul, vowels of Khmer and separators of Mongolian that show as nothing.
+        | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}' | '\u{3164}' | '\u{ffa0}'
+        // Zero width, direction, line and paragraph, invisible operators.
+        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{feff}' | '\u{fff0}'..='\u{fffb}'
+        // Formatting of shorthand and of music.
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_of_what_is_unsafe() {
+        for (name, first, last) in [
+            ("C0", '\0', '\u{1f}'),
+            ("DEL and C1", '\u{7f}', '\u{9f}'),
+            ("soft hyphen", '\u{ad}', '\u{ad}'),
+            ("grapheme joiner", '\u{34f}', '\u{34f}'),
+            ("Arabic letter mark", '\u{61c}', '\u{61c}'),
+            ("Hangul fillers", '\u{115f}', '\u{1160}'),
+            ("Khmer inherent vowels", '\u{17b4}', '\u{17b5}'),
+            ("Mongolian vowel separator", '\u{180e}', '\u{180e}'),
+            ("zero width, direction marks", '\u{200b}', '\u{200f}'),
+            ("separators, embeddings, overrides", '\u{2028}', '\u{202e}'),
+            ("invisible operators, isolates", '\u{2060}', '\u{206f}'),
+            ("Hangul filler", '\u{3164}', '\u{3164}'),
+            ("byte order mark", '\u{feff}', '\u{feff}'),
+            ("half-width filler", '\u{ffa0}', '\u{ffa0}'),
+            ("annotation", '\u{fff0}', '\u{fffb}'),
+            ("shorthand", '\u{1bca0}', '\u{1bca3}'),
+            ("music", '\u{1d173}', '\u{1d17a}'),
+            ("tags", '\u{e0000}', '\u{e007f}'),
+        ] {
+            for c in first..=last {
+                assert!(is_unsafe_in_terminals(c), "{name}: {}", c.escape_unicode());
+            }
+            let before = char::from_u32(u32::from(first).wrapping_sub(1));
+            let after = char::from_u32(u32::from(last) + 1);
+            for c in before.into_iter().chain(after) {
+                assert!(!is_unsafe_in_terminals(c), "beside {name}: {}", c.escape_unicode());
+            }
+        }
+    }
+
+    #[test]
+    fn every_control_is_unsafe_and_no_letter_that_shows() {
+        for c in '\0'..=char::MAX {
+            let filler = matches!(c, '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}');
+            if c.is_control() {
+                assert!(is_unsafe_in_terminals(c), "{}", c.escape_unicode());
+            } else if c.is_alphanumeric() && !filler {
+                assert!(!is_unsafe_in_terminals(c), "{}", c.escape_unicode());
+            }
+        }
+        for text in ["❤️", "ฟอร์ม", "e\u{301}", "葛\u{e0100}", "a\u{a0}b", "\u{fffd}"]
+        {
+            assert!(!text.chars().any(is_unsafe_in_terminals), "{text}");
+        }
+    }
+}
