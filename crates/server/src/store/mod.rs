@@ -28,6 +28,15 @@ pub use records::{
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
 /// A place that keeps users, keys, forms and submissions.
+///
+/// # Time
+///
+/// A call gives no promise of how long it takes; a caller that must answer in time sets a deadline
+/// around it, as the API does with 10 s. A deadline ends the waiting at an `.await`. It cannot end
+/// what a backend does within one poll: an embedded backend may read a few rows there and then (as
+/// [`SqliteStore`](sqlite::SqliteStore) does for look-ups, lists and small pages: microseconds each),
+/// and must bound its own waiting there. `SqliteStore` waits at most 1 s for a locked file; a disk
+/// that hangs it cannot bound. Pages with large items, and all writes, leave the caller's thread.
 pub trait Store: Send + Sync + 'static {
     /// Adds a user. The e-mail address is unique: [`StoreError::Exists`].
     fn add_user(&self, user: UserRecord) -> StoreFuture<'_, User>;

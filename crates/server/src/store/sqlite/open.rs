@@ -13,6 +13,9 @@ use super::{OpenError, schema};
 const SQLITE_MIN: i32 = 3_051_003;
 /// How long another process that writes is waited for.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// The same for a reader of a file. In WAL mode readers wait for no writer; what is left are moments
+/// of opening and recovery, and reads run on the caller's thread, where no deadline ends them.
+const READER_BUSY_TIMEOUT: Duration = Duration::from_secs(1);
 /// Page cache of a reader: 8 MiB, in negative KiB as SQLite has it. Pages spread over a form of
 /// 100 MiB cost a third less than with the usual 2 MiB.
 const READER_CACHE: i64 = -8_192;
@@ -85,6 +88,9 @@ impl Place {
     /// A connection that cannot write.
     pub(super) fn connect_reader(&self) -> rusqlite::Result<Connection> {
         let connection = self.connect(OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        if !self.is_memory() {
+            connection.busy_timeout(READER_BUSY_TIMEOUT)?;
+        }
         connection.pragma_update(None, "query_only", true)?;
         connection.pragma_update(None, "cache_size", READER_CACHE)?;
         Ok(connection)
@@ -102,5 +108,29 @@ fn create_private(path: &Path) -> std::io::Result<()> {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn a_reader_of_a_locked_file_gives_up_long_before_a_deadline() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.db");
+        // Whoever has the file in this mode shares it with nobody.
+        let alone = Connection::open(&path).unwrap();
+        alone.execute_batch("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL").unwrap();
+        alone.execute_batch("CREATE TABLE t (x)").unwrap();
+        let began = Instant::now();
+        let refused = Place::File(path).connect_reader().and_then(|reader| {
+            reader.query_row("SELECT count(*) FROM t", [], |row| row.get::<_, i64>(0))
+        });
+        let error = refused.unwrap_err();
+        assert_eq!(error.sqlite_error_code(), Some(rusqlite::ErrorCode::DatabaseBusy), "{error}");
+        assert!(began.elapsed() < BUSY_TIMEOUT, "{:?}", began.elapsed());
     }
 }
