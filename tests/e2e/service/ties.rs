@@ -2,16 +2,16 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use formsvc_protocol::{Answers, FormInstant, SubmissionId};
 use formsvc_server::store::NewSubmission;
 use formsvc_tests::service::Service;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 /// 2026-01-01T00:00:00.000Z
-const NOON: i64 = 1_767_225_600_000_000;
-const SUBMISSIONS: usize = 10_000;
+const MIDNIGHT: i64 = 1_767_225_600_000_000;
+const LATE: &str = r#"{"late":1}"#;
 
 /// Submits from 64 tasks at once, for speed and for disorder.
 async fn submit_many(service: &Service, count: usize) -> HashSet<SubmissionId> {
@@ -32,52 +32,65 @@ async fn submit_many(service: &Service, count: usize) -> HashSet<SubmissionId> {
     accepted
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ten_thousand_in_one_millisecond_are_all_paged_while_more_arrive() {
+/// Submits one after the other, with ids that go down as time goes up, until it is told to stop.
+async fn keep_submitting(service: Arc<Service>, arrived: watch::Sender<u128>) {
+    for number in 1.. {
+        let id = SubmissionId::new(&format!("sub_{:032x}", u128::MAX - number)).unwrap();
+        let answers = Answers::parse(LATE).unwrap();
+        let form = service.form.id.clone();
+        service.store.submit(NewSubmission { id, form, answers }).await.unwrap();
+        if arrived.send(number).is_err() {
+            return;
+        }
+    }
+}
+
+/// Pages through so many submissions of one millisecond over HTTP, with each limit at once, while
+/// more arrive.
+async fn page_through(submissions: usize, limits: [u32; 2]) {
     // The clock stands still: all of them are made in one millisecond.
-    let clock = Arc::new(|| FormInstant::from_micros(NOON));
+    let clock = Arc::new(|| FormInstant::from_micros(MIDNIGHT));
     let service = Arc::new(Service::new(clock).await);
-    let accepted = submit_many(&service, SUBMISSIONS).await;
+    let accepted = submit_many(&service, submissions).await;
     let running = service.serve().await;
     let client = service.client(&running);
-    let done = Arc::new(AtomicBool::new(false));
-    let arriving = {
-        let (service, done) = (Arc::clone(&service), Arc::clone(&done));
-        tokio::spawn(async move {
-            let mut arrived = 0_u64;
-            while !done.load(Ordering::Relaxed) {
-                let id =
-                    SubmissionId::new(&format!("sub_{:032x}", u128::MAX - u128::from(arrived)));
-                let (id, form) = (id.unwrap(), service.form.id.clone());
-                let answers = Answers::parse(r#"{"late":1}"#).unwrap();
-                service.store.submit(NewSubmission { id, form, answers }).await.unwrap();
-                arrived += 1;
-            }
-            arrived
-        })
-    };
+    let (sender, mut arrived) = watch::channel(0);
+    let arriving = tokio::spawn(keep_submitting(Arc::clone(&service), sender));
+    // A walk goes back in time from its first page on, and meets what arrived before that: with
+    // one there already, each walk meets a late one.
+    arrived.wait_for(|arrived| *arrived > 0).await.unwrap();
     let mut walks = JoinSet::new();
-    for limit in [1, 7, 25, 100] {
-        let form = client.form(service.form.id.clone());
+    for limit in limits {
+        let (form, arrived) = (client.form(service.form.id.clone()), arrived.clone());
         walks.spawn(async move {
             let mut items = form.submissions().page_size(limit).items();
             let (mut seen, mut late) = (HashSet::new(), 0);
             while let Some(submission) = items.try_next().await.unwrap() {
-                if submission.data.as_json() == r#"{"late":1}"# {
-                    late += 1;
-                }
+                late += u128::from(submission.data.as_json() == LATE);
                 assert!(seen.insert(submission.id.clone()), "{} twice at {limit}", submission.id);
             }
-            (limit, seen, late)
+            (limit, seen, late, *arrived.borrow())
         });
     }
     while let Some(walk) = walks.join_next().await {
-        let (limit, seen, late) = walk.unwrap();
+        let (limit, seen, late, arrived) = walk.unwrap();
         let missing = accepted.difference(&seen).count();
         assert_eq!(missing, 0, "{missing} lost at limit {limit}");
-        assert_eq!(seen.len(), accepted.len() + late, "limit {limit}");
+        assert_eq!(seen.len() as u128, accepted.len() as u128 + late, "limit {limit}");
+        assert!(0 < late && late < arrived, "{late} of {arrived} were late and met at {limit}");
     }
-    done.store(true, Ordering::Relaxed);
-    assert!(arriving.await.unwrap() > 0, "nothing arrived meanwhile");
+    drop(arrived);
+    arriving.await.unwrap();
     running.shutdown().await.unwrap();
+}
+
+// 10,000 one by one are as many requests; the store's contract has all limits at 10,000.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thousand_in_one_millisecond_are_all_paged_one_by_one_while_more_arrive() {
+    page_through(1_000, [1, 7]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_thousand_in_one_millisecond_are_all_paged_while_more_arrive() {
+    page_through(10_000, [25, 100]).await;
 }
