@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::accounting::{Watch, cpu_of, wait_for_quiet};
+use crate::accounting::{Watch, wait_for_quiet};
 use crate::args::Bench;
 use crate::child;
 use crate::error::BenchError;
@@ -83,7 +83,7 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<(), BenchError> 
         for subject in &mut subjects {
             wait_for_quiet(Duration::from_secs(bench.patience));
             let watch = Watch::start();
-            let service = cpu_of(prepared.service.pid())?;
+            let service = prepared.service_cpu()?;
             let used: Used = child::run(&mut command(subject, &prepared)?, &())?;
             let ours = used.cpu + (prepared.service_cpu()? - service);
             if round > 0 {
