@@ -147,6 +147,9 @@ fn report(progress: &Progress, verbose: bool, event: &Event) {
             progress
                 .remark(&format!("{operation}: {outcome} in {millis:.1} ms, attempt {attempt}"));
         }
+        Event::PageFetched { duplicates: repeated @ 1.., .. } if verbose => {
+            progress.remark(&format!("the service sent {repeated} rows again; each is taken once"));
+        }
         Event::RateLimited { wait, why, .. } => {
             let why = match why {
                 WaitReason::CoolDown => "the service's rate limit (it said 429)",

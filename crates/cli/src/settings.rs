@@ -12,6 +12,8 @@ use crate::env::{self, Lookup};
 use crate::error::CliError;
 use crate::exit::Exit;
 
+/// How keys begin; a file name that does is a key in the wrong place, and must not be shown.
+const KEY_PREFIX: &str = "fsk_";
 /// Longest key file that is read; a key has a few dozen characters.
 const KEY_FILE_MAX: u64 = 4096;
 
@@ -191,6 +193,10 @@ pub(crate) fn loose_key_file(_: &KeySource) -> Option<String> {
 }
 
 fn read_file(path: &Path) -> Result<String, CliError> {
+    if path.to_string_lossy().starts_with(KEY_PREFIX) && !path.exists() {
+        let what = "the API key itself was given where the name of its file belongs";
+        return Err(CliError::usage(what).hint("anyone can read arguments: revoke this key"));
+    }
     std::fs::File::open(path).and_then(|mut file| read_text(&mut file)).map_err(|error| {
         let message = format!("cannot read the API key file `{}`", path.display());
         CliError::new(Exit::LocalIo, message).because(&error)

@@ -14,8 +14,17 @@ type Key = (Box<str>, usize);
 pub struct Columns {
     keys: Vec<Key>,
     names: Vec<Box<str>>,
-    index: HashMap<Box<str>, Vec<usize>>,
+    index: HashMap<Box<str>, Known>,
     taken: HashSet<Box<str>>,
+}
+
+/// What is known of a label.
+#[derive(Debug, Default)]
+struct Known {
+    /// The column of each of its appearances.
+    columns: Vec<usize>,
+    /// The number last tried to make a heading of it unique.
+    number: usize,
 }
 
 impl Columns {
@@ -72,7 +81,7 @@ impl Columns {
             return hint;
         }
         loop {
-            if let Some(column) = self.index.get(label).and_then(|columns| columns.get(nth)) {
+            if let Some(column) = self.index.get(label).and_then(|known| known.columns.get(nth)) {
                 return *column;
             }
             self.append(label.into());
@@ -81,14 +90,15 @@ impl Columns {
 
     fn append(&mut self, label: Box<str>) {
         let column = self.keys.len();
-        let columns = self.index.entry(label.clone()).or_default();
-        let nth = columns.len();
-        columns.push(column);
+        let known = self.index.entry(label.clone()).or_default();
+        let nth = known.columns.len();
+        known.columns.push(column);
         let mut name = label.clone();
-        let mut number = nth.max(1);
+        known.number = known.number.max(1);
+        // Numbers that were taken once stay taken, so that none is tried again.
         while !self.taken.insert(name.clone()) {
-            number += 1;
-            name = format!("{label} ({number})").into();
+            known.number += 1;
+            name = format!("{label} ({})", known.number).into();
         }
         self.keys.push((label, nth));
         self.names.push(name);
@@ -172,6 +182,16 @@ mod tests {
         assert_eq!(columns.locate("a", 3, 0), 4);
         assert_eq!(columns.locate("a (2)", 0, 0), 5);
         assert_eq!(names(&columns), ["a", "a (2)", "id (2)", "a (3)", "a (4)", "a (2) (2)"]);
+    }
+
+    #[test]
+    fn headings_that_collide_on_purpose_cost_no_more_than_their_number() {
+        let taken = (2..20_002).map(|number| format!("q ({number})"));
+        let labels: Vec<String> =
+            taken.chain(std::iter::repeat_n("q".to_owned(), 20_000)).collect();
+        let columns = Columns::lay_out(&[], [labels.iter().map(String::as_str)]);
+        assert_eq!(names(&columns)[20_001], "q (20002)");
+        assert_eq!(columns.len(), 40_000);
     }
 
     proptest! {

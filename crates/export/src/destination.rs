@@ -9,12 +9,24 @@ use tempfile::NamedTempFile;
 
 use crate::error::{ExportError, Operation};
 
+/// Links followed from one path; systems follow about as many.
+const LINKS_MAX: usize = 40;
+
 /// An output, opened before the first request is made so that an unwritable one costs nothing.
 pub struct Destination<'a>(Kind<'a>);
 
 enum Kind<'a> {
-    File { work: NamedTempFile, path: PathBuf, files: WorkingFiles, replace: bool },
-    Stream { out: Box<dyn Write + Send + 'a>, path: Option<PathBuf> },
+    File {
+        work: NamedTempFile,
+        path: PathBuf,
+        files: WorkingFiles,
+        replace: bool,
+        permissions: Permissions,
+    },
+    Stream {
+        out: Box<dyn Write + Send + 'a>,
+        path: Option<PathBuf>,
+    },
 }
 
 /// The hidden files of an export under way. Dropping the export removes them; this is for whoever
@@ -48,7 +60,8 @@ pub enum Existing {
 impl<'a> Destination<'a> {
     /// A file. Until [`finish`](crate::RecordWriter::finish) it is a hidden `.NAME.….partial` beside
     /// its place, removed when the export fails; an existing file stays until the new one is
-    /// complete and then gives it its permissions. A link is followed. What is not a regular file
+    /// complete and then gives it its permissions (without those that make a program run as its
+    /// owner). Only its owner can read the working file. A link is followed. What is not a regular file
     /// (a named pipe, `/dev/null`) is written to as it is.
     pub fn file(path: &Path, existing: Existing) -> Result<Self, ExportError> {
         Self::open(path, existing == Existing::Replace)
@@ -56,6 +69,7 @@ impl<'a> Destination<'a> {
     }
 
     fn open(path: &Path, replace: bool) -> io::Result<Self> {
+        let path = &followed(path)?;
         if !replace && path.symlink_metadata().is_ok() {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it exists already"));
         }
@@ -77,8 +91,9 @@ impl<'a> Destination<'a> {
             File::options().write(true).open(&path)?;
         }
         let files = WorkingFiles::default();
-        let work = working_file(&path, existing.map(|file| file.permissions()), &files)?;
-        Ok(Self(Kind::File { work, path, files, replace }))
+        let (work, created) = working_file(&path, &files)?;
+        let permissions = existing.map_or(created, |file| rights(&file.permissions()));
+        Ok(Self(Kind::File { work, path, files, replace, permissions }))
     }
 
     /// Any writer; what was written cannot be taken back, so its reader learns of a failure by the
@@ -119,8 +134,7 @@ impl<'a> Destination<'a> {
     pub(crate) fn start_over(&mut self) -> io::Result<Option<NamedTempFile>> {
         match &mut self.0 {
             Kind::File { work, path, files, .. } => {
-                let permissions = work.as_file().metadata()?.permissions();
-                let fresh = working_file(path, Some(permissions), files)?;
+                let (fresh, _) = working_file(path, files)?;
                 Ok(Some(std::mem::replace(work, fresh)))
             }
             Kind::Stream { .. } => Ok(None),
@@ -132,7 +146,8 @@ impl<'a> Destination<'a> {
         let path = self.path().map(Path::to_owned);
         let failed = |source| output_error(Operation::Publish, path.as_deref(), source);
         match self.0 {
-            Kind::File { work, path, replace, .. } => {
+            Kind::File { work, path, replace, permissions, .. } => {
+                work.as_file().set_permissions(permissions).map_err(failed)?;
                 work.as_file().sync_all().map_err(failed)?;
                 let named =
                     if replace { work.persist(&path) } else { work.persist_noclobber(&path) };
@@ -169,11 +184,9 @@ fn output_error(operation: Operation, path: Option<&Path>, source: io::Error) ->
     ExportError::Output { operation, path: path.map(Path::to_owned), source }
 }
 
-fn working_file(
-    path: &Path,
-    permissions: Option<Permissions>,
-    files: &WorkingFiles,
-) -> io::Result<NamedTempFile> {
+/// A working file that only its owner can read while it is incomplete, and the permissions that a
+/// file created in the ordinary way would have got.
+fn working_file(path: &Path, files: &WorkingFiles) -> io::Result<(NamedTempFile, Permissions)> {
     let name = path.file_name().ok_or_else(|| {
         io::Error::new(io::ErrorKind::InvalidInput, "the path does not end in a file name")
     })?;
@@ -185,13 +198,9 @@ fn working_file(
     let prefix = format!(".{prefix}.");
     let mut builder = tempfile::Builder::new();
     builder.prefix(&prefix).suffix(".partial");
-    // What a file created in the ordinary way would get: the umask decides.
+    // The umask decides, as for any file.
     #[cfg(unix)]
-    let permissions =
-        permissions.or_else(|| Some(std::os::unix::fs::PermissionsExt::from_mode(0o666)));
-    if let Some(permissions) = permissions {
-        builder.permissions(permissions);
-    }
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     // Held while the file comes to be, so that it cannot be missed.
     let mut paths = files.paths();
     let work = builder.tempfile_in(folder(path)).map_err(|error| match error.kind() {
@@ -202,7 +211,36 @@ fn working_file(
         _ => error,
     })?;
     paths.push(work.path().to_owned());
-    Ok(work)
+    let created = work.as_file().metadata()?.permissions();
+    #[cfg(unix)]
+    work.as_file().set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    Ok((work, created))
+}
+
+/// Reading, writing and running; not the bits that make a program run as its owner.
+fn rights(permissions: &Permissions) -> Permissions {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        Permissions::from_mode(permissions.mode() & 0o777)
+    }
+    #[cfg(not(unix))]
+    permissions.clone()
+}
+
+/// The path behind links, of which the last may lead to a file that does not exist yet.
+fn followed(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        match fs::symlink_metadata(&path) {
+            Ok(metadata) if metadata.is_symlink() => {
+                let target = fs::read_link(&path)?;
+                path = folder(&path).join(target);
+            }
+            _ => return Ok(path),
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a link that leads to itself"))
 }
 
 fn folder(path: &Path) -> &Path {

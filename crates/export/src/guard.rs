@@ -2,19 +2,26 @@
 
 use std::borrow::Cow;
 
+use formsvc_protocol::is_unsafe_in_terminals;
+
 /// Whether a spreadsheet may take the text for a formula.
 ///
-/// True when it begins with `=`, `+`, `-`, `@`, a tab, a carriage return, a NUL, or a full-width
-/// form of the first four, unless the whole text is a plain number: digits with an optional minus
-/// sign and one decimal point or comma. Nothing else is exempt; a telephone number such as `+1-1`
-/// is also arithmetic.
+/// True when it begins with `=`, `+`, `-`, `@`, a tab, a line break, a NUL, or a full-width form of
+/// the first four, unless the whole text is a plain number: digits with an optional minus sign and
+/// one decimal point or comma. Nothing else is exempt; a telephone number such as `+1-1` is also
+/// arithmetic. Spaces and invisible characters before a formula do not hide it: some programs trim
+/// what they open.
 pub fn needs_guard(text: &str) -> bool {
     match text.as_bytes().first() {
+        // Nearly every answer begins with a letter or a digit.
+        Some(b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9') | None => false,
         Some(b'-') => !is_plain_number(text.as_bytes()),
-        Some(b'=' | b'+' | b'@' | b'\t' | b'\r' | 0) => true,
-        // First byte of the full-width forms.
-        Some(0xEF) => text.starts_with(['＝', '＋', '－', '＠']),
-        _ => false,
+        Some(b'=' | b'+' | b'@' | b'\t' | b'\r' | b'\n' | 0) => true,
+        Some(_) => {
+            let seen =
+                text.trim_start_matches(|c: char| c.is_whitespace() || is_unsafe_in_terminals(c));
+            seen.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠'])
+        }
     }
 }
 
@@ -37,8 +44,33 @@ mod tests {
     #[test]
     fn formulas_are_guarded() {
         for text in [
-            "=1+1", "+1", "+1-1", "-1+1", "-", "--1", "-1.", "-.5", "-1,2,3", "-1.2.3", "@SUM(A1)",
-            "\t=1", "\r=1", "\0=1", "＝1", "＋1", "－1", "＠x", "-1e5", "-１",
+            "=1+1",
+            "+1",
+            "+1-1",
+            "-1+1",
+            "-",
+            "--1",
+            "-1.",
+            "-.5",
+            "-1,2,3",
+            "-1.2.3",
+            "@SUM(A1)",
+            "\t=1",
+            "\r=1",
+            "\0=1",
+            "＝1",
+            "＋1",
+            "－1",
+            "＠x",
+            "-1e5",
+            "-１",
+            "\n=1",
+            " =1",
+            "\u{a0}=1",
+            "\u{feff}=1",
+            "\u{200b}-1",
+            "　＝1",
+            " -1",
         ] {
             assert!(needs_guard(text), "{text:?}");
             assert_eq!(guarded(text), format!("'{text}"));
@@ -47,7 +79,7 @@ mod tests {
 
     #[test]
     fn numbers_and_other_text_are_left_alone() {
-        for text in ["", "1", "-1", "-1.5", "-1,5", "007", "a=b", "'=1", " =1", "（", "ﾟ", "\n"]
+        for text in ["", "1", "-1", "-1.5", "-1,5", "007", "a=b", "'=1", " a=1", "（", "ﾟ", " "]
         {
             assert!(!needs_guard(text), "{text:?}");
             assert_eq!(guarded(text), text);

@@ -70,6 +70,13 @@ fn the_key_is_read_from_stdin_a_file_or_the_environment() {
 }
 
 #[test]
+fn a_key_in_place_of_its_file_is_not_shown() {
+    let said = run(&["me", "--base-url", "http://127.0.0.1:9", "--api-key-file", "fsk_secret"]);
+    assert_eq!(said.code, Some(2), "{}", said.stderr);
+    assert!(!said.stderr.contains("fsk_secret"), "{}", said.stderr);
+}
+
+#[test]
 fn help_teaches_by_examples_that_work() {
     for command in [
         &["me"][..],

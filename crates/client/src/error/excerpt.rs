@@ -9,6 +9,8 @@ use crate::api_key::ApiKey;
 const KEPT: usize = 64 * 1024;
 /// Characters of a body an error's text shows.
 const SHOWN: usize = 200;
+/// Characters of a service's message an error's text shows.
+const MESSAGE_SHOWN: usize = 500;
 
 /// The first 64 KiB of a body without the API key, should the service have echoed it.
 pub(crate) fn keep(body: &[u8], key: &ApiKey) -> Bytes {
@@ -42,12 +44,21 @@ impl std::fmt::Display for Safe<'_> {
     }
 }
 
+/// The first 500 characters of a message, more than any service needs to say what is wrong.
+pub(crate) fn short(message: &str) -> &str {
+    cut(message, MESSAGE_SHOWN)
+}
+
+fn cut(text: &str, characters: usize) -> &str {
+    text.char_indices().nth(characters).map_or(text, |(end, _)| &text[..end])
+}
+
 /// The first 200 characters of a body, safe to print.
 pub(crate) fn show(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(SHOWN * 4)]);
-    let cut: String = text.trim().chars().take(SHOWN).collect();
+    let cut = cut(text.trim(), SHOWN);
     let more = if cut.len() < body.trim_ascii().len() { "…" } else { "" };
-    format!("{}{more}", Safe(&cut))
+    format!("{}{more}", Safe(cut))
 }
 
 #[cfg(test)]
@@ -74,6 +85,13 @@ mod tests {
         assert!(shown.starts_with(r"\u{1b}[2J\u{202e}\u{200b}\n"), "{shown}");
         assert!(shown.ends_with("é…"), "{shown}");
         assert_eq!(show(b" Bad Gateway "), "Bad Gateway");
+    }
+
+    #[test]
+    fn a_text_is_cut_between_characters() {
+        assert_eq!(cut(&"é".repeat(201), 200), "é".repeat(200));
+        assert_eq!(short("enough"), "enough");
+        assert_eq!(short(&"x".repeat(9_000)).len(), MESSAGE_SHOWN);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use formsvc_protocol::ErrorCode;
 use http::StatusCode;
 
-pub(crate) use excerpt::{Safe, keep, looks_like_json, show};
+pub(crate) use excerpt::{Safe, keep, looks_like_json, short, show};
 pub use kind::ErrorKind;
 
 use crate::api_key::ApiKey;
@@ -190,7 +190,13 @@ impl Parts {
 
     fn write_answer(&self, f: &mut fmt::Formatter<'_>, status: StatusCode) -> fmt::Result {
         if let (Some(code), Some(message)) = (&self.code, &self.message) {
-            return write!(f, "{} {}: {}", status.as_u16(), Safe(code.as_str()), Safe(message));
+            return write!(
+                f,
+                "{} {}: {}",
+                status.as_u16(),
+                Safe(short(code.as_str())),
+                Safe(short(message))
+            );
         }
         write!(f, "{status}")?;
         self.write_excerpt(f)

@@ -1,8 +1,10 @@
 //! The walk from page to page: which rows of a page are new, and where the list goes on. Pure;
 //! pages go in, decisions come out.
 //!
-//! What it holds to: whatever a service sends, every id is handed on once, or the walk ends with a
-//! reason. That rests on the list being newest first (SPEC §4). A row older than everything so far
+//! What it holds to: in whatever pages a service cuts its list, every id is handed on once, or the
+//! walk ends with a reason. That rests on the list being newest first (SPEC §4), and on an id having
+//! one time and one row: of two rows with one id the first is taken, and a row that comes again
+//! with an older time is taken for another. A row older than everything so far
 //! is new; a row that is known from the page before is a duplicate and dropped; so is one known
 //! from the rows that share the oldest time so far, however many pages those span; any other row
 //! breaks the order, and the walk ends.

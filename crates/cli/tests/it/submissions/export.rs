@@ -87,9 +87,8 @@ fn naughty_strings_are_inert_with_the_guard() {
             && parts
                 .iter()
                 .all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()));
-        if said.starts_with(['=', '+', '-', '@', '\t', '\r', '\0', '＝', '＋', '－', '＠'])
-            && !number
-        {
+        let formula = ['=', '+', '-', '@', '\t', '\r', '\n', '\0', '＝', '＋', '－', '＠'];
+        if said.trim_start_matches(' ').starts_with(formula) && !number {
             assert_eq!(*cell, format!("'{said}"));
             guarded += 1;
         } else {

@@ -57,7 +57,14 @@ fn an_interrupted_export_leaves_nothing_and_exits_130() {
     for _ in 0..3 {
         service.request();
     }
-    assert_eq!(entries(folder.path()).len(), 1, "a working file is there meanwhile");
+    let working = entries(folder.path());
+    assert_eq!(working.len(), 1, "a working file is there meanwhile");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = folder.path().join(&working[0]).metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "others can read an export under way");
+    }
     signal(&child, "INT");
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
@@ -152,6 +159,11 @@ fn a_replaced_file_keeps_its_permissions_and_a_link_stays_a_link() {
     symlink(&file, &link).unwrap();
     succeed(&["--demo", "submissions", "export", "penguins", "-o", link.to_str().unwrap()]);
     assert!(link.symlink_metadata().unwrap().is_symlink());
+    // A link to what is not there yet is followed as well.
+    let (new, dangling) = (folder.path().join("new.csv"), folder.path().join("dangling.csv"));
+    symlink("new.csv", &dangling).unwrap();
+    succeed(&["--demo", "submissions", "export", "penguins", "-o", dangling.to_str().unwrap()]);
+    assert!(dangling.symlink_metadata().unwrap().is_symlink() && new.is_file());
     assert!(std::fs::read_to_string(&file).unwrap().starts_with("id,created_at,species"));
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o640);
 }
