@@ -122,11 +122,7 @@ fn sandbox(
 ) -> Result<(Background, Ready), BenchError> {
     let ready_file = dir.join("ready.json");
     // The sandbox removes it too, but later than it might be looked for.
-    if let Err(why) = fs::remove_file(&ready_file)
-        && why.kind() != std::io::ErrorKind::NotFound
-    {
-        return Err(BenchError::at(&ready_file)(why));
-    }
+    super::remove(&ready_file)?;
     let mut command = child::this_program()?;
     command.arg("keep");
     if let Some(core) = core {

@@ -25,6 +25,7 @@ use crate::rounds::Series;
 use data::{BIG, PLAIN, PLAIN_SMALL, Prepared, SMALL};
 
 const BENCHMARK: &str = "export";
+const OUT: &str = "export.out";
 const MIB: f64 = 1024.0;
 
 /// What reads a form.
@@ -81,6 +82,8 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<(), BenchError> 
     }
     for round in 0..=bench.rounds.get() {
         for subject in &mut subjects {
+            // Freeing the blocks of an output that is replaced is no part of an export.
+            remove(&prepared.dir().join(OUT))?;
             wait_for_quiet(Duration::from_secs(bench.patience));
             let watch = Watch::start();
             let service = prepared.service_cpu()?;
@@ -99,6 +102,13 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<(), BenchError> 
     Ok(())
 }
 
+fn remove(path: &Path) -> Result<(), BenchError> {
+    match std::fs::remove_file(path) {
+        Err(why) if why.kind() != std::io::ErrorKind::NotFound => Err(BenchError::at(path)(why)),
+        _ => Ok(()),
+    }
+}
+
 fn command(subject: &Subject, prepared: &Prepared) -> Result<Command, BenchError> {
     let program: Vec<OsString> = match subject.reader {
         Reader::Drop => {
@@ -108,7 +118,7 @@ fn command(subject: &Subject, prepared: &Prepared) -> Result<Command, BenchError
         }
         Reader::Export(format) | Reader::Discard(format) => {
             let file = matches!(subject.reader, Reader::Export(_));
-            let out = if file { prepared.dir().join("export.out") } else { PathBuf::from("-") };
+            let out = if file { prepared.dir().join(OUT) } else { PathBuf::from("-") };
             let fixed = ["--quiet", "--max-rate", "off", "submissions", "export", "--format"];
             let mut program: Vec<OsString> = vec![prepared.formsvc().into()];
             program.extend(fixed.map(OsString::from));

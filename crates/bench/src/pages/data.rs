@@ -17,7 +17,7 @@ use crate::export::Directory;
 pub(super) const FORMS: u64 = 3;
 pub(super) const PER_FORM: u64 = 100_000;
 /// For the note below the table.
-pub(super) const PAGE_BYTES_ABOUT: &str = "about 36 000";
+pub(super) const PAGE_BYTES_ABOUT: &str = "about 31 000";
 
 const EMAIL: &str = "bench@formsvc.invalid";
 /// 2026-01-01T00:00:00Z, the instant of the oldest submissions.
