@@ -1,4 +1,4 @@
-//! The limits of SPEC §8, in one place.
+//! The limits of SPEC §8, and this service's own where the specification is silent, in one place.
 
 use std::time::Duration;
 
@@ -12,6 +12,13 @@ pub const FORMS_LISTED_MAX: usize = 200;
 pub const PAGE_SIZE_DEFAULT: u32 = 25;
 /// Largest `limit` of the submissions list.
 pub const PAGE_SIZE_MAX: u32 = 100;
+/// Longest answers of a submission, in bytes of their JSON text: 4 MiB. This service's own; the
+/// specification names no limit.
+pub const ANSWERS_MAX: usize = 4 << 20;
+/// Bytes of submissions after which a page ends early, before its `limit`: 16 MiB. A page that is not
+/// empty has one submission at least, whatever its size. This service's own; the specification names
+/// no limit.
+pub const PAGE_BYTES_MAX: usize = 16 << 20;
 /// Retries of a failed webhook delivery, after its first attempt.
 pub const DELIVERY_RETRIES: u32 = 3;
 /// Time an endpoint has to answer a delivery.

@@ -3,7 +3,10 @@
 //! `{"id":"sub_…","data":{…},"created_at":"…"}`, with `data` to the byte as it was accepted. Head and
 //! tail are known, so that `data` can be sliced out again without parsing it.
 
+use formsvc_protocol::limits::ANSWERS_MAX;
 use formsvc_protocol::{Answers, FormInstant, SubmissionId};
+
+use super::StoreError;
 
 const BEFORE_ID: &str = r#"{"id":"#;
 const BEFORE_DATA: &str = r#","data":"#;
@@ -12,6 +15,21 @@ const END: &str = r#""}"#;
 /// Length of `YYYY-MM-DDThh:mm:ss.sssZ`.
 const TIME_LEN: usize = 24;
 const TAIL_LEN: usize = BEFORE_TIME.len() + TIME_LEN + END.len();
+
+/// Refuses answers longer than [`ANSWERS_MAX`] with [`StoreError::Invalid`]: what a backend asks of
+/// every submission before it keeps it.
+pub fn check_size(answers: &Answers) -> Result<(), StoreError> {
+    let bytes = answers.as_json().len();
+    if bytes <= ANSWERS_MAX {
+        return Ok(());
+    }
+    // The answers themselves have no place in a message.
+    Err(StoreError::Invalid {
+        what: "size of answers",
+        value: format!("{bytes} bytes"),
+        rule: "is over the limit of 4194304 bytes (4 MiB)",
+    })
+}
 
 /// The stored text of a submission.
 pub fn compose(id: &SubmissionId, answers: &Answers, instant: FormInstant) -> String {

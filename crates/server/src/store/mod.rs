@@ -64,17 +64,21 @@ pub trait Store: Send + Sync + 'static {
 
     /// Accepts a submission: takes the form's next instant and keeps the answers, in one
     /// transaction with others that wait at the same time. [`StoreError::NotFound`] when the form
-    /// does not exist, [`StoreError::Closed`] when it is not published.
+    /// does not exist, [`StoreError::Closed`] when it is not published, [`StoreError::Invalid`] when
+    /// the answers are longer than [`ANSWERS_MAX`](formsvc_protocol::limits::ANSWERS_MAX).
     fn submit(&self, submission: NewSubmission) -> StoreFuture<'_, Accepted>;
     /// One page of a user's form, newest first; `None` when the form does not exist or is not the
-    /// user's.
+    /// user's. It ends early, with `has_more`, before the row that would take it beyond
+    /// [`PAGE_BYTES_MAX`](formsvc_protocol::limits::PAGE_BYTES_MAX), but not before its first.
     fn page(&self, request: PageRequest) -> StoreFuture<'_, Option<StoredPage>>;
 
     /// Begins a form that nobody sees until [`publish_staged`](Self::publish_staged): an import
     /// appears whole or not at all, and does not hold up other writers while it runs.
     fn stage_form(&self, form: NewForm) -> StoreFuture<'_, StagedForm>;
     /// Appends submissions to a staged form, oldest first, in one transaction. An instant that is
-    /// not later than the one before it is refused with [`StoreError::Invalid`].
+    /// not later than the one before it, and answers longer than
+    /// [`ANSWERS_MAX`](formsvc_protocol::limits::ANSWERS_MAX), are refused with
+    /// [`StoreError::Invalid`].
     fn stage_submissions(
         &self,
         form: &StagedForm,

@@ -96,7 +96,7 @@ pub struct NewSubmission {
     pub id: SubmissionId,
     /// The form.
     pub form: FormId,
-    /// The answers.
+    /// The answers; their size is limited, see [`item::check_size`](super::item::check_size).
     pub answers: Answers,
 }
 
@@ -149,6 +149,6 @@ pub struct StoredPage {
     pub len: usize,
     /// The place of the last one; `None` on an empty page.
     pub last: Option<FormInstant>,
-    /// Whether older ones remain.
+    /// Whether older ones remain; a page that is not full can have more, when its rows are large.
     pub has_more: bool,
 }

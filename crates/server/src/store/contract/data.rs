@@ -1,9 +1,11 @@
 //! What is kept, and how much is given at once.
 
 use formsvc_protocol::SubmissionId;
+use formsvc_protocol::limits::{ANSWERS_MAX, PAGE_BYTES_MAX};
 
-use super::world::{Factory, World, ids, parse, submission};
-use crate::store::{NewSubmission, StoreError, item};
+use super::world::{Factory, World, answers, ids, new_form, parse, submission};
+use crate::admin::new_id;
+use crate::store::{NewSubmission, StagedSubmission, StoreError, item};
 
 pub(super) async fn data_is_kept_to_the_byte(factory: Factory) {
     let world = World::new(factory).await;
@@ -106,4 +108,63 @@ pub(super) async fn limits_are_kept(factory: Factory) {
     assert!(!ids(&first).contains(&&rest[0].id));
     let exact = world.page(world.page(None, 1).await.last, 100).await;
     assert_eq!((exact.len, exact.has_more), (100, false), "a full last page says it is the last");
+}
+
+/// Answers of so many bytes.
+fn of_size(bytes: usize) -> String {
+    let empty = r#"{"a":""}"#;
+    format!(r#"{{"a":"{}"}}"#, "x".repeat(bytes - empty.len()))
+}
+
+fn assert_too_long<T: std::fmt::Debug>(refused: Result<T, StoreError>) {
+    let Err(error @ StoreError::Invalid { what: "size of answers", .. }) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(
+        error.to_string(),
+        "size of answers `4194305 bytes` is over the limit of 4194304 bytes (4 MiB)"
+    );
+}
+
+pub(super) async fn answers_of_4_mib_are_kept_and_longer_ones_refused(factory: Factory) {
+    let world = World::new(factory).await;
+    let (longest, too_long) = (of_size(ANSWERS_MAX), of_size(ANSWERS_MAX + 1));
+    world.submit(&longest).await;
+    assert_too_long(world.submit_to(&world.form.id, &too_long).await);
+    let rows = world.walk(None, 100).await;
+    assert!(rows.len() == 1 && rows[0].data.as_json() == longest);
+
+    let row = |data: &str| StagedSubmission {
+        id: SubmissionId::from_bits(new_id()),
+        at: None,
+        answers: answers(data),
+    };
+    let staged = world.store.stage_form(new_form(&world.user.id)).await.expect("staged");
+    world.store.stage_submissions(&staged, vec![row(&longest)]).await.expect("staged");
+    let chunk = vec![row("{}"), row(&too_long)];
+    assert_too_long(world.store.stage_submissions(&staged, chunk).await);
+    let form = world.store.publish_staged(&staged).await.expect("published");
+    let page = world.page_of(&world.user.id, &form.id, None, 25).await.expect("a page");
+    assert_eq!((page.len, page.has_more), (1, false), "a refused chunk leaves nothing of itself");
+}
+
+pub(super) async fn a_page_ends_before_16_mib_and_the_walk_goes_on(factory: Factory) {
+    let world = World::new(factory).await;
+    for _ in 0..9 {
+        world.submit(&of_size(ANSWERS_MAX)).await;
+    }
+    world.submit("{}").await;
+    let (mut before, mut lens) = (None, Vec::new());
+    loop {
+        let page = world.page(before, 100).await;
+        assert!(page.items.len() <= PAGE_BYTES_MAX, "{}", page.items.len());
+        lens.push(parse(&page).len());
+        before = page.last;
+        if !page.has_more {
+            break;
+        }
+    }
+    assert_eq!(lens, [4, 3, 3]);
+    let page = world.page(None, 4).await;
+    assert_eq!((page.len, page.has_more), (4, true), "a full page below the limit of bytes");
 }

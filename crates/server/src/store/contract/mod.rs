@@ -70,7 +70,9 @@ checks! {
     data: data_is_kept_to_the_byte,
         any_submission_id_is_kept,
         a_used_submission_id_is_refused_and_its_neighbours_are_not,
-        limits_are_kept;
+        limits_are_kept,
+        answers_of_4_mib_are_kept_and_longer_ones_refused,
+        a_page_ends_before_16_mib_and_the_walk_goes_on;
     forms: forms_are_listed_newest_first_and_at_most_200,
         a_public_id_is_unique,
         only_published_forms_accept_submissions,

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use formsvc_protocol::limits::{ANSWERS_MAX, PAGE_BYTES_MAX};
 use formsvc_protocol::{
     Answers, Form, FormId, FormInstant, FormStatus, PublicId, Submission, SubmissionId, User,
     UserId,
@@ -137,7 +138,9 @@ impl World {
             let found = parse(&page);
             assert!(found.len() <= limit as usize, "a page has at most its limit");
             assert!(
-                !page.has_more || found.len() == limit as usize,
+                !page.has_more
+                    || found.len() == limit as usize
+                    || page.items.len() > PAGE_BYTES_MAX - ANSWERS_MAX - 1_024,
                 "a page before the last is full"
             );
             rows.extend(found);

@@ -47,7 +47,7 @@ impl Readers {
         outcome
     }
 
-    /// Reads on a thread that may block: for pages with large items, which can be a hundred
+    /// Reads on a thread that may block: for pages with large items, which can be many
     /// megabytes.
     pub(super) async fn read_large<T, F>(self: Arc<Self>, work: F) -> Result<T, StoreError>
     where

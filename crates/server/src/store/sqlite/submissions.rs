@@ -1,7 +1,7 @@
 //! Submissions: accepting them, and reading them in pages.
 
 use bytes::Bytes;
-use formsvc_protocol::limits::PAGE_SIZE_MAX;
+use formsvc_protocol::limits::{PAGE_BYTES_MAX, PAGE_SIZE_MAX};
 use formsvc_protocol::{Answers, FormId, FormInstant, FormStatus, SubmissionId};
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -40,6 +40,7 @@ impl Tail {
         answers: &Answers,
         at: FormInstant,
     ) -> Result<(), StoreError> {
+        item::check_size(answers)?;
         let item = item::compose(id, answers, at);
         let seq = self.seq + 1;
         let added = db
@@ -163,11 +164,14 @@ fn scan(db: &Connection, bounds: [i64; 3], limit: u32) -> Result<Option<StoredPa
             // There is one more; its item is not read.
             return Ok(Some(StoredPage { items: items.into(), len, last, has_more: true }));
         }
-        if len > 0 {
-            items.push(b',');
-        }
         let item = row.get_ref(1)?.as_bytes_or_null().map_err(rusqlite::Error::from)?;
         let Some(item) = item else { return Ok(None) };
+        if len > 0 {
+            if items.len() + 1 + item.len() > PAGE_BYTES_MAX {
+                return Ok(Some(StoredPage { items: items.into(), len, last, has_more: true }));
+            }
+            items.push(b',');
+        }
         items.extend_from_slice(item);
         len += 1;
         last = Some(instant(row.get(0)?));

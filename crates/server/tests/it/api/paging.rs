@@ -91,3 +91,36 @@ async fn answers_are_private_json() {
         assert!(answer.header("x-request-id").starts_with("req_"), "{target}");
     }
 }
+
+#[tokio::test]
+async fn a_page_of_large_submissions_ends_early_and_the_walk_misses_none() {
+    let service = Service::new().await;
+    let form = service.form("Large").await;
+    let long = "x".repeat(4_000_000);
+    for n in 0..9 {
+        let answers = format!("{{\"n\":{n},\"long\":\"{long}\"}}");
+        service.admin.submit(&form.id, &answers).await.unwrap();
+    }
+    let refused = service.admin.submit(&form.id, &format!("{{\"a\":\"{long}{long}\"}}")).await;
+    let message = refused.unwrap_err().to_string();
+    assert_eq!(
+        message,
+        "size of answers `8000008 bytes` is over the limit of 4194304 bytes (4 MiB)"
+    );
+    let (mut pages, mut seen, mut cursor) = (Vec::new(), Vec::new(), String::new());
+    loop {
+        let target = format!("/api/v1/forms/{}/submissions?limit=100{cursor}", form.id);
+        let page = service.get(&target).await;
+        assert!(page.body.len() < 17 << 20, "{}", page.body.len());
+        let page = page.json();
+        let rows = page["data"].as_array().unwrap();
+        pages.push(rows.len());
+        seen.extend(rows.iter().map(|row| row["data"]["n"].as_u64().unwrap()));
+        cursor = format!("&cursor={}", page["pagination"]["next_cursor"].as_str().unwrap());
+        if page["pagination"]["has_more"] == false {
+            break;
+        }
+    }
+    assert_eq!(pages, [4, 4, 1]);
+    assert_eq!(seen, [8, 7, 6, 5, 4, 3, 2, 1, 0]);
+}
