@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -14,6 +14,23 @@ use crate::api::Edge;
 
 /// Pause after the system had nothing to accept with: no file descriptors, no memory.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(200);
+/// A state that lasts is logged once in so long.
+const TOLD_EVERY: Duration = Duration::from_secs(5);
+
+/// When something was logged last.
+#[derive(Default)]
+struct Told(Option<Instant>);
+
+impl Told {
+    /// Whether to log it at an instant; counts as logged then.
+    fn is_due(&mut self, now: Instant) -> bool {
+        let due = self.0.is_none_or(|last| now.duration_since(last) >= TOLD_EVERY);
+        if due {
+            self.0 = Some(now);
+        }
+        due
+    }
+}
 
 /// The connections there may be.
 pub(super) struct Slots {
@@ -65,8 +82,9 @@ pub(super) async fn accept(
     mut phase: watch::Receiver<Phase>,
 ) {
     let options = Arc::new(options);
+    let (mut full, mut exhausted) = (Told::default(), Told::default());
     loop {
-        if slots.free.available_permits() == 0 {
+        if slots.free.available_permits() == 0 && full.is_due(Instant::now()) {
             let connections = options.connections_max;
             tracing::warn!(connections, "every connection slot is taken; new ones wait");
         }
@@ -92,7 +110,9 @@ pub(super) async fn accept(
             }
             Err(error) => {
                 if let Some(pause) = pause_after(&error) {
-                    tracing::error!(%error, "cannot accept connections");
+                    if exhausted.is_due(Instant::now()) {
+                        tracing::error!(%error, "cannot accept connections");
+                    }
                     tokio::time::sleep(pause).await;
                 }
             }
@@ -122,6 +142,13 @@ fn pause_after(error: &io::Error) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_state_that_lasts_is_told_now_and_then() {
+        let (mut told, began) = (Told::default(), Instant::now());
+        let told = (0..60).filter(|n| told.is_due(began + EXHAUSTED_PAUSE * *n));
+        assert_eq!(told.collect::<Vec<_>>(), [0, 25, 50]);
+    }
 
     #[test]
     fn the_loop_pauses_when_the_system_is_exhausted_and_not_for_one_client() {

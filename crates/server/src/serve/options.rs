@@ -16,12 +16,16 @@ pub struct ServeOptions {
     pub shutdown_deadline: Duration,
     /// Connections open at a time; more wait until one closes. Default: 4096.
     pub connections_max: u32,
-    /// Time a client has to send the head of a request, from its first byte. Default: 10 s.
+    /// Time a client has to send the head of a request, from its first byte, and on a new connection
+    /// to send that byte. Default: 10 s.
     pub head_timeout: Duration,
     /// Time a connection may be silent between requests. Default: 75 s.
     pub idle_timeout: Duration,
     /// Time a client may take no byte of a response that waits for it. Default: 30 s.
     pub write_timeout: Duration,
+    /// Bytes per second at which a client must take a response, on average since it was ready and
+    /// with `write_timeout` on top. Default: 64 KiB.
+    pub write_rate_min: u64,
 }
 
 impl Default for ServeOptions {
@@ -35,6 +39,7 @@ impl Default for ServeOptions {
             // Longer than the minute that proxies usually keep a connection: they should close it.
             idle_timeout: Duration::from_secs(75),
             write_timeout: Duration::from_secs(30),
+            write_rate_min: 64 * 1024,
         }
     }
 }

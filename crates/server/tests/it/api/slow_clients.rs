@@ -6,7 +6,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::routing::get;
 use formsvc_server::serve::{ServeOptions, Server};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::wire::{PATIENCE, connect, read_all, read_until, serve};
 
@@ -36,8 +36,6 @@ async fn a_head_that_is_dribbled_is_cut_though_bytes_keep_coming() {
 async fn a_silent_connection_is_closed_and_a_busy_one_is_not() {
     let options = ServeOptions { idle_timeout: SHORT, ..Default::default() };
     let running = serve(options).await;
-    let mut silent = connect(&running).await;
-    assert_eq!(read_all(&mut silent).await, "");
     let mut busy = connect(&running).await;
     let began = tokio::time::Instant::now();
     while began.elapsed() < SHORT * 3 {
@@ -45,6 +43,14 @@ async fn a_silent_connection_is_closed_and_a_busy_one_is_not() {
         read_until(&mut busy, "\r\n\r\npage").await;
     }
     assert_eq!(read_all(&mut busy).await, "");
+}
+
+#[tokio::test]
+async fn a_connection_that_never_says_anything_has_the_time_of_a_head() {
+    let options = ServeOptions { head_timeout: SHORT, ..Default::default() };
+    let running = serve(options).await;
+    let mut silent = connect(&running).await;
+    assert_eq!(read_all(&mut silent).await, "");
 }
 
 #[tokio::test]
@@ -83,6 +89,30 @@ async fn a_client_that_does_not_read_is_cut() {
         }
     };
     tokio::time::timeout(PATIENCE, gone).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_client_that_reads_steadily_but_too_slowly_is_cut() {
+    const LARGE: usize = 64 << 20;
+    let options =
+        ServeOptions { write_timeout: SHORT, write_rate_min: 1 << 40, ..Default::default() };
+    let large = get(async || Body::from(vec![b'x'; LARGE]));
+    let running = Server::bind_router(options, Router::new().route("/", large)).await.unwrap();
+    let mut stream = connect(&running).await;
+    stream.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+    let mut buffer = vec![0; 128 << 10];
+    let reading = async {
+        let mut taken = 0;
+        // A reset is an end as well.
+        while let Ok(read @ 1..) = stream.read(&mut buffer).await {
+            taken += read;
+            // Sleeps because a client that takes its time is the point.
+            tokio::time::sleep(SHORT / 20).await;
+        }
+        taken
+    };
+    let taken = tokio::time::timeout(PATIENCE, reading).await.unwrap();
+    assert!(taken < LARGE, "{taken}");
 }
 
 #[tokio::test]
