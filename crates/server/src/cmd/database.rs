@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::error::CommandError;
 use super::exit::Exit;
+use super::settings::bad;
 use crate::admin::Admin;
 use crate::printable::Excerpt;
 use crate::store::sqlite::{OpenError, SqliteStore};
@@ -56,13 +57,23 @@ pub(super) async fn with<T>(
 
 /// A database that was not opened.
 pub(super) fn refused(path: &Path, error: &OpenError) -> CommandError {
-    let mut failed = CommandError::of(Exit::LocalIo, error);
+    let path = path.display().to_string();
+    match error {
+        OpenError::NotADatabase => {
+            let what = format!("`{}` is not a formsvc database", Excerpt(&path));
+            return CommandError::new(Exit::LocalIo, what).hint("choose another path");
+        }
+        OpenError::InMemory => {
+            return bad("--database", &path, "must be the path of a file")
+                .hint("`formsvc sandbox` serves a database in memory");
+        }
+        _ => {}
+    }
     let hint = match error {
         OpenError::Locked { .. } => "one server at a time: stop the other one first",
         OpenError::NewerSchema { .. } => "use the release that wrote it, or a later one",
         OpenError::NotOurs => "choose another path",
         _ => "check that its directory exists, is local, and can be written",
     };
-    failed = failed.hint(hint);
-    failed.about(&path.display().to_string())
+    CommandError::of(Exit::LocalIo, error).hint(hint).about(&path)
 }

@@ -342,7 +342,12 @@ fn what_this_machine_refuses_exits_10() {
         .unwrap();
     let args = ["migrate", "--database", site.path("text").to_str().unwrap()].map(str::to_owned);
     let args: Vec<_> = args.iter().map(String::as_str).collect();
-    site.run(&args).failed(10, "error: ");
+    let refused = site.run(&args).failed(10, "text` is not a formsvc database");
+    assert!(!refused.stderr.contains("cause"), "{}", refused.stderr);
+    for args in [["serve", "--database", ":memory:"], ["migrate", "--database", ":memory:"]] {
+        let run = site.run(&args).failed(2, "`--database` cannot be `:memory:`");
+        assert!(run.stderr.contains("formsvc sandbox"), "{}", run.stderr);
+    }
 }
 
 #[test]

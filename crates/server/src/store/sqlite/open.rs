@@ -19,6 +19,8 @@ const READER_BUSY_TIMEOUT: Duration = Duration::from_secs(1);
 /// Page cache of a reader: 8 MiB, in negative KiB as SQLite has it. Pages spread over a form of
 /// 100 MiB cost a third less than with the usual 2 MiB.
 const READER_CACHE: i64 = -8_192;
+/// What SQLite takes for a database in memory, whatever file has that name.
+const IN_MEMORY: &str = ":memory:";
 /// Prepared statements kept per connection; more than there are.
 const STATEMENTS: usize = 64;
 
@@ -31,6 +33,17 @@ pub(super) enum Place {
 }
 
 impl Place {
+    /// A file by the one name it has, links followed; made when there is none. What stands beside it,
+    /// the lock and the log, must not have two names either.
+    pub(super) fn file(path: &Path) -> Result<Self, OpenError> {
+        if path == Path::new(IN_MEMORY) {
+            return Err(OpenError::InMemory);
+        }
+        create_private(path)?;
+        // Fails for a link to nowhere, where SQLite would make a file.
+        Ok(Self::File(path.canonicalize()?))
+    }
+
     pub(super) fn memory() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -40,6 +53,14 @@ impl Place {
 
     pub(super) fn is_memory(&self) -> bool {
         matches!(self, Self::Memory(_))
+    }
+
+    /// Where the file is; none for a database in memory.
+    pub(super) fn path(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Memory(_) => None,
+        }
     }
 
     fn connect(&self, access: OpenFlags) -> rusqlite::Result<Connection> {
@@ -60,13 +81,10 @@ impl Place {
         Ok(connection)
     }
 
-    /// A connection that writes; makes the database when there is none.
+    /// A connection that writes; makes the database in an empty file.
     pub(super) fn connect_writer(&self) -> Result<Connection, OpenError> {
         if rusqlite::version_number() < SQLITE_MIN {
             return Err(OpenError::OldSqlite { found: rusqlite::version() });
-        }
-        if let Self::File(path) = self {
-            create_private(path)?;
         }
         let access = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         let connection = self.connect(access)?;

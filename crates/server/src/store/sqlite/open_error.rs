@@ -25,6 +25,12 @@ pub enum OpenError {
     /// It is a database of another program.
     #[error("the database belongs to another program")]
     NotOurs,
+    /// It is no database at all.
+    #[error("the file is not a database")]
+    NotADatabase,
+    /// The path means a database in memory to SQLite, which would be lost with the process.
+    #[error("`:memory:` is not the path of a file")]
+    InMemory,
     /// The file system cannot hold a write-ahead log.
     #[error("the database cannot use a write-ahead log here (SQLite chose `{mode}`)")]
     NoWal {
@@ -42,5 +48,14 @@ pub enum OpenError {
     Io(#[from] std::io::Error),
     /// SQLite refused.
     #[error("the database cannot be opened")]
-    Sqlite(#[from] rusqlite::Error),
+    Sqlite(#[source] rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for OpenError {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::NotADatabase) => Self::NotADatabase,
+            _ => Self::Sqlite(error),
+        }
+    }
 }

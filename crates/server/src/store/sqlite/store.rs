@@ -59,15 +59,16 @@ impl SqliteStore {
     /// Opens a database file beside other processes that may have it open; makes it when there is
     /// none. For commands.
     pub fn open(path: &Path, clock: Clock) -> Result<Self, OpenError> {
-        Self::start(Place::File(path.to_owned()), None, clock)
+        Self::start(Place::file(path)?, None, clock)
     }
 
     /// Opens a database file as its one server: fails with [`OpenError::Locked`] when another
     /// server has it, and removes imports that were given up. The lock ends with the process, or
     /// when [`close`](Store::close) is done.
     pub fn open_exclusive(path: &Path, clock: Clock) -> Result<Self, OpenError> {
-        let lock = ServerLock::take(path)?;
-        Self::start(Place::File(path.to_owned()), Some(Arc::new(lock)), clock)
+        let place = Place::file(path)?;
+        let lock = place.path().map(ServerLock::take).transpose()?;
+        Self::start(place, lock.map(Arc::new), clock)
     }
 
     /// A new database in memory, gone when the store is.

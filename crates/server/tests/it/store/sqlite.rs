@@ -91,6 +91,28 @@ async fn two_servers_never_share_a_file() {
     next.close().await.unwrap();
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn two_servers_never_share_a_file_by_two_names() {
+    let place = place();
+    let link = place.path.with_file_name("link.db");
+    std::os::unix::fs::symlink(&place.path, &link).unwrap();
+    let nowhere = SqliteStore::open_exclusive(&link, system_clock()).unwrap_err();
+    assert!(matches!(nowhere, OpenError::Io(_)), "a link to nowhere: {nowhere:?}");
+
+    let around = place.path.with_file_name("around");
+    std::os::unix::fs::symlink(place.path.parent().unwrap(), &around).unwrap();
+    let server = SqliteStore::open_exclusive(&place.path, system_clock()).unwrap();
+    for name in [link.clone(), around.join("formsvc.db"), around.join("around/link.db")] {
+        let refused = SqliteStore::open_exclusive(&name, system_clock()).unwrap_err();
+        assert!(matches!(refused, OpenError::Locked { .. }), "{}: {refused:?}", name.display());
+    }
+    survey(&open(&link)).await;
+    assert!(server.user_by_email("a@example.org").await.unwrap().is_some(), "one log, one file");
+    assert!(!place.path.with_file_name("link.db-wal").exists());
+    server.close().await.unwrap();
+}
+
 #[tokio::test]
 async fn a_file_of_a_newer_release_is_refused_and_left_alone() {
     let place = place();
@@ -119,7 +141,8 @@ fn a_file_of_another_program_is_refused_and_left_alone() {
     assert!(std::fs::read(&place.path).unwrap() == before, "the file was changed");
 
     std::fs::write(&place.path, "this is a text, and long enough to be no database").unwrap();
-    assert!(SqliteStore::open(&place.path, system_clock()).is_err());
+    let refused = SqliteStore::open(&place.path, system_clock()).unwrap_err();
+    assert!(matches!(refused, OpenError::NotADatabase), "{refused:?}");
     let nowhere = place.path.with_file_name("missing").join("formsvc.db");
     assert!(matches!(SqliteStore::open(&nowhere, system_clock()), Err(OpenError::Io(_))));
 }
@@ -131,11 +154,16 @@ async fn only_the_owner_can_read_the_files() {
     let place = place();
     let store = open(&place.path);
     survey(&store).await;
-    for suffix in ["", "-wal", "-shm"] {
+    let beside = place.path.with_file_name("formsvc.db.lock");
+    std::fs::write(&beside, "").unwrap();
+    std::fs::set_permissions(&beside, std::fs::Permissions::from_mode(0o666)).unwrap();
+    let server = SqliteStore::open_exclusive(&place.path, system_clock()).unwrap();
+    for suffix in ["", "-wal", "-shm", ".lock"] {
         let path = format!("{}{suffix}", place.path.display());
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{path}");
     }
+    server.close().await.unwrap();
 }
 
 #[tokio::test]
@@ -187,6 +215,17 @@ async fn a_clock_that_panics_fails_the_write_and_not_the_store() {
     assert!(matches!(store.probe().await, Err(StoreError::Internal(_))));
     broken.store(false, std::sync::atomic::Ordering::SeqCst);
     admin.submit(&form.id, "{}").await.unwrap();
+}
+
+#[test]
+fn a_database_in_memory_is_not_taken_for_a_file() {
+    let memory = Path::new(":memory:");
+    for refused in [
+        SqliteStore::open(memory, system_clock()),
+        SqliteStore::open_exclusive(memory, system_clock()),
+    ] {
+        assert!(matches!(refused, Err(OpenError::InMemory)), "{refused:?}");
+    }
 }
 
 #[tokio::test]
