@@ -1,10 +1,15 @@
 //! The ready file: a JSON object that appears once a server answers, for whoever started it.
 
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use serde_json::Value;
 use tempfile::NamedTempFile;
+
+/// More than a ready file ever has, in bytes.
+const LEN_MAX: u64 = 4 << 20;
 
 /// The ready file could not be written or removed.
 #[derive(Debug, thiserror::Error)]
@@ -46,13 +51,33 @@ fn try_write(path: &Path, content: &impl Serialize) -> io::Result<()> {
 
 /// Removes the file where there is one: at the start, what a run that was killed left; at the end,
 /// before the server stops to answer. Its presence means that the server answers.
+///
+/// What is no ready file, a JSON object with a `base_url`, is left alone and refused with
+/// [`InvalidData`](io::ErrorKind::InvalidData): the path may have been a slip.
 pub fn clear(path: &Path) -> Result<(), ReadyFileError> {
-    match std::fs::remove_file(path) {
+    match is_ready_file(path).and_then(|()| std::fs::remove_file(path)) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => {
             Err(ReadyFileError { action: "remove", path: path.to_owned(), source })
         }
         _ => Ok(()),
     }
+}
+
+fn is_ready_file(path: &Path) -> io::Result<()> {
+    // Before it is opened: opening a pipe waits for whoever writes to it.
+    let text = if std::fs::symlink_metadata(path)?.is_file() {
+        let mut text = Vec::new();
+        File::open(path)?.take(LEN_MAX).read_to_end(&mut text)?;
+        text
+    } else {
+        Vec::new()
+    };
+    let found: Option<Value> = serde_json::from_slice(&text).ok();
+    if found.is_some_and(|found| found.get("base_url").is_some_and(Value::is_string)) {
+        return Ok(());
+    }
+    let what = "what is there is no ready file: a JSON object with a `base_url`";
+    Err(io::Error::new(io::ErrorKind::InvalidData, what))
 }
 
 #[cfg(test)]
@@ -70,6 +95,22 @@ mod tests {
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "{}\n");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn only_a_ready_file_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ready.json");
+        for other in ["", "precious", "{}", "[1]", r#"{"base_url":7}"#, r#"{"base_url":"#] {
+            std::fs::write(&path, other).unwrap();
+            let refused = clear(&path).unwrap_err();
+            assert_eq!(refused.source.kind(), io::ErrorKind::InvalidData, "{other}");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), other);
+        }
+        assert!(clear(dir.path()).is_err(), "a directory");
+        write(&path, &serde_json::json!({"base_url": "http://[::1]:80", "pid": 1})).unwrap();
+        clear(&path).unwrap();
+        assert!(!path.exists());
     }
 
     #[test]

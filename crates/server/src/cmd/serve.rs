@@ -1,5 +1,6 @@
 //! `formsvc-server serve`.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -59,12 +60,14 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
 
 async fn serve(args: &Args, options: ServeOptions) -> Result<(), CommandError> {
     let mut signals = Signals::listen().map_err(|error| CommandError::of(Exit::LocalIo, &error))?;
-    if let Some(path) = &args.ready_file {
-        ready_file::clear(path).map_err(|error| not_written(&error))?;
-    }
     let path = &args.database.database;
     let store = SqliteStore::open_exclusive(path, system_clock());
     let store: Arc<dyn Store> = Arc::new(store.map_err(|error| refused(path, &error))?);
+    // Only now: a server that is refused the database must not withdraw the other one's.
+    if let Some(Err(error)) = args.ready_file.as_deref().map(ready_file::clear) {
+        store.close().await?;
+        return Err(not_written(&error));
+    }
     let bound = Server::bind(options, Arc::clone(&store)).await;
     let running = match bound {
         Ok(running) => running,
@@ -112,8 +115,10 @@ fn withdraw(ready_file: Option<&Path>) {
 }
 
 fn not_written(error: &ReadyFileError) -> CommandError {
-    CommandError::of(Exit::LocalIo, error)
-        .hint("check that its directory exists and can be written")
+    CommandError::of(Exit::LocalIo, error).hint(match error.source.kind() {
+        io::ErrorKind::InvalidData => "choose another path, or remove what is there yourself",
+        _ => "check that its directory exists and can be written",
+    })
 }
 
 #[expect(clippy::exit, reason = "whoever sends a second signal wants the process gone, not tidied")]

@@ -315,7 +315,10 @@ fn a_key_given_for_its_id_is_not_repeated() {
 fn a_second_server_on_one_database_is_refused() {
     let site = Site::new();
     let serving = site.serve(&[]);
-    let run = site.run(&["serve", "--port", "0"]).failed(10, "another server uses this database");
+    let ready = site.path("ready.json");
+    let args = ["serve", "--port", "0", "--ready-file", ready.to_str().unwrap()];
+    let run = site.run(&args).failed(10, "another server uses this database");
+    assert!(ready.exists(), "it is the other server's");
     assert!(run.stderr.contains("hint: "));
     assert!(serving.get("/livez", "").contains("live"));
 }
@@ -328,10 +331,14 @@ fn what_this_machine_refuses_exits_10() {
     site.run(&["serve", "--listen", &addr]).failed(10, &format!("cannot listen on `{addr}`"));
     // What an earlier run left would say that this one answers.
     let stale = site.path("stale.json");
-    std::fs::write(&stale, "{}").unwrap();
+    std::fs::write(&stale, r#"{"base_url":"http://127.0.0.1:1","pid":1}"#).unwrap();
     let args = ["serve", "--listen", &addr, "--ready-file", stale.to_str().unwrap()];
     site.run(&args).failed(10, "cannot listen");
     assert!(!stale.exists());
+    std::fs::write(&stale, "precious").unwrap();
+    let args = ["serve", "--port", "0", "--ready-file", stale.to_str().unwrap()];
+    site.run(&args).failed(10, "hint: choose another path");
+    assert_eq!(std::fs::read_to_string(&stale).unwrap(), "precious");
     let nowhere = site.path("no/such/ready.json");
     let args = ["serve", "--port", "0", "--ready-file", nowhere.to_str().unwrap()];
     site.run(&args).failed(10, "cannot write the ready file");
