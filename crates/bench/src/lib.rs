@@ -1,6 +1,7 @@
 //! Side-by-side benchmarks. Each measures a subject and a floor, something that does less or does it
 //! the plain way, in alternating rounds of one run, and prints the ratio beside its goal. Nothing is
-//! asserted: absolute numbers drift from hour to hour, ratios hold.
+//! asserted; a measurement that other programs disturbed is made again. Absolute numbers
+//! drift from hour to hour, ratios hold.
 //!
 //! | Question | File |
 //! |---|---|

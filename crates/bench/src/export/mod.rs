@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::accounting::{Watch, wait_for_quiet};
+use crate::accounting::{Watch, in_quiet};
 use crate::args::Bench;
 use crate::child;
 use crate::error::BenchError;
@@ -82,24 +82,30 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<(), BenchError> 
     }
     for round in 0..=bench.rounds.get() {
         for subject in &mut subjects {
-            // Freeing the blocks of an output that is replaced is no part of an export.
-            remove(&prepared.dir().join(OUT))?;
-            wait_for_quiet(Duration::from_secs(bench.patience));
-            let watch = Watch::start();
-            let service = prepared.service_cpu()?;
-            let used: Used = child::run(&mut command(subject, &prepared)?, &())?;
-            let ours = used.cpu + (prepared.service_cpu()? - service);
+            let measured = || measure(subject, &prepared);
+            let (used, foreign) = in_quiet(Duration::from_secs(bench.patience), measured)?;
             if round > 0 {
                 subject.cpu.push(used.cpu);
                 subject.wall.push(used.wall);
                 #[expect(clippy::cast_precision_loss, reason = "mebibytes with two digits")]
                 subject.peak.push(used.peak_kib as f64 / MIB);
-                subject.foreign.push(watch.foreign(ours));
+                subject.foreign.push(foreign);
             }
         }
     }
     tell(&subjects, bench, report);
     Ok(())
+}
+
+/// What a subject used, and what others did meanwhile.
+fn measure(subject: &Subject, prepared: &Prepared) -> Result<(Used, f64), BenchError> {
+    // Freeing the blocks of an output that is replaced is no part of an export.
+    remove(&prepared.dir().join(OUT))?;
+    let watch = Watch::start();
+    let service = prepared.service_cpu()?;
+    let used: Used = child::run(&mut command(subject, prepared)?, &())?;
+    let ours = used.cpu + (prepared.service_cpu()? - service);
+    Ok((used, watch.foreign(ours)))
 }
 
 fn remove(path: &Path) -> Result<(), BenchError> {

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::accounting::wait_for_quiet;
+use crate::accounting::in_quiet;
 use crate::args::{Bench, Variant};
 use crate::child::{self, Background};
 use crate::error::BenchError;
@@ -78,7 +78,12 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<(), BenchError> 
     });
     for round in 0..=bench.rounds.get() {
         for subject in &mut subjects {
-            let loaded = measure(subject, &prepared, bench)?;
+            let measured = || {
+                let loaded = measure(subject, &prepared, bench)?;
+                let foreign = loaded.foreign;
+                Ok((loaded, foreign))
+            };
+            let (loaded, _) = in_quiet(Duration::from_secs(bench.patience), measured)?;
             if round > 0 {
                 subject.rate.push(loaded.rate());
                 subject.cpu.push(loaded.server_cpu * 1e6 / loaded.requests);
@@ -103,7 +108,6 @@ fn measure(subject: &Subject, prepared: &Prepared, bench: &Bench) -> Result<Load
     }
     let mut server = Background::start(&mut command)?;
     let Listening { addr } = server.first_line()?;
-    wait_for_quiet(Duration::from_secs(bench.patience));
     let load = Load {
         addr,
         server: server.pid(),
