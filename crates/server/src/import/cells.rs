@@ -4,12 +4,16 @@ use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
 
 use formsvc_protocol::Answers;
+use formsvc_protocol::limits::ANSWERS_MAX;
 
 use super::csv::{Record, Records};
 use super::number::is_json_number;
 use super::source::Source;
-use super::{CellTypes, Flaw, ImportError};
+use super::{CellTypes, Flaw, ImportError, too_long};
 use crate::json_text::json_text;
+
+/// Longest label, in bytes.
+const LABEL_MAX: usize = 1 << 10;
 
 /// The columns of a file.
 struct Columns {
@@ -99,6 +103,9 @@ fn header(
         if text.is_empty() {
             return flaw("is no label: a column needs one".into());
         }
+        if text.len() > LABEL_MAX {
+            return flaw("is a label of more than 1 KiB".into());
+        }
         if let Some(first) = first_with.insert(text, index + 1) {
             return flaw(format!("is the label of column {first} already"));
         }
@@ -130,6 +137,11 @@ impl Columns {
             }
         }
         object.push('}');
+        if object.len() > ANSWERS_MAX {
+            let first = record.fields().next().unwrap_or_default();
+            let rule = format!("begins a record {}", too_long(object.len()));
+            return Err(Flaw::at_line(record.line, first, rule).into());
+        }
         Ok(Answers::parse(object).expect("labels and values are JSON"))
     }
 

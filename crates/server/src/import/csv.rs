@@ -3,10 +3,14 @@
 
 use std::io::BufRead;
 
+use formsvc_protocol::limits::ANSWERS_MAX;
+
 use super::{Flaw, ImportError};
 
-/// Longest record, in bytes. It bounds memory when a quote is never closed.
-const RECORD_MAX: usize = 64 << 20;
+/// Longest record, in bytes: no answers are longer. It bounds memory when a quote is never closed.
+const RECORD_MAX: usize = ANSWERS_MAX;
+/// Longest header, in bytes and commas. Each of its labels is kept in every submission.
+const HEADER_MAX: usize = 1 << 20;
 const BOM: &[u8] = "\u{feff}".as_bytes();
 
 /// One record; its fields without quotes.
@@ -73,15 +77,23 @@ pub(super) struct Records<R> {
     separator: u8,
     line: u64,
     started: bool,
+    /// Values of the header; none before it was read.
+    columns: Option<usize>,
+    /// The first of the blank lines that nothing but blank lines followed yet.
+    blank: Option<u64>,
 }
 
 impl<R: BufRead> Records<R> {
     /// A reader of records whose fields a byte separates.
     pub(super) fn new(input: R, separator: u8) -> Self {
-        Self { input, separator, line: 1, started: false }
+        Self { input, separator, line: 1, started: false, columns: None, blank: None }
     }
 
-    /// Reads the next record that is not an empty line; `false` at the end.
+    /// Reads the next record; `false` at the end. The first one is the header.
+    ///
+    /// A blank line before the header, or at the end of a file of several columns, is skipped. Below
+    /// a header of one column it is a record whose value is empty; between the records of several
+    /// columns it is a flaw.
     pub(super) fn read(&mut self, record: &mut Record) -> Result<bool, ImportError> {
         if !self.started {
             self.skip_bom()?;
@@ -92,7 +104,7 @@ impl<R: BufRead> Records<R> {
         loop {
             let buffer = self.input.fill_buf()?;
             if buffer.is_empty() {
-                return end_of_file(state, record);
+                return self.end_of_file(state, record);
             }
             let (mut used, mut complete) = (0, false);
             for &byte in buffer {
@@ -100,23 +112,80 @@ impl<R: BufRead> Records<R> {
                 let line = self.line;
                 self.line += u64::from(byte == b'\n');
                 state = step(state, byte, self.separator, line, record)?;
+                if record.ends.len() > self.columns.unwrap_or(usize::MAX) {
+                    return Err(self.too_many(record).into());
+                }
                 if byte == b'\n' && matches!(state, State::Empty) {
+                    if record.ends.is_empty() && self.columns == Some(1) {
+                        record.end_field();
+                    }
                     if !record.ends.is_empty() {
                         complete = true;
                         break;
                     }
+                    self.blank.get_or_insert(record.line);
                     record.clear(self.line);
                 }
             }
             self.input.consume(used);
             if complete {
+                self.after_blank()?;
+                self.columns.get_or_insert(record.len());
                 return Ok(true);
             }
-            if record.bytes.len() > RECORD_MAX {
-                let rule = format!("begins a record of more than {} MiB", RECORD_MAX >> 20);
-                return Err(Flaw::at_line(record.line, &record.bytes, rule).into());
-            }
+            self.check_size(record)?;
         }
+    }
+
+    /// Refuses a record that blank lines stand before.
+    fn after_blank(&mut self) -> Result<(), Flaw> {
+        match (self.blank.take(), self.columns) {
+            (Some(line), Some(columns)) => {
+                let rule = format!("is a blank line, and a record has {columns} values");
+                Err(Flaw::at_line(line, b"", rule))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn end_of_file(&mut self, state: State, record: &mut Record) -> Result<bool, ImportError> {
+        match state {
+            State::Empty => return Ok(false),
+            State::Quoted { since } => {
+                let rule = "opens a quote that is never closed";
+                return Err(Flaw::at_line(since, record.open_field(), rule).into());
+            }
+            State::FieldStart | State::Quote { .. } | State::QuoteCr => record.end_field(),
+            State::Unquoted => end_line(record),
+        }
+        if record.ends.len() > self.columns.unwrap_or(usize::MAX) {
+            return Err(self.too_many(record).into());
+        }
+        let any = !record.ends.is_empty();
+        if any {
+            self.after_blank()?;
+            self.columns.get_or_insert(record.len());
+        }
+        Ok(any)
+    }
+
+    fn check_size(&self, record: &Record) -> Result<(), Flaw> {
+        let (what, max) = match self.columns {
+            None => ("header", HEADER_MAX),
+            Some(_) => ("record", RECORD_MAX),
+        };
+        if record.bytes.len() + record.ends.len() <= max {
+            return Ok(());
+        }
+        let rule = format!("begins a {what} of more than {} MiB", max >> 20);
+        Err(Flaw::at_line(record.line, &record.bytes, rule))
+    }
+
+    fn too_many(&self, record: &Record) -> Flaw {
+        let first = record.fields().next().unwrap_or_default();
+        let wanted = self.columns.unwrap_or_default();
+        let rule = format!("begins a record of more values than the header has ({wanted})");
+        Flaw::at_line(record.line, first, rule)
     }
 
     fn skip_bom(&mut self) -> Result<(), ImportError> {
@@ -184,19 +253,6 @@ fn end_line(record: &mut Record) {
     record.end_field();
 }
 
-fn end_of_file(state: State, record: &mut Record) -> Result<bool, ImportError> {
-    match state {
-        State::Empty => return Ok(false),
-        State::Quoted { since } => {
-            let rule = "opens a quote that is never closed";
-            return Err(Flaw::at_line(since, record.open_field(), rule).into());
-        }
-        State::FieldStart | State::Quote { .. } | State::QuoteCr => record.end_field(),
-        State::Unquoted => end_line(record),
-    }
-    Ok(!record.ends.is_empty())
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::BufReader;
@@ -250,12 +306,54 @@ mod tests {
     }
 
     #[test]
-    fn empty_lines_are_skipped_and_still_counted() {
-        let all = read_all(b"\n\r\na\n\n\"x\ny\"\nb\n", 64).unwrap();
+    fn a_blank_line_is_an_empty_value_of_one_column_and_nothing_before_the_header() {
+        let all = read_all(b"\n\r\na\n\n\"x\ny\"\n\r\nb\n", 64).unwrap();
         let lines: Vec<_> = all.iter().map(|(line, fields)| (*line, fields[0].as_str())).collect();
-        assert_eq!(lines, [(3, "a"), (5, "x\ny"), (7, "b")]);
+        assert_eq!(lines, [(3, "a"), (4, ""), (5, "x\ny"), (7, ""), (8, "b")]);
         assert!(fields("\n\n").is_empty());
+        assert_eq!(fields("a,b\n1,2\n\n\r\n\n"), [["a", "b"], ["1", "2"]]);
         assert!(fields("").is_empty());
+    }
+
+    #[test]
+    fn a_blank_line_between_records_of_several_columns_is_an_error() {
+        for (text, message) in [
+            ("a,b\n1,2\n\n\n3,4\n", "line 3: `` is a blank line, and a record has 2 values"),
+            ("\na,b\n\r\n3,4", "line 3: `` is a blank line, and a record has 2 values"),
+        ] {
+            for capacity in [1, 3, 64] {
+                assert_eq!(read_all(text.as_bytes(), capacity).unwrap_err(), message);
+            }
+        }
+    }
+
+    #[test]
+    fn a_record_ends_where_it_has_more_values_than_the_header() {
+        let endless = std::io::Read::chain(b"a,b\nx".as_slice(), std::io::repeat(b','));
+        let mut records = Records::new(BufReader::new(endless), b',');
+        let mut record = Record::default();
+        records.read(&mut record).unwrap();
+        let error = records.read(&mut record).unwrap_err().to_string();
+        assert_eq!(error, "line 2: `x` begins a record of more values than the header has (2)");
+        assert_eq!(record.len(), 3);
+        let error = read_all(b"a\n1,", 64).unwrap_err();
+        assert_eq!(error, "line 2: `1` begins a record of more values than the header has (1)");
+    }
+
+    #[test]
+    fn headers_and_records_have_a_longest_length() {
+        for byte in [b',', b'x', b'"'] {
+            // Quotes in pairs are the text of quotes.
+            let mut records = Records::new(BufReader::new(std::io::repeat(byte)), b',');
+            let error = records.read(&mut Record::default()).unwrap_err().to_string();
+            assert!(error.ends_with("begins a header of more than 1 MiB"), "{error}");
+        }
+        let endless = std::io::Read::chain(b"a\n\"".as_slice(), std::io::repeat(b'x'));
+        let mut records = Records::new(BufReader::new(endless), b',');
+        let mut record = Record::default();
+        records.read(&mut record).unwrap();
+        let error = records.read(&mut record).unwrap_err().to_string();
+        assert!(error.starts_with("line 2: ") && error.ends_with("more than 4 MiB"), "{error}");
     }
 
     #[test]

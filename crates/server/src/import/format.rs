@@ -38,7 +38,8 @@ macro_rules! formats {
 }
 
 formats! {
-    /// As in RFC 4180: LF or CRLF ends a line; empty lines are skipped; a byte order mark is too.
+    /// As in RFC 4180: LF or CRLF ends a line; a byte order mark is skipped. A blank line is an empty
+    /// answer where there is one column, and a flaw between the records of several.
     Csv, "csv", ["csv"], "values with commas between them; the first record is the labels";
     /// As [`Csv`](Self::Csv) otherwise, quotes included.
     Tsv, "tsv", ["tsv"], "values with tabs between them; the first record is the labels";

@@ -3,14 +3,18 @@
 use std::io::{BufRead, Read};
 
 use formsvc_protocol::Answers;
+use formsvc_protocol::limits::ANSWERS_MAX;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::{Flaw, ImportError};
+use super::meter::Meter;
+use super::{Flaw, ImportError, too_long};
 use crate::json_text::json_text;
 
-/// Longest line, in bytes.
-const LINE_MAX: usize = 64 << 20;
+/// Longest line read, in bytes: the longest answers and an end of line.
+const LINE_MAX: usize = ANSWERS_MAX + 2;
+/// Bytes read for one element, at most: the longest answers, the comma before them, and the byte after.
+const ELEMENT_MAX: usize = ANSWERS_MAX + 1_024;
 
 /// Takes each imported object.
 type Keep<'a> = &'a mut dyn FnMut(Answers) -> Result<(), ImportError>;
@@ -20,15 +24,15 @@ pub(super) fn lines(mut input: impl BufRead, keep: Keep<'_>) -> Result<(), Impor
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();
-        if input.by_ref().take(LINE_MAX as u64 + 1).read_until(b'\n', &mut line)? == 0 {
+        if input.by_ref().take(LINE_MAX as u64).read_until(b'\n', &mut line)? == 0 {
             break;
-        }
-        if line.len() > LINE_MAX {
-            let rule = format!("begins a line of more than {} MiB", LINE_MAX >> 20);
-            return Err(Flaw::at_line(number, &line, rule).into());
         }
         let text = line.strip_suffix(b"\n").unwrap_or(&line);
         let text = text.strip_suffix(b"\r").unwrap_or(text);
+        if text.len() > ANSWERS_MAX {
+            let rule = format!("begins a line of more than {} MiB", ANSWERS_MAX >> 20);
+            return Err(Flaw::at_line(number, text, rule).into());
+        }
         if text.is_empty() {
             continue;
         }
@@ -54,13 +58,18 @@ pub(super) fn array(
     label: Option<&str>,
     keep: Keep<'_>,
 ) -> Result<(), ImportError> {
-    let mut failed = None;
-    let mut parser = serde_json::Deserializer::from_reader(input);
-    let elements = Elements { label, keep, failed: &mut failed };
+    let (mut failed, mut number, meter) = (None, 0, Meter::new(ELEMENT_MAX));
+    let mut parser = serde_json::Deserializer::from_reader(meter.read(input));
+    let elements =
+        Elements { label, keep, failed: &mut failed, number: &mut number, meter: &meter };
     let parsed = elements.deserialize(&mut parser).and_then(|()| parser.end());
     match (failed, parsed) {
         (Some(error), _) => Err(error),
         (None, Ok(())) => Ok(()),
+        (None, Err(_)) if meter.is_spent() => {
+            let rule = format!("begins an element of more than {} MiB", ANSWERS_MAX >> 20);
+            Err(Flaw::new(format!("element {number}"), &begun(meter.start()), rule).into())
+        }
         (None, Err(error)) if error.is_io() => Err(ImportError::Read(error.into())),
         (None, Err(error)) => Err(ImportError::NotAnArray(Box::new(error))),
     }
@@ -72,6 +81,9 @@ struct Elements<'a, 'k> {
     keep: Keep<'k>,
     /// Why the import ends, when it is not the parser that ends it.
     failed: &'a mut Option<ImportError>,
+    /// The element that is read, from 1.
+    number: &'a mut u64,
+    meter: &'a Meter,
 }
 
 impl<'de> DeserializeSeed<'de> for Elements<'_, '_> {
@@ -89,10 +101,13 @@ impl<'de> Visitor<'de> for Elements<'_, '_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<(), A::Error> {
-        let mut number = 0;
-        while let Some(element) = elements.next_element::<Box<RawValue>>()? {
-            number += 1;
-            let kept = answers(&element, number, self.label)
+        loop {
+            *self.number += 1;
+            self.meter.renew();
+            let Some(element) = elements.next_element::<Box<RawValue>>()? else {
+                return Ok(());
+            };
+            let kept = answers(&element, *self.number, self.label)
                 .map_err(ImportError::from)
                 .and_then(|answers| (self.keep)(answers));
             if let Err(error) = kept {
@@ -100,20 +115,29 @@ impl<'de> Visitor<'de> for Elements<'_, '_> {
                 return Err(A::Error::custom("the import ended"));
             }
         }
-        Ok(())
     }
+}
+
+/// What was read of an element, without the comma and white space before it.
+fn begun(read: Vec<u8>) -> Vec<u8> {
+    read.into_iter().skip_while(|byte| byte.is_ascii_whitespace() || *byte == b',').collect()
 }
 
 fn answers(element: &RawValue, number: u64, label: Option<&str>) -> Result<Answers, Flaw> {
     let text = element.get();
-    let flaw = |rule| Flaw::new(format!("element {number}"), text.as_bytes(), rule);
+    let flaw = |rule: String| Flaw::new(format!("element {number}"), text.as_bytes(), rule);
     let json = match (text.as_bytes().first(), label) {
         (Some(b'{'), _) => text.to_owned(),
         (Some(b'"'), Some(label)) => {
             format!("{{{}:{text}}}", json_text(label))
         }
-        (Some(b'"'), None) => return Err(flaw("is a text, and no label for texts was given")),
-        _ => return Err(flaw("is neither an object nor a text")),
+        (Some(b'"'), None) => {
+            return Err(flaw("is a text, and no label for texts was given".into()));
+        }
+        _ => return Err(flaw("is neither an object nor a text".into())),
     };
-    Answers::parse(json).map_err(|_| flaw("is not a JSON object"))
+    if json.len() > ANSWERS_MAX {
+        return Err(flaw(format!("begins an element {}", too_long(json.len()))));
+    }
+    Answers::parse(json).map_err(|_| flaw("is not a JSON object".into()))
 }

@@ -9,6 +9,7 @@ mod csv;
 mod error;
 mod format;
 mod json;
+mod meter;
 mod number;
 mod source;
 
@@ -16,6 +17,7 @@ use std::io::Read;
 use std::path::Path;
 
 use bytes::Bytes;
+use formsvc_protocol::limits::ANSWERS_MAX;
 use formsvc_protocol::{Answers, Form, FormStatus, PublicId, SubmissionId, UserId};
 
 pub use error::{Flaw, ImportError};
@@ -137,6 +139,11 @@ async fn import(
         Err(LoadError::Store(error)) => Err(ImportError::Admin(error.into())),
         Err(LoadError::Producer(error)) => Err(error),
     }
+}
+
+/// The rule that answers of so many bytes break.
+fn too_long(bytes: usize) -> String {
+    format!("whose answers are {bytes} bytes of JSON, over the limit of {ANSWERS_MAX} (4 MiB)")
 }
 
 fn read(source: Source, options: &ImportOptions, sink: &mut Sink) -> Result<(), ImportError> {

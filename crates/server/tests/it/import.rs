@@ -137,7 +137,7 @@ async fn a_flaw_in_a_csv_names_its_place_and_leaves_nothing() {
         ("a,b\n1,2\n3\n", "line 3: `3` begins a record of 1 values, and the header has 2"),
         (
             "a,b\n\"1\n\",2\n3,4,5\n",
-            "line 4: `3` begins a record of 3 values, and the header has 2",
+            "line 4: `3` begins a record of more values than the header has (2)",
         ),
         ("a\n\"x", "line 2: `x` opens a quote that is never closed"),
     ] {
@@ -205,6 +205,69 @@ async fn a_flaw_in_a_json_array_names_its_element() {
         let options = world.options(ImportFormat::Json);
         assert_eq!(world.import(options, text.as_bytes()).await.unwrap_err(), message);
     }
+}
+
+#[tokio::test]
+async fn blank_lines_of_one_column_are_empty_answers() {
+    let world = world().await;
+    let rows = world.csv("t\nx\n\ny\n").await.unwrap();
+    assert_eq!(rows, [r#"{"t":"x"}"#, r#"{"t":""}"#, r#"{"t":"y"}"#]);
+    let options = ImportOptions { null: Some(String::new()), ..world.options(ImportFormat::Csv) };
+    let rows = world.import(options, b"n\n1\n\n2\n").await.unwrap();
+    assert_eq!(rows, [r#"{"n":1}"#, r#"{"n":null}"#, r#"{"n":2}"#]);
+}
+
+#[tokio::test]
+async fn a_label_has_at_most_1_kib() {
+    let label = |bytes: usize| format!("{},b\n1,2\n", "x".repeat(bytes));
+    world().await.csv(&label(1_024)).await.unwrap();
+    let error = world().await.csv(&label(1_025)).await.unwrap_err();
+    assert!(error.starts_with("line 1, column 1: `xxx"), "{error}");
+    assert!(error.ends_with("` is a label of more than 1 KiB"), "{error}");
+}
+
+/// How an import of answers of so many bytes of JSON ends; the ones before are short.
+async fn import_of_size(format: ImportFormat, bytes: usize) -> Result<usize, String> {
+    let text = "x".repeat(bytes - r#"{"a":""}"#.len());
+    let file = match format {
+        ImportFormat::Csv => format!("a\nshort\n{text}\n"),
+        ImportFormat::Ndjson => format!("{{}}\n{{\"a\":\"{text}\"}}\r\n"),
+        _ => format!("[ {{}} ,\n{{\"a\":\"{text}\"}} ]"),
+    };
+    let world = world().await;
+    Ok(world.import(world.options(format), file.as_bytes()).await?.len())
+}
+
+#[tokio::test]
+async fn answers_of_4_mib_are_imported_and_longer_ones_named_by_their_place() {
+    use formsvc_protocol::limits::ANSWERS_MAX;
+    for (format, place, rule) in [
+        (
+            ImportFormat::Csv,
+            "line 3: `xxx",
+            "begins a record whose answers are 4194305 bytes of JSON, over the limit of 4194304 (4 MiB)",
+        ),
+        (ImportFormat::Ndjson, "line 2: `{\"a\":\"xxx", "begins a line of more than 4 MiB"),
+        (
+            ImportFormat::Json,
+            "element 2: `{\"a\":\"xxx",
+            "begins an element whose answers are 4194305 bytes of JSON, over the limit of 4194304 (4 MiB)",
+        ),
+    ] {
+        assert_eq!(import_of_size(format, ANSWERS_MAX).await, Ok(2));
+        let error = import_of_size(format, ANSWERS_MAX + 1).await.unwrap_err();
+        assert!(error.starts_with(place) && error.ends_with(rule), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn an_element_without_an_end_is_not_read_to_it() {
+    let endless = std::io::Read::chain(b"[{}, {\"a\":\"".as_slice(), std::io::repeat(b'x'));
+    let world = world().await;
+    let options = world.options(ImportFormat::Json);
+    let error = form_from_reader(&world.admin, options, endless).await.unwrap_err().to_string();
+    assert!(error.starts_with("element 2: `{\"a\":\"xxx"), "{error}");
+    assert!(error.ends_with("begins an element of more than 4 MiB"), "{error}");
 }
 
 #[tokio::test]
