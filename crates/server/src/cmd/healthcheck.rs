@@ -9,7 +9,7 @@ use http::Uri;
 use super::error::CommandError;
 use super::exit::Exit;
 use super::output;
-use super::settings::{LISTEN_DEFAULT, bad, duration};
+use super::settings::{LISTEN_DEFAULT, bad, duration, port_of};
 use crate::printable::Excerpt;
 
 /// More than a health probe ever answers.
@@ -20,14 +20,21 @@ pub(super) struct Args {
     /// Plain HTTP address of the server, or of one path of it; /readyz when it has no path
     /// [default: http://127.0.0.1:8080].
     url: Option<String>,
+    /// Port of the server on this machine, in place of 8080; of no effect when a URL is given.
+    #[arg(long, value_name = "N", env = "FORMSVC_SERVER_PORT")]
+    port: Option<String>,
     /// Time the server has to answer.
     #[arg(long, value_name = "DURATION", default_value = "5s")]
     timeout: String,
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
-    let default = format!("http://{LISTEN_DEFAULT}");
-    let url = args.url.as_deref().unwrap_or(&default);
+    let url = match (&args.url, &args.port) {
+        (Some(url), _) => url.clone(),
+        (None, Some(port)) => on_this_machine(port)?,
+        (None, None) => format!("http://{LISTEN_DEFAULT}"),
+    };
+    let url = url.as_str();
     let target = Target::parse(url).ok_or_else(|| {
         bad("URL", url, "must be a plain HTTP address such as http://127.0.0.1:8080")
     })?;
@@ -54,6 +61,13 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
             format!("`{url}` answered no HTTP: `{}`", Excerpt(&response)),
         )),
     }
+}
+
+fn on_this_machine(port: &str) -> Result<String, CommandError> {
+    // A server told to take any free port can be found by its ready file only.
+    let number = port_of(port, 1)
+        .ok_or_else(|| bad("--port", port, "must be a whole number from 1 to 65535"))?;
+    Ok(format!("http://127.0.0.1:{number}"))
 }
 
 /// What to ask, and where.

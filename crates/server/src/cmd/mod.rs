@@ -109,6 +109,7 @@ fn run(Cli { log, command }: Cli) -> Result<(), CommandError> {
         Command::Key(key::Group::Revoke(args)) => database::block_on(key::revoke::run(&args)),
         Command::Key(key::Group::List(args)) => database::block_on(key::list::run(&args)),
         Command::Form(form::Group::Import(args)) => database::block_on(form::import::run(&args)),
+        Command::Form(form::Group::List(args)) => database::block_on(form::list::run(&args)),
         Command::Seed(args) => database::block_on(seed::run(&args)),
         Command::Healthcheck(args) => healthcheck::run(&args),
     }

@@ -37,9 +37,8 @@ pub(super) fn resolve(text: &ServeText<'_>) -> Result<ServeOptions, CommandError
         bad("--listen", listen, "must be an IP address and a port, such as 127.0.0.1:8080")
     })?;
     if let Some(port) = text.port {
-        let number = whole(port, 0, u16::MAX.into()).and_then(|port| u16::try_from(port).ok());
         let rule = "must be a whole number from 0 (any free port) to 65535";
-        options.addr.set_port(number.ok_or_else(|| bad("--port", port, rule))?);
+        options.addr.set_port(port_of(port, 0).ok_or_else(|| bad("--port", port, rule))?);
     }
     if is_remote(options.addr) && !text.allow_remote {
         let rule = "can be reached from other machines, in the clear";
@@ -62,6 +61,11 @@ pub(super) fn resolve(text: &ServeText<'_>) -> Result<ServeOptions, CommandError
             number.ok_or_else(|| bad("--connections-max", connections, rule))?;
     }
     Ok(options)
+}
+
+/// A port, from the least one that has a meaning.
+pub(super) fn port_of(text: &str, least: u32) -> Option<u16> {
+    whole(text, least, u16::MAX.into()).and_then(|port| u16::try_from(port).ok())
 }
 
 /// Whether an address can be reached from another machine.

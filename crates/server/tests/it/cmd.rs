@@ -194,6 +194,12 @@ fn imported_and_seeded_forms_are_served() {
     site.run(&seed).succeeded();
     site.run(&seed).failed(2, "error: public id `s` exists already");
 
+    let listed = site.run(&["form", "list", "--user", "a@b.c"]).succeeded();
+    let listed: Vec<Value> =
+        listed.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(listed.len(), 2);
+    assert_eq!((&listed[0]["public_id"], &listed[1]), (&"s".into(), &form));
+
     let key = site.run(&["key", "create", "--user", "a@b.c", "--name", "k"]).succeeded();
     let serving = site.serve(&["--rate-limit", "3"]);
     let rows = format!("/api/v1/forms/{}/submissions?limit=1", form["id"].as_str().unwrap());
@@ -275,6 +281,7 @@ fn each_bad_value_is_named_with_its_rule_and_exits_2() {
         &["user", "add", "--email", "x@y", "--name", " "],
         &["healthcheck", "https://localhost"],
         &["healthcheck", "--timeout", "0s"],
+        &["healthcheck", "--port", "0"],
         &["key", "revoke", "a b"],
         &[],
     ] {
@@ -294,6 +301,7 @@ fn a_bad_variable_is_named_like_its_flag() {
 fn what_is_named_and_missing_exits_3() {
     let site = Site::new();
     let list = ["key", "list", "--user", "a@b.c"];
+    site.run(&["form", "list", "--user", "a@b.c"]).failed(3, "there is no database");
     site.run(&list).failed(3, "hint: `formsvc-server migrate` makes one");
     assert!(!site.path("db").exists());
     site.run(&["migrate"]).succeeded();
@@ -414,6 +422,12 @@ fn healthcheck_says_what_the_server_says() {
     let url = serving.base_url.clone();
     site.run(&["healthcheck", &url]).succeeded();
     site.run(&["healthcheck", &format!("{url}/livez")]).succeeded();
+    let port = url.rsplit_once(':').unwrap().1;
+    site.run(&["healthcheck", "--port", port]).succeeded();
+    let by_variable =
+        site.command(&["healthcheck"]).env("FORMSVC_SERVER_PORT", port).output().unwrap();
+    Run::from(by_variable).succeeded();
+    site.run(&["healthcheck", &url, "--port", "1"]).succeeded();
     site.run(&["healthcheck", &format!("{url}/no")]).failed(1, "answered 404");
     serving.signal("INT");
     assert_eq!(serving.wait().0, Some(0));

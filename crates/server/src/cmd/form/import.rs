@@ -33,7 +33,8 @@ pub(in crate::cmd) struct Args {
     title: String,
     #[arg(long, help = format!("{}; by the file's extension when none is given", format_names()))]
     format: Option<String>,
-    /// What cells become. text: texts. infer: numbers where a whole column is numbers.
+    /// What cells become. text: texts. infer: numbers where a whole column is JSON
+    /// numbers; one cell such as .5, +1 or 007 makes it all text.
     #[arg(long, value_name = "TYPES", default_value = "infer")]
     types: String,
     /// Text of a cell that stands for null, such as NA.
