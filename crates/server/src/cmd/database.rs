@@ -40,7 +40,8 @@ pub(super) async fn with<T>(
     missing: Missing,
     work: impl AsyncFnOnce(&Admin) -> Result<T, CommandError>,
 ) -> Result<T, CommandError> {
-    if missing == Missing::Refuse && !database.exists() {
+    // What the store refuses whether or not it is there must not send anyone to `migrate`.
+    if missing == Missing::Refuse && !database.exists() && database.as_os_str() != ":memory:" {
         let path = database.display().to_string();
         let failed =
             CommandError::new(Exit::NotFound, format!("there is no database `{}`", Excerpt(&path)));

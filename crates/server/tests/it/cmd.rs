@@ -359,8 +359,10 @@ fn what_this_machine_refuses_exits_10() {
     let args: Vec<_> = args.iter().map(String::as_str).collect();
     let refused = site.run(&args).failed(10, "text` is not a formsvc database");
     assert!(!refused.stderr.contains("cause"), "{}", refused.stderr);
-    for args in [["serve", "--database", ":memory:"], ["migrate", "--database", ":memory:"]] {
-        let run = site.run(&args).failed(2, "`--database` cannot be `:memory:`");
+    for command in [["serve"].as_slice(), &["migrate"], &["key", "list", "--user", "a@b.c"]] {
+        let run = site
+            .run(&[command, &["--database", ":memory:"]].concat())
+            .failed(2, "`--database` cannot be `:memory:`");
         assert!(run.stderr.contains("formsvc sandbox"), "{}", run.stderr);
     }
 }
