@@ -52,10 +52,6 @@ struct Ready<'a> {
 impl Sandbox {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         self.check_names()?;
-        if let Some(path) = &self.ready_file {
-            // One from an earlier run would say that this one answers.
-            ready_file::clear(path).map_err(|error| unwritable(&error))?;
-        }
         let addr = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
         let sandbox = sandbox::Sandbox::start(SandboxOptions {
             database: self.database,
@@ -64,16 +60,18 @@ impl Sandbox {
             generate: self.generate,
         })
         .await?;
+        if let Some(path) = &self.ready_file {
+            // Only a ready file is replaced, never something else of that name.
+            ready_file::clear(path).map_err(|error| unwritable(&error))?;
+            let (base_url, forms) = (&*sandbox.base_url, &*sandbox.forms);
+            let ready = Ready { base_url, api_key: sandbox.api_key.expose_secret(), forms };
+            ready_file::write(path, &ready).map_err(|error| unwritable(&error))?;
+        }
         // Gone when this future is, and when the process ends without dropping it.
         let _gone_at_the_end = self.ready_file.clone().map(|path| {
             cx.abort.removes_file(path.clone());
             RemoveOnDrop(path)
         });
-        if let Some(path) = &self.ready_file {
-            let (base_url, forms) = (&*sandbox.base_url, &*sandbox.forms);
-            let ready = Ready { base_url, api_key: sandbox.api_key.expose_secret(), forms };
-            ready_file::write(path, &ready).map_err(|error| unwritable(&error))?;
-        }
         for public_id in &sandbox.kept {
             let kept = format!("The form `{public_id}` was kept as it was in the database.");
             cx.progress.remark(&kept);
