@@ -34,6 +34,10 @@ const OWNER_NAME: &str = "Sandbox";
 /// Time requests under way have when it stops; nobody should wait long for a sandbox.
 const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(2);
 
+/// What may be the matter when a sandbox without a file cannot be filled.
+const IN_MEMORY: &str =
+    "a sandbox in memory holds at most 1 GiB; --database PATH keeps it in a file";
+
 /// What kind of sandbox.
 #[derive(Clone, Debug)]
 pub(crate) struct SandboxOptions {
@@ -156,7 +160,12 @@ async fn open(options: SandboxOptions) -> Result<(Running, Started), CliError> {
     data::load(&admin, &owner).await?;
     let mut kept = Vec::new();
     for (public_id, submissions) in options.generate {
-        if !generate(&admin, &owner, &public_id, submissions).await? {
+        let generated = generate(&admin, &owner, &public_id, submissions).await;
+        let made = generated.map_err(|error| match options.database {
+            None => error.hint(IN_MEMORY),
+            Some(_) => error,
+        })?;
+        if !made {
             kept.push(public_id);
         }
     }
