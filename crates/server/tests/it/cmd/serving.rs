@@ -1,0 +1,112 @@
+//! `formsvc-server serve` and `healthcheck`: starting, stopping, and what stands beside a server.
+
+use super::*;
+
+#[test]
+fn a_second_server_on_one_database_is_refused() {
+    let site = Site::new();
+    let serving = site.serve(&[]);
+    let ready = site.path("ready.json");
+    let args = ["serve", "--port", "0", "--ready-file", ready.to_str().unwrap()];
+    let run = site.run(&args).failed(10, "another server uses this database");
+    assert!(ready.exists(), "it is the other server's");
+    assert!(run.stderr.contains("hint: "));
+    assert!(serving.get("/livez", "").contains("live"));
+}
+
+#[test]
+fn a_second_signal_ends_a_shutdown_at_once() {
+    let site = Site::new();
+    for (name, code) in [("INT", 130), ("TERM", 143)] {
+        let mut serving = site.serve(&["--shutdown-deadline", "10m"]);
+        // A request that has begun and is never finished holds the shutdown up.
+        let addr = serving.base_url.strip_prefix("http://").unwrap();
+        let mut held = std::net::TcpStream::connect(addr).unwrap();
+        std::io::Write::write_all(&mut held, b"GET /livez HTTP/1.1\r\n").unwrap();
+        let mut log = BufReader::new(serving.child.stderr.take().unwrap()).lines();
+        serving.get("/livez", "");
+        serving.signal("TERM");
+        log.find(|line| line.as_ref().unwrap().contains("shutting down")).unwrap().unwrap();
+        serving.signal(name);
+        assert_eq!(serving.child.wait().unwrap().code(), Some(code), "{name}");
+        assert!(!site.path("ready.json").exists(), "{name}");
+    }
+}
+
+#[test]
+fn the_ready_file_goes_when_the_server_does() {
+    let site = Site::new();
+    let ready = site.path("ready.json");
+    for name in ["INT", "TERM"] {
+        let serving = site.serve(&[]);
+        assert!(ready.exists());
+        serving.signal(name);
+        let (code, log) = serving.wait();
+        assert_eq!((code, ready.exists()), (Some(0), false), "{name}: {log}");
+    }
+    // Its directory is gone: nothing to remove, and no reason to fail.
+    let other = tempfile::tempdir().unwrap();
+    let mut command = site.command(&["serve", "--port", "0", "--ready-file"]);
+    let ready = other.path().join("ready.json");
+    let serving = Serving::start(command.arg(&ready).stderr(Stdio::piped()), &ready);
+    drop(other);
+    serving.signal("TERM");
+    let (code, log) = serving.wait();
+    assert_eq!(code, Some(0), "{log}");
+    // What is in the file's place cannot be removed: the server stops all the same, and says so.
+    let serving = site.serve(&[]);
+    let ready = site.path("ready.json");
+    std::fs::remove_file(&ready).unwrap();
+    std::fs::create_dir(&ready).unwrap();
+    serving.signal("TERM");
+    let (code, log) = serving.wait();
+    assert_eq!(code, Some(0), "{log}");
+    assert!(log.contains("the ready file is left"), "{log}");
+}
+
+#[test]
+fn healthcheck_says_what_the_server_says() {
+    let site = Site::new();
+    let serving = site.serve(&[]);
+    let url = serving.base_url.clone();
+    site.run(&["healthcheck", &url]).succeeded();
+    site.run(&["healthcheck", &format!("{url}/livez")]).succeeded();
+    let port = url.rsplit_once(':').unwrap().1;
+    site.run(&["healthcheck", "--port", port]).succeeded();
+    let by_variable =
+        site.command(&["healthcheck"]).env("FORMSVC_SERVER_PORT", port).output().unwrap();
+    Run::from(by_variable).succeeded();
+    site.run(&["healthcheck", &url, "--port", "1"]).succeeded();
+    site.run(&["healthcheck", &format!("{url}/no")]).failed(1, "answered 404");
+    serving.signal("INT");
+    assert_eq!(serving.wait().0, Some(0));
+    site.run(&["healthcheck", &url]).failed(1, &url);
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = format!("http://{}", silent.local_addr().unwrap());
+    site.run(&["healthcheck", &silent, "--timeout", "50ms"]).failed(1, "timed out");
+}
+
+#[test]
+fn logs_are_json_when_asked_and_a_remote_address_is_warned_of() {
+    let site = Site::new();
+    let args = ["--listen", "0.0.0.0:0", "--allow-remote", "--log-format", "json"];
+    let serving = site.serve(&args);
+    serving.get("/api/v1/me", "fsk_x");
+    serving.signal("TERM");
+    let (_, log) = serving.wait();
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(lines.iter().any(|line| line["level"] == "WARN"), "{log}");
+    assert!(lines.iter().any(|line| line["status"] == 401), "{log}");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_ready_file_and_the_database_are_their_owners_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let site = Site::new();
+    let _serving = site.serve(&[]);
+    for name in ["ready.json", "db"] {
+        let mode = std::fs::metadata(site.path(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+}
