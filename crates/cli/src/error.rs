@@ -149,9 +149,6 @@ impl From<ExportError> for CliError {
         match error {
             ExportError::Service(error) => error.into(),
             ExportError::ReaderClosed => Self::silent(Exit::Done),
-            ExportError::Answers { .. } => {
-                Self::new(Exit::Service, error.to_string()).because_of(&error)
-            }
             _ => Self::new(Exit::LocalIo, error.to_string()).because_of(&error),
         }
     }

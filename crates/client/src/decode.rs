@@ -1,6 +1,7 @@
 //! From the bytes of an answer to a value, or to a reason why not.
 
 use bytes::Bytes;
+use faststr::FastStr;
 use serde::de::DeserializeOwned;
 
 use crate::error::looks_like_json;
@@ -22,30 +23,30 @@ const CUT_SHORT: &str = "the answer is cut short";
 const UNEXPECTED: &str = "the answer is not what the API promises";
 
 /// Text of a body, without a copy. JSON is UTF-8 (RFC 8259 §8.1).
-pub(crate) fn text(body: Bytes) -> Result<String, Broken> {
-    String::from_utf8(Vec::from(body)).map_err(|error| {
-        let why = error.utf8_error();
+pub(crate) fn text(body: &Bytes) -> Result<FastStr, Broken> {
+    FastStr::from_bytes(body.clone()).map_err(|_| {
+        let why = std::str::from_utf8(body).expect_err("it was just refused");
         // A body cut inside a character is cut, not wrong.
         let truncated = why.error_len().is_none();
         let what = if truncated { CUT_SHORT } else { NOT_UTF8 };
-        Broken { truncated, what, json_path: None, why: why.to_string(), body: error.into_bytes() }
+        Broken { truncated, what, json_path: None, why: why.to_string(), body: body.to_vec() }
     })
 }
 
 /// Reads an owned value.
-pub(crate) fn json<T: DeserializeOwned>(body: Bytes) -> Result<T, Broken> {
+pub(crate) fn json<T: DeserializeOwned>(body: &Bytes) -> Result<T, Broken> {
     let text = text(body)?;
     serde_json::from_str(&text).map_err(|error| {
         let path = path_of(serde_path_to_error::deserialize::<_, T>(
             &mut serde_json::Deserializer::from_str(&text),
         ));
-        unreadable(text, &error, path)
+        unreadable(&text, &error, path)
     })
 }
 
 /// A text the parser refused. Learning the path takes reading it once more, which only failures
 /// pay for.
-pub(crate) fn unreadable(text: String, error: &serde_json::Error, path: Option<String>) -> Broken {
+pub(crate) fn unreadable(text: &str, error: &serde_json::Error, path: Option<String>) -> Broken {
     let what = if !looks_like_json(text.as_bytes()) {
         NOT_JSON
     } else if error.is_eof() {
@@ -57,12 +58,12 @@ pub(crate) fn unreadable(text: String, error: &serde_json::Error, path: Option<S
     };
     // An empty or blank body is cut short too: somebody announced JSON and sent none of it.
     let truncated = error.is_eof();
-    Broken { truncated, what, json_path: path, why: error.to_string(), body: text.into_bytes() }
+    Broken { truncated, what, json_path: path, why: error.to_string(), body: text.into() }
 }
 
 /// A text that is JSON, but breaks a rule of the contract at `path`.
-pub(crate) fn rule_broken(text: String, path: String, why: String) -> Broken {
-    let body = text.into_bytes();
+pub(crate) fn rule_broken(text: &str, path: String, why: String) -> Broken {
+    let body = text.into();
     Broken { truncated: false, what: UNEXPECTED, json_path: Some(path), why, body }
 }
 
@@ -83,7 +84,7 @@ mod tests {
     use super::*;
 
     fn broken(body: &'static str) -> Broken {
-        json::<FormList>(Bytes::from_static(body.as_bytes())).unwrap_err()
+        json::<FormList>(&Bytes::from_static(body.as_bytes())).unwrap_err()
     }
 
     #[test]
@@ -106,7 +107,7 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_text_are_wrong_unless_they_are_cut() {
-        assert!(!text(Bytes::from_static(b"{\"a\":\"\xff\"}")).unwrap_err().truncated);
-        assert!(text(Bytes::from_static(b"{\"a\":\"\xc3")).unwrap_err().truncated);
+        assert!(!text(&Bytes::from_static(b"{\"a\":\"\xff\"}")).unwrap_err().truncated);
+        assert!(text(&Bytes::from_static(b"{\"a\":\"\xc3")).unwrap_err().truncated);
     }
 }

@@ -25,8 +25,8 @@ pub use event::{Event, RetryReason, WaitReason};
 pub use form::FormHandle;
 /// The wire's types, as they appear in this crate's signatures.
 pub use formsvc_protocol::{
-    Answers, Cursor, ErrorCode, Form, FormId, FormStatus, PublicId, Submission, SubmissionId,
-    Timestamp, User, UserId, limits,
+    AnswerPlace, Answers, Cursor, ErrorCode, Form, FormId, FormStatus, Literals, PublicId,
+    Submission, SubmissionId, Timestamp, User, UserId, limits,
 };
 pub use limit::RateLimit;
 pub use pager::{

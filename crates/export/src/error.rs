@@ -33,13 +33,6 @@ pub enum ExportError {
     },
     /// The reader of a stream closed it; what it wanted, it has.
     ReaderClosed,
-    /// The answers of a submission cannot be read.
-    Answers {
-        /// The submission.
-        submission: String,
-        /// Why.
-        source: serde_json::Error,
-    },
 }
 
 impl fmt::Display for ExportError {
@@ -58,9 +51,6 @@ impl fmt::Display for ExportError {
                 }
             }
             Self::ReaderClosed => f.write_str("the reader closed the output"),
-            Self::Answers { submission, .. } => {
-                write!(f, "cannot read the answers of submission `{submission}`")
-            }
         }
     }
 }
@@ -72,7 +62,6 @@ impl std::error::Error for ExportError {
             Self::Service(error) => std::error::Error::source(error),
             Self::Output { source, .. } => Some(source),
             Self::ReaderClosed => None,
-            Self::Answers { source, .. } => Some(source),
         }
     }
 }

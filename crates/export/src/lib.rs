@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
 
-mod answers;
+mod blocks;
 mod cell;
 mod columns;
 mod destination;

@@ -2,19 +2,24 @@
 
 use std::collections::HashMap;
 
-use formsvc_protocol::text_of;
+use formsvc_protocol::{Literal, Literals, text_of};
 
-use crate::answers::for_each_literal;
 use crate::columns::Columns;
+
+/// Questions left out in a row for which looking ahead is quicker than looking up.
+const LEFT_OUT_MAX: usize = 7;
 
 /// Puts answers into columns, opening new ones for labels not met before.
 ///
 /// ```
+/// use formsvc_client::{AnswerPlace, Literals};
 /// use formsvc_export::{Columns, Places, cell};
+/// let answers = r#"{"Age":41,"Town":"Ulm"}"#;
+/// let found = AnswerPlace::of(answers).expect("it is an object");
 /// let mut places = Places::new(Columns::lay_out(&["id"], [["Name", "Age"]]));
 /// let mut cells = Vec::new();
-/// places.place(r#"{"Age":41,"Town":"Ulm"}"#, &mut cells).unwrap();
-/// let cells: Vec<_> = cells.into_iter().map(|json| json.map(|json| cell(json).text)).collect();
+/// places.place(Literals::new(answers, &found), &mut cells);
+/// let cells: Vec<_> = cells.into_iter().map(|value| value.map(|value| cell(value.text).text)).collect();
 /// assert_eq!(cells, [None, Some("41".into()), Some("Ulm".into())]);
 /// assert_eq!(places.columns().names().collect::<Vec<_>>(), ["Name", "Age", "Town"]);
 /// ```
@@ -38,23 +43,29 @@ impl Places {
     }
 
     /// Puts the JSON literal of each answer into the place of its column, after clearing `cells`.
-    /// `None` when the text is no JSON object; it must have been read as JSON before, for values are
-    /// not looked into.
-    pub fn place<'a>(&mut self, answers: &'a str, cells: &mut Vec<Option<&'a str>>) -> Option<()> {
+    pub fn place<'a>(&mut self, answers: Literals<'a>, cells: &mut Vec<Option<Literal<'a>>>) {
         cells.clear();
         cells.resize(self.columns.len(), None);
         let (mut next, mut repeats) = (0, HashMap::new());
-        for_each_literal(answers, |label, value| {
-            let column = match (cells.get(next), self.spellings.get(next)) {
-                (Some(None), Some(Some(spelling))) if **spelling == *label => next,
-                _ => self.find(label, next, cells, &mut repeats),
-            };
+        for (label, value) in answers.iter() {
+            let column = self
+                .ahead(label, next)
+                .filter(|column| cells.get(*column).is_none_or(Option::is_none))
+                .unwrap_or_else(|| self.find(label, next, cells, &mut repeats));
             if cells.len() <= column {
                 cells.resize(column + 1, None);
             }
             cells[column] = Some(value);
             next = column + 1;
-        })
+        }
+    }
+
+    /// The column of a label that is spelled as before and stands where it is expected, or after a
+    /// few questions that were left out.
+    fn ahead(&self, label: &str, next: usize) -> Option<usize> {
+        let ahead = self.spellings.iter().skip(next).take(LEFT_OUT_MAX + 1);
+        let spelled = ahead.map(Option::as_deref).position(|spelling| spelling == Some(label));
+        spelled.map(|skipped| next + skipped)
     }
 
     /// The column of a label, by its text. `repeats` counts, by first column, how often the row has
@@ -63,7 +74,7 @@ impl Places {
         &mut self,
         literal: &str,
         hint: usize,
-        cells: &[Option<&str>],
+        cells: &[Option<Literal<'_>>],
         repeats: &mut HashMap<usize, usize>,
     ) -> usize {
         let label = text_of(literal);
@@ -82,6 +93,8 @@ impl Places {
 
 #[cfg(test)]
 mod tests {
+    use formsvc_protocol::AnswerPlace;
+
     use super::*;
 
     #[test]
@@ -95,10 +108,11 @@ mod tests {
         assert_eq!(placed(&mut places, &answers).iter().flatten().count(), 100_000);
     }
 
-    fn placed<'a>(places: &mut Places, answers: &'a str) -> Vec<Option<&'a str>> {
+    fn placed(places: &mut Places, answers: &str) -> Vec<Option<String>> {
+        let found = AnswerPlace::of(answers).unwrap();
         let mut cells = Vec::new();
-        places.place(answers, &mut cells).unwrap();
-        cells
+        places.place(Literals::new(answers, &found), &mut cells);
+        cells.into_iter().map(|cell| cell.map(|value| value.text.to_owned())).collect()
     }
 
     #[test]
@@ -115,6 +129,7 @@ mod tests {
             (r#"{"a":13,"\u0061":14}"#, vec![Some("13"), None, Some("14")]),
             (r#"{"a":15,"é":16,"a":17}"#, vec![Some("15"), Some("16"), Some("17")]),
         ] {
+            let cells: Vec<_> = cells.into_iter().map(|cell| cell.map(str::to_owned)).collect();
             assert_eq!(placed(&mut places, answers), cells, "{answers}");
         }
     }

@@ -43,12 +43,27 @@ impl Answers {
         self.0.get()
     }
 
-    /// Label and raw value of each answer, in order; a label that stands twice is listed twice.
+    /// Label and raw value of each answer, in order; a label that stands twice is listed twice. A
+    /// label that is JSON but not Unicode (a lone `\ud800` escape) is given as its JSON literal,
+    /// quotes and all.
     pub fn fields(&self) -> Vec<(Cow<'_, str>, &RawValue)> {
-        let mut fields = Vec::new();
-        for_each_answer(self.as_json(), |label, value| fields.push((label, value)))
-            .expect("the text was checked to be one object");
-        fields
+        struct Fields;
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object of answers")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut fields = Vec::new();
+                while let Some((label, value)) = map.next_entry::<&'de RawValue, &'de RawValue>()? {
+                    fields.push((text_of(label.get()), value));
+                }
+                Ok(fields)
+            }
+        }
+        serde_json::Deserializer::from_str(self.as_json())
+            .deserialize_map(Fields)
+            .expect("the text was checked to be one object")
     }
 
     /// The answers as a type of the caller's.
@@ -74,33 +89,6 @@ fn kind_of(raw: &RawValue) -> &'static str {
         Some(b'n') => "null",
         _ => "a number",
     }
-}
-
-/// Calls `each` with the label and the raw value of every answer in the text of a JSON object, in
-/// order, repeated labels included. Nothing is copied but labels that hold escapes.
-///
-/// A label that is JSON but not Unicode (a lone `\ud800` escape) is given as its JSON literal,
-/// quotes and all. The error says where the text is not JSON, or not an object.
-pub fn for_each_answer<'a>(
-    object: &'a str,
-    each: impl FnMut(Cow<'a, str>, &'a RawValue),
-) -> Result<(), serde_json::Error> {
-    struct Each<F>(F);
-    impl<'de, F: FnMut(Cow<'de, str>, &'de RawValue)> Visitor<'de> for Each<F> {
-        type Value = ();
-        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.write_str("an object of answers")
-        }
-        fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
-            while let Some((label, value)) = map.next_entry::<&'de RawValue, &'de RawValue>()? {
-                (self.0)(text_of(label.get()), value);
-            }
-            Ok(())
-        }
-    }
-    let mut deserializer = serde_json::Deserializer::from_str(object);
-    deserializer.deserialize_map(Each(each))?;
-    deserializer.end()
 }
 
 /// The text of a JSON string literal; the literal itself when it is not Unicode (a lone `\ud800`

@@ -5,6 +5,7 @@
 //! |---|---|---|
 //! | user, form, submission, page | [`User`], [`Form`], [`Submission`], [`Page`] | §2, §4 |
 //! | answers kept as exact JSON text | [`Answers`] | §2 |
+//! | pages and answers found in their text, without values | [`PagePlaces`], [`Literals`] | §4 |
 //! | times on the wire, form instants, cursors | [`Timestamp`], [`FormInstant`], [`Cursor`] | §2, §4 |
 //! | error codes and the error body | [`ErrorCode`], [`ErrorBody`] | §7 |
 //! | endpoints | [`paths`] | §4 |
@@ -30,12 +31,13 @@ pub mod paths;
 mod printable;
 mod rfc3339;
 mod rolling_window;
+mod scan;
 pub mod signature;
 mod submission;
 mod timestamp;
 mod user;
 
-pub use answers::{Answers, NotAnObject, for_each_answer, text_of};
+pub use answers::{Answers, NotAnObject, text_of};
 pub use cursor::Cursor;
 pub use error_body::{ErrorBody, ErrorDetail};
 pub use error_code::{ErrorCode, ErrorCodeRow, UnknownErrorCode};
@@ -47,6 +49,7 @@ pub use page::{Page, PageRef, Pagination, SubmissionRef};
 pub use printable::is_unsafe_in_terminals;
 pub use rfc3339::TimeError;
 pub use rolling_window::RollingWindow;
+pub use scan::{AnswerPlace, Literal, Literals, PagePlaces, Place, RowPlaces};
 pub use submission::Submission;
 pub use timestamp::Timestamp;
 pub use user::User;

@@ -30,7 +30,7 @@ pub(crate) async fn call<T>(
     shared: &Shared,
     operation: Operation,
     address: String,
-    decode: impl Fn(Bytes) -> Result<T, Broken> + Send,
+    decode: impl Fn(&Bytes) -> Result<T, Broken> + Send,
 ) -> Result<(T, ResponseMeta), Error> {
     let span = tracing::info_span!(
         "formsvc.call",
@@ -61,7 +61,7 @@ impl Call<'_> {
     async fn run<T>(
         mut self,
         address: &str,
-        decode: impl Fn(Bytes) -> Result<T, Broken> + Send,
+        decode: impl Fn(&Bytes) -> Result<T, Broken> + Send,
     ) -> Result<(T, ResponseMeta), Error> {
         let uri: Uri = address.parse().map_err(|error: http::uri::InvalidUri| {
             let what = "the request's address is not valid, or longer than 64 KiB";
@@ -103,7 +103,7 @@ impl Call<'_> {
     async fn attempt<T>(
         &mut self,
         uri: &Uri,
-        decode: &(impl Fn(Bytes) -> Result<T, Broken> + Send),
+        decode: &(impl Fn(&Bytes) -> Result<T, Broken> + Send),
     ) -> Result<(T, ResponseMeta), Failure> {
         self.attempts += 1;
         let since = Instant::now();
@@ -136,7 +136,7 @@ impl Call<'_> {
     fn judge<T>(
         &self,
         outcome: Result<http::Response<Bytes>, TransportError>,
-        decode: &(impl Fn(Bytes) -> Result<T, Broken> + Send),
+        decode: &(impl Fn(&Bytes) -> Result<T, Broken> + Send),
     ) -> Result<(T, ResponseMeta), Failure> {
         let key = &self.shared.key;
         let (head, body) = match outcome {
@@ -158,7 +158,7 @@ impl Call<'_> {
             let error = TransportError::from_kind(TransportErrorKind::TooLarge);
             return Err(Failure::no_answer(error.with_head(status, headers), |_| None));
         }
-        match decode(body) {
+        match decode(&body) {
             Ok(value) => {
                 let (attempts, elapsed) = (self.attempts, self.started.elapsed());
                 Ok((value, ResponseMeta { status, headers, attempts, elapsed }))

@@ -30,11 +30,20 @@ pub struct ListSubmissions {
     before: Option<Cursor>,
     resume: Option<ResumeToken>,
     pub(super) max_pages: Option<u64>,
+    pub(super) prefetch: bool,
 }
 
 impl ListSubmissions {
     pub(crate) fn new(client: Client, form: FormId) -> Self {
-        Self { client, form, page_size: PAGE_SIZE_MAX, before: None, resume: None, max_pages: None }
+        Self {
+            client,
+            form,
+            page_size: PAGE_SIZE_MAX,
+            before: None,
+            resume: None,
+            max_pages: None,
+            prefetch: false,
+        }
     }
 
     /// Submissions per request, 1 to 100 (SPEC §8). By default 100, because each request counts
@@ -63,6 +72,14 @@ impl ListSubmissions {
     /// on.
     pub fn max_pages(mut self, pages: u64) -> Self {
         self.max_pages = Some(pages);
+        self
+    }
+
+    /// Asks for the next page before a page is handed on, so that the service works while the
+    /// caller does. One page more is held in memory, and one request may be made in vain when the
+    /// caller stops early. Off unless asked for.
+    pub fn prefetch(mut self, on: bool) -> Self {
+        self.prefetch = on;
         self
     }
 

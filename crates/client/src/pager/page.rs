@@ -1,9 +1,10 @@
 //! One page: its whole text, and where the rows stand in it.
 
 use bytes::Bytes;
-use formsvc_protocol::{Cursor, PageRef, Pagination, Submission};
+use faststr::FastStr;
+use formsvc_protocol::{AnswerPlace, Cursor, PagePlaces, PageRef, Pagination, Submission};
 
-use super::row::{Row, Span};
+use super::row::{BrokenRule, Row, Span};
 use super::walk::Turn;
 use crate::ResponseMeta;
 use crate::decode::{Broken, path_of, rule_broken, text, unreadable};
@@ -11,8 +12,9 @@ use crate::decode::{Broken, path_of, rule_broken, text, unreadable};
 /// A page as it came, before the walk has looked at it.
 #[derive(Debug)]
 pub(super) struct RawPage {
-    text: String,
+    text: FastStr,
     rows: Vec<Span>,
+    answers: Vec<AnswerPlace>,
     pagination: Pagination,
 }
 
@@ -20,8 +22,9 @@ pub(super) struct RawPage {
 /// that an earlier page had are left out.
 #[derive(Clone, Debug)]
 pub struct SubmissionPage {
-    text: String,
+    text: FastStr,
     rows: Vec<Span>,
+    answers: Vec<AnswerPlace>,
     pagination: Pagination,
     meta: ResponseMeta,
     /// The row that broke the order; it and those after it are left out.
@@ -29,29 +32,36 @@ pub struct SubmissionPage {
 }
 
 impl RawPage {
-    /// Reads a body, once, without copying it.
-    pub(super) fn read(body: Bytes) -> Result<Self, Broken> {
+    /// Reads a body without copying it.
+    pub(super) fn read(body: &Bytes) -> Result<Self, Broken> {
         let text = text(body)?;
+        let Some(places) = PagePlaces::of(&text) else { return Self::parse(text) };
+        let PagePlaces { rows: found, answers, pagination } = places;
+        let mut rows = Vec::with_capacity(found.len());
+        for row in found {
+            let span = Span::found(&text, row);
+            rows.push(span.map_err(|rule| broken(&text, rows.len(), rule))?);
+        }
+        Ok(Self { text, rows, answers, pagination })
+    }
+
+    /// Reads the text of a page that is spelled in an unusual way, or says why it is none.
+    fn parse(text: FastStr) -> Result<Self, Broken> {
         let page: PageRef<'_> = match serde_json::from_str(&text) {
             Ok(page) => page,
             Err(error) => {
                 let mut again = serde_json::Deserializer::from_str(&text);
                 let path = path_of(serde_path_to_error::deserialize::<_, PageRef<'_>>(&mut again));
-                return Err(unreadable(text, &error, path));
+                return Err(unreadable(&text, &error, path));
             }
         };
-        let mut rows = Vec::with_capacity(page.data.len());
+        let (mut rows, mut answers) = (Vec::with_capacity(page.data.len()), Vec::new());
         let PageRef { data, pagination } = page;
         for row in data {
-            match Span::new(&text, row) {
-                Ok(span) => rows.push(span),
-                Err(rule) => {
-                    let path = format!("data[{}].{}", rows.len(), rule.member);
-                    return Err(rule_broken(text, path, rule.why));
-                }
-            }
+            let span = Span::parsed(&text, row, &mut answers);
+            rows.push(span.map_err(|rule| broken(&text, rows.len(), rule))?);
         }
-        Ok(Self { text, rows, pagination })
+        Ok(Self { text, rows, answers, pagination })
     }
 
     pub(super) fn pagination(&self) -> &Pagination {
@@ -60,7 +70,8 @@ impl RawPage {
 
     /// Id and time of each row.
     pub(super) fn rows(&self) -> impl Iterator<Item = (&str, i64)> {
-        self.rows.iter().map(|span| (Row::new(&self.text, span).id(), span.micros()))
+        let text = &*self.text;
+        self.rows.iter().map(move |span| (span.id(text), span.micros()))
     }
 
     /// The page with the rows that the walk lets through.
@@ -76,20 +87,25 @@ impl RawPage {
                 !drop
             });
         }
-        let Self { text, rows, pagination } = self;
-        SubmissionPage { text, rows, pagination, meta, cut_at }
+        let Self { text, rows, answers, pagination } = self;
+        SubmissionPage { text, rows, answers, pagination, meta, cut_at }
     }
+}
+
+fn broken(text: &str, row: usize, rule: BrokenRule) -> Broken {
+    rule_broken(text, format!("data[{row}].{}", rule.member), rule.why)
 }
 
 impl SubmissionPage {
     /// The rows, newest first.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = Row<'_>> + DoubleEndedIterator {
-        self.rows.iter().map(|span| Row::new(&self.text, span))
+        let (text, answers) = (&*self.text, &*self.answers);
+        self.rows.iter().map(move |span| Row::new(text, answers, span))
     }
 
     /// One row by its place, from 0.
     pub fn row(&self, at: usize) -> Option<Row<'_>> {
-        self.rows.get(at).map(|span| Row::new(&self.text, span))
+        self.rows.get(at).map(|span| Row::new(&self.text, &self.answers, span))
     }
 
     /// Number of rows.

@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Mutex;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use formsvc_protocol::{Cursor, FormId};
 use futures_core::{FusedStream, Stream};
@@ -46,12 +46,35 @@ pub struct SubmissionPages {
     walk: Walk,
     /// What the last page that arrived meant.
     then: Option<Then>,
-    /// The request under way. The lock is never taken: it makes a future that can only be sent
-    /// part of a stream that can also be shared.
-    fetching: Option<Mutex<BoxFuture<'static, Fetched>>>,
+    fetching: Option<Fetching>,
+    prefetch: bool,
+    /// A page that arrived and waits until the request for the next one is on its way.
+    held: Option<SubmissionPage>,
     /// Comes after the page that was yielded last.
     error: Option<Error>,
     done: bool,
+}
+
+/// The request for the next page.
+enum Fetching {
+    /// The lock is never taken: it makes a future that can only be sent part of a stream that can
+    /// also be shared.
+    UnderWay(Mutex<BoxFuture<'static, Fetched>>),
+    Done(Box<Fetched>),
+}
+
+impl Fetching {
+    /// Goes on with it; true once it is done.
+    fn poll(&mut self, cx: &mut Context<'_>) -> bool {
+        if let Self::UnderWay(future) = self {
+            let future = future.get_mut().expect("no code panics while it holds this lock");
+            match future.as_mut().poll(cx) {
+                Poll::Ready(fetched) => *self = Self::Done(Box::new(fetched)),
+                Poll::Pending => return false,
+            }
+        }
+        true
+    }
 }
 
 impl SubmissionPages {
@@ -70,6 +93,8 @@ impl SubmissionPages {
             walk,
             then: None,
             fetching: None,
+            prefetch: list.prefetch,
+            held: None,
             error,
             done,
         }
@@ -82,6 +107,9 @@ impl SubmissionPages {
 
     /// Where to go on after the pages yielded so far; good at any time, also after an error.
     pub fn resume_token(&self) -> ResumeToken {
+        if self.held.is_some() {
+            return self.token_within(std::iter::empty(), None);
+        }
         let form = self.form.clone();
         let token = |place, oldest| {
             let known_oldest = self.walk.known_oldest(oldest);
@@ -113,6 +141,9 @@ impl SubmissionPages {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<SubmissionPage, Error>>> {
+        if let Some(page) = self.held.take() {
+            return Poll::Ready(Some(Ok(page)));
+        }
         if let Some(error) = self.error.take() {
             self.done = true;
             return Poll::Ready(Some(Err(error)));
@@ -121,17 +152,41 @@ impl SubmissionPages {
             self.done = true;
             return Poll::Ready(None);
         }
+        if !self.poll_fetching(cx) {
+            return Poll::Pending;
+        }
+        let Some(Fetching::Done(fetched)) = self.fetching.take() else {
+            unreachable!("it was just done")
+        };
+        match *fetched {
+            Ok((page, meta)) => {
+                let page = self.take(page, meta);
+                if !self.prefetch || self.done || self.error.is_some() || self.pages_left == Some(0)
+                {
+                    return Poll::Ready(Some(Ok(page)));
+                }
+                self.poll_fetching(cx);
+                self.held = Some(page);
+                // Others, the connection among them, have their turn first: so the request is on
+                // its way while the caller is busy with the page.
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+            Err(error) => {
+                self.done = true;
+                Poll::Ready(Some(Err(error)))
+            }
+        }
+    }
+
+    /// Asks for the next page, or goes on asking; true once that is done.
+    fn poll_fetching(&mut self, cx: &mut Context<'_>) -> bool {
         let fetching = self.fetching.get_or_insert_with(|| {
             let cursor = self.walk.cursor().cloned();
             let (client, form) = (self.client.clone(), self.form.clone());
-            Mutex::new(Box::pin(fetch(client, form, self.page_size, cursor)))
+            Fetching::UnderWay(Mutex::new(Box::pin(fetch(client, form, self.page_size, cursor))))
         });
-        let future = fetching.get_mut().expect("no code panics while it holds this lock");
-        let fetched = ready!(future.as_mut().poll(cx));
-        self.fetching = None;
-        Poll::Ready(Some(fetched.map(|(page, meta)| self.take(page, meta)).inspect_err(|_| {
-            self.done = true;
-        })))
+        fetching.poll(cx)
     }
 
     fn take(&mut self, page: RawPage, meta: ResponseMeta) -> SubmissionPage {

@@ -3,7 +3,10 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use formsvc_protocol::{Answers, Submission, SubmissionId, SubmissionRef, Timestamp};
+use formsvc_protocol::{
+    AnswerPlace, Answers, Literals, Place, RowPlaces, Submission, SubmissionId, SubmissionRef,
+    Timestamp,
+};
 
 /// Where the parts of a row stand in the text of its page.
 #[derive(Clone, Debug)]
@@ -11,14 +14,9 @@ pub(super) struct Span {
     id: Text,
     created_at: Text,
     data: Place,
+    /// Which of the page's answers are of this row.
+    answers: Range<usize>,
     micros: i64,
-}
-
-/// A part of the page's text. 32 bits: bodies are capped far below 4 GiB.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    start: u32,
-    end: u32,
 }
 
 /// A string of a row.
@@ -34,22 +32,29 @@ enum Text {
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'p> {
     page: &'p str,
+    answers: &'p [AnswerPlace],
     span: &'p Span,
 }
 
 impl<'p> Row<'p> {
-    pub(super) fn new(page: &'p str, span: &'p Span) -> Self {
-        Self { page, span }
+    /// A row of a page with these answers.
+    pub(super) fn new(page: &'p str, answers: &'p [AnswerPlace], span: &'p Span) -> Self {
+        Self { page, answers: &answers[span.answers.clone()], span }
     }
 
     /// Identifier (SPEC §2); obeys the rules of [`SubmissionId`].
     pub fn id(self) -> &'p str {
-        self.span.id.within(self.page)
+        self.span.id(self.page)
     }
 
     /// The answers: the exact JSON text of one object, as the service sent it.
     pub fn data(self) -> &'p str {
-        &self.page[self.span.data.range()]
+        self.span.data.within(self.page)
+    }
+
+    /// Label and value of each answer, as they are spelled in [`data`](Self::data).
+    pub fn answers(self) -> Literals<'p> {
+        Literals::new(self.page, self.answers)
     }
 
     /// When it was made, as the service sent it; a valid [`Timestamp`].
@@ -85,17 +90,38 @@ impl BrokenRule {
 }
 
 impl Span {
-    /// Checks a parsed row and notes where its parts stand in `page`.
-    pub(super) fn new(page: &str, row: SubmissionRef<'_>) -> Result<Self, BrokenRule> {
-        SubmissionId::check(&row.id).map_err(BrokenRule::of("id"))?;
+    /// Checks a row that was found on a page.
+    pub(super) fn found(page: &str, row: RowPlaces) -> Result<Self, BrokenRule> {
+        let RowPlaces { id, created_at, data, answers } = row;
+        let micros = check(id.within(page), created_at.within(page))?;
+        let (id, created_at) = (Text::Within(id), Text::Within(created_at));
+        Ok(Self { id, created_at, data, answers, micros })
+    }
+
+    /// Checks a row that was parsed, and adds the places of its answers to those of the page.
+    pub(super) fn parsed(
+        page: &str,
+        row: SubmissionRef<'_>,
+        answers: &mut Vec<AnswerPlace>,
+    ) -> Result<Self, BrokenRule> {
+        let micros = check(&row.id, &row.created_at)?;
         Answers::check(row.data).map_err(BrokenRule::of("data"))?;
-        let micros = Timestamp::micros_of(&row.created_at).map_err(BrokenRule::of("created_at"))?;
+        let first = answers.len();
+        let data = place(page, row.data.get());
+        answers.extend(
+            AnswerPlace::of_part(page, data).expect("a parser read it, and it is an object"),
+        );
         Ok(Self {
             id: Text::new(page, row.id),
             created_at: Text::new(page, row.created_at),
-            data: Place::of(page, row.data.get()),
+            data,
+            answers: first..answers.len(),
             micros,
         })
+    }
+
+    pub(super) fn id<'p>(&'p self, page: &'p str) -> &'p str {
+        self.id.within(page)
     }
 
     pub(super) fn micros(&self) -> i64 {
@@ -103,31 +129,29 @@ impl Span {
     }
 }
 
+/// Checks the rules of ids and times; the time in microseconds.
+fn check(id: &str, created_at: &str) -> Result<i64, BrokenRule> {
+    SubmissionId::check(id).map_err(BrokenRule::of("id"))?;
+    Timestamp::micros_of(created_at).map_err(BrokenRule::of("created_at"))
+}
+
+/// The place of a part that was borrowed from the page.
+fn place(page: &str, part: &str) -> Place {
+    Place::of(part, page).expect("the parser borrows from a page, which is capped below 4 GiB")
+}
+
 impl Text {
     fn new(page: &str, text: Cow<'_, str>) -> Self {
         match text {
-            Cow::Borrowed(text) => Self::Within(Place::of(page, text)),
+            Cow::Borrowed(text) => Self::Within(place(page, text)),
             Cow::Owned(text) => Self::Unescaped(text.into_boxed_str()),
         }
     }
 
     fn within<'p>(&'p self, page: &'p str) -> &'p str {
         match self {
-            Self::Within(place) => &page[place.range()],
+            Self::Within(place) => place.within(page),
             Self::Unescaped(text) => text,
         }
-    }
-}
-
-impl Place {
-    /// The place of a part that was borrowed from the page.
-    fn of(page: &str, part: &str) -> Self {
-        let start = part.as_ptr().addr() - page.as_ptr().addr();
-        let place = |at: usize| u32::try_from(at).expect("bodies are capped below 4 GiB");
-        Self { start: place(start), end: place(start + part.len()) }
-    }
-
-    fn range(self) -> Range<usize> {
-        self.start as usize..self.end as usize
     }
 }

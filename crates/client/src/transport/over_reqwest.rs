@@ -94,19 +94,34 @@ async fn read_body(
     answer: &mut reqwest::Response,
     max_body: usize,
 ) -> Result<Bytes, TransportError> {
+    let too_large = || TransportError::from_kind(TransportErrorKind::TooLarge);
     let announced = answer.content_length().unwrap_or(0);
     if announced > max_body as u64 {
-        return Err(TransportError::from_kind(TransportErrorKind::TooLarge));
+        return Err(too_large());
+    }
+    let mut next = chunk(answer).await?;
+    if next.as_ref().is_some_and(|whole| whole.len() as u64 == announced) {
+        // Nearly every page comes in one piece, which need not be copied. Its end is read too, so
+        // that the connection can be used again.
+        chunk(answer).await?;
+        return Ok(next.unwrap_or_default());
     }
     let room = usize::try_from(announced.min(TRUSTED_LENGTH)).unwrap_or(0);
     let mut body = Vec::with_capacity(room);
-    while let Some(chunk) = answer.chunk().await.map_err(|error| failure(error, Phase::Body))? {
-        if chunk.len() > max_body - body.len() {
-            return Err(TransportError::from_kind(TransportErrorKind::TooLarge));
+    while let Some(piece) = next {
+        if piece.len() > max_body - body.len() {
+            return Err(too_large());
         }
-        body.extend_from_slice(&chunk);
+        body.extend_from_slice(&piece);
+        // Only what is given back can be filled again.
+        drop(piece);
+        next = chunk(answer).await?;
     }
     Ok(Bytes::from(body))
+}
+
+async fn chunk(answer: &mut reqwest::Response) -> Result<Option<Bytes>, TransportError> {
+    answer.chunk().await.map_err(|error| failure(error, Phase::Body))
 }
 
 /// How far an exchange came.

@@ -102,6 +102,47 @@ async fn max_pages_ends_the_list_and_the_token_leads_on() {
 }
 
 #[tokio::test]
+async fn the_next_page_is_asked_for_before_a_page_is_handed_on() {
+    let fake = Fake::script([ok(page([0], "a")), ok(page([1], "b")), ok(last([2]))]);
+    let mut pages = list(&fake).prefetch(true).pages();
+    for asked in [2, 3, 3] {
+        assert!(pages.try_next().await.unwrap().is_some());
+        assert_eq!(fake.sent().len(), asked);
+    }
+    assert!(pages.try_next().await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn prefetching_asks_for_no_page_beyond_max_pages() {
+    let fake = Fake::script([ok(page([0], "a")), ok(page([1], "b"))]);
+    let list = list(&fake).prefetch(true).max_pages(2);
+    assert_eq!(read(list).await, (vec!["0".into(), "1".into()], None));
+    assert_eq!(fake.sent().len(), 2);
+}
+
+#[tokio::test]
+async fn the_error_of_a_prefetched_page_comes_after_the_page_before_it() {
+    let fake = Fake::script([ok(page([0], "a")), status(403), ok(last([1]))]);
+    let mut pages = list(&fake).prefetch(true).pages();
+    assert_eq!(pages.try_next().await.unwrap().unwrap().len(), 1);
+    let token = pages.resume_token();
+    assert!(pages.try_next().await.is_err());
+    assert_eq!(read(list(&fake).resume_from(token)).await.0, ["1"]);
+}
+
+#[tokio::test]
+async fn a_page_that_waits_for_its_successors_request_is_not_lost() {
+    let fake = Fake::script([ok(page([0], "a")), ok(last([1]))]);
+    let mut pages = list(&fake).prefetch(true).pages();
+    // Polled once, the page has arrived, but others have their turn first.
+    assert!(futures_util::poll!(pages.next()).is_pending());
+    let token = pages.resume_token();
+    assert_eq!(token.cursor(), None);
+    let first = pages.try_next().await.unwrap().unwrap();
+    assert_eq!(first.rows().map(Row::id).collect::<Vec<_>>(), ["sub_0"]);
+}
+
+#[tokio::test]
 async fn before_begins_at_a_cursor() {
     let fake = Fake::script([ok(last([5]))]);
     assert_eq!(read(list(&fake).before(Cursor::new("c"))).await.0, ["5"]);

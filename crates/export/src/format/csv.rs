@@ -6,14 +6,16 @@
 
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, Seek, SeekFrom, Write};
 
-use formsvc_protocol::for_each_answer;
+use formsvc_protocol::{Literal, text_of};
 
+use crate::blocks::Blocks;
 use crate::cell::cell;
 use crate::columns::Columns;
 use crate::destination::Destination;
 use crate::error::{ExportError, Operation};
+use crate::format::csv_text::{end_row, put_cell, put_guarded_cell, put_plain_cell};
 use crate::format::widen::{Stretch, widen};
 use crate::format::{RecordWriter, Written};
 use crate::guard::needs_guard;
@@ -23,12 +25,11 @@ use crate::record::Record;
 /// The table's own columns, before those of the answers.
 const OWN_COLUMNS: [&str; 2] = ["id", "created_at"];
 
-/// Bytes that are written or read at a time: without it, copying rows would be a system call or two
-/// for each.
-const BUFFER: usize = 64 * 1024;
+/// Bytes of rows that are read again at a time.
+const READ: usize = 128 * 1024;
 
 pub(super) struct CsvWriter<'a> {
-    rows: csv::Writer<Counted<Work<'a>>>,
+    rows: Blocks<Work<'a>>,
     places: Places,
     stretches: Vec<Stretch>,
     guard: Guard,
@@ -56,7 +57,7 @@ impl<'a> CsvWriter<'a> {
             }
         };
         Ok(Self {
-            rows: row_writer(Counted { inner: work, bytes: 0 }),
+            rows: Blocks::new(work),
             places: Places::new(Columns::new(&OWN_COLUMNS)),
             stretches: Vec::new(),
             guard: Guard { on: guard, changed: 0 },
@@ -64,50 +65,48 @@ impl<'a> CsvWriter<'a> {
         })
     }
 
-    fn destination(&self) -> &Destination<'a> {
-        match &self.rows.get_ref().inner {
-            Work::InPlace(out) | Work::Spooled { out, .. } => out,
-        }
-    }
-
-    fn failed(&self, error: impl Into<io::Error>) -> ExportError {
-        self.destination().error(Operation::Write, error.into())
+    fn failed(&self, error: io::Error) -> ExportError {
+        self.rows.get_ref().destination().error(Operation::Write, error)
     }
 
     /// Lays the columns out by the first submissions and writes the header they give.
     fn begin(&mut self, records: &[Record<'_>]) -> Result<(), ExportError> {
-        let sequences = records.iter().map(labels).collect::<Result<Vec<_>, _>>()?;
+        let sequences: Vec<Vec<_>> = records.iter().map(labels).collect();
         let sequences = sequences.iter().map(|labels| labels.iter().map(AsRef::as_ref));
         self.places = Places::new(Columns::lay_out(&OWN_COLUMNS, sequences));
         let mut header = Guard { on: self.guard.on, changed: 0 };
-        write_header(&mut self.rows, self.places.columns(), &mut header)
-            .and_then(|()| self.begin_stretch())
-            .map_err(|error| self.failed(error))
-    }
-
-    /// From here on rows have as many columns as are known now.
-    fn begin_stretch(&mut self) -> io::Result<()> {
-        self.rows.flush()?;
-        let start = self.rows.get_ref().bytes;
-        self.stretches.push(Stretch { start, columns: self.places.columns().len() });
+        let columns = self.places.columns();
+        let written = self.rows.append(0, |out| put_header(out, columns, &mut header));
+        written.map_err(|error| self.failed(error))?;
+        self.begin_stretch();
         Ok(())
     }
 
-    fn write_row(&mut self, record: &Record<'_>, cells: &[Option<&str>]) -> io::Result<()> {
+    /// From here on rows have as many columns as are known now.
+    fn begin_stretch(&mut self) {
+        let (start, columns) = (self.rows.position(), self.places.columns().len());
+        self.stretches.push(Stretch { start, columns });
+    }
+
+    fn write_row(&mut self, record: &Record<'_>, cells: &[Option<Literal<'_>>]) -> io::Result<()> {
         if self.stretches.last().is_none_or(|stretch| stretch.columns < self.places.columns().len())
         {
-            self.begin_stretch()?;
+            self.begin_stretch();
         }
-        self.guard.write(&mut self.rows, record.id)?;
-        self.rows.write_field(record.created_at)?;
-        for value in cells {
-            match value.map(cell) {
-                Some(cell) if cell.free => self.guard.write(&mut self.rows, &cell.text)?,
-                Some(cell) => self.rows.write_field(cell.text.as_bytes())?,
-                None => self.rows.write_field(b"")?,
+        let guard = &mut self.guard;
+        // Labels are left out, commas and quotes come in.
+        let length = record.data.len() + record.data.len() / 4 + 128;
+        self.rows.append(length, |row| {
+            guard.put(row, record.id);
+            put_cell(row, record.created_at);
+            for value in cells {
+                match value {
+                    Some(value) => guard.put_value(row, *value),
+                    None => put_plain_cell(row, ""),
+                }
             }
-        }
-        end_record(&mut self.rows)
+            end_row(row);
+        })
     }
 }
 
@@ -118,9 +117,7 @@ impl RecordWriter for CsvWriter<'_> {
         }
         let mut cells = Vec::new();
         for record in records {
-            let Some(()) = self.places.place(record.data, &mut cells) else {
-                return Err(not_an_object(record));
-            };
+            self.places.place(record.answers, &mut cells);
             self.write_row(record, &cells).map_err(|error| self.failed(error))?;
             self.submissions += 1;
         }
@@ -131,15 +128,13 @@ impl RecordWriter for CsvWriter<'_> {
         if self.submissions == 0 {
             self.begin(&[])?;
         }
-        self.rows.flush().map_err(|error| self.failed(error))?;
         let Self { rows, places, stretches, mut guard, submissions } = *self;
         let columns = places.columns();
-        let work = rows.into_inner().map_err(csv::IntoInnerError::into_error);
-        let work = work.expect("all rows were flushed a line above").inner;
-        let mut header = row_writer(Vec::new());
-        write_header(&mut header, columns, &mut guard)
-            .expect("a vector takes whatever is written to it");
-        let header = header.into_inner().expect("a vector takes whatever is written to it");
+        let mut header = Vec::new();
+        put_header(&mut header, columns, &mut guard);
+        let work = rows
+            .into_inner()
+            .map_err(|(error, work)| work.destination().error(Operation::Write, error))?;
         complete(work, &header, &stretches, columns.len())?.publish()?;
         Ok(Written {
             submissions,
@@ -169,16 +164,16 @@ fn complete<'a>(
         Work::Spooled { spool, out } => (spool, out),
     };
     let first_row = stretches.first().map_or(0, |stretch| stretch.start);
-    let mut buffered = BufWriter::with_capacity(BUFFER, &mut out);
+    let mut blocks = Blocks::new(&mut out);
     let copied = rows
         .seek(SeekFrom::Start(first_row))
-        .and_then(|_| buffered.write_all(header))
+        .and_then(|_| blocks.write_all(header))
         .and_then(|()| {
-            let mut rows = BufReader::with_capacity(BUFFER, rows);
-            widen(&mut rows, &mut buffered, stretches, columns)
+            let mut rows = BufReader::with_capacity(READ, rows);
+            widen(&mut rows, &mut blocks, stretches, columns)
         })
-        .and_then(|()| buffered.flush());
-    drop(buffered);
+        .and_then(|()| blocks.flush());
+    drop(blocks);
     match copied {
         Ok(()) => Ok(out),
         Err(error) => Err(out.error(Operation::Write, error)),
@@ -186,44 +181,18 @@ fn complete<'a>(
 }
 
 /// The labels of a submission in its own order.
-fn labels<'a>(record: &Record<'a>) -> Result<Vec<Cow<'a, str>>, ExportError> {
-    let mut labels = Vec::new();
-    for_each_answer(record.data, |label, _| labels.push(label))
-        .map_err(|source| unreadable(record, source))?;
-    Ok(labels)
+fn labels<'a>(record: &Record<'a>) -> Vec<Cow<'a, str>> {
+    record.answers.iter().map(|(label, _)| text_of(label)).collect()
 }
 
-/// The error of answers in which no literals were found; the parser says why.
-fn not_an_object(record: &Record<'_>) -> ExportError {
-    let error = for_each_answer(record.data, |_, _| {});
-    unreadable(record, error.expect_err("the literals of every JSON object are found"))
-}
-
-fn unreadable(record: &Record<'_>, source: serde_json::Error) -> ExportError {
-    ExportError::Answers { submission: record.id.to_owned(), source }
-}
-
-fn row_writer<W: Write>(out: W) -> csv::Writer<W> {
-    // Flexible, because rows grow when a label appears late.
-    csv::WriterBuilder::new().flexible(true).buffer_capacity(BUFFER).from_writer(out)
-}
-
-fn write_header<W: Write>(
-    rows: &mut csv::Writer<W>,
-    columns: &Columns,
-    guard: &mut Guard,
-) -> io::Result<()> {
+fn put_header(row: &mut Vec<u8>, columns: &Columns, guard: &mut Guard) {
     for name in OWN_COLUMNS {
-        rows.write_field(name)?;
+        put_cell(row, name);
     }
     for name in columns.names() {
-        guard.write(rows, name)?;
+        guard.put(row, name);
     }
-    end_record(rows)
-}
-
-fn end_record<W: Write>(rows: &mut csv::Writer<W>) -> io::Result<()> {
-    Ok(rows.write_record(None::<&[u8]>)?)
+    end_row(row);
 }
 
 /// The formula guard, counting what it changes.
@@ -233,31 +202,37 @@ struct Guard {
 }
 
 impl Guard {
-    fn write<W: Write>(&mut self, rows: &mut csv::Writer<W>, text: &str) -> io::Result<()> {
-        if self.on && needs_guard(text) {
-            self.changed += 1;
-            Ok(rows.write_field(format!("'{text}"))?)
-        } else {
-            Ok(rows.write_field(text)?)
+    fn put_value(&mut self, row: &mut Vec<u8>, value: Literal<'_>) {
+        let quoted = value.text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+        match quoted.filter(|_| value.plain) {
+            // Nearly every answer.
+            Some(text) if !self.guards(text) => put_plain_cell(row, text),
+            _ => {
+                let cell = cell(value.text);
+                if cell.free { self.put(row, &cell.text) } else { put_cell(row, &cell.text) }
+            }
         }
     }
-}
 
-/// Counts what passes, so that a row's place in the file is known.
-struct Counted<W> {
-    inner: W,
-    bytes: u64,
-}
-
-impl<W: Write> Write for Counted<W> {
-    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        let written = self.inner.write(buf)?;
-        self.bytes += written as u64;
-        Ok(written)
+    fn put(&mut self, row: &mut Vec<u8>, text: &str) {
+        if self.guards(text) {
+            self.changed += 1;
+            put_guarded_cell(row, text);
+        } else {
+            put_cell(row, text);
+        }
     }
 
-    fn flush(&mut self) -> io::Result<()> {
-        self.inner.flush()
+    fn guards(&self, text: &str) -> bool {
+        self.on && needs_guard(text)
+    }
+}
+
+impl<'a> Work<'a> {
+    fn destination(&self) -> &Destination<'a> {
+        match self {
+            Self::InPlace(out) | Self::Spooled { out, .. } => out,
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The formats: one file each, one row each in [`FORMATS`].
 
 mod csv;
+mod csv_text;
 mod json;
 mod ndjson;
 mod widen;

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use formsvc_client::{AnswerPlace, Literals};
 use formsvc_export::{Destination, Format, Options, Record, Written, writer};
 
 pub(crate) const TIME: &str = "2026-01-01T00:00:00.000Z";
@@ -50,8 +51,15 @@ pub(crate) fn write_to(
                 format!("sub_{number}")
             })
             .collect();
-        let records: Vec<Record<'_>> =
-            ids.iter().zip(page).map(|(id, data)| Record { id, data, created_at: TIME }).collect();
+        let places: Vec<_> = page.iter().map(|data| AnswerPlace::of(data).unwrap()).collect();
+        let records: Vec<Record<'_>> = ids
+            .iter()
+            .zip(page.iter().zip(&places))
+            .map(|(id, (data, places))| {
+                let answers = Literals::new(data, places);
+                Record { id, data, answers, created_at: TIME }
+            })
+            .collect();
         writer.write(&records).unwrap();
     }
     writer.finish().unwrap()

@@ -73,22 +73,22 @@ impl Generator {
         let (given, family) = (self.rng.pick(GIVEN), self.rng.pick(FAMILY));
         object.text("Name", &format!("{given} {family}"));
         object.text("E-mail", &format!("user{}@example.org", self.rng.below(1_000_000)));
-        if !self.rng.one_in(5) {
+        if self.rng.one_in(4) {
             let (year, month, day) =
                 (1940 + self.rng.below(70), 1 + self.rng.below(12), 1 + self.rng.below(28));
             object.text("Date of birth", &format!("{year}-{month:02}-{day:02}"));
         }
         object.text("Country", self.rng.pick(COUNTRIES));
-        match self.rng.below(6) {
-            0 => {}
-            1 => object.raw("Address", "null"),
-            _ => {
+        match self.rng.below(16) {
+            0 => object.raw("Address", "null"),
+            1 | 2 => {
                 let mut address = Object::new();
                 let street = self.rng.pick(STREETS);
                 address.text("street", &format!("{street} {}", 1 + self.rng.below(200)));
                 address.text("postcode", &format!("{:05}", self.rng.below(100_000)));
                 object.raw("Address", address.finish().as_json());
             }
+            _ => {}
         }
     }
 
@@ -108,7 +108,7 @@ impl Generator {
         let len = 17 + self.rng.below(6);
         self.rng.digits(len, &mut order);
         object.raw("Order number", &order);
-        if !self.rng.one_in(4) {
+        if self.rng.one_in(8) {
             let mut measure = String::from("0.");
             let len = 18 + self.rng.below(15);
             self.rng.digits(len, &mut measure);
@@ -129,11 +129,13 @@ impl Generator {
         }
         chosen.push(']');
         object.raw("How did you hear about us?", &chosen);
-        object.raw("I agree to the terms", if self.rng.one_in(20) { "false" } else { "true" });
+        if self.rng.one_in(2) {
+            object.raw("I agree to the terms", if self.rng.one_in(20) { "false" } else { "true" });
+        }
     }
 
     fn texts(&mut self, object: &mut Object) {
-        if self.rng.one_in(3) {
+        if self.rng.one_in(6) {
             let text = self.rng.pick(AWKWARD);
             object.text("Reference, \"yours\"", text);
         }
@@ -142,7 +144,7 @@ impl Generator {
             let mut text = sentence.repeat(LARGE_BYTES / sentence.len());
             text.extend(std::iter::repeat_n('.', LARGE_BYTES - text.len()));
             object.text("Comment", &text);
-        } else if !self.rng.one_in(6) {
+        } else if self.rng.one_in(2) {
             let mut text = String::new();
             for _ in 0..=self.rng.below(3) {
                 if !text.is_empty() {

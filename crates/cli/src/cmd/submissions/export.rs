@@ -83,7 +83,8 @@ impl Export {
         let client = cx.client().await?;
         let form = form_ref::resolve(cx, &self.form).await?;
         cx.progress.begin();
-        let pages = client.form(form.id).submissions().page_size(self.page_size).pages();
+        let pages =
+            client.form(form.id).submissions().page_size(self.page_size).prefetch(true).pages();
         let progress = |at: formsvc_export::Progress<'_>| {
             cx.progress.submissions(at.submissions, at.reached);
         };

@@ -1,7 +1,7 @@
 //! `formsvc submissions list`
 
 use clap::Args;
-use formsvc_client::{Cursor, Submission};
+use formsvc_client::{AnswerPlace, Cursor, Literals, Submission};
 use formsvc_export::{Cell, Columns, Places, cell};
 
 use crate::context::{Context, to_json};
@@ -62,9 +62,15 @@ fn listing(submissions: &[Submission]) -> Listing {
 
 fn row(places: &mut Places, submission: &Submission) -> Vec<Cell<'static>> {
     let mut cells = Vec::new();
-    places.place(submission.data.as_json(), &mut cells).expect("answers are a JSON object");
+    let answers = submission.data.as_json();
+    let found = AnswerPlace::of(answers).expect("answers are a JSON object");
+    places.place(Literals::new(answers, &found), &mut cells);
     let own = [text(submission.id.to_string()), text(submission.created_at.to_string())];
     own.into_iter()
-        .chain(cells.into_iter().map(|json| cell(json.unwrap_or("null")).into_owned()))
+        .chain(
+            cells
+                .into_iter()
+                .map(|value| cell(value.map_or("null", |value| value.text)).into_owned()),
+        )
         .collect()
 }
