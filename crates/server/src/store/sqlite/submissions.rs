@@ -1,9 +1,8 @@
 //! Submissions: accepting them, and reading them in pages.
 
-use bytes::Bytes;
 use formsvc_protocol::limits::{PAGE_BYTES_MAX, PAGE_SIZE_MAX};
 use formsvc_protocol::{Answers, FormId, FormInstant, FormStatus, SubmissionId};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Rows, params};
 
 use super::columns::{StoredId, instant};
 use super::forms::no_form;
@@ -14,15 +13,20 @@ const SEQ_BITS: u32 = 40;
 /// Bytes of a usual item; a guess that saves growing the page step by step.
 const ITEM_USUAL: usize = 400;
 
-/// A user's form, and where in it a page starts: a seek in each of three small indexes. The first
-/// page takes the same way with a cursor after everything, so a deep page costs what it costs.
-pub(super) const START: &str = "SELECT form_no,
-        (SELECT key FROM submissions s WHERE s.form_no = forms.form_no AND s.instant_us < ?3
-         ORDER BY s.instant_us DESC LIMIT 1)
-    FROM forms WHERE id = ?1 AND ready AND user_no = (SELECT user_no FROM users WHERE id = ?2)";
-/// A page: neighbours in the table. An item longer than `?3` is null, and not read to find out.
-pub(super) const SCAN: &str = "SELECT instant_us, CASE WHEN octet_length(item) <= ?3 THEN item END
-    FROM submissions WHERE key BETWEEN ?1 AND ?2 ORDER BY key DESC";
+/// A page of a user's form: a seek in each of three small indexes, then neighbours in the table. The
+/// first page takes the same way with a cursor after everything, so a deep page costs what it costs.
+/// An item longer than `?4` is null, and not read to find out.
+pub(super) const PAGE: &str =
+    "SELECT s.instant_us, CASE WHEN octet_length(s.item) <= ?4 THEN s.item END
+    FROM forms f CROSS JOIN submissions s
+    WHERE f.id = ?1 AND f.ready AND f.user_no = (SELECT user_no FROM users WHERE id = ?2)
+        AND s.key BETWEEN f.form_no << 40 AND
+            (SELECT key FROM submissions p WHERE p.form_no = f.form_no AND p.instant_us < ?3
+             ORDER BY p.instant_us DESC LIMIT 1)
+    ORDER BY s.key DESC";
+/// Whether a user has a form.
+pub(super) const OWNED: &str = "SELECT 1 FROM forms WHERE id = ?1 AND ready
+    AND user_no = (SELECT user_no FROM users WHERE id = ?2)";
 
 /// The end of a form, where the next submission goes.
 pub(super) struct Tail {
@@ -129,34 +133,25 @@ pub(super) enum Found {
     TooLong,
 }
 
-/// A page. Two statements see one state without a transaction around them: submissions are never
-/// changed or removed while their form can be seen, and a form never goes out of sight.
+/// A page. That an empty one is told from one of no form by a second statement needs no transaction
+/// around both: a form never goes out of sight.
 pub(super) fn page(
     db: &Connection,
     request: &PageRequest,
     items: Items,
 ) -> Result<Found, StoreError> {
     let before = request.before.map_or(i64::MAX, FormInstant::micros);
-    let start: Option<(i64, Option<i64>)> = db
-        .prepare_cached(START)?
-        .query_row(params![request.form.as_str(), request.user.as_str(), before], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })
-        .optional()?;
-    let Some((form_no, newest)) = start else { return Ok(Found::Page(None)) };
-    let Some(newest) = newest else {
-        let empty = StoredPage { items: Bytes::new(), len: 0, last: None, has_more: false };
-        return Ok(Found::Page(Some(empty)));
-    };
-    let page = scan(db, [form_no << SEQ_BITS, newest, items.max()], request.limit)?;
-    Ok(page.map_or(Found::TooLong, |page| Found::Page(Some(page))))
+    let (form, user) = (request.form.as_str(), request.user.as_str());
+    let mut statement = db.prepare_cached(PAGE)?;
+    let rows = statement.query(params![form, user, before, items.max()])?;
+    let Some(page) = collect(rows, request.limit)? else { return Ok(Found::TooLong) };
+    let found = page.len > 0 || db.prepare_cached(OWNED)?.exists([form, user])?;
+    Ok(Found::Page(found.then_some(page)))
 }
 
-/// The rows of a page; `None` when an item is longer than the last of the bounds.
-fn scan(db: &Connection, bounds: [i64; 3], limit: u32) -> Result<Option<StoredPage>, StoreError> {
+/// The rows of a page; `None` when an item is longer than was allowed.
+fn collect(mut rows: Rows<'_>, limit: u32) -> Result<Option<StoredPage>, StoreError> {
     let limit = limit.clamp(1, PAGE_SIZE_MAX) as usize;
-    let mut statement = db.prepare_cached(SCAN)?;
-    let mut rows = statement.query(bounds)?;
     let mut items = Vec::with_capacity(limit * ITEM_USUAL);
     let (mut len, mut last) = (0, None);
     while let Some(row) = rows.next()? {
