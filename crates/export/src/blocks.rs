@@ -27,14 +27,17 @@ impl<W: Write> Blocks<W> {
         &self.out
     }
 
-    /// Takes what `put` appends to the buffer, about `length` bytes. Room is made for no more than
-    /// that: a buffer that doubles would make peaks of memory a matter of luck.
+    /// Takes what `put` appends to the buffer, about `length` bytes. Large rows of like sizes make it
+    /// grow once, not a little each time.
     pub(crate) fn append(
         &mut self,
         length: usize,
         put: impl FnOnce(&mut Vec<u8>),
     ) -> io::Result<()> {
-        self.pending.reserve_exact(length);
+        let needed = self.pending.len() + length;
+        if needed > self.pending.capacity() {
+            self.pending.reserve_exact(needed.next_power_of_two() - self.pending.len());
+        }
         put(&mut self.pending);
         if self.pending.len() < BLOCK {
             return Ok(());

@@ -106,7 +106,8 @@ async fn read_body(
         chunk(answer).await?;
         return Ok(next.unwrap_or_default());
     }
-    let room = usize::try_from(announced.min(TRUSTED_LENGTH)).unwrap_or(0);
+    // Like sizes for like bodies: an allocator that adapts to what it saw, as glibc's does, settles.
+    let room = usize::try_from(announced.min(TRUSTED_LENGTH)).unwrap_or(0).next_power_of_two();
     let mut body = Vec::with_capacity(room);
     while let Some(piece) = next {
         if piece.len() > max_body - body.len() {
