@@ -45,11 +45,24 @@ impl<W: Write> Blocks<W> {
         self.hand_on(self.pending.len() - self.pending.len() % BLOCK)
     }
 
+    /// Hands on so many bytes. After an error, what was not taken is still pending: nothing is
+    /// written twice.
     fn hand_on(&mut self, length: usize) -> io::Result<()> {
-        self.out.write_all(&self.pending[..length])?;
-        self.pending.drain(..length);
-        self.handed_on += length as u64;
-        Ok(())
+        let mut taken = 0;
+        let outcome = loop {
+            if taken == length {
+                break Ok(());
+            }
+            match self.out.write(&self.pending[taken..length]) {
+                Ok(0) => break Err(io::ErrorKind::WriteZero.into()),
+                Ok(more) => taken += more,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => break Err(error),
+            }
+        };
+        self.pending.drain(..taken);
+        self.handed_on += taken as u64;
+        outcome
     }
 
     /// The output, once everything has reached it.
@@ -90,6 +103,41 @@ mod tests {
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
         }
+    }
+
+    /// Takes seven bytes at a time, and fails every second time.
+    #[derive(Default)]
+    struct Tired {
+        taken: Vec<u8>,
+        calls: usize,
+    }
+
+    impl Write for Tired {
+        fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+            self.calls += 1;
+            if self.calls.is_multiple_of(2) {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            let length = buf.len().min(7);
+            self.taken.extend_from_slice(&buf[..length]);
+            Ok(length)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_write_that_failed_halfway_is_gone_on_with_not_repeated() {
+        let mut blocks = Blocks::new(Tired::default());
+        let text = b"twenty bytes of text";
+        blocks.write_all(text).unwrap();
+        while let Err(error) = blocks.flush() {
+            assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        }
+        assert_eq!(blocks.get_ref().taken, text);
+        assert_eq!(blocks.position(), text.len() as u64);
     }
 
     #[test]
