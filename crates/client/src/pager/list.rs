@@ -77,7 +77,9 @@ impl ListSubmissions {
 
     /// Asks for the next page before a page is handed on, so that the service works while the
     /// caller does. One page more is held in memory, and one request may be made in vain when the
-    /// caller stops early. Off unless asked for.
+    /// caller stops early. Its time limits run while the caller is busy: one who may take longer
+    /// over a page than [`ClientBuilder`](crate::ClientBuilder) allows a call does better without.
+    /// Off unless asked for.
     pub fn prefetch(mut self, on: bool) -> Self {
         self.prefetch = on;
         self

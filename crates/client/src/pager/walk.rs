@@ -33,6 +33,8 @@ pub(crate) struct Walk {
     /// Ids a resumed walk was told of, and the time of the oldest among them.
     told: IdSet,
     told_oldest: Option<i64>,
+    /// Whether the last page had no row, so that its ids are still those of the page before.
+    page_was_empty: bool,
     /// Whether the last page left the oldest time as it was.
     tie_goes_on: bool,
     /// Where the walk stood when it asked for the last page.
@@ -132,7 +134,9 @@ impl Walk {
 
     /// Ids, other than its own, whose rows may come again on the last page.
     pub(crate) fn known_before(&self) -> impl Iterator<Item = &str> {
-        self.told.iter().chain(self.tied.iter()).chain(self.before.iter())
+        let page = Some(&self.page).filter(|_| self.page_was_empty);
+        let earlier = self.tied.iter().chain(self.before.iter());
+        self.told.iter().chain(earlier).chain(page.into_iter().flat_map(IdSet::iter))
     }
 
     /// The time below which no known id can come again, when the last row handed on was at
@@ -176,6 +180,7 @@ impl Walk {
             }
             turn.rows += 1;
         }
+        self.page_was_empty = fresh.is_none();
         if fresh.is_some() {
             self.tie_goes_on = self.asked.oldest.is_some() && self.oldest == self.asked.oldest;
         }

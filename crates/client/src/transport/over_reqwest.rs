@@ -95,12 +95,13 @@ async fn read_body(
     max_body: usize,
 ) -> Result<Bytes, TransportError> {
     let too_large = || TransportError::from_kind(TransportErrorKind::TooLarge);
-    let announced = answer.content_length().unwrap_or(0);
+    let length = answer.content_length();
+    let announced = length.unwrap_or(0);
     if announced > max_body as u64 {
         return Err(too_large());
     }
     let mut next = chunk(answer).await?;
-    if next.as_ref().is_some_and(|whole| whole.len() as u64 == announced) {
+    if next.as_ref().is_some_and(|piece| Some(piece.len() as u64) == length) {
         // Nearly every page comes in one piece, which need not be copied. Its end is read too, so
         // that the connection can be used again.
         chunk(answer).await?;

@@ -143,6 +143,23 @@ async fn a_page_that_waits_for_its_successors_request_is_not_lost() {
 }
 
 #[tokio::test]
+async fn the_token_of_an_empty_page_that_waits_still_knows_the_page_before() {
+    let fake = Fake::script([
+        ok(page([0, 1], "a")),
+        ok(page([], "b")),
+        ok(page([1, 2], "c")),
+        ok(last([1, 2])),
+    ]);
+    let mut pages = list(&fake).prefetch(true).pages();
+    pages.try_next().await.unwrap().unwrap();
+    // The empty page has arrived and waits.
+    assert!(futures_util::poll!(pages.next()).is_pending());
+    let token = pages.resume_token();
+    drop(pages);
+    assert_eq!(read(list(&fake).resume_from(token)).await, (vec!["2".into()], None));
+}
+
+#[tokio::test]
 async fn before_begins_at_a_cursor() {
     let fake = Fake::script([ok(last([5]))]);
     assert_eq!(read(list(&fake).before(Cursor::new("c"))).await.0, ["5"]);

@@ -133,8 +133,9 @@ pub(super) enum Found {
     TooLong,
 }
 
-/// A page. That an empty one is told from one of no form by a second statement needs no transaction
-/// around both: a form never goes out of sight.
+/// A page. Nothing found may mean that there is no such form, which a second statement tells. A form
+/// never goes out of sight, but one that was imported comes into sight with all it has: so an empty
+/// page counts only when it was read after its form was seen.
 pub(super) fn page(
     db: &Connection,
     request: &PageRequest,
@@ -142,11 +143,18 @@ pub(super) fn page(
 ) -> Result<Found, StoreError> {
     let before = request.before.map_or(i64::MAX, FormInstant::micros);
     let (form, user) = (request.form.as_str(), request.user.as_str());
-    let mut statement = db.prepare_cached(PAGE)?;
-    let rows = statement.query(params![form, user, before, items.max()])?;
-    let Some(page) = collect(rows, request.limit)? else { return Ok(Found::TooLong) };
-    let found = page.len > 0 || db.prepare_cached(OWNED)?.exists([form, user])?;
-    Ok(Found::Page(found.then_some(page)))
+    let read = || {
+        let mut statement = db.prepare_cached(PAGE)?;
+        collect(statement.query(params![form, user, before, items.max()])?, request.limit)
+    };
+    let mut page = read()?;
+    if page.as_ref().is_some_and(|page| page.len == 0) {
+        if !db.prepare_cached(OWNED)?.exists([form, user])? {
+            return Ok(Found::Page(None));
+        }
+        page = read()?;
+    }
+    Ok(page.map_or(Found::TooLong, |page| Found::Page(Some(page))))
 }
 
 /// The rows of a page; `None` when an item is longer than was allowed.
