@@ -189,33 +189,6 @@ fn member(text: &[u8], at: usize) -> Option<usize> {
     Some(blank(text, expect(text, name_end, b':')?))
 }
 
-/// Calls `each` with the places of the name and of the value of every member of the object that
-/// begins at `at`; returns where the object ends.
-#[inline]
-pub(super) fn members(
-    text: &[u8],
-    at: usize,
-    mut each: impl FnMut(Name, usize) -> Option<usize>,
-) -> Option<usize> {
-    if *text.get(at)? != b'{' {
-        return None;
-    }
-    if let Some(end) = expect(text, at + 1, b'}') {
-        return Some(end);
-    }
-    let mut at = at + 1;
-    loop {
-        let start = blank(text, at);
-        let end = string(text, start)?;
-        let value = blank(text, expect(text, end, b':')?);
-        at = each(Name { start, end }, value)?;
-        match expect(text, at, b',') {
-            Some(next) => at = next,
-            None => return expect(text, at, b'}'),
-        }
-    }
-}
-
 /// Where the name of a member stands, as a literal.
 #[derive(Clone, Copy)]
 pub(super) struct Name {
@@ -223,17 +196,43 @@ pub(super) struct Name {
     pub(super) end: usize,
 }
 
-/// Calls `each` with where each item of the list that begins at `at` begins; returns where the list
-/// ends.
+/// Calls `each` with the name of every member of the object that begins at `at`, and where its value
+/// begins; `each` returns where that ends. Returns where the object ends.
+#[inline]
+pub(super) fn members(
+    text: &[u8],
+    at: usize,
+    mut each: impl FnMut(Name, usize) -> Option<usize>,
+) -> Option<usize> {
+    listed(text, at, [b'{', b'}'], |start| {
+        let end = string(text, start)?;
+        each(Name { start, end }, blank(text, expect(text, end, b':')?))
+    })
+}
+
+/// Calls `each` with where each item of the list that begins at `at` begins; it returns where the
+/// item ends. Returns where the list ends.
+#[inline]
 pub(super) fn items(
     text: &[u8],
     at: usize,
+    each: impl FnMut(usize) -> Option<usize>,
+) -> Option<usize> {
+    listed(text, at, [b'[', b']'], each)
+}
+
+/// What stands between two brackets, with commas between.
+#[inline]
+fn listed(
+    text: &[u8],
+    at: usize,
+    [open, close]: [u8; 2],
     mut each: impl FnMut(usize) -> Option<usize>,
 ) -> Option<usize> {
-    if *text.get(at)? != b'[' {
+    if *text.get(at)? != open {
         return None;
     }
-    if let Some(end) = expect(text, at + 1, b']') {
+    if let Some(end) = expect(text, at + 1, close) {
         return Some(end);
     }
     let mut at = at + 1;
@@ -241,7 +240,7 @@ pub(super) fn items(
         at = each(blank(text, at))?;
         match expect(text, at, b',') {
             Some(next) => at = next,
-            None => return expect(text, at, b']'),
+            None => return expect(text, at, close),
         }
     }
 }
