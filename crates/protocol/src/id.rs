@@ -138,6 +138,8 @@ ids! {
     KeyId, "key id", "key_";
     /// Identifier of a webhook endpoint.
     EndpointId, "endpoint id", "whe_";
+    /// Identifier of a delivery: one submission on its way to one endpoint.
+    DeliveryId, "delivery id", "dlv_";
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Form instants: the strictly increasing times that order the submissions of one form.
 
+use std::time::Duration;
+
 use jiff::SignedDuration;
 
 use crate::rfc3339::{self, TimeError};
@@ -32,6 +34,18 @@ impl FormInstant {
     /// Microseconds since 1970-01-01T00:00:00Z.
     pub fn micros(self) -> i64 {
         self.0
+    }
+
+    /// The instant a duration later.
+    #[must_use]
+    pub fn plus(self, duration: Duration) -> Self {
+        let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+        Self::from_micros(self.0.saturating_add(micros))
+    }
+
+    /// How long after an earlier instant this one is; zero when it is not after it.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
     /// The instant of the next submission of a form.

@@ -43,7 +43,7 @@ pub use error_body::{ErrorBody, ErrorDetail};
 pub use error_code::{ErrorCode, ErrorCodeRow, UnknownErrorCode};
 pub use event::{EventKind, UnknownEventKind, WebhookEvent};
 pub use form::{Form, FormList, FormStatus, UnknownFormStatus};
-pub use id::{EndpointId, FormId, IdError, KeyId, PublicId, SubmissionId, UserId};
+pub use id::{DeliveryId, EndpointId, FormId, IdError, KeyId, PublicId, SubmissionId, UserId};
 pub use instant::FormInstant;
 pub use page::{Page, PageRef, Pagination, SubmissionRef};
 pub use printable::is_unsafe_in_terminals;

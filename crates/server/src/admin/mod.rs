@@ -142,7 +142,10 @@ impl Admin {
         answers: Answers,
     ) -> Result<Accepted, AdminError> {
         let id = formsvc_protocol::SubmissionId::from_bits(new_id());
-        Ok(self.store.submit(NewSubmission { id, form: form.clone(), answers }).await?)
+        Ok(self
+            .store
+            .submit(NewSubmission { id, form: form.clone(), answers, idempotency: None })
+            .await?)
     }
 }
 

@@ -70,9 +70,10 @@ impl CommandError {
 impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
         let exit = match &error {
-            StoreError::Exists { .. } | StoreError::Closed { .. } | StoreError::Invalid { .. } => {
-                Exit::Usage
-            }
+            StoreError::Exists { .. }
+            | StoreError::Closed { .. }
+            | StoreError::KeyReused
+            | StoreError::Invalid { .. } => Exit::Usage,
             StoreError::NotFound { .. } => Exit::NotFound,
             StoreError::Unavailable(_) => Exit::LocalIo,
             StoreError::Internal(_) => Exit::Failed,

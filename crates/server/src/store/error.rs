@@ -28,6 +28,9 @@ pub enum StoreError {
         /// Its status.
         status: formsvc_protocol::FormStatus,
     },
+    /// The idempotency key came with other answers before.
+    #[error("the idempotency key was used with other answers")]
+    KeyReused,
     /// A value the store cannot keep.
     #[error("{what} `{value}` {rule}")]
     Invalid {

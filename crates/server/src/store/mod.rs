@@ -8,21 +8,37 @@
 
 #[cfg(feature = "contract")]
 pub mod contract;
+mod delivery;
+mod endpoint;
 mod error;
 pub mod item;
 mod records;
 pub mod sqlite;
+mod work;
 
 use std::future::Future;
 use std::pin::Pin;
 
-use formsvc_protocol::{Form, FormId, FormInstant, FormStatus, KeyId, PublicId, User, UserId};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use formsvc_protocol::{
+    DeliveryId, EndpointId, Form, FormId, FormInstant, FormStatus, KeyId, PublicId, User, UserId,
+};
+
+pub use delivery::{
+    Attempt, Backlog, ClaimRequest, Claimed, ClaimedEndpoint, Claims, DeliveriesRequest,
+    DeliveryDetail, DeliveryKey, DeliveryRecord, DeliveryState, Due, Lane, Lease, Settled,
+    Settlement, Verdict, Want,
+};
+pub use endpoint::{EndpointNo, EndpointRecord, EndpointStatus, NewEndpoint, SealedSecret};
 pub use error::StoreError;
 pub use records::{
-    Accepted, Authenticated, KeyHash, KeyRecord, NewForm, NewKey, NewSubmission, PageRequest,
-    StagedForm, StagedSubmission, StoredPage, UserRecord,
+    Accepted, Authenticated, FormChange, Idempotency, KeyHash, KeyRecord, NewForm, NewKey, NewSpam,
+    NewSubmission, PageRequest, PublicForm, SpamRecord, StagedForm, StagedSubmission, StoredPage,
+    UserRecord,
 };
+pub use work::WorkSignal;
 
 /// A boxed future of a store call; it borrows the store only.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
@@ -62,11 +78,29 @@ pub trait Store: Send + Sync + 'static {
     /// The form with a public id.
     fn form_by_public_id(&self, id: &PublicId) -> StoreFuture<'_, Option<Form>>;
 
-    /// Accepts a submission: takes the form's next instant and keeps the answers, in one
-    /// transaction with others that wait at the same time. [`StoreError::NotFound`] when the form
-    /// does not exist, [`StoreError::Closed`] when it is not published, [`StoreError::Invalid`] when
-    /// the answers are longer than [`ANSWERS_MAX`](formsvc_protocol::limits::ANSWERS_MAX).
+    /// What a visitor of a form meets, by the form's public id.
+    fn public_form(&self, id: &PublicId) -> StoreFuture<'_, Option<PublicForm>>;
+    /// Changes what is given of a form, and nothing else. [`StoreError::NotFound`].
+    fn change_form(&self, form: &FormId, change: FormChange) -> StoreFuture<'_, Form>;
+
+    /// Accepts a submission: takes the form's next instant, keeps the answers, and makes a delivery
+    /// for each enabled endpoint of the form, in one transaction with others that wait at the same
+    /// time. A submission whose idempotency key was used with the same fingerprint in the last day is
+    /// answered with the first one's outcome, and nothing is kept. [`StoreError::NotFound`] when the
+    /// form does not exist, [`StoreError::Closed`] when it is not published,
+    /// [`StoreError::KeyReused`] when the key was used with another fingerprint,
+    /// [`StoreError::Invalid`] when the answers are longer than
+    /// [`ANSWERS_MAX`](formsvc_protocol::limits::ANSWERS_MAX).
     fn submit(&self, submission: NewSubmission) -> StoreFuture<'_, Accepted>;
+    /// Whether a submission would be refused with [`StoreError::Unavailable`] for a reason that is
+    /// known before it is read: the disk is nearly full, or the last commit failed a moment ago.
+    /// Cheap enough to be asked before each.
+    fn can_accept(&self) -> Result<(), StoreError>;
+    /// Keeps what was sent by a machine rather than a visitor. It is no submission: no page shows it
+    /// and no endpoint gets it. The newest 1,000 of a form are kept.
+    fn keep_spam(&self, spam: NewSpam) -> StoreFuture<'_, ()>;
+    /// What is kept of a form's spam, newest first.
+    fn spam(&self, form: &FormId) -> StoreFuture<'_, Vec<SpamRecord>>;
     /// One page of a user's form, newest first; `None` when the form does not exist or is not the
     /// user's. It ends early, with `has_more`, before the row that would take it beyond
     /// [`PAGE_BYTES_MAX`](formsvc_protocol::limits::PAGE_BYTES_MAX), but not before its first.
@@ -89,6 +123,63 @@ pub trait Store: Send + Sync + 'static {
     /// Removes a staged form and what was staged in it.
     fn discard_staged(&self, form: &StagedForm) -> StoreFuture<'_, ()>;
 
+    /// Adds an endpoint. [`StoreError::NotFound`] when the form does not exist.
+    fn add_endpoint(&self, endpoint: NewEndpoint) -> StoreFuture<'_, EndpointRecord>;
+    /// A form's endpoints, oldest first, without removed ones.
+    fn endpoints(&self, form: &FormId) -> StoreFuture<'_, Vec<EndpointRecord>>;
+    /// Gives an endpoint a new secret. For `grace` from now on deliveries are signed with the one it
+    /// replaces as well; one that was in its grace already is forgotten. [`StoreError::NotFound`],
+    /// also for a removed endpoint.
+    fn rotate_secret(
+        &self,
+        endpoint: &EndpointId,
+        secret: SealedSecret,
+        grace: Duration,
+    ) -> StoreFuture<'_, EndpointRecord>;
+    /// Enables or disables an endpoint. [`StoreError::NotFound`], also for a removed one.
+    fn set_endpoint_enabled(
+        &self,
+        endpoint: &EndpointId,
+        enabled: bool,
+    ) -> StoreFuture<'_, EndpointRecord>;
+    /// Removes an endpoint: its unfinished deliveries are canceled, its secrets erased. Nothing is
+    /// claimed for it once this has begun. Removing twice does nothing more.
+    /// [`StoreError::NotFound`].
+    fn remove_endpoint(&self, endpoint: &EndpointId) -> StoreFuture<'_, EndpointRecord>;
+
+    /// Makes claims of workers that are gone available at once, where the store can know that they
+    /// are gone: in an embedded one, all claims older than the process. Also finishes removals of
+    /// endpoints that a crash cut short. What a worker calls before it begins; says how many claims
+    /// it gave back.
+    fn recover_claims(&self) -> StoreFuture<'_, u64>;
+    /// Every lane of an enabled endpoint with something in it. Costs a seek for each such lane,
+    /// whatever their lengths.
+    fn due(&self) -> StoreFuture<'_, Vec<Due>>;
+    /// Claims deliveries that are due, in the order of their lanes. One delivery is claimed by one
+    /// worker at a time; when its lease runs out, it can be claimed again.
+    fn claim(&self, request: ClaimRequest) -> StoreFuture<'_, Claims>;
+    /// Records the outcomes of claims, each for itself: the answers are in the order of the
+    /// settlements.
+    fn settle(&self, settlements: Vec<Settlement>) -> StoreFuture<'_, Vec<Settled>>;
+    /// Which endpoints got deliveries since somebody last looked.
+    fn work(&self) -> Arc<WorkSignal>;
+    /// How much work there is. Counts, which takes longer the more there is.
+    fn backlog(&self) -> StoreFuture<'_, Backlog>;
+
+    /// Deliveries of a form, newest submission first. [`StoreError::NotFound`] when the form or the
+    /// endpoint does not exist.
+    fn deliveries(&self, request: DeliveriesRequest) -> StoreFuture<'_, Vec<DeliveryRecord>>;
+    /// One delivery with its attempts.
+    fn delivery(&self, id: &DeliveryId) -> StoreFuture<'_, Option<DeliveryDetail>>;
+    /// Has a delivery attempted once more, at once and outside the budget of retries. An unfinished
+    /// one keeps the retries it has left. [`StoreError::NotFound`]; [`StoreError::Invalid`] when it
+    /// is being attempted now, or its endpoint is not enabled.
+    fn resend(&self, id: &DeliveryId) -> StoreFuture<'_, DeliveryRecord>;
+
+    /// Forgets idempotency keys older than a day, at most some hundreds in one call; `true` when there
+    /// may be more.
+    fn forget_idempotency_keys(&self) -> StoreFuture<'_, bool>;
+
     /// A write that changes nothing: fails when the store cannot take writes.
     fn probe(&self) -> StoreFuture<'_, ()>;
     /// Finishes queued writes, checkpoints, and closes. Later calls fail with
@@ -97,13 +188,20 @@ pub trait Store: Send + Sync + 'static {
 }
 
 /// Time as the store reads it, injected so that tests own it.
-pub type Clock = std::sync::Arc<dyn Fn() -> FormInstant + Send + Sync>;
+pub type Clock = Arc<dyn Fn() -> FormInstant + Send + Sync>;
 
 /// The machine's clock.
 pub fn system_clock() -> Clock {
-    std::sync::Arc::new(|| {
+    Arc::new(|| {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let micros = now.map_or(0, |now| now.as_micros());
         FormInstant::from_micros(i64::try_from(micros).unwrap_or(i64::MAX))
     })
+}
+
+/// A clock that begins with the machine's and then never steps, whatever is done to that: what
+/// retries and leases are timed by.
+pub fn steady_clock() -> Clock {
+    let (began, then) = (system_clock()(), Instant::now());
+    Arc::new(move || began.plus(then.elapsed()))
 }

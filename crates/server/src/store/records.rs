@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use formsvc_protocol::{
-    Answers, FormId, FormInstant, FormStatus, KeyId, PublicId, SubmissionId, Timestamp, User,
+    Answers, Form, FormId, FormInstant, FormStatus, KeyId, PublicId, SubmissionId, Timestamp, User,
     UserId,
 };
 
@@ -89,6 +89,59 @@ pub struct NewForm {
     pub status: FormStatus,
 }
 
+/// What a visitor of a form meets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PublicForm {
+    /// The form.
+    pub form: Form,
+    /// Its field definitions as they were given; none for a form that takes any answers.
+    pub fields: Option<String>,
+    /// The origins whose pages may submit to it; none when all may.
+    pub origins: Option<Vec<String>>,
+}
+
+/// What to change of a form; what is `None` stays as it is.
+#[derive(Clone, Debug, Default)]
+pub struct FormChange {
+    /// Title.
+    pub title: Option<String>,
+    /// Field definitions; `Some(None)` takes any answers.
+    pub fields: Option<Option<String>>,
+    /// Origins whose pages may submit; `Some(None)` lets all.
+    pub origins: Option<Option<Vec<String>>>,
+}
+
+/// What tells a repeated submission from a new one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Idempotency {
+    /// Digest of the idempotency key.
+    pub key: [u8; 32],
+    /// Digest of what was sent with it.
+    pub fingerprint: [u8; 32],
+}
+
+/// Answers to keep apart.
+#[derive(Clone, Debug)]
+pub struct NewSpam {
+    /// Identifier, made by the caller.
+    pub id: SubmissionId,
+    /// The form.
+    pub form: FormId,
+    /// The answers.
+    pub answers: Answers,
+}
+
+/// Answers kept apart, as listed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SpamRecord {
+    /// Identifier.
+    pub id: SubmissionId,
+    /// The answers.
+    pub answers: Answers,
+    /// When they came.
+    pub received_at: Timestamp,
+}
+
 /// A submission to accept.
 #[derive(Clone, Debug)]
 pub struct NewSubmission {
@@ -98,6 +151,8 @@ pub struct NewSubmission {
     pub form: FormId,
     /// The answers; their size is limited, see [`item::check_size`](super::item::check_size).
     pub answers: Answers,
+    /// What tells a repeat of it, if anything does.
+    pub idempotency: Option<Idempotency>,
 }
 
 /// An accepted submission.
@@ -107,6 +162,8 @@ pub struct Accepted {
     pub id: SubmissionId,
     /// Its place in the form.
     pub instant: FormInstant,
+    /// Whether it had been accepted before, so that nothing was kept now.
+    pub repeated: bool,
 }
 
 /// A form under import.

@@ -1,7 +1,7 @@
 //! Columns read into the types of the protocol.
 
 use formsvc_protocol::{FormInstant, IdError, SubmissionId};
-use rusqlite::types::{FromSqlError, ToSqlOutput, Value, ValueRef};
+use rusqlite::types::{FromSqlError, ToSqlOutput, Type, Value, ValueRef};
 use rusqlite::{Row, ToSql};
 
 /// An instant from its microseconds.
@@ -19,7 +19,7 @@ pub(super) fn text_id<T>(
     new(text).map_err(|error| {
         rusqlite::Error::FromSqlConversionFailure(
             column,
-            rusqlite::types::Type::Text,
+            Type::Text,
             Box::new(FromSqlError::Other(Box::new(error))),
         )
     })
@@ -34,6 +34,17 @@ impl StoredId {
             Some(bits) => Value::Blob(bits.into()),
             None => Value::Text(id.as_str().into()),
         })
+    }
+}
+
+/// A submission id as it was stored.
+pub(super) fn stored_id(row: &Row<'_>, column: usize) -> rusqlite::Result<SubmissionId> {
+    match row.get_ref(column)? {
+        ValueRef::Blob(bits) => match bits.try_into() {
+            Ok(bits) => Ok(SubmissionId::from_bits(bits)),
+            Err(_) => Err(rusqlite::Error::InvalidColumnType(column, "id".into(), Type::Blob)),
+        },
+        _ => text_id(row, column, SubmissionId::new),
     }
 }
 

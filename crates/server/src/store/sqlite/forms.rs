@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::columns::{instant, text_id};
 use super::users::user_no;
-use crate::store::{NewForm, StoreError};
+use crate::store::{FormChange, NewForm, PublicForm, StoreError};
 
 /// Whether a form can be seen.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -76,6 +76,63 @@ pub(super) fn add_form(
         now.micros()
     ])?;
     Ok(())
+}
+
+/// The number of a form that can be seen.
+pub(super) fn form_no(db: &Connection, id: &FormId) -> Result<i64, StoreError> {
+    db.prepare_cached("SELECT form_no FROM forms WHERE id = ?1 AND ready")?
+        .query_row([id.as_str()], |row| row.get(0))
+        .optional()?
+        .ok_or_else(|| no_form(id))
+}
+
+pub(super) fn public_form(
+    db: &Connection,
+    id: &PublicId,
+) -> Result<Option<PublicForm>, StoreError> {
+    let found = db
+        .prepare_cached(
+            "SELECT f.id, f.public_id, f.title, f.status, f.created_us, f.updated_us, f.fields,
+                f.origins FROM forms f WHERE f.public_id = ?1 AND f.ready",
+        )?
+        .query_row([id.as_str()], |row| {
+            let origins: Option<String> = row.get(7)?;
+            Ok((form_at(row)?, row.get(6)?, origins))
+        })
+        .optional()?;
+    let Some((form, fields, origins)) = found else { return Ok(None) };
+    let origins = origins.as_deref().map(serde_json::from_str).transpose();
+    let origins = origins.map_err(|error| StoreError::Internal(Box::new(error)))?;
+    Ok(Some(PublicForm { form, fields, origins }))
+}
+
+/// Changes what is given; setting what is set already changes nothing.
+pub(super) fn change(
+    db: &Connection,
+    id: &FormId,
+    change: &FormChange,
+    now: FormInstant,
+) -> Result<Form, StoreError> {
+    let form_no = form_no(db, id)?;
+    let origins = change.origins.as_ref().map(|origins| {
+        origins.as_ref().map(|origins| {
+            serde_json::to_string(origins).expect("a list of texts is written as JSON")
+        })
+    });
+    let columns = [
+        ("title", change.title.clone().map(Some)),
+        ("fields", change.fields.clone()),
+        ("origins", origins),
+    ];
+    for (column, value) in columns {
+        let Some(value) = value else { continue };
+        let sql = format!(
+            "UPDATE forms SET {column} = ?2, updated_us = max(?3, updated_us)
+             WHERE form_no = ?1 AND {column} IS NOT ?2"
+        );
+        db.prepare_cached(&sql)?.execute(params![form_no, value, now.micros()])?;
+    }
+    form(db, id)
 }
 
 /// A form that can be seen, by its id.

@@ -7,7 +7,9 @@
 //! | how a write gets committed | `writer`, `job` |
 //! | how a read gets a connection | `readers`, `turns` |
 //! | when the log is emptied | `checkpoint` |
-//! | the statements | `users`, `forms`, `submissions`, `staged` |
+//! | may a submission come in at all | `intake` |
+//! | the statements | `users`, `forms`, `submissions`, `repeats`, `spam`, `staged` |
+//! | of webhooks | `endpoints`, `queue`, `deliveries` |
 //!
 //! Writes that wait at the same time share one transaction and one fsync; each has a savepoint of
 //! its own, and is answered after the commit. Several processes may have the file open: a command
@@ -15,14 +17,20 @@
 
 mod checkpoint;
 mod columns;
+mod deliveries;
+mod endpoints;
 mod fault;
 mod forms;
+mod intake;
 mod job;
 mod lock;
 mod open;
 mod open_error;
+mod queue;
 mod readers;
+mod repeats;
 mod schema;
+mod spam;
 mod staged;
 mod store;
 mod submissions;

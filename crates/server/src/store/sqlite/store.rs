@@ -1,25 +1,36 @@
 //! The store itself: each call becomes a write for the writer or a read for a reader.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use formsvc_protocol::{Form, FormId, FormInstant, FormStatus, KeyId, PublicId, User, UserId};
+use formsvc_protocol::{
+    DeliveryId, EndpointId, Form, FormId, FormInstant, FormStatus, KeyId, PublicId, User, UserId,
+};
 use rusqlite::Connection;
 
 use super::checkpoint::Checkpointer;
 use super::forms::Ready;
+use super::intake::Gate;
 use super::lock::ServerLock;
 use super::open::Place;
+use super::queue::Claiming;
 use super::readers::Readers;
 use super::submissions::{Found, Items};
 use super::turns::Turns;
 use super::writer::{Desk, Writer};
-use super::{OpenError, forms, schema, staged, submissions, users};
+use super::{
+    OpenError, deliveries, endpoints, forms, queue, repeats, schema, spam, staged, submissions,
+    users,
+};
+use crate::admin::new_id;
 use crate::store::{
-    Accepted, Authenticated, Clock, KeyHash, KeyRecord, NewForm, NewKey, NewSubmission,
-    PageRequest, StagedForm, StagedSubmission, Store, StoreError, StoreFuture, StoredPage,
-    UserRecord,
+    Accepted, Authenticated, Backlog, ClaimRequest, Claims, Clock, DeliveriesRequest,
+    DeliveryDetail, DeliveryRecord, Due, EndpointNo, EndpointRecord, FormChange, KeyHash,
+    KeyRecord, NewEndpoint, NewForm, NewKey, NewSpam, NewSubmission, PageRequest, PublicForm,
+    SealedSecret, Settled, Settlement, SpamRecord, StagedForm, StagedSubmission, Store, StoreError,
+    StoreFuture, StoredPage, UserRecord, WorkSignal,
 };
 
 /// Pages read at the same time.
@@ -35,6 +46,14 @@ pub struct SqliteStore {
     /// None for a database in memory, which has no log.
     checkpointer: Option<Arc<Checkpointer>>,
     clock: Clock,
+    /// What retries and leases are timed by.
+    steady: Clock,
+    gate: Arc<Gate>,
+    work: Arc<WorkSignal>,
+    /// Endpoints that get deliveries in the transaction under way.
+    woken: Arc<Mutex<Vec<EndpointNo>>>,
+    /// Tells each claim from every other, also from those of earlier processes.
+    next_claim: AtomicI64,
 }
 
 impl std::fmt::Debug for SqliteStore {
@@ -99,20 +118,45 @@ impl SqliteStore {
             let own = place.connect_writer()?;
             Some(Arc::new(Checkpointer::start(own, Arc::clone(&turns), keep)?))
         };
-        let signal = checkpointer.as_ref().map(|checkpointer| checkpointer.signal());
-        let committed = Box::new(move || {
-            if let Some(signal) = &signal {
-                signal.committed();
-            }
-        });
+        let gate = Arc::new(Gate::new(place.path()));
+        let (work, woken) = (Arc::<WorkSignal>::default(), Arc::<Mutex<Vec<_>>>::default());
+        let committed = {
+            let signal = checkpointer.as_ref().map(|checkpointer| checkpointer.signal());
+            let (gate, work, woken) = (Arc::clone(&gate), Arc::clone(&work), Arc::clone(&woken));
+            Box::new(move |succeeded, _writes| {
+                gate.committed(succeeded);
+                if let (true, Some(signal)) = (succeeded, &signal) {
+                    signal.committed();
+                }
+                // After a failed commit too: a worker that looks in vain does no harm.
+                let woken =
+                    std::mem::take(&mut *woken.lock().unwrap_or_else(PoisonError::into_inner));
+                if !woken.is_empty() {
+                    work.announce(woken);
+                }
+            })
+        };
         let desk = Desk { connection, turns: Arc::clone(&turns), committed, keep: Box::new(lock) };
         let open = Box::new(move || place.connect_reader());
         Ok(Self {
             writer: Arc::new(Writer::start(desk)?),
             readers: Arc::new(Readers::new(open, turns, LARGE_READS)),
             checkpointer,
+            steady: Arc::clone(&clock),
             clock,
+            gate,
+            work,
+            woken,
+            next_claim: AtomicI64::new(first_claim()),
         })
+    }
+
+    /// Times retries and leases by a clock of their own, which should not step: see
+    /// [`steady_clock`](crate::store::steady_clock). Without it they follow the store's clock.
+    #[must_use]
+    pub fn with_steady_clock(mut self, clock: Clock) -> Self {
+        self.steady = clock;
+        self
     }
 
     /// How many transactions carried how many writes.
@@ -133,6 +177,45 @@ impl SqliteStore {
     {
         let clock = Arc::clone(&self.clock);
         Box::pin(self.writer.run(move |db| work(db, clock())))
+    }
+
+    /// A write timed by the clock that does not step.
+    fn write_steadily<T, F>(&self, work: F) -> StoreFuture<'_, T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection, FormInstant) -> Result<T, StoreError> + Send + 'static,
+    {
+        let clock = Arc::clone(&self.steady);
+        Box::pin(self.writer.run(move |db| work(db, clock())))
+    }
+
+    /// Notes endpoints that get deliveries by a write, to be announced when it is committed.
+    fn waker(&self) -> impl FnOnce(Vec<EndpointNo>) + Send + 'static {
+        let woken = Arc::clone(&self.woken);
+        move |endpoints| {
+            if !endpoints.is_empty() {
+                woken.lock().unwrap_or_else(PoisonError::into_inner).extend(endpoints);
+            }
+        }
+    }
+
+    /// A read that may take long, on a thread that may block.
+    fn read_long<T, F>(&self, work: F) -> StoreFuture<'_, T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    {
+        Box::pin(Arc::clone(&self.readers).read_large(work))
+    }
+
+    /// Cancels what is left of a removed endpoint's deliveries, in steps that do not hold up others.
+    async fn cancel_deliveries(&self, id: EndpointId) -> Result<(), StoreError> {
+        loop {
+            let id = id.clone();
+            if self.write(move |db, now| endpoints::cancel_some(db, &id, now)).await? {
+                return Ok(());
+            }
+        }
     }
 
     /// A read of a few rows, done at once.
@@ -196,8 +279,36 @@ impl Store for SqliteStore {
         self.read(move |db| forms::form_by_public_id(db, &id))
     }
 
+    fn public_form(&self, id: &PublicId) -> StoreFuture<'_, Option<PublicForm>> {
+        let id = id.clone();
+        self.read(move |db| forms::public_form(db, &id))
+    }
+
+    fn change_form(&self, form: &FormId, change: FormChange) -> StoreFuture<'_, Form> {
+        let form = form.clone();
+        self.write(move |db, now| forms::change(db, &form, &change, now))
+    }
+
     fn submit(&self, submission: NewSubmission) -> StoreFuture<'_, Accepted> {
-        self.write(move |db, now| submissions::submit(db, &submission, now))
+        let wake = self.waker();
+        self.write(move |db, now| {
+            let (accepted, endpoints) = submissions::submit(db, &submission, now)?;
+            wake(endpoints);
+            Ok(accepted)
+        })
+    }
+
+    fn can_accept(&self) -> Result<(), StoreError> {
+        self.gate.check()
+    }
+
+    fn keep_spam(&self, spam: NewSpam) -> StoreFuture<'_, ()> {
+        self.write(move |db, now| spam::keep(db, &spam, now))
+    }
+
+    fn spam(&self, form: &FormId) -> StoreFuture<'_, Vec<SpamRecord>> {
+        let form = form.clone();
+        self.read_long(move |db| spam::list(db, &form))
     }
 
     fn page(&self, request: PageRequest) -> StoreFuture<'_, Option<StoredPage>> {
@@ -255,6 +366,106 @@ impl Store for SqliteStore {
         })
     }
 
+    fn add_endpoint(&self, endpoint: NewEndpoint) -> StoreFuture<'_, EndpointRecord> {
+        self.write(move |db, now| endpoints::add(db, &endpoint, now))
+    }
+
+    fn endpoints(&self, form: &FormId) -> StoreFuture<'_, Vec<EndpointRecord>> {
+        let (form, now) = (form.clone(), (self.clock)());
+        self.read(move |db| endpoints::list(db, &form, now))
+    }
+
+    fn rotate_secret(
+        &self,
+        endpoint: &EndpointId,
+        secret: SealedSecret,
+        grace: Duration,
+    ) -> StoreFuture<'_, EndpointRecord> {
+        let id = endpoint.clone();
+        self.write(move |db, now| endpoints::rotate_secret(db, &id, &secret, grace, now))
+    }
+
+    fn set_endpoint_enabled(
+        &self,
+        endpoint: &EndpointId,
+        enabled: bool,
+    ) -> StoreFuture<'_, EndpointRecord> {
+        let (id, wake) = (endpoint.clone(), self.waker());
+        self.write(move |db, now| {
+            let (record, number) = endpoints::set_enabled(db, &id, enabled, now)?;
+            wake(vec![number]);
+            Ok(record)
+        })
+    }
+
+    fn remove_endpoint(&self, endpoint: &EndpointId) -> StoreFuture<'_, EndpointRecord> {
+        let id = endpoint.clone();
+        Box::pin(async move {
+            let begun = id.clone();
+            let record =
+                self.write(move |db, now| endpoints::begin_removal(db, &begun, now)).await?;
+            self.cancel_deliveries(id).await?;
+            Ok(record)
+        })
+    }
+
+    fn recover_claims(&self) -> StoreFuture<'_, u64> {
+        Box::pin(async move {
+            let given_back = self.write(|db, _| queue::give_back_all(db)).await?;
+            for id in self.write(|db, _| endpoints::being_removed(db)).await? {
+                self.cancel_deliveries(id).await?;
+            }
+            Ok(given_back)
+        })
+    }
+
+    fn due(&self) -> StoreFuture<'_, Vec<Due>> {
+        let now = (self.steady)();
+        self.read_long(move |db| queue::due(db, now))
+    }
+
+    fn claim(&self, request: ClaimRequest) -> StoreFuture<'_, Claims> {
+        let today = Arc::clone(&self.clock);
+        let token = self.next_claim.fetch_add(1, Ordering::Relaxed);
+        self.write_steadily(move |db, now| {
+            queue::claim(db, &request, &Claiming { now, today: today(), token })
+        })
+    }
+
+    fn settle(&self, settlements: Vec<Settlement>) -> StoreFuture<'_, Vec<Settled>> {
+        self.write_steadily(move |db, now| queue::settle(db, &settlements, now))
+    }
+
+    fn work(&self) -> Arc<WorkSignal> {
+        Arc::clone(&self.work)
+    }
+
+    fn backlog(&self) -> StoreFuture<'_, Backlog> {
+        self.read_long(deliveries::backlog)
+    }
+
+    fn deliveries(&self, request: DeliveriesRequest) -> StoreFuture<'_, Vec<DeliveryRecord>> {
+        self.read_long(move |db| deliveries::list(db, &request))
+    }
+
+    fn delivery(&self, id: &DeliveryId) -> StoreFuture<'_, Option<DeliveryDetail>> {
+        let id = id.clone();
+        self.read_long(move |db| deliveries::detail(db, &id))
+    }
+
+    fn resend(&self, id: &DeliveryId) -> StoreFuture<'_, DeliveryRecord> {
+        let (id, wake) = (id.clone(), self.waker());
+        self.write_steadily(move |db, now| {
+            let record = deliveries::resend(db, &id, now)?;
+            wake(vec![record.key.endpoint]);
+            Ok(record)
+        })
+    }
+
+    fn forget_idempotency_keys(&self) -> StoreFuture<'_, bool> {
+        self.write(repeats::forget_some)
+    }
+
     fn probe(&self) -> StoreFuture<'_, ()> {
         self.write(|db, now| {
             // Writing the value that is there would not touch the disk.
@@ -281,6 +492,13 @@ impl Store for SqliteStore {
                 .map_err(|panic| StoreError::Internal(Box::new(panic)))
         })
     }
+}
+
+/// Where the numbers of this process's claims begin: somewhere no other process's are likely to be.
+fn first_claim() -> i64 {
+    // The second half of an id is random but for its first two bits.
+    let [_, _, _, _, _, _, _, _, random @ ..] = new_id();
+    i64::from_be_bytes(random) & (i64::MAX >> 2)
 }
 
 /// Removes imports that nobody goes on with. What fails is left for the next start; nobody sees it

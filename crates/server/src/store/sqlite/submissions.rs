@@ -6,7 +6,15 @@ use rusqlite::{Connection, OptionalExtension, Rows, params};
 
 use super::columns::{StoredId, instant};
 use super::forms::no_form;
-use crate::store::{Accepted, NewSubmission, PageRequest, StoreError, StoredPage, item};
+use super::{queue, repeats};
+use crate::store::{
+    Accepted, EndpointNo, NewSubmission, PageRequest, StoreError, StoredPage, item,
+};
+
+/// The keys of a form's submissions.
+pub(super) fn keys_of(form_no: i64) -> std::ops::RangeInclusive<i64> {
+    form_no << SEQ_BITS..=((form_no + 1) << SEQ_BITS) - 1
+}
 
 /// Bits of a key that number the submissions of one form; the form's number is above them.
 const SEQ_BITS: u32 = 40;
@@ -66,6 +74,11 @@ impl Tail {
         Ok(())
     }
 
+    /// The key of the last submission.
+    fn key(&self) -> i64 {
+        self.form_no << SEQ_BITS | self.seq
+    }
+
     /// Keeps the end in the form's row.
     pub(super) fn save(&self, db: &Connection) -> Result<(), StoreError> {
         db.prepare_cached(
@@ -80,19 +93,30 @@ impl Tail {
     }
 }
 
+/// Accepts a submission; also says which endpoints get it.
 pub(super) fn submit(
     db: &Connection,
     new: &NewSubmission,
     now: FormInstant,
-) -> Result<Accepted, StoreError> {
+) -> Result<(Accepted, Vec<EndpointNo>), StoreError> {
     let (mut tail, status) = published_tail(db, &new.form)?;
+    if let Some(idempotency) = &new.idempotency {
+        // Also when the form was closed meanwhile: a repeat is told what the first was told.
+        if let Some(accepted) = repeats::find(db, tail.form_no, idempotency, now)? {
+            return Ok((accepted, Vec::new()));
+        }
+    }
     if status != FormStatus::Published {
         return Err(StoreError::Closed { form: new.form.clone(), status });
     }
     let at = FormInstant::next(now, tail.instant);
     tail.append(db, &new.id, &new.answers, at)?;
     tail.save(db)?;
-    Ok(Accepted { id: new.id.clone(), instant: at })
+    if let Some(idempotency) = &new.idempotency {
+        repeats::keep(db, tail.form_no, idempotency, tail.key(), now)?;
+    }
+    let endpoints = queue::deliver(db, tail.form_no, tail.key(), at)?;
+    Ok((Accepted { id: new.id.clone(), instant: at, repeated: false }, endpoints))
 }
 
 fn published_tail(db: &Connection, form: &FormId) -> Result<(Tail, FormStatus), StoreError> {

@@ -43,6 +43,7 @@ impl Bench {
             id: SubmissionId::from_bits(new_id()),
             form: self.form.clone(),
             answers: Answers::parse(format!("{{\"a\":\"{}\"}}", "x".repeat(bytes))).unwrap(),
+            idempotency: None,
         }
     }
 

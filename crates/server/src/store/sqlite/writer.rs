@@ -44,8 +44,8 @@ enum Message {
 pub(super) struct Desk {
     pub(super) connection: Connection,
     pub(super) turns: Arc<Turns>,
-    /// Called after each commit.
-    pub(super) committed: Box<dyn Fn() + Send>,
+    /// Called after each commit, with whether it succeeded and how many writes were in it.
+    pub(super) committed: Box<dyn Fn(bool, usize) + Send>,
     /// Dropped when the thread ends: what must outlive the last write.
     pub(super) keep: Box<dyn Send>,
 }
@@ -116,12 +116,13 @@ fn commit_together(desk: &Desk, jobs: &mut Vec<Box<dyn Job>>, counters: &Counter
         Ok(()) => {
             counters.commits.fetch_add(1, Ordering::Relaxed);
             counters.writes.fetch_add(writes as u64, Ordering::Relaxed);
-            (desk.committed)();
+            (desk.committed)(true, writes);
             Ok(())
         }
         Err(error) => {
             counters.failed_commits.fetch_add(1, Ordering::Relaxed);
             tracing::error!(%error, writes, "commit failed; its writes are refused");
+            (desk.committed)(false, writes);
             Err(NotCommitted::new(error))
         }
     };

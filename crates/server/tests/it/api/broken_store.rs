@@ -3,11 +3,18 @@
 use std::future::pending;
 use std::sync::Arc;
 
-use formsvc_protocol::{Form, FormId, FormStatus, KeyId, PublicId, User, UserId};
+use std::time::Duration;
+
+use formsvc_protocol::{
+    DeliveryId, EndpointId, Form, FormId, FormStatus, KeyId, PublicId, User, UserId,
+};
 use formsvc_server::rate_limit::RateLimit;
 use formsvc_server::store::{
-    Accepted, Authenticated, KeyHash, KeyRecord, NewForm, NewKey, NewSubmission, PageRequest,
-    StagedForm, StagedSubmission, Store, StoreError, StoreFuture, StoredPage, UserRecord,
+    Accepted, Authenticated, Backlog, ClaimRequest, Claims, DeliveriesRequest, DeliveryDetail,
+    DeliveryRecord, Due, EndpointRecord, FormChange, KeyHash, KeyRecord, NewEndpoint, NewForm,
+    NewKey, NewSpam, NewSubmission, PageRequest, PublicForm, SealedSecret, Settled, Settlement,
+    SpamRecord, StagedForm, StagedSubmission, Store, StoreError, StoreFuture, StoredPage,
+    UserRecord, WorkSignal,
 };
 
 use super::service::{Answer, Service, answer, edge_of};
@@ -49,6 +56,12 @@ macro_rules! all_broken {
                     self.call()
                 }
             }
+            fn can_accept(&self) -> Result<(), StoreError> {
+                Ok(())
+            }
+            fn work(&self) -> Arc<WorkSignal> {
+                Arc::default()
+            }
             $( fn $name(&self, $(_: $arg),*) -> StoreFuture<'_, $out> {
                 self.call()
             } )+
@@ -66,7 +79,25 @@ all_broken! {
     set_form_status(&FormId, FormStatus) -> Form;
     forms(&UserId) -> Vec<Form>;
     form_by_public_id(&PublicId) -> Option<Form>;
+    public_form(&PublicId) -> Option<PublicForm>;
+    change_form(&FormId, FormChange) -> Form;
     submit(NewSubmission) -> Accepted;
+    keep_spam(NewSpam) -> ();
+    spam(&FormId) -> Vec<SpamRecord>;
+    add_endpoint(NewEndpoint) -> EndpointRecord;
+    endpoints(&FormId) -> Vec<EndpointRecord>;
+    rotate_secret(&EndpointId, SealedSecret, Duration) -> EndpointRecord;
+    set_endpoint_enabled(&EndpointId, bool) -> EndpointRecord;
+    remove_endpoint(&EndpointId) -> EndpointRecord;
+    recover_claims() -> u64;
+    due() -> Vec<Due>;
+    claim(ClaimRequest) -> Claims;
+    settle(Vec<Settlement>) -> Vec<Settled>;
+    backlog() -> Backlog;
+    deliveries(DeliveriesRequest) -> Vec<DeliveryRecord>;
+    delivery(&DeliveryId) -> Option<DeliveryDetail>;
+    resend(&DeliveryId) -> DeliveryRecord;
+    forget_idempotency_keys() -> bool;
     page(PageRequest) -> Option<StoredPage>;
     stage_form(NewForm) -> StagedForm;
     stage_submissions(&StagedForm, Vec<StagedSubmission>) -> ();

@@ -172,8 +172,12 @@ impl Run {
     async fn submit(&mut self, form: u8, id: u16, clock: i64) {
         self.now += clock;
         self.clock.set(self.now);
-        let new =
-            NewSubmission { id: submission_id(id), form: form_id(form), answers: answers(id) };
+        let new = NewSubmission {
+            id: submission_id(id),
+            form: form_id(form),
+            answers: answers(id),
+            idempotency: None,
+        };
         let outcome = self.store.submit(new).await;
         let (used, now) = (self.model.uses(id), FormInstant::from_micros(self.now));
         match self.model.visible(form) {

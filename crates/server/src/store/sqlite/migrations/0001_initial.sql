@@ -32,7 +32,9 @@ CREATE TABLE forms (
     created_us      INTEGER NOT NULL,
     updated_us      INTEGER NOT NULL,
     last_seq        INTEGER NOT NULL, -- of its newest submission; 0 when it has none
-    last_instant_us INTEGER           -- of its newest submission
+    last_instant_us INTEGER,          -- of its newest submission
+    fields          TEXT,             -- JSON, field definitions as given; null: takes any answers
+    origins         TEXT              -- JSON, origins whose pages may submit; null: all
 ) STRICT;
 CREATE INDEX forms_by_user ON forms (user_no, created_us);
 
@@ -45,6 +47,81 @@ CREATE TABLE submissions (
     item       TEXT NOT NULL         -- the JSON that pages show
 ) STRICT;
 CREATE UNIQUE INDEX submissions_by_instant ON submissions (form_no, instant_us);
+
+-- What tells a repeated submission from a new one, for a day. Its rows stand in the order of time.
+CREATE TABLE idempotency (
+    no          INTEGER PRIMARY KEY,
+    form_no     INTEGER NOT NULL REFERENCES forms,
+    key         BLOB NOT NULL CHECK (length(key) = 32),         -- digest
+    fingerprint BLOB NOT NULL CHECK (length(fingerprint) = 32), -- digest of what was sent
+    submission  INTEGER NOT NULL,                               -- key of what was accepted
+    created_us  INTEGER NOT NULL,
+    UNIQUE (form_no, key)
+) STRICT;
+
+-- Sent by machines. No submissions, and never delivered.
+CREATE TABLE spam (
+    spam_no     INTEGER PRIMARY KEY,
+    form_no     INTEGER NOT NULL REFERENCES forms,
+    id          TEXT NOT NULL,
+    data        TEXT NOT NULL,
+    received_us INTEGER NOT NULL
+) STRICT;
+CREATE INDEX spam_by_form ON spam (form_no, spam_no);
+
+CREATE TABLE endpoints (
+    endpoint_no       INTEGER PRIMARY KEY,
+    id                TEXT NOT NULL UNIQUE,
+    form_no           INTEGER NOT NULL REFERENCES forms,
+    url               TEXT NOT NULL,
+    status            TEXT NOT NULL CHECK (status IN ('enabled', 'disabled', 'removed')),
+    secret            BLOB NOT NULL, -- encrypted; empty when removed
+    previous_secret   BLOB,          -- encrypted; signs as well
+    previous_until_us INTEGER,       -- until then
+    created_us        INTEGER NOT NULL
+) STRICT;
+CREATE INDEX endpoints_by_form ON endpoints (form_no);
+
+-- One for each submission and endpoint, next to those of its neighbours.
+CREATE TABLE deliveries (
+    submission  INTEGER NOT NULL,  -- submissions.key
+    endpoint_no INTEGER NOT NULL,
+    state       INTEGER NOT NULL CHECK (state BETWEEN 0 AND 4), -- pending, retrying, delivered, failed, canceled
+    attempts    INTEGER NOT NULL,
+    form_title  TEXT NOT NULL,     -- as it was, so that every attempt has the same body
+    next_us     INTEGER,           -- where it stands in lane 1 of the queue, or stood when it was claimed there
+    finished_us INTEGER,
+    PRIMARY KEY (submission, endpoint_no)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX deliveries_failed ON deliveries (endpoint_no, submission) WHERE state = 3;
+
+-- Deliveries that are to be attempted. Lane 0: never attempted, by the submission's instant. Lane 1:
+-- retries and resends, by the time they are due. Lane 2: claimed, by the end of the lease.
+CREATE TABLE queue (
+    endpoint_no INTEGER NOT NULL,
+    lane        INTEGER NOT NULL CHECK (lane BETWEEN 0 AND 2),
+    at_us       INTEGER NOT NULL,
+    submission  INTEGER NOT NULL,
+    retries     INTEGER NOT NULL, -- used
+    claims      INTEGER NOT NULL, -- since it was last settled
+    resend      INTEGER NOT NULL CHECK (resend IN (0, 1)),
+    lease       INTEGER CHECK ((lease IS NOT NULL) = (lane = 2)),
+    PRIMARY KEY (endpoint_no, lane, at_us, submission)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE attempts (
+    submission  INTEGER NOT NULL,
+    endpoint_no INTEGER NOT NULL,
+    number      INTEGER NOT NULL, -- from 1
+    started_us  INTEGER NOT NULL,
+    duration_us INTEGER NOT NULL,
+    status      INTEGER,          -- of the answer
+    error       TEXT,             -- why it failed
+    address     TEXT,             -- that was connected to
+    snippet     BLOB NOT NULL,    -- beginning of the answer's body
+    resend      INTEGER NOT NULL CHECK (resend IN (0, 1)),
+    PRIMARY KEY (submission, endpoint_no, number)
+) STRICT, WITHOUT ROWID;
 
 -- Written to find out whether the database takes writes.
 CREATE TABLE probe (one INTEGER PRIMARY KEY CHECK (one = 1), written_us INTEGER NOT NULL) STRICT;

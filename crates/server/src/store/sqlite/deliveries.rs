@@ -1,0 +1,150 @@
+//! Deliveries as people look at them, and the resend they can ask for, in SQL.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use formsvc_protocol::{DeliveryId, EndpointId, FormInstant};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::columns::{instant, stored_id, text_id};
+use super::endpoints::endpoint_no;
+use super::forms::form_no;
+use super::queue::{self, Entry, state_of};
+use super::submissions::keys_of;
+use crate::store::{
+    Attempt, Backlog, DeliveriesRequest, DeliveryDetail, DeliveryKey, DeliveryRecord,
+    DeliveryState, EndpointNo, EndpointStatus, Lane, StoreError,
+};
+
+const DELIVERY: &str = "SELECT d.submission, d.endpoint_no, e.id, e.url, s.id, d.state, d.attempts,
+        s.instant_us, d.next_us, d.finished_us
+    FROM deliveries d JOIN submissions s ON s.key = d.submission JOIN endpoints e USING (endpoint_no)";
+
+fn delivery_at(row: &Row<'_>) -> rusqlite::Result<DeliveryRecord> {
+    let created = instant(row.get(7)?);
+    let state = state_of(row.get(5)?);
+    let next = row.get::<_, Option<i64>>(8)?.map(instant);
+    let next = if state == DeliveryState::Pending { next.or(Some(created)) } else { next };
+    Ok(DeliveryRecord {
+        key: DeliveryKey { submission: row.get(0)?, endpoint: EndpointNo(row.get(1)?) },
+        endpoint: text_id(row, 2, EndpointId::new)?,
+        url: row.get(3)?,
+        submission: stored_id(row, 4)?,
+        state,
+        attempts: row.get(6)?,
+        created_at: created.to_timestamp(),
+        next_attempt_at: next.map(FormInstant::to_timestamp),
+        finished_at: row.get::<_, Option<i64>>(9)?.map(|us| instant(us).to_timestamp()),
+    })
+}
+
+pub(super) fn list(
+    db: &Connection,
+    request: &DeliveriesRequest,
+) -> Result<Vec<DeliveryRecord>, StoreError> {
+    let keys = keys_of(form_no(db, &request.form)?);
+    let endpoint = request.endpoint.as_ref().map(|id| endpoint_no(db, id)).transpose()?;
+    let after = request.after.map_or((i64::MAX, i64::MAX), |key| (key.submission, key.endpoint.0));
+    // Clauses that are not asked for are left out, so that an index for the others can be used.
+    let endpoint = endpoint.map(|number| format!("AND d.endpoint_no = {}", number.0));
+    let state = request.state.map(|state| format!("AND d.state = {}", state as i64));
+    let (endpoint, state) = (endpoint.unwrap_or_default(), state.unwrap_or_default());
+    let sql = format!(
+        "{DELIVERY} WHERE d.submission BETWEEN ?1 AND ?2
+            AND (d.submission, d.endpoint_no) < (?3, ?4) {endpoint} {state}
+         ORDER BY d.submission DESC, d.endpoint_no DESC LIMIT ?5"
+    );
+    let mut statement = db.prepare(&sql)?;
+    let (first, last) = keys.into_inner();
+    let rows =
+        statement.query_map(params![first, last, after.0, after.1, request.limit], delivery_at)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn no_delivery(id: &DeliveryId) -> StoreError {
+    StoreError::NotFound { what: "delivery", value: id.as_str().into() }
+}
+
+fn record(db: &Connection, key: DeliveryKey) -> Result<Option<DeliveryRecord>, StoreError> {
+    let found = db
+        .prepare_cached(&format!("{DELIVERY} WHERE d.submission = ?1 AND d.endpoint_no = ?2"))?
+        .query_row([key.submission, key.endpoint.0], delivery_at)
+        .optional()?;
+    Ok(found)
+}
+
+pub(super) fn detail(
+    db: &Connection,
+    id: &DeliveryId,
+) -> Result<Option<DeliveryDetail>, StoreError> {
+    let Some(key) = DeliveryKey::from_id(id) else { return Ok(None) };
+    let Some(record) = record(db, key)? else { return Ok(None) };
+    let mut statement = db.prepare_cached(
+        "SELECT started_us, duration_us, status, error, address, snippet, resend FROM attempts
+         WHERE submission = ?1 AND endpoint_no = ?2 ORDER BY number",
+    )?;
+    let rows = statement.query_map([key.submission, key.endpoint.0], |row| {
+        let snippet: Vec<u8> = row.get(5)?;
+        Ok(Attempt {
+            started_at: instant(row.get(0)?),
+            duration: Duration::from_micros(row.get::<_, i64>(1)?.unsigned_abs()),
+            status: row.get(2)?,
+            error: row.get(3)?,
+            address: row.get(4)?,
+            snippet: Bytes::from(snippet),
+            resend: row.get(6)?,
+        })
+    })?;
+    Ok(Some(DeliveryDetail { record, history: rows.collect::<Result<_, _>>()? }))
+}
+
+pub(super) fn resend(
+    db: &Connection,
+    id: &DeliveryId,
+    now: FormInstant,
+) -> Result<DeliveryRecord, StoreError> {
+    let key = DeliveryKey::from_id(id).ok_or_else(|| no_delivery(id))?;
+    if record(db, key)?.is_none() {
+        return Err(no_delivery(id));
+    }
+    let refused = |rule| StoreError::Invalid { what: "delivery", value: id.as_str().into(), rule };
+    let enabled = db
+        .prepare_cached("SELECT 1 FROM endpoints WHERE endpoint_no = ?1 AND status = ?2")?
+        .exists(params![key.endpoint.0, EndpointStatus::Enabled.as_str()])?;
+    if !enabled {
+        return Err(refused("belongs to an endpoint that is not enabled"));
+    }
+    let queued = queue::find(db, key)?;
+    if queued.as_ref().is_some_and(|entry| entry.lane == Lane::Leased) {
+        return Err(refused("is being attempted now"));
+    }
+    let (mut retries, mut claims) = (0, 0);
+    if let Some(entry) = queued {
+        queue::remove(db, &entry)?;
+        (retries, claims) = (entry.retries, entry.claims);
+    }
+    queue::insert(
+        db,
+        &Entry {
+            endpoint: key.endpoint,
+            lane: Lane::Late,
+            at: now,
+            submission: key.submission,
+            retries,
+            claims,
+            resend: true,
+            lease: None,
+        },
+    )?;
+    db.prepare_cached(
+        "UPDATE deliveries SET next_us = ?3 WHERE submission = ?1 AND endpoint_no = ?2",
+    )?
+    .execute([key.submission, key.endpoint.0, now.micros()])?;
+    record(db, key)?.ok_or_else(|| no_delivery(id))
+}
+
+pub(super) fn backlog(db: &Connection) -> Result<Backlog, StoreError> {
+    let unfinished: i64 =
+        db.prepare_cached("SELECT count(*) FROM queue")?.query_row([], |row| row.get(0))?;
+    Ok(Backlog { unfinished: unfinished.unsigned_abs() })
+}

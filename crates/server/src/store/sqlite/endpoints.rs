@@ -1,0 +1,178 @@
+//! Webhook endpoints, in SQL.
+
+use std::time::Duration;
+
+use formsvc_protocol::{EndpointId, FormId, FormInstant};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::columns::{instant, text_id};
+use super::forms::form_no;
+use crate::store::{
+    DeliveryState, EndpointNo, EndpointRecord, EndpointStatus, NewEndpoint, SealedSecret,
+    StoreError,
+};
+
+/// Deliveries canceled in one transaction.
+const CANCELED_AT_ONCE: u32 = 500;
+
+const ENDPOINT: &str = "SELECT e.id, f.id, e.url, e.status, e.created_us,
+        CASE WHEN e.previous_until_us > ?2 THEN e.previous_until_us END
+    FROM endpoints e JOIN forms f USING (form_no)";
+
+fn endpoint_at(row: &Row<'_>) -> rusqlite::Result<EndpointRecord> {
+    Ok(EndpointRecord {
+        id: text_id(row, 0, EndpointId::new)?,
+        form: text_id(row, 1, FormId::new)?,
+        url: row.get(2)?,
+        status: status_of(row.get_ref(3)?.as_str()?),
+        created_at: instant(row.get(4)?).to_timestamp(),
+        previous_secret_until: row.get::<_, Option<i64>>(5)?.map(|us| instant(us).to_timestamp()),
+    })
+}
+
+fn status_of(text: &str) -> EndpointStatus {
+    let known = EndpointStatus::ALL.iter().find(|(_, known)| *known == text);
+    known.expect("the table allows no other text").0
+}
+
+fn no_endpoint(id: &EndpointId) -> StoreError {
+    StoreError::NotFound { what: "endpoint", value: id.as_str().into() }
+}
+
+/// An endpoint, also a removed one.
+fn endpoint(
+    db: &Connection,
+    id: &EndpointId,
+    now: FormInstant,
+) -> Result<EndpointRecord, StoreError> {
+    db.prepare_cached(&format!("{ENDPOINT} WHERE e.id = ?1"))?
+        .query_row(params![id.as_str(), now.micros()], endpoint_at)
+        .optional()?
+        .ok_or_else(|| no_endpoint(id))
+}
+
+/// The number of an endpoint, also of a removed one.
+pub(super) fn endpoint_no(db: &Connection, id: &EndpointId) -> Result<EndpointNo, StoreError> {
+    db.prepare_cached("SELECT endpoint_no FROM endpoints WHERE id = ?1")?
+        .query_row([id.as_str()], |row| row.get(0).map(EndpointNo))
+        .optional()?
+        .ok_or_else(|| no_endpoint(id))
+}
+
+pub(super) fn add(
+    db: &Connection,
+    new: &NewEndpoint,
+    now: FormInstant,
+) -> Result<EndpointRecord, StoreError> {
+    let form_no = form_no(db, &new.form)?;
+    let added = db
+        .prepare_cached(
+            "INSERT INTO endpoints (id, form_no, url, status, secret, created_us)
+             VALUES (?1, ?2, ?3, 'enabled', ?4, ?5) ON CONFLICT (id) DO NOTHING",
+        )?
+        .execute(params![new.id.as_str(), form_no, new.url, new.secret.0, now.micros()])?;
+    if added == 0 {
+        return Err(StoreError::Exists { what: "endpoint id", value: new.id.as_str().into() });
+    }
+    endpoint(db, &new.id, now)
+}
+
+pub(super) fn list(
+    db: &Connection,
+    form: &FormId,
+    now: FormInstant,
+) -> Result<Vec<EndpointRecord>, StoreError> {
+    let sql =
+        format!("{ENDPOINT} WHERE e.form_no = ?1 AND e.status <> 'removed' ORDER BY e.endpoint_no");
+    let mut statement = db.prepare_cached(&sql)?;
+    let rows = statement.query_map(params![form_no(db, form)?, now.micros()], endpoint_at)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+pub(super) fn rotate_secret(
+    db: &Connection,
+    id: &EndpointId,
+    secret: &SealedSecret,
+    grace: Duration,
+    now: FormInstant,
+) -> Result<EndpointRecord, StoreError> {
+    let until = (!grace.is_zero()).then(|| now.plus(grace).micros());
+    let changed = db
+        .prepare_cached(
+            "UPDATE endpoints SET previous_secret = CASE WHEN ?3 IS NOT NULL THEN secret END,
+                previous_until_us = ?3, secret = ?2
+             WHERE id = ?1 AND status <> 'removed'",
+        )?
+        .execute(params![id.as_str(), secret.0, until])?;
+    if changed == 0 { Err(no_endpoint(id)) } else { endpoint(db, id, now) }
+}
+
+/// Enables or disables; also says which endpoint has work again.
+pub(super) fn set_enabled(
+    db: &Connection,
+    id: &EndpointId,
+    enabled: bool,
+    now: FormInstant,
+) -> Result<(EndpointRecord, EndpointNo), StoreError> {
+    let status = if enabled { EndpointStatus::Enabled } else { EndpointStatus::Disabled };
+    let changed = db
+        .prepare_cached("UPDATE endpoints SET status = ?2 WHERE id = ?1 AND status <> 'removed'")?
+        .execute([id.as_str(), status.as_str()])?;
+    if changed == 0 {
+        return Err(no_endpoint(id));
+    }
+    Ok((endpoint(db, id, now)?, endpoint_no(db, id)?))
+}
+
+/// The first step of a removal: from here on nothing is claimed and nothing new is made.
+pub(super) fn begin_removal(
+    db: &Connection,
+    id: &EndpointId,
+    now: FormInstant,
+) -> Result<EndpointRecord, StoreError> {
+    db.prepare_cached(
+        "UPDATE endpoints SET status = 'removed', secret = x'', previous_secret = NULL,
+            previous_until_us = NULL WHERE id = ?1",
+    )?
+    .execute([id.as_str()])?;
+    endpoint(db, id, now)
+}
+
+/// Endpoints whose removal is not finished.
+pub(super) fn being_removed(db: &Connection) -> Result<Vec<EndpointId>, StoreError> {
+    let mut statement = db.prepare(
+        "SELECT e.id FROM endpoints e WHERE e.status = 'removed'
+            AND EXISTS (SELECT 1 FROM queue q WHERE q.endpoint_no = e.endpoint_no)",
+    )?;
+    let rows = statement.query_map([], |row| text_id(row, 0, EndpointId::new))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Cancels some of a removed endpoint's deliveries; `true` when none is left.
+pub(super) fn cancel_some(
+    db: &Connection,
+    id: &EndpointId,
+    now: FormInstant,
+) -> Result<bool, StoreError> {
+    let endpoint = endpoint_no(db, id)?;
+    let mut found = db.prepare_cached(
+        "SELECT lane, at_us, submission FROM queue WHERE endpoint_no = ?1 LIMIT ?2",
+    )?;
+    let rows = found.query_map(params![endpoint.0, CANCELED_AT_ONCE], |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+    })?;
+    let rows: Vec<(i64, i64, i64)> = rows.collect::<Result<_, _>>()?;
+    let mut cancel = db.prepare_cached(
+        "UPDATE deliveries SET state = ?3, finished_us = ?4, next_us = NULL
+         WHERE submission = ?1 AND endpoint_no = ?2 AND state IN (0, 1)",
+    )?;
+    let mut forget = db.prepare_cached(
+        "DELETE FROM queue WHERE endpoint_no = ?1 AND lane = ?2 AND at_us = ?3 AND submission = ?4",
+    )?;
+    for (lane, at, submission) in &rows {
+        let canceled = DeliveryState::Canceled as i64;
+        cancel.execute(params![submission, endpoint.0, canceled, now.micros()])?;
+        forget.execute(params![endpoint.0, lane, at, submission])?;
+    }
+    Ok(rows.len() < CANCELED_AT_ONCE as usize)
+}

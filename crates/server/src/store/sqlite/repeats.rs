@@ -1,0 +1,80 @@
+//! Idempotency keys: telling a repeated submission from a new one.
+
+use std::time::Duration;
+
+use formsvc_protocol::FormInstant;
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::columns::{instant, stored_id};
+use crate::store::{Accepted, Idempotency, StoreError};
+
+/// How long a key is remembered.
+const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
+/// Keys forgotten in one transaction.
+const FORGOTTEN_AT_ONCE: i64 = 500;
+
+/// What was answered to the first submission with a key, if there was one in the last day.
+pub(super) fn find(
+    db: &Connection,
+    form_no: i64,
+    idempotency: &Idempotency,
+    now: FormInstant,
+) -> Result<Option<Accepted>, StoreError> {
+    let found = db
+        .prepare_cached(
+            "SELECT i.no, i.fingerprint, i.created_us, s.id, s.instant_us FROM idempotency i
+             JOIN submissions s ON s.key = i.submission WHERE i.form_no = ?1 AND i.key = ?2",
+        )?
+        .query_row(params![form_no, idempotency.key], |row| {
+            let accepted =
+                Accepted { id: stored_id(row, 3)?, instant: instant(row.get(4)?), repeated: true };
+            let (no, fingerprint): (i64, [u8; 32]) = (row.get(0)?, row.get(1)?);
+            Ok((no, fingerprint, instant(row.get(2)?), accepted))
+        })
+        .optional()?;
+    let Some((no, fingerprint, created, accepted)) = found else { return Ok(None) };
+    if now.since(created) > REMEMBERED {
+        db.prepare_cached("DELETE FROM idempotency WHERE no = ?1")?.execute([no])?;
+        return Ok(None);
+    }
+    if fingerprint == idempotency.fingerprint {
+        Ok(Some(accepted))
+    } else {
+        Err(StoreError::KeyReused)
+    }
+}
+
+/// Remembers the key of a submission.
+pub(super) fn keep(
+    db: &Connection,
+    form_no: i64,
+    idempotency: &Idempotency,
+    submission: i64,
+    now: FormInstant,
+) -> Result<(), StoreError> {
+    db.prepare_cached(
+        "INSERT INTO idempotency (form_no, key, fingerprint, submission, created_us)
+         VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?
+    .execute(params![
+        form_no,
+        idempotency.key,
+        idempotency.fingerprint,
+        submission,
+        now.micros()
+    ])?;
+    Ok(())
+}
+
+/// Forgets some old keys; `true` when there may be more.
+pub(super) fn forget_some(db: &Connection, now: FormInstant) -> Result<bool, StoreError> {
+    let oldest_kept = now.micros() - i64::try_from(REMEMBERED.as_micros()).unwrap_or(i64::MAX);
+    // The table is in the order of time, so that the old ones are in front.
+    let forgotten = db
+        .prepare_cached(
+            "DELETE FROM idempotency WHERE no IN (SELECT no FROM idempotency ORDER BY no LIMIT ?2)
+                AND created_us < ?1",
+        )?
+        .execute([oldest_kept, FORGOTTEN_AT_ONCE])?;
+    Ok(i64::try_from(forgotten).unwrap_or(i64::MAX) >= FORGOTTEN_AT_ONCE)
+}
