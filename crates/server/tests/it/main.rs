@@ -4,5 +4,6 @@
 
 mod api;
 mod cmd;
+mod egress;
 mod import;
 mod store;

@@ -1,0 +1,237 @@
+//! The HTTP client of deliveries.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use formsvc_protocol::limits::DELIVERY_TIMEOUT;
+use formsvc_protocol::signature;
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Body, Incoming};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::{CaptureConnection, capture_connection};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tokio::time::{Instant, timeout_at};
+
+use super::attempt::{self, Attempt, Phase, Progress};
+use super::connect::Connector;
+use super::endpoint_url::EndpointUrl;
+use super::failure::DeliveryFailure;
+use super::policy::EgressPolicy;
+use super::resolve::{Resolve, SystemResolver};
+use super::stream::Link;
+use super::tls::{ExtraRoots, Tls};
+
+/// Most of a response's body that is read, in bytes: 16 KiB.
+pub const SNIPPET_MAX: usize = 16 << 10;
+/// `User-Agent` of deliveries (SPEC §6).
+pub const USER_AGENT: &str = "service-webhooks/1.0";
+
+const EVENT: HeaderName = HeaderName::from_static("x-service-event");
+const SIGNATURE: HeaderName = HeaderName::from_static(signature::HEADER);
+
+/// Time a connection stays open for the next delivery to its host.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Most that a connection buffers, and so the longest head of a response, in bytes.
+const BUFFER_MAX: usize = 64 << 10;
+
+/// How a client is to deliver.
+#[derive(Clone)]
+pub struct ClientOptions {
+    /// Which addresses may be reached. Default: [`EgressPolicy::production`].
+    pub policy: EgressPolicy,
+    /// Authorities to trust besides the platform's. Default: none.
+    pub extra_roots: ExtraRoots,
+    /// Idle connections kept open per host. Default: 8.
+    pub idle_per_host_max: usize,
+    /// What resolves names. Default: the system.
+    pub resolver: Arc<dyn Resolve>,
+}
+
+impl Default for ClientOptions {
+    fn default() -> Self {
+        Self {
+            policy: EgressPolicy::production(),
+            extra_roots: ExtraRoots::default(),
+            idle_per_host_max: 8,
+            resolver: Arc::new(SystemResolver::new()),
+        }
+    }
+}
+
+impl fmt::Debug for ClientOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientOptions")
+            .field("policy", &self.policy)
+            .field("extra_roots", &self.extra_roots)
+            .field("idle_per_host_max", &self.idle_per_host_max)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Sends deliveries. Cheap to clone; clones share connections.
+///
+/// HTTP/1.1 only. Redirects are responses like any other, and not followed. There are no cookies, no
+/// proxies (those of the environment are not read), and bodies are taken as they come, compressed or
+/// not.
+///
+/// A kept connection may be closed by its other end just when it is used. Where the request had not
+/// begun to be sent, it is sent on another connection; otherwise the attempt fails with
+/// [`ConnectionLost`](super::FailureCode::ConnectionLost), since it may have arrived.
+#[derive(Clone)]
+pub struct DeliveryClient {
+    http: Client<Connector, Full<Bytes>>,
+    policy: Arc<EgressPolicy>,
+}
+
+/// One attempt to deliver (SPEC §6).
+#[derive(Debug)]
+pub struct DeliveryRequest<'a> {
+    /// Where to.
+    pub url: &'a EndpointUrl,
+    /// `X-Service-Event`.
+    pub event: HeaderValue,
+    /// `X-Service-Signature`.
+    pub signature: HeaderValue,
+    /// The body, JSON.
+    pub body: Bytes,
+    /// When the attempt ends, whatever it is doing.
+    pub deadline: Instant,
+}
+
+/// What an endpoint answered. The body is a stranger's text, or bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeliveryResponse {
+    /// The status; any 2xx is success (SPEC §6).
+    pub status: StatusCode,
+    /// Who answered.
+    pub peer: SocketAddr,
+    /// The body, or its first [`SNIPPET_MAX`] bytes.
+    pub snippet: Vec<u8>,
+    /// Whether the body went on.
+    pub truncated: bool,
+    /// `Retry-After`, as it came.
+    pub retry_after: Option<HeaderValue>,
+    /// Whether the connection had carried a delivery before.
+    pub reused: bool,
+}
+
+impl DeliveryClient {
+    /// A client without connections.
+    pub fn new(options: ClientOptions) -> Self {
+        let policy = Arc::new(options.policy.clone());
+        let tls = Tls::new(options.extra_roots);
+        let connector = Connector::new(options.policy, options.resolver, tls, DELIVERY_TIMEOUT);
+        let http = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE_TIMEOUT)
+            .pool_max_idle_per_host(options.idle_per_host_max)
+            .retry_canceled_requests(true)
+            .http1_title_case_headers(true)
+            .http1_max_buf_size(BUFFER_MAX)
+            .build(connector);
+        Self { http, policy }
+    }
+
+    /// Which addresses are reached.
+    pub fn policy(&self) -> &EgressPolicy {
+        &self.policy
+    }
+
+    /// Sends a delivery and reads the response.
+    ///
+    /// The deadline is one for everything: resolving, connecting, TLS, sending, the head of the
+    /// response, and up to [`SNIPPET_MAX`] bytes of its body. An endpoint that sends a 2xx and then a
+    /// body that is not there in time has not answered in time. What a body has beyond that is not
+    /// read: the connection is closed. One that was read to its end is kept.
+    pub async fn post(
+        &self,
+        request: DeliveryRequest<'_>,
+    ) -> Result<DeliveryResponse, DeliveryFailure> {
+        let deadline = request.deadline;
+        let mut request = http_request(request);
+        let captured = capture_connection(&mut request);
+        Attempt::run(deadline, async {
+            match timeout_at(deadline, self.exchange(request)).await {
+                Ok(outcome) => outcome,
+                Err(_) => Err(DeliveryFailure::timeout(progress(&captured))),
+            }
+        })
+        .await
+    }
+
+    async fn exchange(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<DeliveryResponse, DeliveryFailure> {
+        let response = self.http.request(request).await;
+        let response = response.map_err(|error| DeliveryFailure::of_request(&error))?;
+        read(response).await
+    }
+}
+
+fn http_request(request: DeliveryRequest<'_>) -> Request<Full<Bytes>> {
+    let mut http = Request::new(Full::new(request.body));
+    *http.method_mut() = Method::POST;
+    *http.uri_mut() = request.url.uri().clone();
+    let headers = http.headers_mut();
+    headers.reserve(6);
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::USER_AGENT, HeaderValue::from_static(USER_AGENT));
+    headers.insert(EVENT, request.event);
+    headers.insert(SIGNATURE, request.signature);
+    http
+}
+
+/// How far an attempt came. A connection that was kept says nothing of itself until its response, so
+/// it is asked.
+fn progress(captured: &CaptureConnection) -> Progress {
+    let noted = attempt::progress();
+    let fallback = Progress { phase: Phase::Dns, peer: None, status: None };
+    match (noted, captured.connection_metadata().as_ref()) {
+        (Some(noted), None) => noted,
+        (Some(noted), Some(_)) if noted.phase == Phase::Body => noted,
+        (_, Some(connected)) => {
+            let mut extras = http::Extensions::new();
+            connected.get_extras(&mut extras);
+            let peer = extras.get::<Link>().map(Link::peer);
+            Progress { phase: Phase::Response, peer, status: None }
+        }
+        (None, None) => fallback,
+    }
+}
+
+async fn read(response: Response<Incoming>) -> Result<DeliveryResponse, DeliveryFailure> {
+    let (head, mut body) = response.into_parts();
+    let status = head.status;
+    let link = head.extensions.get::<Link>().expect("every connection tells its link");
+    let peer = link.peer();
+    attempt::reached_body(Some(peer), status);
+    let mut snippet = Vec::new();
+    let mut truncated = false;
+    while !truncated && !body.is_end_stream() {
+        let Some(frame) = body.frame().await else { break };
+        let frame = frame.map_err(|error| DeliveryFailure::of_body(&error, Some(peer), status))?;
+        let Ok(bytes) = frame.into_data() else { continue };
+        let room = SNIPPET_MAX - snippet.len();
+        truncated = bytes.len() > room;
+        snippet.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+    Ok(DeliveryResponse {
+        status,
+        peer,
+        snippet,
+        truncated,
+        retry_after: head.headers.get(header::RETRY_AFTER).cloned(),
+        reused: link.was_used(),
+    })
+}
+
+impl fmt::Debug for DeliveryClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeliveryClient").field("policy", &self.policy).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,222 @@
+//! The URL of a webhook endpoint: what it may say (SPEC §6).
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use http::Uri;
+use url::{Host, ParseError, Url};
+
+use crate::printable::Excerpt;
+
+/// Longest URL, in bytes.
+const URL_MAX: usize = 2048;
+/// Longest host name, in characters (RFC 1035 §2.3.4).
+const HOST_NAME_MAX: usize = 253;
+/// Longest part of a host name between dots.
+const LABEL_MAX: usize = 63;
+
+/// A URL that deliveries may be sent to: `https`, or `http` to this machine.
+///
+/// Kept in canonical spelling: `https://EXAMPLE.com:443/a/../b` is `https://example.com/b`, and hosts
+/// that spell an IP address in another way (`0x7f.1`, `2130706433`, `0177.0.0.1`) are that address.
+///
+/// URLs often carry tokens: [`Display`](fmt::Display) shows the whole URL, and is for its owner. Logs
+/// and errors get the [`origin`](Self::origin), and `Debug` shows no more.
+#[derive(Clone, PartialEq, Eq)]
+pub struct EndpointUrl {
+    url: Url,
+    uri: Uri,
+}
+
+/// Why a URL is refused. Never holds its path, query or password.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EndpointUrlError {
+    /// Longer than 2048 bytes.
+    #[error("the URL has {0} bytes, and at most {URL_MAX} are accepted")]
+    TooLong(usize),
+    /// A control character, for example a line break.
+    #[error("the URL has the control character `{}`", .0.escape_default())]
+    ControlCharacter(char),
+    /// Not a URL.
+    #[error("the URL cannot be read: {0}")]
+    Unreadable(String),
+    /// Neither `https` nor `http`.
+    #[error("the URL's scheme is `{}`, and only `https` is accepted", Excerpt(.0))]
+    Scheme(String),
+    /// `http`, and not to this machine.
+    #[error(
+        "plain `http` is accepted for localhost only, and `{}` is elsewhere: use `https`",
+        Excerpt(.0)
+    )]
+    PlainHttp(String),
+    /// A user name or a password.
+    #[error("the URL has a user name or password, which deliveries do not send")]
+    Userinfo,
+    /// No host.
+    #[error("the URL names no host")]
+    NoHost,
+    /// A host that is no name.
+    #[error(transparent)]
+    HostName(#[from] HostNameError),
+    /// Port 0.
+    #[error("the URL has port 0, to which nothing can connect")]
+    Port,
+    /// A fragment.
+    #[error("the URL has a fragment (`#…`), which is never sent: leave it out")]
+    Fragment,
+}
+
+/// A host that is neither an IP address nor a host name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{}` is no host name: letters, digits, `-` and `_`, in parts of 1 to {LABEL_MAX} between dots, \
+     at most {HOST_NAME_MAX} in all",
+    Excerpt(.0)
+)]
+pub struct HostNameError(String);
+
+/// Checks a host name in lower case.
+///
+/// Stricter than a URL is, which allows for example quotation marks. A dot at the end is refused as
+/// well: it makes the same host another text, for the rules on `localhost` as for certificates.
+pub(super) fn check_host_name(name: &str) -> Result<(), HostNameError> {
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    let is_label =
+        |label: &str| (1..=LABEL_MAX).contains(&label.len()) && label.bytes().all(is_letter);
+    if name.len() <= HOST_NAME_MAX && name.split('.').all(is_label) {
+        return Ok(());
+    }
+    Err(HostNameError(name.to_owned()))
+}
+
+/// Whether a host name in lower case is `localhost` or below it.
+pub(super) fn is_localhost_name(host: &str) -> bool {
+    host == "localhost" || host.ends_with(".localhost")
+}
+
+impl EndpointUrl {
+    /// The URL in canonical spelling; only for who may see all of it.
+    pub fn as_str(&self) -> &str {
+        self.url.as_str()
+    }
+
+    /// Scheme, host and port: what logs may show.
+    pub fn origin(&self) -> Origin<'_> {
+        Origin(self)
+    }
+
+    /// The host: a name in lower case, or an IP address; one of IPv6 stands in brackets.
+    pub fn host(&self) -> &str {
+        self.uri.host().expect("a URL without a host was refused")
+    }
+
+    /// The host where it is an IP address, as it would be connected to.
+    pub fn ip(&self) -> Option<IpAddr> {
+        match self.url.host() {
+            Some(Host::Ipv4(address)) => Some(IpAddr::V4(address)),
+            Some(Host::Ipv6(address)) => Some(IpAddr::V6(address).to_canonical()),
+            Some(Host::Domain(_)) | None => None,
+        }
+    }
+
+    /// The port, that of the scheme where none is written.
+    pub fn port(&self) -> u16 {
+        self.url.port_or_known_default().expect("both schemes have a port")
+    }
+
+    pub(super) fn uri(&self) -> &Uri {
+        &self.uri
+    }
+}
+
+impl FromStr for EndpointUrl {
+    type Err = EndpointUrlError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.len() > URL_MAX {
+            return Err(EndpointUrlError::TooLong(text.len()));
+        }
+        // Before the parser, which reads over line breaks and tabs.
+        if let Some(control) = text.chars().find(|character| character.is_control()) {
+            return Err(EndpointUrlError::ControlCharacter(control));
+        }
+        let url = Url::parse(text).map_err(unreadable)?;
+        // Canonical spelling can be longer: it escapes.
+        if url.as_str().len() > URL_MAX {
+            return Err(EndpointUrlError::TooLong(url.as_str().len()));
+        }
+        if !matches!(url.scheme(), "https" | "http") {
+            return Err(EndpointUrlError::Scheme(url.scheme().to_owned()));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(EndpointUrlError::Userinfo);
+        }
+        let is_local = match url.host().ok_or(EndpointUrlError::NoHost)? {
+            Host::Domain(name) => {
+                check_host_name(name)?;
+                is_localhost_name(name)
+            }
+            Host::Ipv4(address) => address.is_loopback(),
+            Host::Ipv6(address) => address.to_canonical().is_loopback(),
+        };
+        if url.scheme() == "http" && !is_local {
+            return Err(EndpointUrlError::PlainHttp(url.host_str().unwrap_or("").to_owned()));
+        }
+        if url.port() == Some(0) {
+            return Err(EndpointUrlError::Port);
+        }
+        if url.fragment().is_some() {
+            return Err(EndpointUrlError::Fragment);
+        }
+        let uri = same_uri(&url)?;
+        Ok(Self { url, uri })
+    }
+}
+
+fn unreadable(error: ParseError) -> EndpointUrlError {
+    match error {
+        ParseError::EmptyHost => EndpointUrlError::NoHost,
+        // Their words name a rule and never the value.
+        other => EndpointUrlError::Unreadable(other.to_string()),
+    }
+}
+
+/// The URL as the HTTP library reads it. Both must see the same host, since one is judged and the
+/// other connected to.
+fn same_uri(url: &Url) -> Result<Uri, EndpointUrlError> {
+    let differs = || EndpointUrlError::Unreadable("it is ambiguous".to_owned());
+    let uri: Uri = url.as_str().parse().map_err(|_| differs())?;
+    let same = uri.scheme_str() == Some(url.scheme())
+        && uri.host() == url.host_str()
+        && uri.port_u16() == url.port();
+    if same { Ok(uri) } else { Err(differs()) }
+}
+
+impl fmt::Display for EndpointUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for EndpointUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "EndpointUrl({}/…)", self.origin())
+    }
+}
+
+/// Scheme, host and port of an endpoint, the port always written: `https://example.com:443`.
+#[derive(Clone, Copy)]
+pub struct Origin<'a>(&'a EndpointUrl);
+
+impl fmt::Display for Origin<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}:{}", self.0.url.scheme(), self.0.host(), self.0.port())
+    }
+}
+
+impl fmt::Debug for Origin<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

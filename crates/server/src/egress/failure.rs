@@ -1,0 +1,192 @@
+//! Why a delivery got no response: a table of stable codes.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+
+use http::{Extensions, StatusCode};
+use hyper_util::client::legacy;
+
+use super::attempt::{Phase, Progress};
+use super::connect::ConnectError;
+use super::policy::Denied;
+use super::stream::Link;
+use super::tls;
+use crate::causes::causes;
+use crate::printable::Escaped;
+
+/// Longest detail that is kept, in characters.
+const DETAIL_MAX: usize = 256;
+
+macro_rules! failure_codes {
+    ($( $variant:ident = $code:literal, $meaning:literal; )+) => {
+        /// Why a delivery got no response. The codes are stable.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum FailureCode {
+            $( #[doc = $meaning] $variant, )+
+        }
+
+        impl FailureCode {
+            /// Every code.
+            pub const ALL: &[Self] = &[$( Self::$variant, )+];
+
+            /// The code, as stored and counted.
+            pub const fn as_str(self) -> &'static str {
+                match self { $( Self::$variant => $code, )+ }
+            }
+
+            /// What happened, for a person.
+            pub const fn meaning(self) -> &'static str {
+                match self { $( Self::$variant => $meaning, )+ }
+            }
+        }
+    };
+}
+
+failure_codes! {
+    DnsFailed         = "dns_failed",         "the host's name has no address";
+    EgressDenied      = "egress_denied",      "the host is at an address that deliveries may not reach";
+    ConnectFailed     = "connect_failed",     "no connection was made";
+    TlsFailed         = "tls_failed",         "no encryption was agreed on, or the certificate is not trusted";
+    Timeout           = "timeout",            "the response was not there, whole, in time";
+    ConnectionLost    = "connection_lost",    "the connection ended before the response was whole";
+    ResponseMalformed = "response_malformed", "the response is not HTTP, or its head is too large";
+}
+
+impl FailureCode {
+    /// The code with a text, or `None` for one this release does not know.
+    pub fn from_code(text: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|code| code.as_str() == text)
+    }
+}
+
+impl fmt::Display for FailureCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// An attempt that got no whole response. Its message never holds the URL's path or query, the
+/// request or the response; text from outside is escaped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeliveryFailure {
+    /// What went wrong.
+    pub code: FailureCode,
+    /// What the attempt was doing.
+    pub phase: Phase,
+    /// Whom it was connected to, or tried to.
+    pub peer: Option<SocketAddr>,
+    /// The status, where the head of the response had come.
+    pub status: Option<StatusCode>,
+    /// Why the address may not be reached, for [`FailureCode::EgressDenied`].
+    pub denied: Option<Denied>,
+    /// What the system or a library said.
+    pub detail: Option<Box<str>>,
+}
+
+impl fmt::Display for DeliveryFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.code.meaning())?;
+        match &self.detail {
+            Some(detail) => write!(f, ": {detail}"),
+            None if self.code == FailureCode::Timeout => write!(f, " (phase `{}`)", self.phase),
+            None => Ok(()),
+        }
+    }
+}
+
+impl StdError for DeliveryFailure {}
+
+impl DeliveryFailure {
+    fn new(code: FailureCode, progress: Progress) -> Self {
+        let Progress { phase, peer, status } = progress;
+        Self { code, phase, peer, status, denied: None, detail: None }
+    }
+
+    pub(super) fn timeout(progress: Progress) -> Self {
+        Self::new(FailureCode::Timeout, progress)
+    }
+
+    /// From what the client says about a request.
+    pub(super) fn of_request(error: &legacy::Error) -> Self {
+        if let Some(connect) = error.source().and_then(|source| source.downcast_ref()) {
+            return Self::of_connect(connect);
+        }
+        let mut extras = Extensions::new();
+        if let Some(connected) = error.connect_info() {
+            connected.get_extras(&mut extras);
+        }
+        let peer = extras.get::<Link>().map(Link::peer);
+        Self::of_exchange(error, Progress { phase: Phase::Response, peer, status: None })
+    }
+
+    /// From what the client says about the body of a response.
+    pub(super) fn of_body(
+        error: &hyper::Error,
+        peer: Option<SocketAddr>,
+        status: StatusCode,
+    ) -> Self {
+        Self::of_exchange(error, Progress { phase: Phase::Body, peer, status: Some(status) })
+    }
+
+    fn of_connect(error: &ConnectError) -> Self {
+        let at = |phase, peer| Progress { phase, peer, status: None };
+        let (code, progress) = match error {
+            ConnectError::Dns(_) => (FailureCode::DnsFailed, at(Phase::Dns, None)),
+            ConnectError::Denied(_) => (FailureCode::EgressDenied, at(Phase::Dns, None)),
+            ConnectError::Tcp(peer, _) => {
+                (FailureCode::ConnectFailed, at(Phase::Connect, Some(*peer)))
+            }
+            ConnectError::Tls(peer, _) => (FailureCode::TlsFailed, at(Phase::Tls, Some(*peer))),
+            ConnectError::Lost(peer, _) => {
+                (FailureCode::ConnectionLost, at(Phase::Tls, Some(*peer)))
+            }
+            ConnectError::Late(phase, peer) => (FailureCode::Timeout, at(*phase, *peer)),
+        };
+        let mut failure = Self::new(code, progress);
+        match error {
+            ConnectError::Denied(denied) => {
+                failure.denied = Some(*denied);
+                failure.detail = detail_of(denied);
+            }
+            _ => failure.detail = error.source().and_then(detail_of),
+        }
+        failure
+    }
+
+    fn of_exchange(error: &(dyn StdError + 'static), progress: Progress) -> Self {
+        let chain = || std::iter::successors(Some(error), |&error| error.source());
+        let code = chain().find_map(code_of).unwrap_or(FailureCode::ConnectionLost);
+        let detail = chain().last().and_then(detail_of);
+        Self { detail, ..Self::new(code, progress) }
+    }
+}
+
+/// What an error in a chain says for certain.
+fn code_of(error: &(dyn StdError + 'static)) -> Option<FailureCode> {
+    if let Some(hyper) = error.downcast_ref::<hyper::Error>() {
+        return hyper.is_parse().then_some(FailureCode::ResponseMalformed);
+    }
+    let io = error.downcast_ref::<io::Error>()?;
+    if tls::is_of_tls(io) {
+        return Some(FailureCode::TlsFailed);
+    }
+    // What the reader of chunked bodies says of one that is not.
+    let is_malformed =
+        matches!(io.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput);
+    is_malformed.then_some(FailureCode::ResponseMalformed)
+}
+
+/// An error and its causes as a short text that is safe to show.
+fn detail_of(error: &(dyn StdError + 'static)) -> Option<Box<str>> {
+    let mut parts: Vec<String> = causes(error).collect();
+    // Wrappers that only repeat what they wrap.
+    parts.dedup();
+    let text = Escaped(&parts.join(": ")).to_string();
+    let text = match text.char_indices().nth(DETAIL_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    };
+    (!text.is_empty()).then(|| text.into())
+}
