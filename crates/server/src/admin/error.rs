@@ -2,7 +2,7 @@
 
 use formsvc_protocol::NotAnObject;
 
-use crate::api_key::NoRandomness;
+use crate::random::NoRandomness;
 use crate::store::StoreError;
 
 /// An admin call failed; nothing was changed.

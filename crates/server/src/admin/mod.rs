@@ -9,7 +9,7 @@ use std::sync::Arc;
 use formsvc_protocol::{Answers, Form, FormId, FormStatus, KeyId, PublicId, User, UserId};
 use secrecy::{ExposeSecret, SecretString};
 
-pub use crate::api_key::NoRandomness;
+pub use crate::random::NoRandomness;
 pub use error::AdminError;
 pub(crate) use ids::new_id;
 

@@ -14,6 +14,7 @@ pub struct EnvRow {
 /// Every variable the command reads.
 pub const ENV: &[EnvRow] = &[
     row("FORMSVC_SERVER_DATABASE", "--database", "path of the database file"),
+    row("FORMSVC_SERVER_SECRET_KEY_FILE", "--secret-key-file", "file with the server's key"),
     row("FORMSVC_SERVER_LISTEN", "--listen", "IP address and port to listen on"),
     row("FORMSVC_SERVER_PORT", "--port", "port to listen on, in place of the one in `--listen`"),
     row("FORMSVC_SERVER_ALLOW_REMOTE", "--allow-remote", "`true` to listen beyond this machine"),

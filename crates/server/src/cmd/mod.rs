@@ -11,6 +11,7 @@ mod healthcheck;
 mod key;
 mod migrate;
 mod output;
+mod secret_key;
 mod seed;
 mod serve;
 mod settings;

@@ -9,8 +9,10 @@ use serde_json::json;
 use super::database::{DatabaseArgs, refused};
 use super::error::CommandError;
 use super::exit::Exit;
+use super::secret_key::SecretKeyArgs;
 use super::settings::{ServeText, is_remote, resolve};
 use crate::ready_file::{self, ReadyFileError};
+use crate::secrets::Missing;
 use crate::serve::{Running, ServeOptions, Server, Signals};
 use crate::store::sqlite::SqliteStore;
 use crate::store::{Store, system_clock};
@@ -19,6 +21,8 @@ use crate::store::{Store, system_clock};
 pub(super) struct Args {
     #[command(flatten)]
     database: DatabaseArgs,
+    #[command(flatten)]
+    secret_key: SecretKeyArgs,
     /// IP address and port to listen on [default: 127.0.0.1:8080].
     #[arg(long, value_name = "ADDR", env = "FORMSVC_SERVER_LISTEN")]
     listen: Option<String>,
@@ -67,6 +71,14 @@ async fn serve(args: &Args, options: ServeOptions) -> Result<(), CommandError> {
     if let Some(Err(error)) = args.ready_file.as_deref().map(ready_file::clear) {
         store.close().await?;
         return Err(not_written(&error));
+    }
+    // At the start, not when the first secret is asked for: a key that cannot be read is found now.
+    match args.secret_key.vault(path, Missing::Create) {
+        Ok(vault) => tracing::info!(server_key = %vault.key_id(), "signing secrets can be read"),
+        Err(error) => {
+            store.close().await?;
+            return Err(error);
+        }
     }
     let bound = Server::bind(options, Arc::clone(&store)).await;
     let running = match bound {

@@ -101,12 +101,39 @@ fn logs_are_json_when_asked_and_a_remote_address_is_warned_of() {
 
 #[cfg(unix)]
 #[test]
-fn the_ready_file_and_the_database_are_their_owners_only() {
+fn the_ready_file_the_database_and_the_key_are_their_owners_only() {
     use std::os::unix::fs::PermissionsExt;
     let site = Site::new();
     let _serving = site.serve(&[]);
-    for name in ["ready.json", "db"] {
+    for name in ["ready.json", "db", "db.key"] {
         let mode = std::fs::metadata(site.path(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn the_servers_key_is_made_once_and_refused_when_others_can_see_it() {
+    use std::os::unix::fs::PermissionsExt;
+    let site = Site::new();
+    let logged = |key: &[&str]| {
+        let serving = site.serve(key);
+        serving.signal("TERM");
+        let (_, log) = serving.wait();
+        let found = log.split("server_key=").nth(1).unwrap().split_whitespace().next().unwrap();
+        (found.to_owned(), log)
+    };
+    let (first, log) = logged(&[]);
+    let key = std::fs::read_to_string(site.path("db.key")).unwrap();
+    assert!(!log.contains(&key["fsvk_".len()..key.len() - 1]), "{log}");
+    assert_eq!(logged(&[]).0, first);
+    let other = site.path("other.key");
+    let other = ["--secret-key-file", other.to_str().unwrap()];
+    assert_ne!(logged(&other).0, first);
+    let open = std::fs::Permissions::from_mode(0o644);
+    std::fs::set_permissions(site.path("other.key"), open).unwrap();
+    let run = site.run(&[&["serve", "--port", "0"][..], &other].concat());
+    run.failed(10, "`0644`").failed(10, "chmod 600");
+    // The lock is gone with it, and the other key still serves.
+    assert_eq!(logged(&[]).0, first);
 }

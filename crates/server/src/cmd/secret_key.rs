@@ -1,0 +1,42 @@
+//! The server's key, as commands are told of it.
+
+use std::path::{Path, PathBuf};
+
+use super::error::CommandError;
+use super::exit::Exit;
+use crate::secrets::{KeyFile, KeyFileError, KeyFileFault, Missing, Vault};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct SecretKeyArgs {
+    /// File with the key under which webhook signing secrets are kept; made when there is none
+    /// [default: beside the database, its name with `.key` added].
+    #[arg(long, value_name = "PATH", env = "FORMSVC_SERVER_SECRET_KEY_FILE")]
+    secret_key_file: Option<PathBuf>,
+}
+
+impl SecretKeyArgs {
+    /// The vault of a database that has been opened, and so is there.
+    pub(super) fn vault(&self, database: &Path, missing: Missing) -> Result<Vault, CommandError> {
+        let file = match &self.secret_key_file {
+            Some(path) => KeyFile::at(path),
+            None => KeyFile::beside(database).map_err(|error| {
+                CommandError::of(Exit::LocalIo, &error).about(&database.display().to_string())
+            })?,
+        };
+        Ok(Vault::new(&file.open(missing).map_err(|error| refused(&error))?))
+    }
+}
+
+fn refused(error: &KeyFileError) -> CommandError {
+    CommandError::of(Exit::LocalIo, error).hint(match error.fault {
+        KeyFileFault::Absent => "restore it from a backup, or name it with `--secret-key-file`",
+        KeyFileFault::Exposed { .. } => {
+            "`chmod 600` it, and replace the key if others have read it"
+        }
+        KeyFileFault::Foreign { .. } => "choose another file, or change its owner",
+        KeyFileFault::NotAFile | KeyFileFault::NotAKey(_) => {
+            "choose another path; a path where nothing is gets a new key"
+        }
+        _ => "check that its directory exists and can be written",
+    })
+}
