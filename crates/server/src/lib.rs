@@ -6,6 +6,7 @@ pub mod api;
 mod api_key;
 mod causes;
 pub mod cmd;
+pub mod delivery;
 pub mod egress;
 pub mod health;
 pub mod import;

@@ -26,6 +26,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::api::{self, Api, Edge};
+use crate::delivery::Deliveries;
 use crate::health::{self, Health};
 use crate::rate_limit::{RateLimiter, monotonic_clock};
 use crate::store::{Store, StoreError};
@@ -106,7 +107,15 @@ impl Server {
             watched,
         );
         let accepting = tokio::spawn(accepting);
-        Ok(Running { local_addr, options, phase, slots, accepting, backing: None })
+        Ok(Running {
+            local_addr,
+            options,
+            phase,
+            slots,
+            accepting,
+            backing: None,
+            deliveries: None,
+        })
     }
 }
 
@@ -124,6 +133,7 @@ pub struct Running {
     slots: Arc<Slots>,
     accepting: JoinHandle<()>,
     backing: Option<Backing>,
+    deliveries: Option<Deliveries>,
 }
 
 impl Running {
@@ -142,13 +152,21 @@ impl Running {
         format!("http://{}", SocketAddr::new(ip, self.local_addr.port()))
     }
 
+    /// Has deliveries stop with the server: they use its store.
+    #[must_use]
+    pub fn with_deliveries(mut self, deliveries: Deliveries) -> Self {
+        self.deliveries = Some(deliveries);
+        self
+    }
+
     /// Connections open now.
     pub fn connections(&self) -> usize {
         self.slots.open()
     }
 
-    /// Turns readiness red, stops accepting, lets requests finish until the deadline of the options,
-    /// cuts those that have not, and closes the store.
+    /// Turns readiness red, stops accepting, lets requests finish until the deadline of the options
+    /// and cuts those that have not; meanwhile attempts to deliver finish and their outcomes are
+    /// recorded. Then the store is closed.
     ///
     /// Fails when the store does; the connections are gone by then.
     pub async fn shutdown(self) -> Result<Stopped, StoreError> {
@@ -160,10 +178,14 @@ impl Running {
             tracing::error!(%error, "the accept loop failed");
         }
         let deadline = self.options.shutdown_deadline;
-        let abandoned = match tokio::time::timeout(deadline, self.slots.all_free()).await {
-            Ok(()) => 0,
-            Err(_) => self.slots.open(),
+        let drained = tokio::time::timeout(deadline, self.slots.all_free());
+        let delivered = async {
+            if let Some(deliveries) = self.deliveries {
+                deliveries.stop().await;
+            }
         };
+        let (drained, ()) = tokio::join!(drained, delivered);
+        let abandoned = drained.map_or_else(|_| self.slots.open(), |()| 0);
         self.phase.send_replace(Phase::Killed);
         if let Some(backing) = self.backing {
             backing.store.close().await?;

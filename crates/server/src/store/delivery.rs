@@ -234,7 +234,7 @@ pub struct Settlement {
 pub enum Verdict {
     /// It is delivered.
     Delivered,
-    /// It is tried again after a pause.
+    /// It is tried again after a pause. Without an attempt it is only put off: its state stays.
     Retry {
         /// The pause.
         after: Duration,

@@ -161,7 +161,7 @@ pub trait Store: Send + Sync + 'static {
     /// Records the outcomes of claims, each for itself: the answers are in the order of the
     /// settlements.
     fn settle(&self, settlements: Vec<Settlement>) -> StoreFuture<'_, Vec<Settled>>;
-    /// Which endpoints got deliveries since somebody last looked.
+    /// Which lanes of endpoints got deliveries since somebody last looked.
     fn work(&self) -> Arc<WorkSignal>;
     /// How much work there is. Counts, which takes longer the more there is.
     fn backlog(&self) -> StoreFuture<'_, Backlog>;

@@ -4,6 +4,7 @@
 
 mod api;
 mod cmd;
+mod delivery;
 mod egress;
 mod import;
 mod store;

@@ -360,7 +360,8 @@ fn settle_one(
                 ..leased
             };
             insert(db, &again)?;
-            (Some(DeliveryState::Retrying), Some(at))
+            // Put off without an attempt, it stays what it was.
+            (attempt.as_ref().map(|_| DeliveryState::Retrying), Some(at))
         }
         Verdict::Delivered => (Some(DeliveryState::Delivered), None),
         Verdict::Failed => (Some(DeliveryState::Failed), None),

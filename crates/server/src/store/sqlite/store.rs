@@ -28,7 +28,7 @@ use crate::admin::new_id;
 use crate::store::{
     Accepted, Authenticated, Backlog, ClaimRequest, Claims, Clock, DeliveriesRequest,
     DeliveryDetail, DeliveryRecord, Due, EndpointNo, EndpointRecord, FormChange, KeyHash,
-    KeyRecord, NewEndpoint, NewForm, NewKey, NewSpam, NewSubmission, PageRequest, PublicForm,
+    KeyRecord, Lane, NewEndpoint, NewForm, NewKey, NewSpam, NewSubmission, PageRequest, PublicForm,
     SealedSecret, Settled, Settlement, SpamRecord, StagedForm, StagedSubmission, Store, StoreError,
     StoreFuture, StoredPage, UserRecord, WorkSignal,
 };
@@ -50,8 +50,8 @@ pub struct SqliteStore {
     steady: Clock,
     gate: Arc<Gate>,
     work: Arc<WorkSignal>,
-    /// Endpoints that get deliveries in the transaction under way.
-    woken: Arc<Mutex<Vec<EndpointNo>>>,
+    /// Lanes that get deliveries in the transaction under way.
+    woken: Arc<Mutex<Vec<(EndpointNo, Lane)>>>,
     /// Tells each claim from every other, also from those of earlier processes.
     next_claim: AtomicI64,
 }
@@ -189,12 +189,16 @@ impl SqliteStore {
         Box::pin(self.writer.run(move |db| work(db, clock())))
     }
 
-    /// Notes endpoints that get deliveries by a write, to be announced when it is committed.
-    fn waker(&self) -> impl FnOnce(Vec<EndpointNo>) + Send + 'static {
+    /// Notes lanes that get deliveries by a write, to be announced when it is committed.
+    fn waker(&self) -> impl FnOnce(&[EndpointNo], &[Lane]) + Send + 'static {
         let woken = Arc::clone(&self.woken);
-        move |endpoints| {
+        move |endpoints, lanes| {
             if !endpoints.is_empty() {
-                woken.lock().unwrap_or_else(PoisonError::into_inner).extend(endpoints);
+                let mut woken = woken.lock().unwrap_or_else(PoisonError::into_inner);
+                let all = endpoints
+                    .iter()
+                    .flat_map(|endpoint| lanes.iter().map(|lane| (*endpoint, *lane)));
+                woken.extend(all);
             }
         }
     }
@@ -293,7 +297,7 @@ impl Store for SqliteStore {
         let wake = self.waker();
         self.write(move |db, now| {
             let (accepted, endpoints) = submissions::submit(db, &submission, now)?;
-            wake(endpoints);
+            wake(&endpoints, &[Lane::Fresh]);
             Ok(accepted)
         })
     }
@@ -393,7 +397,7 @@ impl Store for SqliteStore {
         let (id, wake) = (endpoint.clone(), self.waker());
         self.write(move |db, now| {
             let (record, number) = endpoints::set_enabled(db, &id, enabled, now)?;
-            wake(vec![number]);
+            wake(&[number], &Lane::ALL);
             Ok(record)
         })
     }
@@ -457,7 +461,7 @@ impl Store for SqliteStore {
         let (id, wake) = (id.clone(), self.waker());
         self.write_steadily(move |db, now| {
             let record = deliveries::resend(db, &id, now)?;
-            wake(vec![record.key.endpoint]);
+            wake(&[record.key.endpoint], &[Lane::Late]);
             Ok(record)
         })
     }

@@ -1,0 +1,164 @@
+//! One attempt: signing the body, sending it, and making a record of what came back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use formsvc_protocol::FormInstant;
+use formsvc_protocol::signature::sign;
+use futures_util::future::BoxFuture;
+use http::HeaderValue;
+use tokio::time::Instant;
+
+use super::code::AttemptCode;
+use super::event_body::event_body;
+use super::guard::Target;
+use super::outcome::{Ending, retry_after};
+use super::select::Reached;
+use crate::egress::{
+    DeliveryClient, DeliveryFailure, DeliveryRequest, DeliveryResponse, FailureCode,
+};
+use crate::store::{Attempt, Claimed};
+
+/// The event of every delivery (SPEC §6).
+const EVENT: HeaderValue = HeaderValue::from_static("submission.created");
+
+/// What carries a delivery to its endpoint; a seam for tests.
+pub trait Carrier: Send + Sync + 'static {
+    /// Sends a delivery and reads the answer, by the request's deadline.
+    fn carry<'a>(
+        &'a self,
+        request: DeliveryRequest<'a>,
+    ) -> BoxFuture<'a, Result<DeliveryResponse, DeliveryFailure>>;
+}
+
+impl Carrier for DeliveryClient {
+    fn carry<'a>(
+        &'a self,
+        request: DeliveryRequest<'a>,
+    ) -> BoxFuture<'a, Result<DeliveryResponse, DeliveryFailure>> {
+        Box::pin(self.post(request))
+    }
+}
+
+/// An attempt that is over.
+#[derive(Debug)]
+pub(super) struct Attempted {
+    /// What is recorded of it.
+    pub(super) record: Attempt,
+    /// What it means for the delivery.
+    pub(super) ending: Ending,
+    /// What it means for the endpoint.
+    pub(super) reached: Reached,
+    /// Why it did not deliver.
+    pub(super) code: Option<AttemptCode>,
+    /// What the failure was, where there was no answer.
+    pub(super) failure: Option<DeliveryFailure>,
+}
+
+/// When an attempt begins, by the wall's clock, and how long it may take.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    pub(super) began: FormInstant,
+    /// Seconds since 1970 that the signature carries.
+    pub(super) signed_at: u64,
+    pub(super) timeout: Duration,
+}
+
+impl Times {
+    pub(super) fn beginning(now: FormInstant, timeout: Duration) -> Self {
+        let signed_at = u64::try_from(now.micros() / 1_000_000).unwrap_or_default();
+        Self { began: now, signed_at, timeout }
+    }
+}
+
+/// Attempts a delivery: the same body every time, signed anew.
+pub(super) async fn attempt(
+    carrier: &dyn Carrier,
+    target: &Target,
+    claimed: &Claimed,
+    times: Times,
+) -> Attempted {
+    let body = event_body(claimed);
+    let signature = sign(&target.secrets, times.signed_at, &body);
+    let signature = HeaderValue::try_from(signature).expect("a signature is digits and commas");
+    let began = Instant::now();
+    let request = DeliveryRequest {
+        url: &target.url,
+        event: EVENT,
+        signature,
+        body,
+        deadline: began + times.timeout,
+    };
+    let outcome = carrier.carry(request).await;
+    let record = Attempt {
+        started_at: times.began,
+        duration: began.elapsed(),
+        status: None,
+        error: None,
+        address: None,
+        snippet: Bytes::new(),
+        resend: claimed.resend,
+    };
+    match outcome {
+        Ok(response) => answered(record, response, times.signed_at),
+        Err(failure) => unanswered(record, failure),
+    }
+}
+
+/// An attempt that was not made, recorded as one that failed.
+pub(super) fn not_made(claimed: &Claimed, began: FormInstant, code: AttemptCode) -> Attempt {
+    Attempt {
+        started_at: began,
+        duration: Duration::ZERO,
+        status: None,
+        error: Some(code.as_str().into()),
+        address: None,
+        snippet: Bytes::new(),
+        resend: claimed.resend,
+    }
+}
+
+fn answered(record: Attempt, response: DeliveryResponse, now: u64) -> Attempted {
+    let status = response.status;
+    let code = match status {
+        _ if status.is_success() => None,
+        _ if status.is_redirection() => Some(AttemptCode::Redirected),
+        _ => Some(AttemptCode::StatusNot2xx),
+    };
+    let asks_for_time = matches!(status.as_u16(), 429 | 503);
+    let asked_for = response.retry_after.filter(|_| asks_for_time);
+    let asked_for = asked_for.as_ref().and_then(|value| value.to_str().ok());
+    let asked_for = asked_for.and_then(|value| retry_after(value, now));
+    let record = Attempt {
+        status: Some(status.as_u16()),
+        error: code.map(|code| code.as_str().into()),
+        address: Some(response.peer.to_string()),
+        snippet: response.snippet.into(),
+        ..record
+    };
+    let ending = match code {
+        None => Ending::Success,
+        Some(_) => Ending::Failure { retry_after: asked_for },
+    };
+    Attempted { record, ending, reached: Reached::InTime, code, failure: None }
+}
+
+fn unanswered(record: Attempt, failure: DeliveryFailure) -> Attempted {
+    let code = AttemptCode::NoAnswer(failure.code);
+    let record = Attempt {
+        status: failure.status.map(|status| status.as_u16()),
+        error: Some(code.as_str().into()),
+        address: failure.peer.map(|peer| peer.to_string()),
+        ..record
+    };
+    let reached = match failure.code {
+        FailureCode::Timeout => Reached::NotInTime,
+        _ => Reached::Unknown,
+    };
+    let ending = Ending::Failure { retry_after: None };
+    Attempted { record, ending, reached, code: Some(code), failure: Some(failure) }
+}
+
+/// What attempts share.
+pub(super) type SharedCarrier = Arc<dyn Carrier>;

@@ -1,0 +1,60 @@
+//! Why an attempt did not deliver: one table of stable codes, as stored, shown and counted.
+
+use crate::egress::FailureCode;
+
+/// Why an attempt did not deliver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AttemptCode {
+    /// There was an answer, and it was not 2xx.
+    StatusNot2xx,
+    /// There was an answer, and it was 3xx: redirects are not followed.
+    Redirected,
+    /// The endpoint's URL breaks a rule.
+    UrlRefused,
+    /// It was claimed time and again and never settled: attempting it brings workers down.
+    Abandoned,
+    /// There was no whole answer.
+    NoAnswer(FailureCode),
+}
+
+impl AttemptCode {
+    /// The codes that are not those of [`FailureCode`], with what they mean.
+    pub const OWN: [(Self, &'static str, &'static str); 4] = [
+        (
+            Self::StatusNot2xx,
+            "status_not_2xx",
+            "the endpoint answered with another status than 2xx",
+        ),
+        (
+            Self::Redirected,
+            "redirected",
+            "the endpoint answered with a redirect, which is not followed",
+        ),
+        (Self::UrlRefused, "url_refused", "the endpoint's address breaks a rule"),
+        (Self::Abandoned, "abandoned", "it was begun too often and never finished"),
+    ];
+
+    /// The code.
+    pub fn as_str(self) -> &'static str {
+        if let Self::NoAnswer(failure) = self {
+            return failure.as_str();
+        }
+        let row = Self::OWN.iter().find(|(code, ..)| *code == self);
+        row.expect("every code of our own has a row").1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn no_two_codes_share_a_text() {
+        let own = AttemptCode::OWN.iter().map(|(code, ..)| *code);
+        let network = FailureCode::ALL.iter().copied().map(AttemptCode::NoAnswer);
+        let all: Vec<_> = own.chain(network).map(AttemptCode::as_str).collect();
+        assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());
+    }
+}

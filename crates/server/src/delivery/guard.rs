@@ -1,0 +1,92 @@
+//! Whether a claimed delivery may be attempted, and with what.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use formsvc_protocol::signature::SigningSecret;
+
+use crate::egress::{EndpointUrl, EndpointUrlError};
+use crate::secrets::{OpenError, Vault};
+use crate::store::{Claimed, ClaimedEndpoint, EndpointNo};
+
+/// Claims without an outcome after which a delivery is given up.
+const CLAIMS_MAX: u32 = 5;
+/// Endpoints whose targets are remembered.
+const REMEMBERED: usize = 10_000;
+
+/// What deliveries to an endpoint need.
+#[derive(Debug)]
+pub(super) struct Target {
+    pub(super) url: EndpointUrl,
+    /// Of the secret, and during a rotation of the one before it.
+    pub(super) secrets: Vec<SigningSecret>,
+}
+
+/// Why a delivery is not attempted.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Obstacle {
+    /// Too many claims of it ended without an outcome.
+    #[error("it was begun {0} times and never finished")]
+    Abandoned(u32),
+    /// The URL breaks a rule.
+    #[error(transparent)]
+    Url(#[from] EndpointUrlError),
+    /// The secret cannot be read: a fault of this service, not of the endpoint.
+    #[error("the signing secret of the endpoint `{endpoint}` cannot be read")]
+    Secret { endpoint: formsvc_protocol::EndpointId, source: OpenError },
+    /// The secret is empty, and would sign nothing.
+    #[error("the signing secret of the endpoint `{0}` is empty")]
+    EmptySecret(formsvc_protocol::EndpointId),
+}
+
+/// Makes targets, and remembers the last of each endpoint.
+#[derive(Debug)]
+pub(super) struct Guard {
+    vault: Vault,
+    known: HashMap<EndpointNo, (Arc<ClaimedEndpoint>, Arc<Target>)>,
+}
+
+impl Guard {
+    pub(super) fn new(vault: Vault) -> Self {
+        Self { vault, known: HashMap::new() }
+    }
+
+    /// What to attempt a delivery with.
+    pub(super) fn admit(&mut self, claimed: &Claimed) -> Result<Arc<Target>, Obstacle> {
+        if claimed.claims > CLAIMS_MAX {
+            return Err(Obstacle::Abandoned(claimed.claims));
+        }
+        let endpoint = &claimed.endpoint;
+        if let Some((known, target)) = self.known.get(&endpoint.number)
+            && is_same(known, endpoint)
+        {
+            return Ok(Arc::clone(target));
+        }
+        let target = Arc::new(self.target(endpoint)?);
+        if self.known.len() >= REMEMBERED {
+            self.known.clear();
+        }
+        self.known.insert(endpoint.number, (Arc::clone(endpoint), Arc::clone(&target)));
+        Ok(target)
+    }
+
+    fn target(&self, endpoint: &ClaimedEndpoint) -> Result<Target, Obstacle> {
+        let url = endpoint.url.parse()?;
+        let id = &endpoint.id;
+        let secrets = [Some(&endpoint.secret), endpoint.previous_secret.as_ref()];
+        let secrets = secrets.into_iter().flatten().map(|sealed| {
+            let opened = self.vault.open(id.as_str().as_bytes(), &sealed.0);
+            let opened =
+                opened.map_err(|source| Obstacle::Secret { endpoint: id.clone(), source })?;
+            SigningSecret::new(&opened).ok_or_else(|| Obstacle::EmptySecret(id.clone()))
+        });
+        Ok(Target { url, secrets: secrets.collect::<Result<_, _>>()? })
+    }
+}
+
+fn is_same(known: &Arc<ClaimedEndpoint>, endpoint: &Arc<ClaimedEndpoint>) -> bool {
+    Arc::ptr_eq(known, endpoint)
+        || (known.url == endpoint.url
+            && known.secret == endpoint.secret
+            && known.previous_secret == endpoint.previous_secret)
+}

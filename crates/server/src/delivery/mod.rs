@@ -1,0 +1,34 @@
+//! Deliveries: what was accepted goes to the endpoints, at least once, until it is answered with 2xx or
+//! has failed for good (SPEC §3, §6).
+//!
+//! | Question | File |
+//! |---|---|
+//! | which deliveries are taken next, and how many at a time | `select` |
+//! | may this one be attempted at all, and with what | `guard` |
+//! | what is sent, and what came back | `attempt`, `event_body`, `code` |
+//! | what that means for the delivery | `outcome` |
+//! | when it is tried again | `schedule` |
+//! | how outcomes are recorded | `settle` |
+//! | who does all this, and how it stops | `worker`, `supervise` |
+//!
+//! The queue is in the store. A worker claims what is due, attempts it, and settles it; a crash in
+//! between leaves a claim, which is given back at the next start or when its lease runs out, so that
+//! a delivery can be repeated and never lost.
+
+mod attempt;
+mod code;
+mod event_body;
+mod guard;
+mod options;
+pub mod outcome;
+mod schedule;
+mod select;
+mod settle;
+mod supervise;
+mod worker;
+
+pub use attempt::Carrier;
+pub use code::AttemptCode;
+pub use options::{DeliveryOptions, Slots};
+pub use schedule::Schedule;
+pub use worker::{Deliveries, Equipment};

@@ -1,0 +1,125 @@
+//! What an attempt means for its delivery (SPEC §3).
+
+use std::time::Duration;
+
+use super::schedule::Schedule;
+use crate::store::{DeliveryState, Verdict};
+
+/// How an attempt ended, as far as the delivery is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The endpoint answered 2xx in time.
+    Success,
+    /// Anything else: another status, silence, no connection.
+    Failure {
+        /// How long the endpoint asked to be left alone, with a 429 or 503.
+        retry_after: Option<Duration>,
+    },
+}
+
+/// Where the delivery stood before the attempt.
+#[derive(Clone, Copy, Debug)]
+pub struct Standing {
+    /// Its state.
+    pub state: DeliveryState,
+    /// Retries used.
+    pub retries: u32,
+    /// Whether a person asked for this attempt.
+    pub resend: bool,
+}
+
+/// What becomes of a delivery. `random` is between 0 and 1.
+pub fn verdict(standing: Standing, ending: Ending, schedule: &Schedule, random: f64) -> Verdict {
+    let retry_after = match ending {
+        Ending::Success => return Verdict::Delivered,
+        Ending::Failure { retry_after } => retry_after,
+    };
+    let retry =
+        |retries| Verdict::Retry { after: schedule.pause(retries, random, retry_after), retries };
+    match standing.state {
+        // A finished delivery stays what it was: what failed for good is not retried by itself.
+        DeliveryState::Delivered | DeliveryState::Failed | DeliveryState::Canceled => {
+            Verdict::Unchanged
+        }
+        // The retry that the resend came before is still to come.
+        DeliveryState::Retrying if standing.resend => retry(standing.retries),
+        DeliveryState::Pending | DeliveryState::Retrying => {
+            if standing.retries < schedule.retries {
+                retry(standing.retries + 1)
+            } else {
+                Verdict::Failed
+            }
+        }
+    }
+}
+
+/// The pause that a `Retry-After` header asks for: whole seconds, or a date. Anything else asks for
+/// nothing.
+pub fn retry_after(value: &str, now_unix_seconds: u64) -> Option<Duration> {
+    let value = value.trim();
+    if value.bytes().all(|byte| byte.is_ascii_digit()) {
+        return value.parse().ok().map(Duration::from_secs);
+    }
+    let date = httpdate::parse_http_date(value).ok()?;
+    let seconds = date.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs();
+    Some(Duration::from_secs(seconds.saturating_sub(now_unix_seconds)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FAILURE: Ending = Ending::Failure { retry_after: None };
+
+    fn fails(state: DeliveryState, retries: u32, resend: bool) -> Verdict {
+        verdict(Standing { state, retries, resend }, FAILURE, &Schedule::default(), 0.0)
+    }
+
+    fn retry(seconds: u64, retries: u32) -> Verdict {
+        Verdict::Retry { after: Duration::from_secs(seconds), retries }
+    }
+
+    #[test]
+    fn a_success_delivers_whatever_came_before() {
+        for (state, _) in DeliveryState::ALL {
+            let standing = Standing { state, retries: 3, resend: true };
+            let outcome = verdict(standing, Ending::Success, &Schedule::default(), 0.5);
+            assert_eq!(outcome, Verdict::Delivered);
+        }
+    }
+
+    #[test]
+    fn the_fourth_failure_is_final() {
+        assert_eq!(fails(DeliveryState::Pending, 0, false), retry(10, 1));
+        assert_eq!(fails(DeliveryState::Retrying, 1, false), retry(60, 2));
+        assert_eq!(fails(DeliveryState::Retrying, 2, false), retry(360, 3));
+        assert_eq!(fails(DeliveryState::Retrying, 3, false), Verdict::Failed);
+    }
+
+    #[test]
+    fn a_resend_spends_no_retry_and_changes_nothing_that_was_final() {
+        assert_eq!(fails(DeliveryState::Retrying, 2, true), retry(60, 2));
+        assert_eq!(fails(DeliveryState::Failed, 3, true), Verdict::Unchanged);
+        assert_eq!(fails(DeliveryState::Delivered, 0, true), Verdict::Unchanged);
+        // Before any attempt it is the first.
+        assert_eq!(fails(DeliveryState::Pending, 0, true), retry(10, 1));
+    }
+
+    #[test]
+    fn an_endpoint_that_asks_for_time_gets_it() {
+        let asks = Ending::Failure { retry_after: Some(Duration::from_secs(100)) };
+        let standing = Standing { state: DeliveryState::Pending, retries: 0, resend: false };
+        assert_eq!(verdict(standing, asks, &Schedule::default(), 0.0), retry(100, 1));
+    }
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        let at = |value| retry_after(value, 784_111_777);
+        assert_eq!(at(" 120 "), Some(Duration::from_secs(120)));
+        assert_eq!(at("Sun, 06 Nov 1994 08:50:37 GMT"), Some(Duration::from_secs(60)));
+        assert_eq!(at("Sun, 06 Nov 1994 08:00:00 GMT"), Some(Duration::ZERO));
+        for nothing in ["-1", "1.5", "soon", "", "99999999999999999999999"] {
+            assert_eq!(at(nothing).filter(|_| !nothing.is_empty()), None, "{nothing}");
+        }
+    }
+}

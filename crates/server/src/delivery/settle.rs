@@ -1,0 +1,87 @@
+//! Recording outcomes: those that come within a moment of each other share a transaction.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::supervise::Backoff;
+use crate::causes::on_one_line;
+use crate::store::{Settled, Settlement, Store};
+
+/// Outcomes recorded in one transaction.
+const TOGETHER_MAX: usize = 256;
+/// Outcomes that may wait; attempts beyond them keep their slots until there is room.
+pub(super) const WAITING_MAX: usize = 1_024;
+
+/// An outcome to record.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    pub(super) settlement: Settlement,
+    /// When the claim it is under may be somebody else's.
+    pub(super) lease_end: Instant,
+}
+
+/// Records outcomes until nobody can send any more. What cannot be recorded is tried again until the
+/// lease is over; then the delivery is claimed, and attempted, again.
+pub(super) async fn record(
+    store: Arc<dyn Store>,
+    linger: Duration,
+    mut outcomes: mpsc::Receiver<Outcome>,
+    lost: impl Fn(usize),
+) {
+    let mut waiting = Vec::with_capacity(TOGETHER_MAX);
+    while outcomes.recv_many(&mut waiting, TOGETHER_MAX).await > 0 {
+        gather(&mut outcomes, &mut waiting, linger).await;
+        let lost_now = record_together(&*store, std::mem::take(&mut waiting)).await;
+        if lost_now > 0 {
+            lost(lost_now);
+        }
+    }
+}
+
+/// Waits a moment for more. A commit costs the same for one outcome as for many.
+async fn gather(
+    outcomes: &mut mpsc::Receiver<Outcome>,
+    waiting: &mut Vec<Outcome>,
+    linger: Duration,
+) {
+    if linger.is_zero() || waiting.len() >= TOGETHER_MAX {
+        return;
+    }
+    tokio::time::sleep(linger).await;
+    while waiting.len() < TOGETHER_MAX {
+        match outcomes.try_recv() {
+            Ok(outcome) => waiting.push(outcome),
+            Err(_) => break,
+        }
+    }
+}
+
+/// Records outcomes and says how many were in vain.
+async fn record_together(store: &dyn Store, outcomes: Vec<Outcome>) -> usize {
+    let mut backoff = Backoff::default();
+    let mut outcomes = outcomes;
+    let mut in_vain = 0;
+    loop {
+        let now = Instant::now();
+        let before = outcomes.len();
+        outcomes.retain(|outcome| outcome.lease_end > now);
+        in_vain += before - outcomes.len();
+        if outcomes.is_empty() {
+            return in_vain;
+        }
+        let settlements = outcomes.iter().map(|outcome| outcome.settlement.clone()).collect();
+        match store.settle(settlements).await {
+            Ok(settled) => {
+                return in_vain + settled.iter().filter(|one| **one == Settled::Lost).count();
+            }
+            Err(error) => {
+                let (waiting, cause) = (outcomes.len(), on_one_line(&error));
+                tracing::warn!(waiting, cause, "outcomes could not be recorded; they are kept");
+                backoff.pause().await;
+            }
+        }
+    }
+}
