@@ -1,6 +1,5 @@
 //! One attempt: signing the body, sending it, and making a record of what came back.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,7 +15,7 @@ use super::guard::Target;
 use super::outcome::{Ending, retry_after};
 use super::select::Reached;
 use crate::egress::{
-    DeliveryClient, DeliveryFailure, DeliveryRequest, DeliveryResponse, FailureCode,
+    DeliveryClient, DeliveryFailure, DeliveryRequest, DeliveryResponse, Denied, FailureCode,
 };
 use crate::store::{Attempt, Claimed};
 
@@ -52,8 +51,8 @@ pub(super) struct Attempted {
     pub(super) reached: Reached,
     /// Why it did not deliver.
     pub(super) code: Option<AttemptCode>,
-    /// What the failure was, where there was no answer.
-    pub(super) failure: Option<DeliveryFailure>,
+    /// Why the address may not be reached, if it may not.
+    pub(super) denied: Option<Denied>,
 }
 
 /// When an attempt begins, by the wall's clock, and how long it may take.
@@ -96,23 +95,30 @@ pub(super) async fn attempt(
         duration: began.elapsed(),
         status: None,
         error: None,
+        detail: None,
         address: None,
         snippet: Bytes::new(),
         resend: claimed.resend,
     };
     match outcome {
         Ok(response) => answered(record, response, times.signed_at),
-        Err(failure) => unanswered(record, failure),
+        Err(failure) => unanswered(record, &failure),
     }
 }
 
 /// An attempt that was not made, recorded as one that failed.
-pub(super) fn not_made(claimed: &Claimed, began: FormInstant, code: AttemptCode) -> Attempt {
+pub(super) fn not_made(
+    claimed: &Claimed,
+    began: FormInstant,
+    code: AttemptCode,
+    why: String,
+) -> Attempt {
     Attempt {
         started_at: began,
         duration: Duration::ZERO,
         status: None,
         error: Some(code.as_str().into()),
+        detail: Some(why),
         address: None,
         snippet: Bytes::new(),
         resend: claimed.resend,
@@ -127,8 +133,8 @@ fn answered(record: Attempt, response: DeliveryResponse, now: u64) -> Attempted 
         _ => Some(AttemptCode::StatusNot2xx),
     };
     let asks_for_time = matches!(status.as_u16(), 429 | 503);
-    let asked_for = response.retry_after.filter(|_| asks_for_time);
-    let asked_for = asked_for.as_ref().and_then(|value| value.to_str().ok());
+    let asked_for = response.retry_after.as_ref().filter(|_| asks_for_time);
+    let asked_for = asked_for.and_then(|value| value.to_str().ok());
     let asked_for = asked_for.and_then(|value| retry_after(value, now));
     let record = Attempt {
         status: Some(status.as_u16()),
@@ -141,14 +147,15 @@ fn answered(record: Attempt, response: DeliveryResponse, now: u64) -> Attempted 
         None => Ending::Success,
         Some(_) => Ending::Failure { retry_after: asked_for },
     };
-    Attempted { record, ending, reached: Reached::InTime, code, failure: None }
+    Attempted { record, ending, reached: Reached::InTime, code, denied: None }
 }
 
-fn unanswered(record: Attempt, failure: DeliveryFailure) -> Attempted {
+fn unanswered(record: Attempt, failure: &DeliveryFailure) -> Attempted {
     let code = AttemptCode::NoAnswer(failure.code);
     let record = Attempt {
         status: failure.status.map(|status| status.as_u16()),
         error: Some(code.as_str().into()),
+        detail: Some(failure.to_string()),
         address: failure.peer.map(|peer| peer.to_string()),
         ..record
     };
@@ -157,8 +164,5 @@ fn unanswered(record: Attempt, failure: DeliveryFailure) -> Attempted {
         _ => Reached::Unknown,
     };
     let ending = Ending::Failure { retry_after: None };
-    Attempted { record, ending, reached, code: Some(code), failure: Some(failure) }
+    Attempted { record, ending, reached, code: Some(code), denied: failure.denied }
 }
-
-/// What attempts share.
-pub(super) type SharedCarrier = Arc<dyn Carrier>;

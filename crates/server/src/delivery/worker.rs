@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::attempt::{self, Attempted, SharedCarrier, Times};
+use super::attempt::{self, Attempted, Carrier, Times};
 use super::code::AttemptCode;
 use super::guard::{Guard, Obstacle, Target};
 use super::options::DeliveryOptions;
@@ -39,7 +39,7 @@ pub struct Equipment {
     /// Where the queue is.
     pub store: Arc<dyn Store>,
     /// What carries a delivery to its endpoint.
-    pub carrier: Arc<dyn super::Carrier>,
+    pub carrier: Arc<dyn Carrier>,
     /// What opens signing secrets.
     pub vault: Vault,
     /// The wall's clock, which signatures carry.
@@ -48,8 +48,8 @@ pub struct Equipment {
     pub options: DeliveryOptions,
 }
 
-/// Deliveries under way. Dropping it stops them where they are; [`stop`](Self::stop) lets attempts
-/// finish.
+/// Deliveries under way. When it is dropped nothing more is claimed; [`stop`](Self::stop) waits until
+/// attempts under way have finished.
 pub struct Deliveries {
     stopping: watch::Sender<bool>,
     working: JoinHandle<()>,
@@ -283,9 +283,9 @@ impl Worker {
     async fn stumble(&mut self, claimed: &Claimed, obstacle: &Obstacle, lease_end: Instant) {
         let delivery = claimed.key.id();
         let cause = on_one_line(obstacle);
-        tracing::error!(%delivery, cause, "a delivery cannot be attempted");
+        tracing::error!(%delivery, cause = &*cause, "a delivery cannot be attempted");
         let now = (self.equipment.clock)();
-        let made = |code| Some(attempt::not_made(claimed, now, code));
+        let made = |code| Some(attempt::not_made(claimed, now, code, cause.clone()));
         let (verdict, attempt) = match obstacle {
             Obstacle::Abandoned(_) => (Verdict::Failed, made(AttemptCode::Abandoned)),
             Obstacle::Url(_) => (Verdict::Failed, made(AttemptCode::UrlRefused)),
@@ -305,7 +305,7 @@ struct Errand {
     target: Arc<Target>,
     is_late: bool,
     lease_end: Instant,
-    carrier: SharedCarrier,
+    carrier: Arc<dyn Carrier>,
     times: Times,
     options: DeliveryOptions,
     outcomes: mpsc::Sender<Outcome>,
@@ -317,14 +317,13 @@ impl Errand {
     async fn run(self) {
         let attempt = attempt::attempt(&*self.carrier, &self.target, &self.claimed, self.times);
         let attempted = AssertUnwindSafe(attempt).catch_unwind().await;
-        let (reached, again) = match attempted {
-            Ok(attempted) => self.finish(attempted).await,
+        let (reached, again) = if let Ok(attempted) = attempted {
+            self.finish(attempted).await
+        } else {
             // Its claim runs out; after a few such claims it is given up.
-            Err(_) => {
-                let delivery = self.claimed.key.id();
-                tracing::error!(%delivery, "an attempt panicked");
-                (Reached::Unknown, None)
-            }
+            let delivery = self.claimed.key.id();
+            tracing::error!(%delivery, "an attempt panicked");
+            (Reached::Unknown, None)
         };
         let (endpoint, is_late) = (self.claimed.key.endpoint, self.is_late);
         // Fails when the worker was begun anew, and knows nothing of this attempt.
@@ -340,6 +339,11 @@ impl Errand {
             Verdict::Retry { after, .. } => Some(after),
             _ => None,
         };
+        if let Some(code) = attempted.code {
+            let (delivery, status) = (key.id(), attempted.record.status);
+            let (code, micros) = (code.as_str(), attempted.record.duration.as_micros());
+            tracing::info!(%delivery, status, code, micros, "an attempt failed");
+        }
         let attempt = Some(attempted.record);
         let settlement = Settlement { key, lease, verdict, attempt };
         let _ = self.outcomes.send(Outcome { settlement, lease_end: self.lease_end }).await;

@@ -208,6 +208,8 @@ pub struct Attempt {
     pub status: Option<u16>,
     /// Why it failed, as a stable code; none when it did not.
     pub error: Option<String>,
+    /// What else is known of the failure, for a person.
+    pub detail: Option<String>,
     /// The address that was connected to.
     pub address: Option<String>,
     /// The beginning of the answer's body: bytes of a stranger.

@@ -80,19 +80,20 @@ pub(super) fn detail(
     let Some(key) = DeliveryKey::from_id(id) else { return Ok(None) };
     let Some(record) = record(db, key)? else { return Ok(None) };
     let mut statement = db.prepare_cached(
-        "SELECT started_us, duration_us, status, error, address, snippet, resend FROM attempts
+        "SELECT started_us, duration_us, status, error, detail, address, snippet, resend FROM attempts
          WHERE submission = ?1 AND endpoint_no = ?2 ORDER BY number",
     )?;
     let rows = statement.query_map([key.submission, key.endpoint.0], |row| {
-        let snippet: Vec<u8> = row.get(5)?;
+        let snippet: Vec<u8> = row.get(6)?;
         Ok(Attempt {
             started_at: instant(row.get(0)?),
             duration: Duration::from_micros(row.get::<_, i64>(1)?.unsigned_abs()),
             status: row.get(2)?,
             error: row.get(3)?,
-            address: row.get(4)?,
+            detail: row.get(4)?,
+            address: row.get(5)?,
             snippet: Bytes::from(snippet),
-            resend: row.get(6)?,
+            resend: row.get(7)?,
         })
     })?;
     Ok(Some(DeliveryDetail { record, history: rows.collect::<Result<_, _>>()? }))

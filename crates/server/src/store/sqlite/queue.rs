@@ -418,7 +418,8 @@ fn record(
 ) -> Result<(), StoreError> {
     db.prepare_cached(
         "INSERT INTO attempts (submission, endpoint_no, number, started_us, duration_us, status,
-            error, address, snippet, resend) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+            error, detail, address, snippet, resend)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
     )?
     .execute(params![
         key.submission,
@@ -428,6 +429,7 @@ fn record(
         i64::try_from(attempt.duration.as_micros()).unwrap_or(i64::MAX),
         attempt.status,
         attempt.error,
+        attempt.detail,
         attempt.address,
         &attempt.snippet[..],
         attempt.resend

@@ -127,10 +127,9 @@ async fn a_secret_that_cannot_be_read_costs_no_retry() {
     let deliveries = world.deliver(options());
     world.submit("{}").await;
     let id = world.deliveries().await[0].key.id();
-    let put_off =
-        |detail: &formsvc_server::store::DeliveryDetail| {
-            detail.record.next_attempt_at.as_ref() > Some(&detail.record.created_at)
-        };
+    let put_off = |detail: &formsvc_server::store::DeliveryDetail| {
+        detail.record.next_attempt_at.as_ref() > Some(&detail.record.created_at)
+    };
     let detail = world.until_is(&id, put_off).await;
     assert_eq!((detail.record.state, detail.record.attempts), (DeliveryState::Pending, 0));
     assert!(endpoint.received().is_empty());

@@ -38,7 +38,7 @@ async fn a_submission_arrives_as_the_specification_says() {
     assert!(is_signed_with(received, "whsec_whe_1"));
     assert!(!is_signed_with(received, "whsec_other"));
     let record = world.until(DeliveryState::Delivered).await;
-    let created = record.record.created_at;
+    let created = record.record.created_at.clone();
     assert_eq!(
         received.body,
         format!(
@@ -209,4 +209,16 @@ async fn every_submission_reaches_every_endpoint_once_when_nothing_fails() {
     let states = world.deliveries().await;
     assert!(states.iter().all(|delivery| delivery.state == DeliveryState::Delivered));
     assert_eq!(states.len(), 1_000);
+}
+
+#[tokio::test]
+async fn of_an_answer_16_kib_are_kept() {
+    let long = Reply::Body(500, "x".repeat(100_000));
+    let (world, endpoint) = (World::new().await, Endpoint::start([long]).await);
+    world.endpoint("whe_1", endpoint.url()).await;
+    let deliveries = world.deliver(options());
+    world.submit("{}").await;
+    let detail = world.until(DeliveryState::Failed).await;
+    assert!(detail.history.iter().all(|attempt| attempt.snippet.len() == 16 * 1_024));
+    deliveries.stop().await;
 }

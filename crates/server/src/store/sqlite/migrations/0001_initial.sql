@@ -116,7 +116,8 @@ CREATE TABLE attempts (
     started_us  INTEGER NOT NULL,
     duration_us INTEGER NOT NULL,
     status      INTEGER,          -- of the answer
-    error       TEXT,             -- why it failed
+    error       TEXT,             -- why it failed, as a code
+    detail      TEXT,             -- what else is known of that
     address     TEXT,             -- that was connected to
     snippet     BLOB NOT NULL,    -- beginning of the answer's body
     resend      INTEGER NOT NULL CHECK (resend IN (0, 1)),
