@@ -15,6 +15,18 @@ pub struct EnvRow {
 pub const ENV: &[EnvRow] = &[
     row("FORMSVC_SERVER_DATABASE", "--database", "path of the database file"),
     row("FORMSVC_SERVER_SECRET_KEY_FILE", "--secret-key-file", "file with the server's key"),
+    row("FORMSVC_SERVER_PROFILE", "--profile", "`prod` or `dev`"),
+    row(
+        "FORMSVC_SERVER_EGRESS_ALLOW",
+        "--egress-allow",
+        "what else deliveries may reach, with commas",
+    ),
+    row("FORMSVC_SERVER_EGRESS_CA", "--egress-ca", "authorities that deliveries trust besides"),
+    row("FORMSVC_SERVER_DELIVERY_SLOTS", "--delivery-slots", "attempts to deliver at a time"),
+    row("FORMSVC_SERVER_ENDPOINT_SLOTS", "--endpoint-slots", "of these, to one endpoint"),
+    row("FORMSVC_SERVER_RETRY_BASE", "--retry-base", "pause before the first retry"),
+    row("FORMSVC_SERVER_RETRY_FACTOR", "--retry-factor", "what further pauses are multiplied by"),
+    row("FORMSVC_SERVER_ATTEMPT_TIMEOUT", "--attempt-timeout", "time an attempt has"),
     row("FORMSVC_SERVER_LISTEN", "--listen", "IP address and port to listen on"),
     row("FORMSVC_SERVER_PORT", "--port", "port to listen on, in place of the one in `--listen`"),
     row("FORMSVC_SERVER_ALLOW_REMOTE", "--allow-remote", "`true` to listen beyond this machine"),

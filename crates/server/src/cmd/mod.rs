@@ -3,6 +3,8 @@
 //! Standard output carries data only; what is for people goes to standard error.
 
 mod database;
+mod delivery;
+mod egress;
 mod env;
 mod error;
 mod exit;

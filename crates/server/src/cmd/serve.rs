@@ -7,15 +7,19 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::database::{DatabaseArgs, refused};
+use super::delivery::DeliveryArgs;
+use super::egress::{EgressArgs, EgressRootsArgs};
 use super::error::CommandError;
 use super::exit::Exit;
 use super::secret_key::SecretKeyArgs;
 use super::settings::{ServeText, is_remote, resolve};
+use crate::delivery::{Deliveries, DeliveryOptions, Equipment};
+use crate::egress::{ClientOptions, DeliveryClient};
 use crate::ready_file::{self, ReadyFileError};
 use crate::secrets::Missing;
 use crate::serve::{Running, ServeOptions, Server, Signals};
 use crate::store::sqlite::SqliteStore;
-use crate::store::{Store, system_clock};
+use crate::store::{Store, steady_clock, system_clock};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -23,6 +27,12 @@ pub(super) struct Args {
     database: DatabaseArgs,
     #[command(flatten)]
     secret_key: SecretKeyArgs,
+    #[command(flatten)]
+    egress: EgressArgs,
+    #[command(flatten)]
+    egress_roots: EgressRootsArgs,
+    #[command(flatten)]
+    delivery: DeliveryArgs,
     /// IP address and port to listen on [default: 127.0.0.1:8080].
     #[arg(long, value_name = "ADDR", env = "FORMSVC_SERVER_LISTEN")]
     listen: Option<String>,
@@ -57,36 +67,34 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
         shutdown_deadline: args.shutdown_deadline.as_deref(),
         connections_max: args.connections_max.as_deref(),
     })?;
+    let settings = Settings {
+        serving: options,
+        delivery: args.delivery.resolve()?,
+        client: args.egress_roots.client(args.egress.policy()?)?,
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| CommandError::of(Exit::LocalIo, &error))?;
-    runtime.block_on(serve(args, options))
+    runtime.block_on(serve(args, settings))
 }
 
-async fn serve(args: &Args, options: ServeOptions) -> Result<(), CommandError> {
+/// What was asked for, judged.
+struct Settings {
+    serving: ServeOptions,
+    delivery: DeliveryOptions,
+    client: ClientOptions,
+}
+
+async fn serve(args: &Args, settings: Settings) -> Result<(), CommandError> {
     let mut signals = Signals::listen().map_err(|error| CommandError::of(Exit::LocalIo, &error))?;
     let path = &args.database.database;
     let store = SqliteStore::open_exclusive(path, system_clock());
-    let store: Arc<dyn Store> = Arc::new(store.map_err(|error| refused(path, &error))?);
-    // Only now: a server that is refused the database must not withdraw the other one's.
-    if let Some(Err(error)) = args.ready_file.as_deref().map(ready_file::clear) {
-        store.close().await?;
-        return Err(not_written(&error));
-    }
-    // At the start, not when the first secret is asked for: a key that cannot be read is found now.
-    match args.secret_key.vault(path, Missing::Create) {
-        Ok(vault) => tracing::info!(server_key = %vault.key_id(), "signing secrets can be read"),
-        Err(error) => {
-            store.close().await?;
-            return Err(error);
-        }
-    }
-    let bound = Server::bind(options, Arc::clone(&store)).await;
-    let running = match bound {
+    let store = store.map_err(|error| refused(path, &error))?.with_steady_clock(steady_clock());
+    let store: Arc<dyn Store> = Arc::new(store);
+    let running = match start(args, settings, &store).await {
         Ok(running) => running,
         Err(error) => {
             store.close().await?;
-            return Err(CommandError::of(Exit::LocalIo, &error)
-                .hint("choose another address, or `--port 0` for any free port"));
+            return Err(error);
         }
     };
     announce(&running);
@@ -106,6 +114,40 @@ async fn serve(args: &Args, options: ServeOptions) -> Result<(), CommandError> {
         second = signals.next() => exit_now(second.exit_code()),
     }
     written.map_err(|error| not_written(&error))
+}
+
+/// Begins to answer and to deliver.
+async fn start(
+    args: &Args,
+    settings: Settings,
+    store: &Arc<dyn Store>,
+) -> Result<Running, CommandError> {
+    // Only now: a server that is refused the database must not withdraw the other one's.
+    if let Some(Err(error)) = args.ready_file.as_deref().map(ready_file::clear) {
+        return Err(not_written(&error));
+    }
+    // At the start, not when the first secret is asked for: a key that cannot be read is found now.
+    let vault = args.secret_key.vault(&args.database.database, Missing::Create)?;
+    tracing::info!(server_key = %vault.key_id(), "signing secrets can be read");
+    let bound = Server::bind(settings.serving, Arc::clone(store)).await;
+    let running = bound.map_err(|error| {
+        CommandError::of(Exit::LocalIo, &error)
+            .hint("choose another address, or `--port 0` for any free port")
+    })?;
+    let Settings { delivery: options, mut client, .. } = settings;
+    // Each attempt to an endpoint finds the connection of an earlier one.
+    let kept = usize::try_from(options.slots.per_endpoint).unwrap_or(usize::MAX);
+    client.idle_per_host_max = client.idle_per_host_max.max(kept);
+    let window = options.schedule.window(options.timeout).as_secs();
+    tracing::info!(retries = options.schedule.retries, window_seconds = window, "delivering");
+    let deliveries = Deliveries::start(Equipment {
+        store: Arc::clone(store),
+        carrier: Arc::new(DeliveryClient::new(client)),
+        vault,
+        clock: system_clock(),
+        options,
+    });
+    Ok(running.with_deliveries(deliveries))
 }
 
 fn announce(running: &Running) {
