@@ -7,9 +7,10 @@ use formsvc_protocol::Answers;
 use formsvc_protocol::limits::ANSWERS_MAX;
 
 use super::csv::{Record, Records};
-use super::number::is_json_number;
+
 use super::source::Source;
 use super::{CellTypes, Flaw, ImportError, too_long};
+use crate::json_number::is_json_number;
 use crate::json_text::json_text;
 
 /// Longest label, in bytes.

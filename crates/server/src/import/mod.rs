@@ -10,7 +10,6 @@ mod error;
 mod format;
 mod json;
 mod meter;
-mod number;
 mod source;
 
 use std::io::Read;

@@ -2,7 +2,7 @@
 
 /// Whether a text is a JSON number literal: `-0`, `1.50`, `1e400`, but not `+1`, `007`, `.5`, `1.`,
 /// `NaN`.
-pub(super) fn is_json_number(text: &str) -> bool {
+pub(crate) fn is_json_number(text: &str) -> bool {
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     let Some(rest) = integer(unsigned) else { return false };
     let Some(rest) = (match rest.strip_prefix('.') {

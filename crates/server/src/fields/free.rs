@@ -1,0 +1,122 @@
+//! Answers to a form without definitions: whatever was sent.
+
+use std::collections::HashMap;
+
+use formsvc_protocol::{AnswerPlace, Answers, Literals, text_of};
+use serde_json::Value;
+
+use super::FIELDS_MAX;
+use super::input::{Input, PAGE_ID, Sent, TRAP};
+use super::refusal::FieldErrors;
+use super::text::typed;
+use crate::json_text::json_text;
+
+/// How deep objects and lists may be nested, the object of answers counted.
+const DEPTH_MAX: usize = 8;
+
+pub(super) fn answers(input: &Input) -> Result<Answers, FieldErrors> {
+    let members = match input.json() {
+        Some(json) => {
+            let depth = depth(json.as_json());
+            if depth > DEPTH_MAX {
+                return Err(FieldErrors::Whole(format!(
+                    "the answers are nested {depth} deep, and at most {DEPTH_MAX} is taken"
+                )));
+            }
+            of_json(json)
+        }
+        None => of_pairs(input),
+    };
+    if members.len() > FIELDS_MAX {
+        return Err(FieldErrors::Whole(format!(
+            "the answers have {} fields, and at most {FIELDS_MAX} are taken",
+            members.len()
+        )));
+    }
+    // As it was sent, white space and all, unless something is to be left out.
+    if let Some(json) = input.json().filter(|json| json.fields().len() == members.len()) {
+        return Ok(json.clone());
+    }
+    let object = format!("{{{}}}", members.join(","));
+    Ok(Answers::parse(object).expect("labels and values are JSON"))
+}
+
+fn is_reserved(name: &str) -> bool {
+    [TRAP, PAGE_ID].contains(&name)
+}
+
+/// The members of an object as they are spelled.
+fn of_json(answers: &Answers) -> Vec<String> {
+    let json = answers.as_json();
+    let places = AnswerPlace::of(json).expect("answers are one object");
+    let members = Literals::new(json, &places).iter();
+    members
+        .filter(|(label, _)| !is_reserved(&text_of(label)))
+        .map(|(label, value)| format!("{label}:{}", value.text))
+        .collect()
+}
+
+/// Each name with its text, or with an array of them when it stands several times, in the order of
+/// their first.
+fn of_pairs(input: &Input) -> Vec<String> {
+    let values = input.values();
+    let mut places = HashMap::new();
+    let mut answers: Vec<(&str, Vec<String>)> = Vec::new();
+    for (name, value) in &values {
+        let Sent::Text(text) = value else { continue };
+        if is_reserved(name) {
+            continue;
+        }
+        let place = *places.entry(&**name).or_insert_with(|| {
+            answers.push((name, Vec::new()));
+            answers.len() - 1
+        });
+        answers[place].1.push(typed(text).into_owned());
+    }
+    let answers = answers.into_iter().map(|(name, mut texts)| {
+        let value = match texts.len() {
+            1 => json_text(&texts.remove(0)),
+            _ => Value::from(texts).to_string(),
+        };
+        format!("{}:{value}", json_text(name))
+    });
+    answers.collect()
+}
+
+/// How deep a JSON text nests objects and lists.
+fn depth(json: &str) -> usize {
+    let (mut open, mut deepest) = (0_usize, 0);
+    let (mut in_text, mut escaped) = (false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            _ if in_text => {}
+            b'{' | b'[' => {
+                open += 1;
+                deepest = deepest.max(open);
+            }
+            b'}' | b']' => open = open.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depth_counts_brackets_outside_of_texts() {
+        for (json, deep) in [
+            ("{}", 1),
+            (r#"{"a":1,"b":[]}"#, 2),
+            (r#"{"[[[":"{{{\"[[","b":{"c":[[]]},"d":[]}"#, 4),
+            (r#"{"a":"\\","b":[[]]}"#, 3),
+        ] {
+            assert_eq!(depth(json), deep, "{json}");
+        }
+    }
+}
