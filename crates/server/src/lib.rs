@@ -23,4 +23,5 @@ pub mod seed;
 pub mod serve;
 mod staging;
 pub mod store;
+mod supervise;
 pub mod telemetry;

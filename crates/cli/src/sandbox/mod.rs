@@ -8,19 +8,22 @@ mod data;
 pub(crate) use data::REAL_FORM_NAMES;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use formsvc_client::{Form, PublicId, SecretString, User};
 use formsvc_server::admin::{Admin, AdminError};
+use formsvc_server::delivery::{Deliveries, DeliveryOptions, Equipment};
+use formsvc_server::egress::{ClientOptions, DeliveryClient, EgressPolicy};
 use formsvc_server::rate_limit::RateLimit;
+use formsvc_server::secrets::{KeyFile, Missing, Vault};
 use formsvc_server::seed::{SeedOptions, seed_form};
 use formsvc_server::serve::{Running, ServeOptions, Server};
 use formsvc_server::store::Store;
 use formsvc_server::store::sqlite::SqliteStore;
-use formsvc_server::store::system_clock;
+use formsvc_server::store::{steady_clock, system_clock};
 use tokio::sync::oneshot;
 
 use crate::args::Rate;
@@ -149,11 +152,13 @@ async fn open(options: SandboxOptions) -> Result<(Running, Started), CliError> {
         Some(path) => SqliteStore::open_exclusive(path, system_clock()),
         None => SqliteStore::in_memory(system_clock()),
     };
-    let store: Arc<dyn Store> = Arc::new(store.map_err(|error| {
+    let store = store.map_err(|error| {
         let place =
             options.database.as_ref().map_or("memory".into(), |path| path.display().to_string());
         failed(format!("cannot open the sandbox's database `{place}`")).because(&error)
-    })?);
+    })?;
+    let store: Arc<dyn Store> = Arc::new(store.with_steady_clock(steady_clock()));
+    let vault = vault(options.database.as_deref())?;
     let admin = Admin::new(Arc::clone(&store));
     let cannot_fill = |error: AdminError| failed("cannot fill the sandbox").because(&error);
     let owner = owner(&admin).await.map_err(cannot_fill)?;
@@ -182,11 +187,38 @@ async fn open(options: SandboxOptions) -> Result<(Running, Started), CliError> {
         shutdown_deadline: SHUTDOWN_DEADLINE,
         ..ServeOptions::default()
     };
-    let running = Server::bind(serving, store).await.map_err(|error| {
+    let running = Server::bind(serving, Arc::clone(&store)).await.map_err(|error| {
         failed("cannot start the sandbox").because(&error).hint("`--port 0` finds a free port")
     })?;
+    let running = running.with_deliveries(deliver(store, vault));
     let started = Started { base_url: running.base_url(), api_key: key, forms, kept };
     Ok((running, started))
+}
+
+/// What opens the signing secrets: a key beside the database, or one that is gone with the sandbox.
+fn vault(database: Option<&Path>) -> Result<Vault, CliError> {
+    let Some(database) = database else {
+        let ephemeral = Vault::ephemeral();
+        return ephemeral.map_err(|error| failed("cannot start the sandbox").because(&error));
+    };
+    let unreadable = |error: &dyn std::error::Error| {
+        failed("cannot use the key beside the sandbox's database").because(error)
+    };
+    let file = KeyFile::beside(database).map_err(|error| unreadable(&error))?;
+    let key = file.open(Missing::Create).map_err(|error| unreadable(&error))?;
+    Ok(Vault::new(&key))
+}
+
+/// Delivers to this machine too: that is what a sandbox is for.
+fn deliver(store: Arc<dyn Store>, vault: Vault) -> Deliveries {
+    let client = ClientOptions { policy: EgressPolicy::dev(), ..ClientOptions::default() };
+    Deliveries::start(Equipment {
+        store,
+        carrier: Arc::new(DeliveryClient::new(client)),
+        vault,
+        clock: system_clock(),
+        options: DeliveryOptions::default(),
+    })
 }
 
 /// The owner of the sandbox's forms; a kept database has one already.

@@ -9,7 +9,7 @@
 //! | what that means for the delivery | `outcome` |
 //! | when it is tried again | `schedule` |
 //! | how outcomes are recorded | `settle` |
-//! | who does all this, and how it stops | `worker`, `supervise` |
+//! | who does all this, and how it stops | `worker` |
 //!
 //! The queue is in the store. A worker claims what is due, attempts it, and settles it; a crash in
 //! between leaves a claim, which is given back at the next start or when its lease runs out, so that
@@ -24,7 +24,6 @@ pub mod outcome;
 mod schedule;
 mod select;
 mod settle;
-mod supervise;
 mod worker;
 
 pub use attempt::Carrier;

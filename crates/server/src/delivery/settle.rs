@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::supervise::Backoff;
 use crate::causes::on_one_line;
 use crate::store::{Settled, Settlement, Store};
+use crate::supervise::Backoff;
 
 /// Outcomes recorded in one transaction.
 const TOGETHER_MAX: usize = 256;

@@ -16,12 +16,12 @@ use super::options::DeliveryOptions;
 use super::outcome::{Standing, verdict};
 use super::select::{Board, Reached};
 use super::settle::{self, Outcome};
-use super::supervise::{Backoff, supervise};
 use crate::causes::on_one_line;
 use crate::secrets::Vault;
 use crate::store::{
     Attempt, ClaimRequest, Claimed, Clock, EndpointNo, Settlement, Store, Verdict, WorkSignal,
 };
+use crate::supervise::{Backoff, supervise};
 
 /// How often the whole queue is looked at, for what nobody announced: another process's work, or
 /// claims that ran out.

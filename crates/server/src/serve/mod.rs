@@ -14,6 +14,7 @@
 mod activity;
 mod connection;
 mod listener;
+mod maintenance;
 mod options;
 mod signal;
 
@@ -86,7 +87,8 @@ impl Server {
         let api = Arc::new(Api::new(Arc::clone(&store), limiter));
         let router = api::router(api).merge(health::router(Arc::clone(&health)));
         let mut running = Self::bind_router(options, wrap(router)).await?;
-        running.backing = Some(Backing { store, health });
+        let maintenance = tokio::spawn(maintenance::keep_tidy(Arc::clone(&store)));
+        running.backing = Some(Backing { store, health, maintenance });
         Ok(running)
     }
 
@@ -122,6 +124,13 @@ impl Server {
 struct Backing {
     store: Arc<dyn Store>,
     health: Arc<Health>,
+    maintenance: JoinHandle<()>,
+}
+
+impl Drop for Backing {
+    fn drop(&mut self) {
+        self.maintenance.abort();
+    }
 }
 
 /// A server that answers. Dropping it stops it at once; [`shutdown`](Self::shutdown) lets requests
@@ -188,6 +197,7 @@ impl Running {
         let abandoned = drained.map_or_else(|_| self.slots.open(), |()| 0);
         self.phase.send_replace(Phase::Killed);
         if let Some(backing) = self.backing {
+            backing.maintenance.abort();
             backing.store.close().await?;
         }
         Ok(Stopped { abandoned })

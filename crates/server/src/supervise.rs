@@ -9,7 +9,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 
 /// Pauses that double from 50 ms to 5 s.
 #[derive(Debug)]
-pub(super) struct Backoff(Duration);
+pub(crate) struct Backoff(Duration);
 
 impl Default for Backoff {
     fn default() -> Self {
@@ -19,19 +19,19 @@ impl Default for Backoff {
 
 impl Backoff {
     /// Waits, and the next time twice as long.
-    pub(super) async fn pause(&mut self) {
+    pub(crate) async fn pause(&mut self) {
         tokio::time::sleep(self.0).await;
         self.0 = (self.0 * 2).min(PAUSE_MAX);
     }
 
     /// Begins anew after a success.
-    pub(super) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.0 = PAUSE_MIN;
     }
 }
 
 /// Runs a loop as a task, and again when it panics, until it ends by itself.
-pub(super) async fn supervise<F>(name: &'static str, mut begin: impl FnMut() -> F)
+pub(crate) async fn supervise<F>(name: &'static str, mut begin: impl FnMut() -> F)
 where
     F: Future<Output = ()> + Send + 'static,
 {
