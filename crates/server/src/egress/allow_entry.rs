@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
 use ipnet::IpNet;
+use url::Host;
 
 use super::endpoint_url::{HostNameError, check_host_name};
 use crate::printable::Excerpt;
@@ -90,7 +91,8 @@ impl FromStr for AllowEntry {
         if port == 0 {
             return Err(zero());
         }
-        let host = host.to_ascii_lowercase();
+        // As a URL spells it, which is what it is compared with.
+        let Ok(Host::Domain(host)) = Host::parse(host) else { return Err(unreadable()) };
         check_host_name(&host)?;
         Ok(Self::Name(host.into(), port))
     }
@@ -126,5 +128,59 @@ impl fmt::Display for AllowEntry {
             Self::Address(address, Some(port)) => SocketAddr::new(*address, *port).fmt(f),
             Self::Name(host, port) => write!(f, "{host}:{port}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(text: &str) -> Result<AllowEntry, AllowEntryError> {
+        text.parse()
+    }
+
+    #[test]
+    fn an_entry_is_shown_in_canonical_spelling() {
+        for (text, shown) in [
+            ("10.1.2.3/32", "10.1.2.3"),
+            ("::1/128", "::1"),
+            ("::ffff:10.1.2.3", "10.1.2.3"),
+            ("::ffff:10.0.0.0/104", "10.0.0.0/8"),
+            ("[::ffff:10.1.2.3]:80", "10.1.2.3:80"),
+            ("Hooks.INTERNAL:8443", "hooks.internal:8443"),
+            ("bücher.test:443", "xn--bcher-kva.test:443"),
+        ] {
+            assert_eq!(entry(text).unwrap().to_string(), shown);
+        }
+    }
+
+    #[test]
+    fn what_is_no_entry_is_refused_with_its_rule() {
+        let unreadable = ["", "localhost", "hooks.internal", "10.1.0.0/33", "10.1", "a:b", "a:+80"];
+        for text in unreadable.into_iter().chain([
+            "a:",
+            "a:65536",
+            "https://a:1/x",
+            "10.1.0.0/",
+            "10.1:80",
+            "0x7f.1:80",
+            ":80",
+            "[::1:80",
+            "::1:65536",
+        ]) {
+            let error = entry(text).unwrap_err();
+            assert!(matches!(error, AllowEntryError::Unreadable(_)), "{text}: {error}");
+        }
+        for text in ["*.internal:80", "a..b:80", "hooks.internal.:80"] {
+            let error = entry(text).unwrap_err();
+            assert!(matches!(error, AllowEntryError::HostName(_)), "{text}: {error}");
+        }
+        for text in ["a:0", "10.1.2.3:0", "[::1]:0"] {
+            assert!(matches!(entry(text).unwrap_err(), AllowEntryError::Port(_)), "{text}");
+        }
+        assert_eq!(
+            entry("10.1.2.3/16").unwrap_err().to_string(),
+            "`10.1.2.3/16` is no range: its first address would be `10.1.0.0/16`"
+        );
     }
 }

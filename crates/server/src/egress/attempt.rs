@@ -49,6 +49,11 @@ pub(super) struct Progress {
     pub(super) status: Option<StatusCode>,
 }
 
+impl Progress {
+    /// That of an attempt which has done nothing yet.
+    pub(super) const BEGUN: Self = Self { phase: Phase::Dns, peer: None, status: None };
+}
+
 /// An attempt under way. The connector finds the one it works for in the task it runs in; one that
 /// goes on alone, because another connection became free first, finds none.
 pub(super) struct Attempt {
@@ -63,8 +68,7 @@ tokio::task_local! {
 impl Attempt {
     /// Runs an attempt, during which [`reached`] and [`deadline`] speak of it.
     pub(super) async fn run<T>(deadline: Instant, attempt: impl Future<Output = T>) -> T {
-        let progress = Progress { phase: Phase::Dns, peer: None, status: None };
-        CURRENT.scope(Self { deadline, progress: Cell::new(progress) }, attempt).await
+        CURRENT.scope(Self { deadline, progress: Cell::new(Progress::BEGUN) }, attempt).await
     }
 }
 
@@ -84,8 +88,8 @@ fn note(progress: Progress) {
 }
 
 /// How far the attempt has come.
-pub(super) fn progress() -> Option<Progress> {
-    CURRENT.try_with(|attempt| attempt.progress.get()).ok()
+pub(super) fn progress() -> Progress {
+    CURRENT.try_with(|attempt| attempt.progress.get()).unwrap_or(Progress::BEGUN)
 }
 
 /// When the attempt ends.

@@ -146,12 +146,17 @@ impl DeliveryClient {
     /// The deadline is one for everything: resolving, connecting, TLS, sending, the head of the
     /// response, and up to [`SNIPPET_MAX`] bytes of its body. An endpoint that sends a 2xx and then a
     /// body that is not there in time has not answered in time. What a body has beyond that is not
-    /// read: the connection is closed. One that was read to its end is kept.
+    /// waited for: unless it has come along, the connection is closed. One that was read to its end is
+    /// kept.
     pub async fn post(
         &self,
         request: DeliveryRequest<'_>,
     ) -> Result<DeliveryResponse, DeliveryFailure> {
         let deadline = request.deadline;
+        if deadline <= Instant::now() {
+            // Nothing may be sent any more; a kept connection would take the request at once.
+            return Err(DeliveryFailure::timeout(Progress::BEGUN));
+        }
         let mut request = http_request(request);
         let captured = capture_connection(&mut request);
         Attempt::run(deadline, async {
@@ -168,8 +173,7 @@ impl DeliveryClient {
         request: Request<Full<Bytes>>,
     ) -> Result<DeliveryResponse, DeliveryFailure> {
         let response = self.http.request(request).await;
-        let response = response.map_err(|error| DeliveryFailure::of_request(&error))?;
-        read(response).await
+        read(response.map_err(|error| DeliveryFailure::of_request(&error))?).await
     }
 }
 
@@ -186,21 +190,16 @@ fn http_request(request: DeliveryRequest<'_>) -> Request<Full<Bytes>> {
     http
 }
 
-/// How far an attempt came. A connection that was kept says nothing of itself until its response, so
-/// it is asked.
+/// How far an attempt came. A kept connection tells nothing of itself before its response, so it is
+/// asked.
 fn progress(captured: &CaptureConnection) -> Progress {
     let noted = attempt::progress();
-    let fallback = Progress { phase: Phase::Dns, peer: None, status: None };
-    match (noted, captured.connection_metadata().as_ref()) {
-        (Some(noted), None) => noted,
-        (Some(noted), Some(_)) if noted.phase == Phase::Body => noted,
-        (_, Some(connected)) => {
-            let mut extras = http::Extensions::new();
-            connected.get_extras(&mut extras);
-            let peer = extras.get::<Link>().map(Link::peer);
+    match captured.connection_metadata().as_ref() {
+        Some(connected) if noted.phase != Phase::Body => {
+            let peer = Link::of(connected).map(|link| link.peer());
             Progress { phase: Phase::Response, peer, status: None }
         }
-        (None, None) => fallback,
+        _ => noted,
     }
 }
 

@@ -96,8 +96,10 @@ impl Shared {
             .map_err(|_| ConnectError::Late(Phase::Dns, None))?
             .map_err(ConnectError::Dns)?;
         let vetted = vetted(&self.policy, host, port, addresses)?;
-        let stream = tcp(&vetted, port, deadline).await?;
-        let peer = self.vetted_peer(host, port, &stream)?;
+        let (stream, peer) = tcp(&vetted, port, deadline).await?;
+        // Whom the connection is to as the system sees it, whatever was asked of it.
+        let peer = stream.peer_addr().map_err(|error| ConnectError::Tcp(peer, error))?;
+        self.policy.check(host, port, peer.ip())?;
         if !is_tls {
             attempt::reached(Phase::Response, Some(peer));
             return Ok(Stream::plain(stream, peer));
@@ -120,20 +122,6 @@ impl Shared {
             return Ok(vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]);
         }
         self.resolver.resolve(host).await
-    }
-
-    /// Whom the connection is to, as the system sees it.
-    fn vetted_peer(
-        &self,
-        host: &str,
-        port: u16,
-        stream: &TcpStream,
-    ) -> Result<SocketAddr, ConnectError> {
-        let peer = stream.peer_addr();
-        let unspecified = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
-        let peer = peer.map_err(|error| ConnectError::Tcp(unspecified, error))?;
-        self.policy.check(host, port, peer.ip())?;
-        Ok(peer)
     }
 
     async fn encrypt(
@@ -195,7 +183,7 @@ async fn tcp(
     addresses: &[IpAddr],
     port: u16,
     deadline: Instant,
-) -> Result<TcpStream, ConnectError> {
+) -> Result<(TcpStream, SocketAddr), ConnectError> {
     let mut failed = ConnectError::Late(Phase::Connect, None);
     for (at, address) in addresses.iter().enumerate() {
         let peer = SocketAddr::new(*address, port);
@@ -207,7 +195,7 @@ async fn tcp(
                 if let Err(error) = stream.set_nodelay(true) {
                     tracing::debug!(%error, "cannot set TCP_NODELAY");
                 }
-                return Ok(stream);
+                return Ok((stream, peer));
             }
             Ok(Err(error)) => failed = ConnectError::Tcp(peer, error),
             Err(_) => failed = ConnectError::Late(Phase::Connect, Some(peer)),
@@ -224,4 +212,56 @@ fn share(now: Instant, deadline: Instant, left: usize) -> Instant {
     let left = u32::try_from(left).unwrap_or(u32::MAX);
     let share = deadline.saturating_duration_since(now) / left;
     now + share.min(ADDRESS_SHARE_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn shares(total: Duration, left: usize) -> Duration {
+        let now = Instant::now();
+        share(now, now + total, left) - now
+    }
+
+    #[test]
+    fn the_last_address_has_all_the_time_and_those_before_it_a_share() {
+        assert_eq!(shares(10 * SECOND, 1), 10 * SECOND);
+        assert_eq!(shares(3 * SECOND, 2), SECOND * 3 / 2);
+        assert_eq!(shares(SECOND, 4), SECOND / 4);
+        assert_eq!(shares(10 * SECOND, 2), ADDRESS_SHARE_MAX);
+        assert_eq!(shares(Duration::ZERO, 3), Duration::ZERO);
+    }
+
+    fn vet(policy: &EgressPolicy, addresses: &[&str]) -> Result<Vec<String>, ConnectError> {
+        let addresses = addresses.iter().map(|address| address.parse().unwrap()).collect();
+        let vetted = vetted(policy, "host.test", 443, addresses)?;
+        Ok(vetted.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn one_address_that_is_denied_denies_the_name() {
+        let production = EgressPolicy::production();
+        for denied in ["127.0.0.1", "::ffff:10.0.0.1", "fd00::1", "169.254.169.254"] {
+            for answers in [[denied, "1.1.1.1"], ["1.1.1.1", denied]] {
+                let error = vet(&production, &answers).unwrap_err();
+                assert!(matches!(error, ConnectError::Denied(_)), "{answers:?}: {error}");
+            }
+        }
+        // Also beyond those that would be tried.
+        let mut many: Vec<_> = (1..=20).map(|n| format!("1.1.1.{n}")).collect();
+        many.push("10.0.0.1".to_owned());
+        let many: Vec<_> = many.iter().map(String::as_str).collect();
+        assert!(matches!(vet(&production, &many), Err(ConnectError::Denied(_))));
+        assert_eq!(vet(&production, &many[..20]).unwrap(), many[..ADDRESSES_TRIED_MAX]);
+    }
+
+    #[test]
+    fn addresses_are_tried_once_in_their_order_and_as_what_they_are() {
+        let production = EgressPolicy::production();
+        let answers = ["2606:4700::1111", "::ffff:1.1.1.1", "1.1.1.1", "1.0.0.1"];
+        assert_eq!(vet(&production, &answers).unwrap(), ["2606:4700::1111", "1.1.1.1", "1.0.0.1"]);
+        assert!(matches!(vet(&production, &[]), Err(ConnectError::Dns(_))));
+    }
 }

@@ -220,3 +220,145 @@ impl fmt::Debug for Origin<'_> {
         fmt::Display::fmt(self, f)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parse(text: &str) -> Result<EndpointUrl, EndpointUrlError> {
+        text.parse()
+    }
+
+    #[test]
+    fn a_url_is_kept_in_canonical_spelling() {
+        for (text, canonical, host, port) in [
+            ("https://example.com", "https://example.com/", "example.com", 443),
+            ("HTTPS://EXAMPLE.com:443/a/../b?q=1", "https://example.com/b?q=1", "example.com", 443),
+            (
+                "https://bücher.example/ü",
+                "https://xn--bcher-kva.example/%C3%BC",
+                "xn--bcher-kva.example",
+                443,
+            ),
+            ("https://a_b.example:8443/", "https://a_b.example:8443/", "a_b.example", 8443),
+            ("https://0x7f.1/", "https://127.0.0.1/", "127.0.0.1", 443),
+            ("https://2130706433/", "https://127.0.0.1/", "127.0.0.1", 443),
+            ("https://0177.0.0.1/", "https://127.0.0.1/", "127.0.0.1", 443),
+            ("https://[0:0::0:1]/", "https://[::1]/", "[::1]", 443),
+            ("https:\\\\example.com\\x", "https://example.com/x", "example.com", 443),
+            ("http://localhost:3000/x", "http://localhost:3000/x", "localhost", 3000),
+            ("http://app.LOCALHOST/", "http://app.localhost/", "app.localhost", 80),
+            ("http://127.8.9.1/", "http://127.8.9.1/", "127.8.9.1", 80),
+            ("http://[::1]:80/", "http://[::1]/", "[::1]", 80),
+            ("http://[::ffff:127.0.0.1]/", "http://[::ffff:7f00:1]/", "[::ffff:7f00:1]", 80),
+        ] {
+            let url = parse(text).unwrap();
+            assert_eq!((url.as_str(), url.host(), url.port()), (canonical, host, port), "{text}");
+            assert_eq!(parse(canonical).unwrap(), url);
+        }
+    }
+
+    #[test]
+    fn hosts_that_are_addresses_are_judged_as_what_is_connected_to() {
+        let ip = |text: &str| parse(text).unwrap().ip().map(|ip| ip.to_string());
+        assert_eq!(ip("https://0300.0250.1/").as_deref(), Some("192.168.0.1"));
+        assert_eq!(ip("https://[::ffff:10.0.0.1]/").as_deref(), Some("10.0.0.1"));
+        assert_eq!(ip("https://example.com/"), None);
+    }
+
+    #[test]
+    fn each_rule_is_refused_by_its_name() {
+        use EndpointUrlError as E;
+        let long = format!("https://example.com/{}", "x".repeat(URL_MAX));
+        let grows = format!("https://example.com/{}", "ü".repeat(URL_MAX / 3));
+        let label = format!("https://{}.com/", "a".repeat(LABEL_MAX + 1));
+        let name = format!("https://{}com/", "a.".repeat(HOST_NAME_MAX / 2));
+        for (text, rule) in [
+            (long.as_str(), (|error| matches!(error, E::TooLong(2068))) as fn(&E) -> bool),
+            (&grows, |error| matches!(error, E::TooLong(_))),
+            ("https://example.com/\n", |error| matches!(error, E::ControlCharacter('\n'))),
+            ("https://exa\tmple.com/", |error| matches!(error, E::ControlCharacter('\t'))),
+            ("https://example.com/\u{85}", |error| matches!(error, E::ControlCharacter('\u{85}'))),
+            ("", |error| matches!(error, E::Unreadable(_))),
+            ("example.com/hook", |error| matches!(error, E::Unreadable(_))),
+            ("https://1.2.3.256/", |error| matches!(error, E::Unreadable(_))),
+            ("https://example.com:65536/", |error| matches!(error, E::Unreadable(_))),
+            ("https://[fe80::1%25eth0]/", |error| matches!(error, E::Unreadable(_))),
+            ("ftp://example.com/", |error| matches!(error, E::Scheme(_))),
+            ("file:///etc/passwd", |error| matches!(error, E::Scheme(_))),
+            ("localhost:3000", |error| matches!(error, E::Scheme(_))),
+            ("http://example.com/", |error| matches!(error, E::PlainHttp(_))),
+            ("http://10.0.0.1/", |error| matches!(error, E::PlainHttp(_))),
+            ("http://localhost.example.com/", |error| matches!(error, E::PlainHttp(_))),
+            ("http://notlocalhost/", |error| matches!(error, E::PlainHttp(_))),
+            ("http://0.0.0.0/", |error| matches!(error, E::PlainHttp(_))),
+            ("https://user@example.com/", |error| matches!(error, E::Userinfo)),
+            ("https://:secret@example.com/", |error| matches!(error, E::Userinfo)),
+            ("https://", |error| matches!(error, E::NoHost)),
+            ("https://example.com./", |error| matches!(error, E::HostName(_))),
+            ("http://localhost./", |error| matches!(error, E::HostName(_))),
+            ("https://a\"b.com/", |error| matches!(error, E::HostName(_))),
+            ("https://a..b/", |error| matches!(error, E::HostName(_))),
+            (&label, |error| matches!(error, E::HostName(_))),
+            (&name, |error| matches!(error, E::HostName(_))),
+            ("https://example.com:0/", |error| matches!(error, E::Port)),
+            ("https://example.com/#a", |error| matches!(error, E::Fragment)),
+            ("https://example.com/#", |error| matches!(error, E::Fragment)),
+        ] {
+            let error = parse(text).expect_err(text);
+            assert!(rule(&error), "{text}: {error:?}");
+        }
+    }
+
+    #[test]
+    fn neither_errors_nor_debug_nor_the_origin_tell_a_secret() {
+        let url = parse("https://example.com/hook/s3cret?token=s3cret").unwrap();
+        assert_eq!(url.origin().to_string(), "https://example.com:443");
+        assert_eq!(format!("{:?} {url:?}", url.origin()).matches("s3cret").count(), 0);
+        assert_eq!(url.to_string(), url.as_str());
+        for text in [
+            "https://user:s3cret@example.com/",
+            "http://example.com/s3cret?s3cret",
+            "ftp://example.com/s3cret",
+            "https://example.com:0/s3cret",
+            "https://example.com/?s3cret#s3cret",
+            "https://exam ple.com/s3cret",
+            "https://example.com:99999/s3cret",
+            "//s3cret",
+        ] {
+            let error = parse(text).expect_err(text);
+            assert!(!format!("{error} {error:?}").contains("s3cret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_named_in_an_error_is_safe_to_show() {
+        for text in ["x\u{202e}:y", "http://a\u{200b}b.com/", "https://a`b;c.com/"] {
+            let error = parse(text).expect_err(text).to_string();
+            assert!(error.chars().all(|c| (' '..='~').contains(&c)), "{error}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2048, ..ProptestConfig::default() })]
+
+        #[test]
+        fn no_text_panics_and_what_is_accepted_is_plain(
+            start in "(https?://)?", host in "\\PC{0,12}(\\.test)?", rest in "[/?]\\PC{0,20}"
+        ) {
+            if let Ok(url) = parse(&format!("{start}{host}{rest}")) {
+                prop_assert!(url.as_str().bytes().all(|byte| byte.is_ascii_graphic()));
+                prop_assert_eq!(&parse(url.as_str()).unwrap(), &url);
+                prop_assert_eq!(url.uri().to_string(), url.as_str());
+            }
+        }
+
+        #[test]
+        fn every_path_and_query_can_be_sent(rest in "[/?][ -~]{0,40}") {
+            let text = format!("https://host.test{}", rest.replace('#', "_"));
+            prop_assert!(parse(&text).is_ok(), "{text}");
+        }
+    }
+}

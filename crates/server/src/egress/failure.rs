@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
-use http::{Extensions, StatusCode};
+use http::StatusCode;
 use hyper_util::client::legacy;
 
 use super::attempt::{Phase, Progress};
@@ -113,11 +113,7 @@ impl DeliveryFailure {
         if let Some(connect) = error.source().and_then(|source| source.downcast_ref()) {
             return Self::of_connect(connect);
         }
-        let mut extras = Extensions::new();
-        if let Some(connected) = error.connect_info() {
-            connected.get_extras(&mut extras);
-        }
-        let peer = extras.get::<Link>().map(Link::peer);
+        let peer = error.connect_info().and_then(Link::of).map(|link| link.peer());
         Self::of_exchange(error, Progress { phase: Phase::Response, peer, status: None })
     }
 

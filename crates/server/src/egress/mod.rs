@@ -15,6 +15,8 @@ mod endpoint_url;
 mod failure;
 mod policy;
 mod resolve;
+#[cfg(test)]
+mod samples;
 mod stream;
 mod tls;
 

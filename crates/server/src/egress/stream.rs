@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
+use http::Extensions;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
-/// What is known of a connection; all its responses carry it.
+/// What is known of a connection: carried by it and by all its responses.
 #[derive(Clone, Debug)]
 pub(super) struct Link(Arc<LinkInner>);
 
@@ -24,6 +25,13 @@ struct LinkInner {
 }
 
 impl Link {
+    /// That of a connection which the HTTP client speaks of.
+    pub(super) fn of(connected: &Connected) -> Option<Self> {
+        let mut extras = Extensions::new();
+        connected.get_extras(&mut extras);
+        extras.remove()
+    }
+
     pub(super) fn peer(&self) -> SocketAddr {
         self.0.peer
     }

@@ -1,4 +1,8 @@
 //! Deliveries over sockets: what goes out, to whom, and what comes of hostile endpoints.
 
+mod deadline;
+mod guard;
+mod hostile;
 mod receiver;
 mod request;
+mod tls;
