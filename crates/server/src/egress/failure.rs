@@ -186,3 +186,37 @@ fn detail_of(error: &(dyn StdError + 'static)) -> Option<Box<str>> {
     };
     (!text.is_empty()).then(|| text.into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_distinct_and_found_by_their_text() {
+        for code in FailureCode::ALL {
+            assert_eq!(FailureCode::from_code(code.as_str()), Some(*code));
+            assert!(code.as_str().bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'));
+        }
+        assert_eq!(FailureCode::from_code("dns"), None);
+    }
+
+    #[test]
+    fn details_are_short_and_safe_to_show() {
+        let hostile = "\u{1b}[31m\n".to_owned() + &"é".repeat(1000);
+        let detail = detail_of(&io::Error::other(hostile)).unwrap();
+        assert!(detail.starts_with("\\u{1b}[31m\\né"), "{detail}");
+        assert_eq!(detail.chars().count(), DETAIL_MAX + 1);
+        assert_eq!(detail_of(&io::Error::other("")), None);
+        let same = io::Error::other(io::Error::other("refused"));
+        assert_eq!(detail_of(&same).as_deref(), Some("refused"));
+    }
+
+    #[test]
+    fn what_tls_says_is_not_taken_for_what_http_says() {
+        let of_tls = io::Error::new(io::ErrorKind::InvalidData, rustls::Error::DecryptError);
+        assert_eq!(code_of(&of_tls), Some(FailureCode::TlsFailed));
+        let of_http = io::Error::new(io::ErrorKind::InvalidInput, "invalid chunk size");
+        assert_eq!(code_of(&of_http), Some(FailureCode::ResponseMalformed));
+        assert_eq!(code_of(&io::Error::from(io::ErrorKind::ConnectionReset)), None);
+    }
+}

@@ -96,20 +96,26 @@ pub(super) fn client() -> DeliveryClient {
     DeliveryClient::new(ClientOptions { policy: EgressPolicy::dev(), ..Default::default() })
 }
 
+/// Delivers a body within a time.
+pub(super) async fn post_body(
+    client: &DeliveryClient,
+    url: &EndpointUrl,
+    body: Bytes,
+    within: Duration,
+) -> Result<DeliveryResponse, DeliveryFailure> {
+    let event = HeaderValue::from_static("submission.created");
+    let signature = HeaderValue::from_static("t=1700000000,v1=00");
+    let deadline = Instant::now() + within;
+    client.post(DeliveryRequest { url, event, signature, body, deadline }).await
+}
+
 /// Delivers `{}` within a time.
 pub(super) async fn post_within(
     client: &DeliveryClient,
     url: &EndpointUrl,
     within: Duration,
 ) -> Result<DeliveryResponse, DeliveryFailure> {
-    let request = DeliveryRequest {
-        url,
-        event: HeaderValue::from_static("submission.created"),
-        signature: HeaderValue::from_static("t=1700000000,v1=00"),
-        body: Bytes::from_static(b"{}"),
-        deadline: Instant::now() + within,
-    };
-    client.post(request).await
+    post_body(client, url, Bytes::from_static(b"{}"), within).await
 }
 
 /// Delivers `{}` with time enough.
