@@ -5,6 +5,7 @@
 //! users will read.
 
 mod cli_page;
+mod delivery_codes;
 mod env_page;
 mod error_codes;
 mod errors_page;

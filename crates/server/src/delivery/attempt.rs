@@ -10,7 +10,6 @@ use http::HeaderValue;
 use tokio::time::Instant;
 
 use super::code::AttemptCode;
-use super::event_body::event_body;
 use super::guard::Target;
 use super::outcome::{Ending, retry_after};
 use super::select::Reached;
@@ -71,14 +70,14 @@ impl Times {
     }
 }
 
-/// Attempts a delivery: the same body every time, signed anew.
+/// Attempts a delivery: the same body every time, signed anew. `resend` is for the record.
 pub(super) async fn attempt(
     carrier: &dyn Carrier,
     target: &Target,
-    claimed: &Claimed,
+    body: Bytes,
+    resend: bool,
     times: Times,
 ) -> Attempted {
-    let body = event_body(claimed);
     let signature = sign(&target.secrets, times.signed_at, &body);
     let signature = HeaderValue::try_from(signature).expect("a signature is digits and commas");
     let began = Instant::now();
@@ -98,7 +97,7 @@ pub(super) async fn attempt(
         detail: None,
         address: None,
         snippet: Bytes::new(),
-        resend: claimed.resend,
+        resend,
     };
     match outcome {
         Ok(response) => answered(record, response, times.signed_at),

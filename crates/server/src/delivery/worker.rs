@@ -4,6 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::FutureExt;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -11,6 +12,7 @@ use tokio::time::Instant;
 
 use super::attempt::{self, Attempted, Carrier, Times};
 use super::code::AttemptCode;
+use super::event_body::event_body;
 use super::guard::{Guard, Obstacle, Target};
 use super::options::DeliveryOptions;
 use super::outcome::{Standing, verdict};
@@ -26,12 +28,11 @@ use crate::supervise::{Backoff, supervise};
 /// How often the whole queue is looked at, for what nobody announced: another process's work, or
 /// claims that ran out.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Bytes of answers claimed at once, so that a hundred large ones do not fill the memory.
-const BYTES_MAX: usize = 8 << 20;
+/// Bytes of answers on their way at a time, so that a hundred large ones to endpoints that hang do not
+/// fill the memory.
+const BYTES_MAX: usize = 32 << 20;
 /// How long a delivery waits whose endpoint's secret cannot be read.
 const UNREADABLE_WAIT: Duration = Duration::from_secs(60);
-/// How long attempts under way may go on when the service stops: longer than any may take.
-const STOP_GRACE: Duration = Duration::from_secs(12);
 
 /// What deliveries are made with.
 #[derive(Clone)]
@@ -69,12 +70,12 @@ impl Deliveries {
     }
 
     /// Claims nothing more, lets attempts under way finish and records their outcomes. What is not
-    /// finished then is attempted again after the next start.
-    pub async fn stop(self) {
+    /// finished after `grace` is attempted again after the next start.
+    pub async fn stop(self, grace: Duration) {
         // Fails when the worker has ended, which is what is wanted.
         let _ = self.stopping.send(true);
         let Self { working, recording, .. } = self;
-        let ended = tokio::time::timeout(STOP_GRACE, async {
+        let ended = tokio::time::timeout(grace, async {
             let _ = working.await;
             let _ = recording.await;
         });
@@ -128,6 +129,7 @@ async fn recover(store: &dyn Store) {
 struct Over {
     endpoint: EndpointNo,
     is_late: bool,
+    bytes: usize,
     reached: Reached,
     /// How long until the delivery is due again, if it will be.
     again: Option<Duration>,
@@ -137,6 +139,8 @@ struct Worker {
     equipment: Equipment,
     work: Arc<WorkSignal>,
     board: Board,
+    /// Bytes of answers on their way.
+    bytes: usize,
     guard: Guard,
     outcomes: mpsc::Sender<Outcome>,
     over: mpsc::UnboundedReceiver<Over>,
@@ -153,6 +157,7 @@ impl Worker {
         Self {
             work: equipment.store.work(),
             board: Board::new(equipment.options.slots),
+            bytes: 0,
             guard: Guard::new(equipment.vault.clone()),
             outcomes,
             over,
@@ -194,6 +199,7 @@ impl Worker {
 
     fn note(&mut self, over: &Over) {
         self.board.end(over.endpoint, over.is_late, over.reached);
+        self.bytes = self.bytes.saturating_sub(over.bytes);
         if let Some(again) = over.again {
             self.board.put_off(over.endpoint, Instant::now() + again);
         }
@@ -213,12 +219,16 @@ impl Worker {
 
     /// Claims what is due and begins to attempt it; `false` when there was nothing.
     async fn take(&mut self, stop: &watch::Receiver<bool>) -> bool {
+        let bytes_max = BYTES_MAX.saturating_sub(self.bytes);
+        if bytes_max == 0 {
+            return false;
+        }
         let wants = self.board.choose(Instant::now());
         if wants.is_empty() {
             return false;
         }
         let lease = self.equipment.options.lease();
-        let request = ClaimRequest { wants: wants.clone(), lease, bytes_max: BYTES_MAX };
+        let request = ClaimRequest { wants: wants.clone(), lease, bytes_max };
         // By the worker's own clock a lease ends before it does by the store's.
         let lease_end = Instant::now() + lease;
         let claims = match self.equipment.store.claim(request).await {
@@ -264,8 +274,14 @@ impl Worker {
         };
         let is_late = claimed.attempts > 0 || claimed.resend;
         self.board.begin(claimed.key.endpoint, is_late);
+        let bytes = claimed.data.len();
+        self.bytes += bytes;
+        let body = event_body(&claimed);
         let errand = Errand {
-            claimed,
+            // The body has the answers; they are not held twice.
+            claimed: Claimed { data: Bytes::new(), ..claimed },
+            body,
+            bytes,
             target,
             is_late,
             lease_end,
@@ -302,6 +318,8 @@ impl Worker {
 /// One attempt on its way, as a task of its own.
 struct Errand {
     claimed: Claimed,
+    body: Bytes,
+    bytes: usize,
     target: Arc<Target>,
     is_late: bool,
     lease_end: Instant,
@@ -315,7 +333,8 @@ struct Errand {
 
 impl Errand {
     async fn run(self) {
-        let attempt = attempt::attempt(&*self.carrier, &self.target, &self.claimed, self.times);
+        let (body, resend) = (self.body.clone(), self.claimed.resend);
+        let attempt = attempt::attempt(&*self.carrier, &self.target, body, resend, self.times);
         let attempted = AssertUnwindSafe(attempt).catch_unwind().await;
         let (reached, again) = if let Ok(attempted) = attempted {
             self.finish(attempted).await
@@ -325,9 +344,9 @@ impl Errand {
             tracing::error!(%delivery, "an attempt panicked");
             (Reached::Unknown, None)
         };
-        let (endpoint, is_late) = (self.claimed.key.endpoint, self.is_late);
+        let (endpoint, is_late, bytes) = (self.claimed.key.endpoint, self.is_late, self.bytes);
         // Fails when the worker was begun anew, and knows nothing of this attempt.
-        let _ = self.over.send(Over { endpoint, is_late, reached, again });
+        let _ = self.over.send(Over { endpoint, is_late, bytes, reached, again });
     }
 
     async fn finish(&self, attempted: Attempted) -> (Reached, Option<Duration>) {

@@ -20,6 +20,7 @@ mod signal;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use tokio::net::TcpListener;
@@ -46,6 +47,9 @@ pub struct BindError {
     #[source]
     pub source: std::io::Error,
 }
+
+/// What attempts to deliver have beyond the deadline of requests, to have their outcomes recorded.
+const RECORDING_GRACE: Duration = Duration::from_secs(2);
 
 /// How far a server is on its way down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,7 +194,7 @@ impl Running {
         let drained = tokio::time::timeout(deadline, self.slots.all_free());
         let delivered = async {
             if let Some(deliveries) = self.deliveries {
-                deliveries.stop().await;
+                deliveries.stop(deadline + RECORDING_GRACE).await;
             }
         };
         let (drained, ()) = tokio::join!(drained, delivered);

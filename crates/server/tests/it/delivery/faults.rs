@@ -13,7 +13,7 @@ use formsvc_server::store::{DeliveryState, Lane, system_clock};
 use futures_util::future::BoxFuture;
 
 use super::endpoint::{Endpoint, Reply};
-use super::world::{World, options, slots};
+use super::world::{GRACE, World, options, slots};
 
 #[tokio::test]
 async fn a_silent_endpoint_holds_up_nobody_else() {
@@ -33,7 +33,7 @@ async fn a_silent_endpoint_holds_up_nobody_else() {
     assert_eq!(silent.wait_for(4).await.len(), 4, "its cap");
     silent.open();
     silent.wait_for(50).await;
-    deliveries.stop().await;
+    deliveries.stop(GRACE).await;
 }
 
 #[tokio::test]
@@ -48,7 +48,7 @@ async fn an_endpoint_that_does_not_answer_in_time_is_retried() {
     let detail = world.until(DeliveryState::Delivered).await;
     assert_eq!(detail.history[0].error.as_deref(), Some("timeout"));
     assert!(detail.history[0].duration >= Duration::from_millis(50));
-    deliveries.stop().await;
+    deliveries.stop(GRACE).await;
 }
 
 #[tokio::test]
@@ -60,7 +60,7 @@ async fn attempts_under_way_finish_and_are_recorded_before_the_service_stops() {
     let deliveries = world.deliver(patient);
     world.submit("{}").await;
     endpoint.wait_for(1).await;
-    let stopping = tokio::spawn(deliveries.stop());
+    let stopping = tokio::spawn(deliveries.stop(GRACE));
     tokio::task::yield_now().await;
     endpoint.open();
     stopping.await.unwrap();
@@ -81,7 +81,7 @@ async fn what_a_crash_left_is_delivered_after_the_next_start() {
     endpoint.open();
     let deliveries = world.deliver(options());
     world.until(DeliveryState::Delivered).await;
-    deliveries.stop().await;
+    deliveries.stop(GRACE).await;
 }
 
 /// Panics instead of carrying.
@@ -116,7 +116,7 @@ async fn a_delivery_that_brings_its_worker_down_is_given_up_after_five_times() {
     let detail = world.until(DeliveryState::Failed).await;
     assert_eq!(detail.history[0].error.as_deref(), Some("abandoned"));
     assert_eq!(explosive.0.load(Ordering::SeqCst), 5);
-    deliveries.stop().await;
+    deliveries.stop(GRACE).await;
 }
 
 #[tokio::test]
@@ -133,5 +133,5 @@ async fn a_secret_that_cannot_be_read_costs_no_retry() {
     let detail = world.until_is(&id, put_off).await;
     assert_eq!((detail.record.state, detail.record.attempts), (DeliveryState::Pending, 0));
     assert!(endpoint.received().is_empty());
-    deliveries.stop().await;
+    deliveries.stop(GRACE).await;
 }

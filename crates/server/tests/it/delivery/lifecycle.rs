@@ -7,7 +7,7 @@ use formsvc_protocol::signature::{SigningSecret, verify};
 use formsvc_server::store::DeliveryState;
 
 use super::endpoint::{Endpoint, Received, Reply};
-use super::world::{World, options, slots};
+use super::world::{GRACE, World, options, slots};
 
 fn now() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -49,7 +49,7 @@ async fn a_submission_arrives_as_the_specification_says() {
     let [attempt] = &record.history[..] else { panic!("{record:?}") };
     assert_eq!((attempt.status, attempt.error.as_deref()), (Some(200), None));
     assert_eq!(attempt.address, Some(endpoint.addr.to_string()));
-    deliveries.stop().await;
+    deliveries.stop(GRACE).await;
     assert_eq!(endpoint.received().len(), 1);
 }
 
@@ -71,7 +71,7 @@ async fn a_failure_is_retried_with_the_same_body_and_growing_pauses_until_it_suc
     assert!(gap(2) >= Duration::from_millis(40), "{:?}", gap(2));
     assert_eq!(detail.record.next_attempt_at, None);
     assert!(detail.record.finished_at.is_some());
-    deliveries.stop().await;
+    deliveries.stop(GRACE).await;
 }
 
 #[tokio::test]
@@ -88,7 +88,7 @@ async fn after_the_fourth_failure_it_has_failed_for_good() {
     // Whatever comes after it is delivered, and it is not attempted again.
     world.submit("{}").await;
     endpoint.wait_for(8).await;
-    deliveries.stop().await;
+    deliveries.stop(GRACE).await;
     assert_eq!(world.detail(detail.record.key).await, detail);
 }
 
@@ -104,7 +104,7 @@ async fn a_redirect_is_a_failure_and_is_not_followed() {
     let detail = world.until(DeliveryState::Failed).await;
     assert_eq!(detail.history[0].error.as_deref(), Some("redirected"));
     assert!(target.received().is_empty());
-    deliveries.stop().await;
+    deliveries.stop(GRACE).await;
 }
 
 #[tokio::test]
@@ -116,7 +116,7 @@ async fn an_endpoint_that_asks_for_time_gets_it() {
     world.submit("{}").await;
     let received = endpoint.wait_for(2).await;
     assert!(received[1].at - received[0].at >= Duration::from_secs(1));
-    deliveries.stop().await;
+    deliveries.stop(GRACE).await;
 }
 
 #[tokio::test]
@@ -136,7 +136,7 @@ async fn during_a_rotation_both_secrets_verify_and_after_it_only_the_new_one() {
     let received = endpoint.wait_for(2).await;
     assert!(!is_signed_with(&received[1], "whsec_whe_1"));
     assert!(is_signed_with(&received[1], "whsec_new"));
-    deliveries.stop().await;
+    deliveries.stop(GRACE).await;
 }
 
 #[tokio::test]
@@ -158,7 +158,7 @@ async fn a_disabled_endpoint_waits_and_a_removed_one_gets_nothing_more() {
     world.store.remove_endpoint(&id).await.unwrap();
     world.submit(r#"{"n":4}"#).await;
     other.wait_for(2).await;
-    deliveries.stop().await;
+    deliveries.stop(GRACE).await;
     assert_eq!(endpoint.received().len(), 1);
 }
 
@@ -178,7 +178,7 @@ async fn a_resend_of_a_failed_delivery_is_one_attempt_and_can_deliver_it() {
     world.store.resend(&id).await.unwrap();
     let detail = world.until_is(&id, |detail| detail.history.len() == 6).await;
     assert_eq!(detail.record.state, DeliveryState::Delivered);
-    deliveries.stop().await;
+    deliveries.stop(GRACE).await;
     assert_eq!(endpoint.received().len(), 6);
 }
 
@@ -205,7 +205,7 @@ async fn every_submission_reaches_every_endpoint_once_when_nothing_fails() {
         accepted.sort();
         assert_eq!(arrived, accepted);
     }
-    deliveries.stop().await;
+    deliveries.stop(GRACE).await;
     let states = world.deliveries().await;
     assert!(states.iter().all(|delivery| delivery.state == DeliveryState::Delivered));
     assert_eq!(states.len(), 1_000);
@@ -220,5 +220,5 @@ async fn of_an_answer_16_kib_are_kept() {
     world.submit("{}").await;
     let detail = world.until(DeliveryState::Failed).await;
     assert!(detail.history.iter().all(|attempt| attempt.snippet.len() == 16 * 1_024));
-    deliveries.stop().await;
+    deliveries.stop(GRACE).await;
 }

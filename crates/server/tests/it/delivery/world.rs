@@ -15,6 +15,9 @@ use formsvc_server::store::{
 };
 use secrecy::SecretString;
 
+/// Longer than any attempt takes here.
+pub(super) const GRACE: Duration = Duration::from_secs(20);
+
 pub(super) struct World {
     pub(super) store: Arc<dyn Store>,
     pub(super) admin: Admin,

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""Prints the deliveries that come, and whether their signatures are right. Python alone, no packages.
+
+    FORMSVC_SIGNING_SECRET=whsec_... python3 examples/receiver.py [PORT]
+
+Without the variable it asks for the secret.
+"""
+
+import getpass
+import hashlib
+import hmac
+import os
+import sys
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+TOLERANCE_SECONDS = 300
+
+
+def verdict(header, body, secret, now):
+    """What the four steps of the specification (SPEC section 5) say."""
+    parts = [part.split("=", 1) for part in header.split(",") if "=" in part]
+    times = [value for key, value in parts if key == "t"]
+    signatures = [value for key, value in parts if key == "v1"]
+    if len(times) != 1 or not times[0].isdigit() or not signatures:
+        return "malformed"
+    expected = hmac.new(secret, times[0].encode() + b"." + body, hashlib.sha256).hexdigest()
+    # Without an early exit, so that the time it takes tells nothing.
+    matches = [hmac.compare_digest(expected.encode(), one.encode()) for one in signatures]
+    if not any(matches):
+        return "wrong signature"
+    if abs(now - int(times[0])) > TOLERANCE_SECONDS:
+        return "too old, or from the future"
+    return "verified"
+
+
+class Receiver(BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        found = verdict(self.headers.get("X-Service-Signature", ""), body, SECRET, time.time())
+        # repr() keeps a stranger's text from reaching the terminal as it is.
+        print(time.strftime("%H:%M:%S"), found, repr(body.decode("utf-8", "replace")), flush=True)
+        self.send_response(200 if found == "verified" else 400)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+if __name__ == "__main__":
+    secret = os.environ.get("FORMSVC_SIGNING_SECRET") or getpass.getpass("Signing secret: ")
+    if not secret:
+        sys.exit(__doc__)
+    SECRET = secret.strip().encode()
+    address = ("127.0.0.1", int(sys.argv[1]) if len(sys.argv) > 1 else 9000)
+    print("listening on http://%s:%d/" % address, flush=True)
+    ThreadingHTTPServer(address, Receiver).serve_forever()
