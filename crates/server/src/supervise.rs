@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::causes::on_one_line;
+use tokio::task::JoinSet;
 
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
@@ -30,21 +30,23 @@ impl Backoff {
     }
 }
 
-/// Runs a loop as a task, and again when it panics, until it ends by itself.
+/// Runs a loop as a task, and again when it panics, until it ends by itself. Dropped, it ends the loop.
 pub(crate) async fn supervise<F>(name: &'static str, mut begin: impl FnMut() -> F)
 where
     F: Future<Output = ()> + Send + 'static,
 {
     let mut backoff = Backoff::default();
+    // Ends its task when it is dropped.
+    let mut running = JoinSet::new();
     loop {
-        match tokio::spawn(begin()).await {
-            Ok(()) => return,
-            Err(error) if error.is_cancelled() => return,
-            Err(error) => {
-                let cause = on_one_line(&error);
-                tracing::error!(name, cause, "a loop panicked and is begun again");
+        running.spawn(begin());
+        match running.join_next().await {
+            Some(Err(error)) if error.is_panic() => {
+                // What a panic says may hold a stranger's text; it is on standard error.
+                tracing::error!(name, "a loop panicked and is begun again");
                 backoff.pause().await;
             }
+            _ => return,
         }
     }
 }

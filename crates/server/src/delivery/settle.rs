@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{Mutex, mpsc};
 use tokio::time::Instant;
 
 use crate::causes::on_one_line;
@@ -23,14 +23,18 @@ pub(super) struct Outcome {
     pub(super) lease_end: Instant,
 }
 
+/// Where outcomes come in; lasts longer than a loop that reads it.
+pub(super) type Outcomes = Arc<Mutex<mpsc::Receiver<Outcome>>>;
+
 /// Records outcomes until nobody can send any more. What cannot be recorded is tried again until the
 /// lease is over; then the delivery is claimed, and attempted, again.
 pub(super) async fn record(
     store: Arc<dyn Store>,
     linger: Duration,
-    mut outcomes: mpsc::Receiver<Outcome>,
+    outcomes: Outcomes,
     lost: impl Fn(usize),
 ) {
+    let mut outcomes = outcomes.lock().await;
     let mut waiting = Vec::with_capacity(TOGETHER_MAX);
     while outcomes.recv_many(&mut waiting, TOGETHER_MAX).await > 0 {
         gather(&mut outcomes, &mut waiting, linger).await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Mutex, mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -64,7 +64,10 @@ impl Deliveries {
         let (outcomes, waiting) = mpsc::channel(settle::WAITING_MAX);
         let store = Arc::clone(&equipment.store);
         let linger = equipment.options.linger;
-        let recording = tokio::spawn(settle::record(store, linger, waiting, |_| {}));
+        let waiting = Arc::new(Mutex::new(waiting));
+        let recording = tokio::spawn(supervise("outcomes", move || {
+            settle::record(Arc::clone(&store), linger, Arc::clone(&waiting), |_| {})
+        }));
         let working = tokio::spawn(work(equipment, outcomes, stop));
         Self { stopping, working, recording }
     }

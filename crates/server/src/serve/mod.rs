@@ -32,6 +32,7 @@ use crate::delivery::Deliveries;
 use crate::health::{self, Health};
 use crate::rate_limit::{RateLimiter, monotonic_clock};
 use crate::store::{Store, StoreError};
+use crate::supervise::supervise;
 use listener::Slots;
 
 pub use options::ServeOptions;
@@ -91,7 +92,10 @@ impl Server {
         let api = Arc::new(Api::new(Arc::clone(&store), limiter));
         let router = api::router(api).merge(health::router(Arc::clone(&health)));
         let mut running = Self::bind_router(options, wrap(router)).await?;
-        let maintenance = tokio::spawn(maintenance::keep_tidy(Arc::clone(&store)));
+        let tidied = Arc::clone(&store);
+        let maintenance = tokio::spawn(supervise("maintenance", move || {
+            maintenance::keep_tidy(Arc::clone(&tidied))
+        }));
         running.backing = Some(Backing { store, health, maintenance });
         Ok(running)
     }
