@@ -8,6 +8,7 @@ mod causes;
 pub mod cmd;
 pub mod delivery;
 pub mod egress;
+mod fault_point;
 pub mod fields;
 pub mod health;
 pub mod import;
@@ -25,3 +26,6 @@ mod staging;
 pub mod store;
 mod supervise;
 pub mod telemetry;
+
+#[cfg(feature = "fault-points")]
+pub use fault_point::FaultPoint;

@@ -16,6 +16,7 @@ use super::select::Reached;
 use crate::egress::{
     DeliveryClient, DeliveryFailure, DeliveryRequest, DeliveryResponse, Denied, FailureCode,
 };
+use crate::fault_point::fault_point;
 use crate::store::{Attempt, Claimed};
 
 /// The event of every delivery (SPEC §6).
@@ -88,6 +89,7 @@ pub(super) async fn attempt(
         body,
         deadline: began + times.timeout,
     };
+    fault_point!(BeforePost);
     let outcome = carrier.carry(request).await;
     let record = Attempt {
         started_at: times.began,

@@ -7,6 +7,7 @@ use tokio::sync::{Mutex, mpsc};
 use tokio::time::Instant;
 
 use crate::causes::on_one_line;
+use crate::fault_point::fault_point;
 use crate::store::{Settled, Settlement, Store};
 use crate::supervise::Backoff;
 
@@ -77,8 +78,10 @@ async fn record_together(store: &dyn Store, outcomes: Vec<Outcome>) -> usize {
             return in_vain;
         }
         let settlements = outcomes.iter().map(|outcome| outcome.settlement.clone()).collect();
+        fault_point!(BeforeSettle);
         match store.settle(settlements).await {
             Ok(settled) => {
+                fault_point!(AfterSettle);
                 return in_vain + settled.iter().filter(|one| **one == Settled::Lost).count();
             }
             Err(error) => {

@@ -19,6 +19,7 @@ use super::outcome::{Standing, verdict};
 use super::select::{Board, Reached};
 use super::settle::{self, Outcome};
 use crate::causes::on_one_line;
+use crate::fault_point::fault_point;
 use crate::secrets::Vault;
 use crate::store::{
     Attempt, ClaimRequest, Claimed, Clock, EndpointNo, Settlement, Store, Verdict, WorkSignal,
@@ -246,6 +247,9 @@ impl Worker {
         self.backoff.reset();
         self.board.update(&wants, &claims.due, Instant::now());
         let found = !claims.deliveries.is_empty();
+        if found {
+            fault_point!(AfterClaim);
+        }
         for claimed in claims.deliveries {
             if *stop.borrow() {
                 self.settle(&claimed, Verdict::Release, None, lease_end).await;
@@ -366,6 +370,7 @@ impl Errand {
             let (code, micros) = (code.as_str(), attempted.record.duration.as_micros());
             tracing::info!(%delivery, status, code, micros, "an attempt failed");
         }
+        fault_point!(AfterAnswer);
         let attempt = Some(attempted.record);
         let settlement = Settlement { key, lease, verdict, attempt };
         let _ = self.outcomes.send(Outcome { settlement, lease_end: self.lease_end }).await;

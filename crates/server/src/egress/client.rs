@@ -24,6 +24,7 @@ use super::policy::EgressPolicy;
 use super::resolve::{Resolve, SystemResolver};
 use super::stream::Link;
 use super::tls::{ExtraRoots, Tls};
+use crate::fault_point::fault_point;
 
 /// Most of a response's body that is read, in bytes: 16 KiB.
 pub const SNIPPET_MAX: usize = 16 << 10;
@@ -209,6 +210,7 @@ async fn read(response: Response<Incoming>) -> Result<DeliveryResponse, Delivery
     let link = head.extensions.get::<Link>().expect("every connection tells its link");
     let peer = link.peer();
     attempt::reached_body(Some(peer), status);
+    fault_point!(MidAnswer);
     let mut snippet = Vec::new();
     let mut truncated = false;
     while !truncated && !body.is_end_stream() {

@@ -92,7 +92,10 @@ impl Write for Stream {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        match &mut self.get_mut().io {
+        let io = &mut self.get_mut().io;
+        #[cfg(feature = "fault-points")]
+        io.tear_when_due(cx, &[IoSlice::new(bytes)]);
+        match io {
             Io::Plain(io) => Pin::new(io).poll_write(cx, bytes),
             Io::Tls(io) => Pin::new(&mut **io).poll_write(cx, bytes),
         }
@@ -103,7 +106,10 @@ impl Write for Stream {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match &mut self.get_mut().io {
+        let io = &mut self.get_mut().io;
+        #[cfg(feature = "fault-points")]
+        io.tear_when_due(cx, slices);
+        match io {
             Io::Plain(io) => Pin::new(io).poll_write_vectored(cx, slices),
             Io::Tls(io) => Pin::new(&mut **io).poll_write_vectored(cx, slices),
         }
@@ -127,6 +133,22 @@ impl Write for Stream {
         match &mut self.get_mut().io {
             Io::Plain(io) => Pin::new(io).poll_shutdown(cx),
             Io::Tls(io) => Pin::new(&mut **io).poll_shutdown(cx),
+        }
+    }
+}
+
+#[cfg(feature = "fault-points")]
+impl Io {
+    /// Sends half of a request and ends the process, when it was told to.
+    fn tear_when_due(&mut self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) {
+        if crate::FaultPoint::MidRequest.is_due() {
+            let request: Vec<u8> = slices.iter().flat_map(|slice| slice.iter().copied()).collect();
+            let half = &request[..request.len() / 2];
+            let _ = match self {
+                Io::Plain(io) => Pin::new(io).poll_write(cx, half),
+                Io::Tls(io) => Pin::new(&mut **io).poll_write(cx, half),
+            };
+            std::process::abort();
         }
     }
 }

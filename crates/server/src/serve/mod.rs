@@ -29,6 +29,7 @@ use tokio::task::JoinHandle;
 
 use crate::api::{self, Api, Edge};
 use crate::delivery::Deliveries;
+use crate::fault_point::fault_point;
 use crate::health::{self, Health};
 use crate::rate_limit::{RateLimiter, monotonic_clock};
 use crate::store::{Store, StoreError};
@@ -204,6 +205,7 @@ impl Running {
         let (drained, ()) = tokio::join!(drained, delivered);
         let abandoned = drained.map_or_else(|_| self.slots.open(), |()| 0);
         self.phase.send_replace(Phase::Killed);
+        fault_point!(BeforeClose);
         if let Some(backing) = self.backing {
             backing.maintenance.abort();
             backing.store.close().await?;

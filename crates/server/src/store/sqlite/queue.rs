@@ -11,6 +11,7 @@ use formsvc_protocol::{EndpointId, FormId, FormInstant, SubmissionId};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 
 use super::columns::{instant, stored_id, text_id};
+use crate::fault_point::fault_point;
 use crate::store::{
     Attempt, ClaimRequest, Claimed, ClaimedEndpoint, Claims, DeliveryKey, DeliveryState, Due,
     EndpointNo, Lane, Lease, SealedSecret, Settled, Settlement, StoreError, Verdict, Want, item,
@@ -44,6 +45,7 @@ pub(super) fn deliver(
     let endpoints: Vec<EndpointNo> = endpoints
         .query_map([form_no], |row| row.get(0).map(EndpointNo))?
         .collect::<Result<_, _>>()?;
+    fault_point!(InSubmit);
     for endpoint in &endpoints {
         db.prepare_cached(
             "INSERT INTO deliveries (submission, endpoint_no, state, attempts, form_title)
@@ -155,6 +157,7 @@ pub(super) fn give_back_all(db: &Connection) -> Result<u64, StoreError> {
             let (lane, at) = origin(db, &leased)?;
             insert(db, &Entry { lane, at, lease: None, ..leased })?;
             given_back += 1;
+            fault_point!(InRecovery);
         }
     }
     Ok(given_back)
@@ -315,6 +318,7 @@ fn claim_from(
     drop(rows);
     for entry in taken {
         remove(db, &entry)?;
+        fault_point!(InClaim);
         let claims = entry.claims + 1;
         let (at, lease) = (lease.until, Some(lease.token));
         insert(db, &Entry { lane: Lane::Leased, at, claims, lease, ..entry })?;
@@ -341,6 +345,7 @@ fn settle_one(
 ) -> Result<Settled, StoreError> {
     let Settlement { key, lease, verdict, attempt } = settlement;
     let Some(leased) = take_leased(db, *key, *lease)? else { return Ok(Settled::Lost) };
+    fault_point!(InSettle);
     let (state, next) = match *verdict {
         Verdict::Release => {
             let (lane, at) = origin(db, &leased)?;

@@ -25,6 +25,7 @@ use super::{
     users,
 };
 use crate::admin::new_id;
+use crate::fault_point::fault_point;
 use crate::store::{
     Accepted, Authenticated, Backlog, ClaimRequest, Claims, Clock, DeliveriesRequest,
     DeliveryDetail, DeliveryRecord, Due, EndpointNo, EndpointRecord, FormChange, KeyHash,
@@ -219,6 +220,7 @@ impl SqliteStore {
             if self.write(move |db, now| endpoints::cancel_some(db, &id, now)).await? {
                 return Ok(());
             }
+            fault_point!(MidRemoval);
         }
     }
 
@@ -408,6 +410,7 @@ impl Store for SqliteStore {
             let begun = id.clone();
             let record =
                 self.write(move |db, now| endpoints::begin_removal(db, &begun, now)).await?;
+            fault_point!(InRemoval);
             self.cancel_deliveries(id).await?;
             Ok(record)
         })
@@ -416,6 +419,7 @@ impl Store for SqliteStore {
     fn recover_claims(&self) -> StoreFuture<'_, u64> {
         Box::pin(async move {
             let given_back = self.write(|db, _| queue::give_back_all(db)).await?;
+            fault_point!(MidRecovery);
             for id in self.write(|db, _| endpoints::being_removed(db)).await? {
                 self.cancel_deliveries(id).await?;
             }

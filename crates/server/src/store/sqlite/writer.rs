@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::fault::{Lost, NotCommitted, closed};
 use super::job::{Job, job};
 use super::turns::Turns;
+use crate::fault_point::fault_point;
 use crate::store::StoreError;
 
 /// Writes that share one commit, at most.
@@ -114,6 +115,7 @@ fn commit_together(desk: &Desk, jobs: &mut Vec<Box<dyn Job>>, counters: &Counter
     };
     let outcome = match outcome {
         Ok(()) => {
+            fault_point!(AfterCommit);
             counters.commits.fetch_add(1, Ordering::Relaxed);
             counters.writes.fetch_add(writes as u64, Ordering::Relaxed);
             (desk.committed)(true, writes);
@@ -156,5 +158,6 @@ fn run_all(connection: &Connection, jobs: &mut [Box<dyn Job>]) -> Result<(), Los
         }
         run("RELEASE job")?;
     }
+    fault_point!(BeforeCommit);
     Ok(run("COMMIT")?)
 }
