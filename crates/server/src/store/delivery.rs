@@ -311,7 +311,7 @@ pub struct DeliveryDetail {
 /// How much work there is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
-    /// Deliveries that are not finished, claimed ones included.
+    /// Deliveries that are to be attempted: unfinished ones, claimed ones and resends.
     pub unfinished: u64,
 }
 

@@ -4,7 +4,9 @@
 //! - an `Ok` from a write means the write is committed and survives a crash;
 //! - a write whose future is dropped is still carried out or not at all, never in part;
 //! - the submissions of one form have strictly increasing instants in commit order;
-//! - a page is one consistent read.
+//! - a page is one consistent read;
+//! - a submission and its deliveries are kept together or not at all;
+//! - a delivery is claimed by one worker at a time, and only the last to claim it can settle it.
 
 #[cfg(feature = "contract")]
 pub mod contract;
@@ -125,7 +127,8 @@ pub trait Store: Send + Sync + 'static {
 
     /// Adds an endpoint. [`StoreError::NotFound`] when the form does not exist.
     fn add_endpoint(&self, endpoint: NewEndpoint) -> StoreFuture<'_, EndpointRecord>;
-    /// A form's endpoints, oldest first, without removed ones.
+    /// A form's endpoints, oldest first, without removed ones. [`StoreError::NotFound`] when the form
+    /// does not exist.
     fn endpoints(&self, form: &FormId) -> StoreFuture<'_, Vec<EndpointRecord>>;
     /// Gives an endpoint a new secret. For `grace` from now on deliveries are signed with the one it
     /// replaces as well; one that was in its grace already is forgotten. [`StoreError::NotFound`],
@@ -136,15 +139,16 @@ pub trait Store: Send + Sync + 'static {
         secret: SealedSecret,
         grace: Duration,
     ) -> StoreFuture<'_, EndpointRecord>;
-    /// Enables or disables an endpoint. [`StoreError::NotFound`], also for a removed one.
+    /// Enables or disables an endpoint. While it is disabled its deliveries wait, and new submissions
+    /// make none. [`StoreError::NotFound`], also for a removed one.
     fn set_endpoint_enabled(
         &self,
         endpoint: &EndpointId,
         enabled: bool,
     ) -> StoreFuture<'_, EndpointRecord>;
     /// Removes an endpoint: its unfinished deliveries are canceled, its secrets erased. Nothing is
-    /// claimed for it once this has begun. Removing twice does nothing more.
-    /// [`StoreError::NotFound`].
+    /// claimed for it once this has begun. Removing twice does nothing more, but finishes what an
+    /// earlier call left when its future was dropped. [`StoreError::NotFound`].
     fn remove_endpoint(&self, endpoint: &EndpointId) -> StoreFuture<'_, EndpointRecord>;
 
     /// Makes claims of workers that are gone available at once, where the store can know that they
@@ -161,7 +165,8 @@ pub trait Store: Send + Sync + 'static {
     /// Records the outcomes of claims, each for itself: the answers are in the order of the
     /// settlements.
     fn settle(&self, settlements: Vec<Settlement>) -> StoreFuture<'_, Vec<Settled>>;
-    /// Which lanes of endpoints got deliveries since somebody last looked.
+    /// Which lanes got something to do since somebody last looked: by a submission, by a resend, or
+    /// because their endpoint was enabled. Announced before the call that did it is answered.
     fn work(&self) -> Arc<WorkSignal>;
     /// How much work there is. Counts, which takes longer the more there is.
     fn backlog(&self) -> StoreFuture<'_, Backlog>;

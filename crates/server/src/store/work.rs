@@ -8,8 +8,8 @@ use tokio::sync::Notify;
 use super::delivery::Lane;
 use super::endpoint::EndpointNo;
 
-/// Lanes of endpoints that got deliveries since somebody last looked. A hint: what it forgets, for example with
-/// the process, [`Store::due`](super::Store::due) finds.
+/// Lanes that got something to do since somebody last looked. A hint: what it forgets, for example
+/// with the process, [`Store::due`](super::Store::due) finds.
 #[derive(Debug, Default)]
 pub struct WorkSignal {
     lanes: Mutex<BTreeSet<(EndpointNo, Lane)>>,

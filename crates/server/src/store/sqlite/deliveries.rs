@@ -38,26 +38,35 @@ fn delivery_at(row: &Row<'_>) -> rusqlite::Result<DeliveryRecord> {
     })
 }
 
+/// The statement of a list: neighbours in the table, or in the index of rare states. What is not
+/// asked for is left out, so that one of them gives the order.
+pub(super) fn list_sql(endpoint: Option<EndpointNo>, state: Option<DeliveryState>) -> String {
+    let endpoint = endpoint.map(|number| format!("AND d.endpoint_no = {}", number.0));
+    let state = state.map(|state| match state {
+        DeliveryState::Pending | DeliveryState::Delivered => {
+            format!("AND d.state = {}", state as i64)
+        }
+        // As the index has it, or it would not be used.
+        _ => format!("AND d.state = {} AND d.state IN (1, 3, 4)", state as i64),
+    });
+    let (endpoint, state) = (endpoint.unwrap_or_default(), state.unwrap_or_default());
+    format!(
+        "{DELIVERY} WHERE d.submission >= ?1 AND (d.submission, d.endpoint_no) < (?2, ?3)
+            {endpoint} {state}
+         ORDER BY d.submission DESC, d.endpoint_no DESC LIMIT ?4"
+    )
+}
+
 pub(super) fn list(
     db: &Connection,
     request: &DeliveriesRequest,
 ) -> Result<Vec<DeliveryRecord>, StoreError> {
-    let keys = keys_of(form_no(db, &request.form)?);
+    let (first, last) = keys_of(form_no(db, &request.form)?).into_inner();
     let endpoint = request.endpoint.as_ref().map(|id| endpoint_no(db, id)).transpose()?;
-    let after = request.after.map_or((i64::MAX, i64::MAX), |key| (key.submission, key.endpoint.0));
-    // Clauses that are not asked for are left out, so that an index for the others can be used.
-    let endpoint = endpoint.map(|number| format!("AND d.endpoint_no = {}", number.0));
-    let state = request.state.map(|state| format!("AND d.state = {}", state as i64));
-    let (endpoint, state) = (endpoint.unwrap_or_default(), state.unwrap_or_default());
-    let sql = format!(
-        "{DELIVERY} WHERE d.submission BETWEEN ?1 AND ?2
-            AND (d.submission, d.endpoint_no) < (?3, ?4) {endpoint} {state}
-         ORDER BY d.submission DESC, d.endpoint_no DESC LIMIT ?5"
-    );
-    let mut statement = db.prepare(&sql)?;
-    let (first, last) = keys.into_inner();
-    let rows =
-        statement.query_map(params![first, last, after.0, after.1, request.limit], delivery_at)?;
+    let end = (last + 1, i64::MIN);
+    let end = request.after.map_or(end, |key| end.min((key.submission, key.endpoint.0)));
+    let mut statement = db.prepare(&list_sql(endpoint, request.state))?;
+    let rows = statement.query_map(params![first, end.0, end.1, request.limit], delivery_at)?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 

@@ -162,9 +162,11 @@ pub(super) fn cancel_some(
         Ok((row.get(0)?, row.get(1)?, row.get(2)?))
     })?;
     let rows: Vec<(i64, i64, i64)> = rows.collect::<Result<_, _>>()?;
+    // What was finished and is being resent keeps its end.
     let mut cancel = db.prepare_cached(
-        "UPDATE deliveries SET state = ?3, finished_us = ?4, next_us = NULL
-         WHERE submission = ?1 AND endpoint_no = ?2 AND state IN (0, 1)",
+        "UPDATE deliveries SET next_us = NULL, state = iif(state IN (0, 1), ?3, state),
+            finished_us = iif(state IN (0, 1), ?4, finished_us)
+         WHERE submission = ?1 AND endpoint_no = ?2",
     )?;
     let mut forget = db.prepare_cached(
         "DELETE FROM queue WHERE endpoint_no = ?1 AND lane = ?2 AND at_us = ?3 AND submission = ?4",

@@ -18,8 +18,36 @@ use crate::store::{
 };
 
 /// The first row of the lane after a lane.
-const NEXT_FRONT: &str = "SELECT endpoint_no, lane, at_us FROM queue
+pub(super) const NEXT_FRONT: &str = "SELECT endpoint_no, lane, at_us FROM queue
     WHERE (endpoint_no, lane) > (?1, ?2) ORDER BY endpoint_no, lane, at_us LIMIT 1";
+/// The front of a lane.
+pub(super) const FRONT: &str =
+    "SELECT at_us FROM queue WHERE endpoint_no = ?1 AND lane = ?2 ORDER BY at_us LIMIT 1";
+/// What is due in a lane, with all that an attempt needs. Neighbours in the queue, then two seeks
+/// for each.
+pub(super) const DUE: &str =
+    "SELECT q.lane, q.at_us, q.submission, q.retries, q.claims, q.resend, q.lease,
+        d.state, d.attempts, d.form_title, s.instant_us, s.id, s.item
+    FROM queue q CROSS JOIN deliveries d CROSS JOIN submissions s
+    WHERE q.endpoint_no = ?1 AND q.lane = ?2 AND q.at_us <= ?3
+        AND d.submission = q.submission AND d.endpoint_no = q.endpoint_no
+        AND s.key = q.submission
+    ORDER BY q.at_us, q.submission LIMIT ?4";
+/// The place of a delivery. Each lane is asked where it would be, except that of leased ones, which
+/// is short and searched.
+pub(super) const PLACE: &str =
+    "SELECT lane, at_us, submission, retries, claims, resend, lease FROM queue
+    WHERE endpoint_no = ?1 AND lane = 0 AND submission = ?2
+        AND at_us = (SELECT instant_us FROM submissions WHERE key = ?2)
+    UNION ALL SELECT lane, at_us, submission, retries, claims, resend, lease FROM queue
+    WHERE endpoint_no = ?1 AND lane = 1 AND submission = ?2
+        AND at_us = (SELECT next_us FROM deliveries WHERE submission = ?2 AND endpoint_no = ?1)
+    UNION ALL SELECT lane, at_us, submission, retries, claims, resend, lease FROM queue
+    WHERE endpoint_no = ?1 AND lane = 2 AND submission = ?2";
+/// Where a leased delivery was claimed from.
+pub(super) const ORIGIN: &str = "SELECT d.next_us, s.instant_us
+    FROM deliveries d JOIN submissions s ON s.key = d.submission
+    WHERE d.submission = ?1 AND d.endpoint_no = ?2";
 
 /// The state of a delivery from its number.
 pub(super) fn state_of(number: i64) -> DeliveryState {
@@ -124,17 +152,10 @@ pub(super) fn remove(db: &Connection, entry: &Entry) -> Result<bool, StoreError>
     Ok(removed == 1)
 }
 
-/// The place of a delivery in the queue, if it has one. Each lane is asked where it would be, except
-/// that of leased ones, which is short and searched.
+/// The place of a delivery in the queue, if it has one.
 pub(super) fn find(db: &Connection, key: DeliveryKey) -> Result<Option<Entry>, StoreError> {
     let found = db
-        .prepare_cached(
-            "SELECT lane, at_us, submission, retries, claims, resend, lease FROM queue
-             WHERE endpoint_no = ?1 AND submission = ?2 AND (lane = 2
-                OR lane = 1 AND at_us = (SELECT next_us FROM deliveries
-                    WHERE submission = ?2 AND endpoint_no = ?1)
-                OR lane = 0 AND at_us = (SELECT instant_us FROM submissions WHERE key = ?2))",
-        )?
+        .prepare_cached(PLACE)?
         .query_row(params![key.endpoint.0, key.submission], |row| Entry::at(row, key.endpoint))
         .optional()?;
     Ok(found)
@@ -166,10 +187,7 @@ pub(super) fn give_back_all(db: &Connection) -> Result<u64, StoreError> {
 /// Where a leased delivery was claimed from: a place that was kept, or that of its submission.
 fn origin(db: &Connection, leased: &Entry) -> Result<(Lane, FormInstant), StoreError> {
     let (next, at): (Option<i64>, i64) = db
-        .prepare_cached(
-            "SELECT d.next_us, s.instant_us FROM deliveries d JOIN submissions s
-             ON s.key = d.submission WHERE d.submission = ?1 AND d.endpoint_no = ?2",
-        )?
+        .prepare_cached(ORIGIN)?
         .query_row(params![leased.submission, leased.endpoint.0], |row| {
             Ok((row.get(0)?, row.get(1)?))
         })?;
@@ -234,9 +252,7 @@ fn front(
     now: FormInstant,
 ) -> Result<Option<Due>, StoreError> {
     let at = db
-        .prepare_cached(
-            "SELECT at_us FROM queue WHERE endpoint_no = ?1 AND lane = ?2 ORDER BY at_us LIMIT 1",
-        )?
+        .prepare_cached(FRONT)?
         .query_row(params![endpoint.0, lane as i64], |row| row.get(0))
         .optional()?;
     Ok(at.map(|at| due_at(endpoint, lane, instant(at), now)))
@@ -278,15 +294,7 @@ fn claim_from(
     claims: &mut Claims,
 ) -> Result<(), StoreError> {
     let until = if want.lane == Lane::Fresh { FormInstant::MAX } else { now };
-    let mut found = db.prepare_cached(
-        "SELECT q.lane, q.at_us, q.submission, q.retries, q.claims, q.resend, q.lease,
-            d.state, d.attempts, d.form_title, s.instant_us, s.id, s.item
-         FROM queue q CROSS JOIN deliveries d CROSS JOIN submissions s
-         WHERE q.endpoint_no = ?1 AND q.lane = ?2 AND q.at_us <= ?3
-            AND d.submission = q.submission AND d.endpoint_no = q.endpoint_no
-            AND s.key = q.submission
-         ORDER BY q.at_us, q.submission LIMIT ?4",
-    )?;
+    let mut found = db.prepare_cached(DUE)?;
     let mut taken = Vec::new();
     let mut rows =
         found.query(params![want.endpoint.0, want.lane as i64, until.micros(), want.count])?;
@@ -355,18 +363,19 @@ fn settle_one(
         }
         Verdict::Retry { after, retries } => {
             let at = now.plus(after);
+            // Put off without an attempt, it stays what it was.
+            let put_off = attempt.is_none();
             let again = Entry {
                 lane: Lane::Late,
                 at,
                 retries,
                 claims: 0,
-                resend: false,
+                resend: leased.resend && put_off,
                 lease: None,
                 ..leased
             };
             insert(db, &again)?;
-            // Put off without an attempt, it stays what it was.
-            (attempt.as_ref().map(|_| DeliveryState::Retrying), Some(at))
+            ((!put_off).then_some(DeliveryState::Retrying), Some(at))
         }
         Verdict::Delivered => (Some(DeliveryState::Delivered), None),
         Verdict::Failed => (Some(DeliveryState::Failed), None),

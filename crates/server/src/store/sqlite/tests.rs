@@ -1,5 +1,7 @@
 //! What only someone inside can bring about: full disks, locks held, panics, a queue that waits.
 
+mod plans;
+
 use std::sync::mpsc;
 
 use formsvc_protocol::{Answers, FormId, FormStatus, PublicId, SubmissionId, UserId};
@@ -265,46 +267,6 @@ async fn every_commit_reaches_the_disk_before_it_is_answered() {
         Ok((mode, read("synchronous")?, read("foreign_keys")?, read("wal_autocheckpoint")?))
     });
     assert_eq!(settings.await.unwrap(), ("wal".into(), 2, 1, 0));
-}
-
-#[tokio::test]
-async fn a_page_is_a_few_seeks_and_one_scan() {
-    let bench = bench().await;
-    let plan = bench.store.writer.run(|db| {
-        let mut statement = db.prepare(&format!("EXPLAIN QUERY PLAN {}", submissions::PAGE))?;
-        let any = std::iter::repeat_n(1, statement.parameter_count());
-        let steps = statement.query_map(rusqlite::params_from_iter(any), |row| row.get(3))?;
-        Ok(steps.collect::<rusqlite::Result<Vec<String>>>()?)
-    });
-    assert_eq!(
-        plan.await.unwrap(),
-        [
-            "SEARCH f USING INDEX sqlite_autoindex_forms_1 (id=?)",
-            "SCALAR SUBQUERY 1",
-            "SEARCH users USING COVERING INDEX sqlite_autoindex_users_1 (id=?)",
-            "SEARCH s USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
-            "CORRELATED SCALAR SUBQUERY 2",
-            "SEARCH p USING COVERING INDEX submissions_by_instant (form_no=? AND instant_us<?)",
-        ]
-    );
-}
-
-#[tokio::test]
-async fn a_statement_is_prepared_once() {
-    let bench = bench().await;
-    let again = bench.store.readers.read(|db| {
-        let mut again = 0;
-        for sql in [users::AUTHENTICATE, submissions::PAGE, submissions::OWNED] {
-            let mut statement = db.prepare(sql)?;
-            for value in 0..3 {
-                let any = std::iter::repeat_n(value, statement.parameter_count());
-                statement.exists(rusqlite::params_from_iter(any))?;
-            }
-            again += statement.get_status(rusqlite::StatementStatus::RePrepare);
-        }
-        Ok(again)
-    });
-    assert_eq!(again.unwrap(), 0);
 }
 
 #[tokio::test]
