@@ -1,6 +1,7 @@
 //! The SQLite store keeps the store contract, on a file and in memory.
 
 mod model;
+mod queue;
 mod sqlite;
 
 use std::sync::Arc;

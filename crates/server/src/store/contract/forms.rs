@@ -4,7 +4,7 @@ use formsvc_protocol::limits::FORMS_LISTED_MAX;
 use formsvc_protocol::{FormId, FormStatus, KeyId, PublicId, UserId};
 
 use super::world::{Factory, World, add_user, new_form, submission};
-use crate::store::{NewForm, StoreError};
+use crate::store::{FormChange, NewForm, PublicForm, StoreError};
 
 pub(super) async fn forms_are_listed_newest_first_and_at_most_200(factory: Factory) {
     let world = World::new(factory).await;
@@ -99,4 +99,66 @@ pub(super) async fn what_is_not_there_is_not_found(factory: Factory) {
     assert!(store.forms(&user).await.expect("a list").is_empty());
     assert!(store.keys(&user).await.expect("a list").is_empty());
     assert!(store.user_by_email("nobody@example.org").await.expect("a lookup").is_none());
+}
+
+pub(super) async fn a_visitor_meets_what_was_set_of_a_form(factory: Factory) {
+    let world = World::new(factory).await;
+    let visit = async || {
+        let met = world.store.public_form(&world.form.public_id).await.expect("a lookup");
+        met.expect("the form is there")
+    };
+    let change = async |change| {
+        world.clock.advance(1_000_000);
+        let changed = world.store.change_form(&world.form.id, change).await.expect("changed");
+        let met = visit().await;
+        assert_eq!(met.form, changed);
+        met
+    };
+    let bare = PublicForm { form: world.form.clone(), fields: None, origins: None };
+    assert_eq!(visit().await, bare);
+
+    let titled = change(FormChange { title: Some("Zoë's".into()), ..FormChange::default() }).await;
+    assert_eq!((&titled.form.title[..], &titled.fields, &titled.origins), ("Zoë's", &None, &None));
+    assert!(titled.form.updated_at > world.form.updated_at);
+    assert_eq!(titled.form.created_at, world.form.created_at);
+    let text = r#"[ {"label": "a\u0000b"} ]"#.to_owned();
+    let fields = Some(Some(text.clone()));
+    let fielded = change(FormChange { fields: fields.clone(), ..FormChange::default() }).await;
+    assert_eq!((&fielded.fields, &fielded.origins), (&Some(text), &None));
+    assert_eq!(fielded.form.title, "Zoë's");
+    let list = vec!["https://a.example".to_owned(), "https://b.example:8443".to_owned()];
+    let origins = Some(Some(list.clone()));
+    let open = change(FormChange { origins: origins.clone(), ..FormChange::default() }).await;
+    assert_eq!((&open.fields, &open.origins), (&fielded.fields, &Some(list)));
+
+    // Setting what is set already, or nothing, changes nothing.
+    let same = FormChange { title: Some("Zoë's".into()), fields, origins };
+    assert_eq!(change(same).await, open);
+    assert_eq!(change(FormChange::default()).await, open);
+    let none = FormChange { fields: Some(None), origins: Some(Some(Vec::new())), title: None };
+    let closed = change(none).await;
+    assert_eq!((closed.fields, closed.origins), (None, Some(Vec::new())));
+    let all = change(FormChange { origins: Some(None), ..FormChange::default() }).await;
+    assert_eq!(all.origins, None);
+}
+
+pub(super) async fn a_form_that_is_not_there_is_met_by_nobody(factory: Factory) {
+    let world = World::new(factory).await;
+    let staged =
+        NewForm { public_id: PublicId::new("soon").expect("valid"), ..new_form(&world.user.id) };
+    let staged = world.store.stage_form(staged).await.expect("staged");
+    for public_id in ["missing", "soon", world.form.id.as_str()] {
+        let public_id = PublicId::new(public_id).expect("a valid id");
+        assert_eq!(world.store.public_form(&public_id).await.expect("a lookup"), None);
+    }
+    for id in [&staged.id, &FormId::new("frm_unknown").expect("a valid id")] {
+        let change = FormChange { title: Some("T".into()), ..FormChange::default() };
+        let refused = world.store.change_form(id, change).await;
+        assert!(matches!(refused, Err(StoreError::NotFound { .. })), "{refused:?}");
+    }
+    for status in [FormStatus::Draft, FormStatus::Closed] {
+        let form = world.store.set_form_status(&world.form.id, status).await.expect("set");
+        let met = world.store.public_form(&form.public_id).await.expect("a lookup");
+        assert_eq!(met.map(|met| met.form), Some(form), "whoever serves it decides");
+    }
 }

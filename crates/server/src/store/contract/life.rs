@@ -6,8 +6,9 @@ use std::task::{Context, Poll, Waker};
 
 use formsvc_protocol::FormStatus;
 
+use super::worker::{LEASE, new_endpoint, of_form};
 use super::world::{Factory, World, new_form, submission};
-use crate::store::{KeyHash, PageRequest, StoreError};
+use crate::store::{ClaimRequest, KeyHash, PageRequest, StoreError};
 
 /// Futures dropped before, at and after their first poll: each row is there whole or not at all,
 /// and the store goes on.
@@ -49,6 +50,7 @@ pub(super) async fn a_dropped_write_is_whole_or_absent(factory: Factory) {
 
 pub(super) async fn a_probe_changes_nothing_that_is_seen(factory: Factory) {
     let world = World::new(factory).await;
+    world.store.can_accept().expect("a store that works takes submissions in");
     world.submit("{}").await;
     let before = (world.page(None, 25).await.items, world.store.forms(&world.user.id).await);
     for _ in 0..3 {
@@ -72,6 +74,25 @@ pub(super) async fn a_closed_store_refuses_everything(factory: Factory) {
         store.add_form(new_form(&user.id)).await.err(),
         store.set_form_status(&form.id, FormStatus::Closed).await.err(),
         store.probe().await.err(),
+    ];
+    for outcome in outcomes {
+        assert!(matches!(outcome, Some(StoreError::Unavailable(_))), "{outcome:?}");
+    }
+    let claim = ClaimRequest { wants: Vec::new(), lease: LEASE, bytes_max: 1 };
+    let endpoint = new_endpoint(&form.id);
+    let outcomes = [
+        store.public_form(&form.public_id).await.err(),
+        store.spam(&form.id).await.err(),
+        store.remove_endpoint(&endpoint.id).await.err(),
+        store.add_endpoint(endpoint).await.err(),
+        store.endpoints(&form.id).await.err(),
+        store.recover_claims().await.err(),
+        store.due().await.err(),
+        store.claim(claim).await.err(),
+        store.settle(Vec::new()).await.err(),
+        store.backlog().await.err(),
+        store.deliveries(of_form(&form.id)).await.err(),
+        store.forget_idempotency_keys().await.err(),
     ];
     for outcome in outcomes {
         assert!(matches!(outcome, Some(StoreError::Unavailable(_))), "{outcome:?}");

@@ -18,12 +18,21 @@
 //!
 //! A check panics when the promise is broken.
 
+mod claims;
 mod data;
+mod deliveries;
+mod endpoints;
 mod forms;
 mod keys;
+mod leases;
 mod life;
 mod order;
+mod outcomes;
+mod repeats;
+mod resends;
+mod spam;
 mod staging;
+mod worker;
 mod world;
 
 pub use world::{Factory, Fresh, ManualClock};
@@ -78,6 +87,8 @@ checks! {
         only_published_forms_accept_submissions,
         a_foreign_or_unknown_form_has_no_page,
         a_status_is_one_that_is_known,
+        a_visitor_meets_what_was_set_of_a_form,
+        a_form_that_is_not_there_is_met_by_nobody,
         what_is_not_there_is_not_found;
     keys: a_key_is_found_by_its_hash_with_its_owner,
         a_revoked_key_is_found_as_revoked_since_the_first_time,
@@ -90,6 +101,57 @@ checks! {
         a_refused_chunk_leaves_what_was_staged_before,
         a_published_form_goes_on_after_its_last_instant,
         a_large_staged_form_can_be_discarded;
+    repeats: a_repeat_is_told_what_the_first_was_told,
+        a_repeat_is_answered_though_the_form_was_closed,
+        concurrent_repeats_make_one_submission,
+        a_key_is_forgotten_after_a_day,
+        forgetting_takes_old_keys_only_and_no_submission,
+        a_clock_that_steps_back_forgets_no_key;
+    spam: spam_is_no_submission,
+        the_newest_1000_of_a_form_are_kept;
+    endpoints: endpoints_are_listed_oldest_first,
+        a_disabled_endpoint_keeps_what_it_has_until_it_is_enabled,
+        removal_cancels_what_is_unfinished_and_keeps_what_was,
+        what_is_removed_or_unknown_is_not_found,
+        a_removal_beside_workers_leaves_each_delivery_one_end,
+        a_previous_secret_signs_until_its_grace_ends,
+        a_later_claim_has_the_secrets_of_then;
+    deliveries: each_enabled_endpoint_gets_each_submission_once,
+        what_is_not_accepted_makes_no_delivery,
+        a_submission_and_its_deliveries_are_kept_together,
+        an_import_makes_no_deliveries,
+        deliveries_are_listed_newest_first_in_pages,
+        deliveries_are_filtered_by_endpoint_and_state,
+        a_delivery_shows_its_attempts_in_order,
+        a_claim_has_what_was_submitted_then,
+        what_is_not_there_is_not_delivered;
+    claims: fresh_ones_are_claimed_at_once_in_order_of_submission,
+        late_ones_are_claimed_by_the_time_they_are_due,
+        each_lane_is_claimed_for_itself,
+        a_claim_takes_from_several_lanes_in_their_order,
+        a_claim_ends_at_its_bytes_but_not_before_its_first,
+        no_delivery_is_claimed_twice_while_its_lease_holds,
+        each_delivery_is_settled_once_however_leases_run_out,
+        what_is_due_is_told_of_each_lane_of_enabled_endpoints,
+        work_is_announced_once_it_is_committed,
+        a_dropped_claim_comes_back;
+    leases: a_lease_that_ran_out_is_claimed_again_and_the_old_one_settles_nothing,
+        a_lease_that_ran_out_settles_while_nobody_else_claimed,
+        a_lease_is_good_for_its_delivery_and_for_once,
+        what_is_released_goes_back_to_its_place,
+        what_is_released_late_goes_back_to_its_place,
+        claims_are_counted_until_one_is_settled,
+        recovered_claims_are_where_they_were;
+    outcomes: delivered_and_failed_are_final,
+        a_retry_is_due_after_its_pause_and_not_before,
+        what_is_put_off_without_an_attempt_stays_what_it_was,
+        a_failure_without_an_attempt_counts_none;
+    resends: a_finished_delivery_can_be_attempted_once_more,
+        a_resend_that_succeeds_turns_failed_into_delivered,
+        a_resend_of_an_unfinished_one_keeps_its_retries,
+        two_resends_before_an_attempt_are_one,
+        a_resend_outlives_its_worker,
+        what_is_being_attempted_or_has_nowhere_to_go_is_not_resent;
     life: a_dropped_write_is_whole_or_absent,
         a_probe_changes_nothing_that_is_seen,
         a_closed_store_refuses_everything,
