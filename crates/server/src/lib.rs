@@ -14,6 +14,7 @@ pub mod health;
 pub mod import;
 mod json_number;
 mod json_text;
+pub mod metrics;
 mod percent;
 mod printable;
 mod random;

@@ -12,5 +12,6 @@ mod errors_page;
 mod exit_codes;
 mod generated;
 mod markdown;
+mod metrics_page;
 
 pub use generated::{Generated, all, stale, write};

@@ -11,6 +11,7 @@ use super::authorization;
 use super::problem::{Problem, text_cause};
 use super::trail::Trail;
 use crate::api_key;
+use crate::metrics::{Limit, Metrics};
 use crate::rate_limit::RateLimiter;
 use crate::store::{Store, StoreFuture};
 
@@ -21,12 +22,19 @@ const STORE_DEADLINE: Duration = Duration::from_secs(10);
 pub struct Api {
     store: Arc<dyn Store>,
     limiter: RateLimiter,
+    metrics: Arc<Metrics>,
 }
 
 impl Api {
     /// The API of a store, with a limiter of its own.
     pub fn new(store: Arc<dyn Store>, limiter: RateLimiter) -> Self {
-        Self { store, limiter }
+        Self { store, limiter, metrics: Metrics::new() }
+    }
+
+    /// Has refusals counted there, and not where nobody looks.
+    #[must_use]
+    pub fn counted_by(self, metrics: Arc<Metrics>) -> Self {
+        Self { metrics, ..self }
     }
 
     /// Judges the key of a request, then its quota, and gives its owner.
@@ -39,7 +47,10 @@ impl Api {
         if found.revoked {
             return Err(Problem::new(ErrorCode::KeyRevoked, "this key was revoked"));
         }
-        self.limiter.admit(&hash).map_err(Problem::rate_limited)?;
+        self.limiter.admit(&hash).map_err(|wait| {
+            self.metrics.rate_limited(Limit::ApiKey);
+            Problem::rate_limited(wait)
+        })?;
         Ok(found.user)
     }
 

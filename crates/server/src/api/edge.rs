@@ -18,6 +18,7 @@ use super::problem::{Problem, text_cause};
 use super::request_id::RequestIds;
 use super::trail::Trail;
 use crate::causes::on_one_line;
+use crate::metrics::Metrics;
 
 /// Longest request target (path and query) that is looked at, in bytes.
 const TARGET_MAX: usize = 8 * 1024;
@@ -34,12 +35,19 @@ const REQUEST_ID: HeaderName = HeaderName::from_static(paths::REQUEST_ID);
 pub struct Edge {
     router: Router,
     ids: Arc<RequestIds>,
+    metrics: Arc<Metrics>,
 }
 
 impl Edge {
     /// The stack around any router.
     pub fn new(router: Router) -> Self {
-        Self { router, ids: Arc::new(RequestIds::new()) }
+        Self { router, ids: Arc::new(RequestIds::new()), metrics: Metrics::new() }
+    }
+
+    /// Has requests counted there, and not where nobody looks.
+    #[must_use]
+    pub fn counted_by(self, metrics: Arc<Metrics>) -> Self {
+        Self { metrics, ..self }
     }
 
     /// Answers a request. Never panics and never fails.
@@ -49,7 +57,7 @@ impl Edge {
         B::Error: Into<axum::BoxError>,
     {
         let id = self.ids.next();
-        let line = LogLine::begin(request.method(), &id);
+        let line = LogLine::begin(request.method(), &id, &self.metrics);
         let mut response = match refusal(&request) {
             Ok(()) => self.route(request).await,
             Err(problem) => problem.into_response(),
@@ -143,12 +151,13 @@ struct LogLine<'a> {
     began: Instant,
     method: &'static str,
     id: &'a HeaderValue,
+    metrics: &'a Metrics,
     finished: bool,
 }
 
 impl<'a> LogLine<'a> {
-    fn begin(method: &Method, id: &'a HeaderValue) -> Self {
-        Self { began: Instant::now(), method: name_of(method), id, finished: false }
+    fn begin(method: &Method, id: &'a HeaderValue, metrics: &'a Metrics) -> Self {
+        Self { began: Instant::now(), method: name_of(method), id, metrics, finished: false }
     }
 
     fn finish(mut self, status: StatusCode, trail: Option<&Trail>) {
@@ -156,6 +165,7 @@ impl<'a> LogLine<'a> {
         let Self { method, .. } = self;
         let (route, key) =
             trail.map_or(("-", "-"), |t| (t.route, t.key.as_ref().map_or("-", |key| key.as_str())));
+        self.metrics.request(route, Some(status));
         let status = status.as_u16();
         let micros = self.micros();
         let id = self.id.to_str().unwrap_or_default();
@@ -177,6 +187,7 @@ impl<'a> LogLine<'a> {
 impl Drop for LogLine<'_> {
     fn drop(&mut self) {
         if !self.finished {
+            self.metrics.request("-", None);
             let (id, micros) = (self.id.to_str().unwrap_or_default(), self.micros());
             tracing::info!(request_id = id, method = self.method, micros, "request abandoned");
         }

@@ -11,6 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use super::connection;
 use super::{Phase, ServeOptions};
 use crate::api::Edge;
+use crate::metrics::Metrics;
 
 /// Pause after the system had nothing to accept with: no file descriptors, no memory.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(200);
@@ -37,17 +38,19 @@ pub(super) struct Slots {
     free: Arc<Semaphore>,
     max: u32,
     open: Arc<AtomicUsize>,
+    metrics: Arc<Metrics>,
 }
 
 /// A connection that is counted while this lives.
 struct Slot {
     open: Arc<AtomicUsize>,
+    metrics: Arc<Metrics>,
     _permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Slots {
-    pub(super) fn new(max: u32) -> Self {
-        Self { free: Arc::new(Semaphore::new(max as usize)), max, open: Arc::default() }
+    pub(super) fn new(max: u32, metrics: Arc<Metrics>) -> Self {
+        Self { free: Arc::new(Semaphore::new(max as usize)), max, open: Arc::default(), metrics }
     }
 
     /// Connections open now.
@@ -63,13 +66,16 @@ impl Slots {
 
     fn occupy(&self, permit: Option<OwnedSemaphorePermit>) -> Slot {
         self.open.fetch_add(1, Ordering::Relaxed);
-        Slot { open: Arc::clone(&self.open), _permit: permit }
+        self.metrics.connection_opened();
+        let (open, metrics) = (Arc::clone(&self.open), Arc::clone(&self.metrics));
+        Slot { open, metrics, _permit: permit }
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
         self.open.fetch_sub(1, Ordering::Relaxed);
+        self.metrics.connection_closed();
     }
 }
 

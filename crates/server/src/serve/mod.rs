@@ -31,6 +31,7 @@ use crate::api::{self, Api, Edge};
 use crate::delivery::Deliveries;
 use crate::fault_point::fault_point;
 use crate::health::{self, Health};
+use crate::metrics::{self, Metrics};
 use crate::rate_limit::{RateLimiter, monotonic_clock};
 use crate::store::{Store, StoreError};
 use crate::supervise::supervise;
@@ -90,8 +91,12 @@ impl Server {
     ) -> Result<Running, BindError> {
         let health = Arc::new(Health::new(Arc::clone(&store)));
         let limiter = RateLimiter::new(options.rate_limit, monotonic_clock());
-        let api = Arc::new(Api::new(Arc::clone(&store), limiter));
-        let router = api::router(api).merge(health::router(Arc::clone(&health)));
+        let metrics = Arc::clone(&options.metrics);
+        store.observe(Arc::<Metrics>::clone(&metrics));
+        let api = Api::new(Arc::clone(&store), limiter).counted_by(Arc::clone(&metrics));
+        let router = api::router(Arc::new(api))
+            .merge(health::router(Arc::clone(&health)))
+            .merge(metrics::router(metrics));
         let mut running = Self::bind_router(options, wrap(router)).await?;
         let tidied = Arc::clone(&store);
         let maintenance = tokio::spawn(supervise("maintenance", move || {
@@ -109,10 +114,10 @@ impl Server {
         let listener = TcpListener::bind(addr).await.map_err(refused)?;
         let local_addr = listener.local_addr().map_err(refused)?;
         let (phase, watched) = watch::channel(Phase::Serving);
-        let slots = Arc::new(Slots::new(options.connections_max));
+        let slots = Arc::new(Slots::new(options.connections_max, Arc::clone(&options.metrics)));
         let accepting = listener::accept(
             listener,
-            Edge::new(router),
+            Edge::new(router).counted_by(Arc::clone(&options.metrics)),
             options.clone(),
             Arc::clone(&slots),
             watched,

@@ -1,8 +1,10 @@
 //! How a server is to serve.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::metrics::Metrics;
 use crate::rate_limit::RateLimit;
 
 /// Options of a server. The defaults suit a test, a sandbox and a small deployment alike.
@@ -26,6 +28,8 @@ pub struct ServeOptions {
     /// Bytes per second at which a client must take a response, on average since it was ready and
     /// with `write_timeout` on top. Default: 64 KiB.
     pub write_rate_min: u64,
+    /// Where what happens is counted. Default: metrics of its own, at zero.
+    pub metrics: Arc<Metrics>,
 }
 
 impl Default for ServeOptions {
@@ -40,6 +44,7 @@ impl Default for ServeOptions {
             idle_timeout: Duration::from_secs(75),
             write_timeout: Duration::from_secs(30),
             write_rate_min: 64 * 1024,
+            metrics: Metrics::new(),
         }
     }
 }

@@ -14,6 +14,7 @@ mod delivery;
 mod endpoint;
 mod error;
 pub mod item;
+mod observer;
 mod records;
 pub mod sqlite;
 mod work;
@@ -35,6 +36,7 @@ pub use delivery::{
 };
 pub use endpoint::{EndpointNo, EndpointRecord, EndpointStatus, NewEndpoint, SealedSecret};
 pub use error::StoreError;
+pub use observer::{Commit, StoreObserver};
 pub use records::{
     Accepted, Authenticated, FormChange, Idempotency, KeyHash, KeyRecord, NewForm, NewKey, NewSpam,
     NewSubmission, PageRequest, PublicForm, SpamRecord, StagedForm, StagedSubmission, StoredPage,
@@ -185,6 +187,9 @@ pub trait Store: Send + Sync + 'static {
     /// may be more.
     fn forget_idempotency_keys(&self) -> StoreFuture<'_, bool>;
 
+    /// Has an observer told of what the store does from now on. The first one stays; a store may
+    /// also tell nothing.
+    fn observe(&self, _observer: Arc<dyn StoreObserver>) {}
     /// A write that changes nothing: fails when the store cannot take writes.
     fn probe(&self) -> StoreFuture<'_, ()>;
     /// Finishes queued writes, checkpoints, and closes. Later calls fail with

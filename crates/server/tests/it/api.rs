@@ -5,6 +5,8 @@ mod broken_store;
 mod edge;
 mod health;
 mod logs;
+mod metrics;
+mod open_metrics;
 mod paging;
 mod parameters;
 mod properties;

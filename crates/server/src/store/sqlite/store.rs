@@ -2,8 +2,8 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use formsvc_protocol::{
     DeliveryId, EndpointId, Form, FormId, FormInstant, FormStatus, KeyId, PublicId, User, UserId,
@@ -27,11 +27,11 @@ use super::{
 use crate::admin::new_id;
 use crate::fault_point::fault_point;
 use crate::store::{
-    Accepted, Authenticated, Backlog, ClaimRequest, Claims, Clock, DeliveriesRequest,
+    Accepted, Authenticated, Backlog, ClaimRequest, Claims, Clock, Commit, DeliveriesRequest,
     DeliveryDetail, DeliveryRecord, Due, EndpointNo, EndpointRecord, FormChange, KeyHash,
     KeyRecord, Lane, NewEndpoint, NewForm, NewKey, NewSpam, NewSubmission, PageRequest, PublicForm,
     SealedSecret, Settled, Settlement, SpamRecord, StagedForm, StagedSubmission, Store, StoreError,
-    StoreFuture, StoredPage, UserRecord, WorkSignal,
+    StoreFuture, StoreObserver, StoredPage, UserRecord, WorkSignal,
 };
 
 /// Pages read at the same time.
@@ -51,11 +51,15 @@ pub struct SqliteStore {
     steady: Clock,
     gate: Arc<Gate>,
     work: Arc<WorkSignal>,
+    observer: Observer,
     /// Lanes that get deliveries in the transaction under way.
     woken: Arc<Mutex<Vec<(EndpointNo, Lane)>>>,
     /// Tells each claim from every other, also from those of earlier processes.
     next_claim: AtomicI64,
 }
+
+/// Whoever is told of commits, once there is one.
+type Observer = Arc<OnceLock<Arc<dyn StoreObserver>>>;
 
 impl std::fmt::Debug for SqliteStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -121,13 +125,18 @@ impl SqliteStore {
         };
         let gate = Arc::new(Gate::new(place.path()));
         let (work, woken) = (Arc::<WorkSignal>::default(), Arc::<Mutex<Vec<_>>>::default());
+        let observer = Observer::default();
         let committed = {
             let signal = checkpointer.as_ref().map(|checkpointer| checkpointer.signal());
             let (gate, work, woken) = (Arc::clone(&gate), Arc::clone(&work), Arc::clone(&woken));
-            Box::new(move |succeeded, _writes| {
-                gate.committed(succeeded);
-                if let (true, Some(signal)) = (succeeded, &signal) {
+            let observer = Arc::clone(&observer);
+            Box::new(move |commit: Commit| {
+                gate.committed(commit.succeeded);
+                if let (true, Some(signal)) = (commit.succeeded, &signal) {
                     signal.committed();
+                }
+                if let Some(observer) = observer.get() {
+                    observer.committed(commit);
                 }
                 // After a failed commit too: a worker that looks in vain does no harm.
                 let woken =
@@ -147,6 +156,7 @@ impl SqliteStore {
             clock,
             gate,
             work,
+            observer,
             woken,
             next_claim: AtomicI64::new(first_claim()),
         })
@@ -296,10 +306,18 @@ impl Store for SqliteStore {
     }
 
     fn submit(&self, submission: NewSubmission) -> StoreFuture<'_, Accepted> {
-        let wake = self.waker();
-        self.write(move |db, now| {
+        let (wake, began) = (self.waker(), Instant::now());
+        let accepted = self.write(move |db, now| {
             let (accepted, endpoints) = submissions::submit(db, &submission, now)?;
             wake(&endpoints, &[Lane::Fresh]);
+            Ok(accepted)
+        });
+        Box::pin(async move {
+            let accepted = accepted.await?;
+            if let (false, Some(observer)) = (accepted.repeated, self.observer.get()) {
+                let ahead = accepted.instant.since((self.clock)());
+                observer.accepted(began.elapsed(), ahead);
+            }
             Ok(accepted)
         })
     }
@@ -472,6 +490,11 @@ impl Store for SqliteStore {
 
     fn forget_idempotency_keys(&self) -> StoreFuture<'_, bool> {
         self.write(repeats::forget_some)
+    }
+
+    fn observe(&self, observer: Arc<dyn StoreObserver>) {
+        // The first one stays.
+        let _ = self.observer.set(observer);
     }
 
     fn probe(&self) -> StoreFuture<'_, ()> {

@@ -13,7 +13,7 @@ use super::fault::{Lost, NotCommitted, closed};
 use super::job::{Job, job};
 use super::turns::Turns;
 use crate::fault_point::fault_point;
-use crate::store::StoreError;
+use crate::store::{Commit, StoreError};
 
 /// Writes that share one commit, at most.
 pub(super) const BATCH_MAX: usize = 64;
@@ -45,8 +45,8 @@ enum Message {
 pub(super) struct Desk {
     pub(super) connection: Connection,
     pub(super) turns: Arc<Turns>,
-    /// Called after each commit, with whether it succeeded and how many writes were in it.
-    pub(super) committed: Box<dyn Fn(bool, usize) + Send>,
+    /// Called after each commit.
+    pub(super) committed: Box<dyn Fn(Commit) + Send>,
     /// Dropped when the thread ends: what must outlive the last write.
     pub(super) keep: Box<dyn Send>,
 }
@@ -99,7 +99,7 @@ fn serve(desk: Desk, mut intake: mpsc::Receiver<Message>, counters: &Counters) {
             }
         }
         if !jobs.is_empty() {
-            commit_together(&desk, &mut jobs, counters);
+            commit_together(&desk, &mut jobs, intake.len(), counters);
         }
     }
     let Desk { connection, keep, .. } = desk;
@@ -107,8 +107,13 @@ fn serve(desk: Desk, mut intake: mpsc::Receiver<Message>, counters: &Counters) {
     drop(keep);
 }
 
-fn commit_together(desk: &Desk, jobs: &mut Vec<Box<dyn Job>>, counters: &Counters) {
+fn commit_together(desk: &Desk, jobs: &mut Vec<Box<dyn Job>>, waiting: usize, counters: &Counters) {
     let writes = jobs.len();
+    let tell = |succeeded| {
+        let [writes, waiting] =
+            [writes, waiting].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
+        (desk.committed)(Commit { succeeded, writes, waiting });
+    };
     let outcome = {
         let _turn = desk.turns.write();
         transact(&desk.connection, jobs)
@@ -118,13 +123,13 @@ fn commit_together(desk: &Desk, jobs: &mut Vec<Box<dyn Job>>, counters: &Counter
             fault_point!(AfterCommit);
             counters.commits.fetch_add(1, Ordering::Relaxed);
             counters.writes.fetch_add(writes as u64, Ordering::Relaxed);
-            (desk.committed)(true, writes);
+            tell(true);
             Ok(())
         }
         Err(error) => {
             counters.failed_commits.fetch_add(1, Ordering::Relaxed);
             tracing::error!(%error, writes, "commit failed; its writes are refused");
-            (desk.committed)(false, writes);
+            tell(false);
             Err(NotCommitted::new(error))
         }
     };
