@@ -17,6 +17,7 @@ use formsvc_client::{Form, PublicId, SecretString, User};
 use formsvc_server::admin::{Admin, AdminError};
 use formsvc_server::delivery::{Deliveries, DeliveryOptions, Equipment};
 use formsvc_server::egress::{ClientOptions, DeliveryClient, EgressPolicy};
+use formsvc_server::metrics::Metrics;
 use formsvc_server::rate_limit::RateLimit;
 use formsvc_server::secrets::{KeyFile, Missing, Vault};
 use formsvc_server::seed::{SeedOptions, seed_form};
@@ -187,10 +188,11 @@ async fn open(options: SandboxOptions) -> Result<(Running, Started), CliError> {
         shutdown_deadline: SHUTDOWN_DEADLINE,
         ..ServeOptions::default()
     };
+    let metrics = Arc::clone(&serving.metrics);
     let running = Server::bind(serving, Arc::clone(&store)).await.map_err(|error| {
         failed("cannot start the sandbox").because(&error).hint("`--port 0` finds a free port")
     })?;
-    let running = running.with_deliveries(deliver(store, vault));
+    let running = running.with_deliveries(deliver(store, vault, metrics));
     let started = Started { base_url: running.base_url(), api_key: key, forms, kept };
     Ok((running, started))
 }
@@ -210,7 +212,7 @@ fn vault(database: Option<&Path>) -> Result<Vault, CliError> {
 }
 
 /// Delivers to this machine too: that is what a sandbox is for.
-fn deliver(store: Arc<dyn Store>, vault: Vault) -> Deliveries {
+fn deliver(store: Arc<dyn Store>, vault: Vault, metrics: Arc<Metrics>) -> Deliveries {
     let client = ClientOptions { policy: EgressPolicy::dev(), ..ClientOptions::default() };
     Deliveries::start(Equipment {
         store,
@@ -218,6 +220,7 @@ fn deliver(store: Arc<dyn Store>, vault: Vault) -> Deliveries {
         vault,
         clock: system_clock(),
         options: DeliveryOptions::default(),
+        metrics,
     })
 }
 

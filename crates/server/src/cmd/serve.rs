@@ -129,6 +129,7 @@ async fn start(
     // At the start, not when the first secret is asked for: a key that cannot be read is found now.
     let vault = args.secret_key.vault(&args.database.database, Missing::Create)?;
     tracing::info!(server_key = %vault.key_id(), "signing secrets can be read");
+    let metrics = Arc::clone(&settings.serving.metrics);
     let bound = Server::bind(settings.serving, Arc::clone(store)).await;
     let running = bound.map_err(|error| {
         CommandError::of(Exit::LocalIo, &error)
@@ -146,6 +147,7 @@ async fn start(
         vault,
         clock: system_clock(),
         options,
+        metrics,
     });
     Ok(running.with_deliveries(deliveries))
 }

@@ -99,7 +99,6 @@ impl Board {
     }
 
     /// Attempts under way.
-    #[cfg(test)]
     pub(super) fn under_way(&self) -> u32 {
         self.under_way_in_all
     }

@@ -8,7 +8,8 @@ use tokio::time::Instant;
 
 use crate::causes::on_one_line;
 use crate::fault_point::fault_point;
-use crate::store::{Settled, Settlement, Store};
+use crate::metrics::Metrics;
+use crate::store::{DeliveryState, Settled, Settlement, Store, Verdict};
 use crate::supervise::Backoff;
 
 /// Outcomes recorded in one transaction.
@@ -31,18 +32,15 @@ pub(super) type Outcomes = Arc<Mutex<mpsc::Receiver<Outcome>>>;
 /// lease is over; then the delivery is claimed, and attempted, again.
 pub(super) async fn record(
     store: Arc<dyn Store>,
+    metrics: Arc<Metrics>,
     linger: Duration,
     outcomes: Outcomes,
-    lost: impl Fn(usize),
 ) {
     let mut outcomes = outcomes.lock().await;
     let mut waiting = Vec::with_capacity(TOGETHER_MAX);
     while outcomes.recv_many(&mut waiting, TOGETHER_MAX).await > 0 {
         gather(&mut outcomes, &mut waiting, linger).await;
-        let lost_now = record_together(&*store, std::mem::take(&mut waiting)).await;
-        if lost_now > 0 {
-            lost(lost_now);
-        }
+        record_together(&*store, &metrics, std::mem::take(&mut waiting)).await;
     }
 }
 
@@ -64,31 +62,41 @@ async fn gather(
     }
 }
 
-/// Records outcomes and says how many were in vain.
-async fn record_together(store: &dyn Store, outcomes: Vec<Outcome>) -> usize {
+/// Records outcomes, and counts what became of them.
+async fn record_together(store: &dyn Store, metrics: &Metrics, mut outcomes: Vec<Outcome>) {
     let mut backoff = Backoff::default();
-    let mut outcomes = outcomes;
-    let mut in_vain = 0;
     loop {
-        let now = Instant::now();
-        let before = outcomes.len();
+        let (now, before) = (Instant::now(), outcomes.len());
         outcomes.retain(|outcome| outcome.lease_end > now);
-        in_vain += before - outcomes.len();
+        metrics.leases_lost((before - outcomes.len()) as u64);
         if outcomes.is_empty() {
-            return in_vain;
+            return;
         }
         let settlements = outcomes.iter().map(|outcome| outcome.settlement.clone()).collect();
         fault_point!(BeforeSettle);
         match store.settle(settlements).await {
             Ok(settled) => {
                 fault_point!(AfterSettle);
-                return in_vain + settled.iter().filter(|one| **one == Settled::Lost).count();
+                return count(metrics, &outcomes, &settled);
             }
             Err(error) => {
                 let (waiting, cause) = (outcomes.len(), on_one_line(&error));
                 tracing::warn!(waiting, cause, "outcomes could not be recorded; they are kept");
                 backoff.pause().await;
             }
+        }
+    }
+}
+
+fn count(metrics: &Metrics, outcomes: &[Outcome], settled: &[Settled]) {
+    for (outcome, settled) in outcomes.iter().zip(settled) {
+        match (settled, outcome.settlement.verdict) {
+            (Settled::Lost, _) => metrics.leases_lost(1),
+            (Settled::Kept, Verdict::Delivered) => {
+                metrics.delivery_finished(DeliveryState::Delivered);
+            }
+            (Settled::Kept, Verdict::Failed) => metrics.delivery_finished(DeliveryState::Failed),
+            (Settled::Kept, _) => {}
         }
     }
 }

@@ -20,6 +20,7 @@ use super::select::{Board, Reached};
 use super::settle::{self, Outcome};
 use crate::causes::on_one_line;
 use crate::fault_point::fault_point;
+use crate::metrics::Metrics;
 use crate::secrets::Vault;
 use crate::store::{
     Attempt, ClaimRequest, Claimed, Clock, EndpointNo, Settlement, Store, Verdict, WorkSignal,
@@ -29,6 +30,8 @@ use crate::supervise::{Backoff, supervise};
 /// How often the whole queue is looked at, for what nobody announced: another process's work, or
 /// claims that ran out.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How often the length of the queue is counted, which takes longer the longer it is.
+const COUNT_EVERY: Duration = Duration::from_secs(15);
 /// Bytes of answers on their way at a time, so that a hundred large ones to endpoints that hang do not
 /// fill the memory.
 const BYTES_MAX: usize = 32 << 20;
@@ -48,6 +51,8 @@ pub struct Equipment {
     pub clock: Clock,
     /// How deliveries are made.
     pub options: DeliveryOptions,
+    /// Where they are counted.
+    pub metrics: Arc<Metrics>,
 }
 
 /// Deliveries under way. When it is dropped nothing more is claimed; [`stop`](Self::stop) waits until
@@ -64,10 +69,11 @@ impl Deliveries {
         let (stopping, stop) = watch::channel(false);
         let (outcomes, waiting) = mpsc::channel(settle::WAITING_MAX);
         let store = Arc::clone(&equipment.store);
-        let linger = equipment.options.linger;
+        let (linger, metrics) = (equipment.options.linger, Arc::clone(&equipment.metrics));
         let waiting = Arc::new(Mutex::new(waiting));
         let recording = tokio::spawn(supervise("outcomes", move || {
-            settle::record(Arc::clone(&store), linger, Arc::clone(&waiting), |_| {})
+            let (store, metrics) = (Arc::clone(&store), Arc::clone(&metrics));
+            settle::record(store, metrics, linger, Arc::clone(&waiting))
         }));
         let working = tokio::spawn(work(equipment, outcomes, stop));
         Self { stopping, working, recording }
@@ -152,6 +158,7 @@ struct Worker {
     /// Held by every attempt under way.
     alive: mpsc::Sender<()>,
     look_again: Instant,
+    count_again: Instant,
     backoff: Backoff,
 }
 
@@ -168,6 +175,7 @@ impl Worker {
             tell_over,
             alive,
             look_again: Instant::now(),
+            count_again: Instant::now(),
             backoff: Backoff::default(),
             equipment,
         }
@@ -204,6 +212,7 @@ impl Worker {
     fn note(&mut self, over: &Over) {
         self.board.end(over.endpoint, over.is_late, over.reached);
         self.bytes = self.bytes.saturating_sub(over.bytes);
+        self.equipment.metrics.set_in_flight(self.board.under_way());
         if let Some(again) = over.again {
             self.board.put_off(over.endpoint, Instant::now() + again);
         }
@@ -212,13 +221,28 @@ impl Worker {
     /// Looks at the front of every lane.
     async fn look(&mut self) {
         match self.equipment.store.due().await {
-            Ok(due) => self.board.refresh(&due, Instant::now()),
+            Ok(due) => {
+                let overdue = due.iter().filter(|due| due.after.is_zero()).map(|due| due.overdue);
+                self.equipment.metrics.set_oldest_due(overdue.max().unwrap_or_default());
+                self.board.refresh(&due, Instant::now());
+            }
             Err(error) => {
                 let cause = on_one_line(&error);
                 tracing::warn!(cause, "the queue could not be looked at");
             }
         }
         self.look_again = Instant::now() + LOOK_EVERY;
+        if Instant::now() >= self.count_again {
+            self.count_again = Instant::now() + COUNT_EVERY;
+            // A gauge that is late is no reason to hold up deliveries.
+            let (store, metrics) =
+                (Arc::clone(&self.equipment.store), Arc::clone(&self.equipment.metrics));
+            tokio::spawn(async move {
+                if let Ok(backlog) = store.backlog().await {
+                    metrics.set_unfinished(backlog.unfinished);
+                }
+            });
+        }
     }
 
     /// Claims what is due and begins to attempt it; `false` when there was nothing.
@@ -247,6 +271,8 @@ impl Worker {
         self.backoff.reset();
         self.board.update(&wants, &claims.due, Instant::now());
         let found = !claims.deliveries.is_empty();
+        let ran_out = claims.deliveries.iter().filter(|claimed| claimed.claims > 1).count();
+        self.equipment.metrics.leases_expired(ran_out as u64);
         if found {
             fault_point!(AfterClaim);
         }
@@ -284,6 +310,7 @@ impl Worker {
         let bytes = claimed.data.len();
         self.bytes += bytes;
         let body = event_body(&claimed);
+        self.equipment.metrics.set_in_flight(self.board.under_way());
         let errand = Errand {
             // The body has the answers; they are not held twice.
             claimed: Claimed { data: Bytes::new(), ..claimed },
@@ -295,6 +322,7 @@ impl Worker {
             carrier: Arc::clone(&self.equipment.carrier),
             times: Times::beginning((self.equipment.clock)(), self.equipment.options.timeout),
             options: self.equipment.options,
+            metrics: Arc::clone(&self.equipment.metrics),
             outcomes: self.outcomes.clone(),
             over: self.tell_over.clone(),
             _alive: self.alive.clone(),
@@ -308,7 +336,10 @@ impl Worker {
         let cause = on_one_line(obstacle);
         tracing::error!(%delivery, cause = &*cause, "a delivery cannot be attempted");
         let now = (self.equipment.clock)();
-        let made = |code| Some(attempt::not_made(claimed, now, code, cause.clone()));
+        let made = |code| {
+            self.equipment.metrics.attempt_not_made(code);
+            Some(attempt::not_made(claimed, now, code, cause.clone()))
+        };
         let (verdict, attempt) = match obstacle {
             Obstacle::Abandoned(_) => (Verdict::Failed, made(AttemptCode::Abandoned)),
             Obstacle::Url(_) => (Verdict::Failed, made(AttemptCode::UrlRefused)),
@@ -333,6 +364,7 @@ struct Errand {
     carrier: Arc<dyn Carrier>,
     times: Times,
     options: DeliveryOptions,
+    metrics: Arc<Metrics>,
     outcomes: mpsc::Sender<Outcome>,
     over: mpsc::UnboundedSender<Over>,
     _alive: mpsc::Sender<()>,
@@ -365,6 +397,10 @@ impl Errand {
             Verdict::Retry { after, .. } => Some(after),
             _ => None,
         };
+        self.metrics.attempt(attempted.code, attempted.record.duration);
+        if let Some(denied) = attempted.denied {
+            self.metrics.egress_denied(denied.class());
+        }
         if let Some(code) = attempted.code {
             let (delivery, status) = (key.id(), attempted.record.status);
             let (code, micros) = (code.as_str(), attempted.record.duration.as_micros());

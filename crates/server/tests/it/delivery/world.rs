@@ -7,6 +7,7 @@ use formsvc_protocol::{DeliveryId, EndpointId, Form, FormId, SubmissionId};
 use formsvc_server::admin::{Admin, FormOptions};
 use formsvc_server::delivery::{Carrier, Deliveries, DeliveryOptions, Equipment, Schedule, Slots};
 use formsvc_server::egress::{ClientOptions, DeliveryClient, EgressPolicy};
+use formsvc_server::metrics::Metrics;
 use formsvc_server::secrets::Vault;
 use formsvc_server::store::sqlite::SqliteStore;
 use formsvc_server::store::{
@@ -70,6 +71,7 @@ impl World {
             vault: self.vault.clone(),
             clock: system_clock(),
             options,
+            metrics: Metrics::new(),
         })
     }
 
