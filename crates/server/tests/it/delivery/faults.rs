@@ -23,7 +23,6 @@ async fn a_silent_endpoint_holds_up_nobody_else() {
     world.endpoint("whe_healthy", healthy.url()).await;
     let mut few = options();
     few.slots = slots(8, 4);
-    few.timeout = Duration::from_secs(5);
     let deliveries = world.deliver(few);
     for _ in 0..50 {
         world.submit("{}").await;
@@ -55,8 +54,7 @@ async fn an_endpoint_that_does_not_answer_in_time_is_retried() {
 async fn attempts_under_way_finish_and_are_recorded_before_the_service_stops() {
     let (world, endpoint) = (World::new().await, Endpoint::start([Reply::Held]).await);
     world.endpoint("whe_1", endpoint.url()).await;
-    let mut patient = options();
-    patient.timeout = Duration::from_secs(10);
+    let patient = options();
     let deliveries = world.deliver(patient);
     world.submit("{}").await;
     endpoint.wait_for(1).await;

@@ -31,7 +31,7 @@ pub(super) fn options() -> DeliveryOptions {
     let mut options = DeliveryOptions::default();
     options.schedule =
         Schedule { base: Duration::from_millis(20), factor: 2, jitter: 0.0, retries: 3 };
-    options.timeout = Duration::from_millis(500);
+    options.timeout = Duration::from_secs(20);
     options
 }
 
