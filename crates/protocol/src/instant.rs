@@ -133,6 +133,33 @@ mod tests {
         assert_eq!(next.micros(), 2_000_000_001);
     }
 
+    #[test]
+    fn what_is_added_is_the_time_between_and_nothing_is_before_the_past() {
+        let now = FormInstant::from_micros(1_767_225_600_120_001);
+        for time in [Duration::ZERO, Duration::from_micros(1), Duration::from_secs(86_400)] {
+            let later = now.plus(time);
+            assert_eq!(later.since(now), time);
+            assert_eq!(now.since(later), Duration::ZERO, "not negative");
+        }
+        assert_eq!(now.plus(Duration::from_nanos(1_999)).micros(), now.micros() + 1, "cut");
+        let before = FormInstant::from_micros(-5);
+        assert_eq!(before.plus(Duration::from_micros(7)).micros(), 2);
+    }
+
+    #[test]
+    fn instants_end_where_they_can_no_longer_be_printed() {
+        let span =
+            Duration::from_micros(FormInstant::MAX.micros().abs_diff(FormInstant::MIN.micros()));
+        assert_eq!(FormInstant::MAX.since(FormInstant::MIN), span);
+        assert_eq!(FormInstant::MIN.plus(span), FormInstant::MAX);
+        for time in [Duration::from_micros(1), Duration::MAX] {
+            assert_eq!(FormInstant::MAX.plus(time), FormInstant::MAX);
+        }
+        assert_eq!(FormInstant::MIN.plus(Duration::MAX), FormInstant::MAX);
+        let printed = FormInstant::MAX.plus(Duration::MAX).to_timestamp();
+        assert_eq!(printed.as_str(), "9999-12-31T23:59:59.999Z");
+    }
+
     proptest! {
         #[test]
         fn instants_strictly_increase_whatever_the_clock_does(

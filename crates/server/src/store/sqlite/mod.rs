@@ -9,15 +9,17 @@
 //! | when the log is emptied | `checkpoint` |
 //! | may a submission come in at all | `intake` |
 //! | the statements | `users`, `forms`, `submissions`, `repeats`, `spam`, `staged` |
-//! | of webhooks | `endpoints`, `queue`, `deliveries` |
+//! | of webhooks | `endpoints`, `queue`, `due`, `claims`, `settle`, `deliveries` |
 //!
 //! Writes that wait at the same time share one transaction and one fsync; each has a savepoint of
 //! its own, and is answered after the commit. Several processes may have the file open: a command
 //! that makes a key runs beside the server.
 
 mod checkpoint;
+mod claims;
 mod columns;
 mod deliveries;
+mod due;
 mod endpoints;
 mod fault;
 mod forms;
@@ -30,6 +32,7 @@ mod queue;
 mod readers;
 mod repeats;
 mod schema;
+mod settle;
 mod spam;
 mod staged;
 mod store;

@@ -11,18 +11,18 @@ use formsvc_protocol::{
 use rusqlite::Connection;
 
 use super::checkpoint::Checkpointer;
+use super::claims::Claiming;
 use super::forms::Ready;
 use super::intake::Gate;
 use super::lock::ServerLock;
 use super::open::Place;
-use super::queue::Claiming;
 use super::readers::Readers;
 use super::submissions::{Found, Items};
 use super::turns::Turns;
 use super::writer::{Desk, Writer};
 use super::{
-    OpenError, deliveries, endpoints, forms, queue, repeats, schema, spam, staged, submissions,
-    users,
+    OpenError, claims, deliveries, due, endpoints, forms, repeats, schema, settle, spam, staged,
+    submissions, users,
 };
 use crate::admin::new_id;
 use crate::fault_point::fault_point;
@@ -436,7 +436,7 @@ impl Store for SqliteStore {
 
     fn recover_claims(&self) -> StoreFuture<'_, u64> {
         Box::pin(async move {
-            let given_back = self.write(|db, _| queue::give_back_all(db)).await?;
+            let given_back = self.write(|db, _| settle::give_back_all(db)).await?;
             fault_point!(MidRecovery);
             for id in self.write(|db, _| endpoints::being_removed(db)).await? {
                 self.cancel_deliveries(id).await?;
@@ -447,19 +447,19 @@ impl Store for SqliteStore {
 
     fn due(&self) -> StoreFuture<'_, Vec<Due>> {
         let now = (self.steady)();
-        self.read_long(move |db| queue::due(db, now))
+        self.read_long(move |db| due::due(db, now))
     }
 
     fn claim(&self, request: ClaimRequest) -> StoreFuture<'_, Claims> {
         let today = Arc::clone(&self.clock);
         let token = self.next_claim.fetch_add(1, Ordering::Relaxed);
         self.write_steadily(move |db, now| {
-            queue::claim(db, &request, &Claiming { now, today: today(), token })
+            claims::claim(db, &request, &Claiming { now, today: today(), token })
         })
     }
 
     fn settle(&self, settlements: Vec<Settlement>) -> StoreFuture<'_, Vec<Settled>> {
-        self.write_steadily(move |db, now| queue::settle(db, &settlements, now))
+        self.write_steadily(move |db, now| settle::settle(db, &settlements, now))
     }
 
     fn work(&self) -> Arc<WorkSignal> {

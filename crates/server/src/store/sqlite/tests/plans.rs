@@ -1,6 +1,6 @@
 //! How statements find their rows: what is asked often must not look at rows it does not want.
 
-use super::super::{deliveries, queue};
+use super::super::{claims, deliveries, due, queue, settle};
 use super::*;
 use crate::store::{DeliveryState, EndpointNo};
 
@@ -40,11 +40,11 @@ const ONE_ROW: &str =
 async fn the_front_of_each_lane_is_one_seek() {
     let bench = bench().await;
     assert_eq!(
-        bench.plan(queue::NEXT_FRONT).await,
+        bench.plan(due::NEXT_FRONT).await,
         ["SEARCH queue USING PRIMARY KEY ((endpoint_no,lane)>(?,?))"]
     );
     assert_eq!(
-        bench.plan(queue::FRONT).await,
+        bench.plan(due::FRONT).await,
         ["SEARCH queue USING PRIMARY KEY (endpoint_no=? AND lane=?)"]
     );
 }
@@ -52,7 +52,7 @@ async fn the_front_of_each_lane_is_one_seek() {
 #[tokio::test]
 async fn a_claim_is_neighbours_in_the_queue_and_two_seeks_for_each() {
     assert_eq!(
-        bench().await.plan(queue::DUE).await,
+        bench().await.plan(claims::DUE).await,
         [
             "SEARCH q USING PRIMARY KEY (endpoint_no=? AND lane=? AND at_us<?)",
             "SEARCH d USING PRIMARY KEY (submission=? AND endpoint_no=?)",
@@ -81,7 +81,7 @@ async fn the_place_of_a_delivery_is_sought_in_each_lane_and_searched_among_the_l
         ]
     );
     assert_eq!(
-        bench.plan(queue::ORIGIN).await,
+        bench.plan(settle::ORIGIN).await,
         [
             "SEARCH d USING PRIMARY KEY (submission=? AND endpoint_no=?)",
             "SEARCH s USING INTEGER PRIMARY KEY (rowid=?)",
@@ -122,7 +122,7 @@ async fn a_statement_is_prepared_once() {
     let again = bench.store.readers.read(|db| {
         let mut again = 0;
         let usual = [users::AUTHENTICATE, submissions::PAGE, submissions::OWNED];
-        for sql in usual.into_iter().chain([queue::NEXT_FRONT, queue::FRONT, queue::DUE]) {
+        for sql in usual.into_iter().chain([due::NEXT_FRONT, due::FRONT, claims::DUE]) {
             let mut statement = db.prepare(sql)?;
             for value in 0..3 {
                 let any = std::iter::repeat_n(value, statement.parameter_count());
