@@ -40,8 +40,8 @@ const ONE_ROW: &str =
 async fn the_front_of_each_lane_is_one_seek() {
     let bench = bench().await;
     assert_eq!(
-        bench.plan(due::NEXT_FRONT).await,
-        ["SEARCH queue USING PRIMARY KEY ((endpoint_no,lane)>(?,?))"]
+        bench.plan(due::NEXT_ENDPOINT).await,
+        ["SEARCH queue USING PRIMARY KEY (endpoint_no>?)"]
     );
     assert_eq!(
         bench.plan(due::FRONT).await,
@@ -89,6 +89,62 @@ async fn the_place_of_a_delivery_is_sought_in_each_lane_and_searched_among_the_l
     );
 }
 
+/// Plans do not tell how many rows a seek steps over. Steps do.
+#[tokio::test]
+async fn what_a_worker_asks_costs_the_same_however_long_the_queue_is() {
+    let [short, long] = [steps_of_a_queue_of(20).await, steps_of_a_queue_of(4_000).await];
+    assert_eq!(short, long);
+}
+
+/// Steps of each statement on a queue with so many deliveries in the lanes of fresh and late ones.
+async fn steps_of_a_queue_of(deliveries: i64) -> Vec<(String, i32)> {
+    let bench = bench().await;
+    let first = 1 << 40;
+    let counted = bench.store.writer.run(move |db| {
+        db.execute_batch(&format!(
+            "CREATE TEMP TABLE n AS
+                WITH RECURSIVE c (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < {deliveries})
+                SELECT i FROM c;
+            INSERT INTO endpoints (endpoint_no, id, form_no, url, status, secret, created_us)
+                SELECT i, 'e' || i, 1, 'u', 'enabled', x'', 0 FROM n WHERE i < 4;
+            INSERT INTO submissions SELECT {first} + i, 1, i, 's' || i, '{{}}' FROM n;
+            INSERT INTO deliveries (submission, endpoint_no, state, attempts, form_title, next_us)
+                SELECT {first} + n.i, e.i, n.i % 5, 0, 'T', iif(n.i % 2, n.i, NULL)
+                FROM n JOIN n e ON e.i < 4;
+            INSERT INTO queue SELECT endpoint_no, iif(next_us, 1, 0), submission - {first}, submission,
+                0, 0, 0, NULL FROM deliveries;
+            UPDATE queue SET lane = 2, lease = 1 WHERE submission = {first} + 3"
+        ))?;
+        let steps = |sql: &str, values: &[i64]| {
+            let mut statement = db.prepare(sql)?;
+            let mut rows = statement.query(rusqlite::params_from_iter(values))?;
+            let mut found = 0;
+            while rows.next()?.is_some() {
+                found += 1;
+            }
+            drop(rows);
+            assert!(found > 0, "{sql}");
+            let steps = statement.get_status(rusqlite::StatementStatus::VmStep);
+            Ok::<_, StoreError>((format!("{sql} {found}"), steps))
+        };
+        let list = |state| deliveries::list_sql(None, state);
+        let page = [first, first + 15, 0, 3];
+        Ok(vec![
+            steps(due::NEXT_ENDPOINT, &[1])?,
+            steps(due::FRONT, &[2, 0])?,
+            steps(claims::DUE, &[2, 0, i64::MAX, 4])?,
+            steps(claims::DUE, &[2, 1, i64::MAX, 4])?,
+            steps(queue::PLACE, &[2, first + 12])?,
+            steps(queue::PLACE, &[2, first + 13])?,
+            steps(queue::PLACE, &[2, first + 3])?,
+            steps(settle::ORIGIN, &[first + 3, 2])?,
+            steps(&list(None), &page)?,
+            steps(&list(Some(DeliveryState::Failed)), &page)?,
+        ])
+    });
+    counted.await.unwrap()
+}
+
 #[tokio::test]
 async fn deliveries_are_listed_in_the_order_they_are_kept_in() {
     let bench = bench().await;
@@ -122,7 +178,7 @@ async fn a_statement_is_prepared_once() {
     let again = bench.store.readers.read(|db| {
         let mut again = 0;
         let usual = [users::AUTHENTICATE, submissions::PAGE, submissions::OWNED];
-        for sql in usual.into_iter().chain([due::NEXT_FRONT, due::FRONT, claims::DUE]) {
+        for sql in usual.into_iter().chain([due::NEXT_ENDPOINT, due::FRONT, claims::DUE]) {
             let mut statement = db.prepare(sql)?;
             for value in 0..3 {
                 let any = std::iter::repeat_n(value, statement.parameter_count());
