@@ -13,6 +13,9 @@ use super::{OpenError, schema};
 const SQLITE_MIN: i32 = 3_051_003;
 /// How long another process that writes is waited for.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// Pause of a writer between two tries. A server under load is done for less than a millisecond
+/// between two commits; the pauses of SQLite's own timeout, of up to 100 ms, miss that time and again.
+const BUSY_PAUSE: Duration = Duration::from_millis(1);
 /// The same for a reader of a file. In WAL mode readers wait for no writer; what is left are moments
 /// of opening and recovery, and reads run on the caller's thread, where no deadline ends them.
 const READER_BUSY_TIMEOUT: Duration = Duration::from_secs(1);
@@ -87,7 +90,7 @@ impl Place {
             return Err(OpenError::OldSqlite { found: rusqlite::version() });
         }
         let access = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
-        let connection = self.connect(access)?;
+        let mut connection = self.connect(access)?;
         // Before anything is set: a file that is refused is left as it was.
         schema::inspect(&connection)?;
         if !self.is_memory() {
@@ -99,6 +102,7 @@ impl Place {
             connection.pragma_update(None, "synchronous", "FULL")?;
             // The checkpointer does it, off this thread.
             connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+            connection.busy_handler(Some(try_again))?;
         }
         Ok(connection)
     }
@@ -113,6 +117,15 @@ impl Place {
         connection.pragma_update(None, "cache_size", READER_CACHE)?;
         Ok(connection)
     }
+}
+
+/// Waits for another writer, until that has taken too long.
+fn try_again(tries: i32) -> bool {
+    let waited = BUSY_PAUSE.saturating_mul(tries.unsigned_abs());
+    if waited < BUSY_TIMEOUT {
+        std::thread::sleep(BUSY_PAUSE);
+    }
+    waited < BUSY_TIMEOUT
 }
 
 /// Makes an empty file that only its owner can read, where there is none: it will hold e-mail
@@ -134,6 +147,15 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
+
+    #[test]
+    fn a_writer_tries_every_millisecond_for_five_seconds() {
+        let began = Instant::now();
+        assert!((0..20).all(try_again));
+        assert!(began.elapsed() < Duration::from_secs(1));
+        assert!(try_again(4_999));
+        assert!(!try_again(5_000));
+    }
 
     #[test]
     fn a_reader_of_a_locked_file_gives_up_long_before_a_deadline() {
