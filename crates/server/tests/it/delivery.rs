@@ -1,5 +1,7 @@
 //! Deliveries, from the commit of a submission to an endpoint that answers.
 
+mod changes;
+mod clock;
 mod endpoint;
 mod faults;
 mod lifecycle;

@@ -44,6 +44,8 @@ pub(super) enum Reply {
     Body(u16, String),
     /// Waits until the gate is opened.
     Held,
+    /// 500 so many times for each body, then 200.
+    FailsFirst(usize),
 }
 
 /// A script of replies; the last one is for all that follow.
@@ -124,10 +126,11 @@ async fn receive(shared: Arc<Shared>, request: Request) -> Response {
         let mut script = shared.script.lock().unwrap();
         if script.len() > 1 { script.pop_front().unwrap() } else { script[0].clone() }
     };
-    let count = {
+    let (count, before) = {
         let mut ledger = shared.ledger.lock().unwrap();
+        let before = ledger.iter().filter(|earlier| earlier.body == received.body).count();
         ledger.push(received);
-        ledger.len()
+        (ledger.len(), before)
     };
     shared.counted.send_replace(count);
     match reply {
@@ -137,6 +140,10 @@ async fn receive(shared: Arc<Shared>, request: Request) -> Response {
             (StatusCode::from_u16(status).unwrap(), headers).into_response()
         }
         Reply::Body(status, body) => (StatusCode::from_u16(status).unwrap(), body).into_response(),
+        Reply::FailsFirst(times) if before < times => {
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
+        Reply::FailsFirst(_) => StatusCode::OK.into_response(),
         Reply::Held => {
             drop(shared.gate.acquire().await.unwrap());
             StatusCode::OK.into_response()

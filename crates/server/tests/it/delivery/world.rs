@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use formsvc_protocol::{DeliveryId, EndpointId, Form, FormId, SubmissionId};
+use formsvc_protocol::{DeliveryId, EndpointId, Form, FormId, SubmissionId, UserId};
 use formsvc_server::admin::{Admin, FormOptions};
 use formsvc_server::delivery::{Carrier, Deliveries, DeliveryOptions, Equipment, Schedule, Slots};
 use formsvc_server::egress::{ClientOptions, DeliveryClient, EgressPolicy};
@@ -24,6 +24,7 @@ pub(super) struct World {
     pub(super) admin: Admin,
     pub(super) vault: Vault,
     pub(super) form: Form,
+    pub(super) user: UserId,
 }
 
 /// Retries come within milliseconds.
@@ -53,7 +54,7 @@ impl World {
         let admin = Admin::new(Arc::clone(&store));
         let user = admin.create_user("owner@example.org", "Owner").await.unwrap();
         let form = admin.create_form(&user.id, FormOptions::titled("Café \"1\"")).await.unwrap();
-        Self { store, admin, vault: Vault::ephemeral().unwrap(), form }
+        Self { store, admin, vault: Vault::ephemeral().unwrap(), form, user: user.id }
     }
 
     pub(super) fn deliver(&self, options: DeliveryOptions) -> Deliveries {
@@ -65,14 +66,22 @@ impl World {
         carrier: Arc<dyn Carrier>,
         options: DeliveryOptions,
     ) -> Deliveries {
-        Deliveries::start(Equipment {
+        Deliveries::start(self.equipment(carrier, options))
+    }
+
+    pub(super) fn equipment(
+        &self,
+        carrier: Arc<dyn Carrier>,
+        options: DeliveryOptions,
+    ) -> Equipment {
+        Equipment {
             store: Arc::clone(&self.store),
             carrier,
             vault: self.vault.clone(),
             clock: system_clock(),
             options,
             metrics: Metrics::new(),
-        })
+        }
     }
 
     pub(super) fn seal(&self, endpoint: &EndpointId, secret: &str) -> SealedSecret {
@@ -112,6 +121,13 @@ impl World {
     pub(super) async fn until(&self, state: DeliveryState) -> DeliveryDetail {
         let id = self.deliveries().await[0].key.id();
         self.until_is(&id, |detail| detail.record.state == state).await
+    }
+
+    /// Waits until nothing is to be delivered any more.
+    pub(super) async fn until_idle(&self) {
+        while self.store.backlog().await.unwrap().unfinished > 0 {
+            tokio::task::yield_now().await;
+        }
     }
 
     pub(super) async fn until_is(
