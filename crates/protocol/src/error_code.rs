@@ -57,9 +57,15 @@ error_codes! {
     KeyRevoked           = "key_revoked",           401, spec, "Key was revoked.";
     FormNotFound         = "form_not_found",        404, spec, "Form does not exist or is not the caller's.";
     RateLimited          = "rate_limited",          429, spec, "Rate limit exceeded; `Retry-After` gives seconds to wait.";
+    OriginNotAllowed     = "origin_not_allowed",    403, ours, "The form takes nothing from pages of this origin.";
     NotFound             = "not_found",             404, ours, "No such path.";
     MethodNotAllowed     = "method_not_allowed",    405, ours, "The path exists, the method does not.";
+    RequestTimeout       = "request_timeout",       408, ours, "The request body did not arrive in time.";
+    FormClosed           = "form_closed",           410, ours, "The form takes no submissions any more.";
     PayloadTooLarge      = "payload_too_large",     413, ours, "The request body is too large.";
+    UnsupportedMediaType = "unsupported_media_type", 415, ours, "The request body is of a type that is not read; files are among them.";
+    InvalidAnswers       = "invalid_answers",       422, ours, "The answers break rules of the form; `fields` says which.";
+    IdempotencyKeyReused = "idempotency_key_reused", 422, ours, "The idempotency key came with other answers before.";
     InternalError        = "internal_error",        500, ours, "The service failed; the request id finds the cause in its log.";
     Unavailable          = "unavailable",           503, ours, "The service cannot answer now; `Retry-After` gives seconds to wait.";
 }

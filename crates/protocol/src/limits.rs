@@ -19,6 +19,9 @@ pub const ANSWERS_MAX: usize = 4 << 20;
 /// empty has one submission at least, whatever its size. This service's own; the specification names
 /// no limit.
 pub const PAGE_BYTES_MAX: usize = 16 << 20;
+/// Longest body that is taken at the address of a public form, in bytes: 256 KiB. This service's own;
+/// the specification names no limit.
+pub const FORM_BODY_MAX: usize = 256 << 10;
 /// Retries of a failed webhook delivery, after its first attempt.
 pub const DELIVERY_RETRIES: u32 = 3;
 /// Time an endpoint has to answer a delivery.

@@ -17,6 +17,7 @@ mod json_text;
 pub mod metrics;
 mod percent;
 mod printable;
+pub mod public;
 mod random;
 pub mod rate_limit;
 pub mod ready_file;

@@ -1,13 +1,13 @@
-//! The rate limit (SPEC §8): one rolling window per API key.
+//! Rate limits: one rolling window for each key of an API (SPEC §8), for each public form, and for
+//! each address that sends to one.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, Hash, RandomState};
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use formsvc_protocol::{RollingWindow, limits};
-
-use crate::store::KeyHash;
 
 /// Keys are spread over this many locks, so that requests of different keys seldom meet.
 const SHARDS: usize = 16;
@@ -51,29 +51,42 @@ impl Default for RateLimit {
 
 /// The windows of the keys in use.
 ///
-/// Only keys that exist get a window, and one that has been idle for its whole length is dropped, so
-/// memory is bounded by the keys used within the last two windows.
-pub struct RateLimiter {
+/// A window that has been idle for its whole length is dropped, so memory is bounded by the keys used
+/// within the last two windows. Where strangers can make up keys,
+/// [`with_windows_max`](Self::with_windows_max) bounds it in any case.
+pub struct RateLimiter<K> {
     limit: RateLimit,
+    /// Behind one lock.
+    windows_max: usize,
     clock: MonotonicClock,
-    shards: [Mutex<Shard>; SHARDS],
+    spread: RandomState,
+    shards: [Mutex<Shard<K>>; SHARDS],
 }
 
-#[derive(Default)]
-struct Shard {
-    windows: HashMap<KeyHash, RollingWindow>,
+struct Shard<K> {
+    windows: HashMap<K, RollingWindow>,
     sweep_at: Duration,
 }
 
-impl RateLimiter {
+impl<K: Hash + Eq + Clone> RateLimiter<K> {
     /// A limiter in which no key has made a request yet.
     pub fn new(limit: RateLimit, clock: MonotonicClock) -> Self {
-        Self { limit, clock, shards: Default::default() }
+        let shard = || Mutex::new(Shard { windows: HashMap::new(), sweep_at: Duration::ZERO });
+        let shards = std::array::from_fn(|_| shard());
+        Self { limit, windows_max: usize::MAX, clock, spread: RandomState::new(), shards }
+    }
+
+    /// Counts no more keys than about so many; when there are as many, one that is new is admitted
+    /// uncounted, so that those who fill the table shut out nobody. A limit that does not depend on
+    /// the key must then hold.
+    #[must_use]
+    pub fn with_windows_max(self, windows: usize) -> Self {
+        Self { windows_max: windows / SHARDS, ..self }
     }
 
     /// Counts a request of a key, or says after how many whole seconds (1 or more) one would be
     /// admitted. A refused request counts for nothing.
-    pub fn admit(&self, key: &KeyHash) -> Result<(), u64> {
+    pub fn admit(&self, key: &K) -> Result<(), u64> {
         let RateLimit::Per { requests, window } = self.limit else { return Ok(()) };
         let now = (self.clock)();
         let mut shard = self.shard(key);
@@ -81,9 +94,16 @@ impl RateLimiter {
             shard.windows.retain(|_, window| !window.is_idle(now));
             shard.sweep_at = now + window;
         }
-        let rolling =
-            shard.windows.entry(*key).or_insert_with(|| RollingWindow::new(requests, window));
-        rolling.try_acquire(now).map_err(whole_seconds)
+        if let Some(rolling) = shard.windows.get_mut(key) {
+            return rolling.try_acquire(now).map_err(whole_seconds);
+        }
+        if shard.windows.len() >= self.windows_max {
+            return Ok(());
+        }
+        let mut rolling = RollingWindow::new(requests, window);
+        let admitted = rolling.try_acquire(now).map_err(whole_seconds);
+        shard.windows.insert(key.clone(), rolling);
+        admitted
     }
 
     /// Windows held now.
@@ -92,13 +112,14 @@ impl RateLimiter {
         self.shards.iter().map(|shard| lock(shard).windows.len()).sum()
     }
 
-    fn shard(&self, key: &KeyHash) -> MutexGuard<'_, Shard> {
-        lock(&self.shards[usize::from(key.0[0]) % SHARDS])
+    fn shard(&self, key: &K) -> MutexGuard<'_, Shard<K>> {
+        let hash = self.spread.hash_one(key).to_le_bytes();
+        lock(&self.shards[usize::from(hash[0]) % SHARDS])
     }
 }
 
 /// Windows are counters: whatever a panicking holder left is still a count.
-fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
+fn lock<K>(shard: &Mutex<Shard<K>>) -> MutexGuard<'_, Shard<K>> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -107,7 +128,7 @@ fn whole_seconds(wait: Duration) -> u64 {
     (wait.as_secs() + u64::from(wait.subsec_nanos() > 0)).max(1)
 }
 
-impl std::fmt::Debug for RateLimiter {
+impl<K> std::fmt::Debug for RateLimiter<K> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RateLimiter").field("limit", &self.limit).finish_non_exhaustive()
     }
@@ -119,27 +140,22 @@ mod tests {
 
     use super::*;
 
-    fn limiter(limit: RateLimit) -> (RateLimiter, Arc<AtomicU64>) {
+    fn limiter(limit: RateLimit) -> (RateLimiter<u32>, Arc<AtomicU64>) {
         let millis = Arc::new(AtomicU64::new(0));
         let clock = Arc::clone(&millis);
         let clock = Arc::new(move || Duration::from_millis(clock.load(Ordering::Relaxed)));
         (RateLimiter::new(limit, clock), millis)
     }
 
-    fn key(n: u16) -> KeyHash {
-        let mut hash = [0; 32];
-        hash[..2].copy_from_slice(&n.to_be_bytes());
-        hash[2] = 7;
-        KeyHash(hash)
-    }
-
     #[test]
     fn keys_do_not_share_a_quota() {
         let (limiter, _) = limiter(RateLimit::per_minute(NonZeroU32::MIN));
-        assert_eq!(limiter.admit(&key(1)), Ok(()));
-        assert_eq!(limiter.admit(&key(1)), Err(61));
-        // The same shard, another key.
-        assert_eq!(limiter.admit(&key(2)), Ok(()));
+        assert_eq!(limiter.admit(&1), Ok(()));
+        assert_eq!(limiter.admit(&1), Err(61));
+        // Some of them behind the same lock.
+        for key in 2..100 {
+            assert_eq!(limiter.admit(&key), Ok(()));
+        }
     }
 
     #[test]
@@ -148,35 +164,52 @@ mod tests {
             let (limiter, millis) = limiter(RateLimit::default());
             millis.store(phase, Ordering::Relaxed);
             for _ in 0..limits::RATE_LIMIT {
-                assert_eq!(limiter.admit(&key(1)), Ok(()));
+                assert_eq!(limiter.admit(&1), Ok(()));
             }
-            let wait = limiter.admit(&key(1)).unwrap_err();
+            let wait = limiter.admit(&1).unwrap_err();
             millis.store(phase + (wait - 1) * 1000, Ordering::Relaxed);
-            assert!(limiter.admit(&key(1)).is_err(), "phase {phase}");
+            assert!(limiter.admit(&1).is_err(), "phase {phase}");
             millis.store(phase + wait * 1000, Ordering::Relaxed);
-            assert_eq!(limiter.admit(&key(1)), Ok(()), "phase {phase}");
+            assert_eq!(limiter.admit(&1), Ok(()), "phase {phase}");
         }
     }
 
     #[test]
     fn idle_keys_are_forgotten() {
         let (limiter, millis) = limiter(RateLimit::default());
-        for n in 0..1000 {
-            limiter.admit(&key(n)).unwrap();
+        for key in 0..1000 {
+            limiter.admit(&key).unwrap();
         }
         assert_eq!(limiter.tracked_keys(), 1000);
         millis.store(200_000, Ordering::Relaxed);
-        for shard in 0..16 {
-            limiter.admit(&key(shard << 8)).unwrap();
+        for key in 1000..1500 {
+            limiter.admit(&key).unwrap();
         }
-        assert_eq!(limiter.tracked_keys(), SHARDS);
+        assert_eq!(limiter.tracked_keys(), 500);
+    }
+
+    #[test]
+    fn keys_that_are_made_up_take_no_more_than_so_much_memory() {
+        let (limiter, millis) = limiter(RateLimit::per_minute(NonZeroU32::MIN));
+        let limiter = limiter.with_windows_max(320);
+        assert_eq!(limiter.admit(&0), Ok(()));
+        for key in 1..10_000 {
+            assert_eq!(limiter.admit(&key), Ok(()));
+        }
+        assert_eq!(limiter.tracked_keys(), 320);
+        assert!(limiter.admit(&0).is_err(), "who was counted still is");
+        millis.store(200_000, Ordering::Relaxed);
+        for key in 0..50 {
+            assert_eq!(limiter.admit(&key), Ok(()));
+        }
+        assert!(limiter.tracked_keys() < 320, "there is room again");
     }
 
     #[test]
     fn off_counts_nothing() {
         let (limiter, _) = limiter(RateLimit::Off);
         for _ in 0..1000 {
-            assert_eq!(limiter.admit(&key(1)), Ok(()));
+            assert_eq!(limiter.admit(&1), Ok(()));
         }
         assert_eq!(limiter.tracked_keys(), 0);
     }

@@ -2,6 +2,7 @@
 //! sandbox and tests all go through here, on any store.
 
 mod error;
+mod forms;
 mod ids;
 
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 pub use crate::random::NoRandomness;
 pub use error::AdminError;
+pub use forms::FormEdit;
 pub(crate) use ids::new_id;
 
 use crate::api_key;

@@ -13,7 +13,7 @@ use super::trail::Trail;
 use crate::api_key;
 use crate::metrics::{Limit, Metrics};
 use crate::rate_limit::RateLimiter;
-use crate::store::{Store, StoreFuture};
+use crate::store::{KeyHash, Store, StoreFuture};
 
 /// Time the store has for one call; far more than any should take.
 const STORE_DEADLINE: Duration = Duration::from_secs(10);
@@ -21,13 +21,13 @@ const STORE_DEADLINE: Duration = Duration::from_secs(10);
 /// What the API's handlers share.
 pub struct Api {
     store: Arc<dyn Store>,
-    limiter: RateLimiter,
+    limiter: RateLimiter<KeyHash>,
     metrics: Arc<Metrics>,
 }
 
 impl Api {
     /// The API of a store, with a limiter of its own.
-    pub fn new(store: Arc<dyn Store>, limiter: RateLimiter) -> Self {
+    pub fn new(store: Arc<dyn Store>, limiter: RateLimiter<KeyHash>) -> Self {
         Self { store, limiter, metrics: Metrics::new() }
     }
 
@@ -66,7 +66,7 @@ impl std::fmt::Debug for Api {
 }
 
 /// Waits for the store, but not for ever: a wedged store is answered with 503.
-pub(super) async fn within_deadline<T>(call: StoreFuture<'_, T>) -> Result<T, Problem> {
+pub(crate) async fn within_deadline<T>(call: StoreFuture<'_, T>) -> Result<T, Problem> {
     let Ok(answer) = tokio::time::timeout(STORE_DEADLINE, call).await else {
         let cause = text_cause(format!("the store took longer than {STORE_DEADLINE:?}"));
         return Err(Problem::unavailable("the service cannot answer now", Some(cause)));

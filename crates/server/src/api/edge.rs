@@ -19,11 +19,14 @@ use super::request_id::RequestIds;
 use super::trail::Trail;
 use crate::causes::on_one_line;
 use crate::metrics::Metrics;
+use crate::public;
 
 /// Longest request target (path and query) that is looked at, in bytes.
 const TARGET_MAX: usize = 8 * 1024;
-/// Largest request body that may be announced, in bytes; no endpoint reads one.
+/// Largest request body that may be announced to a path that reads none, in bytes.
 const BODY_MAX: u64 = 64 * 1024;
+/// Below these paths bodies are read; the handlers there judge how long one may be.
+const READING: &[&str] = &[public::PREFIX];
 
 const REQUEST_ID: HeaderName = HeaderName::from_static(paths::REQUEST_ID);
 
@@ -105,8 +108,9 @@ fn refusal<B>(request: &Request<B>) -> Result<(), Problem> {
             "the path and query have {target} bytes, and at most {TARGET_MAX} are accepted"
         )));
     }
+    let reads = READING.iter().any(|prefix| request.uri().path().starts_with(prefix));
     match announced_length(headers) {
-        Some(length) if length > BODY_MAX => Err(Problem::new(
+        Some(length) if length > BODY_MAX && !reads => Err(Problem::new(
             ErrorCode::PayloadTooLarge,
             format!("the body has {length} bytes, and at most {BODY_MAX} are accepted"),
         )),
@@ -114,16 +118,19 @@ fn refusal<B>(request: &Request<B>) -> Result<(), Problem> {
     }
 }
 
-fn announced_length(headers: &HeaderMap) -> Option<u64> {
+/// How long a body is said to be, in bytes.
+pub(crate) fn announced_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// Gives an error that something other than our handlers made the shape of SPEC §7.
+/// Gives an error that something other than our handlers made the shape of SPEC §7. A response with a
+/// trail is a handler's, which knows what its errors look like: some are pages.
 fn in_error_shape(response: Response) -> Response {
     let status = response.status();
     let is_error = status.is_client_error() || status.is_server_error();
     let json = response.headers().get(header::CONTENT_TYPE);
-    if !is_error || json.is_some_and(|json| json == "application/json") {
+    let is_ours = response.extensions().get::<Trail>().is_some();
+    if !is_error || is_ours || json.is_some_and(|json| json == "application/json") {
         return response;
     }
     let (parts, _) = response.into_parts();
@@ -136,8 +143,7 @@ fn in_error_shape(response: Response) -> Response {
             shaped.headers_mut().insert(name, value.clone());
         }
     }
-    let trail = parts.extensions.get::<Trail>().cloned().unwrap_or_else(|| Trail::of("-"));
-    shaped.extensions_mut().insert(Trail { cause: trail.cause.clone().or(cause), ..trail });
+    shaped.extensions_mut().insert(Trail { cause, ..Trail::of("-") });
     shaped
 }
 

@@ -29,7 +29,9 @@ use axum::Router;
 use axum::routing::get;
 
 pub use admission::Api;
+pub(crate) use admission::within_deadline;
 pub use edge::Edge;
+pub(crate) use edge::announced_length;
 pub(crate) use problem::text_cause;
 pub use problem::{Cause, Problem};
 pub use trail::Trail;

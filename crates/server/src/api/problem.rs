@@ -50,14 +50,19 @@ impl Problem {
 
     /// 405 `method_not_allowed`.
     pub fn method_not_allowed() -> Self {
-        Self::new(ErrorCode::MethodNotAllowed, "this path only answers GET and HEAD")
+        Self::new(ErrorCode::MethodNotAllowed, "this path answers the methods that `Allow` names")
     }
 
     /// 429 `rate_limited`, with the seconds to wait.
     pub fn rate_limited(retry_after: u64) -> Self {
         let message = format!("the rate limit of this key is used up: retry in {retry_after} s");
-        let problem = Self::new(ErrorCode::RateLimited, message);
-        Self { retry_after: Some(retry_after), ..problem }
+        Self::new(ErrorCode::RateLimited, message).wait(retry_after)
+    }
+
+    /// The same with the seconds to wait before a retry, for the header `Retry-After`.
+    #[must_use]
+    pub fn wait(self, seconds: u64) -> Self {
+        Self { retry_after: Some(seconds), ..self }
     }
 
     /// 500 `internal_error`.
@@ -99,6 +104,11 @@ impl Problem {
     /// The sentence for a person.
     pub fn message(&self) -> &str {
         &self.message
+    }
+
+    /// The seconds to wait before a retry.
+    pub fn retry_after(&self) -> Option<u64> {
+        self.retry_after
     }
 
     /// What is kept from the client.

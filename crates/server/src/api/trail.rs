@@ -46,6 +46,12 @@ impl Trail {
         response.extensions_mut().insert(self);
         response
     }
+
+    /// A response of any shape with this trail, and why the service failed, when it did.
+    pub fn on(self, mut response: Response, cause: Option<&Cause>) -> Response {
+        response.extensions_mut().insert(Self { cause: cause.cloned(), ..self });
+        response
+    }
 }
 
 /// A resource as JSON.

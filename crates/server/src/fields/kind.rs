@@ -1,5 +1,7 @@
 //! The kinds of fields: one table, from which definitions, the page and the documents follow.
 
+use std::fmt;
+
 use super::date::Date;
 use super::definition::{Flaw, Options};
 use super::number::Number;
@@ -118,6 +120,38 @@ impl FieldKind {
             Self::Checkbox => 7,
         };
         KINDS[row].name
+    }
+}
+
+impl FieldKind {
+    /// The bounds of an answer, as the end of a sentence that begins "must be" or "takes": "from 1 to
+    /// 8", "18 or more", "2026-01-01 or later", "at most 80 characters"; `None` when there are none,
+    /// or only the usual ones.
+    pub fn bounds(&self) -> Option<String> {
+        match self {
+            Self::Text { max_length: TEXT_LENGTH }
+            | Self::LongText { max_length: LONG_TEXT_LENGTH } => None,
+            Self::Text { max_length } | Self::LongText { max_length } => {
+                Some(format!("at most {max_length} characters"))
+            }
+            Self::Number { min, max } => between(min.as_ref(), max.as_ref(), ["more", "less"]),
+            Self::Date { min, max } => between(min.as_ref(), max.as_ref(), ["later", "earlier"]),
+            _ => None,
+        }
+    }
+}
+
+/// What lies between two bounds, in words.
+fn between<T: fmt::Display>(
+    min: Option<&T>,
+    max: Option<&T>,
+    [above, below]: [&str; 2],
+) -> Option<String> {
+    match (min, max) {
+        (Some(min), Some(max)) => Some(format!("from {min} to {max}")),
+        (Some(min), None) => Some(format!("{min} or {above}")),
+        (None, Some(max)) => Some(format!("{max} or {below}")),
+        (None, None) => None,
     }
 }
 

@@ -116,8 +116,12 @@ pub(super) fn literal(field: &Field, sent: &[Sent<'_>]) -> Result<Option<String>
             }
             address.as_deref().map(json_text)
         }
-        Kind::Number { min, max } => number(given, min.as_ref(), max.as_ref())?,
-        Kind::Date { min, max } => date(given, min.as_ref(), max.as_ref())?,
+        Kind::Number { min, max } => {
+            number(given, |number| within(&field.kind, number, min.as_ref(), max.as_ref()))?
+        }
+        Kind::Date { min, max } => {
+            date(given, |day| within(&field.kind, day, min.as_ref(), max.as_ref()))?
+        }
         Kind::Choice { choices } => {
             let choice = given.text("one of the choices")?;
             if choice.as_ref().is_some_and(|choice| !choices.contains(choice)) {
@@ -156,37 +160,35 @@ fn checked_text(
 
 fn number(
     given: Given,
-    min: Option<&Number>,
-    max: Option<&Number>,
+    within: impl Fn(&Number) -> Result<(), String>,
 ) -> Result<Option<String>, String> {
     let digits = match given {
         Given::Number(literal) => Some(literal),
         other => other.trimmed("a number, such as -12.5")?,
     };
     let Some(digits) = digits else { return Ok(None) };
-    let number = Number::parse(&digits)?;
-    within(&number, min, max)?;
+    within(&Number::parse(&digits)?)?;
     Ok(Some(digits))
 }
 
-fn date(given: Given, min: Option<&Date>, max: Option<&Date>) -> Result<Option<String>, String> {
+fn date(
+    given: Given,
+    within: impl Fn(&Date) -> Result<(), String>,
+) -> Result<Option<String>, String> {
     let Some(day) = given.trimmed("a day, such as 2026-01-31")? else { return Ok(None) };
-    let date = Date::parse(&day)?;
-    within(&date, min, max)?;
+    within(&Date::parse(&day)?)?;
     Ok(Some(json_text(&day)))
 }
 
-fn within<T: Ord + std::fmt::Display>(
+fn within<T: Ord>(
+    kind: &FieldKind,
     value: &T,
     min: Option<&T>,
     max: Option<&T>,
 ) -> Result<(), String> {
-    match (min, max) {
-        (Some(min), Some(max)) if value < min || value > max => {
-            Err(format!("must be from {min} to {max}"))
-        }
-        (Some(min), None) if value < min => Err(format!("must be {min} or more")),
-        (None, Some(max)) if value > max => Err(format!("must be {max} or less")),
+    let outside = min.is_some_and(|min| value < min) || max.is_some_and(|max| value > max);
+    match kind.bounds() {
+        Some(bounds) if outside => Err(format!("must be {bounds}")),
         _ => Ok(()),
     }
 }

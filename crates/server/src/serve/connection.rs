@@ -4,13 +4,14 @@ use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
 
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
 use super::activity::{Activity, Watched};
-use super::{Phase, ServeOptions};
+use super::{Peer, Phase, ServeOptions};
 use crate::api::Edge;
 
 /// Most a connection buffers of a request's head, in bytes. A longer head is refused with 431.
@@ -21,13 +22,15 @@ const HEADERS_MAX: usize = 64;
 /// Serves one connection until the client is done, too slow, or the server goes down.
 pub(super) async fn serve(
     stream: TcpStream,
+    peer: Peer,
     edge: Edge,
     options: &ServeOptions,
     mut phase: watch::Receiver<Phase>,
 ) {
     let activity = Arc::new(Activity::new());
-    let service = service_fn(|request| {
+    let service = service_fn(|mut request: hyper::Request<Incoming>| {
         activity.answering();
+        request.extensions_mut().insert(peer);
         let (edge, activity) = (&edge, &activity);
         async move {
             let response = edge.answer(request).await;

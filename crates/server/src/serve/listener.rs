@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::connection;
-use super::{Phase, ServeOptions};
+use super::{Peer, Phase, ServeOptions};
 use crate::api::Edge;
 use crate::metrics::Metrics;
 
@@ -105,12 +105,12 @@ pub(super) async fn accept(
             accepted = accepted => accepted,
         };
         match accepted {
-            Ok((stream, _)) => {
+            Ok((stream, peer)) => {
                 let (edge, options, phase) = (edge.clone(), Arc::clone(&options), phase.clone());
                 let slot = slots.occupy(permit.ok());
                 tokio::spawn(async move {
                     without_delay(&stream);
-                    connection::serve(stream, edge, &options, phase).await;
+                    connection::serve(stream, Peer(peer), edge, &options, phase).await;
                     drop(slot);
                 });
             }

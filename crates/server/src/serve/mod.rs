@@ -32,8 +32,9 @@ use crate::delivery::Deliveries;
 use crate::fault_point::fault_point;
 use crate::health::{self, Health};
 use crate::metrics::{self, Metrics};
+use crate::public::{self, Public};
 use crate::rate_limit::{RateLimiter, monotonic_clock};
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, system_clock};
 use crate::supervise::supervise;
 use listener::Slots;
 
@@ -53,6 +54,11 @@ pub struct BindError {
 
 /// What attempts to deliver have beyond the deadline of requests, to have their outcomes recorded.
 const RECORDING_GRACE: Duration = Duration::from_secs(2);
+
+/// Who is at the other end of a connection; every request that came over one carries it as an
+/// extension. Behind a proxy it is the proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer(pub SocketAddr);
 
 /// How far a server is on its way down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +83,7 @@ pub struct Stopped {
 pub struct Server;
 
 impl Server {
-    /// Serves the API and the health probes of a store.
+    /// Serves the API, the public forms and the health probes of a store.
     pub async fn bind(options: ServeOptions, store: Arc<dyn Store>) -> Result<Running, BindError> {
         Self::bind_with(options, store, |router| router).await
     }
@@ -94,8 +100,16 @@ impl Server {
         let metrics = Arc::clone(&options.metrics);
         store.observe(Arc::<Metrics>::clone(&metrics));
         let api = Api::new(Arc::clone(&store), limiter).counted_by(Arc::clone(&metrics));
+        let public = Public::new(
+            Arc::clone(&store),
+            options.public.clone(),
+            monotonic_clock(),
+            system_clock(),
+        )
+        .counted_by(Arc::clone(&metrics));
         let router = api::router(Arc::new(api))
             .merge(health::router(Arc::clone(&health)))
+            .merge(public::router(Arc::new(public)))
             .merge(metrics::router(metrics));
         let mut running = Self::bind_router(options, wrap(router)).await?;
         let tidied = Arc::clone(&store);

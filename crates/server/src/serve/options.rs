@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::metrics::Metrics;
+use crate::public::PublicOptions;
 use crate::rate_limit::RateLimit;
 
 /// Options of a server. The defaults suit a test, a sandbox and a small deployment alike.
@@ -14,6 +15,8 @@ pub struct ServeOptions {
     pub addr: SocketAddr,
     /// Requests a key may make. Default: SPEC §8.
     pub rate_limit: RateLimit,
+    /// Limits of public forms.
+    pub public: PublicOptions,
     /// How long requests may go on after a shutdown began. Default: 10 s.
     pub shutdown_deadline: Duration,
     /// Connections open at a time; more wait until one closes. Default: 4096.
@@ -37,6 +40,7 @@ impl Default for ServeOptions {
         Self {
             addr: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             rate_limit: RateLimit::default(),
+            public: PublicOptions::default(),
             shutdown_deadline: Duration::from_secs(10),
             connections_max: 4096,
             head_timeout: Duration::from_secs(10),

@@ -1,10 +1,10 @@
 //! The REST API, in process and over sockets.
 
 mod authorization;
-mod broken_store;
+pub(crate) mod broken_store;
 mod edge;
 mod health;
-mod logs;
+pub(crate) mod logs;
 mod metrics;
 mod open_metrics;
 mod paging;

@@ -7,4 +7,5 @@ mod cmd;
 mod delivery;
 mod egress;
 mod import;
+mod public;
 mod store;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use formsvc_protocol::{FormStatus, PublicId};
 
+use super::given;
 use crate::admin::Admin;
 use crate::cmd::database::{DatabaseArgs, Missing, with};
 use crate::cmd::error::CommandError;
@@ -92,9 +93,7 @@ struct Choices {
 }
 
 fn choices(args: &Args) -> Result<Choices, CommandError> {
-    let public_id = args.public_id.as_deref().map(|id| {
-        PublicId::new(id).map_err(|rule| bad("--public-id", id, &format!("is no id: {rule}")))
-    });
+    let public_id = args.public_id.as_deref().map(|id| given::public_id("--public-id", id));
     let format = match args.format.as_deref() {
         Some(name) => ImportFormat::named(name)
             .ok_or_else(|| bad("--format", name, &format!("must be {}", format_names())))?,
@@ -109,10 +108,7 @@ fn choices(args: &Args) -> Result<Choices, CommandError> {
         "infer" => CellTypes::Infer,
         other => return Err(bad("--types", other, "must be text or infer")),
     };
-    let status = FormStatus::from(args.status.as_str());
-    if !FormStatus::KNOWN.contains(&status) {
-        return Err(bad("--status", &args.status, "must be draft, published or closed"));
-    }
+    let status = given::status(&args.status)?;
     Ok(Choices { public_id: public_id.transpose()?, format, types, status })
 }
 

@@ -111,7 +111,7 @@ fn bounds_are_of_the_exact_value() {
     assert_eq!(sent(&least, "A=17").unwrap_err(), ["A must be 18 or more"]);
     let days = one(r#""type":"date","max":"2026-12-31""#);
     assert_eq!(sent(&days, "A=2026-12-31").unwrap(), r#"{"A":"2026-12-31"}"#);
-    assert_eq!(sent(&days, "A=2027-01-01").unwrap_err(), ["A must be 2026-12-31 or less"]);
+    assert_eq!(sent(&days, "A=2027-01-01").unwrap_err(), ["A must be 2026-12-31 or earlier"]);
     assert!(sent(&days, "A=2026-02-29").unwrap_err()[0].contains("must be a day"));
 }
 

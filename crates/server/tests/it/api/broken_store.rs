@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formsvc_protocol::{
-    DeliveryId, EndpointId, Form, FormId, FormStatus, KeyId, PublicId, User, UserId,
+    DeliveryId, EndpointId, Form, FormId, FormInstant, FormStatus, KeyId, PublicId, User, UserId,
 };
 use formsvc_server::rate_limit::RateLimit;
 use formsvc_server::store::{
@@ -21,18 +21,22 @@ use super::service::{Answer, Service, answer, edge_of};
 
 /// What a store that does not work does.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Broken {
+pub(crate) enum Broken {
     Hangs,
     Fails,
     /// Finds a key for every hash, and it is another key's.
     FindsAnotherKey,
+    /// Finds a form for every id, and knows beforehand that it can take nothing.
+    IsFull,
+    /// Finds a form for every id, and never ends what it is given to keep.
+    HangsAtWrites,
 }
 
 impl Broken {
     fn call<T: Send + 'static>(&self) -> StoreFuture<'_, T> {
         match self {
-            Self::Hangs => Box::pin(pending()),
-            Self::Fails | Self::FindsAnotherKey => {
+            Self::Hangs | Self::HangsAtWrites => Box::pin(pending()),
+            Self::Fails | Self::FindsAnotherKey | Self::IsFull => {
                 Box::pin(async { Err(StoreError::Internal("row 7 of submissions is torn".into())) })
             }
         }
@@ -56,8 +60,19 @@ macro_rules! all_broken {
                     self.call()
                 }
             }
+            fn public_form(&self, _: &PublicId) -> StoreFuture<'_, Option<PublicForm>> {
+                match self {
+                    Self::IsFull | Self::HangsAtWrites => {
+                        Box::pin(async { Ok(Some(a_form())) })
+                    }
+                    _ => self.call(),
+                }
+            }
             fn can_accept(&self) -> Result<(), StoreError> {
-                Ok(())
+                match self {
+                    Self::IsFull => Err(StoreError::Unavailable(Some("no space is left".into()))),
+                    _ => Ok(()),
+                }
             }
             fn work(&self) -> Arc<WorkSignal> {
                 Arc::default()
@@ -79,7 +94,6 @@ all_broken! {
     set_form_status(&FormId, FormStatus) -> Form;
     forms(&UserId) -> Vec<Form>;
     form_by_public_id(&PublicId) -> Option<Form>;
-    public_form(&PublicId) -> Option<PublicForm>;
     change_form(&FormId, FormChange) -> Form;
     submit(NewSubmission) -> Accepted;
     keep_spam(NewSpam) -> ();
@@ -105,6 +119,13 @@ all_broken! {
     discard_staged(&StagedForm) -> ();
     probe() -> ();
     close() -> ();
+}
+
+fn a_form() -> PublicForm {
+    let (id, public_id) = (FormId::new("frm_1").unwrap(), PublicId::new("form").unwrap());
+    let now = FormInstant::from_micros(0).to_timestamp();
+    let form = Form::new(id, public_id, "Form", FormStatus::Published, now.clone(), now);
+    PublicForm { form, fields: None, origins: None }
 }
 
 fn another_key() -> Authenticated {

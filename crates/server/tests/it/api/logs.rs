@@ -24,14 +24,14 @@ thread_local! {
     static SINK: RefCell<Sink> = const { RefCell::new(None) };
 }
 
-struct Log(Arc<Mutex<String>>);
+pub(crate) struct Log(Arc<Mutex<String>>);
 
 impl Log {
     /// Takes every event of this thread from now on, at every level.
     ///
     /// One subscriber serves the whole process: with one for each test, an event that another test
     /// reaches first can be switched off for all.
-    fn capture(format: LogFormat) -> Self {
+    pub(crate) fn capture(format: LogFormat) -> Self {
         static INSTALLED: Once = Once::new();
         INSTALLED.call_once(|| {
             let layer = |wanted| {
@@ -53,11 +53,11 @@ impl Log {
         Self(log)
     }
 
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.0.lock().unwrap().clone()
     }
 
-    fn lines(&self) -> Vec<Value> {
+    pub(crate) fn lines(&self) -> Vec<Value> {
         self.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 }

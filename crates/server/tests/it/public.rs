@@ -1,0 +1,16 @@
+//! Public forms, in process and over sockets.
+
+mod answers;
+mod bodies;
+mod cors;
+mod going_away;
+mod limits;
+mod logs;
+mod naughty;
+mod page;
+mod properties;
+mod refused_writes;
+mod repeats;
+mod service;
+mod sockets;
+mod spam;

@@ -1,0 +1,49 @@
+//! What submissions leave in the log.
+
+use formsvc_server::telemetry::LogFormat;
+use http::Request;
+
+use super::service::{Service, URLENCODED};
+use crate::api::logs::Log;
+
+#[tokio::test]
+async fn nothing_that_was_sent_is_logged() {
+    for format in [LogFormat::Text, LogFormat::Json] {
+        let log = Log::capture(format);
+        let service = Service::with_form().await;
+        for (target, content_type, body) in [
+            ("/f/form?QUERY_SENT", URLENCODED, "Name=ANSWER_SENT&_id=ID_SENT"),
+            ("/f/form", URLENCODED, "LABEL_SENT=ANSWER_SENT"),
+            ("/f/form", URLENCODED, "Name=a&_gotcha=TRAP_SENT"),
+            ("/f/form", "TYPE_SENT/x", "BODY_SENT"),
+            ("/f/form", "application/json", "{BODY_SENT"),
+            ("/f/form", "multipart/form-data; boundary=SENT", "BODY_SENT"),
+            ("/f/PATH_SENT", URLENCODED, ""),
+        ] {
+            let request = Request::post(target).header("content-type", content_type);
+            let request =
+                request.header("origin", "https://origin_SENT").header("accept", "A_SENT");
+            service.send(request.header("idempotency-key", "KEY_SENT"), body).await;
+        }
+        service.get("/f/PATH_SENT/thanks").await;
+        let log = log.text();
+        assert_eq!(log.matches("request_id").count(), 8, "{log}");
+        assert!(!log.contains("SENT") && !log.contains("Form <"), "{log}");
+        assert!(!log.contains("192.0.2"), "{log}");
+    }
+}
+
+#[tokio::test]
+async fn a_submission_is_one_line_with_the_template_of_its_path() {
+    let log = Log::capture(LogFormat::Json);
+    let service = Service::with_form().await;
+    service.post("/f/form", URLENCODED, "Name=a").await;
+    service.post("/f/form", URLENCODED, "").await;
+    let lines = log.lines();
+    let told: Vec<_> = lines.iter().map(|line| (&line["route"], &line["status"])).collect();
+    assert_eq!(
+        told,
+        [(&"/f/{public_id}".into(), &303.into()), (&"/f/{public_id}".into(), &422.into())]
+    );
+    assert!(lines.iter().all(|line| line["level"] == "INFO" && line["method"] == "POST"));
+}
