@@ -146,7 +146,8 @@ impl DeliveryClient {
     ///
     /// The deadline is one for everything: resolving, connecting, TLS, sending, the head of the
     /// response, and up to [`SNIPPET_MAX`] bytes of its body. An endpoint that sends a 2xx and then a
-    /// body that is not there in time has not answered in time. What a body has beyond that is not
+    /// body that is not there in time has not answered in time. A connection alone may take
+    /// [`DELIVERY_TIMEOUT`], however late the deadline is. What a body has beyond that is not
     /// waited for: unless it has come along, the connection is closed. One that was read to its end is
     /// kept.
     pub async fn post(
