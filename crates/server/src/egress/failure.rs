@@ -45,7 +45,7 @@ macro_rules! failure_codes {
 }
 
 failure_codes! {
-    DnsFailed         = "dns_failed",         "the host's name has no address";
+    DnsFailed         = "dns_failed",         "the host's name was not resolved to an address";
     EgressDenied      = "egress_denied",      "the host is at an address that deliveries may not reach";
     ConnectFailed     = "connect_failed",     "no connection was made";
     TlsFailed         = "tls_failed",         "no encryption was agreed on, or the certificate is not trusted";
