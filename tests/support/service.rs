@@ -11,6 +11,7 @@ use formsvc_client::{
 };
 use formsvc_server::admin::{Admin, FormOptions};
 use formsvc_server::api::{self, Api, Edge};
+use formsvc_server::faults::Faults;
 use formsvc_server::rate_limit::{MonotonicClock, RateLimit, RateLimiter, monotonic_clock};
 use formsvc_server::serve::{Running, ServeOptions, Server};
 use formsvc_server::store::sqlite::SqliteStore;
@@ -51,8 +52,14 @@ impl Service {
 
     /// Serves it on loopback, without a rate limit.
     pub async fn serve(&self) -> Running {
+        self.serve_with(&Faults::new()).await
+    }
+
+    /// The same, failing as it is told.
+    pub async fn serve_with(&self, faults: &Faults) -> Running {
         let options = ServeOptions { rate_limit: RateLimit::Off, ..ServeOptions::default() };
-        let running = Server::bind(options, Arc::clone(&self.store)).await;
+        let store = Arc::clone(&self.store);
+        let running = Server::bind_with(options, store, |router| faults.around(router)).await;
         running.expect("loopback has a free port")
     }
 
@@ -61,6 +68,13 @@ impl Service {
         let limiter = RateLimiter::new(limit, clock);
         let api = Arc::new(Api::new(Arc::clone(&self.store), limiter));
         InProcess { edge: Edge::new(api::router(api)), without_key: false }
+    }
+
+    /// The service without sockets and without a rate limit, failing as it is told.
+    pub fn in_process_with(&self, faults: &Faults) -> InProcess {
+        let limiter = RateLimiter::new(RateLimit::Off, real_clock());
+        let api = Arc::new(Api::new(Arc::clone(&self.store), limiter));
+        InProcess { edge: Edge::new(faults.around(api::router(api))), without_key: false }
     }
 
     /// A client of a running service that leaves the limit to the service.

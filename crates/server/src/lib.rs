@@ -9,6 +9,8 @@ pub mod cmd;
 pub mod delivery;
 pub mod egress;
 mod fault_point;
+#[cfg(feature = "faults")]
+pub mod faults;
 pub mod fields;
 pub mod health;
 pub mod import;
@@ -28,6 +30,7 @@ mod staging;
 pub mod store;
 mod supervise;
 pub mod telemetry;
+mod value_text;
 
 #[cfg(feature = "fault-points")]
 pub use fault_point::FaultPoint;

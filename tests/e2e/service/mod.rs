@@ -2,5 +2,6 @@
 
 mod durability;
 mod error_codes;
+mod faults;
 mod rate_limit;
 mod ties;

@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
-use std::time::Duration;
 
 use tracing::level_filters::LevelFilter;
 
@@ -11,12 +10,12 @@ use crate::printable::Excerpt;
 use crate::rate_limit::RateLimit;
 use crate::serve::ServeOptions;
 use crate::telemetry::LogFormat;
+pub(super) use crate::value_text::{duration, whole};
 
 /// Where a server listens unless told otherwise.
 pub(super) const LISTEN_DEFAULT: &str = "127.0.0.1:8080";
 const RATE_MAX: u32 = 1_000_000;
 const CONNECTIONS_MAX: u32 = 1_000_000;
-const DEADLINE_MAX: Duration = Duration::from_secs(600);
 
 /// The settings of `serve` as text, from flags or the environment.
 #[derive(Debug, Default)]
@@ -106,26 +105,6 @@ pub(super) fn log_format(text: &str) -> Result<LogFormat, CommandError> {
         "json" => Ok(LogFormat::Json),
         _ => Err(bad("--log-format", text, "must be text or json")),
     }
-}
-
-/// Digits only, within bounds.
-pub(super) fn whole(text: &str, least: u32, most: u32) -> Option<u32> {
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    text.parse().ok().filter(|number| digits && (least..=most).contains(number))
-}
-
-/// Digits and a unit.
-pub(super) fn duration(text: &str) -> Option<Duration> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at(digits);
-    let number: u64 = number.parse().ok()?;
-    let millis = match unit {
-        "ms" => number,
-        "s" => number.checked_mul(1000)?,
-        "m" => number.checked_mul(60_000)?,
-        _ => return None,
-    };
-    Some(Duration::from_millis(millis)).filter(|duration| *duration <= DEADLINE_MAX)
 }
 
 pub(super) fn bad(flag: &str, value: &str, rule: &str) -> CommandError {

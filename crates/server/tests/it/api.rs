@@ -3,6 +3,7 @@
 mod authorization;
 pub(crate) mod broken_store;
 mod edge;
+mod faults;
 mod health;
 pub(crate) mod logs;
 mod metrics;

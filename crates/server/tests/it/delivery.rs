@@ -5,4 +5,5 @@ mod clock;
 mod endpoint;
 mod faults;
 mod lifecycle;
+mod on_demand;
 mod world;

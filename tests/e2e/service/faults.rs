@@ -1,0 +1,219 @@
+//! Each fault of the REST API as a client sees it: the SDK over a socket, and the answers themselves.
+
+use std::collections::HashSet;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use formsvc_client::{
+    Client, Error, ErrorCode, ErrorKind, Event, ExposeSecret, RateLimit, RetryPolicy, Timeouts,
+};
+use formsvc_protocol::{Answers, FormId, FormInstant, FormStatus, PublicId, SubmissionId};
+use formsvc_server::faults::Faults;
+use formsvc_server::serve::Running;
+use formsvc_server::store::{NewForm, StagedSubmission};
+use formsvc_tests::service::Service;
+
+/// 2026-01-01T00:00:00.000Z
+const MIDNIGHT: i64 = 1_767_225_600_000_000;
+const ROWS: i64 = 60;
+const PAGE: u32 = 25;
+
+/// A service with rows, all of one millisecond, and with faults.
+struct Sick {
+    service: Service,
+    faults: Faults,
+    running: Running,
+}
+
+impl Sick {
+    async fn with(faults: &[&str]) -> Self {
+        let mut service = Service::now().await;
+        let form = NewForm {
+            id: FormId::new("frm_ties").unwrap(),
+            user: service.user.id.clone(),
+            public_id: PublicId::new("ties").unwrap(),
+            title: "Ties".to_owned(),
+            status: FormStatus::Published,
+        };
+        let staged = service.store.stage_form(form).await.unwrap();
+        let row = |n: i64| StagedSubmission {
+            id: SubmissionId::new(&format!("sub_{n:032x}")).unwrap(),
+            at: Some(FormInstant::from_micros(MIDNIGHT + n)),
+            answers: Answers::parse("{}").unwrap(),
+        };
+        service.store.stage_submissions(&staged, (1..=ROWS).map(row).collect()).await.unwrap();
+        service.form = service.store.publish_staged(&staged).await.unwrap();
+        let switches = Faults::new();
+        for fault in faults {
+            switches.set(fault.parse().unwrap());
+        }
+        let running = service.serve_with(&switches).await;
+        Self { service, faults: switches, running }
+    }
+
+    fn client(&self) -> formsvc_client::ClientBuilder {
+        Client::builder()
+            .base_url(self.running.base_url())
+            .api_key(self.service.key.clone())
+            .rate_limit(RateLimit::off())
+            .retry(RetryPolicy::none())
+    }
+
+    /// All rows, as the SDK hands them on.
+    async fn rows(&self, client: &Client) -> Result<Vec<String>, Error> {
+        let form = client.form(self.service.form.id.clone());
+        let mut rows = form.submissions().page_size(PAGE).items();
+        let mut ids = Vec::new();
+        while let Some(row) = rows.try_next().await? {
+            ids.push(row.id.to_string());
+        }
+        Ok(ids)
+    }
+
+    /// An answer as it is: its JSON.
+    async fn page(&self, query: &str) -> serde_json::Value {
+        let path = format!("/api/v1/forms/{}/submissions?{query}", self.service.form.id);
+        let request = http::Request::get(path)
+            .header("authorization", format!("Bearer {}", self.service.key.expose_secret()))
+            .body(Bytes::new())
+            .unwrap();
+        let answer = self.service.in_process_with(&self.faults).answer(request).await;
+        assert_eq!(answer.status(), 200);
+        serde_json::from_slice(answer.body()).unwrap()
+    }
+}
+
+fn all_once(rows: &[String]) -> bool {
+    rows.len() == usize::try_from(ROWS).unwrap()
+        && rows.iter().collect::<HashSet<_>>().len() == rows.len()
+}
+
+fn quick_retries() -> RetryPolicy {
+    RetryPolicy::standard()
+        .max_attempts(NonZeroU32::new(2).unwrap())
+        .base_delay(Duration::from_millis(1))
+}
+
+#[tokio::test]
+async fn latency_is_a_timeout_for_who_is_in_a_hurry() {
+    let sick = Sick::with(&["latency=10m"]).await;
+    let overall = Some(Duration::from_millis(50));
+    let client = sick.client().timeouts(Timeouts { overall, ..Timeouts::default() });
+    let client = client.build().unwrap();
+    assert_eq!(client.me().await.unwrap_err().kind(), ErrorKind::Timeout);
+    sick.faults.clear();
+    client.me().await.unwrap();
+}
+
+#[tokio::test]
+async fn errors_meet_every_second_request_and_retries_get_through() {
+    let sick = Sick::with(&["errors"]).await;
+    let client = sick.client().build().unwrap();
+    for _ in 0..3 {
+        client.me().await.unwrap();
+        let error = client.me().await.unwrap_err();
+        assert_eq!(error.status().unwrap().as_u16(), 500);
+        assert_eq!(error.code(), Some(&ErrorCode::InternalError));
+    }
+    let client = sick.client().retry(quick_retries()).build().unwrap();
+    assert!(all_once(&sick.rows(&client).await.unwrap()));
+}
+
+#[tokio::test]
+async fn rate_limited_says_how_long() {
+    let sick = Sick::with(&["rate-limited=7"]).await;
+    let error = sick.client().build().unwrap().me().await.unwrap_err();
+    assert_eq!(error.code(), Some(&ErrorCode::RateLimited));
+    assert_eq!(error.retry_after(), Some(Duration::from_secs(7)));
+}
+
+#[tokio::test]
+async fn a_truncated_answer_is_no_answer_and_a_retry_brings_the_whole() {
+    let sick = Sick::with(&["truncated=100%"]).await;
+    let client = sick.client().build().unwrap();
+    assert_eq!(client.me().await.unwrap_err().kind(), ErrorKind::Transport);
+    sick.faults.set("truncated=50%".parse().unwrap());
+    let client = sick.client().retry(quick_retries()).build().unwrap();
+    assert!(all_once(&sick.rows(&client).await.unwrap()));
+}
+
+#[tokio::test]
+async fn a_page_of_html_is_not_taken_for_an_answer() {
+    let sick = Sick::with(&["html"]).await;
+    let error = sick.client().build().unwrap().me().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Decode);
+    assert_eq!(error.status().map(|status| status.as_u16()), Some(200));
+}
+
+/// The loss cannot be seen by a client: the rows are on no page.
+#[tokio::test]
+async fn a_cursor_of_milliseconds_loses_the_rest_of_a_millisecond_without_a_word() {
+    let sick = Sick::with(&["cursor-millis"]).await;
+    let first = sick.page("limit=25").await;
+    assert_eq!(first["pagination"]["next_cursor"], "2026-01-01T00:00:00.000Z");
+    assert_eq!(first["pagination"]["has_more"], true);
+    let second = sick.page("limit=25&cursor=2026-01-01T00:00:00.000Z").await;
+    assert_eq!(second["data"], serde_json::json!([]));
+    let client = sick.client().build().unwrap();
+    assert_eq!(sick.rows(&client).await.unwrap().len(), 25);
+    sick.faults.clear();
+    assert!(all_once(&sick.rows(&client).await.unwrap()));
+}
+
+#[tokio::test]
+async fn a_cursor_that_is_stuck_ends_the_list_with_an_error() {
+    let sick = Sick::with(&["stuck-cursor"]).await;
+    let first = sick.page("limit=25").await;
+    let cursor = first["pagination"]["next_cursor"].as_str().unwrap();
+    let second = sick.page(&format!("limit=25&cursor={cursor}")).await;
+    assert_eq!(second["pagination"]["next_cursor"], cursor);
+    let client = sick.client().build().unwrap();
+    let error = sick.rows(&client).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::PaginationStuck);
+}
+
+#[tokio::test]
+async fn an_empty_page_in_the_middle_does_not_end_the_list() {
+    let sick = Sick::with(&["empty-page"]).await;
+    let first = sick.page("limit=25").await;
+    assert_eq!(first["data"].as_array().unwrap().len(), 25);
+    let cursor = first["pagination"]["next_cursor"].as_str().unwrap();
+    let empty = sick.page(&format!("limit=25&cursor={cursor}")).await;
+    assert_eq!(empty["data"], serde_json::json!([]));
+    assert_eq!(empty["pagination"]["has_more"], true);
+    let cursor = empty["pagination"]["next_cursor"].as_str().unwrap();
+    let second = sick.page(&format!("limit=25&cursor={cursor}")).await;
+    assert_eq!(second["data"].as_array().unwrap().len(), 25);
+    let client = sick.client().build().unwrap();
+    assert!(all_once(&sick.rows(&client).await.unwrap()));
+}
+
+#[tokio::test]
+async fn rows_that_come_again_are_handed_on_once() {
+    let sick = Sick::with(&["duplicate-rows"]).await;
+    let first = sick.page("limit=25").await;
+    let cursor = first["pagination"]["next_cursor"].as_str().unwrap();
+    let second = sick.page(&format!("limit=25&cursor={cursor}")).await;
+    assert_eq!(second["data"][0], first["data"][24]);
+    let repeated = Arc::new(Mutex::new(0));
+    let counted = Arc::clone(&repeated);
+    let client = sick.client().on_event(move |event| {
+        if let Event::PageFetched { duplicates, .. } = event {
+            *counted.lock().unwrap() += *duplicates;
+        }
+    });
+    let client = client.build().unwrap();
+    assert!(all_once(&sick.rows(&client).await.unwrap()));
+    assert_eq!(*repeated.lock().unwrap(), 2, "one for each page after the first");
+}
+
+#[tokio::test]
+async fn faults_together_do_what_each_does() {
+    let sick = Sick::with(&["errors=20%", "truncated=25%", "empty-page", "duplicate-rows"]).await;
+    let attempts = NonZeroU32::new(5).unwrap();
+    let retry = quick_retries().max_attempts(attempts).budget(None);
+    let client = sick.client().retry(retry).build().unwrap();
+    assert!(all_once(&sick.rows(&client).await.unwrap()));
+}
