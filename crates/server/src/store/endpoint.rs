@@ -2,6 +2,9 @@
 
 use formsvc_protocol::{EndpointId, FormId, Timestamp};
 
+/// Endpoints of one form, removed ones not counted.
+pub const ENDPOINTS_MAX: usize = 20;
+
 /// The number of an endpoint within its store: cheap to copy and compare, never shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EndpointNo(pub i64);

@@ -34,7 +34,9 @@ pub use delivery::{
     DeliveryDetail, DeliveryKey, DeliveryRecord, DeliveryState, Due, Lane, Lease, Settled,
     Settlement, Verdict, Want,
 };
-pub use endpoint::{EndpointNo, EndpointRecord, EndpointStatus, NewEndpoint, SealedSecret};
+pub use endpoint::{
+    ENDPOINTS_MAX, EndpointNo, EndpointRecord, EndpointStatus, NewEndpoint, SealedSecret,
+};
 pub use error::StoreError;
 pub use observer::{Commit, StoreObserver};
 pub use records::{
@@ -79,6 +81,8 @@ pub trait Store: Send + Sync + 'static {
     /// A user's forms, newest first, at most
     /// [`FORMS_LISTED_MAX`](formsvc_protocol::limits::FORMS_LISTED_MAX).
     fn forms(&self, user: &UserId) -> StoreFuture<'_, Vec<Form>>;
+    /// The form with an id.
+    fn form(&self, id: &FormId) -> StoreFuture<'_, Option<Form>>;
     /// The form with a public id.
     fn form_by_public_id(&self, id: &PublicId) -> StoreFuture<'_, Option<Form>>;
 
@@ -127,7 +131,9 @@ pub trait Store: Send + Sync + 'static {
     /// Removes a staged form and what was staged in it.
     fn discard_staged(&self, form: &StagedForm) -> StoreFuture<'_, ()>;
 
-    /// Adds an endpoint. [`StoreError::NotFound`] when the form does not exist.
+    /// Adds an endpoint. [`StoreError::NotFound`] when the form does not exist,
+    /// [`StoreError::Exists`] when it has an endpoint with this URL, and [`StoreError::Invalid`] when it
+    /// has [`ENDPOINTS_MAX`] already; removed ones do not count.
     fn add_endpoint(&self, endpoint: NewEndpoint) -> StoreFuture<'_, EndpointRecord>;
     /// A form's endpoints, oldest first, without removed ones. [`StoreError::NotFound`] when the form
     /// does not exist.

@@ -9,8 +9,8 @@ use tokio::task::JoinSet;
 use super::worker::{LEASE, MICROSECOND, PAUSE, Queue, accepted_ids, new_endpoint, submissions};
 use super::world::{Factory, World};
 use crate::store::{
-    ClaimedEndpoint, DeliveryState, EndpointNo, EndpointStatus, Lane, SealedSecret, Settled,
-    StoreError, Verdict, Want,
+    ClaimedEndpoint, DeliveryState, ENDPOINTS_MAX, EndpointNo, EndpointStatus, Lane, NewEndpoint,
+    SealedSecret, Settled, StoreError, Verdict, Want,
 };
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -47,6 +47,44 @@ pub(super) async fn endpoints_are_listed_oldest_first(factory: Factory) {
         added[1] = world.store.set_endpoint_enabled(&added[1].id, true).await.expect("enabled");
     }
     assert_eq!(world.store.endpoints(&world.form.id).await.expect("a list"), added);
+}
+
+pub(super) async fn a_form_has_each_url_once_and_at_most_20_endpoints(factory: Factory) {
+    let world = World::new(factory).await;
+    let (form, other) = (&world.form.id, world.add_form().await.id);
+    let add = async |form, url: &str| {
+        let new = NewEndpoint { url: url.into(), ..new_endpoint(form) };
+        world.store.add_endpoint(new).await
+    };
+    let url = |n: usize| format!("https://example.org/{n}");
+    let mut added = Vec::new();
+    for n in 0..ENDPOINTS_MAX {
+        added.push(add(form, &url(n)).await.expect("added"));
+    }
+    world.store.set_endpoint_enabled(&added[1].id, false).await.expect("disabled");
+    for n in [0, 1] {
+        let refused = add(form, &url(n)).await;
+        let Err(StoreError::Exists { what: "endpoint with this URL", value }) = refused else {
+            panic!("{refused:?}")
+        };
+        assert_eq!(value, added[n].id.as_str(), "the URL itself may be secret");
+    }
+    let refused = add(form, &url(20)).await;
+    let Err(StoreError::Invalid { what: "form", value, .. }) = refused else {
+        panic!("{refused:?}")
+    };
+    assert_eq!(value, form.as_str());
+    add(&other, &url(0)).await.expect("of another form");
+    assert_eq!(world.store.endpoints(form).await.expect("a list").len(), ENDPOINTS_MAX);
+    for n in [0, 1] {
+        world.store.remove_endpoint(&added[n].id).await.expect("removed");
+        add(form, &url(n)).await.expect("a removed one has no URL and takes no room");
+    }
+
+    // Two at once, as from a button that was pressed twice.
+    let pressed = url(1);
+    let both = tokio::join!(add(&other, &pressed), add(&other, &pressed));
+    assert!(both.0.is_ok() != both.1.is_ok(), "{both:?}");
 }
 
 pub(super) async fn a_disabled_endpoint_keeps_what_it_has_until_it_is_enabled(factory: Factory) {

@@ -34,7 +34,8 @@ pub(super) async fn a_public_id_is_unique(factory: Factory) {
     let refused = world.store.stage_form(taken).await;
     assert!(matches!(refused, Err(StoreError::Exists { what: "public id", .. })), "{refused:?}");
     let found = world.store.form_by_public_id(&world.form.public_id).await.expect("a lookup");
-    assert_eq!(found, Some(world.form));
+    assert_eq!(found.as_ref(), Some(&world.form));
+    assert_eq!(world.store.form(&world.form.id).await.expect("a lookup"), found);
     let missing = PublicId::new("missing").expect("a valid id");
     assert_eq!(world.store.form_by_public_id(&missing).await.expect("a lookup"), None);
 }
@@ -152,6 +153,7 @@ pub(super) async fn a_form_that_is_not_there_is_met_by_nobody(factory: Factory) 
         assert_eq!(world.store.public_form(&public_id).await.expect("a lookup"), None);
     }
     for id in [&staged.id, &FormId::new("frm_unknown").expect("a valid id")] {
+        assert_eq!(world.store.form(id).await.expect("a lookup"), None);
         let change = FormChange { title: Some("T".into()), ..FormChange::default() };
         let refused = world.store.change_form(id, change).await;
         assert!(matches!(refused, Err(StoreError::NotFound { .. })), "{refused:?}");

@@ -110,6 +110,7 @@ checks! {
     spam: spam_is_no_submission,
         the_newest_1000_of_a_form_are_kept;
     endpoints: endpoints_are_listed_oldest_first,
+        a_form_has_each_url_once_and_at_most_20_endpoints,
         a_disabled_endpoint_keeps_what_it_has_until_it_is_enabled,
         removal_cancels_what_is_unfinished_and_keeps_what_was,
         what_is_removed_or_unknown_is_not_found,

@@ -8,8 +8,8 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::columns::{instant, text_id};
 use super::forms::form_no;
 use crate::store::{
-    DeliveryState, EndpointNo, EndpointRecord, EndpointStatus, NewEndpoint, SealedSecret,
-    StoreError,
+    DeliveryState, ENDPOINTS_MAX, EndpointNo, EndpointRecord, EndpointStatus, NewEndpoint,
+    SealedSecret, StoreError,
 };
 
 /// Deliveries canceled in one transaction.
@@ -65,6 +65,7 @@ pub(super) fn add(
     now: FormInstant,
 ) -> Result<EndpointRecord, StoreError> {
     let form_no = form_no(db, &new.form)?;
+    check_room(db, form_no, new)?;
     let added = db
         .prepare_cached(
             "INSERT INTO endpoints (id, form_no, url, status, secret, created_us)
@@ -75,6 +76,29 @@ pub(super) fn add(
         return Err(StoreError::Exists { what: "endpoint id", value: new.id.as_str().into() });
     }
     endpoint(db, &new.id, now)
+}
+
+/// Refuses a second endpoint with the URL, and one too many. A URL may carry a token, so that messages
+/// name the endpoint that has it.
+fn check_room(db: &Connection, form_no: i64, new: &NewEndpoint) -> Result<(), StoreError> {
+    let mut others = db.prepare_cached(
+        "SELECT id, url = ?2 FROM endpoints WHERE form_no = ?1 AND status <> 'removed'",
+    )?;
+    let others: Vec<(String, bool)> = others
+        .query_map(params![form_no, new.url], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<Result<_, _>>()?;
+    if let Some((value, _)) = others.iter().find(|(id, same)| *same && id != new.id.as_str()) {
+        return Err(StoreError::Exists { what: "endpoint with this URL", value: value.clone() });
+    }
+    if others.len() >= ENDPOINTS_MAX {
+        let (what, value) = ("form", new.form.as_str().into());
+        return Err(StoreError::Invalid {
+            what,
+            value,
+            rule: "has 20 endpoints, and can have no more",
+        });
+    }
+    Ok(())
 }
 
 pub(super) fn list(

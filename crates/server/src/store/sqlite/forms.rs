@@ -137,10 +137,14 @@ pub(super) fn change(
 
 /// A form that can be seen, by its id.
 pub(super) fn form(db: &Connection, id: &FormId) -> Result<Form, StoreError> {
-    db.prepare_cached(&format!("{FORM} WHERE f.id = ?1 AND f.ready"))?
+    form_by_id(db, id)?.ok_or_else(|| no_form(id))
+}
+
+pub(super) fn form_by_id(db: &Connection, id: &FormId) -> Result<Option<Form>, StoreError> {
+    Ok(db
+        .prepare_cached(&format!("{FORM} WHERE f.id = ?1 AND f.ready"))?
         .query_row([id.as_str()], form_at)
-        .optional()?
-        .ok_or_else(|| no_form(id))
+        .optional()?)
 }
 
 pub(super) fn form_by_public_id(

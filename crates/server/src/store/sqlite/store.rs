@@ -290,6 +290,11 @@ impl Store for SqliteStore {
         self.read(move |db| forms::forms(db, &user))
     }
 
+    fn form(&self, id: &FormId) -> StoreFuture<'_, Option<Form>> {
+        let id = id.clone();
+        self.read(move |db| forms::form_by_id(db, &id))
+    }
+
     fn form_by_public_id(&self, id: &PublicId) -> StoreFuture<'_, Option<Form>> {
         let id = id.clone();
         self.read(move |db| forms::form_by_public_id(db, &id))

@@ -93,6 +93,7 @@ all_broken! {
     add_form(NewForm) -> Form;
     set_form_status(&FormId, FormStatus) -> Form;
     forms(&UserId) -> Vec<Form>;
+    form(&FormId) -> Option<Form>;
     form_by_public_id(&PublicId) -> Option<Form>;
     change_form(&FormId, FormChange) -> Form;
     submit(NewSubmission) -> Accepted;

@@ -44,7 +44,7 @@ impl Run {
         let mut endpoints = Vec::new();
         for n in 0..ENDPOINTS {
             let id = EndpointId::new(&format!("whe_{n}")).unwrap();
-            let (url, secret) = ("https://a.example".into(), SealedSecret(vec![1]));
+            let (url, secret) = (format!("https://a.example/{n}"), SealedSecret(vec![1]));
             let new = NewEndpoint { id: id.clone(), form: form.clone(), url, secret };
             store.add_endpoint(new).await.unwrap();
             endpoints.push((id, EndpointNo(0)));
