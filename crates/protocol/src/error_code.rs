@@ -63,7 +63,7 @@ error_codes! {
     RequestTimeout       = "request_timeout",       408, ours, "The request body did not arrive in time.";
     FormClosed           = "form_closed",           410, ours, "The form takes no submissions any more.";
     PayloadTooLarge      = "payload_too_large",     413, ours, "The request body is too large.";
-    UnsupportedMediaType = "unsupported_media_type", 415, ours, "The request body is of a type that is not read; files are among them.";
+    UnsupportedMediaType = "unsupported_media_type", 415, ours, "The body, or a part of it, is of a type that is not read, such as a file.";
     InvalidAnswers       = "invalid_answers",       422, ours, "The answers break rules of the form; `fields` says which.";
     IdempotencyKeyReused = "idempotency_key_reused", 422, ours, "The idempotency key came with other answers before.";
     InternalError        = "internal_error",        500, ours, "The service failed; the request id finds the cause in its log.";

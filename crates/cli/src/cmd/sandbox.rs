@@ -17,8 +17,8 @@ use crate::sandbox::{self, SandboxOptions};
 /// Run a service on this machine to try things against, with real data
 ///
 /// It listens on loopback only and runs until it is interrupted. Its forms: the RAND health
-/// insurance experiment (randhie), election interviews (anes96), penguins, and text that breaks
-/// software (naughty).
+/// insurance experiment (randhie), election interviews (anes96), penguins, text that breaks
+/// software (naughty), and one to fill in (contact, at /f/contact).
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc sandbox --port 0 --ready-file sandbox.json\n  formsvc sandbox --generate big=100000 --rate-limit off"
@@ -30,7 +30,8 @@ pub(crate) struct Sandbox {
     /// Write a JSON object to this file once the service answers: base_url, api_key, forms
     #[arg(long, value_name = "PATH")]
     ready_file: Option<PathBuf>,
-    /// Requests a key may make in any minute, or `off` [default: 300]
+    /// Requests a key may make in any minute, or `off` [default: 300]; `off` lifts the limits of
+    /// public forms as well
     #[arg(long, value_name = "N|off", value_parser = rate)]
     rate_limit: Option<Rate>,
     /// Add a form with so many generated submissions; can be repeated
@@ -86,7 +87,7 @@ impl Sandbox {
 impl Sandbox {
     /// Each form of a sandbox has a public id of its own.
     fn check_names(&self) -> Result<(), CliError> {
-        let mut taken: Vec<&str> = sandbox::REAL_FORM_NAMES.to_vec();
+        let mut taken: Vec<&str> = sandbox::FORM_NAMES.to_vec();
         for (public_id, _) in &self.generate {
             if taken.contains(&public_id.as_str()) {
                 let what = format!("--generate: the public id `{public_id}` is taken");

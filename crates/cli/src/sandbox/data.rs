@@ -1,8 +1,10 @@
-//! The real forms a sandbox begins with; `fixtures/forms/README.md` says where they come from.
+//! The forms a sandbox begins with: real ones with what people answered, and one to fill in.
+//! `fixtures/forms/README.md` says where the real ones come from.
 
 use bytes::Bytes;
-use formsvc_client::{PublicId, User};
-use formsvc_server::admin::Admin;
+use formsvc_client::{FormStatus, PublicId, User};
+use formsvc_server::admin::{Admin, FormOptions};
+use formsvc_server::fields::Fields;
 use formsvc_server::import::{self, ImportFormat, ImportOptions};
 
 use crate::error::CliError;
@@ -51,43 +53,90 @@ const REAL_FORMS: [RealForm; 4] = [
     },
 ];
 
-/// Their public ids.
-pub(crate) const REAL_FORM_NAMES: [&str; REAL_FORMS.len()] = {
-    let mut names = [""; REAL_FORMS.len()];
+/// A form to fill in: its fields.
+const CONTACT_FIELDS: &str = include_str!("../../../../examples/contact.json");
+const CONTACT: &str = "contact";
+const CONTACT_TITLE: &str = "Contact us";
+
+/// The public ids of all.
+pub(crate) const FORM_NAMES: [&str; REAL_FORMS.len() + 1] = {
+    let mut names = [CONTACT; REAL_FORMS.len() + 1];
     let mut at = 0;
-    while at < names.len() {
+    while at < REAL_FORMS.len() {
         names[at] = REAL_FORMS[at].public_id;
         at += 1;
     }
     names
 };
 
-/// Makes the real forms, those that a kept database has already left as they are.
+/// Makes all of them, but for those that a kept database has already: they are left as they are.
 pub(super) async fn load(admin: &Admin, owner: &User) -> Result<(), CliError> {
+    if let Some(public_id) = wanted(admin, CONTACT).await? {
+        let fields = Fields::parse(CONTACT_FIELDS).expect("a test reads them");
+        let options = FormOptions {
+            public_id: Some(public_id),
+            title: CONTACT_TITLE.to_owned(),
+            status: FormStatus::Published,
+        };
+        let made = admin.create_form_with(&owner.id, options, Some(fields), None).await;
+        made.map_err(|error| failed(CONTACT, &error))?;
+    }
     for form in &REAL_FORMS {
-        let public_id = PublicId::new(form.public_id).expect("the names above are public ids");
-        let failed = |error: &dyn std::error::Error| {
-            let message = format!("cannot load the form `{}` into the sandbox", form.public_id);
-            CliError::new(Exit::LocalIo, message).because(error)
-        };
-        let kept = admin.store().form_by_public_id(&public_id).await;
-        if kept.map_err(|error| failed(&error))?.is_some() {
-            continue;
+        if let Some(public_id) = wanted(admin, form.public_id).await? {
+            import(admin, owner, form, public_id).await?;
         }
-        let (content, format) = match &form.content {
-            Content::Csv(text, _) => (Bytes::from_static(text.as_bytes()), ImportFormat::Csv),
-            // All cells are numbers, so that single quotes stand around labels only.
-            Content::Tabs(text) => (text.replace('\'', "").into(), ImportFormat::Tsv),
-            Content::Texts(text, _) => (Bytes::from_static(text.as_bytes()), ImportFormat::Json),
-        };
-        let mut options = ImportOptions::new(owner.id.clone(), form.title, format);
-        options.public_id = Some(public_id);
-        match form.content {
-            Content::Csv(_, null) => options.null = null.map(str::to_owned),
-            Content::Tabs(_) => {}
-            Content::Texts(_, label) => options.label = Some(label.to_owned()),
-        }
-        import::form_from_bytes(admin, options, content).await.map_err(|error| failed(&error))?;
     }
     Ok(())
+}
+
+/// The public id, unless there is such a form already.
+async fn wanted(admin: &Admin, name: &str) -> Result<Option<PublicId>, CliError> {
+    let public_id = PublicId::new(name).expect("the names above are public ids");
+    let kept = admin.store().form_by_public_id(&public_id).await;
+    let kept = kept.map_err(|error| failed(name, &error))?;
+    Ok(kept.is_none().then_some(public_id))
+}
+
+fn failed(name: &str, error: &dyn std::error::Error) -> CliError {
+    let message = format!("cannot load the form `{name}` into the sandbox");
+    CliError::new(Exit::LocalIo, message).because(error)
+}
+
+async fn import(
+    admin: &Admin,
+    owner: &User,
+    form: &RealForm,
+    public_id: PublicId,
+) -> Result<(), CliError> {
+    let (content, format) = match &form.content {
+        Content::Csv(text, _) => (Bytes::from_static(text.as_bytes()), ImportFormat::Csv),
+        // All cells are numbers, so that single quotes stand around labels only.
+        Content::Tabs(text) => (text.replace('\'', "").into(), ImportFormat::Tsv),
+        Content::Texts(text, _) => (Bytes::from_static(text.as_bytes()), ImportFormat::Json),
+    };
+    let mut options = ImportOptions::new(owner.id.clone(), form.title, format);
+    options.public_id = Some(public_id);
+    match form.content {
+        Content::Csv(_, null) => options.null = null.map(str::to_owned),
+        Content::Tabs(_) => {}
+        Content::Texts(_, label) => options.label = Some(label.to_owned()),
+    }
+    let imported = import::form_from_bytes(admin, options, content).await;
+    imported.map(drop).map_err(|error| failed(form.public_id, &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_form_to_fill_in_has_every_kind_of_field() {
+        let fields = Fields::parse(CONTACT_FIELDS).unwrap();
+        let mut kinds: Vec<_> =
+            fields.defined().unwrap().iter().map(|field| field.kind.name()).collect();
+        let mut all = formsvc_server::fields::KINDS.map(|row| row.name);
+        kinds.sort_unstable();
+        all.sort_unstable();
+        assert_eq!(kinds, all);
+    }
 }

@@ -5,7 +5,7 @@
 
 mod data;
 
-pub(crate) use data::REAL_FORM_NAMES;
+pub(crate) use data::FORM_NAMES;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,7 @@ use formsvc_server::admin::{Admin, AdminError};
 use formsvc_server::delivery::{Deliveries, DeliveryOptions, Equipment};
 use formsvc_server::egress::{ClientOptions, DeliveryClient, EgressPolicy};
 use formsvc_server::metrics::Metrics;
+use formsvc_server::public::PublicOptions;
 use formsvc_server::rate_limit::RateLimit;
 use formsvc_server::secrets::{KeyFile, Missing, Vault};
 use formsvc_server::seed::{SeedOptions, seed_form};
@@ -49,7 +50,7 @@ pub(crate) struct SandboxOptions {
     pub(crate) database: Option<PathBuf>,
     /// Where to listen.
     pub(crate) addr: SocketAddr,
-    /// Requests a minute for a key.
+    /// Requests a minute for a key; `Off` lifts the limits of public forms as well.
     pub(crate) rate_limit: Option<Rate>,
     /// Generated forms, besides the real ones.
     pub(crate) generate: Vec<(PublicId, u64)>,
@@ -182,9 +183,14 @@ async fn open(options: SandboxOptions) -> Result<(Running, Started), CliError> {
         Some(Rate::Off) => RateLimit::Off,
         Some(Rate::PerMinute(requests)) => RateLimit::per_minute(requests),
     };
+    let mut public = PublicOptions::default();
+    if rate_limit == RateLimit::Off {
+        (public.per_address, public.per_form) = (RateLimit::Off, RateLimit::Off);
+    }
     let serving = ServeOptions {
         addr: options.addr,
         rate_limit,
+        public,
         shutdown_deadline: SHUTDOWN_DEADLINE,
         ..ServeOptions::default()
     };

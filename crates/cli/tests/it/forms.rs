@@ -14,12 +14,12 @@ fn me_says_whose_key_it_is() {
 fn forms_are_listed_newest_first_in_every_format() {
     let tsv = succeed(&["--demo", "forms", "list"]);
     let ids: Vec<&str> = tsv.lines().map(|line| line.split('\t').next().unwrap()).collect();
-    assert_eq!(ids, ["randhie", "anes96", "penguins", "naughty"]);
+    assert_eq!(ids, ["randhie", "anes96", "penguins", "naughty", "contact"]);
     let json = succeed(&["--demo", "forms", "list", "--output", "json"]);
     let forms: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
     assert_eq!(forms[2]["url"], "/f/penguins");
     let ndjson = succeed(&["--demo", "forms", "list", "--output", "ndjson"]);
-    assert_eq!(ndjson.lines().count(), 4);
+    assert_eq!(ndjson.lines().count(), 5);
     let csv = succeed(&["--demo", "forms", "list", "--output", "csv"]);
     assert!(
         csv.starts_with("public_id,title,status,id,created_at,updated_at,url\nrandhie,"),
@@ -45,5 +45,5 @@ fn a_form_is_found_by_any_of_its_names() {
     );
     let ambiguous = run(&["--demo", "forms", "view", "frm_"]);
     assert_eq!(ambiguous.code, Some(2));
-    assert!(ambiguous.stderr.contains("`frm_` could be any of 4 forms"), "{}", ambiguous.stderr);
+    assert!(ambiguous.stderr.contains("`frm_` could be any of 5 forms"), "{}", ambiguous.stderr);
 }

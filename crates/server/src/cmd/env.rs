@@ -32,6 +32,17 @@ pub const ENV: &[EnvRow] = &[
     row("FORMSVC_SERVER_ALLOW_REMOTE", "--allow-remote", "`true` to listen beyond this machine"),
     row("FORMSVC_SERVER_READY_FILE", "--ready-file", "file to write once the server answers"),
     row("FORMSVC_SERVER_RATE_LIMIT", "--rate-limit", "requests per minute and key, or `off`"),
+    row(
+        "FORMSVC_SERVER_SENDER_LIMIT",
+        "--sender-limit",
+        "submissions per minute, address and form",
+    ),
+    row("FORMSVC_SERVER_FORM_LIMIT", "--form-limit", "submissions per minute and form"),
+    row(
+        "FORMSVC_SERVER_TRUSTED_PROXY",
+        "--trusted-proxy",
+        "proxies that say who sends, with commas",
+    ),
     row("FORMSVC_SERVER_SHUTDOWN_DEADLINE", "--shutdown-deadline", "time to finish requests in"),
     row("FORMSVC_SERVER_CONNECTIONS_MAX", "--connections-max", "connections open at a time"),
     row("FORMSVC_SERVER_LOG_LEVEL", "--log-level", "least severe log lines to print"),

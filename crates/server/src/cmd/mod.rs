@@ -13,6 +13,7 @@ mod healthcheck;
 mod key;
 mod migrate;
 mod output;
+mod public;
 mod secret_key;
 mod seed;
 mod serve;
@@ -57,7 +58,7 @@ struct LogArgs {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Serve the API until SIGINT or SIGTERM.
-    Serve(serve::Args),
+    Serve(Box<serve::Args>),
     /// Make the database, or bring its schema up to date.
     Migrate(migrate::Args),
     /// Manage users.

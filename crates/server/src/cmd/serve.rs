@@ -11,6 +11,7 @@ use super::delivery::DeliveryArgs;
 use super::egress::{EgressArgs, EgressRootsArgs};
 use super::error::CommandError;
 use super::exit::Exit;
+use super::public::PublicArgs;
 use super::secret_key::SecretKeyArgs;
 use super::settings::{ServeText, is_remote, resolve};
 use crate::delivery::{Deliveries, DeliveryOptions, Equipment};
@@ -33,6 +34,8 @@ pub(super) struct Args {
     egress_roots: EgressRootsArgs,
     #[command(flatten)]
     delivery: DeliveryArgs,
+    #[command(flatten)]
+    public: PublicArgs,
     /// IP address and port to listen on [default: 127.0.0.1:8080].
     #[arg(long, value_name = "ADDR", env = "FORMSVC_SERVER_LISTEN")]
     listen: Option<String>,
@@ -59,7 +62,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
-    let options = resolve(&ServeText {
+    let mut options = resolve(&ServeText {
         listen: args.listen.as_deref(),
         port: args.port.as_deref(),
         allow_remote: args.allow_remote,
@@ -67,6 +70,7 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
         shutdown_deadline: args.shutdown_deadline.as_deref(),
         connections_max: args.connections_max.as_deref(),
     })?;
+    options.public = args.public.resolve()?;
     let settings = Settings {
         serving: options,
         delivery: args.delivery.resolve()?,

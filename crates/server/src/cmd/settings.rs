@@ -45,7 +45,7 @@ pub(super) fn resolve(text: &ServeText<'_>) -> Result<ServeOptions, CommandError
             .hint("put a TLS proxy in front and add `--allow-remote`, or listen on 127.0.0.1"));
     }
     if let Some(limit) = text.rate_limit {
-        options.rate_limit = rate_limit(limit)?;
+        options.rate_limit = rate_limit("--rate-limit", limit)?;
     }
     if let Some(deadline) = text.shutdown_deadline {
         options.shutdown_deadline = duration(deadline).ok_or_else(|| {
@@ -72,13 +72,14 @@ pub(super) fn is_remote(addr: SocketAddr) -> bool {
     !addr.ip().to_canonical().is_loopback()
 }
 
-fn rate_limit(text: &str) -> Result<RateLimit, CommandError> {
+/// `off`, or requests per minute.
+pub(super) fn rate_limit(flag: &str, text: &str) -> Result<RateLimit, CommandError> {
     if text == "off" {
         return Ok(RateLimit::Off);
     }
     let requests = whole(text, 1, RATE_MAX).and_then(NonZeroU32::new);
     requests.map(RateLimit::per_minute).ok_or_else(|| {
-        bad("--rate-limit", text, "must be `off`, or requests per minute from 1 to 1000000")
+        bad(flag, text, "must be `off`, or a whole number per minute from 1 to 1000000")
     })
 }
 

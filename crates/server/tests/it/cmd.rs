@@ -1,5 +1,6 @@
 //! The `formsvc-server` command, through its binary.
 
+mod forms;
 mod serving;
 
 use std::io::{BufRead, BufReader, Read};
@@ -257,7 +258,7 @@ fn each_bad_value_is_named_with_its_rule_and_exits_2() {
         (serve(&["--listen", "localhost:80"]), "`--listen` cannot be `localhost:80`"),
         (serve(&["--listen", "0.0.0.0:0"]), "--allow-remote"),
         (serve(&["--port", "65536"]), "`--port` cannot be `65536`"),
-        (serve(&["--rate-limit", "none"]), "must be `off`, or requests per minute"),
+        (serve(&["--rate-limit", "none"]), "must be `off`, or a whole number per minute"),
         (serve(&["--shutdown-deadline", "10"]), "`--shutdown-deadline` cannot be `10`"),
         (serve(&["--connections-max", "0"]), "from 1 to 1000000"),
         (serve(&["--log-level", "loud"]), "`--log-level` cannot be `loud`"),

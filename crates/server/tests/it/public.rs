@@ -6,6 +6,7 @@ mod cors;
 mod going_away;
 mod limits;
 mod logs;
+mod manual;
 mod naughty;
 mod page;
 mod properties;

@@ -1,0 +1,157 @@
+//! `formsvc-server form create`, `edit` and `spam`.
+
+use super::*;
+
+const FIELDS: &str = r#"[{"label":"Name","type":"text","required":true}]"#;
+
+impl Site {
+    /// A site with a user and a form `/f/contact` of one field.
+    fn with_form() -> Self {
+        let site = Self::with_user();
+        std::fs::write(site.path("fields.json"), FIELDS).unwrap();
+        let fields = site.path("fields.json");
+        let create = ["form", "create", "--user", "a@b.c", "--title", "Contact"];
+        let more = ["--public-id", "contact", "--fields", fields.to_str().unwrap()];
+        site.run(&[&create[..], &more[..]].concat()).succeeded();
+        site
+    }
+
+    fn edit(&self, args: &[&str]) -> Run {
+        self.run(&[&["form", "edit", "contact"], args].concat())
+    }
+}
+
+impl Serving {
+    /// A submission by a plain socket: status line, head and body.
+    fn post(&self, path: &str, origin: &str, body: &str) -> String {
+        use std::io::Write;
+        let addr = self.base_url.strip_prefix("http://").unwrap();
+        let mut stream = std::net::TcpStream::connect(addr).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let length = body.len();
+        write!(
+            stream,
+            "POST {path} HTTP/1.1\r\nhost: x\r\norigin: {origin}\r\nconnection: close\r\n\
+             accept: application/json\r\ncontent-type: application/x-www-form-urlencoded\r\n\
+             content-length: {length}\r\n\r\n{body}"
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    fn status(&self, origin: &str, body: &str) -> String {
+        let answer = self.post("/f/contact", origin, body);
+        answer.split(' ').nth(1).unwrap().to_owned()
+    }
+}
+
+#[test]
+fn a_form_made_by_the_command_takes_what_its_fields_say() {
+    let site = Site::with_form();
+    let listed = site.run(&["form", "list", "--user", "a@b.c"]).succeeded().json();
+    assert_eq!((&listed["public_id"], &listed["status"]), (&"contact".into(), &"published".into()));
+    let serving = site.serve(&[]);
+    assert!(serving.get("/f/contact", "").contains("name=\"Name\""));
+    assert_eq!(serving.status("https://a.example", "Name=a"), "201");
+    assert_eq!(serving.status("https://a.example", "Age=3"), "422");
+}
+
+#[test]
+fn an_edit_holds_from_the_next_request_on() {
+    let site = Site::with_form();
+    let serving = site.serve(&[]);
+    site.edit(&["--title", "Write to us"]).succeeded();
+    assert!(serving.get("/f/contact", "").contains("Write to us"));
+    let listed = ["--origin", "https://home.example", "--origin", "http://localhost:3000/"];
+    site.edit(&listed).succeeded();
+    assert_eq!(serving.status("https://elsewhere.example", "Name=a"), "403");
+    assert_eq!(serving.status("http://localhost:3000", "Name=a"), "201");
+    site.edit(&["--any-origin", "--any-answers"]).succeeded();
+    assert_eq!(serving.status("https://elsewhere.example", "Age=3"), "201");
+    let closed = site.edit(&["--status", "closed"]).succeeded().json();
+    assert_eq!((&closed["status"], &closed["title"]), (&"closed".into(), &"Write to us".into()));
+    assert_eq!(serving.status("https://a.example", "Age=3"), "410");
+    site.edit(&["--status", "draft"]).succeeded();
+    assert_eq!(serving.status("https://a.example", "Age=3"), "404");
+}
+
+#[test]
+fn spam_is_listed_apart() {
+    let site = Site::with_form();
+    let serving = site.serve(&[]);
+    for n in 1..=2 {
+        let body = format!("Name=spam+{n}&_gotcha=x");
+        assert_eq!(serving.status("https://a.example", &body), "201");
+    }
+    let spam = site.run(&["form", "spam", "contact"]).succeeded().stdout;
+    let spam: Vec<Value> = spam.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let names: Vec<_> = spam.iter().map(|spam| spam["data"]["Name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["spam 2", "spam 1"]);
+    assert!(spam[0]["id"].as_str().unwrap().starts_with("sub_"));
+}
+
+#[test]
+fn the_limits_of_forms_are_flags() {
+    let site = Site::with_form();
+    let serving = site.serve(&["--sender-limit", "2", "--trusted-proxy", "192.0.2.0/24"]);
+    for status in ["201", "201", "429"] {
+        assert_eq!(serving.status("https://a.example", "Name=a"), status);
+    }
+    drop(serving);
+    let serving = site.serve(&["--sender-limit", "off", "--form-limit", "1"]);
+    for status in ["201", "429"] {
+        assert_eq!(serving.status("https://a.example", "Name=a"), status);
+    }
+}
+
+#[test]
+fn fields_come_from_standard_input_as_well() {
+    let site = Site::with_user();
+    let args = ["form", "create", "--user", "a@b.c", "--title", "T", "--fields", "-"];
+    let mut command = site.command(&[&args[..], &["--public-id", "contact"]].concat());
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), FIELDS.as_bytes()).unwrap();
+    Run::from(child.wait_with_output().unwrap()).succeeded();
+    let serving = site.serve(&[]);
+    assert!(serving.get("/f/contact", "").contains("name=\"Name\""));
+}
+
+#[test]
+fn bad_values_are_named_and_leave_no_form() {
+    let site = Site::with_user();
+    let write = |name: &str, text: &[u8]| {
+        std::fs::write(site.path(name), text).unwrap();
+        site.path(name).to_str().unwrap().to_owned()
+    };
+    let kind = write("kind.json", br#"[{"label":"Name","type":"file"}]"#);
+    let latin = write("latin.json", b"[{\"label\":\"Na\xefve\",\"type\":\"text\"}]");
+    let long = write("long.json", " ".repeat(300_000).as_bytes());
+    let create = ["form", "create", "--user", "a@b.c", "--title", "T"];
+    for (more, code, told) in [
+        (["--fields", &kind], 2, "kind.json`: field 1 (`Name`): `file` is no type"),
+        (["--fields", &latin], 2, "latin.json"),
+        (["--fields", &long], 2, "bytes of JSON are more than"),
+        (["--fields", "absent.json"], 3, "absent.json"),
+        (["--origin", "home.example"], 2, "`--origin` cannot be `home.example`"),
+        (["--origin", "https://home.example/path"], 2, "without a path"),
+        (["--status", "open"], 2, "must be draft, published or closed"),
+        (["--public-id", "a b"], 2, "`--public-id` cannot be `a b`"),
+        (["--user", "x@y.z"], 2, "cannot be used multiple times"),
+    ] {
+        site.run(&[&create[..], &more].concat()).failed(code, told);
+    }
+    let blank = ["form", "create", "--user", "a@b.c", "--title", " "];
+    site.run(&blank).failed(2, "cannot be blank");
+    assert_eq!(site.run(&["form", "list", "--user", "a@b.c"]).succeeded().stdout, "");
+    for args in [&["form", "edit", "nothing", "--title", "T"][..], &["form", "spam", "nothing"]] {
+        site.run(args).failed(3, "no form `nothing`");
+    }
+    let both = ["form", "edit", "nothing", "--any-origin", "--origin", "https://a.b"];
+    site.run(&both).failed(2, "cannot be used with");
+    let many: Vec<_> =
+        (0..101).flat_map(|n| ["--origin".into(), format!("https://{n}.b")]).collect();
+    let many: Vec<_> = many.iter().map(String::as_str).collect();
+    site.run(&[&create[..], &many].concat()).failed(2, "number of origins");
+}
