@@ -110,6 +110,8 @@ impl Context {
             addr: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             rate_limit: None,
             generate: Vec::new(),
+            faults: Vec::new(),
+            submit_every: None,
         };
         let demo = self.demo.get_or_try_init(|| Sandbox::start(options)).await?;
         Ok((demo.base_url.clone(), demo.api_key.clone()))

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use crate::{cli_page, env_page, errors_page, metrics_page};
+use crate::{cli_page, env_page, errors_page, faults_page, metrics_page};
 
 /// A generated file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +20,7 @@ pub fn all() -> Vec<Generated> {
         Generated { path: "docs/CLI.md", text: cli_page::page() },
         Generated { path: "docs/ENV.md", text: env_page::page() },
         Generated { path: "docs/ERRORS.md", text: errors_page::page() },
+        Generated { path: "docs/FAULTS.md", text: faults_page::page() },
         Generated { path: "docs/METRICS.md", text: metrics_page::page() },
     ]
 }

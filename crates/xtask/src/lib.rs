@@ -10,6 +10,7 @@ mod env_page;
 mod error_codes;
 mod errors_page;
 mod exit_codes;
+mod faults_page;
 mod generated;
 mod markdown;
 mod metrics_page;

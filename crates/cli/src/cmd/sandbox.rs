@@ -2,13 +2,15 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use formsvc_client::{ExposeSecret, PublicId};
+use formsvc_server::faults::{CONTROL, FAULTS, FaultError, FaultSetting};
 use formsvc_server::ready_file;
 use serde::Serialize;
 
-use crate::args::{Rate, rate};
+use crate::args::{Rate, duration, rate};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -21,7 +23,7 @@ use crate::sandbox::{self, SandboxOptions};
 /// software (naughty), and one to fill in (contact, at /f/contact).
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  formsvc sandbox --port 0 --ready-file sandbox.json\n  formsvc sandbox --generate big=100000 --rate-limit off"
+    after_help = "Examples:\n  formsvc sandbox --port 0 --ready-file sandbox.json\n  formsvc sandbox --generate big=100000 --rate-limit off\n  formsvc sandbox --fault errors=20% --fault latency=300ms\n  formsvc sandbox --submit-every 2s"
 )]
 pub(crate) struct Sandbox {
     /// Port to listen on; 0 finds a free one
@@ -40,6 +42,12 @@ pub(crate) struct Sandbox {
     /// Keep the sandbox in this SQLite file; otherwise it is gone when it stops
     #[arg(long, value_name = "PATH")]
     database: Option<PathBuf>,
+    /// Have it fail in a way, as `NAME` or `NAME=VALUE`; can be repeated
+    #[arg(long, value_name = "NAME[=VALUE]", value_parser = fault, long_help = fault_help())]
+    fault: Vec<FaultSetting>,
+    /// Have somebody submit a form so often: `contact` if there is one, else `penguins`
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    submit_every: Option<Duration>,
 }
 
 /// What whoever started the sandbox reads.
@@ -59,6 +67,8 @@ impl Sandbox {
             addr,
             rate_limit: self.rate_limit,
             generate: self.generate,
+            faults: self.fault.clone(),
+            submit_every: self.submit_every,
         })
         .await?;
         if let Some(path) = &self.ready_file {
@@ -77,7 +87,7 @@ impl Sandbox {
             let kept = format!("The form `{public_id}` was kept as it was in the database.");
             cx.progress.remark(&kept);
         }
-        announce(cx, &sandbox);
+        announce(cx, &sandbox, &self.fault);
         cx.run_until_stopped();
         // Until a signal drops this future, and with it the sandbox.
         std::future::pending().await
@@ -110,12 +120,19 @@ impl Drop for RemoveOnDrop {
 }
 
 /// The key of a sandbox opens nothing but the sandbox, so it may be shown.
-fn announce(cx: &Context, sandbox: &sandbox::Sandbox) {
+fn announce(cx: &Context, sandbox: &sandbox::Sandbox, faults: &[FaultSetting]) {
     cx.progress
         .remark(&format!("The sandbox answers at {}. In another shell:\n", sandbox.base_url));
     cx.progress.remark(&format!("  export FORMSVC_BASE_URL={}", sandbox.base_url));
     cx.progress.remark(&format!("  export FORMSVC_API_KEY={}", sandbox.api_key.expose_secret()));
-    cx.progress.remark("  formsvc forms list\n\nCtrl-C stops it.");
+    cx.progress.remark("  formsvc forms list\n");
+    if !faults.is_empty() {
+        let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
+        let (base_url, faults) = (&sandbox.base_url, faults.join(", "));
+        cx.progress.remark(&format!("It fails on purpose: {faults}. To end that:\n"));
+        cx.progress.remark(&format!("  curl -X DELETE {base_url}{CONTROL}\n"));
+    }
+    cx.progress.remark("Ctrl-C stops it.");
 }
 
 fn unwritable(error: &ready_file::ReadyFileError) -> CliError {
@@ -128,6 +145,29 @@ fn generated(text: &str) -> Result<(PublicId, u64), String> {
     let (id, count) = text.split_once('=').ok_or(rule)?;
     let id = PublicId::new(id).map_err(|error| error.to_string())?;
     Ok((id, count.parse().map_err(|_| rule)?))
+}
+
+/// Reads `NAME` or `NAME=VALUE`.
+fn fault(text: &str) -> Result<FaultSetting, String> {
+    text.parse().map_err(|error: FaultError| error.to_string())
+}
+
+/// The table of faults, as help.
+fn fault_help() -> String {
+    let mut help = "Have it fail in a way; can be repeated. Nothing is random: a fault that meets a \
+        share of the requests meets the same ones every time. Faults are also set while the sandbox \
+        runs: see docs/FAULTS.md\n"
+        .to_owned();
+    for row in FAULTS {
+        let value = row.grammar.placeholder().map_or(String::new(), |what| format!("[={what}]"));
+        let default = match row.default {
+            "" => String::new(),
+            default => format!(" [default: {default}]"),
+        };
+        let about = row.about.replace('`', "");
+        help.extend(["\n- ", row.name, &value, ": ", &about, &default]);
+    }
+    help
 }
 
 #[cfg(test)]

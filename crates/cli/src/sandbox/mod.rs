@@ -4,6 +4,7 @@
 //! up.
 
 mod data;
+mod visitor;
 
 pub(crate) use data::FORM_NAMES;
 
@@ -17,6 +18,7 @@ use formsvc_client::{Form, PublicId, SecretString, User};
 use formsvc_server::admin::{Admin, AdminError};
 use formsvc_server::delivery::{Deliveries, DeliveryOptions, Equipment};
 use formsvc_server::egress::{ClientOptions, DeliveryClient, EgressPolicy};
+use formsvc_server::faults::{FaultSetting, Faults};
 use formsvc_server::metrics::Metrics;
 use formsvc_server::public::PublicOptions;
 use formsvc_server::rate_limit::RateLimit;
@@ -31,6 +33,7 @@ use tokio::sync::oneshot;
 use crate::args::Rate;
 use crate::error::CliError;
 use crate::exit::Exit;
+use visitor::Visitor;
 
 /// The user the sandbox's forms belong to.
 const OWNER_EMAIL: &str = "sandbox@formsvc.invalid";
@@ -54,6 +57,10 @@ pub(crate) struct SandboxOptions {
     pub(crate) rate_limit: Option<Rate>,
     /// Generated forms, besides the real ones.
     pub(crate) generate: Vec<(PublicId, u64)>,
+    /// How it fails.
+    pub(crate) faults: Vec<FaultSetting>,
+    /// How often somebody submits one of its forms; never if none.
+    pub(crate) submit_every: Option<Duration>,
 }
 
 /// A sandbox that answers. Dropping it shuts it down and waits until it is.
@@ -133,10 +140,19 @@ async fn serve(
         _ = &mut stopped => return,
     };
     match opened {
-        Ok((running, ready)) => {
+        Ok((running, ready, visitor)) => {
             if started.send(Ok(ready)).is_ok() {
-                // An error means that whoever would tell us is gone, which tells us as well.
-                let _ = stopped.await;
+                let visits = async {
+                    if let Some(visitor) = visitor {
+                        visitor.submit().await;
+                    }
+                    std::future::pending::<()>().await;
+                };
+                tokio::select! {
+                    // An error means that whoever would tell us is gone, which tells us as well.
+                    _ = stopped => {}
+                    () = visits => {}
+                }
             }
             if let Err(error) = running.shutdown().await {
                 tracing::error!(%error, "the sandbox's store did not close");
@@ -149,7 +165,7 @@ async fn serve(
     }
 }
 
-async fn open(options: SandboxOptions) -> Result<(Running, Started), CliError> {
+async fn open(options: SandboxOptions) -> Result<(Running, Started, Option<Visitor>), CliError> {
     let store = match &options.database {
         Some(path) => SqliteStore::open_exclusive(path, system_clock()),
         None => SqliteStore::in_memory(system_clock()),
@@ -194,13 +210,21 @@ async fn open(options: SandboxOptions) -> Result<(Running, Started), CliError> {
         shutdown_deadline: SHUTDOWN_DEADLINE,
         ..ServeOptions::default()
     };
+    let visitor = match options.submit_every {
+        Some(every) => Visitor::of(&admin, &owner, &forms, every).await.map_err(cannot_fill)?,
+        None => None,
+    };
+    let faults = Faults::new();
+    options.faults.into_iter().for_each(|fault| faults.set(fault));
     let metrics = Arc::clone(&serving.metrics);
-    let running = Server::bind(serving, Arc::clone(&store)).await.map_err(|error| {
+    let around = |router| faults.around(router);
+    let running = Server::bind_with(serving, Arc::clone(&store), around).await;
+    let running = running.map_err(|error| {
         failed("cannot start the sandbox").because(&error).hint("`--port 0` finds a free port")
     })?;
-    let running = running.with_deliveries(deliver(store, vault, metrics));
+    let running = running.with_deliveries(deliver(store, vault, metrics, &faults));
     let started = Started { base_url: running.base_url(), api_key: key, forms, kept };
-    Ok((running, started))
+    Ok((running, started, visitor))
 }
 
 /// What opens the signing secrets: a key beside the database, or one that is gone with the sandbox.
@@ -218,13 +242,18 @@ fn vault(database: Option<&Path>) -> Result<Vault, CliError> {
 }
 
 /// Delivers to this machine too: that is what a sandbox is for.
-fn deliver(store: Arc<dyn Store>, vault: Vault, metrics: Arc<Metrics>) -> Deliveries {
+fn deliver(
+    store: Arc<dyn Store>,
+    vault: Vault,
+    metrics: Arc<Metrics>,
+    faults: &Faults,
+) -> Deliveries {
     let client = ClientOptions { policy: EgressPolicy::dev(), ..ClientOptions::default() };
     Deliveries::start(Equipment {
         store,
-        carrier: Arc::new(DeliveryClient::new(client)),
+        carrier: faults.carrier(Arc::new(DeliveryClient::new(client))),
         vault,
-        clock: system_clock(),
+        clock: faults.clock(system_clock()),
         options: DeliveryOptions::default(),
         metrics,
     })

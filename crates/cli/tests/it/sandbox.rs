@@ -61,3 +61,56 @@ fn a_demo_leaves_nothing_behind() {
     assert!(done.status.success());
     assert_eq!(entries(folder.path()), Vec::<String>::new());
 }
+
+/// The status of a request without a key.
+fn status(sandbox: &Sandbox, method: &str, path: &str) -> String {
+    use std::io::{Read, Write};
+    let addr = sandbox.base_url.strip_prefix("http://").unwrap();
+    let mut stream = std::net::TcpStream::connect(addr).unwrap();
+    let head = format!("{method} {path} HTTP/1.1\r\nhost: {addr}\r\nconnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer.split(' ').nth(1).unwrap().to_owned()
+}
+
+#[test]
+fn faults_are_set_by_flags_and_ended_while_it_runs() {
+    let sandbox = Sandbox::start(&["--fault", "rate-limited=3600", "--fault", "latency=1ms"]);
+    assert!(sandbox.said.contains("latency=1ms"), "{}", sandbox.said);
+    assert_eq!(sandbox.run(&["me"]).code, Some(7));
+    assert_eq!(status(&sandbox, "DELETE", "/_sandbox/faults/rate-limited"), "200");
+    assert_eq!(sandbox.run(&["me"]).code, Some(0));
+}
+
+#[test]
+fn a_wrong_fault_is_told_the_right_one() {
+    let fault = |fault| run(&["sandbox", "--port", "0", "--fault", fault]);
+    for (wrong, told) in [
+        ("latancy", "did you mean `latency`?"),
+        ("zzz", "there are latency, errors,"),
+        ("errors=101%", "from 1 to 100"),
+        ("empty-page=1", "takes no value"),
+    ] {
+        let said = fault(wrong);
+        assert_eq!(said.code, Some(2), "{}", said.stderr);
+        assert!(said.stderr.contains(told), "{}", said.stderr);
+    }
+}
+
+#[test]
+fn the_help_tells_every_fault() {
+    let help = crate::support::succeed(&["sandbox", "--help"]);
+    for row in formsvc_server::faults::FAULTS {
+        assert!(help.contains(&format!("- {}", row.name)), "{}", row.name);
+    }
+}
+
+#[test]
+fn somebody_submits_now_and_then_and_stops_with_the_sandbox() {
+    let sandbox = Sandbox::start(&["--submit-every", "5ms", "--rate-limit", "off"]);
+    let newest = |form| sandbox.run(&["submissions", "list", form, "--limit", "1"]).stdout;
+    let first = newest("penguins");
+    while newest("penguins") == first {}
+    assert_eq!(sandbox.terminate(), Some(143));
+}

@@ -34,7 +34,7 @@ impl Faults {
 }
 
 async fn affect(State(faults): State<Faults>, request: Request, next: Next) -> Response {
-    if !request.uri().path().starts_with(API) {
+    if !faults.any() || !request.uri().path().starts_with(API) {
         return next.run(request).await;
     }
     if let Some(latency) = faults.duration(Fault::Latency) {
@@ -81,7 +81,7 @@ async fn page(faults: &Faults, mut request: Request, next: Next) -> Response {
         stuck: faults.is_set(Fault::StuckCursor),
         millis: faults.is_set(Fault::CursorMillis),
     };
-    if answer.status() != StatusCode::OK {
+    if wrong == Wrong::default() || answer.status() != StatusCode::OK {
         return answer;
     }
     let (parts, body) = whole(answer).await;

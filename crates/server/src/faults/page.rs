@@ -22,7 +22,7 @@ pub(super) struct Asked {
 }
 
 /// What is wrong with a page.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Wrong {
     pub(super) empty: bool,
     pub(super) stuck: bool,

@@ -9,11 +9,13 @@
 
 mod generator;
 mod rng;
+mod visitor;
 mod words;
 
 use formsvc_protocol::{Form, FormStatus, PublicId, UserId};
 
 pub use generator::Generator;
+pub use visitor::Visitor;
 
 use crate::admin::{Admin, AdminError, FormOptions, new_form};
 use crate::staging::{LoadError, Stopped, load};

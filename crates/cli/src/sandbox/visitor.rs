@@ -1,0 +1,94 @@
+//! Somebody who submits a form now and then, so that there are deliveries to look at.
+
+use std::time::Duration;
+
+use formsvc_client::{Form, FormId, User};
+use formsvc_protocol::Answers;
+use formsvc_server::admin::{Admin, AdminError};
+use formsvc_server::fields::Fields;
+use formsvc_server::seed::{self, SeedOptions};
+use formsvc_server::store::PageRequest;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::time::MissedTickBehavior;
+
+/// The form that is submitted, if there is one of that public id, else the other.
+const FORMS: [&str; 2] = ["contact", "penguins"];
+/// Rows whose answers are given again.
+const ROWS: u32 = 100;
+
+/// A visitor of a form.
+pub(super) struct Visitor {
+    admin: Admin,
+    form: FormId,
+    every: Duration,
+    answers: Box<dyn Iterator<Item = Answers> + Send>,
+}
+
+/// What is looked at of a row.
+#[derive(Deserialize)]
+struct Row<'a> {
+    #[serde(borrow)]
+    data: &'a RawValue,
+}
+
+impl Visitor {
+    /// A visitor of one of these forms; `None` when neither is there.
+    pub(super) async fn of(
+        admin: &Admin,
+        owner: &User,
+        forms: &[Form],
+        every: Duration,
+    ) -> Result<Option<Self>, AdminError> {
+        let named = |name: &str| forms.iter().find(|form| form.public_id.as_str() == name);
+        let Some(form) = FORMS.into_iter().find_map(named) else { return Ok(None) };
+        let answers = answers(admin, owner, form).await?;
+        Ok(Some(Self { admin: admin.clone(), form: form.id.clone(), every, answers }))
+    }
+
+    /// Submits until it is dropped, or has nothing more to say. A submission that is refused is told
+    /// to the log.
+    pub(super) async fn submit(mut self) {
+        let mut times = tokio::time::interval(self.every);
+        times.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // The first is at once; whoever started the sandbox is to find nothing that was not there.
+        times.tick().await;
+        for answers in self.answers.by_ref() {
+            times.tick().await;
+            if let Err(error) = self.admin.submit_answers(&self.form, answers).await {
+                tracing::warn!(%error, "the sandbox's visitor was refused");
+            }
+        }
+    }
+}
+
+/// What the visitor answers: what fits the form's fields; in a form without any, what others
+/// answered, or anything.
+async fn answers(
+    admin: &Admin,
+    owner: &User,
+    form: &Form,
+) -> Result<Box<dyn Iterator<Item = Answers> + Send>, AdminError> {
+    let public = admin.store().public_form(&form.public_id).await?;
+    let fields = public.and_then(|form| form.fields).and_then(|text| Fields::parse(&text).ok());
+    if let Some(fields) = fields {
+        let mut visitor = seed::Visitor::new(1);
+        return Ok(Box::new(std::iter::from_fn(move || visitor.fill(&fields))));
+    }
+    let rows = rows(admin, owner, form).await?;
+    if rows.is_empty() {
+        let anything = SeedOptions::new(form.public_id.clone(), u64::MAX).generator();
+        return Ok(Box::new(anything.map(|submission| submission.answers)));
+    }
+    Ok(Box::new(rows.into_iter().cycle()))
+}
+
+/// The newest answers, oldest first.
+async fn rows(admin: &Admin, owner: &User, form: &Form) -> Result<Vec<Answers>, AdminError> {
+    let (user, form) = (owner.id.clone(), form.id.clone());
+    let request = PageRequest { user, form, before: None, limit: ROWS };
+    let Some(page) = admin.store().page(request).await? else { return Ok(Vec::new()) };
+    let text = [b"[", &page.items[..], b"]"].concat();
+    let rows: Vec<Row<'_>> = serde_json::from_slice(&text).unwrap_or_default();
+    Ok(rows.iter().rev().filter_map(|row| Answers::parse(row.data.get()).ok()).collect())
+}
