@@ -33,6 +33,8 @@ mod readers;
 mod repeats;
 mod schema;
 mod settle;
+#[cfg(feature = "fault-points")]
+mod shortage;
 mod spam;
 mod staged;
 mod store;

@@ -147,8 +147,8 @@ async fn nothing_arrives_at_an_endpoint_that_was_removed_but_what_was_on_its_way
     assert!(on_their_way <= 3 * SLOTS, "{on_their_way} arrived and were canceled");
     assert_eq!(delivered.len() + on_their_way, arrived.len(), "each delivery has ended");
     println!(
-        "ledger: endpoint removed: accepted {}, arrived {}, canceled {}, arrived after the \
-         removal {late}",
+        "ledger | an endpoint removed under load | {} | {} | 0 | | canceled {}, arrived after the \
+         removal {late} |",
         finished.accepted.len(),
         arrived.len(),
         canceled.len()
@@ -178,8 +178,8 @@ async fn what_waits_while_an_endpoint_is_disabled_arrives_once_it_is_enabled() {
         assert!(finished.submissions(unfinished).await.is_empty(), "{unfinished:?}");
     }
     println!(
-        "ledger: endpoint disabled {CHANGES} times: accepted {}, arrived {}, arrived while it was \
-         disabled {late}",
+        "ledger | an endpoint disabled {CHANGES} times under load | {} | {} | 0 | | arrived while it \
+         was disabled {late} |",
         finished.accepted.len(),
         arrived.len()
     );
@@ -223,8 +223,8 @@ async fn each_delivery_is_signed_with_the_secret_of_its_time() {
     let arrived = finished.arrived();
     assert_eq!((set(&arrived), arrived.len()), (set(&finished.accepted), finished.accepted.len()));
     println!(
-        "ledger: secret rotated {CHANGES} times: accepted {}, arrived {}, signed with two secrets \
-         {both}, with the old one alone {old}",
+        "ledger | a secret rotated {CHANGES} times under load | {} | {} | 0 | | signed with two \
+         secrets {both}, with the old one alone {old} |",
         finished.accepted.len(),
         arrived.len()
     );

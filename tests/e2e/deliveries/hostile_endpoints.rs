@@ -1,0 +1,92 @@
+//! Endpoints of every bad kind beside many that are well.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use formsvc_tests::hostile::{Authority, Hostile, Vice};
+use formsvc_tests::scale::scaled;
+use formsvc_tests::site::Site;
+use formsvc_tests::site::form_url;
+use formsvc_tests::visitor::Visitors;
+
+use super::ledgers::{LAG_MAX, MEMORY_MAX_KIB, PROGRAM, Story, UNLIMITED};
+
+const FORMS: usize = 3;
+/// Endpoints of each form that are well.
+const WELL: usize = 17;
+/// To each form; with so many endpoints, some 240 deliveries a second.
+const PER_SECOND: f64 = 4.0;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn endpoints_that_behave_badly_hold_up_nobody_and_are_told_apart() {
+    let story = Story::on(Site::new(PROGRAM).await, FORMS, WELL).await;
+    let (authority, mut hostile) = (Authority::new(), Vec::new());
+    let desk = story.site.desk();
+    for (number, (vice, _)) in Vice::ALL.into_iter().enumerate() {
+        // Whoever follows a redirect arrives where it would count twice.
+        let (form, receivers) = &story.forms[number % FORMS];
+        let endpoint = Hostile::start(vice, &authority, &receivers[0].url()).await;
+        let id = format!("whe_hostile_{number}");
+        desk.register(form, &id, &endpoint.url, "whsec_x").await;
+        hostile.push(endpoint);
+    }
+    desk.close().await;
+    std::fs::write(story.site.path("ca.pem"), authority.pem()).unwrap();
+    let ca = story.site.path("ca.pem");
+    let timeout = scaled("2s", "10s");
+    let arguments =
+        [&UNLIMITED[..], &["--egress-ca", ca.to_str().unwrap(), "--attempt-timeout", timeout]];
+    let server = story.site.serve(&arguments.concat()).await;
+
+    let urls = story.forms.iter().map(|(form, _)| form_url(&server.base_url, form));
+    let visitors: Vec<_> =
+        urls.map(|url| Visitors::paced(2, PER_SECOND, &url, &story.intake)).collect();
+    story.intake.wait_for(scaled(36, 720)).await;
+    for visitors in visitors {
+        visitors.stop().await;
+    }
+    let shown = story.compare_shown(&server.base_url).await;
+    story.until_arrived(&shown).await;
+    until_each_has_an_attempt(&story).await;
+    let memory = server.memory_peak_kib().unwrap_or_default();
+    story.stop(server).await;
+    story.compare_arrived(&shown);
+
+    let outcomes = outcomes(&story);
+    for (number, (vice, code)) in Vice::ALL.into_iter().enumerate() {
+        let found = &outcomes[&format!("whe_hostile_{number}")];
+        let wanted = BTreeSet::from([code.unwrap_or("delivered").to_owned()]);
+        assert_eq!(*found, wanted, "{vice:?}");
+    }
+    let figures = story
+        .figures("hostile endpoints beside 51 that are well")
+        .with("hostile", hostile.len())
+        .with("peak memory of the server in KiB", memory);
+    println!("{figures}");
+    assert_eq!(figures.duplicates, 0);
+    assert!(figures.lag(99) < LAG_MAX, "{figures}");
+    assert!(memory < MEMORY_MAX_KIB, "{figures}");
+}
+
+/// The codes that the attempts at each hostile endpoint ended with.
+fn outcomes(story: &Story) -> BTreeMap<String, BTreeSet<String>> {
+    story.site.look(|db| {
+        let mut statement = db.prepare(
+            "SELECT e.id, coalesce(a.error, 'delivered') FROM attempts a
+             JOIN endpoints e USING (endpoint_no) WHERE e.id LIKE 'whe_hostile%'",
+        )?;
+        let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            found.entry(row.get(0)?).or_default().insert(row.get(1)?);
+        }
+        Ok(found)
+    })
+}
+
+async fn until_each_has_an_attempt(story: &Story) {
+    while outcomes(story).len() < Vice::ALL.len() {
+        // Sleeps because an attempt that ends is seen in the database only.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}

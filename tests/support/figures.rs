@@ -1,0 +1,73 @@
+//! The ledgers of a run, compared: what was accepted, what arrived, what arrived twice, and when.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use crate::receiver::Receiver;
+
+/// What a run showed, in one line.
+#[derive(Debug)]
+pub struct Figures {
+    what: String,
+    /// Submissions answered with 201.
+    pub accepted: usize,
+    /// Deliveries of those that arrived, over all endpoints, repeats not counted.
+    pub delivered: usize,
+    /// Arrivals of something that had arrived before.
+    pub duplicates: usize,
+    /// From when a submission was sent to when it arrived, sorted.
+    lags: Vec<Duration>,
+    others: Vec<(&'static str, String)>,
+}
+
+impl Figures {
+    /// Compares what was accepted with what arrived at some receivers.
+    pub fn of<'a>(
+        what: impl Into<String>,
+        accepted: &HashMap<String, Instant>,
+        receivers: impl IntoIterator<Item = &'a Receiver>,
+    ) -> Self {
+        let (mut delivered, mut duplicates, mut lags) = (0, 0, Vec::new());
+        for receiver in receivers {
+            let arrivals = receiver.arrivals();
+            for (submission, arrival) in arrivals.iter() {
+                duplicates += arrival.count as usize - 1;
+                if let Some(sent) = accepted.get(submission) {
+                    delivered += 1;
+                    lags.push(arrival.first.saturating_duration_since(*sent));
+                }
+            }
+        }
+        lags.sort_unstable();
+        let (what, accepted) = (what.into(), accepted.len());
+        Self { what, accepted, delivered, duplicates, lags, others: Vec::new() }
+    }
+
+    /// Adds a figure.
+    #[must_use]
+    pub fn with(mut self, what: &'static str, figure: impl fmt::Display) -> Self {
+        self.others.push((what, figure.to_string()));
+        self
+    }
+
+    /// The time within which so many hundredths arrived.
+    pub fn lag(&self, percent: usize) -> Duration {
+        let at = (self.lags.len() * percent).div_ceil(100);
+        self.lags.get(at.saturating_sub(1)).copied().unwrap_or_default()
+    }
+}
+
+/// A row of a table, after the word `ledger`, by which it is found in the output of a test.
+impl fmt::Display for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, accepted, delivered, duplicates, .. } = self;
+        let [half, most, all] = [50, 99, 100].map(|percent| self.lag(percent).as_millis());
+        write!(f, "ledger | {what} | {accepted} | {delivered} | {duplicates} | ")?;
+        write!(f, "{half} / {most} / {all} |")?;
+        for (at, (what, figure)) in self.others.iter().enumerate() {
+            write!(f, "{} {what} {figure}", if at > 0 { "," } else { "" })?;
+        }
+        f.write_str(" |")
+    }
+}
