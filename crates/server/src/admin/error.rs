@@ -2,6 +2,7 @@
 
 use formsvc_protocol::NotAnObject;
 
+use crate::egress::{Denied, EndpointUrlError};
 use crate::random::NoRandomness;
 use crate::store::StoreError;
 
@@ -22,6 +23,12 @@ pub enum AdminError {
     /// The answers are not one JSON object.
     #[error(transparent)]
     Answers(#[from] NotAnObject),
+    /// The URL of an endpoint breaks a rule.
+    #[error(transparent)]
+    Url(#[from] EndpointUrlError),
+    /// An endpoint is where deliveries may not go.
+    #[error(transparent)]
+    Denied(#[from] Denied),
     /// The store refused or failed.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -1,9 +1,12 @@
-//! What an operator does with the service, typed: users, keys, forms, submissions. Commands, the
-//! sandbox and tests all go through here, on any store.
+//! What an operator does with the service, typed: users, keys, forms, submissions, webhooks. Commands,
+//! the sandbox and tests all go through here, on any store.
 
+mod deliveries;
 mod error;
 mod forms;
 mod ids;
+mod registrar;
+mod webhooks;
 
 use std::sync::Arc;
 
@@ -14,6 +17,8 @@ pub use crate::random::NoRandomness;
 pub use error::AdminError;
 pub use forms::FormEdit;
 pub(crate) use ids::new_id;
+pub use registrar::Registrar;
+pub use webhooks::{AddedEndpoint, GRACE_DEFAULT, GRACE_MAX, RotatedSecret};
 
 use crate::api_key;
 use crate::store::{
@@ -126,6 +131,21 @@ impl Admin {
         Ok(self.store.set_form_status(form, status).await?)
     }
 
+    /// The form with an id or, if none has that, with a public id.
+    pub async fn find_form(&self, named: &str) -> Result<Form, AdminError> {
+        if let Ok(id) = FormId::new(named)
+            && let Some(form) = self.store.form(&id).await?
+        {
+            return Ok(form);
+        }
+        if let Ok(id) = PublicId::new(named)
+            && let Some(form) = self.store.form_by_public_id(&id).await?
+        {
+            return Ok(form);
+        }
+        Err(no_form(named).into())
+    }
+
     /// A user's forms, newest first, at most 200.
     pub async fn list_forms(&self, user: &UserId) -> Result<Vec<Form>, AdminError> {
         Ok(self.store.forms(user).await?)
@@ -171,6 +191,10 @@ pub(crate) fn new_form(user: &UserId, form: FormOptions) -> Result<NewForm, Admi
         title: form.title,
         status: form.status,
     })
+}
+
+fn no_form(named: &str) -> StoreError {
+    StoreError::NotFound { what: "form", value: named.to_owned() }
 }
 
 fn invalid(what: &'static str, value: &str, rule: &'static str) -> AdminError {

@@ -87,7 +87,10 @@ impl From<AdminError> for CommandError {
         match error {
             AdminError::Store(error) => error.into(),
             AdminError::Randomness(_) => Self::of(Exit::LocalIo, &error),
-            AdminError::Invalid { .. } | AdminError::Answers(_) => Self::of(Exit::Usage, &error),
+            AdminError::Invalid { .. }
+            | AdminError::Answers(_)
+            | AdminError::Url(_)
+            | AdminError::Denied(_) => Self::of(Exit::Usage, &error),
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Standard output carries data only; what is for people goes to standard error.
 
 mod database;
+mod deliveries;
 mod delivery;
 mod egress;
 mod env;
@@ -19,6 +20,7 @@ mod seed;
 mod serve;
 mod settings;
 mod user;
+mod webhook;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -70,6 +72,12 @@ enum Command {
     /// Manage forms.
     #[command(subcommand)]
     Form(form::Group),
+    /// Manage a form's webhook endpoints.
+    #[command(subcommand)]
+    Webhook(webhook::Group),
+    /// Look at deliveries, or have one made again.
+    #[command(subcommand)]
+    Deliveries(deliveries::Group),
     /// Make a form with generated submissions.
     Seed(seed::Args),
     /// Ask a server whether it is ready: exit 0 when it is, else 1.
@@ -117,6 +125,8 @@ fn run(Cli { log, command }: Cli) -> Result<(), CommandError> {
         Command::Form(form::Group::Spam(args)) => database::block_on(form::spam::run(&args)),
         Command::Form(form::Group::Import(args)) => database::block_on(form::import::run(&args)),
         Command::Form(form::Group::List(args)) => database::block_on(form::list::run(&args)),
+        Command::Webhook(group) => database::block_on(webhook::run(&group)),
+        Command::Deliveries(group) => database::block_on(deliveries::run(&group)),
         Command::Seed(args) => database::block_on(seed::run(&args)),
         Command::Healthcheck(args) => healthcheck::run(&args),
     }

@@ -120,6 +120,12 @@ impl EndpointUrl {
         }
     }
 
+    /// Whether the host is `localhost` or a name below it, which means this machine whatever a resolver
+    /// says.
+    pub fn is_localhost(&self) -> bool {
+        is_localhost_name(self.host())
+    }
+
     /// The port, that of the scheme where none is written.
     pub fn port(&self) -> u16 {
         self.url.port_or_known_default().expect("both schemes have a port")

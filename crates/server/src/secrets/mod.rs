@@ -18,5 +18,6 @@ mod vault;
 
 pub use key_file::{KeyFile, KeyFileError, KeyFileFault, Missing};
 pub use server_key::{NotAKey, ServerKey, ServerKeyId};
+pub(crate) use signing_secret::PREFIX as SECRET_PREFIX;
 pub use signing_secret::generate;
 pub use vault::{OpenError, Vault};

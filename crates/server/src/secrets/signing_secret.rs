@@ -5,7 +5,7 @@ use secrecy::SecretString;
 use crate::random::{self, NoRandomness};
 
 /// How every signing secret begins.
-const PREFIX: &str = "whsec_";
+pub(crate) const PREFIX: &str = "whsec_";
 /// Random characters after the prefix: 43 of base 62 hold 256 bits.
 const RANDOM_LEN: usize = 43;
 

@@ -273,6 +273,9 @@ pub(super) async fn a_previous_secret_signs_until_its_grace_ends(factory: Factor
     assert_eq!(secrets().await, both("fourth", "third"), "its grace is that of the last rotation");
     rotate("fifth", Duration::ZERO).await;
     assert_eq!(secrets().await, ("fifth".into(), None));
+    world.clock.advance(-1_000_000);
+    assert_eq!(secrets().await, ("fifth".into(), None), "gone, whatever the clock says");
+    world.clock.advance(1_000_000);
     assert_eq!(listed().await.previous_secret_until, None);
     rotate("sixth", HOUR).await;
     let disabled = world.store.set_endpoint_enabled(&queue.endpoint.id, false).await;

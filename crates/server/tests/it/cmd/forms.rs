@@ -1,6 +1,10 @@
 //! `formsvc-server form create`, `edit` and `spam`.
 
-use super::*;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use super::{Run, Serving, Site};
 
 const FIELDS: &str = r#"[{"label":"Name","type":"text","required":true}]"#;
 
@@ -24,21 +28,9 @@ impl Site {
 impl Serving {
     /// A submission by a plain socket: status line, head and body.
     fn post(&self, path: &str, origin: &str, body: &str) -> String {
-        use std::io::Write;
-        let addr = self.base_url.strip_prefix("http://").unwrap();
-        let mut stream = std::net::TcpStream::connect(addr).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let length = body.len();
-        write!(
-            stream,
-            "POST {path} HTTP/1.1\r\nhost: x\r\norigin: {origin}\r\nconnection: close\r\n\
-             accept: application/json\r\ncontent-type: application/x-www-form-urlencoded\r\n\
-             content-length: {length}\r\n\r\n{body}"
-        )
-        .unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
+        let head =
+            format!("POST {path} HTTP/1.1\r\norigin: {origin}\r\naccept: application/json\r\n");
+        self.ask(&format!("{head}content-type: application/x-www-form-urlencoded\r\n"), body)
     }
 
     fn status(&self, origin: &str, body: &str) -> String {

@@ -1,6 +1,12 @@
 //! `formsvc-server serve` and `healthcheck`: starting, stopping, and what stands beside a server.
 
-use super::*;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use super::{Run, Serving, Site};
 
 #[test]
 fn a_second_server_on_one_database_is_refused() {

@@ -1,0 +1,78 @@
+//! `formsvc-server webhook`.
+
+mod add;
+mod disable;
+mod enable;
+mod list;
+mod remove;
+mod rotate;
+
+use formsvc_protocol::EndpointId;
+use serde_json::{Value, json};
+
+use super::error::CommandError;
+use super::settings::bad;
+use crate::secrets::SECRET_PREFIX;
+use crate::store::EndpointRecord;
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Group {
+    /// Add an endpoint to a form, and print its signing secret: it is shown this once.
+    Add(add::Args),
+    /// Print a form's endpoints as JSON lines, oldest first.
+    List(list::Args),
+    /// Give an endpoint a new signing secret, and print it: it is shown this once.
+    Rotate(rotate::Args),
+    /// Disable an endpoint: its deliveries wait, and submissions make none for it.
+    Disable(disable::Args),
+    /// Enable an endpoint: what waited for it is delivered.
+    Enable(enable::Args),
+    /// Remove an endpoint: what is not delivered yet is canceled, its secrets are erased.
+    Remove(remove::Args),
+}
+
+pub(super) async fn run(group: &Group) -> Result<(), CommandError> {
+    match group {
+        Group::Add(args) => add::run(args).await,
+        Group::List(args) => list::run(args).await,
+        Group::Rotate(args) => rotate::run(args).await,
+        Group::Disable(args) => disable::run(args).await,
+        Group::Enable(args) => enable::run(args).await,
+        Group::Remove(args) => remove::run(args).await,
+    }
+}
+
+#[derive(Debug, clap::Args)]
+struct EndpointArgs {
+    /// The endpoint's id, as `webhook list` shows it.
+    #[arg(value_name = "ID")]
+    id: String,
+}
+
+impl EndpointArgs {
+    fn id(&self) -> Result<EndpointId, CommandError> {
+        endpoint_id("ID", &self.id)
+    }
+}
+
+/// An endpoint's id, from a flag.
+pub(super) fn endpoint_id(flag: &str, text: &str) -> Result<EndpointId, CommandError> {
+    // A secret in place of an id must not be repeated in an error.
+    if text.starts_with(SECRET_PREFIX) {
+        let failed =
+            CommandError::usage("this is a signing secret, and an endpoint's id is wanted");
+        return Err(failed.hint("`formsvc-server webhook list` shows the ids"));
+    }
+    EndpointId::new(text).map_err(|rule| bad(flag, text, &format!("is no id: {rule}")))
+}
+
+fn record(endpoint: &EndpointRecord) -> Value {
+    json!({
+        "id": endpoint.id,
+        "form_id": endpoint.form,
+        "url": endpoint.url,
+        "status": endpoint.status.as_str(),
+        "created_at": endpoint.created_at,
+        "previous_secret_until": endpoint.previous_secret_until,
+    })
+}

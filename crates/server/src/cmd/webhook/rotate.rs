@@ -1,0 +1,79 @@
+//! `formsvc-server webhook rotate`.
+
+use std::time::Duration;
+
+use secrecy::ExposeSecret;
+
+use super::EndpointArgs;
+use crate::admin::{Admin, GRACE_DEFAULT, GRACE_MAX};
+use crate::cmd::database::{DatabaseArgs, Missing, with};
+use crate::cmd::error::CommandError;
+use crate::cmd::output;
+use crate::cmd::secret_key::SecretKeyArgs;
+use crate::cmd::settings::bad;
+use crate::secrets;
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cmd) struct Args {
+    #[command(flatten)]
+    database: DatabaseArgs,
+    #[command(flatten)]
+    secret_key: SecretKeyArgs,
+    #[command(flatten)]
+    endpoint: EndpointArgs,
+    /// How long deliveries are signed with the secret of before as well, at most 7d [default: 24h].
+    #[arg(long, value_name = "DURATION")]
+    grace: Option<String>,
+}
+
+pub(in crate::cmd) async fn run(args: &Args) -> Result<(), CommandError> {
+    let id = args.endpoint.id()?;
+    let grace = args.grace.as_deref().map_or(Ok(GRACE_DEFAULT), grace)?;
+    // Under a new key the secret of before could not be read, and nothing be signed with both.
+    let missing = if grace.is_zero() { secrets::Missing::Create } else { secrets::Missing::Refuse };
+    let rotate = async |admin: &Admin| {
+        let vault = args.secret_key.vault(&args.database.database, missing)?;
+        Ok(admin.rotate_secret(&id, grace, &vault).await?)
+    };
+    let rotated = with(&args.database, Missing::Refuse, rotate).await?;
+    let until = match rotated.record.previous_secret_until {
+        Some(until) => format!("the one before signs as well until {until}"),
+        None => "the one before signs nothing any more".to_owned(),
+    };
+    output::note(&format!(
+        "endpoint `{id}` has a new secret, which cannot be shown again; {until}"
+    ));
+    output::line(rotated.secret.expose_secret())
+}
+
+fn grace(text: &str) -> Result<Duration, CommandError> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let seconds = match unit {
+        "s" => Some(1),
+        "m" => Some(60),
+        "h" => Some(60 * 60),
+        "d" => Some(24 * 60 * 60),
+        _ => None,
+    };
+    let number: Option<u64> = number.parse().ok();
+    let grace = number.zip(seconds).and_then(|(number, seconds)| number.checked_mul(seconds));
+    let grace = grace.map(Duration::from_secs).filter(|grace| *grace <= GRACE_MAX);
+    let rule = "must be a whole number with `s`, `m`, `h` or `d`, of at most 7d, such as 24h";
+    grace.ok_or_else(|| bad("--grace", text, rule))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_grace_is_at_most_seven_days() {
+        for (text, seconds) in [("0s", 0), ("90m", 5_400), ("24h", 86_400), ("7d", 604_800)] {
+            assert_eq!(grace(text).unwrap(), Duration::from_secs(seconds), "{text}");
+        }
+        for text in ["", "1", "h", "8d", "169h", "-1h", "1.5h", "1w", "99999999999999999999d"] {
+            assert!(grace(text).is_err(), "{text}");
+        }
+    }
+}

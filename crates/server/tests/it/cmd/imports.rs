@@ -1,0 +1,66 @@
+//! `formsvc-server form import`, `form list` and `seed`.
+
+use std::process::Stdio;
+
+use formsvc_server::import::FORMATS;
+use serde_json::Value;
+
+use super::{Run, Site};
+
+#[test]
+fn imported_and_seeded_forms_are_served() {
+    let site = Site::with_user();
+    let file = site.path("answers.csv");
+    std::fs::write(&file, "Name,Age\nAda,36\nAlan,NA\n").unwrap();
+    let args = ["form", "import", file.to_str().unwrap(), "--user", "a@b.c", "--title", "Ages"];
+    let more = ["--public-id", "ages", "--null", "NA", "--status", "closed"];
+    let imported = site.run(&[args.as_slice(), &more].concat()).succeeded();
+    assert_eq!(imported.stderr, "imported 2 submissions\n");
+    let form = imported.json();
+    assert_eq!((&form["public_id"], &form["status"]), (&"ages".into(), &"closed".into()));
+    let seed = ["seed", "--user", "a@b.c", "--submissions", "5", "--public-id", "s", "--seed", "7"];
+    site.run(&seed).succeeded();
+    site.run(&seed).failed(2, "error: public id `s` exists already");
+
+    let listed = site.run(&["form", "list", "--user", "a@b.c"]).succeeded();
+    let listed: Vec<Value> =
+        listed.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(listed.len(), 2);
+    assert_eq!((&listed[0]["public_id"], &listed[1]), (&"s".into(), &form));
+
+    let key = site.run(&["key", "create", "--user", "a@b.c", "--name", "k"]).succeeded();
+    let serving = site.serve(&["--rate-limit", "3"]);
+    let rows = format!("/api/v1/forms/{}/submissions?limit=1", form["id"].as_str().unwrap());
+    let page = serving.get(&rows, key.stdout.trim_end());
+    assert!(page.contains(r#""data":{"Name":"Alan","Age":null}"#), "{page}");
+    serving.get("/api/v1/forms", key.stdout.trim_end());
+    serving.get("/api/v1/forms", key.stdout.trim_end());
+    let limited = serving.get("/api/v1/forms", key.stdout.trim_end());
+    assert!(limited.starts_with("HTTP/1.1 429 ") && limited.contains("retry-after: "), "{limited}");
+}
+
+#[test]
+fn import_reads_every_format_from_standard_input() {
+    let site = Site::with_user();
+    let args = ["form", "import", "-", "--user", "a@b.c", "--title", "T", "--format"];
+    for row in FORMATS {
+        let text = match row.name {
+            "csv" => "a,b\n1,2\n3,4\n",
+            "tsv" => "a\tb\n1\t2\n3\t4\n",
+            "ndjson" => "{\"a\":1}\n{\"a\":2}\n",
+            "json" => "[{\"a\":1},{\"a\":2}]",
+            other => panic!("no text of format {other}"),
+        };
+        let mut child = site
+            .command(&[args.as_slice(), &[row.name]].concat())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), text.as_bytes()).unwrap();
+        let run = Run::from(child.wait_with_output().unwrap()).succeeded();
+        assert_eq!(run.stderr, "imported 2 submissions\n", "{}", row.name);
+        assert!(run.json()["id"].is_string());
+    }
+}

@@ -1,0 +1,116 @@
+//! What is refused, with which words and which exit status.
+
+use std::net::TcpListener;
+
+use super::{Run, Site};
+
+#[test]
+fn each_bad_value_is_named_with_its_rule_and_exits_2() {
+    let site = Site::with_user();
+    std::fs::write(site.path("x.txt"), "a").unwrap();
+    std::fs::write(site.path("bad.csv"), "a,b\n1\n").unwrap();
+    let import = |more: &[&str]| -> Vec<String> {
+        let args = ["form", "import", "--user", "a@b.c", "--title", "T"];
+        args.iter().chain(more).map(|arg| (*arg).to_owned()).collect()
+    };
+    let serve = |more: &[&str]| -> Vec<String> {
+        std::iter::once(&"serve").chain(more).map(|arg| (*arg).to_owned()).collect()
+    };
+    let (text, bad) = (site.path("x.txt"), site.path("bad.csv"));
+    let (text, bad) = (text.to_str().unwrap(), bad.to_str().unwrap());
+    let table = [
+        (serve(&["--listen", "localhost:80"]), "`--listen` cannot be `localhost:80`"),
+        (serve(&["--listen", "0.0.0.0:0"]), "--allow-remote"),
+        (serve(&["--port", "65536"]), "`--port` cannot be `65536`"),
+        (serve(&["--rate-limit", "none"]), "must be `off`, or a whole number per minute"),
+        (serve(&["--shutdown-deadline", "10"]), "`--shutdown-deadline` cannot be `10`"),
+        (serve(&["--connections-max", "0"]), "from 1 to 1000000"),
+        (serve(&["--log-level", "loud"]), "`--log-level` cannot be `loud`"),
+        (serve(&["--log-format", "xml"]), "must be text or json"),
+        (serve(&["--no-such-flag"]), "--no-such-flag"),
+        (import(&[text]), "has no extension that tells its format"),
+        (import(&[text, "--format", "xlsx"]), "must be csv, tsv, ndjson or json"),
+        (import(&[bad, "--types", "guess"]), "`--types` cannot be `guess`"),
+        (import(&[bad, "--status", "open"]), "`--status` cannot be `open`"),
+        (import(&[bad, "--public-id", "a/b"]), "`--public-id` cannot be `a/b`"),
+        (import(&[bad]), "line 2"),
+    ];
+    for (args, told) in table {
+        let args: Vec<_> = args.iter().map(String::as_str).collect();
+        let run = site.run(&args).failed(2, told);
+        assert!(run.stderr.starts_with("error: "), "{}", run.stderr);
+    }
+    for args in [
+        ["seed", "--user", "a@b.c", "--submissions", "-1"].as_slice(),
+        &["seed", "--user", "a@b.c", "--seed", "x"],
+        &["user", "add", "--email", "nobody", "--name", "N"],
+        &["user", "add", "--email", "A@B.C", "--name", "N"],
+        &["user", "add", "--email", "x@y", "--name", " "],
+        &["healthcheck", "https://localhost"],
+        &["healthcheck", "--timeout", "0s"],
+        &["healthcheck", "--port", "0"],
+        &["key", "revoke", "a b"],
+        &[],
+    ] {
+        site.run(args).failed(2, "");
+    }
+}
+
+#[test]
+fn a_bad_variable_is_named_like_its_flag() {
+    let site = Site::new();
+    let mut command = site.command(&["serve"]);
+    let run = Run::from(command.env("FORMSVC_SERVER_RATE_LIMIT", "many").output().unwrap());
+    run.failed(2, "`--rate-limit` cannot be `many`");
+}
+
+#[test]
+fn what_is_named_and_missing_exits_3() {
+    let site = Site::new();
+    let list = ["key", "list", "--user", "a@b.c"];
+    site.run(&["form", "list", "--user", "a@b.c"]).failed(3, "there is no database");
+    site.run(&list).failed(3, "hint: `formsvc-server migrate` makes one");
+    assert!(!site.path("db").exists());
+    site.run(&["migrate"]).succeeded();
+    site.run(&list).failed(3, "error: no user `a@b.c`");
+    site.run(&["key", "revoke", "key_0"]).failed(3, "error: no key `key_0`");
+    site.run(&["user", "add", "--email", "a@b.c", "--name", "A"]).succeeded();
+    let import = ["form", "import", "absent.csv", "--user", "a@b.c", "--title", "T"];
+    site.run(&import).failed(3, "absent.csv");
+}
+
+#[test]
+fn what_this_machine_refuses_exits_10() {
+    let site = Site::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let addr = taken.local_addr().unwrap().to_string();
+    site.run(&["serve", "--listen", &addr]).failed(10, &format!("cannot listen on `{addr}`"));
+    // What an earlier run left would say that this one answers.
+    let stale = site.path("stale.json");
+    std::fs::write(&stale, r#"{"base_url":"http://127.0.0.1:1","pid":1}"#).unwrap();
+    let args = ["serve", "--listen", &addr, "--ready-file", stale.to_str().unwrap()];
+    site.run(&args).failed(10, "cannot listen");
+    assert!(!stale.exists());
+    std::fs::write(&stale, "precious").unwrap();
+    let args = ["serve", "--port", "0", "--ready-file", stale.to_str().unwrap()];
+    site.run(&args).failed(10, "hint: choose another path");
+    assert_eq!(std::fs::read_to_string(&stale).unwrap(), "precious");
+    let nowhere = site.path("no/such/ready.json");
+    let args = ["serve", "--port", "0", "--ready-file", nowhere.to_str().unwrap()];
+    site.run(&args).failed(10, "cannot write the ready file");
+    let elsewhere = site.path("no/such/db");
+    let args = ["migrate", "--database", elsewhere.to_str().unwrap()];
+    site.run(&args).failed(10, "no/such/db");
+    std::fs::write(site.path("text"), "not a database, but long enough to be looked at".repeat(99))
+        .unwrap();
+    let args = ["migrate", "--database", site.path("text").to_str().unwrap()].map(str::to_owned);
+    let args: Vec<_> = args.iter().map(String::as_str).collect();
+    let refused = site.run(&args).failed(10, "text` is not a formsvc database");
+    assert!(!refused.stderr.contains("cause"), "{}", refused.stderr);
+    for command in [["serve"].as_slice(), &["migrate"], &["key", "list", "--user", "a@b.c"]] {
+        let run = site
+            .run(&[command, &["--database", ":memory:"]].concat())
+            .failed(2, "`--database` cannot be `:memory:`");
+        assert!(run.stderr.contains("formsvc sandbox"), "{}", run.stderr);
+    }
+}

@@ -1,0 +1,170 @@
+//! `formsvc-server webhook`.
+
+use serde_json::Value;
+
+use super::receiver::Receiver;
+use super::{Run, Site};
+
+/// Adds an endpoint to the form `contact`: its id and secret.
+fn add(site: &Site, url: &str) -> (String, String) {
+    let added = site.run(&["webhook", "add", "contact", url, "--profile", "dev"]).succeeded();
+    let secret = added.line().to_owned();
+    assert!(secret.starts_with("whsec_") && secret.len() == 49, "{secret}");
+    assert!(!added.stderr.contains(&secret));
+    let id = list(site).pop().unwrap()["id"].as_str().unwrap().to_owned();
+    assert!(added.stderr.contains(&id), "{}", added.stderr);
+    (id, secret)
+}
+
+fn list(site: &Site) -> Vec<Value> {
+    site.run(&["webhook", "list", "contact"]).succeeded().lines()
+}
+
+/// A secret from a rotation.
+fn rotated(run: &Run) -> String {
+    let secret = run.line().to_owned();
+    assert!(secret.starts_with("whsec_") && !run.stderr.contains(&secret), "{}", run.stderr);
+    secret
+}
+
+#[test]
+fn an_endpoint_added_beside_a_server_gets_what_is_submitted() {
+    let site = Site::with_free_form();
+    let serving = site.serve(&["--profile", "dev"]);
+    let receiver = Receiver::ok();
+    let (id, first) = add(&site, &receiver.url());
+    serving.submit("contact", r#"{"n":1.50}"#);
+    let delivery = receiver.next();
+    assert!(delivery.body.contains(r#""data":{"n":1.50}"#), "{}", delivery.body);
+    assert!(delivery.is_signed_with(&first));
+    assert!(!delivery.is_signed_with("whsec_other"));
+
+    let second = rotated(&site.run(&["webhook", "rotate", &id, "--grace", "1h"]).succeeded());
+    assert!(list(&site)[0]["previous_secret_until"].is_string());
+    serving.submit("contact", "{}");
+    let delivery = receiver.next();
+    assert!(delivery.is_signed_with(&first) && delivery.is_signed_with(&second));
+    let third = rotated(&site.run(&["webhook", "rotate", &id, "--grace", "0s"]).succeeded());
+    assert!(list(&site)[0]["previous_secret_until"].is_null());
+    serving.submit("contact", "{}");
+    let delivery = receiver.next();
+    assert!(delivery.is_signed_with(&third));
+    assert!(!delivery.is_signed_with(&second) && !delivery.is_signed_with(&first));
+
+    let disabled = site.run(&["webhook", "disable", &id]).succeeded().json();
+    assert_eq!((&disabled["status"], &disabled["id"]), (&"disabled".into(), &id[..].into()));
+    serving.submit("contact", r#"{"lost":true}"#);
+    let enabled = site.run(&["webhook", "enable", &id]).succeeded().json();
+    assert_eq!(enabled["status"], "enabled");
+    serving.submit("contact", r#"{"found":true}"#);
+    assert!(receiver.next().body.contains("found"), "what was submitted meanwhile is not sent");
+    let removed = site.run(&["webhook", "remove", &id]).succeeded().json();
+    assert_eq!(removed["status"], "removed");
+    assert!(list(&site).is_empty());
+    assert_eq!(site.run(&["webhook", "remove", &id]).succeeded().json(), removed);
+
+    serving.signal("TERM");
+    let (code, log) = serving.wait();
+    assert_eq!(code, Some(0), "{log}");
+    for secret in ["whsec_", "token=t"] {
+        assert!(!log.contains(secret), "{log}");
+    }
+}
+
+#[test]
+fn endpoints_are_listed_as_they_were_added() {
+    let site = Site::with_free_form();
+    assert!(list(&site).is_empty());
+    let (first, _) = add(&site, "http://LOCALHOST:9000/a/../b?token=t");
+    let (second, _) = add(&site, "https://hooks.localhost/");
+    let listed = list(&site);
+    let ids: Vec<_> = listed.iter().map(|endpoint| endpoint["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, [first, second]);
+    assert_eq!(listed[0]["url"], "http://localhost:9000/b?token=t");
+    assert_eq!(listed[0]["status"], "enabled");
+    assert!(listed[0]["created_at"].is_string() && listed[0]["form_id"].is_string());
+    // The form by its id as well.
+    let by_id = site.run(&["webhook", "list", listed[0]["form_id"].as_str().unwrap()]).succeeded();
+    assert_eq!(by_id.lines(), listed);
+}
+
+#[test]
+fn an_url_that_deliveries_would_not_reach_is_refused() {
+    let site = Site::with_free_form();
+    let add =
+        |url: &str, more: &[&str]| site.run(&[&["webhook", "add", "contact", url], more].concat());
+    for (url, told) in [
+        ("http://example.org/", "plain `http` is accepted for localhost only"),
+        ("ftp://example.org/", "the URL's scheme is `ftp`"),
+        ("https://ada:pass@example.org/", "user name or password"),
+        ("https://example.org/#top", "fragment"),
+        ("hooks", "cannot be read"),
+        ("http://127.0.0.1:9000/", "opens it with `--egress-allow`"),
+        ("https://169.254.169.254/", "`metadata`"),
+        ("https://[::ffff:10.0.0.1]/", "class `private`"),
+        ("https://0x7f.1/", "class `loopback`"),
+    ] {
+        let run = add(url, &[]).failed(2, told);
+        assert!(!run.stderr.contains("pass@"), "{}", run.stderr);
+    }
+    add("https://10.1.2.3/", &["--egress-allow", "10.1.0.0/24"]).failed(2, "class `private`");
+    add("https://10.1.2.3/", &["--egress-allow", "10.1.2.0/24"]).succeeded();
+    add("https://10.1.2.3/", &["--egress-allow", "anything"]).failed(2, "--egress-allow");
+    add("https://10.1.2.4/", &["--profile", "test"]).failed(2, "`--profile` cannot be `test`");
+    let mut command = site.command(&["webhook", "add", "contact", "https://10.1.2.4/"]);
+    let run = Run::from(command.env("FORMSVC_SERVER_EGRESS_ALLOW", "10.1.2.4").output().unwrap());
+    run.succeeded();
+
+    let again = add("https://10.1.2.3:443", &["--egress-allow", "10.1.2.3"]);
+    let id = list(&site)[0]["id"].as_str().unwrap().to_owned();
+    again.failed(2, &format!("endpoint with this URL `{id}` exists already"));
+    for n in 2..20 {
+        add(&format!("http://localhost/{n}"), &["--profile", "dev"]).succeeded();
+    }
+    let run = add("http://localhost/20", &["--profile", "dev"]);
+    run.failed(2, "has 20 endpoints, and can have no more");
+}
+
+#[test]
+fn what_a_webhook_command_is_given_is_judged() {
+    let site = Site::with_free_form();
+    let none = "error: no endpoint `whe_0`";
+    for verb in ["rotate", "enable", "disable", "remove"] {
+        let grace: &[&str] = if verb == "rotate" { &["--grace", "0s"] } else { &[] };
+        site.run(&[&["webhook", verb, "whe_0"], grace].concat()).failed(3, none);
+        site.run(&["webhook", verb, "a b"]).failed(2, "`ID` cannot be `a b`");
+        let run = site.run(&["webhook", verb, "whsec_abcdefghijkl"]).failed(2, "id is wanted");
+        assert!(!run.stderr.contains("abcdef"), "{}", run.stderr);
+    }
+    for grace in ["8d", "1", "soon"] {
+        let run = site.run(&["webhook", "rotate", "whe_0", "--grace", grace]);
+        run.failed(2, &format!("`--grace` cannot be `{grace}`"));
+    }
+    site.run(&["webhook", "list", "missing"]).failed(3, "error: no form `missing`");
+    site.run(&["webhook", "list", "a b"]).failed(3, "error: no form `a b`");
+    let add = ["webhook", "add", "missing", "https://example.org/"];
+    site.run(&add).failed(3, "error: no form `missing`");
+    let nowhere = Site::new();
+    nowhere.run(&["webhook", "list", "contact"]).failed(3, "there is no database");
+}
+
+#[test]
+fn a_lost_key_is_not_replaced_while_a_secret_under_it_signs() {
+    let site = Site::with_free_form();
+    let (id, _) = add(&site, "http://localhost/");
+    let key = site.path("db.key");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::metadata(&key).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+    std::fs::rename(&key, site.path("elsewhere")).unwrap();
+    let run = site.run(&["webhook", "rotate", &id]).failed(10, "there is no such file");
+    assert!(run.stderr.contains("--secret-key-file") && !key.exists(), "{}", run.stderr);
+    let named = ["webhook", "rotate", &id, "--secret-key-file"];
+    let elsewhere = site.path("elsewhere");
+    rotated(&site.run(&[&named[..], &[elsewhere.to_str().unwrap()]].concat()).succeeded());
+    rotated(&site.run(&["webhook", "rotate", &id, "--grace", "0s"]).succeeded());
+    assert!(key.exists(), "a new key, under which nothing old is needed");
+}
