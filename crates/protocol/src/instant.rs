@@ -23,6 +23,8 @@ pub struct FormInstant(i64);
 impl FormInstant {
     /// The first instant that can be printed, 0000-01-01T00:00:00Z.
     pub const MIN: Self = Self(-62_167_219_200_000_000);
+    /// 1970-01-01T00:00:00Z.
+    pub const EPOCH: Self = Self(0);
     /// The last instant that can be printed, 9999-12-31T23:59:59.999999Z.
     pub const MAX: Self = Self(253_402_300_799_999_999);
 

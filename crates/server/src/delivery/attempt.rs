@@ -101,9 +101,10 @@ pub(super) async fn attempt(
         snippet: Bytes::new(),
         resend,
     };
+    let is_slow = record.duration > times.timeout / 2;
     match outcome {
-        Ok(response) => answered(record, response, times.signed_at),
-        Err(failure) => unanswered(record, &failure),
+        Ok(response) => answered(record, response, times.signed_at, is_slow),
+        Err(failure) => unanswered(record, &failure, is_slow),
     }
 }
 
@@ -126,7 +127,7 @@ pub(super) fn not_made(
     }
 }
 
-fn answered(record: Attempt, response: DeliveryResponse, now: u64) -> Attempted {
+fn answered(record: Attempt, response: DeliveryResponse, now: u64, is_slow: bool) -> Attempted {
     let status = response.status;
     let code = match status {
         _ if status.is_success() => None,
@@ -148,10 +149,12 @@ fn answered(record: Attempt, response: DeliveryResponse, now: u64) -> Attempted 
         None => Ending::Success,
         Some(_) => Ending::Failure { retry_after: asked_for },
     };
-    Attempted { record, ending, reached: Reached::InTime, code, denied: None }
+    // An answer at the last moment is one, but no sign that all is well again.
+    let reached = if is_slow { Reached::Unknown } else { Reached::InTime };
+    Attempted { record, ending, reached, code, denied: None }
 }
 
-fn unanswered(record: Attempt, failure: &DeliveryFailure) -> Attempted {
+fn unanswered(record: Attempt, failure: &DeliveryFailure, is_slow: bool) -> Attempted {
     let code = AttemptCode::NoAnswer(failure.code);
     let record = Attempt {
         status: failure.status.map(|status| status.as_u16()),
@@ -160,10 +163,14 @@ fn unanswered(record: Attempt, failure: &DeliveryFailure) -> Attempted {
         address: failure.peer.map(|peer| peer.to_string()),
         ..record
     };
+    let ours = failure.code == FailureCode::Overloaded;
     let reached = match failure.code {
+        _ if ours => Reached::Unknown,
         FailureCode::Timeout => Reached::NotInTime,
+        // It cost a slot as long as silence does.
+        _ if is_slow => Reached::NotInTime,
         _ => Reached::Unknown,
     };
-    let ending = Ending::Failure { retry_after: None };
+    let ending = if ours { Ending::Ours } else { Ending::Failure { retry_after: None } };
     Attempted { record, ending, reached, code: Some(code), denied: failure.denied }
 }

@@ -11,15 +11,13 @@ pub enum AttemptCode {
     Redirected,
     /// The endpoint's URL breaks a rule.
     UrlRefused,
-    /// It was claimed time and again and never settled: attempting it brings workers down.
-    Abandoned,
     /// There was no whole answer.
     NoAnswer(FailureCode),
 }
 
 impl AttemptCode {
     /// The codes that are not those of [`FailureCode`], with what they mean.
-    pub const OWN: [(Self, &'static str, &'static str); 4] = [
+    pub const OWN: [(Self, &'static str, &'static str); 3] = [
         (
             Self::StatusNot2xx,
             "status_not_2xx",
@@ -31,7 +29,6 @@ impl AttemptCode {
             "the endpoint answered with a redirect, which is not followed",
         ),
         (Self::UrlRefused, "url_refused", "the endpoint's address breaks a rule"),
-        (Self::Abandoned, "abandoned", "it was begun too often and never finished"),
     ];
 
     /// The code.

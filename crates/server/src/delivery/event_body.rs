@@ -41,7 +41,7 @@ mod tests {
 
     use super::*;
     use crate::store::{
-        ClaimedEndpoint, DeliveryKey, DeliveryState, EndpointNo, Lease, SealedSecret,
+        ClaimedEndpoint, DeliveryKey, DeliveryState, EndpointNo, Lane, Lease, SealedSecret,
     };
 
     fn claimed(submission: &str, title: &str, data: &'static str) -> Claimed {
@@ -67,6 +67,7 @@ mod tests {
             retries: 0,
             resend: false,
             claims: 1,
+            lane: Lane::Fresh,
         }
     }
 

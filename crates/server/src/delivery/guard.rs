@@ -9,7 +9,7 @@ use crate::egress::{EndpointUrl, EndpointUrlError};
 use crate::secrets::{OpenError, Vault};
 use crate::store::{Claimed, ClaimedEndpoint, EndpointNo};
 
-/// Claims without an outcome after which a delivery is given up.
+/// Claims without an outcome after which a delivery has to rest.
 const CLAIMS_MAX: u32 = 5;
 /// Endpoints whose targets are remembered.
 const REMEMBERED: usize = 10_000;
@@ -25,9 +25,9 @@ pub(super) struct Target {
 /// Why a delivery is not attempted.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Obstacle {
-    /// Too many claims of it ended without an outcome.
+    /// So many claims of it ended without an outcome.
     #[error("it was begun {0} times and never finished")]
-    Abandoned(u32),
+    Unfinished(u32),
     /// The URL breaks a rule.
     #[error(transparent)]
     Url(#[from] EndpointUrlError),
@@ -54,7 +54,7 @@ impl Guard {
     /// What to attempt a delivery with.
     pub(super) fn admit(&mut self, claimed: &Claimed) -> Result<Arc<Target>, Obstacle> {
         if claimed.claims > CLAIMS_MAX {
-            return Err(Obstacle::Abandoned(claimed.claims));
+            return Err(Obstacle::Unfinished(CLAIMS_MAX));
         }
         let endpoint = &claimed.endpoint;
         if let Some((known, target)) = self.known.get(&endpoint.number)

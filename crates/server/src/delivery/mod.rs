@@ -5,7 +5,7 @@
 //! |---|---|
 //! | which deliveries are taken next, and how many at a time | `select` |
 //! | may this one be attempted at all, and with what | `guard` |
-//! | what is sent, and what came back | `attempt`, `event_body`, `code` |
+//! | what is sent, and what came back | `errand`, `attempt`, `event_body`, `code` |
 //! | what that means for the delivery | `outcome` |
 //! | when it is tried again | `schedule` |
 //! | how outcomes are recorded | `settle` |
@@ -17,10 +17,11 @@
 
 mod attempt;
 mod code;
+mod errand;
 mod event_body;
 mod guard;
 mod options;
-pub mod outcome;
+mod outcome;
 mod schedule;
 mod select;
 mod settle;

@@ -7,7 +7,7 @@ use crate::store::{DeliveryState, Verdict};
 
 /// How an attempt ended, as far as the delivery is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub(super) enum Ending {
     /// The endpoint answered 2xx in time.
     Success,
     /// Anything else: another status, silence, no connection.
@@ -15,11 +15,13 @@ pub enum Ending {
         /// How long the endpoint asked to be left alone, with a 429 or 503.
         retry_after: Option<Duration>,
     },
+    /// This service could not make the attempt.
+    Ours,
 }
 
 /// Where the delivery stood before the attempt.
 #[derive(Clone, Copy, Debug)]
-pub struct Standing {
+pub(super) struct Standing {
     /// Its state.
     pub state: DeliveryState,
     /// Retries used.
@@ -29,10 +31,16 @@ pub struct Standing {
 }
 
 /// What becomes of a delivery. `random` is between 0 and 1.
-pub fn verdict(standing: Standing, ending: Ending, schedule: &Schedule, random: f64) -> Verdict {
+pub(super) fn verdict(
+    standing: Standing,
+    ending: Ending,
+    schedule: &Schedule,
+    random: f64,
+) -> Verdict {
     let retry_after = match ending {
         Ending::Success => return Verdict::Delivered,
         Ending::Failure { retry_after } => retry_after,
+        Ending::Ours => return hindered(standing, Hindrance::Ours { wait: schedule.base }),
     };
     let retry =
         |retries| Verdict::Retry { after: schedule.pause(retries, random, retry_after), retries };
@@ -53,11 +61,33 @@ pub fn verdict(standing: Standing, ending: Ending, schedule: &Schedule, random: 
     }
 }
 
+/// Why a delivery was not attempted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hindrance {
+    /// It never can be.
+    Final,
+    /// Something is wrong with this service, and nothing with the endpoint.
+    Ours {
+        /// How long to wait until it may be right.
+        wait: Duration,
+    },
+}
+
+/// What becomes of a delivery that was not attempted.
+pub(super) fn hindered(standing: Standing, hindrance: Hindrance) -> Verdict {
+    match hindrance {
+        // No retry is spent.
+        Hindrance::Ours { wait } => Verdict::Retry { after: wait, retries: standing.retries },
+        Hindrance::Final if standing.state.is_unfinished() => Verdict::Failed,
+        Hindrance::Final => Verdict::Unchanged,
+    }
+}
+
 /// The pause that a `Retry-After` header asks for: whole seconds, or a date. Anything else asks for
 /// nothing.
-pub fn retry_after(value: &str, now_unix_seconds: u64) -> Option<Duration> {
+pub(super) fn retry_after(value: &str, now_unix_seconds: u64) -> Option<Duration> {
     let value = value.trim();
-    if value.bytes().all(|byte| byte.is_ascii_digit()) {
+    if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
         return value.parse().ok().map(Duration::from_secs);
     }
     let date = httpdate::parse_http_date(value).ok()?;
@@ -106,6 +136,24 @@ mod tests {
     }
 
     #[test]
+    fn what_cannot_be_attempted_fails_unless_it_was_finished_and_waits_when_it_is_our_fault() {
+        for (state, _) in DeliveryState::ALL {
+            let standing = Standing { state, retries: 2, resend: true };
+            let expected = if state.is_unfinished() { Verdict::Failed } else { Verdict::Unchanged };
+            assert_eq!(hindered(standing, Hindrance::Final), expected);
+            let wait = Duration::from_secs(60);
+            assert_eq!(hindered(standing, Hindrance::Ours { wait }), retry(60, 2));
+        }
+    }
+
+    #[test]
+    fn what_this_service_could_not_do_spends_no_retry() {
+        let standing = Standing { state: DeliveryState::Retrying, retries: 3, resend: false };
+        let outcome = verdict(standing, Ending::Ours, &Schedule::default(), 0.0);
+        assert_eq!(outcome, retry(10, 3));
+    }
+
+    #[test]
     fn an_endpoint_that_asks_for_time_gets_it() {
         let asks = Ending::Failure { retry_after: Some(Duration::from_secs(100)) };
         let standing = Standing { state: DeliveryState::Pending, retries: 0, resend: false };
@@ -119,7 +167,7 @@ mod tests {
         assert_eq!(at("Sun, 06 Nov 1994 08:50:37 GMT"), Some(Duration::from_secs(60)));
         assert_eq!(at("Sun, 06 Nov 1994 08:00:00 GMT"), Some(Duration::ZERO));
         for nothing in ["-1", "1.5", "soon", "", "99999999999999999999999"] {
-            assert_eq!(at(nothing).filter(|_| !nothing.is_empty()), None, "{nothing}");
+            assert_eq!(at(nothing), None, "{nothing}");
         }
     }
 }

@@ -33,8 +33,8 @@ impl Schedule {
     /// The pause before a retry, the first being number 1. `random` is between 0 and 1. What the
     /// endpoint asked for can make the pause longer, up to an hour, and never shorter.
     pub fn pause(&self, retry: u32, random: f64, asked_for: Option<Duration>) -> Duration {
-        let doubled = self.factor.checked_pow(retry.saturating_sub(1)).unwrap_or(u32::MAX);
-        let pause = self.base.saturating_mul(doubled);
+        let multiplied = self.factor.checked_pow(retry.saturating_sub(1)).unwrap_or(u32::MAX);
+        let pause = self.base.saturating_mul(multiplied);
         let jitter = 1.0 + self.jitter * random.clamp(0.0, 1.0);
         let pause = Duration::try_from_secs_f64(pause.as_secs_f64() * jitter).unwrap_or(pause);
         pause.max(asked_for.unwrap_or_default().min(RETRY_AFTER_MAX))

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::options::Slots;
 use crate::store::{Due, EndpointNo, Lane, Want};
 
-/// Timeouts in a row after which an endpoint gets one attempt at a time, until one succeeds.
+/// Timeouts in a row after which an endpoint gets one attempt at a time, until it answers.
 const TIMEOUTS_MAX: u32 = 5;
 
 /// What is known of the queue, and of the attempts under way.
@@ -26,6 +26,8 @@ pub(super) struct Board {
     under_way_in_all: u32,
     late_in_all: u32,
     timeouts: HashMap<EndpointNo, u32>,
+    /// Endpoints that are left alone until then.
+    blocked: HashMap<EndpointNo, Instant>,
     /// The endpoint that had the last turn.
     last: EndpointNo,
 }
@@ -39,6 +41,7 @@ impl Board {
             under_way_in_all: 0,
             late_in_all: 0,
             timeouts: HashMap::new(),
+            blocked: HashMap::new(),
             last: EndpointNo(i64::MIN),
         }
     }
@@ -57,6 +60,18 @@ impl Board {
         *front = until.min(*front);
     }
 
+    /// Leaves an endpoint alone until then; `false` when it was left alone already.
+    pub(super) fn block(&mut self, endpoint: EndpointNo, until: Instant) -> bool {
+        let now = Instant::now();
+        self.blocked.retain(|_, until| *until > now);
+        self.blocked.insert(endpoint, until).is_none()
+    }
+
+    /// When something that is due then can be taken.
+    fn takeable(&self, endpoint: EndpointNo, at: Instant) -> Instant {
+        self.blocked.get(&endpoint).map_or(at, |until| at.max(*until))
+    }
+
     /// All that is in the store, as of now.
     pub(super) fn refresh(&mut self, due: &[Due], now: Instant) {
         self.fronts.clear();
@@ -72,6 +87,11 @@ impl Board {
             let at = now.checked_sub(due.overdue).unwrap_or(now) + due.after;
             self.fronts.insert((due.endpoint, due.lane), at);
         }
+    }
+
+    /// The last endpoint that got something: the next turn is that of the one after it.
+    pub(super) fn served(&mut self, endpoint: EndpointNo) {
+        self.last = endpoint;
     }
 
     /// An attempt began.
@@ -104,7 +124,7 @@ impl Board {
     }
 
     /// What to take now, in turns of the endpoints; empty when nothing is due or no slot is free.
-    pub(super) fn choose(&mut self, now: Instant) -> Vec<Want> {
+    pub(super) fn choose(&self, now: Instant) -> Vec<Want> {
         let mut free = Free {
             in_all: self.slots.in_all.saturating_sub(self.under_way_in_all),
             late: (self.slots.in_all / 2).max(1).saturating_sub(self.late_in_all),
@@ -115,9 +135,7 @@ impl Board {
             // Everybody gets a share; what somebody leaves goes round again.
             let share = (free.in_all / u32::try_from(turns.len()).unwrap_or(u32::MAX)).max(1);
             for turn in &mut turns {
-                if turn.take(share, &mut free, &mut wants) {
-                    self.last = turn.endpoint;
-                }
+                turn.take(share, &mut free, &mut wants);
             }
             turns.retain(|turn| turn.wants_more(free));
         }
@@ -128,7 +146,7 @@ impl Board {
     fn turns(&self, now: Instant) -> Vec<Turn> {
         let mut turns: Vec<Turn> = Vec::new();
         for ((endpoint, lane), at) in &self.fronts {
-            if *at > now {
+            if self.takeable(*endpoint, *at) > now {
                 continue;
             }
             if turns.last().is_none_or(|turn| turn.endpoint != *endpoint) {
@@ -158,7 +176,8 @@ impl Board {
     /// for a slot, and so for an attempt to end.
     pub(super) fn next_due(&self, now: Instant) -> Option<Instant> {
         let waiting = self.fronts.iter().filter(|((endpoint, _), _)| self.room(*endpoint) > 0);
-        waiting.map(|(_, at)| *at).filter(|at| *at > now).min()
+        let times = waiting.map(|((endpoint, _), at)| self.takeable(*endpoint, *at));
+        times.filter(|at| *at > now).min()
     }
 }
 
@@ -193,10 +212,9 @@ struct Turn {
 }
 
 impl Turn {
-    /// Takes a share of the slots; `false` when it can have none.
-    fn take(&mut self, share: u32, free: &mut Free, wants: &mut Vec<Want>) -> bool {
+    /// Takes a share of the slots.
+    fn take(&mut self, share: u32, free: &mut Free, wants: &mut Vec<Want>) {
         let mut share = share.min(self.room).min(free.in_all);
-        let before = free.in_all;
         for (lane, since) in self.late.clone() {
             // Half of what it gets, when new deliveries wait as well; of one, whoever waits longest.
             let most = match self.fresh {
@@ -213,7 +231,6 @@ impl Turn {
             self.want(Lane::Fresh, share, wants);
             free.in_all -= share;
         }
-        free.in_all < before
     }
 
     fn want(&mut self, lane: Lane, count: u32, wants: &mut Vec<Want>) {

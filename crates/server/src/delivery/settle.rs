@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::causes::on_one_line;
 use crate::fault_point::fault_point;
 use crate::metrics::Metrics;
-use crate::store::{DeliveryState, Settled, Settlement, Store, Verdict};
+use crate::store::{Claimed, DeliveryState, Settled, Settlement, Store, Verdict};
 use crate::supervise::Backoff;
 
 /// Outcomes recorded in one transaction.
@@ -17,16 +17,25 @@ const TOGETHER_MAX: usize = 256;
 /// Outcomes that may wait; attempts beyond them keep their slots until there is room.
 pub(super) const WAITING_MAX: usize = 1_024;
 
-/// An outcome to record.
+/// A settlement that waits to be recorded.
 #[derive(Debug)]
-pub(super) struct Outcome {
-    pub(super) settlement: Settlement,
+pub(super) struct Unrecorded {
+    settlement: Settlement,
     /// When the claim it is under may be somebody else's.
-    pub(super) lease_end: Instant,
+    lease_end: Instant,
+    /// Whether attempts were still to come when it was claimed.
+    was_unfinished: bool,
+}
+
+impl Unrecorded {
+    /// The settlement of a claimed delivery.
+    pub(super) fn of(claimed: &Claimed, settlement: Settlement, lease_end: Instant) -> Self {
+        Self { settlement, lease_end, was_unfinished: claimed.state.is_unfinished() }
+    }
 }
 
 /// Where outcomes come in; lasts longer than a loop that reads it.
-pub(super) type Outcomes = Arc<Mutex<mpsc::Receiver<Outcome>>>;
+pub(super) type Outcomes = Arc<Mutex<mpsc::Receiver<Unrecorded>>>;
 
 /// Records outcomes until nobody can send any more. What cannot be recorded is tried again until the
 /// lease is over; then the delivery is claimed, and attempted, again.
@@ -46,8 +55,8 @@ pub(super) async fn record(
 
 /// Waits a moment for more. A commit costs the same for one outcome as for many.
 async fn gather(
-    outcomes: &mut mpsc::Receiver<Outcome>,
-    waiting: &mut Vec<Outcome>,
+    outcomes: &mut mpsc::Receiver<Unrecorded>,
+    waiting: &mut Vec<Unrecorded>,
     linger: Duration,
 ) {
     if linger.is_zero() || waiting.len() >= TOGETHER_MAX {
@@ -63,7 +72,7 @@ async fn gather(
 }
 
 /// Records outcomes, and counts what became of them.
-async fn record_together(store: &dyn Store, metrics: &Metrics, mut outcomes: Vec<Outcome>) {
+async fn record_together(store: &dyn Store, metrics: &Metrics, mut outcomes: Vec<Unrecorded>) {
     let mut backoff = Backoff::default();
     loop {
         let (now, before) = (Instant::now(), outcomes.len());
@@ -88,10 +97,12 @@ async fn record_together(store: &dyn Store, metrics: &Metrics, mut outcomes: Vec
     }
 }
 
-fn count(metrics: &Metrics, outcomes: &[Outcome], settled: &[Settled]) {
+fn count(metrics: &Metrics, outcomes: &[Unrecorded], settled: &[Settled]) {
     for (outcome, settled) in outcomes.iter().zip(settled) {
         match (settled, outcome.settlement.verdict) {
             (Settled::Lost, _) => metrics.leases_lost(1),
+            // A resend that changes nothing is no end.
+            (Settled::Kept, _) if !outcome.was_unfinished => {}
             (Settled::Kept, Verdict::Delivered) => {
                 metrics.delivery_finished(DeliveryState::Delivered);
             }

@@ -1,29 +1,28 @@
 //! The worker: claims what is due, has it attempted, and hands the outcomes on to be recorded.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::FutureExt;
-use tokio::sync::{Mutex, mpsc, watch};
+use tokio::sync::{Mutex, OwnedMutexGuard, mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::attempt::{self, Attempted, Carrier, Times};
+use super::attempt::{Carrier, Times, not_made};
 use super::code::AttemptCode;
+use super::errand::{Errand, Over, Slot};
 use super::event_body::event_body;
-use super::guard::{Guard, Obstacle, Target};
+use super::guard::{Guard, Obstacle};
 use super::options::DeliveryOptions;
-use super::outcome::{Standing, verdict};
-use super::select::{Board, Reached};
-use super::settle::{self, Outcome};
+use super::outcome::{Hindrance, Standing, hindered};
+use super::select::Board;
+use super::settle::{self, Unrecorded};
 use crate::causes::on_one_line;
 use crate::fault_point::fault_point;
 use crate::metrics::Metrics;
 use crate::secrets::Vault;
 use crate::store::{
-    Attempt, ClaimRequest, Claimed, Clock, EndpointNo, Settlement, Store, Verdict, WorkSignal,
+    Attempt, ClaimRequest, Claimed, Clock, Lane, Settlement, Store, Verdict, WorkSignal,
 };
 use crate::supervise::{Backoff, supervise};
 
@@ -35,8 +34,11 @@ const COUNT_EVERY: Duration = Duration::from_secs(15);
 /// Bytes of answers on their way at a time, so that a hundred large ones to endpoints that hang do not
 /// fill the memory.
 const BYTES_MAX: usize = 32 << 20;
-/// How long a delivery waits whose endpoint's secret cannot be read.
+/// How long an endpoint is left alone whose secret cannot be read.
 const UNREADABLE_WAIT: Duration = Duration::from_secs(60);
+/// How long a delivery rests whose attempts ended with the process, time and again. Most likely it only
+/// stood near what ended it: so it is not given up, and cannot make the process end all the time.
+const UNFINISHED_WAIT: Duration = Duration::from_secs(3_600);
 
 /// What deliveries are made with.
 #[derive(Clone)]
@@ -81,10 +83,9 @@ impl Deliveries {
 
     /// Claims nothing more, lets attempts under way finish and records their outcomes. What is not
     /// finished after `grace` is attempted again after the next start.
-    pub async fn stop(self, grace: Duration) {
-        // Fails when the worker has ended, which is what is wanted.
-        let _ = self.stopping.send(true);
-        let Self { working, recording, .. } = self;
+    pub async fn stop(mut self, grace: Duration) {
+        self.stopping.send_replace(true);
+        let (working, recording) = (&mut self.working, &mut self.recording);
         let ended = tokio::time::timeout(grace, async {
             let _ = working.await;
             let _ = recording.await;
@@ -95,10 +96,16 @@ impl Deliveries {
     }
 }
 
+impl Drop for Deliveries {
+    fn drop(&mut self) {
+        self.stopping.send_replace(true);
+    }
+}
+
 /// Works until told to stop, and until the attempts under way have handed on their outcomes.
 async fn work(
     equipment: Equipment,
-    outcomes: mpsc::Sender<Outcome>,
+    outcomes: mpsc::Sender<Unrecorded>,
     mut stop: watch::Receiver<bool>,
 ) {
     tokio::select! {
@@ -106,9 +113,14 @@ async fn work(
         _ = stop.wait_for(|stop| *stop) => return,
     }
     let (alive, mut all_over) = mpsc::channel::<()>(1);
+    let desk = Arc::new(Mutex::new(Desk::new(&equipment)));
     supervise("deliveries", || {
-        let worker = Worker::new(equipment.clone(), outcomes.clone(), alive.clone());
-        worker.run(stop.clone())
+        let (equipment, outcomes, alive) = (equipment.clone(), outcomes.clone(), alive.clone());
+        let (desk, stop) = (Arc::clone(&desk), stop.clone());
+        async move {
+            let desk = desk.lock_owned().await;
+            Worker { equipment, desk, outcomes, alive }.run(stop).await;
+        }
     })
     .await;
     drop((outcomes, alive));
@@ -135,69 +147,34 @@ async fn recover(store: &dyn Store) {
     }
 }
 
-/// An attempt that is over, as the board hears of it.
-struct Over {
-    endpoint: EndpointNo,
-    is_late: bool,
-    bytes: usize,
-    reached: Reached,
-    /// How long until the delivery is due again, if it will be.
-    again: Option<Duration>,
-}
-
-struct Worker {
-    equipment: Equipment,
+/// What a worker knows. It outlasts a worker that panics, so that the attempts it began keep their
+/// slots.
+struct Desk {
     work: Arc<WorkSignal>,
     board: Board,
     /// Bytes of answers on their way.
     bytes: usize,
     guard: Guard,
-    outcomes: mpsc::Sender<Outcome>,
     over: mpsc::UnboundedReceiver<Over>,
     tell_over: mpsc::UnboundedSender<Over>,
-    /// Held by every attempt under way.
-    alive: mpsc::Sender<()>,
     look_again: Instant,
     count_again: Instant,
     backoff: Backoff,
 }
 
-impl Worker {
-    fn new(equipment: Equipment, outcomes: mpsc::Sender<Outcome>, alive: mpsc::Sender<()>) -> Self {
+impl Desk {
+    fn new(equipment: &Equipment) -> Self {
         let (tell_over, over) = mpsc::unbounded_channel();
         Self {
             work: equipment.store.work(),
             board: Board::new(equipment.options.slots),
             bytes: 0,
             guard: Guard::new(equipment.vault.clone()),
-            outcomes,
             over,
             tell_over,
-            alive,
             look_again: Instant::now(),
             count_again: Instant::now(),
             backoff: Backoff::default(),
-            equipment,
-        }
-    }
-
-    async fn run(mut self, mut stop: watch::Receiver<bool>) {
-        while !*stop.borrow() {
-            self.hear();
-            if Instant::now() >= self.look_again {
-                self.look().await;
-            }
-            if self.take(&stop).await {
-                continue;
-            }
-            let until = self.board.next_due(Instant::now()).unwrap_or(self.look_again);
-            let (work, over) = (Arc::clone(&self.work), &mut self.over);
-            tokio::select! {
-                _ = stop.wait_for(|stop| *stop) => return,
-                () = work.announced() => {}
-                Some(ended) = over.recv() => self.note(&ended),
-                () = tokio::time::sleep_until(until.min(self.look_again)) => {}
-            }
         }
     }
 
@@ -212,31 +189,63 @@ impl Worker {
     fn note(&mut self, over: &Over) {
         self.board.end(over.endpoint, over.is_late, over.reached);
         self.bytes = self.bytes.saturating_sub(over.bytes);
-        self.equipment.metrics.set_in_flight(self.board.under_way());
         if let Some(again) = over.again {
             self.board.put_off(over.endpoint, Instant::now() + again);
+        }
+    }
+}
+
+struct Worker {
+    equipment: Equipment,
+    desk: OwnedMutexGuard<Desk>,
+    outcomes: mpsc::Sender<Unrecorded>,
+    /// Held by every attempt under way.
+    alive: mpsc::Sender<()>,
+}
+
+impl Worker {
+    async fn run(mut self, mut stop: watch::Receiver<bool>) {
+        while !*stop.borrow() {
+            self.desk.hear();
+            self.equipment.metrics.set_in_flight(self.desk.board.under_way());
+            if Instant::now() >= self.desk.look_again {
+                self.look().await;
+            }
+            if self.take(&stop).await {
+                continue;
+            }
+            let desk = &mut *self.desk;
+            let until = desk.board.next_due(Instant::now()).unwrap_or(desk.look_again);
+            let (work, over) = (Arc::clone(&desk.work), &mut desk.over);
+            tokio::select! {
+                _ = stop.wait_for(|stop| *stop) => return,
+                () = work.announced() => {}
+                Some(ended) = over.recv() => desk.note(&ended),
+                () = tokio::time::sleep_until(until.min(desk.look_again)) => {}
+            }
         }
     }
 
     /// Looks at the front of every lane.
     async fn look(&mut self) {
-        match self.equipment.store.due().await {
+        let Equipment { store, metrics, .. } = &self.equipment;
+        match store.due().await {
             Ok(due) => {
                 let overdue = due.iter().filter(|due| due.after.is_zero()).map(|due| due.overdue);
-                self.equipment.metrics.set_oldest_due(overdue.max().unwrap_or_default());
-                self.board.refresh(&due, Instant::now());
+                metrics.set_oldest_due(overdue.max().unwrap_or_default());
+                self.desk.board.refresh(&due, Instant::now());
             }
             Err(error) => {
                 let cause = on_one_line(&error);
                 tracing::warn!(cause, "the queue could not be looked at");
             }
         }
-        self.look_again = Instant::now() + LOOK_EVERY;
-        if Instant::now() >= self.count_again {
-            self.count_again = Instant::now() + COUNT_EVERY;
+        let now = Instant::now();
+        self.desk.look_again = now + LOOK_EVERY;
+        if now >= self.desk.count_again {
+            self.desk.count_again = now + COUNT_EVERY;
             // A gauge that is late is no reason to hold up deliveries.
-            let (store, metrics) =
-                (Arc::clone(&self.equipment.store), Arc::clone(&self.equipment.metrics));
+            let (store, metrics) = (Arc::clone(store), Arc::clone(metrics));
             tokio::spawn(async move {
                 if let Ok(backlog) = store.backlog().await {
                     metrics.set_unfinished(backlog.unfinished);
@@ -247,12 +256,13 @@ impl Worker {
 
     /// Claims what is due and begins to attempt it; `false` when there was nothing.
     async fn take(&mut self, stop: &watch::Receiver<bool>) -> bool {
-        let bytes_max = BYTES_MAX.saturating_sub(self.bytes);
+        let bytes_max = BYTES_MAX.saturating_sub(self.desk.bytes);
         if bytes_max == 0 {
             return false;
         }
-        let wants = self.board.choose(Instant::now());
-        if wants.is_empty() {
+        let wants = self.desk.board.choose(Instant::now());
+        // A store that cannot take outcomes would have every delivery made again.
+        if wants.is_empty() || self.equipment.store.can_accept().is_err() {
             return false;
         }
         let lease = self.equipment.options.lease();
@@ -264,15 +274,18 @@ impl Worker {
             Err(error) => {
                 let cause = on_one_line(&error);
                 tracing::warn!(cause, "deliveries could not be claimed; they wait");
-                self.backoff.pause().await;
+                self.desk.backoff.pause().await;
                 return false;
             }
         };
-        self.backoff.reset();
-        self.board.update(&wants, &claims.due, Instant::now());
+        self.desk.backoff.reset();
+        self.desk.board.update(&wants, &claims.due, Instant::now());
         let found = !claims.deliveries.is_empty();
-        let ran_out = claims.deliveries.iter().filter(|claimed| claimed.claims > 1).count();
-        self.equipment.metrics.leases_expired(ran_out as u64);
+        if let Some(last) = claims.deliveries.last() {
+            self.desk.board.served(last.key.endpoint);
+        }
+        let ran_out = claims.deliveries.iter().filter(|claimed| claimed.lane == Lane::Leased);
+        self.equipment.metrics.leases_expired(ran_out.count() as u64);
         if found {
             fault_point!(AfterClaim);
         }
@@ -296,35 +309,32 @@ impl Worker {
         let (key, lease) = (claimed.key, claimed.lease);
         let settlement = Settlement { key, lease, verdict, attempt };
         // The recording task ends only after this worker; without it the lease runs out.
-        let _ = self.outcomes.send(Outcome { settlement, lease_end }).await;
+        let _ = self.outcomes.send(Unrecorded::of(claimed, settlement, lease_end)).await;
     }
 
     /// Begins an attempt, or settles a delivery that cannot be attempted.
     async fn begin(&mut self, claimed: Claimed, lease_end: Instant) {
-        let target = match self.guard.admit(&claimed) {
+        let desk = &mut *self.desk;
+        let target = match desk.guard.admit(&claimed) {
             Ok(target) => target,
             Err(obstacle) => return self.stumble(&claimed, &obstacle, lease_end).await,
         };
-        let is_late = claimed.attempts > 0 || claimed.resend;
-        self.board.begin(claimed.key.endpoint, is_late);
-        let bytes = claimed.data.len();
-        self.bytes += bytes;
+        let slot = Slot::take(&mut desk.board, &claimed, desk.tell_over.clone());
+        desk.bytes += claimed.data.len();
         let body = event_body(&claimed);
-        self.equipment.metrics.set_in_flight(self.board.under_way());
+        let Equipment { carrier, clock, options, metrics, .. } = &self.equipment;
         let errand = Errand {
             // The body has the answers; they are not held twice.
             claimed: Claimed { data: Bytes::new(), ..claimed },
             body,
-            bytes,
             target,
-            is_late,
+            times: Times::beginning(clock(), options.timeout),
             lease_end,
-            carrier: Arc::clone(&self.equipment.carrier),
-            times: Times::beginning((self.equipment.clock)(), self.equipment.options.timeout),
-            options: self.equipment.options,
-            metrics: Arc::clone(&self.equipment.metrics),
+            carrier: Arc::clone(carrier),
+            schedule: options.schedule,
+            metrics: Arc::clone(metrics),
             outcomes: self.outcomes.clone(),
-            over: self.tell_over.clone(),
+            slot,
             _alive: self.alive.clone(),
         };
         tokio::spawn(errand.run());
@@ -332,84 +342,33 @@ impl Worker {
 
     /// Settles a delivery that cannot be attempted.
     async fn stumble(&mut self, claimed: &Claimed, obstacle: &Obstacle, lease_end: Instant) {
-        let delivery = claimed.key.id();
         let cause = on_one_line(obstacle);
-        tracing::error!(%delivery, cause = &*cause, "a delivery cannot be attempted");
-        let now = (self.equipment.clock)();
-        let made = |code| {
-            self.equipment.metrics.attempt_not_made(code);
-            Some(attempt::not_made(claimed, now, code, cause.clone()))
-        };
-        let (verdict, attempt) = match obstacle {
-            Obstacle::Abandoned(_) => (Verdict::Failed, made(AttemptCode::Abandoned)),
-            Obstacle::Url(_) => (Verdict::Failed, made(AttemptCode::UrlRefused)),
-            // Nothing is wrong with the endpoint: no retry of its is spent.
+        let Claimed { state, retries, resend, .. } = *claimed;
+        let standing = Standing { state, retries, resend };
+        let delivery = claimed.key.id();
+        let (hindrance, record) = match obstacle {
+            Obstacle::Url(_) => {
+                let code = AttemptCode::UrlRefused;
+                self.equipment.metrics.attempt_not_made(code);
+                let record = not_made(claimed, (self.equipment.clock)(), code, cause.clone());
+                (Hindrance::Final, Some(record))
+            }
+            Obstacle::Unfinished(_) => (Hindrance::Ours { wait: UNFINISHED_WAIT }, None),
             Obstacle::Secret { .. } | Obstacle::EmptySecret(_) => {
-                let (after, retries) = (UNREADABLE_WAIT, claimed.retries);
-                (Verdict::Retry { after, retries }, None)
+                let until = Instant::now() + UNREADABLE_WAIT;
+                // The others of the endpoint stay where they are, and are not told one by one.
+                if !self.desk.board.block(claimed.key.endpoint, until) {
+                    return self.put_off(claimed, standing, lease_end).await;
+                }
+                (Hindrance::Ours { wait: UNREADABLE_WAIT }, None)
             }
         };
-        self.settle(claimed, verdict, attempt, lease_end).await;
-    }
-}
-
-/// One attempt on its way, as a task of its own.
-struct Errand {
-    claimed: Claimed,
-    body: Bytes,
-    bytes: usize,
-    target: Arc<Target>,
-    is_late: bool,
-    lease_end: Instant,
-    carrier: Arc<dyn Carrier>,
-    times: Times,
-    options: DeliveryOptions,
-    metrics: Arc<Metrics>,
-    outcomes: mpsc::Sender<Outcome>,
-    over: mpsc::UnboundedSender<Over>,
-    _alive: mpsc::Sender<()>,
-}
-
-impl Errand {
-    async fn run(self) {
-        let (body, resend) = (self.body.clone(), self.claimed.resend);
-        let attempt = attempt::attempt(&*self.carrier, &self.target, body, resend, self.times);
-        let attempted = AssertUnwindSafe(attempt).catch_unwind().await;
-        let (reached, again) = if let Ok(attempted) = attempted {
-            self.finish(attempted).await
-        } else {
-            // Its claim runs out; after a few such claims it is given up.
-            let delivery = self.claimed.key.id();
-            tracing::error!(%delivery, "an attempt panicked");
-            (Reached::Unknown, None)
-        };
-        let (endpoint, is_late, bytes) = (self.claimed.key.endpoint, self.is_late, self.bytes);
-        // Fails when the worker was begun anew, and knows nothing of this attempt.
-        let _ = self.over.send(Over { endpoint, is_late, bytes, reached, again });
+        tracing::error!(%delivery, cause, "a delivery cannot be attempted");
+        self.settle(claimed, hindered(standing, hindrance), record, lease_end).await;
     }
 
-    async fn finish(&self, attempted: Attempted) -> (Reached, Option<Duration>) {
-        let Claimed { key, lease, state, retries, resend, .. } = self.claimed;
-        let standing = Standing { state, retries, resend };
-        let random = fastrand::f64();
-        let verdict = verdict(standing, attempted.ending, &self.options.schedule, random);
-        let again = match verdict {
-            Verdict::Retry { after, .. } => Some(after),
-            _ => None,
-        };
-        self.metrics.attempt(attempted.code, attempted.record.duration);
-        if let Some(denied) = attempted.denied {
-            self.metrics.egress_denied(denied.class());
-        }
-        if let Some(code) = attempted.code {
-            let (delivery, status) = (key.id(), attempted.record.status);
-            let (code, micros) = (code.as_str(), attempted.record.duration.as_micros());
-            tracing::info!(%delivery, status, code, micros, "an attempt failed");
-        }
-        fault_point!(AfterAnswer);
-        let attempt = Some(attempted.record);
-        let settlement = Settlement { key, lease, verdict, attempt };
-        let _ = self.outcomes.send(Outcome { settlement, lease_end: self.lease_end }).await;
-        (attempted.reached, again)
+    async fn put_off(&self, claimed: &Claimed, standing: Standing, lease_end: Instant) {
+        let verdict = hindered(standing, Hindrance::Ours { wait: UNREADABLE_WAIT });
+        self.settle(claimed, verdict, None, lease_end).await;
     }
 }

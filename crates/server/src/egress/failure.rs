@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 
 use http::StatusCode;
 use hyper_util::client::legacy;
+use rustix::io::Errno;
 
 use super::attempt::{Phase, Progress};
 use super::connect::ConnectError;
@@ -49,6 +50,7 @@ failure_codes! {
     EgressDenied      = "egress_denied",      "the host is at an address that deliveries may not reach";
     ConnectFailed     = "connect_failed",     "no connection was made";
     TlsFailed         = "tls_failed",         "no encryption was agreed on, or the certificate is not trusted";
+    Overloaded        = "overloaded",         "this service is short of connections, memory or look-ups; no retry is spent";
     Timeout           = "timeout",            "the response was not there, whole, in time";
     ConnectionLost    = "connection_lost",    "the connection ended before the response was whole";
     ResponseMalformed = "response_malformed", "the response is not HTTP, or its head is too large";
@@ -129,6 +131,12 @@ impl DeliveryFailure {
     fn of_connect(error: &ConnectError) -> Self {
         let at = |phase, peer| Progress { phase, peer, status: None };
         let (code, progress) = match error {
+            ConnectError::Dns(error) if is_ours(error) => {
+                (FailureCode::Overloaded, at(Phase::Dns, None))
+            }
+            ConnectError::Tcp(peer, error) if is_ours(error) => {
+                (FailureCode::Overloaded, at(Phase::Connect, Some(*peer)))
+            }
             ConnectError::Dns(_) => (FailureCode::DnsFailed, at(Phase::Dns, None)),
             ConnectError::Denied(_) => (FailureCode::EgressDenied, at(Phase::Dns, None)),
             ConnectError::Tcp(peer, _) => {
@@ -157,6 +165,15 @@ impl DeliveryFailure {
         let detail = chain().last().and_then(detail_of);
         Self { detail, ..Self::new(code, progress) }
     }
+}
+
+/// Whether a connection failed for want of something on this machine. Such an endpoint is not to blame.
+fn is_ours(error: &io::Error) -> bool {
+    const SHORT_OF: [Errno; 5] =
+        [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM, Errno::ADDRNOTAVAIL];
+    let code = error.raw_os_error();
+    error.kind() == io::ErrorKind::ResourceBusy
+        || SHORT_OF.iter().any(|errno| code == Some(errno.raw_os_error()))
 }
 
 /// What an error in a chain says for certain.

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, oneshot};
+use tokio::time::Instant;
 
 /// Time a look-up may take, its wait for a turn included.
 const BUDGET: Duration = Duration::from_secs(3);
@@ -63,27 +64,29 @@ async fn bounded(
     turns: Arc<Semaphore>,
     look_up: impl FnOnce() -> io::Result<Vec<IpAddr>> + Send + 'static,
 ) -> io::Result<Vec<IpAddr>> {
+    let busy = |what: &'static str| io::Error::new(io::ErrorKind::ResourceBusy, what);
+    let began = Instant::now();
+    let turn = tokio::time::timeout_at(began + BUDGET, turns.acquire_owned()).await;
+    let turn = turn.map_err(|_| busy("all look-ups are taken"))?.map_err(io::Error::other)?;
     let answer = async move {
-        let turn = turns.acquire_owned().await.map_err(io::Error::other)?;
         let (sender, receiver) = oneshot::channel();
-        thread::Builder::new().name("resolver".to_owned()).spawn(move || {
+        let spawned = thread::Builder::new().name("resolver".to_owned()).spawn(move || {
             let answer = look_up();
             drop(turn);
             // Fails when nobody waits any more.
             let _ = sender.send(answer);
-        })?;
+        });
+        spawned.map_err(|_| busy("no thread for a look-up"))?;
         receiver.await.map_err(io::Error::other)?
     };
     let late = || io::Error::new(io::ErrorKind::TimedOut, "no answer within 3 s");
-    tokio::time::timeout(BUDGET, answer).await.map_err(|_| late())?
+    tokio::time::timeout_at(began + BUDGET, answer).await.map_err(|_| late())?
 }
 
 #[cfg(test)]
 mod tests {
     use std::net::Ipv4Addr;
     use std::sync::mpsc;
-
-    use tokio::time::Instant;
 
     use super::*;
 
@@ -121,7 +124,7 @@ mod tests {
         // Never begun, since no turn is free.
         let never = || -> io::Result<Vec<IpAddr>> { panic!("a third look-up was begun") };
         let error = bounded(Arc::clone(&turns), never).await.unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert_eq!(error.kind(), io::ErrorKind::ResourceBusy);
         drop(hung);
         let _both = turns.acquire_many(2).await.unwrap();
     }

@@ -86,7 +86,7 @@ impl DeliveryState {
 pub enum Lane {
     /// Never attempted: in the order of submission, due at once.
     Fresh,
-    /// Retries and resends, by the time they are due.
+    /// Retries, resends, and what was put off, by the time they are due.
     Late,
     /// Claimed, by the end of the lease; due again when it has ended.
     Leased,
@@ -175,6 +175,8 @@ pub struct Claimed {
     pub retries: u32,
     /// Whether this attempt was asked for by a person, outside the budget of retries.
     pub resend: bool,
+    /// The lane it was claimed from.
+    pub lane: Lane,
     /// Claims since it was last settled, this one included. More than a few mean that it brings its
     /// workers down.
     pub claims: u32,
@@ -210,7 +212,7 @@ pub struct Attempt {
     pub error: Option<String>,
     /// What else is known of the failure, for a person.
     pub detail: Option<String>,
-    /// The address that was connected to.
+    /// The address that was connected to, or tried.
     pub address: Option<String>,
     /// The beginning of the answer's body: bytes of a stranger.
     pub snippet: Bytes,

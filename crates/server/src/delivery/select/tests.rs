@@ -66,6 +66,7 @@ fn the_last_slot_goes_to_each_endpoint_in_turn() {
         let wants = board.choose(now);
         begin_all(&mut board, &wants);
         order.push(wants[0].endpoint);
+        board.served(wants[0].endpoint);
         board.end(wants[0].endpoint, false, Reached::InTime);
     }
     assert_eq!(order, [A, B, C, A, B, C]);
@@ -124,6 +125,18 @@ fn what_is_due_later_is_taken_then() {
     assert_eq!(board.choose(now + pause), [want(A, Lane::Late, 4)]);
     board.update(&[want(A, Lane::Late, 4)], &[], now + pause);
     assert!(board.choose(now + pause).is_empty());
+}
+
+#[test]
+fn a_blocked_endpoint_is_left_alone_and_said_so_once() {
+    let now = Instant::now();
+    let (mut board, until) = (board(100, 4), now + Duration::from_secs(60));
+    board.refresh(&[due(A, Lane::Fresh), due(B, Lane::Fresh)], now);
+    assert!(board.block(A, until));
+    assert!(!board.block(A, until));
+    assert_eq!(board.choose(now), [want(B, Lane::Fresh, 4)]);
+    assert_eq!(board.next_due(now), Some(until));
+    assert_eq!(board.choose(until).len(), 2);
 }
 
 proptest! {

@@ -12,7 +12,7 @@ impl Queue {
     async fn resend(&self, key: DeliveryKey) -> DeliveryRecord {
         let record = self.world.store.resend(&key.id()).await.expect("resent");
         assert_eq!(record, self.world.detail(key).await.record);
-        assert_eq!(record.next_attempt_at, Some(self.now()), "at once");
+        assert!(record.next_attempt_at.as_ref().is_some_and(|at| *at <= self.now()), "at once");
         record
     }
 

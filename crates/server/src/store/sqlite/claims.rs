@@ -112,6 +112,7 @@ fn claim_from(
             retries: entry.retries,
             resend: entry.resend,
             claims: entry.claims + 1,
+            lane: entry.lane,
         });
         taken.push(entry);
     }

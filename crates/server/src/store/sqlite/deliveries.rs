@@ -7,6 +7,7 @@ use formsvc_protocol::{DeliveryId, EndpointId, FormInstant};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::columns::{instant, stored_id, text_id};
+use super::due::AT_ONCE;
 use super::endpoints::endpoint_no;
 use super::forms::form_no;
 use super::queue::{self, Entry, state_of};
@@ -23,7 +24,8 @@ const DELIVERY: &str = "SELECT d.submission, d.endpoint_no, e.id, e.url, s.id, d
 fn delivery_at(row: &Row<'_>) -> rusqlite::Result<DeliveryRecord> {
     let created = instant(row.get(7)?);
     let state = state_of(row.get(5)?);
-    let next = row.get::<_, Option<i64>>(8)?.map(instant);
+    // What is to be resent at once has been due since the submission was made.
+    let next = row.get::<_, Option<i64>>(8)?.map(|next| instant(next).max(created));
     let next = if state == DeliveryState::Pending { next.or(Some(created)) } else { next };
     Ok(DeliveryRecord {
         key: DeliveryKey { submission: row.get(0)?, endpoint: EndpointNo(row.get(1)?) },
@@ -108,11 +110,7 @@ pub(super) fn detail(
     Ok(Some(DeliveryDetail { record, history: rows.collect::<Result<_, _>>()? }))
 }
 
-pub(super) fn resend(
-    db: &Connection,
-    id: &DeliveryId,
-    now: FormInstant,
-) -> Result<DeliveryRecord, StoreError> {
+pub(super) fn resend(db: &Connection, id: &DeliveryId) -> Result<DeliveryRecord, StoreError> {
     let key = DeliveryKey::from_id(id).ok_or_else(|| no_delivery(id))?;
     if record(db, key)?.is_none() {
         return Err(no_delivery(id));
@@ -138,7 +136,7 @@ pub(super) fn resend(
         &Entry {
             endpoint: key.endpoint,
             lane: Lane::Late,
-            at: now,
+            at: AT_ONCE,
             submission: key.submission,
             retries,
             claims,
@@ -149,7 +147,7 @@ pub(super) fn resend(
     db.prepare_cached(
         "UPDATE deliveries SET next_us = ?3 WHERE submission = ?1 AND endpoint_no = ?2",
     )?
-    .execute([key.submission, key.endpoint.0, now.micros()])?;
+    .execute([key.submission, key.endpoint.0, AT_ONCE.micros()])?;
     record(db, key)?.ok_or_else(|| no_delivery(id))
 }
 

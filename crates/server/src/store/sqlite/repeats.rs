@@ -69,12 +69,14 @@ pub(super) fn keep(
 /// Forgets some old keys; `true` when there may be more.
 pub(super) fn forget_some(db: &Connection, now: FormInstant) -> Result<bool, StoreError> {
     let oldest_kept = now.micros() - i64::try_from(REMEMBERED.as_micros()).unwrap_or(i64::MAX);
-    // The table is in the order of time, so that the old ones are in front.
+    let newest_true = now.plus(REMEMBERED).micros();
+    // The table is in the order of time, so that the old ones are in front. One from the future was
+    // made by a clock that was ahead, and would keep those behind it for as long.
     let forgotten = db
         .prepare_cached(
             "DELETE FROM idempotency WHERE no IN (SELECT no FROM idempotency ORDER BY no LIMIT ?2)
-                AND created_us < ?1",
+                AND (created_us < ?1 OR created_us > ?3)",
         )?
-        .execute([oldest_kept, FORGOTTEN_AT_ONCE])?;
+        .execute([oldest_kept, FORGOTTEN_AT_ONCE, newest_true])?;
     Ok(i64::try_from(forgotten).unwrap_or(i64::MAX) >= FORGOTTEN_AT_ONCE)
 }

@@ -1,5 +1,7 @@
 //! Settling claims: recording outcomes, and giving back what was not attempted, in SQL.
 
+use std::time::Duration;
+
 use formsvc_protocol::FormInstant;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 
@@ -16,18 +18,22 @@ pub(super) const ORIGIN: &str = "SELECT d.next_us, s.instant_us
     FROM deliveries d JOIN submissions s ON s.key = d.submission
     WHERE d.submission = ?1 AND d.endpoint_no = ?2";
 
+/// Settles claims. Retries are timed by `now`, of the clock that does not step; what people are shown
+/// is the wall's time, `today`.
 pub(super) fn settle(
     db: &Connection,
     settlements: &[Settlement],
     now: FormInstant,
+    today: FormInstant,
 ) -> Result<Vec<Settled>, StoreError> {
-    settlements.iter().map(|settlement| settle_one(db, settlement, now)).collect()
+    settlements.iter().map(|settlement| settle_one(db, settlement, now, today)).collect()
 }
 
 fn settle_one(
     db: &Connection,
     settlement: &Settlement,
     now: FormInstant,
+    today: FormInstant,
 ) -> Result<Settled, StoreError> {
     let Settlement { key, lease, verdict, attempt } = settlement;
     let Some(leased) = take_leased(db, *key, *lease)? else { return Ok(Settled::Lost) };
@@ -73,7 +79,7 @@ fn settle_one(
                 state.map(|state| state as i64),
                 made,
                 next.map(FormInstant::micros),
-                now.micros()
+                today.micros()
             ],
             |row| row.get(0),
         )?;
@@ -126,6 +132,31 @@ fn record(
         &attempt.snippet[..],
         attempt.resend
     ])?;
+    Ok(())
+}
+
+/// Brings retries that lie further ahead than any pause to now: the clock was ahead when they were
+/// timed.
+pub(super) fn bring_near(
+    db: &Connection,
+    now: FormInstant,
+    longest: Duration,
+) -> Result<(), StoreError> {
+    let mut found = db.prepare(
+        "SELECT q.lane, q.at_us, q.submission, q.retries, q.claims, q.resend, q.lease, q.endpoint_no
+         FROM endpoints e CROSS JOIN queue q
+         WHERE q.endpoint_no = e.endpoint_no AND q.lane = 1 AND q.at_us > ?1",
+    )?;
+    let rows = found
+        .query_map([now.plus(longest).micros()], |row| Entry::at(row, EndpointNo(row.get(7)?)))?;
+    for far in rows.collect::<Result<Vec<_>, _>>()? {
+        remove(db, &far)?;
+        db.prepare_cached(
+            "UPDATE deliveries SET next_us = ?3 WHERE submission = ?1 AND endpoint_no = ?2",
+        )?
+        .execute([far.submission, far.endpoint.0, now.micros()])?;
+        insert(db, &Entry { at: now, ..far })?;
+    }
     Ok(())
 }
 

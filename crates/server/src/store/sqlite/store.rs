@@ -34,6 +34,9 @@ use crate::store::{
     StoreFuture, StoreObserver, StoredPage, UserRecord, WorkSignal,
 };
 
+/// Further ahead than this no retry is put on purpose: the longest pause that can be configured is
+/// about 70 days.
+const RETRY_PAUSE_MAX: Duration = Duration::from_secs(100 * 24 * 60 * 60);
 /// Pages read at the same time.
 const LARGE_READS: usize = 4;
 
@@ -422,7 +425,9 @@ impl Store for SqliteStore {
         let (id, wake) = (endpoint.clone(), self.waker());
         self.write(move |db, now| {
             let (record, number) = endpoints::set_enabled(db, &id, enabled, now)?;
-            wake(&[number], &Lane::ALL);
+            if enabled {
+                wake(&[number], &Lane::ALL);
+            }
             Ok(record)
         })
     }
@@ -442,6 +447,7 @@ impl Store for SqliteStore {
     fn recover_claims(&self) -> StoreFuture<'_, u64> {
         Box::pin(async move {
             let given_back = self.write(|db, _| settle::give_back_all(db)).await?;
+            self.write_steadily(|db, now| settle::bring_near(db, now, RETRY_PAUSE_MAX)).await?;
             fault_point!(MidRecovery);
             for id in self.write(|db, _| endpoints::being_removed(db)).await? {
                 self.cancel_deliveries(id).await?;
@@ -452,7 +458,8 @@ impl Store for SqliteStore {
 
     fn due(&self) -> StoreFuture<'_, Vec<Due>> {
         let now = (self.steady)();
-        self.read_long(move |db| due::due(db, now))
+        // Only seeks; a worker must not wait behind large pages.
+        self.read(move |db| due::due(db, now))
     }
 
     fn claim(&self, request: ClaimRequest) -> StoreFuture<'_, Claims> {
@@ -464,7 +471,8 @@ impl Store for SqliteStore {
     }
 
     fn settle(&self, settlements: Vec<Settlement>) -> StoreFuture<'_, Vec<Settled>> {
-        self.write_steadily(move |db, now| settle::settle(db, &settlements, now))
+        let today = Arc::clone(&self.clock);
+        self.write_steadily(move |db, now| settle::settle(db, &settlements, now, today()))
     }
 
     fn work(&self) -> Arc<WorkSignal> {
@@ -486,8 +494,8 @@ impl Store for SqliteStore {
 
     fn resend(&self, id: &DeliveryId) -> StoreFuture<'_, DeliveryRecord> {
         let (id, wake) = (id.clone(), self.waker());
-        self.write_steadily(move |db, now| {
-            let record = deliveries::resend(db, &id, now)?;
+        self.write(move |db, _| {
+            let record = deliveries::resend(db, &id)?;
             wake(&[record.key.endpoint], &[Lane::Late]);
             Ok(record)
         })

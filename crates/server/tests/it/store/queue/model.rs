@@ -8,6 +8,9 @@ use super::ENDPOINTS;
 /// How long each claim holds, in microseconds.
 pub(super) const LEASE: i64 = 30_000_000;
 
+/// Where a resend stands: before all others.
+pub(super) const AT_ONCE: i64 = 0;
+
 /// Where a delivery stands among those to be attempted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
@@ -146,8 +149,8 @@ impl Model {
         let (retries, claims) =
             delivery.place.map_or((0, 0), |place| (place.retries, place.claims));
         let (lane, resend, held_by) = (Lane::Late, true, None);
-        delivery.place = Some(Place { lane, at: self.now, retries, claims, resend, held_by });
-        delivery.next = Some(self.now);
+        delivery.place = Some(Place { lane, at: AT_ONCE, retries, claims, resend, held_by });
+        delivery.next = Some(AT_ONCE);
         true
     }
 

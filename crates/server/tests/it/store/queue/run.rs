@@ -14,7 +14,7 @@ use formsvc_server::store::{
     Settlement, Store, StoreError, UserRecord, Verdict, Want,
 };
 
-use super::model::{Delivery, LEASE, Model};
+use super::model::{AT_ONCE, Delivery, LEASE, Model};
 use super::{Call, ENDPOINTS};
 
 pub(super) struct Run {
@@ -192,7 +192,8 @@ impl Run {
                 let front = model.lane(at, lane).first().map(|(place, _)| place.at);
                 if let (Some(front), EndpointStatus::Enabled) = (front, model.endpoints[at]) {
                     let after = if lane == Lane::Fresh { 0 } else { (front - model.now).max(0) };
-                    expected.push((*number, lane, after, (model.now - front).max(0)));
+                    let overdue = if front == AT_ONCE { 0 } else { (model.now - front).max(0) };
+                    expected.push((*number, lane, after, overdue));
                 }
             }
         }
@@ -213,7 +214,8 @@ impl Run {
             assert_eq!((record.state, record.attempts), (delivery.state, delivery.attempts));
             assert_eq!(record.finished_at, delivery.finished.map(shown));
             let pending = delivery.state == DeliveryState::Pending;
-            let next = delivery.next.or_else(|| pending.then_some(delivery.made));
+            let next = delivery.next.map(|next| next.max(delivery.made));
+            let next = next.or_else(|| pending.then_some(delivery.made));
             assert_eq!(record.next_attempt_at, next.map(shown));
             let detail = self.store.delivery(&delivery.key.id()).await.unwrap().unwrap();
             assert_eq!(detail.history.len(), delivery.attempts as usize);

@@ -1,0 +1,119 @@
+//! One attempt on its way, as a task of its own: nobody waits for it, and it tells when it is over.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::attempt::{self, Attempted, Carrier, Times};
+use super::guard::Target;
+use super::outcome::{Ending, Standing, verdict};
+use super::schedule::Schedule;
+use super::select::{Board, Reached};
+use super::settle::Unrecorded;
+use crate::fault_point::fault_point;
+use crate::metrics::Metrics;
+use crate::store::{Claimed, EndpointNo, Lane, Settlement, Verdict};
+
+/// An attempt that is over, as the board hears of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Over {
+    pub(super) endpoint: EndpointNo,
+    pub(super) is_late: bool,
+    /// Bytes of answers it had.
+    pub(super) bytes: usize,
+    pub(super) reached: Reached,
+    /// How long until the delivery is due again, if it will be.
+    pub(super) again: Option<Duration>,
+}
+
+/// Room that an attempt takes up on the board. When it is dropped, however that comes about, the board
+/// hears that the attempt is over.
+#[derive(Debug)]
+pub(super) struct Slot {
+    over: Over,
+    tell: mpsc::UnboundedSender<Over>,
+}
+
+impl Slot {
+    /// Takes a slot for a claimed delivery.
+    pub(super) fn take(
+        board: &mut Board,
+        claimed: &Claimed,
+        tell: mpsc::UnboundedSender<Over>,
+    ) -> Self {
+        let (endpoint, is_late) = (claimed.key.endpoint, claimed.lane != Lane::Fresh);
+        board.begin(endpoint, is_late);
+        let bytes = claimed.data.len();
+        let over = Over { endpoint, is_late, bytes, reached: Reached::Unknown, again: None };
+        Self { over, tell }
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        // Fails when nothing more is claimed, and nobody counts.
+        let _ = self.tell.send(self.over);
+    }
+}
+
+/// An attempt and all that it takes along.
+pub(super) struct Errand {
+    pub(super) claimed: Claimed,
+    pub(super) body: Bytes,
+    pub(super) target: Arc<Target>,
+    pub(super) times: Times,
+    pub(super) lease_end: Instant,
+    pub(super) carrier: Arc<dyn Carrier>,
+    pub(super) schedule: Schedule,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) outcomes: mpsc::Sender<Unrecorded>,
+    pub(super) slot: Slot,
+    /// Lets those who stop the service wait for it.
+    pub(super) _alive: mpsc::Sender<()>,
+}
+
+impl Errand {
+    /// Attempts the delivery and hands its outcome on to be recorded.
+    pub(super) async fn run(mut self) {
+        let (body, resend) = (self.body.clone(), self.claimed.resend);
+        let attempt = attempt::attempt(&*self.carrier, &self.target, body, resend, self.times);
+        if let Ok(attempted) = AssertUnwindSafe(attempt).catch_unwind().await {
+            self.finish(attempted).await;
+        } else {
+            // Its claim runs out; after a few such claims it rests.
+            let delivery = self.claimed.key.id();
+            tracing::error!(%delivery, "an attempt panicked");
+        }
+    }
+
+    async fn finish(&mut self, attempted: Attempted) {
+        let Claimed { key, lease, state, retries, resend, .. } = self.claimed;
+        let standing = Standing { state, retries, resend };
+        let verdict = verdict(standing, attempted.ending, &self.schedule, fastrand::f64());
+        self.metrics.attempt(attempted.code, attempted.record.duration);
+        if let Some(denied) = attempted.denied {
+            self.metrics.egress_denied(denied.class());
+        }
+        if let Some(code) = attempted.code {
+            let (delivery, status) = (key.id(), attempted.record.status);
+            let (code, micros) = (code.as_str(), attempted.record.duration.as_micros());
+            tracing::info!(%delivery, status, code, micros, "an attempt failed");
+        }
+        self.slot.over.reached = attempted.reached;
+        if let Verdict::Retry { after, .. } = verdict {
+            self.slot.over.again = Some(after);
+        }
+        fault_point!(AfterAnswer);
+        // What this service could not do is no attempt.
+        let attempt = (attempted.ending != Ending::Ours).then_some(attempted.record);
+        let settlement = Settlement { key, lease, verdict, attempt };
+        let unrecorded = Unrecorded::of(&self.claimed, settlement, self.lease_end);
+        // The recording task ends after the last attempt; without it the lease runs out.
+        let _ = self.outcomes.send(unrecorded).await;
+    }
+}
