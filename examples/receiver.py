@@ -15,6 +15,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 TOLERANCE_SECONDS = 300
+BODY_MAX = 32 << 20
 
 
 def verdict(header, body, secret, now):
@@ -22,7 +23,7 @@ def verdict(header, body, secret, now):
     parts = [part.split("=", 1) for part in header.split(",") if "=" in part]
     times = [value for key, value in parts if key == "t"]
     signatures = [value for key, value in parts if key == "v1"]
-    if len(times) != 1 or not times[0].isdigit() or not signatures:
+    if len(times) != 1 or not (times[0].isascii() and times[0].isdigit()) or not signatures:
         return "malformed"
     expected = hmac.new(secret, times[0].encode() + b"." + body, hashlib.sha256).hexdigest()
     # Without an early exit, so that the time it takes tells nothing.
@@ -36,7 +37,10 @@ def verdict(header, body, secret, now):
 
 class Receiver(BaseHTTPRequestHandler):
     def do_POST(self):
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        length = self.headers.get("Content-Length", "0")
+        if not (length.isascii() and length.isdigit()) or int(length) > BODY_MAX:
+            return self.send_error(413)
+        body = self.rfile.read(int(length))
         found = verdict(self.headers.get("X-Service-Signature", ""), body, SECRET, time.time())
         # repr() keeps a stranger's text from reaching the terminal as it is.
         print(time.strftime("%H:%M:%S"), found, repr(body.decode("utf-8", "replace")), flush=True)

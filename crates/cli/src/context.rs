@@ -112,6 +112,7 @@ impl Context {
             generate: Vec::new(),
             faults: Vec::new(),
             submit_every: None,
+            webhooks: Vec::new(),
         };
         let demo = self.demo.get_or_try_init(|| Sandbox::start(options)).await?;
         Ok((demo.base_url.clone(), demo.api_key.clone()))

@@ -14,7 +14,7 @@ use crate::args::{Rate, duration, rate};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::sandbox::{self, SandboxOptions};
+use crate::sandbox::{self, SandboxOptions, Wanted, Webhook};
 
 /// Run a service on this machine to try things against, with real data
 ///
@@ -23,13 +23,13 @@ use crate::sandbox::{self, SandboxOptions};
 /// software (naughty), and one to fill in (contact, at /f/contact).
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  formsvc sandbox --port 0 --ready-file sandbox.json\n  formsvc sandbox --generate big=100000 --rate-limit off\n  formsvc sandbox --fault errors=20% --fault latency=300ms\n  formsvc sandbox --submit-every 2s"
+    after_help = "Examples:\n  formsvc sandbox --port 0 --ready-file sandbox.json\n  formsvc sandbox --generate big=100000 --rate-limit off\n  formsvc sandbox --fault errors=20% --fault latency=300ms\n  formsvc sandbox --webhook contact=http://localhost:9000/ --submit-every 2s"
 )]
 pub(crate) struct Sandbox {
     /// Port to listen on; 0 finds a free one
     #[arg(long, value_name = "PORT", default_value_t = 8787)]
     port: u16,
-    /// Write a JSON object to this file once the service answers: base_url, api_key, forms
+    /// Write a JSON object to this file once the service answers: base_url, api_key, forms, webhooks
     #[arg(long, value_name = "PATH")]
     ready_file: Option<PathBuf>,
     /// Requests a key may make in any minute, or `off` [default: 300]; `off` lifts the limits of
@@ -42,6 +42,9 @@ pub(crate) struct Sandbox {
     /// Keep the sandbox in this SQLite file; otherwise it is gone when it stops
     #[arg(long, value_name = "PATH")]
     database: Option<PathBuf>,
+    /// Deliver the submissions of a form to an endpoint, whose signing secret is printed; can be repeated
+    #[arg(long, value_name = "FORM=URL", value_parser = sandbox::wanted)]
+    webhook: Vec<Wanted>,
     /// Have it fail in a way, as `NAME` or `NAME=VALUE`; can be repeated
     #[arg(long, value_name = "NAME[=VALUE]", value_parser = fault, long_help = fault_help())]
     fault: Vec<FaultSetting>,
@@ -56,6 +59,22 @@ struct Ready<'a> {
     base_url: &'a str,
     api_key: &'a str,
     forms: &'a [formsvc_client::Form],
+    webhooks: Vec<ReadyWebhook<'a>>,
+}
+
+/// An endpoint, as whoever started the sandbox reads of it.
+#[derive(Serialize)]
+struct ReadyWebhook<'a> {
+    form: &'a str,
+    url: &'a str,
+    secret: &'a str,
+}
+
+impl<'a> From<&'a Webhook> for ReadyWebhook<'a> {
+    fn from(webhook: &'a Webhook) -> Self {
+        let Webhook { form, url, secret } = webhook;
+        Self { form: form.as_str(), url, secret: secret.expose_secret() }
+    }
 }
 
 impl Sandbox {
@@ -67,6 +86,7 @@ impl Sandbox {
             addr,
             rate_limit: self.rate_limit,
             generate: self.generate,
+            webhooks: self.webhook,
             faults: self.fault.clone(),
             submit_every: self.submit_every,
         })
@@ -75,7 +95,9 @@ impl Sandbox {
             // Only a ready file is replaced, never something else of that name.
             ready_file::clear(path).map_err(|error| unwritable(&error))?;
             let (base_url, forms) = (&*sandbox.base_url, &*sandbox.forms);
-            let ready = Ready { base_url, api_key: sandbox.api_key.expose_secret(), forms };
+            let webhooks = sandbox.webhooks.iter().map(ReadyWebhook::from).collect();
+            let api_key = sandbox.api_key.expose_secret();
+            let ready = Ready { base_url, api_key, forms, webhooks };
             ready_file::write(path, &ready).map_err(|error| unwritable(&error))?;
         }
         // Gone when this future is, and when the process ends without dropping it.
@@ -126,6 +148,12 @@ fn announce(cx: &Context, sandbox: &sandbox::Sandbox, faults: &[FaultSetting]) {
     cx.progress.remark(&format!("  export FORMSVC_BASE_URL={}", sandbox.base_url));
     cx.progress.remark(&format!("  export FORMSVC_API_KEY={}", sandbox.api_key.expose_secret()));
     cx.progress.remark("  formsvc forms list\n");
+    for Webhook { form, url, secret } in &sandbox.webhooks {
+        cx.progress.remark(&format!("Submissions to {}/f/{form}", sandbox.base_url));
+        cx.progress.remark(&format!("are delivered to {url}, signed with\n"));
+        cx.progress
+            .remark(&format!("  export FORMSVC_SIGNING_SECRET={}\n", secret.expose_secret()));
+    }
     if !faults.is_empty() {
         let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
         let (base_url, faults) = (&sandbox.base_url, faults.join(", "));

@@ -5,8 +5,10 @@
 
 mod data;
 mod visitor;
+mod webhooks;
 
 pub(crate) use data::FORM_NAMES;
+pub(crate) use webhooks::{Wanted, Webhook, wanted};
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -55,6 +57,8 @@ pub(crate) struct SandboxOptions {
     pub(crate) addr: SocketAddr,
     /// Requests a minute for a key; `Off` lifts the limits of public forms as well.
     pub(crate) rate_limit: Option<Rate>,
+    /// Endpoints that deliveries go to.
+    pub(crate) webhooks: Vec<Wanted>,
     /// Generated forms, besides the real ones.
     pub(crate) generate: Vec<(PublicId, u64)>,
     /// How it fails.
@@ -73,6 +77,8 @@ pub(crate) struct Sandbox {
     pub(crate) forms: Vec<Form>,
     /// Forms that were to be generated but are in the database already.
     pub(crate) kept: Vec<PublicId>,
+    /// Endpoints that deliveries go to.
+    pub(crate) webhooks: Vec<Webhook>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -82,6 +88,7 @@ struct Started {
     api_key: SecretString,
     forms: Vec<Form>,
     kept: Vec<PublicId>,
+    webhooks: Vec<Webhook>,
 }
 
 impl Sandbox {
@@ -94,8 +101,17 @@ impl Sandbox {
             .spawn(move || run(options, started, stopped))
             .map_err(|error| failed("cannot start the sandbox").because(&error))?;
         let gone = |_| failed("the sandbox stopped before it answered");
-        let Started { base_url, api_key, forms, kept } = answers.await.map_err(gone)??;
-        Ok(Self { base_url, api_key, forms, kept, stop: Some(stop), thread: Some(thread) })
+        let Started { base_url, api_key, forms, kept, webhooks } =
+            answers.await.map_err(gone)??;
+        Ok(Self {
+            base_url,
+            api_key,
+            forms,
+            kept,
+            webhooks,
+            stop: Some(stop),
+            thread: Some(thread),
+        })
     }
 }
 
@@ -192,6 +208,7 @@ async fn open(options: SandboxOptions) -> Result<(Running, Started, Option<Visit
             kept.push(public_id);
         }
     }
+    let webhooks = webhooks::add(&admin, &vault, options.webhooks).await?;
     let key = new_key(&admin, &owner).await.map_err(cannot_fill)?;
     let forms = admin.list_forms(&owner.id).await.map_err(cannot_fill)?;
     let rate_limit = match options.rate_limit {
@@ -223,7 +240,7 @@ async fn open(options: SandboxOptions) -> Result<(Running, Started, Option<Visit
         failed("cannot start the sandbox").because(&error).hint("`--port 0` finds a free port")
     })?;
     let running = running.with_deliveries(deliver(store, vault, metrics, &faults));
-    let started = Started { base_url: running.base_url(), api_key: key, forms, kept };
+    let started = Started { base_url: running.base_url(), api_key: key, forms, kept, webhooks };
     Ok((running, started, visitor))
 }
 

@@ -1,10 +1,12 @@
 //! The server's key, as commands are told of it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::error::CommandError;
 use super::exit::Exit;
 use crate::secrets::{KeyFile, KeyFileError, KeyFileFault, Missing, Vault};
+use crate::store::Store;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct SecretKeyArgs {
@@ -25,6 +27,12 @@ impl SecretKeyArgs {
         };
         Ok(Vault::new(&file.open(missing).map_err(|error| refused(&error))?))
     }
+}
+
+/// What to do without a key file: make a new key, unless the old one sealed secrets that are still
+/// there. A new one beside it could not open them, and would hide that the old one is missing.
+pub(super) async fn missing_key(store: &Arc<dyn Store>) -> Result<Missing, CommandError> {
+    Ok(if store.has_endpoints().await? { Missing::Refuse } else { Missing::Create })
 }
 
 fn refused(error: &KeyFileError) -> CommandError {

@@ -12,12 +12,11 @@ use super::egress::{EgressArgs, EgressRootsArgs};
 use super::error::CommandError;
 use super::exit::Exit;
 use super::public::PublicArgs;
-use super::secret_key::SecretKeyArgs;
+use super::secret_key::{SecretKeyArgs, missing_key};
 use super::settings::{ServeText, is_remote, resolve};
 use crate::delivery::{Deliveries, DeliveryOptions, Equipment};
 use crate::egress::{ClientOptions, DeliveryClient};
 use crate::ready_file::{self, ReadyFileError};
-use crate::secrets::Missing;
 use crate::serve::{Running, ServeOptions, Server, Signals};
 use crate::store::sqlite::SqliteStore;
 use crate::store::{Store, steady_clock, system_clock};
@@ -131,7 +130,7 @@ async fn start(
         return Err(not_written(&error));
     }
     // At the start, not when the first secret is asked for: a key that cannot be read is found now.
-    let vault = args.secret_key.vault(&args.database.database, Missing::Create)?;
+    let vault = args.secret_key.vault(&args.database.database, missing_key(store).await?)?;
     tracing::info!(server_key = %vault.key_id(), "signing secrets can be read");
     let metrics = Arc::clone(&settings.serving.metrics);
     let bound = Server::bind(settings.serving, Arc::clone(store)).await;

@@ -138,6 +138,8 @@ pub trait Store: Send + Sync + 'static {
     /// A form's endpoints, oldest first, without removed ones. [`StoreError::NotFound`] when the form
     /// does not exist.
     fn endpoints(&self, form: &FormId) -> StoreFuture<'_, Vec<EndpointRecord>>;
+    /// Whether there is an endpoint, and so a secret that was sealed, in any form.
+    fn has_endpoints(&self) -> StoreFuture<'_, bool>;
     /// Gives an endpoint a new secret. For `grace` from now on deliveries are signed with the one it
     /// replaces as well; one that was in its grace already is forgotten. [`StoreError::NotFound`],
     /// also for a removed endpoint.

@@ -7,8 +7,7 @@ use crate::cmd::database::{DatabaseArgs, Missing, with};
 use crate::cmd::egress::EgressArgs;
 use crate::cmd::error::CommandError;
 use crate::cmd::output;
-use crate::cmd::secret_key::SecretKeyArgs;
-use crate::secrets;
+use crate::cmd::secret_key::{SecretKeyArgs, missing_key};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cmd) struct Args {
@@ -30,7 +29,8 @@ pub(in crate::cmd) async fn run(args: &Args) -> Result<(), CommandError> {
     let policy = args.egress.policy()?;
     let add = async |admin: &Admin| {
         let form = admin.find_form(&args.form).await?;
-        let vault = args.secret_key.vault(&args.database.database, secrets::Missing::Create)?;
+        let vault =
+            args.secret_key.vault(&args.database.database, missing_key(admin.store()).await?)?;
         let registrar = Registrar::new(vault, policy.clone());
         Ok(admin.add_endpoint(&form.id, &args.url, &registrar).await?)
     };

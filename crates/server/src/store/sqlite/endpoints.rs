@@ -113,6 +113,12 @@ pub(super) fn list(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
+/// Whether there is any that was not removed.
+pub(super) fn any(db: &Connection) -> Result<bool, StoreError> {
+    let mut statement = db.prepare("SELECT 1 FROM endpoints WHERE status <> 'removed' LIMIT 1")?;
+    Ok(statement.exists([])?)
+}
+
 pub(super) fn rotate_secret(
     db: &Connection,
     id: &EndpointId,

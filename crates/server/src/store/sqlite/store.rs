@@ -407,6 +407,10 @@ impl Store for SqliteStore {
         self.read(move |db| endpoints::list(db, &form, now))
     }
 
+    fn has_endpoints(&self) -> StoreFuture<'_, bool> {
+        self.read(endpoints::any)
+    }
+
     fn rotate_secret(
         &self,
         endpoint: &EndpointId,

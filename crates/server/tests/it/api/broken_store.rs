@@ -99,6 +99,7 @@ all_broken! {
     submit(NewSubmission) -> Accepted;
     keep_spam(NewSpam) -> ();
     spam(&FormId) -> Vec<SpamRecord>;
+    has_endpoints() -> bool;
     add_endpoint(NewEndpoint) -> EndpointRecord;
     endpoints(&FormId) -> Vec<EndpointRecord>;
     rotate_secret(&EndpointId, SealedSecret, Duration) -> EndpointRecord;
