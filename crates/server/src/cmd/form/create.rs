@@ -26,7 +26,7 @@ pub(in crate::cmd) struct Args {
     /// draft, published or closed.
     #[arg(long, default_value = "published")]
     status: String,
-    /// Site whose pages may send to the form, such as https://example.org; can be repeated. Without
+    /// Site whose pages may send to the form, such as `https://example.org`; can be repeated. Without
     /// any, all may.
     #[arg(long, value_name = "URL")]
     origin: Vec<String>,
