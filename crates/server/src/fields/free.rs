@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use formsvc_protocol::limits::FORM_BODY_MAX;
 use formsvc_protocol::{AnswerPlace, Answers, Literals, text_of};
 use serde_json::Value;
 
@@ -11,6 +12,8 @@ use super::refusal::FieldErrors;
 use super::text::typed;
 use crate::json_text::json_text;
 
+/// Longest answers as JSON, in bytes: what escapes make of a body may be six times as long.
+const ANSWERS_MAX: usize = 2 * FORM_BODY_MAX;
 /// How deep objects and lists may be nested, the object of answers counted.
 const DEPTH_MAX: usize = 8;
 
@@ -34,11 +37,50 @@ pub(super) fn answers(input: &Input) -> Result<Answers, FieldErrors> {
         )));
     }
     // As it was sent, white space and all, unless something is to be left out.
-    if let Some(json) = input.json().filter(|json| json.fields().len() == members.len()) {
-        return Ok(json.clone());
+    let as_sent = input.json().filter(|json| json.fields().len() == members.len()).cloned();
+    let answers = as_sent.unwrap_or_else(|| {
+        let object = format!("{{{}}}", members.join(","));
+        Answers::parse(object).expect("labels and values are JSON")
+    });
+    let bytes = answers.as_json().len();
+    if bytes > ANSWERS_MAX {
+        return Err(FieldErrors::Whole(format!(
+            "the answers have {bytes} bytes as JSON, and at most {ANSWERS_MAX} are taken"
+        )));
     }
-    let object = format!("{{{}}}", members.join(","));
-    Ok(Answers::parse(object).expect("labels and values are JSON"))
+    if has_no_text(answers.as_json()) {
+        let rule = "the answers have half of a surrogate pair, which stands for no character";
+        return Err(FieldErrors::Whole(rule.into()));
+    }
+    Ok(answers)
+}
+
+/// Whether a JSON text has half of a surrogate pair alone, which stands for no character: strict readers
+/// refuse it, so that one such submission would make its whole page unreadable to them.
+fn has_no_text(json: &str) -> bool {
+    let mut rest = json;
+    let mut high = false;
+    while let Some(at) = rest.find('\\') {
+        if high && at > 0 {
+            return true;
+        }
+        let Some(code) = rest[at + 1..].strip_prefix('u').and_then(|hex| hex.get(..4)) else {
+            if high {
+                return true;
+            }
+            // Another escape, of one character.
+            rest = rest.get(at + 2..).unwrap_or_default();
+            continue;
+        };
+        match (high, u32::from_str_radix(code, 16).unwrap_or_default()) {
+            (false, 0xd800..0xdc00) => high = true,
+            (true, 0xdc00..0xe000) => high = false,
+            (true, _) | (false, 0xdc00..0xe000) => return true,
+            (false, _) => {}
+        }
+        rest = &rest[at + 6..];
+    }
+    high
 }
 
 fn is_reserved(name: &str) -> bool {
@@ -107,6 +149,22 @@ fn depth(json: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_escape_without_a_character_is_found_and_a_pair_is_not_one() {
+        for good in [r#"{"a":"\ud83e\udd80 \u00e9 \\u0000 \"\n"}"#, "{}", r#"{"\\":"d800"}"#] {
+            assert!(!has_no_text(good), "{good}");
+        }
+        for bad in [
+            r#"{"a":"\ud800"}"#,
+            r#"{"a":"\udc00"}"#,
+            r#"{"a":"\ud800x\udc00"}"#,
+            r#"{"a":"\ud800\n"}"#,
+            r#"{"a":"\ud800\ud800\udc00"}"#,
+        ] {
+            assert!(has_no_text(bad), "{bad}");
+        }
+    }
 
     #[test]
     fn depth_counts_brackets_outside_of_texts() {

@@ -1,6 +1,7 @@
 //! What a visitor sent, whatever the encoding.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use formsvc_protocol::{Answers, NotAnObject, text_of};
 
@@ -123,23 +124,24 @@ impl Input {
 
     /// What tells one showing of the page from another, if it was sent, and not empty.
     pub fn page_id(&self) -> Option<String> {
-        self.texts(PAGE_ID).into_iter().find(|id| !id.is_empty())
+        self.texts().remove(PAGE_ID)?.into_iter().find(|id| !id.is_empty())
     }
 
-    /// The texts that were sent by a name, for showing them again. What JSON has as anything but
-    /// text is given as its literal; elements of lists one by one.
-    pub fn texts(&self, name: &str) -> Vec<String> {
-        let mut texts = Vec::new();
-        for (_, value) in self.values().iter().filter(|(sent, _)| sent == name) {
+    /// The texts that were sent, by name, for showing them again. What JSON has as anything but text is
+    /// given as its literal; elements of lists one by one.
+    pub fn texts(&self) -> HashMap<String, Vec<String>> {
+        let mut all: HashMap<String, Vec<String>> = HashMap::new();
+        for (name, value) in self.values() {
+            let texts = all.entry(name.into_owned()).or_default();
             match value {
-                Sent::Text(text) => texts.push((*text).to_owned()),
+                Sent::Text(text) => texts.push(text.to_owned()),
                 Sent::Literal(literal) => match serde_json::from_str::<Vec<String>>(literal) {
                     Ok(list) => texts.extend(list),
                     Err(_) => texts.push(text_of(literal).into_owned()),
                 },
             }
         }
-        texts
+        all
     }
 }
 

@@ -27,9 +27,8 @@ pub(super) async fn read(
     if announced_length(headers).is_some_and(|length| length > max) {
         return Err(too_long());
     }
-    let whole = Limited::new(body, FORM_BODY_MAX).collect();
-    match tokio::time::timeout(timeout, whole).await {
-        Ok(Ok(whole)) => Ok(whole.to_bytes()),
+    match tokio::time::timeout(timeout, whole(body)).await {
+        Ok(Ok(whole)) => Ok(whole),
         Ok(Err(error)) if error.downcast_ref::<LengthLimitError>().is_some() => Err(too_long()),
         Ok(Err(_)) => Err(Problem::bad_request("the body ends before it is complete")),
         Err(_) => {
@@ -37,6 +36,19 @@ pub(super) async fn read(
             Err(Problem::new(ErrorCode::RequestTimeout, message))
         }
     }
+}
+
+/// Copied together as it comes. A piece that is kept keeps the buffer it was read into, which is
+/// thousands of bytes for a piece of one.
+async fn whole(body: Body) -> Result<Bytes, axum::BoxError> {
+    let mut body = Limited::new(body, FORM_BODY_MAX);
+    let mut whole = Vec::new();
+    while let Some(frame) = body.frame().await {
+        if let Ok(piece) = frame?.into_data() {
+            whole.extend_from_slice(&piece);
+        }
+    }
+    Ok(whole.into())
 }
 
 fn too_long() -> Problem {

@@ -50,12 +50,13 @@ impl<'a> FormPage<'a> {
         page_id: Option<String>,
         sent: Option<(&Input, &FieldErrors)>,
     ) -> Self {
+        let texts = sent.map(|(input, _)| input.texts()).unwrap_or_default();
         let defined = fields.defined().unwrap_or_default().iter().enumerate();
         let views = defined.map(|(place, field)| {
-            let values = sent.map(|(input, _)| input.texts(&field.label)).unwrap_or_default();
+            let values = texts.get(&field.label).map(Vec::as_slice).unwrap_or_default();
             let errors = sent.map(|(_, errors)| errors.fields()).unwrap_or_default();
             let error = errors.iter().find(|error| error.place == Some(place));
-            FieldView::new(place, field, &values, error.map(|error| error.rule.as_str()))
+            FieldView::new(place, field, values, error.map(|error| error.rule.as_str()))
         });
         Self {
             style: STYLE,

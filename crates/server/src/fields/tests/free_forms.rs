@@ -5,9 +5,11 @@ use super::*;
 #[test]
 fn json_is_kept_to_the_byte() {
     let free = Fields::free();
-    for json in
-        ["{}", r#"{ "b" : 1.50, "a":[{"x":null}], "b":2 }"#, r#"{"\ud800":"\u0041\r","n":1E400}"#]
-    {
+    for json in [
+        "{}",
+        r#"{ "b" : 1.50, "a":[{"x":null}], "b":2 }"#,
+        r#"{"\ud83e\udd80":"\u0041\r","n":1E400}"#,
+    ] {
         assert_eq!(sent_json(&free, json).unwrap(), json);
     }
 }
@@ -16,8 +18,9 @@ fn json_is_kept_to_the_byte() {
 fn only_what_the_page_needs_is_left_out() {
     let free = Fields::free();
     assert_eq!(
-        sent_json(&free, r#"{"a": 1.0, "_id":"7", "\u005fgotcha":"", "\ud800":"\/"}"#).unwrap(),
-        r#"{"a":1.0,"\ud800":"\/"}"#
+        sent_json(&free, r#"{"a": 1.0, "_id":"7", "\u005fgotcha":"", "\ud83e\udd80":"\/"}"#)
+            .unwrap(),
+        r#"{"a":1.0,"\ud83e\udd80":"\/"}"#
     );
     assert_eq!(sent(&free, "_id=7&a=1&_gotcha=").unwrap(), r#"{"a":"1"}"#);
 }

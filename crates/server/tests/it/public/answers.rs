@@ -137,7 +137,7 @@ async fn a_page_with_problems_keeps_what_was_typed() {
 async fn a_free_form_takes_what_it_is_sent() {
     let service = Service::new().await;
     service.form("free", None).await;
-    let odd = r#"{ "n": 1.50, "\ud800": [{"x": null}], "n": 2 }"#;
+    let odd = r#"{ "n": 1.50, "\ud83e\udd80": [{"x": null}], "n": 2 }"#;
     service.post_json("/f/free", odd).await.id();
     service.post("/f/free", URLENCODED, "b=1&a=2&b=3&_id=x").await.assert_thanks("free");
     assert_eq!(service.kept("free").await, [r#"{"b":["1","3"],"a":"2"}"#, odd]);
@@ -158,4 +158,13 @@ async fn fields_that_change_hold_from_the_next_submission_on() {
     let edit = formsvc_server::admin::FormEdit { fields: Some(fields), ..Default::default() };
     service.admin.edit_form(&form.id, edit).await.unwrap();
     service.post("/f/form", URLENCODED, "anything=1").await.assert_page(422);
+}
+
+#[tokio::test]
+async fn half_of_a_surrogate_pair_is_no_answer() {
+    let service = Service::new().await;
+    service.form("free", None).await;
+    let refused = service.post_json("/f/free", r#"{"a":"\ud800"}"#).await;
+    assert_eq!(refused.status, 422, "{}", refused.body);
+    assert!(service.kept("free").await.is_empty());
 }
