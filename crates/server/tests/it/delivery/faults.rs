@@ -7,9 +7,7 @@ use std::time::Duration;
 use formsvc_server::delivery::Carrier;
 use formsvc_server::egress::{DeliveryFailure, DeliveryRequest, DeliveryResponse};
 use formsvc_server::secrets::Vault;
-use formsvc_server::store::contract::ManualClock;
-use formsvc_server::store::sqlite::SqliteStore;
-use formsvc_server::store::{DeliveryDetail, DeliveryState, Lane, system_clock};
+use formsvc_server::store::{DeliveryDetail, DeliveryState, Lane};
 use futures_util::future::BoxFuture;
 
 use super::endpoint::{Endpoint, Reply};
@@ -97,9 +95,7 @@ impl Carrier for Explosive {
 
 #[tokio::test]
 async fn a_delivery_that_brings_its_worker_down_rests_after_five_times() {
-    let clock = ManualClock::at(1_767_225_600_000_000);
-    let store = SqliteStore::in_memory(system_clock()).unwrap().with_steady_clock(clock.clock());
-    let world = World::on(Arc::new(store)).await;
+    let world = World::new().await;
     world.endpoint("whe_1", "http://127.0.0.1:9/".into()).await;
     let explosive = Arc::new(Explosive(AtomicU32::new(0)));
     world.submit("{}").await;
