@@ -1,5 +1,6 @@
 //! The kinds of fields: one table, from which definitions, the page and the documents follow.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use super::date::Date;
@@ -190,9 +191,10 @@ fn choices(options: &Options) -> Result<Vec<String>, Flaw> {
         let rule = "is the number of `choices`, and there must be 1 to 500";
         return Err(Flaw::new(&choices.len().to_string(), rule));
     }
-    for (at, choice) in choices.iter().enumerate() {
+    let mut seen = HashSet::new();
+    for choice in choices {
         Flaw::of_line("choice", choice, super::LABEL_MAX)?;
-        if choices[..at].contains(choice) {
+        if !seen.insert(choice) {
             return Err(Flaw::new(choice, "is a choice already"));
         }
     }

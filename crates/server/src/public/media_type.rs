@@ -18,9 +18,13 @@ pub(super) enum MediaType {
 }
 
 impl MediaType {
-    /// Reads the `Content-Type` of a request: 415 for any other type, and for any other character
-    /// set than UTF-8.
+    /// Reads the `Content-Type` of a request: 415 for any other type, for any other character set than
+    /// UTF-8, and for what is compressed.
     pub(super) fn of(headers: &HeaderMap) -> Result<Self, Problem> {
+        let coding = headers.get(header::CONTENT_ENCODING);
+        if coding.is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+            return Err(unsupported("a compressed body is not read: send it as it is".into()));
+        }
         let mut values = headers.get_all(header::CONTENT_TYPE).iter();
         let value = match (values.next(), values.next()) {
             (Some(value), None) => value.to_str().unwrap_or_default(),

@@ -107,7 +107,8 @@ fn words(problem: &Problem) -> (&'static str, String) {
         ),
         ErrorCode::Unavailable => (
             "Not possible right now",
-            format!("Nothing was sent: the service cannot take answers now. {again} in {seconds}."),
+            // A store that was too slow may have taken them after all; a repeat of ours counts once.
+            format!("The service may not have taken your answers. {again} in {seconds}."),
         ),
         ErrorCode::RequestTimeout => (
             "That took too long",

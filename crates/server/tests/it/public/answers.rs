@@ -122,8 +122,8 @@ async fn a_page_with_problems_keeps_what_was_typed() {
         r#"value="&#34;blue&#34;" checked"#,
         r#"name="Terms" value="on" checked"#,
         r##"<a href="#field-0">Name needs an answer</a>"##,
-        r#"<p class="error" id="field-0-error">Needs an answer.</p>"#,
-        "<li dir=\"auto\">odd is no field of this form</li>",
+        r#"<p class="error" id="field-0-error"><span dir="auto">Needs an answer.</span></p>"#,
+        "<li><span dir=\"auto\">odd is no field of this form</span></li>",
         "<title>Please check: Form &#60;form&#62;</title>",
     ] {
         assert!(page.body.contains(kept), "{kept}: {}", page.body);

@@ -34,6 +34,12 @@ async fn other_types_and_charsets_are_not_read() {
     page.assert_page(415);
     let none = service.send(Request::post("/f/form"), "Name=a").await;
     none.assert_page(415);
+    let coded = |coding: &str| {
+        let request = Request::post("/f/form").header("content-type", URLENCODED);
+        request.header("content-encoding", coding)
+    };
+    service.send(coded("gzip"), "Name=a").await.assert_page(415);
+    service.send(coded("identity"), "Name=a").await.assert_thanks("form");
 }
 
 #[tokio::test]

@@ -73,7 +73,8 @@ async fn each_is_shown_again_as_text() {
             continue;
         }
         page.assert_page(422);
-        let shown = page.body.split("dir=\"auto\">\n").nth(1).unwrap();
+        let area = page.body.split("<textarea").nth(1).unwrap();
+        let shown = area.split_once("dir=\"auto\">\n").unwrap().1;
         let shown = shown.split("</textarea>").next().unwrap();
         let mut typed = text.clone();
         for (character, reference) in

@@ -3,7 +3,7 @@
 use formsvc_protocol::FormStatus;
 use http::Request;
 
-use super::service::{Answer, Service, URLENCODED};
+use super::service::{Answer, EVERY_KIND, Service, URLENCODED};
 
 async fn keyed(service: &Service, key: &str, body: &'static str) -> Answer {
     let request = Request::post("/f/form").header("content-type", "application/json");
@@ -86,11 +86,13 @@ async fn without_a_key_everything_is_new() {
 #[tokio::test]
 async fn a_form_that_was_closed_meanwhile_still_knows_its_repeats() {
     let service = Service::new().await;
-    let form = service.form("form", None).await;
-    let first = keyed(&service, "k", "{}").await.id();
+    let form = service.form("form", Some(EVERY_KIND)).await;
+    let first = keyed(&service, "k", r#"{"Name":"a"}"#).await.id();
     service.admin.set_form_status(&form.id, FormStatus::Closed).await.unwrap();
-    assert_eq!(keyed(&service, "k", "{}").await.id(), first);
-    keyed(&service, "l", "{}").await.assert_error(410, "form_closed");
+    assert_eq!(keyed(&service, "k", r#"{"Name":"a"}"#).await.id(), first);
+    for other in [r#"{"Name":"b"}"#, r#"{"Name":7}"#, r#"{"_gotcha":"x"}"#] {
+        keyed(&service, "l", other).await.assert_error(410, "form_closed");
+    }
 }
 
 #[tokio::test]

@@ -143,12 +143,18 @@ async fn a_body_that_is_dribbled_is_cut() {
 #[tokio::test]
 async fn the_address_of_the_connection_is_counted() {
     let per_address = formsvc_server::rate_limit::RateLimit::per_minute(std::num::NonZeroU32::MIN);
-    let site = Site::new(PublicOptions { per_address, ..Default::default() }).await;
-    let request = post("content-length: 3\r\nx-forwarded-for: 198.51.100.1\r\n", "a=1");
-    assert!(site.exchange(&request).await.starts_with("HTTP/1.1 303 "));
-    let request = request.replace("198.51.100.1", "198.51.100.2");
-    let refused = site.exchange(&request).await;
+    let from = async |trusted: &str| {
+        let trusted_proxies = vec![trusted.parse().unwrap()];
+        let site =
+            Site::new(PublicOptions { per_address, trusted_proxies, ..Default::default() }).await;
+        let request = post("content-length: 3\r\nx-forwarded-for: 198.51.100.1\r\n", "a=1");
+        assert!(site.exchange(&request).await.starts_with("HTTP/1.1 303 "));
+        site.exchange(&request.replace("198.51.100.1", "198.51.100.2")).await
+    };
+    let refused = from("192.0.2.0/24").await;
     assert!(refused.starts_with("HTTP/1.1 429 ") && refused.contains("retry-after: "), "{refused}");
+    let believed = from("127.0.0.0/8").await;
+    assert!(believed.starts_with("HTTP/1.1 303 "), "{believed}");
 }
 
 #[tokio::test]
