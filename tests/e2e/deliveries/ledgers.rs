@@ -30,6 +30,8 @@ pub(super) struct Story {
     pub(super) intake: Intake,
     /// How often each delivery was claimed and not settled when a server died.
     interrupted: HashMap<(String, String), u32>,
+    /// The same since everything was settled.
+    in_a_row: HashMap<(String, String), u32>,
     deaths: usize,
     /// Most deliveries of one endpoint that one death interrupted.
     most: usize,
@@ -56,8 +58,15 @@ impl Story {
             all.push((form, receivers));
         }
         desk.close().await;
-        let (intake, interrupted) = (Intake::default(), HashMap::new());
-        Self { site, forms: all, intake, interrupted, deaths: 0, most: 0 }
+        Self {
+            site,
+            forms: all,
+            intake: Intake::default(),
+            interrupted: HashMap::new(),
+            in_a_row: HashMap::new(),
+            deaths: 0,
+            most: 0,
+        }
     }
 
     pub(super) async fn serve(&self) -> Server {
@@ -79,14 +88,21 @@ impl Story {
         let mut by_endpoint: HashMap<String, usize> = HashMap::new();
         for delivery in self.site.under_way() {
             *by_endpoint.entry(delivery.0.clone()).or_default() += 1;
+            *self.in_a_row.entry(delivery.clone()).or_default() += 1;
             *self.interrupted.entry(delivery).or_default() += 1;
         }
         self.deaths += 1;
         self.most = self.most.max(by_endpoint.into_values().max().unwrap_or_default());
     }
 
+    /// Whether another death might have a delivery rest for an hour, as one that has brought down its
+    /// server five times.
+    pub(super) fn is_suspicious(&self) -> bool {
+        self.in_a_row.values().any(|times| *times >= 4)
+    }
+
     /// Serves until everything has arrived, stops, and compares.
-    pub(super) async fn end(self, what: &str) -> Figures {
+    pub(super) async fn settle(&mut self) {
         let server = self.serve().await;
         let shown = self.compare_shown(&server.base_url).await;
         self.until_arrived(&shown).await;
@@ -95,6 +111,12 @@ impl Story {
         let count = "SELECT count(*) FROM queue";
         let unfinished: i64 = self.site.look(|db| db.query_row(count, [], |row| row.get(0)));
         assert_eq!(unfinished, 0, "deliveries arrived, and are not settled");
+        self.in_a_row.clear();
+    }
+
+    /// The last that is done with a form: everything is settled, and the file is sound.
+    pub(super) async fn end(mut self, what: &str) -> Figures {
+        self.settle().await;
         self.site.check_file();
         let figures = self.figures(what);
         assert!(figures.lag(100) < LEASE, "what a dead server left waited too long: {figures}");
