@@ -73,16 +73,19 @@ macro_rules! ids {
 
             /// The reference service's form of an id: the prefix, then 128 bits in lower-case hex.
             pub fn from_bits(bits: [u8; 16]) -> Self {
-                Self(format!("{}{}", Self::PREFIX, hex::encode(bits)).into())
+                let mut digits = [0; 32];
+                hex::encode_to_slice(bits, &mut digits).expect("two digits a byte");
+                let digits = std::str::from_utf8(&digits).expect("digits are text");
+                Self([Self::PREFIX, digits].concat().into())
             }
 
             /// The bits of an id made by [`from_bits`](Self::from_bits); `None` for any other id.
             pub fn to_bits(&self) -> Option<[u8; 16]> {
                 let digits = self.0.strip_prefix(Self::PREFIX)?;
                 let mut bits = [0; 16];
-                hex::decode_to_slice(digits, &mut bits).ok()?;
-                // Upper-case digits decode too, but are a different id.
-                (Self::from_bits(bits) == *self).then_some(bits)
+                // Upper-case digits would decode too, but are a different id.
+                let lower = digits.bytes().fold(true, |all, b| all & !b.is_ascii_uppercase());
+                hex::decode_to_slice(digits, &mut bits).ok().filter(|()| lower).map(|()| bits)
             }
 
             /// The text.

@@ -104,16 +104,25 @@ fn number(digits: &[u8]) -> Option<i16> {
 /// `YYYY-MM-DDThh:mm:ss.fff…Z` with `digits` (3 or 6) of fraction; `None` outside years 0 to 9999.
 pub(crate) fn print(since_epoch: SignedDuration, digits: usize) -> Option<String> {
     let at = EPOCH.checked_add(since_epoch).ok().filter(|at| at.year() >= 0)?;
-    let fraction = i64::from(at.subsec_nanosecond()) / 10_i64.pow(9 - u32::try_from(digits).ok()?);
-    Some(format!(
-        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{fraction:0digits$}Z",
-        at.year(),
-        at.month(),
-        at.day(),
-        at.hour(),
-        at.minute(),
-        at.second(),
-    ))
+    let mut text = *b"0000-00-00T00:00:00.000000";
+    let mut put = |at: usize, digits: usize, mut number: i32| {
+        for place in (at..at + digits).rev() {
+            text[place] += u8::try_from(number % 10).expect("a digit");
+            number /= 10;
+        }
+    };
+    put(0, 4, at.year().into());
+    put(5, 2, at.month().into());
+    put(8, 2, at.day().into());
+    put(11, 2, at.hour().into());
+    put(14, 2, at.minute().into());
+    put(17, 2, at.second().into());
+    put(20, 6, at.subsec_nanosecond() / 1_000);
+    let shown = std::str::from_utf8(text.get(..20 + digits)?).expect("digits and marks");
+    let mut printed = String::with_capacity(shown.len() + 1);
+    printed.push_str(shown);
+    printed.push('Z');
+    Some(printed)
 }
 
 #[cfg(test)]
