@@ -30,6 +30,9 @@ pub(crate) struct Bench {
     /// The `formsvc` to measure [default: the one beside this program]
     #[arg(long, global = true, value_name = "PATH")]
     pub(crate) formsvc: Option<PathBuf>,
+    /// The `formsvc-server` to measure [default: the one beside this program]
+    #[arg(long, global = true, value_name = "PATH")]
+    pub(crate) server: Option<PathBuf>,
     /// Where generated data is kept for the next run [default: a temporary directory, removed]
     #[arg(long, global = true, value_name = "PATH")]
     pub(crate) dir: Option<PathBuf>,
@@ -39,7 +42,7 @@ pub(crate) struct Bench {
     /// Submissions of the large export; the small one has a tenth
     #[arg(long, global = true, value_name = "N", default_value_t = 1_000_000)]
     pub(crate) rows: u64,
-    /// Seconds of each measurement of the page server, after one second that is not counted
+    /// Seconds of each measurement of a server under load, after one second that is not counted
     #[arg(long, global = true, value_name = "SECONDS", default_value_t = 4)]
     pub(crate) window: u64,
 }
@@ -52,6 +55,14 @@ pub(crate) enum Command {
     Export,
     /// Pages from SQLite against a constant page, a parsing server, and bare hyper
     Pages,
+    /// Submissions by HTTP against a bare SQLite thread, and delivered against a skeleton
+    Intake,
+    /// Deliveries with their state against a client that keeps none
+    Deliveries,
+    /// Claims out of a large backlog against claims out of a small one
+    Claims,
+    /// Memory and start of `formsvc-server serve`
+    Idle,
     /// `formsvc --help` against `/bin/true`
     Startup,
     #[command(flatten)]
@@ -71,6 +82,16 @@ pub(crate) enum Part {
     Serve(Serve),
     #[command(hide = true)]
     Load,
+    #[command(hide = true)]
+    Sink,
+    #[command(hide = true)]
+    Accept(Accept),
+    #[command(hide = true)]
+    BareWriter(BareWriter),
+    #[command(hide = true)]
+    Deliver(Deliver),
+    #[command(hide = true)]
+    Claim(Claim),
 }
 
 /// Runs a program to its end and prints what it used.
@@ -131,4 +152,66 @@ pub(crate) enum Variant {
     ConstantAdmitted,
     /// hyper alone, and the constant page.
     Hyper,
+}
+
+/// Takes submissions in until standard input ends.
+#[derive(Debug, Args)]
+pub(crate) struct Accept {
+    pub(crate) variant: Accepting,
+    /// A path where nothing is.
+    pub(crate) database: PathBuf,
+    /// Where deliveries go.
+    pub(crate) sink: String,
+}
+
+/// What takes submissions in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Accepting {
+    /// The server as it is, delivering nothing.
+    Group,
+    /// As `Group`, with a commit for each submission.
+    Alone,
+    /// The server as it is.
+    Delivering,
+    /// The least that can be called one.
+    Skeleton,
+}
+
+/// Commits rows of submissions, and prints how many.
+#[derive(Debug, Args)]
+pub(crate) struct BareWriter {
+    /// A path where nothing is.
+    pub(crate) database: PathBuf,
+    /// Seconds.
+    pub(crate) window: u64,
+}
+
+/// Makes deliveries, and prints how long it took.
+#[derive(Debug, Args)]
+pub(crate) struct Deliver {
+    pub(crate) variant: Draining,
+    /// A database with a backlog.
+    pub(crate) database: PathBuf,
+    /// Where deliveries go.
+    pub(crate) sink: String,
+    /// How many.
+    pub(crate) count: u64,
+}
+
+/// What makes deliveries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Draining {
+    /// The service's engine; all there are.
+    Engine,
+    /// The service's client, without a store.
+    Client,
+    /// The service's client and store, with a commit for each outcome.
+    Alone,
+}
+
+/// Claims and settles, and prints how long it took.
+#[derive(Debug, Args)]
+pub(crate) struct Claim {
+    /// A database with a backlog.
+    pub(crate) database: PathBuf,
 }

@@ -24,11 +24,21 @@ pub(crate) fn this_program() -> Result<Command, BenchError> {
 
 /// The `formsvc` to measure.
 pub(crate) fn formsvc(bench: &Bench) -> Result<PathBuf, BenchError> {
-    let beside = || Some(std::env::current_exe().ok()?.with_file_name("formsvc"));
-    let path = bench.formsvc.clone().or_else(beside).filter(|path| path.is_file());
-    path.ok_or_else(|| {
+    named_or_beside(bench.formsvc.clone(), "formsvc").ok_or_else(|| {
         BenchError::new("there is no `formsvc` to measure: `cargo build --release -p formsvc-cli` makes one, `--formsvc` names another")
     })
+}
+
+/// The `formsvc-server` to measure.
+pub(crate) fn server(bench: &Bench) -> Result<PathBuf, BenchError> {
+    named_or_beside(bench.server.clone(), "formsvc-server").ok_or_else(|| {
+        BenchError::new("there is no `formsvc-server` to measure: `cargo build --release -p formsvc-server` makes one, `--server` names another")
+    })
+}
+
+fn named_or_beside(named: Option<PathBuf>, name: &str) -> Option<PathBuf> {
+    let beside = || Some(std::env::current_exe().ok()?.with_file_name(name));
+    named.or_else(beside).filter(|path| path.is_file())
 }
 
 /// Runs a child to its end with a JSON value as its standard input; gives the JSON it printed.

@@ -5,7 +5,9 @@
 //!
 //! | Question | File |
 //! |---|---|
-//! | what is compared | [`export`], [`pages`], [`startup`] |
+//! | what is compared | [`export`], [`pages`], [`intake`], [`deliveries`], [`idle`], [`startup`] |
+//! | what databases and requests are made of, where deliveries go | [`database`], [`load`], [`left`], [`sink`] |
+//! | what the disk can do | [`disk`] |
 //! | how a process is started, pinned, measured and stopped | [`child`], [`pin`], [`measure`] |
 //! | what CPU time went where | [`accounting`] |
 //! | how rounds become a ratio | [`rounds`] |
@@ -15,14 +17,22 @@
 mod accounting;
 mod args;
 mod child;
+mod database;
+mod deliveries;
+mod disk;
 mod error;
 mod export;
+mod idle;
+mod intake;
+mod left;
+mod load;
 mod machine;
 mod measure;
 mod pages;
 mod pin;
 mod report;
 mod rounds;
+mod sink;
 mod startup;
 
 use std::io::Write;
@@ -49,20 +59,39 @@ pub fn main() -> ExitCode {
 fn run(cli: Cli) -> Result<(), BenchError> {
     let bench = cli.bench;
     match cli.command {
-        Command::All => compare(&bench, &[export::run, pages::run, startup::run]),
+        Command::All => compare(&bench, &ALL),
         Command::Export => compare(&bench, &[export::run]),
         Command::Pages => compare(&bench, &[pages::run]),
+        Command::Intake => compare(&bench, &[intake::run]),
+        Command::Deliveries => compare(&bench, &[deliveries::run]),
+        Command::Claims => compare(&bench, &[deliveries::claims::run]),
+        Command::Idle => compare(&bench, &[idle::run]),
         Command::Startup => compare(&bench, &[startup::run]),
         Command::Part(Part::Measure(args)) => measure::measure(&args),
         Command::Part(Part::Keep(args)) => measure::keep(&args),
         Command::Part(Part::Drain(args)) => export::drain::run(&args),
         Command::Part(Part::Serve(args)) => pages::serve::run(&args),
-        Command::Part(Part::Load) => pages::load::run(),
+        Command::Part(Part::Load) => load::run(),
+        Command::Part(Part::Sink) => sink::run(),
+        Command::Part(Part::Accept(args)) => intake::accept::run(&args),
+        Command::Part(Part::BareWriter(args)) => intake::writer::run(&args),
+        Command::Part(Part::Deliver(args)) => deliveries::drain::run(&args),
+        Command::Part(Part::Claim(args)) => deliveries::claims::claim(&args),
     }
 }
 
 /// One benchmark; it adds its rows to the report.
 type Benchmark = fn(&args::Bench, &mut Report) -> Result<(), BenchError>;
+
+const ALL: [Benchmark; 7] = [
+    export::run,
+    pages::run,
+    intake::run,
+    deliveries::run,
+    deliveries::claims::run,
+    idle::run,
+    startup::run,
+];
 
 fn compare(bench: &args::Bench, benchmarks: &[Benchmark]) -> Result<(), BenchError> {
     let mut report = Report::new(machine::describe(), bench.rounds);

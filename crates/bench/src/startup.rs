@@ -72,7 +72,7 @@ fn time_of(program: &Path, args: &[&str]) -> Result<f64, BenchError> {
 }
 
 /// CPU seconds of this process and of its children that have ended.
-fn own_cpu() -> Result<f64, BenchError> {
+pub(crate) fn own_cpu() -> Result<f64, BenchError> {
     let mut cpu = 0.0;
     for who in [UsageWho::RUSAGE_SELF, UsageWho::RUSAGE_CHILDREN] {
         let usage = getrusage(who).map_err(|why| BenchError::because("no usage", why))?;

@@ -11,6 +11,7 @@ use formsvc_server::store::{NewForm, PageRequest, StagedSubmission, Store, syste
 use secrecy::ExposeSecret;
 
 use super::Ask;
+use crate::database;
 use crate::error::BenchError;
 use crate::export::Directory;
 
@@ -145,23 +146,15 @@ async fn fill(store: &dyn Store, form: NewForm, number: u64) -> Result<(), Bench
     store.publish_staged(&staged).await.map_err(failed).map(|_| ())
 }
 
-/// Eight answers: text, numbers, a date, a choice; about 300 bytes as an item.
+/// Eight answers; about 300 bytes as an item.
 fn submission(form: u64, place: u64) -> StagedSubmission {
     let instant = at(place);
     let millis = u64::try_from(instant.micros() / 1_000).expect("after 1970");
     let mut bits = [0; 16];
     bits[..8].copy_from_slice(&(millis << 16 | 0x7000).to_be_bytes());
     bits[8..].copy_from_slice(&(1 << 63 | form << 40 | place).to_be_bytes());
-    let data = format!(
-        r#"{{"Name":"Participant {place}","E-mail":"user{place}@example.org","Age":{},"Score":{}.{:02},"City":"Ålesund","Visited":"2025-{:02}-{:02}","Recommends":{},"Comment":"The staff were friendly and the wait was short, number {place}."}}"#,
-        18 + place % 60,
-        place % 100,
-        place % 97,
-        1 + place % 12,
-        1 + place % 28,
-        place.is_multiple_of(3),
-    );
-    let answers = Answers::parse(data).expect("the text above is one JSON object");
+    let data = database::answers(place);
+    let answers = Answers::parse(data).expect("one JSON object");
     StagedSubmission { id: SubmissionId::from_bits(bits), at: Some(instant), answers }
 }
 

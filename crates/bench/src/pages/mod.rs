@@ -5,7 +5,6 @@
 //! the machine disturb least.
 
 mod data;
-pub(crate) mod load;
 mod reserialise;
 pub(crate) mod serve;
 
@@ -18,14 +17,15 @@ use crate::args::{Bench, Variant};
 use crate::child::{self, Background};
 use crate::error::BenchError;
 use crate::export::Directory;
+use crate::load::{Expect, Load, Loaded};
 use crate::pin;
 use crate::report::{Goal, Measurement, Report};
 use crate::rounds::Series;
 
 use data::Prepared;
-use load::{Load, Loaded};
 
 const BENCHMARK: &str = "pages";
+const CONNECTIONS: usize = 16;
 
 /// Which pages are asked for.
 #[derive(Clone, Copy, PartialEq)]
@@ -111,9 +111,13 @@ fn measure(subject: &Subject, prepared: &Prepared, bench: &Bench) -> Result<Load
     let load = Load {
         addr,
         server: server.pid(),
+        helpers: Vec::new(),
         core: pin::CLIENT,
+        connections: CONNECTIONS,
         window: bench.window,
         requests: prepared.requests(subject.ask),
+        expect: Expect { status: 200, least: 1_000 },
+        left: None,
     };
     child::run(child::this_program()?.arg("load"), &load)
 }

@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Serve) -> Result<(), BenchError> {
 
 /// A server that runs as long as this is kept.
 enum Serving {
-    Ours(Running),
+    Ours(Box<Running>),
     Hyper(SocketAddr),
 }
 
@@ -109,7 +109,8 @@ async fn start(
             Server::bind_router(options, router.with_state((api, store))).await
         }
     };
-    running.map(Serving::Ours).map_err(|why| BenchError::because("cannot serve", why))
+    let running = running.map(|running| Serving::Ours(Box::new(running)));
+    running.map_err(|why| BenchError::because("cannot serve", why))
 }
 
 async fn constant(State(page): State<Bytes>) -> Response {

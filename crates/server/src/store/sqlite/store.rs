@@ -173,6 +173,15 @@ impl SqliteStore {
         self
     }
 
+    /// Lets at most so many writes share a commit, instead of 64: with 1 there is no group commit,
+    /// which is what benchmarks compare it with.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_batch_max(self, writes: usize) -> Self {
+        self.writer.set_batch_max(writes);
+        self
+    }
+
     /// How many transactions carried how many writes.
     pub fn write_stats(&self) -> WriteStats {
         let counters = &self.writer.counters;

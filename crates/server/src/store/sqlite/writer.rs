@@ -2,7 +2,7 @@
 //! answers each.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
@@ -33,6 +33,7 @@ pub(super) struct Counters {
 pub(super) struct Writer {
     queue: mpsc::Sender<Message>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    batch_max: Arc<AtomicUsize>,
     pub(super) counters: Arc<Counters>,
 }
 
@@ -56,11 +57,17 @@ impl Writer {
     pub(super) fn start(desk: Desk) -> std::io::Result<Self> {
         let (queue, intake) = mpsc::channel(QUEUE_MAX);
         let counters = Arc::new(Counters::default());
-        let seen = Arc::clone(&counters);
+        let batch_max = Arc::new(AtomicUsize::new(BATCH_MAX));
+        let (seen, batch) = (Arc::clone(&counters), Arc::clone(&batch_max));
         let thread = std::thread::Builder::new()
             .name("store-writer".into())
-            .spawn(move || serve(desk, intake, &seen))?;
-        Ok(Self { queue, thread: Mutex::new(Some(thread)), counters })
+            .spawn(move || serve(desk, intake, &batch, &seen))?;
+        Ok(Self { queue, thread: Mutex::new(Some(thread)), batch_max, counters })
+    }
+
+    /// Lets at most so many writes share a commit from now on, and at least one.
+    pub(super) fn set_batch_max(&self, writes: usize) {
+        self.batch_max.store(writes.clamp(1, BATCH_MAX), Ordering::Relaxed);
     }
 
     /// Queues a write and waits for its commit. Once queued it is carried out even when the future
@@ -87,10 +94,15 @@ impl Writer {
     }
 }
 
-fn serve(desk: Desk, mut intake: mpsc::Receiver<Message>, counters: &Counters) {
+fn serve(
+    desk: Desk,
+    mut intake: mpsc::Receiver<Message>,
+    batch_max: &AtomicUsize,
+    counters: &Counters,
+) {
     let mut messages = Vec::with_capacity(BATCH_MAX);
     let mut jobs = Vec::with_capacity(BATCH_MAX);
-    while intake.blocking_recv_many(&mut messages, BATCH_MAX) > 0 {
+    while intake.blocking_recv_many(&mut messages, batch_max.load(Ordering::Relaxed)) > 0 {
         for message in messages.drain(..) {
             match message {
                 Message::Write(job) => jobs.push(job),

@@ -1,8 +1,11 @@
 //! The child `load`: requests over kept connections, each sent when the answer before it is there.
 //! It speaks just enough HTTP/1.1 for the servers of this benchmark, on loopback only, and ends by
 //! itself.
+//!
+//! It counts answers for a while after a second that is not counted; or, when answering is not all
+//! there is to do, from the first request until the last of the work is done.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io::Read;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -15,9 +18,9 @@ use tokio::task::LocalSet;
 
 use crate::accounting::{Watch, cpu_of};
 use crate::error::BenchError;
+use crate::left::Left;
 use crate::{child, pin};
 
-const CONNECTIONS: usize = 16;
 const WARM_UP: Duration = Duration::from_secs(1);
 /// Time beyond the window after which the server is taken for dead.
 const GRACE: Duration = Duration::from_secs(10);
@@ -27,32 +30,68 @@ const BUFFER: usize = 64 * 1024;
 
 /// What to do; read from standard input, since it holds a key.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Load {
-    pub(super) addr: SocketAddr,
+pub(crate) struct Load {
+    pub(crate) addr: SocketAddr,
     /// The server's process.
-    pub(super) server: u32,
-    pub(super) core: usize,
+    pub(crate) server: u32,
+    /// Other processes that are part of it.
+    pub(crate) helpers: Vec<u32>,
+    pub(crate) core: usize,
+    pub(crate) connections: usize,
     /// Seconds.
-    pub(super) window: u64,
+    pub(crate) window: u64,
     /// Whole requests, asked in turn.
-    pub(super) requests: Vec<String>,
+    pub(crate) requests: Vec<String>,
+    pub(crate) expect: Expect,
+    /// What must be done as well.
+    pub(crate) left: Option<Left>,
+}
+
+/// What an answer must be.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Expect {
+    pub(crate) status: u16,
+    /// Bytes of its body, at least.
+    pub(crate) least: usize,
 }
 
 /// What came of it.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Loaded {
+pub(crate) struct Loaded {
     /// Answers in the window.
-    pub(super) requests: f64,
-    pub(super) seconds: f64,
+    pub(crate) requests: f64,
+    pub(crate) seconds: f64,
+    /// Of the answers in the window: what half, and 99 of 100, took at most, in seconds.
+    pub(crate) half: f64,
+    pub(crate) most: f64,
     /// CPU seconds of the server and of the load.
-    pub(super) server_cpu: f64,
-    pub(super) loader_cpu: f64,
+    pub(crate) server_cpu: f64,
+    pub(crate) loader_cpu: f64,
     /// Cores that others kept busy.
-    pub(super) foreign: f64,
+    pub(crate) foreign: f64,
+}
+
+/// CPU time meanwhile.
+#[derive(Clone, Copy)]
+pub(crate) struct Spent {
+    pub(crate) server_cpu: f64,
+    pub(crate) loader_cpu: f64,
+    pub(crate) foreign: f64,
 }
 
 impl Loaded {
-    pub(super) fn rate(&self) -> f64 {
+    /// From the microseconds that each answer took.
+    pub(crate) fn of(mut took: Vec<u32>, seconds: f64, spent: Spent) -> Self {
+        took.sort_unstable();
+        let at = |part: usize| took.get(took.len() * part / 100).map_or(0.0, |us| f64::from(*us));
+        #[expect(clippy::cast_precision_loss, reason = "seconds of requests fit in 52 bits")]
+        let requests = took.len() as f64;
+        let (half, most) = (at(50) / 1e6, at(99) / 1e6);
+        let Spent { server_cpu, loader_cpu, foreign } = spent;
+        Self { requests, seconds, half, most, server_cpu, loader_cpu, foreign }
+    }
+
+    pub(crate) fn rate(&self) -> f64 {
         self.requests / self.seconds
     }
 }
@@ -76,13 +115,16 @@ pub(crate) fn run() -> Result<(), BenchError> {
 async fn put(load: Load) -> Result<Loaded, BenchError> {
     let shared = Rc::new(Shared {
         requests: load.requests,
+        expect: load.expect,
         next: Cell::new(0),
-        answers: Cell::new(0),
+        took: RefCell::default(),
         stop: Cell::new(false),
     });
     let window = Duration::from_secs(load.window);
+    let now = || Mark::now(load.server, &load.helpers);
+    let first = now()?;
     let mut connections = Vec::new();
-    for _ in 0..CONNECTIONS {
+    for _ in 0..load.connections {
         let shared = Rc::clone(&shared);
         let all = WARM_UP + window + GRACE;
         connections.push(tokio::task::spawn_local(async move {
@@ -91,29 +133,71 @@ async fn put(load: Load) -> Result<Loaded, BenchError> {
         }));
     }
     tokio::time::sleep(WARM_UP).await;
-    let own = std::process::id();
-    let (watch, since) = (Watch::start(), Instant::now());
-    let (server_before, own_before) = (cpu_of(load.server)?, cpu_of(own)?);
-    let answers_before = shared.answers.get();
+    let mark = if load.left.is_some() {
+        first
+    } else {
+        shared.took.borrow_mut().clear();
+        now()?
+    };
     tokio::time::sleep(window).await;
-    let requests = shared.answers.get() - answers_before;
-    let seconds = since.elapsed().as_secs_f64();
-    let server_cpu = cpu_of(load.server)? - server_before;
-    let loader_cpu = cpu_of(own)? - own_before;
-    let foreign = watch.foreign(server_cpu + loader_cpu);
+    let measured =
+        |begun: &Mark| begun.until_now(load.server, &load.helpers, &shared.took.borrow());
+    let at_the_end = load.left.is_none().then(|| measured(&mark)).transpose()?;
     shared.stop.set(true);
     for connection in connections {
         connection.await.map_err(|why| BenchError::because("the load panicked", why))??;
     }
-    #[expect(clippy::cast_precision_loss, reason = "seconds of requests fit in 52 bits")]
-    Ok(Loaded { requests: requests as f64, seconds, server_cpu, loader_cpu, foreign })
+    let Some(left) = &load.left else {
+        return at_the_end.ok_or_else(|| BenchError::new("nothing was measured"));
+    };
+    left.wait().await?;
+    let loaded = measured(&mark)?;
+    left.check(shared.took.borrow().len() as u64)?;
+    Ok(loaded)
+}
+
+/// A moment that is measured from.
+struct Mark {
+    since: Instant,
+    watch: Watch,
+    server: f64,
+    helpers: f64,
+    own: f64,
+}
+
+impl Mark {
+    fn now(server: u32, helpers: &[u32]) -> Result<Self, BenchError> {
+        Ok(Self {
+            since: Instant::now(),
+            watch: Watch::start(),
+            server: cpu_of(server)?,
+            helpers: cpu_of_each(helpers)?,
+            own: cpu_of(std::process::id())?,
+        })
+    }
+
+    /// What happened since, when the requests took so many microseconds each.
+    fn until_now(&self, server: u32, helpers: &[u32], took: &[u32]) -> Result<Loaded, BenchError> {
+        let seconds = self.since.elapsed().as_secs_f64();
+        let server_cpu = cpu_of(server)? - self.server;
+        let loader_cpu = cpu_of(std::process::id())? - self.own;
+        let ours = server_cpu + loader_cpu + cpu_of_each(helpers)? - self.helpers;
+        let foreign = self.watch.foreign(ours);
+        Ok(Loaded::of(took.to_vec(), seconds, Spent { server_cpu, loader_cpu, foreign }))
+    }
+}
+
+fn cpu_of_each(processes: &[u32]) -> Result<f64, BenchError> {
+    processes.iter().map(|pid| cpu_of(*pid)).sum()
 }
 
 /// What the connections share.
 struct Shared {
     requests: Vec<String>,
+    expect: Expect,
     next: Cell<usize>,
-    answers: Cell<u64>,
+    /// Microseconds that each answer took.
+    took: RefCell<Vec<u32>>,
     stop: Cell<bool>,
 }
 
@@ -132,11 +216,12 @@ async fn converse(addr: SocketAddr, shared: &Shared) -> Result<(), BenchError> {
     stream.set_nodelay(true).map_err(failed)?;
     let mut buffer = vec![0; BUFFER];
     while !shared.stop.get() {
+        let since = Instant::now();
         stream.write_all(shared.next_request()).await.map_err(failed)?;
         let mut got = 0;
         let whole = loop {
             got += stream.read(&mut buffer[got..]).await.map_err(failed)?;
-            if let Some(whole) = length(&buffer[..got])? {
+            if let Some(whole) = length(&buffer[..got], shared.expect)? {
                 break whole;
             }
             if got == BUFFER {
@@ -150,13 +235,18 @@ async fn converse(addr: SocketAddr, shared: &Shared) -> Result<(), BenchError> {
                 read => got += read,
             }
         }
-        shared.answers.set(shared.answers.get() + 1);
+        shared.took.borrow_mut().push(micros(since));
     }
     Ok(())
 }
 
+/// Microseconds since a moment.
+pub(crate) fn micros(since: Instant) -> u32 {
+    u32::try_from(since.elapsed().as_micros()).unwrap_or(u32::MAX)
+}
+
 /// Length of an answer, head included, once its head is there.
-fn length(received: &[u8]) -> Result<Option<usize>, BenchError> {
+fn length(received: &[u8], expect: Expect) -> Result<Option<usize>, BenchError> {
     if received.is_empty() {
         return Err(BenchError::new("the server closed a connection"));
     }
@@ -165,7 +255,9 @@ fn length(received: &[u8]) -> Result<Option<usize>, BenchError> {
     };
     let mut lines = received[..end].split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let status = lines.next().unwrap_or_default();
-    if !status.starts_with(b"HTTP/1.1 200 ") {
+    let code = status.strip_prefix(b"HTTP/1.1 ").and_then(|rest| rest.get(..3));
+    let code = code.and_then(|code| std::str::from_utf8(code).ok()?.parse().ok());
+    if code != Some(expect.status) {
         let status = String::from_utf8_lossy(status);
         return Err(BenchError::because("the server answered", status));
     }
@@ -175,8 +267,8 @@ fn length(received: &[u8]) -> Result<Option<usize>, BenchError> {
         std::str::from_utf8(value).ok()?.trim().parse().ok()
     });
     let length: usize = length.ok_or_else(|| BenchError::new("an answer has no length"))?;
-    if length < 1_000 {
-        return Err(BenchError::new("an answer is too short for a page"));
+    if length < expect.least {
+        return Err(BenchError::new("an answer is too short"));
     }
     Ok(Some(end + 4 + length))
 }
@@ -185,11 +277,16 @@ fn length(received: &[u8]) -> Result<Option<usize>, BenchError> {
 mod tests {
     use super::*;
 
+    const PAGE: Expect = Expect { status: 200, least: 1_000 };
+
     #[test]
     fn the_length_of_an_answer_is_known_with_its_head() {
         let head = b"HTTP/1.1 200 OK\r\nContent-Length: 1234\r\nx: y\r\n\r\n{";
-        assert_eq!(length(head).unwrap(), Some(head.len() - 1 + 1234));
-        assert_eq!(length(&head[..20]).unwrap(), None);
+        assert_eq!(length(head, PAGE).unwrap(), Some(head.len() - 1 + 1234));
+        assert_eq!(length(&head[..20], PAGE).unwrap(), None);
+        let created = Expect { status: 201, least: 0 };
+        let head = b"HTTP/1.1 201 Created\r\ncontent-length: 0\r\n\r\n";
+        assert_eq!(length(head, created).unwrap(), Some(head.len()));
     }
 
     #[test]
@@ -200,7 +297,7 @@ mod tests {
             b"HTTP/1.1 200 OK\r\ncontent-length: 20\r\n\r\n",
             b"HTTP/1.1 200 OK\r\n\r\n",
         ] {
-            assert!(length(bad).is_err(), "{}", String::from_utf8_lossy(bad));
+            assert!(length(bad, PAGE).is_err(), "{}", String::from_utf8_lossy(bad));
         }
     }
 }
