@@ -19,6 +19,7 @@ pub(super) async fn endpoints_are_listed_oldest_first(factory: Factory) {
     let world = World::new(factory).await;
     let other = world.add_form().await;
     assert!(world.store.endpoints(&world.form.id).await.expect("a list").is_empty());
+    assert!(!world.store.has_endpoints().await.expect("a lookup"));
     let mut added = Vec::new();
     for n in 0..4 {
         if n != 2 {
@@ -163,6 +164,18 @@ pub(super) async fn removal_cancels_what_is_unfinished_and_keeps_what_was(factor
     let other = world.number_of(&other).await;
     let wants = vec![Want { endpoint: other, lane: Lane::Fresh, count: 9 }];
     assert_eq!(world.take(wants, usize::MAX).await.deliveries.len(), 2);
+}
+
+pub(super) async fn a_removed_endpoint_is_none(factory: Factory) {
+    let world = World::new(factory).await;
+    let other = world.add_form().await;
+    let endpoint = world.add_endpoint(&other.id).await;
+    let has = async || world.store.has_endpoints().await.expect("a lookup");
+    assert!(has().await);
+    world.store.set_endpoint_enabled(&endpoint.id, false).await.expect("disabled");
+    assert!(has().await, "its secret is still needed");
+    world.store.remove_endpoint(&endpoint.id).await.expect("removed");
+    assert!(!has().await);
 }
 
 pub(super) async fn what_is_removed_or_unknown_is_not_found(factory: Factory) {

@@ -106,13 +106,15 @@ checks! {
         concurrent_repeats_make_one_submission,
         a_key_is_forgotten_after_a_day,
         forgetting_takes_old_keys_only_and_no_submission,
-        a_clock_that_steps_back_forgets_no_key;
+        a_clock_that_steps_back_forgets_no_key,
+        a_key_of_a_clock_that_was_far_ahead_is_forgotten;
     spam: spam_is_no_submission,
         the_newest_1000_of_a_form_are_kept;
     endpoints: endpoints_are_listed_oldest_first,
         a_form_has_each_url_once_and_at_most_20_endpoints,
         a_disabled_endpoint_keeps_what_it_has_until_it_is_enabled,
         removal_cancels_what_is_unfinished_and_keeps_what_was,
+        a_removed_endpoint_is_none,
         what_is_removed_or_unknown_is_not_found,
         a_removal_beside_workers_leaves_each_delivery_one_end,
         a_previous_secret_signs_until_its_grace_ends,
@@ -151,6 +153,7 @@ checks! {
         a_resend_that_succeeds_turns_failed_into_delivered,
         a_resend_of_an_unfinished_one_keeps_its_retries,
         two_resends_before_an_attempt_are_one,
+        a_resend_is_due_by_any_clock_and_before_retries,
         a_resend_outlives_its_worker,
         what_is_being_attempted_or_has_nowhere_to_go_is_not_resent;
     life: a_dropped_write_is_whole_or_absent,

@@ -8,7 +8,7 @@ use formsvc_protocol::{FormId, FormStatus, SubmissionId};
 use tokio::task::JoinSet;
 
 use super::worker::MICROSECOND;
-use super::world::{Factory, World, submission};
+use super::world::{Factory, NOW, World, submission};
 use crate::admin::new_id;
 use crate::store::{Accepted, Idempotency, NewSubmission, StoreError};
 
@@ -140,4 +140,17 @@ pub(super) async fn a_clock_that_steps_back_forgets_no_key(factory: Factory) {
     let new =
         NewSubmission { id: SubmissionId::from_bits(new_id()), ..keyed(&world.form.id, 1, 1) };
     assert_eq!(submit(&world, new).await.id, first.id);
+}
+
+/// Or those behind it would be kept for as long.
+pub(super) async fn a_key_of_a_clock_that_was_far_ahead_is_forgotten(factory: Factory) {
+    let world = World::new(factory).await;
+    let form = &world.form.id;
+    world.pass(3 * DAY);
+    let ahead = submit(&world, keyed(form, 1, 1)).await;
+    world.clock.set(NOW);
+    let true_one = submit(&world, keyed(form, 2, 1)).await;
+    while world.store.forget_idempotency_keys().await.expect("forgotten") {}
+    assert_ne!(submit(&world, keyed(form, 1, 2)).await.id, ahead.id);
+    assert_eq!(submit(&world, keyed(form, 2, 1)).await.id, true_one.id);
 }

@@ -1,5 +1,7 @@
 //! Resends: one attempt more, asked for by a person.
 
+use std::time::Duration;
+
 use formsvc_protocol::Timestamp;
 
 use super::worker::{PAUSE, Queue};
@@ -117,6 +119,22 @@ pub(super) async fn two_resends_before_an_attempt_are_one(factory: Factory) {
     }
     world.settle(&queue.resent().await, Verdict::Unchanged).await;
     queue.is_finished().await;
+}
+
+/// Whoever asks for it, on another machine or before the clock was set, waits for nothing.
+pub(super) async fn a_resend_is_due_by_any_clock_and_before_retries(factory: Factory) {
+    let queue = Queue::new(factory, 2).await;
+    let world = &queue.world;
+    let retried = queue.settled(Verdict::Retry { after: Duration::ZERO, retries: 1 }).await;
+    world.pass(PAUSE);
+    let failed = queue.settled(Verdict::Failed).await;
+    queue.resend(failed).await;
+    world.clock.advance(-7_200_000_000);
+    let [due] = world.due().await[..] else { panic!("one lane") };
+    assert_eq!((due.lane, due.after), (Lane::Late, Duration::ZERO));
+    assert_eq!(queue.resent().await.key, failed);
+    world.clock.advance(7_200_000_000);
+    assert_eq!(queue.first(Lane::Late).await.key, retried);
 }
 
 pub(super) async fn a_resend_outlives_its_worker(factory: Factory) {

@@ -4,7 +4,7 @@ mod plans;
 
 use std::sync::mpsc;
 
-use formsvc_protocol::{Answers, FormId, FormStatus, PublicId, SubmissionId, UserId};
+use formsvc_protocol::{Answers, EndpointId, FormId, FormStatus, PublicId, SubmissionId, UserId};
 
 use super::checkpoint::{Thresholds, look};
 use super::open::Place;
@@ -12,7 +12,9 @@ use super::*;
 use crate::admin::new_id;
 use crate::store::contract::ManualClock;
 use crate::store::{
-    NewForm, NewSubmission, PageRequest, StagedSubmission, Store, StoreError, UserRecord,
+    ClaimRequest, DeliveriesRequest, DeliveryState, Lane, NewEndpoint, NewForm, NewSubmission,
+    PageRequest, SealedSecret, Settled, Settlement, StagedSubmission, Store, StoreError,
+    UserRecord, Verdict, Want,
 };
 
 struct Bench {
@@ -303,4 +305,53 @@ async fn imports_that_were_given_up_are_removed_when_a_server_starts() {
     server.publish_staged(&recent).await.unwrap();
     assert_eq!(server.forms(&user).await.unwrap().len(), 2);
     server.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_removal_that_was_cut_short_is_finished_at_the_next_start() {
+    let bench = bench().await;
+    let id = EndpointId::new("whe_1").unwrap();
+    let (form, url, secret) =
+        (bench.form.clone(), "https://a.example".into(), SealedSecret(vec![1]));
+    bench.store.add_endpoint(NewEndpoint { id: id.clone(), form, url, secret }).await.unwrap();
+    let mut waiting: Vec<_> = (0..600).map(|_| bench.store.submit(bench.submission(1))).collect();
+    for write in &mut waiting {
+        let _ = futures_poll(write);
+    }
+    for write in waiting {
+        write.await.unwrap();
+    }
+    let endpoint = bench.store.work().take().pop_last().unwrap().0;
+    let claim = async |lane| {
+        let wants = vec![Want { endpoint, lane, count: 1 }];
+        let (lease, bytes_max) = (std::time::Duration::from_secs(30), usize::MAX);
+        bench.store.claim(ClaimRequest { wants, lease, bytes_max }).await.unwrap().deliveries
+    };
+    let leased = claim(Lane::Fresh).await.remove(0);
+
+    // Its first step is queued, and nobody is there to queue the second.
+    let (release, holding) = bench.hold().await;
+    let mut removal = bench.store.remove_endpoint(&id);
+    assert!(futures_poll(&mut removal).is_pending());
+    drop(removal);
+    release.send(()).unwrap();
+    holding.await.unwrap();
+    bench.store.probe().await.unwrap();
+    assert!(bench.store.endpoints(&bench.form).await.unwrap().is_empty(), "it has begun");
+    assert!(bench.store.due().await.unwrap().is_empty());
+    for lane in Lane::ALL {
+        assert!(claim(lane).await.is_empty());
+    }
+    assert_eq!(bench.store.backlog().await.unwrap().unfinished, 600);
+
+    bench.store.recover_claims().await.unwrap();
+    assert_eq!(bench.store.backlog().await.unwrap().unfinished, 0);
+    let (form, endpoint, after) = (bench.form.clone(), None, None);
+    let state = Some(DeliveryState::Canceled);
+    let request = DeliveriesRequest { form, endpoint, state, after, limit: u32::MAX };
+    assert_eq!(bench.store.deliveries(request).await.unwrap().len(), 600);
+    let (key, lease, verdict) = (leased.key, leased.lease, Verdict::Delivered);
+    let settlement = Settlement { key, lease, verdict, attempt: None };
+    assert_eq!(bench.store.settle(vec![settlement]).await.unwrap(), [Settled::Lost]);
+    bench.check_integrity().await;
 }

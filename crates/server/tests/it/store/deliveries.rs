@@ -3,7 +3,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,8 +11,8 @@ use formsvc_server::admin::{Admin, FormOptions};
 use formsvc_server::store::contract::ManualClock;
 use formsvc_server::store::sqlite::SqliteStore;
 use formsvc_server::store::{
-    Attempt, ClaimRequest, Claimed, Clock, DeliveriesRequest, DeliveryRecord, DeliveryState,
-    EndpointNo, Lane, NewEndpoint, SealedSecret, Settled, Settlement, Store, Verdict, Want,
+    Attempt, ClaimRequest, Claimed, Clock, DeliveriesRequest, DeliveryRecord, EndpointNo, Lane,
+    NewEndpoint, SealedSecret, Settled, Settlement, Store, Verdict, Want,
 };
 
 const NOW: i64 = 1_767_225_600_000_000;
@@ -149,28 +148,33 @@ async fn claims_of_a_process_that_is_gone_are_given_back_at_the_next_start() {
     assert_eq!(bench.settle(&again[0], Verdict::Delivered).await, Settled::Kept);
 }
 
+/// Its clock was a year ahead, and is set now: nothing waits for a year.
 #[tokio::test]
-async fn a_removal_that_was_cut_short_is_finished_at_the_next_start() {
-    let bench =
-        Bench::new(SqliteStore::in_memory(ManualClock::at(NOW).clock()).unwrap(), 600).await;
-    let leased = bench.claim(Lane::Fresh, 1).await.remove(0);
-    let mut removal = bench.store.remove_endpoint(&bench.endpoint);
-    let first = removal.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-    assert!(matches!(first, Poll::Pending), "it has more than one step");
-    drop(removal);
-    bench.store.probe().await.unwrap();
-    assert!(bench.store.endpoints(&bench.form).await.unwrap().is_empty(), "it has begun");
-    assert!(bench.store.due().await.unwrap().is_empty());
-    for lane in Lane::ALL {
-        assert!(bench.claim(lane, 9).await.is_empty());
+async fn retries_of_a_clock_that_was_far_ahead_come_near_at_the_next_start() {
+    let (wall, steady) = (ManualClock::at(NOW), ManualClock::at(NOW));
+    let store = SqliteStore::in_memory(wall.clock()).unwrap().with_steady_clock(steady.clock());
+    let bench = Bench::new(store, 3).await;
+    let day = 24 * HOUR;
+    let mut retried = Vec::new();
+    for days in [365, 50, 0] {
+        steady.set(NOW + days * day);
+        let claimed = bench.claim(Lane::Fresh, 1).await.remove(0);
+        let after = Duration::from_secs(60);
+        bench.settle(&claimed, Verdict::Retry { after, retries: 1 }).await;
+        retried.push(claimed.key);
     }
-    assert_eq!(bench.store.backlog().await.unwrap().unfinished, 600);
-
     bench.store.recover_claims().await.unwrap();
-    assert_eq!(bench.store.backlog().await.unwrap().unfinished, 0);
-    let states = bench.list().await.into_iter().map(|delivery| delivery.state);
-    assert_eq!(states.filter(|state| *state == DeliveryState::Canceled).count(), 600);
-    assert_eq!(bench.settle(&leased, Verdict::Delivered).await, Settled::Lost);
+    let due = bench.claim(Lane::Late, 9).await;
+    assert_eq!(due.iter().map(|claimed| claimed.key).collect::<Vec<_>>(), retried[..1]);
+    steady.advance(60 * SECOND);
+    assert_eq!(bench.claim(Lane::Late, 9).await[0].key, retried[2], "at its time");
+    steady.set(NOW + 50 * day);
+    assert!(bench.claim(Lane::Late, 9).await.is_empty(), "a pause can be as long as that");
+    steady.advance(60 * SECOND);
+    assert_eq!(bench.claim(Lane::Late, 9).await[0].key, retried[1]);
+    // What is shown agrees with what is done.
+    assert_eq!(bench.settle(&due[0], Verdict::Release).await, Settled::Kept);
+    assert_eq!(bench.claim(Lane::Late, 9).await[0].key, retried[0]);
 }
 
 /// A command disables, enables and resends beside the server, which finds what there is to do.

@@ -2,7 +2,7 @@
 
 use super::super::{claims, deliveries, due, queue, settle};
 use super::*;
-use crate::store::{DeliveryState, EndpointNo};
+use crate::store::EndpointNo;
 
 impl Bench {
     /// The steps of a statement.
