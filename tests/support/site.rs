@@ -49,6 +49,10 @@ pub struct Desk {
     vault: Vault,
 }
 
+/// Every attempt there was, in SQL: the last of a delivery is in its own row.
+pub const ATTEMPTS: &str = "(SELECT endpoint_no, error, detail FROM attempts
+    UNION ALL SELECT endpoint_no, last_error, last_detail FROM deliveries WHERE attempts > 0)";
+
 /// A delivery that was claimed and not settled: the endpoint's id, and the submission's.
 pub type UnderWay = HashSet<(String, String)>;
 
@@ -183,13 +187,23 @@ impl Site {
     /// Deliveries that are claimed and not settled.
     pub fn under_way(&self) -> UnderWay {
         self.look(|db| {
-            let mut statement = db.prepare(
-                "SELECT e.id, json_extract(s.item, '$.id') FROM queue q
-                 JOIN endpoints e USING (endpoint_no) JOIN submissions s ON s.key = q.submission
-                 WHERE q.lane = 2",
+            let mut leases = db.prepare(
+                "SELECT e.id, l.held FROM leases l JOIN endpoints e USING (endpoint_no)",
             )?;
-            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-            rows.collect()
+            let sql = "SELECT json_extract(item, '$.id') FROM submissions WHERE key = ?1";
+            let mut submission = db.prepare(sql)?;
+            let mut under_way = UnderWay::new();
+            let mut rows = leases.query([])?;
+            while let Some(row) = rows.next()? {
+                let (endpoint, held): (String, Vec<u8>) = (row.get(0)?, row.get(1)?);
+                // Of each delivery 17 bytes, the first 8 of which are its submission's key.
+                for held in held.chunks(17) {
+                    let key = i64::from_be_bytes(held[..8].try_into().expect("8 bytes"));
+                    let id = submission.query_row([key], |row| row.get(0))?;
+                    under_way.insert((endpoint.clone(), id));
+                }
+            }
+            Ok(under_way)
         })
     }
 

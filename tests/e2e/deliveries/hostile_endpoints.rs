@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use formsvc_tests::hostile::{Authority, Hostile, Vice};
 use formsvc_tests::scale::scaled;
-use formsvc_tests::site::Site;
 use formsvc_tests::site::form_url;
+use formsvc_tests::site::{ATTEMPTS, Site};
 use formsvc_tests::visitor::Visitors;
 
 use super::ledgers::{LAG_MAX, MEMORY_MAX_KIB, PROGRAM, Story, UNLIMITED};
@@ -71,10 +71,10 @@ async fn endpoints_that_behave_badly_hold_up_nobody_and_are_told_apart() {
 /// The codes that the attempts at each hostile endpoint ended with.
 fn outcomes(story: &Story) -> BTreeMap<String, BTreeSet<String>> {
     story.site.look(|db| {
-        let mut statement = db.prepare(
-            "SELECT e.id, coalesce(a.error, 'delivered') FROM attempts a
+        let mut statement = db.prepare(&format!(
+            "SELECT e.id, coalesce(a.error, 'delivered') FROM {ATTEMPTS} a
              JOIN endpoints e USING (endpoint_no) WHERE e.id LIKE 'whe_hostile%'",
-        )?;
+        ))?;
         let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use formsvc_protocol::Form;
 use formsvc_tests::figures::Figures;
 use formsvc_tests::receiver::Receiver;
-use formsvc_tests::site::{Server, Site, form_url};
+use formsvc_tests::site::{ATTEMPTS, Server, Site, form_url};
 use formsvc_tests::visitor::{Intake, Visitors};
 
 /// Longer than anything takes that works.
@@ -108,7 +108,7 @@ impl Story {
         self.until_arrived(&shown).await;
         self.stop(server).await;
         self.compare_arrived(&shown);
-        let count = "SELECT count(*) FROM queue";
+        let count = "SELECT (SELECT count(*) FROM queue) + (SELECT count(*) FROM leases)";
         let unfinished: i64 = self.site.look(|db| db.query_row(count, [], |row| row.get(0)));
         assert_eq!(unfinished, 0, "deliveries arrived, and are not settled");
         self.in_a_row.clear();
@@ -193,11 +193,11 @@ impl Story {
     /// Attempts that failed at endpoints that are well: the endpoint, and what went wrong.
     fn failures(&self) -> Vec<(String, String)> {
         self.site.look(|db| {
-            let mut statement = db.prepare(
-                "SELECT e.id, a.error || ' ' || coalesce(a.detail, '') FROM attempts a
+            let mut statement = db.prepare(&format!(
+                "SELECT e.id, a.error || ' ' || coalesce(a.detail, '') FROM {ATTEMPTS} a
                  JOIN endpoints e USING (endpoint_no)
                  WHERE a.error IS NOT NULL AND e.id LIKE 'whe_well%'",
-            )?;
+            ))?;
             let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
             rows.collect()
         })

@@ -3,28 +3,48 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use formsvc_protocol::{EndpointId, FormId, FormInstant, SubmissionId};
-use rusqlite::{Connection, OptionalExtension, params};
+use formsvc_protocol::{EndpointId, FormId, FormInstant};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::columns::{instant, stored_id, text_id};
 use super::due::front;
-use super::queue::{Entry, insert, remove, state_of};
+use super::leases::{self, Held, Leases};
+use super::queue::state_of;
 use crate::fault_point::fault_point;
 use crate::store::{
     ClaimRequest, Claimed, ClaimedEndpoint, Claims, DeliveryKey, EndpointNo, Lane, Lease,
     SealedSecret, StoreError, Want, item,
 };
 
+/// What a claim needs of a delivery and its submission, in this order.
+macro_rules! submission_columns {
+    () => {
+        "d.state, d.attempts, d.form_title, s.instant_us, s.id, s.item"
+    };
+}
+
 /// What is due in a lane, with all that an attempt needs. Neighbours in the queue, then two seeks
 /// for each.
-pub(super) const DUE: &str =
-    "SELECT q.lane, q.at_us, q.submission, q.retries, q.claims, q.resend, q.lease,
-        d.state, d.attempts, d.form_title, s.instant_us, s.id, s.item
+pub(super) const DUE: &str = concat!(
+    "SELECT ",
+    submission_columns!(),
+    ", q.submission, q.at_us, q.retries, q.claims, q.resend
     FROM queue q CROSS JOIN deliveries d CROSS JOIN submissions s
     WHERE q.endpoint_no = ?1 AND q.lane = ?2 AND q.at_us <= ?3
         AND d.submission = q.submission AND d.endpoint_no = q.endpoint_no
         AND s.key = q.submission
-    ORDER BY q.at_us, q.submission LIMIT ?4";
+    ORDER BY q.at_us, q.submission LIMIT ?4"
+);
+/// Takes what is in front of a lane out of the queue, up to a place.
+pub(super) const TAKE: &str = "DELETE FROM queue
+    WHERE endpoint_no = ?1 AND lane = ?2 AND (at_us, submission) <= (?3, ?4)";
+/// A delivery that is claimed, with all that an attempt needs.
+pub(super) const CLAIMED: &str = concat!(
+    "SELECT ",
+    submission_columns!(),
+    " FROM deliveries d CROSS JOIN submissions s
+    WHERE d.submission = ?1 AND d.endpoint_no = ?2 AND s.key = d.submission"
+);
 
 /// What claims are made with.
 pub(super) struct Claiming {
@@ -44,7 +64,19 @@ pub(super) fn claim(
     for want in &request.wants {
         let Some(endpoint) = claimed_endpoint(db, want.endpoint, with.today)? else { continue };
         let lease = Lease { token: with.token, until: with.now.plus(request.lease) };
-        claim_from(db, *want, &endpoint, lease, with.now, &mut bytes_left, &mut claims)?;
+        let mut taking = Taking {
+            lane: want.lane,
+            endpoint: &endpoint,
+            lease,
+            bytes_left: &mut bytes_left,
+            deliveries: &mut claims.deliveries,
+            held: Vec::new(),
+        };
+        claim_from(db, *want, &mut taking, with.now)?;
+        fault_point!(InClaim);
+        if !taking.held.is_empty() {
+            leases::hold(db, want.endpoint, lease, taking.held)?;
+        }
         claims.due.extend(front(db, want.endpoint, want.lane, with.now)?);
     }
     Ok(claims)
@@ -76,55 +108,106 @@ fn claimed_endpoint(
     Ok(found)
 }
 
+/// Claims from a lane. What is due in a lane of the queue is a range of it, and taken out as one.
 fn claim_from(
     db: &Connection,
     want: Want,
-    endpoint: &Arc<ClaimedEndpoint>,
-    lease: Lease,
+    taking: &mut Taking<'_>,
     now: FormInstant,
-    bytes_left: &mut usize,
-    claims: &mut Claims,
 ) -> Result<(), StoreError> {
+    if want.lane == Lane::Leased {
+        return claim_again(db, want, taking, now);
+    }
     let until = if want.lane == Lane::Fresh { FormInstant::MAX } else { now };
     let mut found = db.prepare_cached(DUE)?;
-    let mut taken = Vec::new();
+    let mut last = None;
     let mut rows =
         found.query(params![want.endpoint.0, want.lane as i64, until.micros(), want.count])?;
     while let Some(row) = rows.next()? {
-        let stored = row.get_ref(12)?.as_str().map_err(rusqlite::Error::from)?;
-        if stored.len() > *bytes_left && !claims.deliveries.is_empty() {
+        let held = Held {
+            submission: row.get(6)?,
+            retries: row.get(8)?,
+            claims: row.get(9)?,
+            resend: row.get(10)?,
+            attempted: false,
+        };
+        if !taking.take(row, held)? {
             break;
         }
-        *bytes_left = bytes_left.saturating_sub(stored.len());
-        let data = item::data_of(stored.as_bytes()).ok_or_else(not_an_item)?;
-        let entry = Entry::at(row, want.endpoint)?;
-        let submission: SubmissionId = stored_id(row, 11)?;
-        claims.deliveries.push(Claimed {
-            key: DeliveryKey { submission: entry.submission, endpoint: want.endpoint },
-            lease,
-            endpoint: Arc::clone(endpoint),
-            submission,
-            form_title: row.get(9)?,
-            data: Bytes::copy_from_slice(data),
-            created_at: instant(row.get(10)?).to_timestamp(),
-            state: state_of(row.get(7)?),
-            attempts: row.get(8)?,
-            retries: entry.retries,
-            resend: entry.resend,
-            claims: entry.claims + 1,
-            lane: entry.lane,
-        });
-        taken.push(entry);
+        last = Some((row.get::<_, i64>(7)?, held.submission));
     }
     drop(rows);
-    for entry in taken {
-        remove(db, &entry)?;
-        fault_point!(InClaim);
-        let claims = entry.claims + 1;
-        let (at, lease) = (lease.until, Some(lease.token));
-        insert(db, &Entry { lane: Lane::Leased, at, claims, lease, ..entry })?;
-    }
+    let Some((at, submission)) = last else { return Ok(()) };
+    db.prepare_cached(TAKE)?.execute(params![want.endpoint.0, want.lane as i64, at, submission])?;
     Ok(())
+}
+
+/// Claims what was claimed before, by somebody whose lease has ended.
+fn claim_again(
+    db: &Connection,
+    want: Want,
+    taking: &mut Taking<'_>,
+    now: FormInstant,
+) -> Result<(), StoreError> {
+    let mut ended: Vec<(Lease, Held)> = Vec::new();
+    for (lease, held) in leases::of(db, want.endpoint, now)? {
+        ended.extend(held.into_iter().map(|held| (lease, held)));
+    }
+    ended.sort_by_key(|(lease, held)| (lease.until, held.submission));
+    let mut found = db.prepare_cached(CLAIMED)?;
+    let mut leases = Leases::new(db);
+    for (lease, held) in ended.into_iter().take(want.count as usize) {
+        let key = DeliveryKey { submission: held.submission, endpoint: want.endpoint };
+        let mut rows = found.query([key.submission, key.endpoint.0])?;
+        let Some(row) = rows.next()? else { continue };
+        if !taking.take(row, held)? {
+            break;
+        }
+        leases.take(key, lease)?;
+    }
+    leases.save()
+}
+
+/// What a worker gets, as it is put together.
+struct Taking<'a> {
+    lane: Lane,
+    endpoint: &'a Arc<ClaimedEndpoint>,
+    lease: Lease,
+    bytes_left: &'a mut usize,
+    deliveries: &'a mut Vec<Claimed>,
+    /// The same, as it is kept.
+    held: Vec<Held>,
+}
+
+impl Taking<'_> {
+    /// Takes a delivery from a row that begins with the `submission_columns`; `false` when its answers
+    /// are too many by now.
+    fn take(&mut self, row: &Row<'_>, held: Held) -> Result<bool, StoreError> {
+        let stored = row.get_ref(5)?.as_str().map_err(rusqlite::Error::from)?;
+        if stored.len() > *self.bytes_left && !self.deliveries.is_empty() {
+            return Ok(false);
+        }
+        *self.bytes_left = self.bytes_left.saturating_sub(stored.len());
+        let data = item::data_of(stored.as_bytes()).ok_or_else(not_an_item)?;
+        let (attempts, claims) = (row.get(1)?, held.claims + 1);
+        self.deliveries.push(Claimed {
+            key: DeliveryKey { submission: held.submission, endpoint: self.endpoint.number },
+            lease: self.lease,
+            endpoint: Arc::clone(self.endpoint),
+            submission: stored_id(row, 4)?,
+            form_title: row.get(2)?,
+            data: Bytes::copy_from_slice(data),
+            created_at: instant(row.get(3)?).to_timestamp(),
+            state: state_of(row.get(0)?),
+            attempts,
+            retries: held.retries,
+            resend: held.resend,
+            lane: self.lane,
+            claims,
+        });
+        self.held.push(Held { claims, attempted: attempts > 0, ..held });
+        Ok(true)
+    }
 }
 
 fn not_an_item() -> StoreError {

@@ -10,6 +10,7 @@ use super::columns::{instant, stored_id, text_id};
 use super::due::AT_ONCE;
 use super::endpoints::endpoint_no;
 use super::forms::form_no;
+use super::leases;
 use super::queue::{self, Entry, state_of};
 use super::submissions::keys_of;
 use crate::store::{
@@ -49,7 +50,7 @@ pub(super) fn list_sql(endpoint: Option<EndpointNo>, state: Option<DeliveryState
             format!("AND d.state = {}", state as i64)
         }
         // As the index has it, or it would not be used.
-        _ => format!("AND d.state = {} AND d.state IN (1, 3, 4)", state as i64),
+        _ => format!("AND d.state = {} AND d.state <> 0 AND d.state <> 2", state as i64),
     });
     let (endpoint, state) = (endpoint.unwrap_or_default(), state.unwrap_or_default());
     format!(
@@ -91,8 +92,12 @@ pub(super) fn detail(
     let Some(key) = DeliveryKey::from_id(id) else { return Ok(None) };
     let Some(record) = record(db, key)? else { return Ok(None) };
     let mut statement = db.prepare_cached(
-        "SELECT started_us, duration_us, status, error, detail, address, snippet, resend FROM attempts
-         WHERE submission = ?1 AND endpoint_no = ?2 ORDER BY number",
+        "SELECT started_us, duration_us, status, error, detail, address, snippet, resend, number
+         FROM attempts WHERE submission = ?1 AND endpoint_no = ?2
+         UNION ALL SELECT last_started_us, last_duration_us, last_status, last_error, last_detail,
+            last_address, last_snippet, last_resend, attempts
+         FROM deliveries WHERE submission = ?1 AND endpoint_no = ?2 AND attempts > 0
+         ORDER BY number",
     )?;
     let rows = statement.query_map([key.submission, key.endpoint.0], |row| {
         let snippet: Vec<u8> = row.get(6)?;
@@ -122,12 +127,11 @@ pub(super) fn resend(db: &Connection, id: &DeliveryId) -> Result<DeliveryRecord,
     if !enabled {
         return Err(refused("belongs to an endpoint that is not enabled"));
     }
-    let queued = queue::find(db, key)?;
-    if queued.as_ref().is_some_and(|entry| entry.lane == Lane::Leased) {
+    if leases::holds(db, key)? {
         return Err(refused("is being attempted now"));
     }
     let (mut retries, mut claims) = (0, 0);
-    if let Some(entry) = queued {
+    if let Some(entry) = queue::find(db, key)? {
         queue::remove(db, &entry)?;
         (retries, claims) = (entry.retries, entry.claims);
     }
@@ -141,7 +145,6 @@ pub(super) fn resend(db: &Connection, id: &DeliveryId) -> Result<DeliveryRecord,
             retries,
             claims,
             resend: true,
-            lease: None,
         },
     )?;
     db.prepare_cached(
@@ -151,8 +154,13 @@ pub(super) fn resend(db: &Connection, id: &DeliveryId) -> Result<DeliveryRecord,
     record(db, key)?.ok_or_else(|| no_delivery(id))
 }
 
+/// Deliveries in the queue, and bytes of those under leases, at one moment.
+const BACKLOG: &str =
+    "SELECT (SELECT count(*) FROM queue), (SELECT coalesce(sum(length(held)), 0) FROM leases)";
+
 pub(super) fn backlog(db: &Connection) -> Result<Backlog, StoreError> {
-    let unfinished: i64 =
-        db.prepare_cached("SELECT count(*) FROM queue")?.query_row([], |row| row.get(0))?;
-    Ok(Backlog { unfinished: unfinished.unsigned_abs() })
+    let (waiting, held): (i64, i64) =
+        db.prepare_cached(BACKLOG)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let held = held.unsigned_abs() / leases::HELD_LEN as u64;
+    Ok(Backlog { unfinished: waiting.unsigned_abs() + held })
 }

@@ -6,6 +6,7 @@ use formsvc_protocol::FormInstant;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::columns::instant;
+use super::leases;
 use crate::store::{Due, EndpointNo, Lane, StoreError};
 
 /// Where a resend stands in its lane: in the past by any clock. A command that asks for it, and the
@@ -15,7 +16,7 @@ pub(super) const AT_ONCE: FormInstant = FormInstant::EPOCH;
 /// begins at the rows that are equal, and would step over all of them.
 pub(super) const NEXT_ENDPOINT: &str =
     "SELECT endpoint_no FROM queue WHERE endpoint_no > ?1 ORDER BY endpoint_no LIMIT 1";
-/// The front of a lane.
+/// The front of a lane of the queue.
 pub(super) const FRONT: &str =
     "SELECT at_us FROM queue WHERE endpoint_no = ?1 AND lane = ?2 ORDER BY at_us LIMIT 1";
 
@@ -29,12 +30,18 @@ fn due_at(endpoint: EndpointNo, lane: Lane, at: FormInstant, now: FormInstant) -
 
 /// The fronts of all lanes of enabled endpoints.
 pub(super) fn due(db: &Connection, now: FormInstant) -> Result<Vec<Due>, StoreError> {
-    let mut next = db.prepare_cached(NEXT_ENDPOINT)?;
+    let mut queued = db.prepare_cached(NEXT_ENDPOINT)?;
+    let mut leased = db.prepare_cached(leases::NEXT_ENDPOINT)?;
+    let mut next = |last: i64| -> rusqlite::Result<Option<i64>> {
+        let queued = queued.query_row([last], |row| row.get(0)).optional()?;
+        let leased = leased.query_row([last], |row| row.get(0)).optional()?;
+        Ok(queued.into_iter().chain(leased).min())
+    };
     let mut enabled =
         db.prepare_cached("SELECT 1 FROM endpoints WHERE endpoint_no = ?1 AND status = 'enabled'")?;
     let mut found = Vec::new();
     let mut last = i64::MIN;
-    while let Some(number) = next.query_row([last], |row| row.get(0)).optional()? {
+    while let Some(number) = next(last)? {
         if enabled.exists([number])? {
             for lane in Lane::ALL {
                 found.extend(front(db, EndpointNo(number), lane, now)?);
@@ -52,9 +59,15 @@ pub(super) fn front(
     lane: Lane,
     now: FormInstant,
 ) -> Result<Option<Due>, StoreError> {
-    let at = db
-        .prepare_cached(FRONT)?
-        .query_row(params![endpoint.0, lane as i64], |row| row.get(0))
-        .optional()?;
+    let at = match lane {
+        Lane::Leased => db
+            .prepare_cached(leases::FRONT)?
+            .query_row([endpoint.0], |row| row.get(0))
+            .optional()?,
+        Lane::Fresh | Lane::Late => db
+            .prepare_cached(FRONT)?
+            .query_row(params![endpoint.0, lane as i64], |row| row.get(0))
+            .optional()?,
+    };
     Ok(at.map(|at| due_at(endpoint, lane, instant(at), now)))
 }

@@ -7,9 +7,10 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::columns::{instant, text_id};
 use super::forms::form_no;
+use super::leases;
 use crate::store::{
-    DeliveryState, ENDPOINTS_MAX, EndpointNo, EndpointRecord, EndpointStatus, NewEndpoint,
-    SealedSecret, StoreError,
+    DeliveryKey, DeliveryState, ENDPOINTS_MAX, EndpointNo, EndpointRecord, EndpointStatus,
+    NewEndpoint, SealedSecret, StoreError,
 };
 
 /// Deliveries canceled in one transaction.
@@ -172,7 +173,8 @@ pub(super) fn begin_removal(
 pub(super) fn being_removed(db: &Connection) -> Result<Vec<EndpointId>, StoreError> {
     let mut statement = db.prepare(
         "SELECT e.id FROM endpoints e WHERE e.status = 'removed'
-            AND EXISTS (SELECT 1 FROM queue q WHERE q.endpoint_no = e.endpoint_no)",
+            AND (EXISTS (SELECT 1 FROM queue q WHERE q.endpoint_no = e.endpoint_no)
+                OR EXISTS (SELECT 1 FROM leases l WHERE l.endpoint_no = e.endpoint_no))",
     )?;
     let rows = statement.query_map([], |row| text_id(row, 0, EndpointId::new))?;
     Ok(rows.collect::<Result<_, _>>()?)
@@ -185,6 +187,10 @@ pub(super) fn cancel_some(
     now: FormInstant,
 ) -> Result<bool, StoreError> {
     let endpoint = endpoint_no(db, id)?;
+    // What is claimed first: no outcome of it counts any more.
+    for held in leases::end(db, endpoint)? {
+        cancel(db, DeliveryKey { submission: held.submission, endpoint }, now)?;
+    }
     let mut found = db.prepare_cached(
         "SELECT lane, at_us, submission FROM queue WHERE endpoint_no = ?1 LIMIT ?2",
     )?;
@@ -192,19 +198,28 @@ pub(super) fn cancel_some(
         Ok((row.get(0)?, row.get(1)?, row.get(2)?))
     })?;
     let rows: Vec<(i64, i64, i64)> = rows.collect::<Result<_, _>>()?;
-    // What was finished and is being resent keeps its end.
-    let mut cancel = db.prepare_cached(
-        "UPDATE deliveries SET next_us = NULL, state = iif(state IN (0, 1), ?3, state),
-            finished_us = iif(state IN (0, 1), ?4, finished_us)
-         WHERE submission = ?1 AND endpoint_no = ?2",
-    )?;
     let mut forget = db.prepare_cached(
         "DELETE FROM queue WHERE endpoint_no = ?1 AND lane = ?2 AND at_us = ?3 AND submission = ?4",
     )?;
     for (lane, at, submission) in &rows {
-        let canceled = DeliveryState::Canceled as i64;
-        cancel.execute(params![submission, endpoint.0, canceled, now.micros()])?;
+        cancel(db, DeliveryKey { submission: *submission, endpoint }, now)?;
         forget.execute(params![endpoint.0, lane, at, submission])?;
     }
     Ok(rows.len() < CANCELED_AT_ONCE as usize)
+}
+
+/// Cancels a delivery; what was finished and is being resent keeps its end.
+fn cancel(db: &Connection, key: DeliveryKey, now: FormInstant) -> Result<(), StoreError> {
+    db.prepare_cached(
+        "UPDATE deliveries SET next_us = NULL, state = iif(state IN (0, 1), ?3, state),
+            finished_us = iif(state IN (0, 1), ?4, finished_us)
+         WHERE submission = ?1 AND endpoint_no = ?2",
+    )?
+    .execute(params![
+        key.submission,
+        key.endpoint.0,
+        DeliveryState::Canceled as i64,
+        now.micros()
+    ])?;
+    Ok(())
 }

@@ -25,6 +25,7 @@ mod fault;
 mod forms;
 mod intake;
 mod job;
+mod leases;
 mod lock;
 mod open;
 mod open_error;

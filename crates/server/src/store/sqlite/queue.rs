@@ -1,7 +1,7 @@
 //! The queue of deliveries: its rows, in SQL.
 //!
 //! The lane is part of a row's key, so that each lane of each endpoint is one range, and its front one
-//! seek. A delivery goes to another lane by being deleted and inserted.
+//! seek. What is claimed is not here, but under its lease.
 
 use formsvc_protocol::FormInstant;
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -10,25 +10,21 @@ use super::columns::instant;
 use crate::fault_point::fault_point;
 use crate::store::{DeliveryKey, DeliveryState, EndpointNo, Lane, StoreError};
 
-/// The place of a delivery. Each lane is asked where it would be, except that of leased ones, which
-/// is short and searched.
-pub(super) const PLACE: &str =
-    "SELECT lane, at_us, submission, retries, claims, resend, lease FROM queue
+/// The place of a delivery: each lane is asked where it would be.
+pub(super) const PLACE: &str = "SELECT lane, at_us, submission, retries, claims, resend FROM queue
     WHERE endpoint_no = ?1 AND lane = 0 AND submission = ?2
         AND at_us = (SELECT instant_us FROM submissions WHERE key = ?2)
-    UNION ALL SELECT lane, at_us, submission, retries, claims, resend, lease FROM queue
+    UNION ALL SELECT lane, at_us, submission, retries, claims, resend FROM queue
     WHERE endpoint_no = ?1 AND lane = 1 AND submission = ?2
-        AND at_us = (SELECT next_us FROM deliveries WHERE submission = ?2 AND endpoint_no = ?1)
-    UNION ALL SELECT lane, at_us, submission, retries, claims, resend, lease FROM queue
-    WHERE endpoint_no = ?1 AND lane = 2 AND submission = ?2";
+        AND at_us = (SELECT next_us FROM deliveries WHERE submission = ?2 AND endpoint_no = ?1)";
+
 /// The state of a delivery from its number.
 pub(super) fn state_of(number: i64) -> DeliveryState {
     let known = usize::try_from(number).ok().and_then(|number| DeliveryState::ALL.get(number));
     known.expect("the table allows no other number").0
 }
 
-/// The lane from its number.
-pub(super) fn lane_of(number: i64) -> Lane {
+fn lane_of(number: i64) -> Lane {
     let known = usize::try_from(number).ok().and_then(|number| Lane::ALL.get(number));
     *known.expect("the table allows no other number")
 }
@@ -38,6 +34,7 @@ pub(super) fn deliver(
     db: &Connection,
     form_no: i64,
     submission: i64,
+    form_title: &str,
     at: FormInstant,
 ) -> Result<Vec<EndpointNo>, StoreError> {
     let mut endpoints = db.prepare_cached(
@@ -50,9 +47,9 @@ pub(super) fn deliver(
     for endpoint in &endpoints {
         db.prepare_cached(
             "INSERT INTO deliveries (submission, endpoint_no, state, attempts, form_title)
-             SELECT ?1, ?2, 0, 0, title FROM forms WHERE form_no = ?3",
+             VALUES (?1, ?2, 0, 0, ?3)",
         )?
-        .execute(params![submission, endpoint.0, form_no])?;
+        .execute(params![submission, endpoint.0, form_title])?;
         insert(db, &Entry::fresh(*endpoint, submission, at))?;
     }
     Ok(endpoints)
@@ -67,16 +64,15 @@ pub(super) struct Entry {
     pub(super) retries: u32,
     pub(super) claims: u32,
     pub(super) resend: bool,
-    pub(super) lease: Option<i64>,
 }
 
 impl Entry {
     fn fresh(endpoint: EndpointNo, submission: i64, at: FormInstant) -> Self {
-        let (lane, lease) = (Lane::Fresh, None);
-        Self { endpoint, lane, at, submission, retries: 0, claims: 0, resend: false, lease }
+        let lane = Lane::Fresh;
+        Self { endpoint, lane, at, submission, retries: 0, claims: 0, resend: false }
     }
 
-    /// Columns `lane, at_us, submission, retries, claims, resend, lease` of an endpoint.
+    /// Columns `lane, at_us, submission, retries, claims, resend` of an endpoint.
     pub(super) fn at(row: &Row<'_>, endpoint: EndpointNo) -> rusqlite::Result<Self> {
         Ok(Self {
             endpoint,
@@ -86,15 +82,14 @@ impl Entry {
             retries: row.get(3)?,
             claims: row.get(4)?,
             resend: row.get(5)?,
-            lease: row.get(6)?,
         })
     }
 }
 
 pub(super) fn insert(db: &Connection, entry: &Entry) -> Result<(), StoreError> {
     db.prepare_cached(
-        "INSERT INTO queue (endpoint_no, lane, at_us, submission, retries, claims, resend, lease)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        "INSERT INTO queue (endpoint_no, lane, at_us, submission, retries, claims, resend)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?
     .execute(params![
         entry.endpoint.0,
@@ -103,8 +98,7 @@ pub(super) fn insert(db: &Connection, entry: &Entry) -> Result<(), StoreError> {
         entry.submission,
         entry.retries,
         entry.claims,
-        entry.resend,
-        entry.lease
+        entry.resend
     ])?;
     Ok(())
 }
@@ -125,7 +119,7 @@ pub(super) fn remove(db: &Connection, entry: &Entry) -> Result<bool, StoreError>
     Ok(removed == 1)
 }
 
-/// The place of a delivery in the queue, if it has one.
+/// The place of a delivery in the queue, if it has one; it has none while it is claimed.
 pub(super) fn find(db: &Connection, key: DeliveryKey) -> Result<Option<Entry>, StoreError> {
     let found = db
         .prepare_cached(PLACE)?

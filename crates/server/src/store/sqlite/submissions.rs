@@ -99,7 +99,7 @@ pub(super) fn submit(
     new: &NewSubmission,
     now: FormInstant,
 ) -> Result<(Accepted, Vec<EndpointNo>), StoreError> {
-    let (mut tail, status) = published_tail(db, &new.form)?;
+    let (mut tail, Head { status, title }) = published_tail(db, &new.form)?;
     if let Some(idempotency) = &new.idempotency {
         // Also when the form was closed meanwhile: a repeat is told what the first was told.
         if let Some(accepted) = repeats::find(db, tail.form_no, idempotency, now)? {
@@ -115,18 +115,26 @@ pub(super) fn submit(
     if let Some(idempotency) = &new.idempotency {
         repeats::keep(db, tail.form_no, idempotency, tail.key(), now)?;
     }
-    let endpoints = queue::deliver(db, tail.form_no, tail.key(), at)?;
+    let endpoints = queue::deliver(db, tail.form_no, tail.key(), &title, at)?;
     Ok((Accepted { id: new.id.clone(), instant: at, repeated: false }, endpoints))
 }
 
-fn published_tail(db: &Connection, form: &FormId) -> Result<(Tail, FormStatus), StoreError> {
+/// What a form says of itself to a submission.
+struct Head {
+    status: FormStatus,
+    title: String,
+}
+
+fn published_tail(db: &Connection, form: &FormId) -> Result<(Tail, Head), StoreError> {
     db.prepare_cached(
-        "SELECT form_no, last_seq, last_instant_us, status FROM forms WHERE id = ?1 AND ready",
+        "SELECT form_no, last_seq, last_instant_us, status, title FROM forms
+         WHERE id = ?1 AND ready",
     )?
     .query_row([form.as_str()], |row| {
         let last: Option<i64> = row.get(2)?;
         let tail = Tail { form_no: row.get(0)?, seq: row.get(1)?, instant: last.map(instant) };
-        Ok((tail, FormStatus::from(row.get_ref(3)?.as_str()?)))
+        let status = FormStatus::from(row.get_ref(3)?.as_str()?);
+        Ok((tail, Head { status, title: row.get(4)? }))
     })
     .optional()?
     .ok_or_else(|| no_form(form))

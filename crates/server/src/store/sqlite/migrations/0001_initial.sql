@@ -91,25 +91,44 @@ CREATE TABLE deliveries (
     form_title  TEXT NOT NULL,     -- as it was, so that every attempt has the same body
     next_us     INTEGER,           -- where it stands in lane 1 of the queue, or stood when it was claimed there
     finished_us INTEGER,
+    -- The last attempt, which most have no other before; columns as in attempts.
+    last_started_us  INTEGER,
+    last_duration_us INTEGER,
+    last_status      INTEGER,
+    last_error       TEXT,
+    last_detail      TEXT,
+    last_address     TEXT,
+    last_snippet     BLOB,
+    last_resend      INTEGER CHECK (last_resend IN (0, 1)),
     PRIMARY KEY (submission, endpoint_no)
 ) STRICT, WITHOUT ROWID;
--- Of the states that are rare, so that most deliveries never touch it.
-CREATE INDEX deliveries_by_rare_state ON deliveries (state, submission) WHERE state IN (1, 3, 4);
+-- Of the states that are rare, so that most deliveries never touch it. Not `state IN (1, 3, 4)`, for
+-- which SQLite makes a table and throws it away each time a row is changed.
+CREATE INDEX deliveries_by_rare_state ON deliveries (state, submission) WHERE state <> 0 AND state <> 2;
 
--- Deliveries that are to be attempted. Lane 0: never attempted, by the submission's instant. Lane 1:
--- retries and resends, by the time they are due. Lane 2: claimed, by the end of the lease.
+-- Deliveries that are to be attempted, and not claimed. Lane 0: never attempted, by the submission's
+-- instant. Lane 1: retries and resends, by the time they are due.
 CREATE TABLE queue (
     endpoint_no INTEGER NOT NULL,
-    lane        INTEGER NOT NULL CHECK (lane BETWEEN 0 AND 2),
+    lane        INTEGER NOT NULL CHECK (lane IN (0, 1)),
     at_us       INTEGER NOT NULL,
     submission  INTEGER NOT NULL,
     retries     INTEGER NOT NULL, -- used
     claims      INTEGER NOT NULL, -- since it was last settled
     resend      INTEGER NOT NULL CHECK (resend IN (0, 1)),
-    lease       INTEGER CHECK ((lease IS NOT NULL) = (lane = 2)),
     PRIMARY KEY (endpoint_no, lane, at_us, submission)
 ) STRICT, WITHOUT ROWID;
 
+-- Claims. Deliveries under one are not in the queue.
+CREATE TABLE leases (
+    endpoint_no INTEGER NOT NULL,
+    until_us    INTEGER NOT NULL,
+    token       INTEGER NOT NULL, -- tells a claim from every other
+    held        BLOB NOT NULL CHECK (length(held) > 0 AND length(held) % 17 = 0), -- the deliveries, packed
+    PRIMARY KEY (endpoint_no, until_us, token)
+) STRICT, WITHOUT ROWID;
+
+-- Attempts before the last one of a delivery.
 CREATE TABLE attempts (
     submission  INTEGER NOT NULL,
     endpoint_no INTEGER NOT NULL,

@@ -1,6 +1,6 @@
 //! How statements find their rows: what is asked often must not look at rows it does not want.
 
-use super::super::{claims, deliveries, due, queue, settle};
+use super::super::{claims, deliveries, due, leases, queue, settle};
 use super::*;
 use crate::store::EndpointNo;
 
@@ -47,12 +47,33 @@ async fn the_front_of_each_lane_is_one_seek() {
         bench.plan(due::FRONT).await,
         ["SEARCH queue USING PRIMARY KEY (endpoint_no=? AND lane=?)"]
     );
+    assert_eq!(
+        bench.plan(leases::NEXT_ENDPOINT).await,
+        ["SEARCH leases USING PRIMARY KEY (endpoint_no>?)"]
+    );
+    assert_eq!(
+        bench.plan(leases::FRONT).await,
+        ["SEARCH leases USING PRIMARY KEY (endpoint_no=?)"]
+    );
 }
 
 #[tokio::test]
 async fn a_claim_is_neighbours_in_the_queue_and_two_seeks_for_each() {
+    let bench = bench().await;
     assert_eq!(
-        bench().await.plan(claims::DUE).await,
+        bench.plan(claims::TAKE).await,
+        ["SEARCH queue USING PRIMARY KEY \
+            (endpoint_no=? AND lane=? AND (at_us,submission)<(?,?))"]
+    );
+    assert_eq!(
+        bench.plan(claims::CLAIMED).await,
+        [
+            "SEARCH d USING PRIMARY KEY (submission=? AND endpoint_no=?)",
+            "SEARCH s USING INTEGER PRIMARY KEY (rowid=?)",
+        ]
+    );
+    assert_eq!(
+        bench.plan(claims::DUE).await,
         [
             "SEARCH q USING PRIMARY KEY (endpoint_no=? AND lane=? AND at_us<?)",
             "SEARCH d USING PRIMARY KEY (submission=? AND endpoint_no=?)",
@@ -62,7 +83,7 @@ async fn a_claim_is_neighbours_in_the_queue_and_two_seeks_for_each() {
 }
 
 #[tokio::test]
-async fn the_place_of_a_delivery_is_sought_in_each_lane_and_searched_among_the_leased() {
+async fn the_place_of_a_delivery_is_sought_in_each_lane() {
     let bench = bench().await;
     assert_eq!(
         bench.plan(queue::PLACE).await,
@@ -76,8 +97,6 @@ async fn the_place_of_a_delivery_is_sought_in_each_lane_and_searched_among_the_l
             ONE_ROW,
             "SCALAR SUBQUERY 3",
             "SEARCH deliveries USING PRIMARY KEY (submission=? AND endpoint_no=?)",
-            "UNION ALL",
-            "SEARCH queue USING PRIMARY KEY (endpoint_no=? AND lane=?)",
         ]
     );
     assert_eq!(
@@ -112,8 +131,8 @@ async fn steps_of_a_queue_of(deliveries: i64) -> Vec<(String, i32)> {
                 SELECT {first} + n.i, e.i, n.i % 5, 0, 'T', iif(n.i % 2, n.i, NULL)
                 FROM n JOIN n e ON e.i < 4;
             INSERT INTO queue SELECT endpoint_no, iif(next_us, 1, 0), submission - {first}, submission,
-                0, 0, 0, NULL FROM deliveries;
-            UPDATE queue SET lane = 2, lease = 1 WHERE submission = {first} + 3"
+                0, 0, 0 FROM deliveries WHERE submission <> {first} + 3;
+            INSERT INTO leases SELECT i, 1, 1, zeroblob(17) FROM n WHERE i < 4"
         ))?;
         let steps = |sql: &str, values: &[i64]| {
             let mut statement = db.prepare(sql)?;
@@ -136,7 +155,9 @@ async fn steps_of_a_queue_of(deliveries: i64) -> Vec<(String, i32)> {
             steps(claims::DUE, &[2, 1, i64::MAX, 4])?,
             steps(queue::PLACE, &[2, first + 12])?,
             steps(queue::PLACE, &[2, first + 13])?,
-            steps(queue::PLACE, &[2, first + 3])?,
+            steps(leases::NEXT_ENDPOINT, &[1])?,
+            steps(leases::FRONT, &[2])?,
+            steps(claims::CLAIMED, &[first + 3, 2])?,
             steps(settle::ORIGIN, &[first + 3, 2])?,
             steps(&list(None), &page)?,
             steps(&list(Some(DeliveryState::Failed)), &page)?,
