@@ -8,27 +8,21 @@ use crate::store::Claimed;
 /// submission was accepted, so that every attempt has the same bytes; the answers are spliced in as
 /// they were accepted.
 pub(super) fn event_body(claimed: &Claimed) -> Bytes {
-    let text = |text| serde_json::to_string(text).expect("a text is written as JSON");
-    let submission = text(claimed.submission.as_str());
-    let form = text(claimed.endpoint.form.as_str());
-    let title = text(&claimed.form_title);
-    let mut body = Vec::with_capacity(claimed.data.len() + title.len() + 256);
-    let parts: [&[u8]; 11] = [
-        br#"{"event":"submission.created","submission_id":"#,
-        submission.as_bytes(),
-        br#","form_id":"#,
-        form.as_bytes(),
-        br#","form_title":"#,
-        title.as_bytes(),
-        br#","data":"#,
-        &claimed.data,
-        br#","created_at":""#,
-        claimed.created_at.as_str().as_bytes(),
-        br#""}"#,
+    let mut body = Vec::with_capacity(claimed.data.len() + claimed.form_title.len() + 256);
+    let texts: [(&[u8], &str); 3] = [
+        (br#"{"event":"submission.created","submission_id":"#, claimed.submission.as_str()),
+        (br#","form_id":"#, claimed.endpoint.form.as_str()),
+        (br#","form_title":"#, &claimed.form_title),
     ];
-    for part in parts {
-        body.extend_from_slice(part);
+    for (name, text) in texts {
+        body.extend_from_slice(name);
+        serde_json::to_writer(&mut body, text).expect("a text is written as JSON");
     }
+    body.extend_from_slice(br#","data":"#);
+    body.extend_from_slice(&claimed.data);
+    body.extend_from_slice(br#","created_at":""#);
+    body.extend_from_slice(claimed.created_at.as_str().as_bytes());
+    body.extend_from_slice(br#""}"#);
     body.into()
 }
 
