@@ -16,6 +16,10 @@ pub struct Figures {
     pub delivered: usize,
     /// Arrivals of something that had arrived before.
     pub duplicates: usize,
+    /// How often a server died.
+    pub deaths: usize,
+    /// Most deliveries of one endpoint that were on their way when a server died.
+    pub on_their_way: usize,
     /// From when a submission was sent to when it arrived, sorted.
     lags: Vec<Duration>,
     others: Vec<(&'static str, String)>,
@@ -41,7 +45,29 @@ impl Figures {
         }
         lags.sort_unstable();
         let (what, accepted) = (what.into(), accepted.len());
-        Self { what, accepted, delivered, duplicates, lags, others: Vec::new() }
+        Self {
+            what,
+            accepted,
+            delivered,
+            duplicates,
+            deaths: 0,
+            on_their_way: 0,
+            lags,
+            others: Vec::new(),
+        }
+    }
+
+    /// Takes in the figures of another run of the same.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.accepted += other.accepted;
+        self.delivered += other.delivered;
+        self.duplicates += other.duplicates;
+        self.deaths += other.deaths;
+        self.on_their_way = self.on_their_way.max(other.on_their_way);
+        self.lags.extend(other.lags);
+        self.lags.sort_unstable();
+        self
     }
 
     /// Adds a figure.
@@ -65,9 +91,11 @@ impl fmt::Display for Figures {
         let [half, most, all] = [50, 99, 100].map(|percent| self.lag(percent).as_millis());
         write!(f, "ledger | {what} | {accepted} | {delivered} | {duplicates} | ")?;
         write!(f, "{half} / {most} / {all} |")?;
-        for (at, (what, figure)) in self.others.iter().enumerate() {
-            write!(f, "{} {what} {figure}", if at > 0 { "," } else { "" })?;
-        }
-        f.write_str(" |")
+        let deaths = [("deaths", self.deaths), ("most on their way", self.on_their_way)];
+        let deaths = deaths.into_iter().filter(|_| self.deaths > 0);
+        let others = deaths.map(|(what, count)| format!("{what} {count}"));
+        let others =
+            others.chain(self.others.iter().map(|(what, figure)| format!("{what} {figure}")));
+        write!(f, " {} |", others.collect::<Vec<_>>().join(", "))
     }
 }

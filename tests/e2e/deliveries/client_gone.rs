@@ -47,7 +47,7 @@ async fn a_submission_whose_visitor_goes_away_is_taken_whole_or_not_at_all() {
     // Others submit meanwhile, so that it waits its turn here and there.
     let (visitors, form_url) =
         (story.visit(&server.base_url), form_url(&server.base_url, story.form()));
-    let (length, whole) = (request(&form_url, "cut0000").1.len(), scaled(2, 40));
+    let (length, whole) = (request(&form_url, "cut0000").1.len(), scaled(2, 70));
     let cuts = (0..length).flat_map(|bytes| [(bytes, Going::Closes), (bytes, Going::Breaks)]);
     let ends = [(length, Going::Closes), (length, Going::Breaks)];
     let ends = ends.into_iter().cycle().take(length * whole);

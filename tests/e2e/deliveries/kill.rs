@@ -85,7 +85,7 @@ async fn die_at(point: FaultPoint) -> Figures {
         }
         How::Remove => return die_in_removal(story, point).await,
     }
-    story.end(&format!("died at {}", point.name())).await
+    story.end(&format!("dies at `{}`", point.name())).await
 }
 
 /// Has the command that removes an endpoint die, beside a server, and the server after it.
@@ -112,7 +112,7 @@ async fn die_in_removal(mut story: Story, point: FaultPoint) -> Figures {
     desk.close().await;
     story.note_death();
     // The next server finishes the removal; the queue is empty at the end.
-    let figures = story.end(&format!("died at {}", point.name())).await;
+    let figures = story.end(&format!("dies at `{}`", point.name())).await;
     let late = doomed.arrivals().len() - arrived;
     assert!(late <= SLOTS, "{late} arrived after the endpoint was removed");
     figures.with("arrived at the removed endpoint", arrived + late)
@@ -139,7 +139,8 @@ async fn servers_killed_at_any_moment_under_load_lose_and_invent_nothing() {
     // A database takes so many, so that looking at all of it does not become what takes time.
     let (databases, kills) = scaled((1, 10), (20, 25));
     let mut random = fastrand::Rng::with_seed(11);
-    for database in 0..databases {
+    let mut all: Option<Figures> = None;
+    for _ in 0..databases {
         let mut story = Story::new(3).await;
         for _ in 0..kills {
             let server = story.serve().await;
@@ -155,6 +156,11 @@ async fn servers_killed_at_any_moment_under_load_lose_and_invent_nothing() {
                 story.settle().await;
             }
         }
-        println!("{}", story.end(&format!("killed at random, database {database}")).await);
+        let figures = story.end("`kill -9` at any moment under load").await;
+        all = Some(match all {
+            Some(all) => all.and(figures),
+            None => figures,
+        });
     }
+    println!("{}", all.unwrap());
 }

@@ -6,13 +6,18 @@ use std::time::Duration;
 use formsvc_protocol::Form;
 use formsvc_tests::figures::Figures;
 use formsvc_tests::receiver::Receiver;
+use formsvc_tests::scale::scaled;
 use formsvc_tests::site::{ATTEMPTS, Server, Site, form_url};
 use formsvc_tests::visitor::{Intake, Visitors};
 
 /// Longer than anything takes that works.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
-/// Within which 99 of 100 deliveries arrive at endpoints that are well, whatever others do.
-pub(super) const LAG_MAX: Duration = Duration::from_secs(1);
+/// Within which 99 of 100 deliveries arrive at endpoints that are well, whatever others do. In the usual
+/// run other tests have their share of the machine.
+pub(super) fn lag_max() -> Duration {
+    scaled(Duration::from_secs(3), Duration::from_secs(1))
+}
+
 /// Most memory that a server ever has.
 pub(super) const MEMORY_MAX_KIB: u64 = 100 << 10;
 /// How long a claim holds: what a dead server left is delivered before.
@@ -118,9 +123,10 @@ impl Story {
     pub(super) async fn end(mut self, what: &str) -> Figures {
         self.settle().await;
         self.site.check_file();
-        let figures = self.figures(what);
+        let mut figures = self.figures(what);
         assert!(figures.lag(100) < LEASE, "what a dead server left waited too long: {figures}");
-        figures.with("deaths", self.deaths).with("most on their way", self.most)
+        (figures.deaths, figures.on_their_way) = (self.deaths, self.most);
+        figures
     }
 
     /// Stops a server, which must go well.

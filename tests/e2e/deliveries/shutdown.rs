@@ -25,7 +25,7 @@ async fn a_server_that_is_told_to_stop_loses_and_repeats_nothing() {
         visitors.ended().await;
         assert!(story.site.under_way().is_empty(), "deliveries are left without an outcome");
     }
-    let figures = story.end("told to stop under load").await;
+    let figures = story.end("`SIGTERM` under load").await;
     let figures = figures.with("stops", stops).with("longest stop in ms", longest.as_millis());
     println!("{figures}");
     assert!(longest < STOP_MAX, "{longest:?}");
