@@ -14,30 +14,34 @@ use super::ledgers::{MEMORY_MAX_KIB, PROGRAM, Story, UNLIMITED, lag_max};
 const FORMS: usize = 3;
 /// Endpoints of each form that are well.
 const WELL: usize = 17;
-/// To each form; with so many endpoints, some 240 deliveries a second.
+/// To each form; with so many endpoints, some 200 deliveries a second to those that are well.
 const PER_SECOND: f64 = 4.0;
+/// Deliveries that each hostile endpoint has to begin with.
+const WAITING: usize = 40;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn endpoints_that_behave_badly_hold_up_nobody_and_are_told_apart() {
-    let story = Story::on(Site::new(PROGRAM).await, FORMS, WELL).await;
+    let mut story = Story::on(Site::new(PROGRAM).await, FORMS, WELL).await;
     let (authority, mut hostile) = (Authority::new(), Vec::new());
     let desk = story.site.desk();
+    let form = desk.add_form("Hostile").await;
     for (number, (vice, _)) in Vice::ALL.into_iter().enumerate() {
-        // Whoever follows a redirect arrives where it would count twice.
-        let (form, receivers) = &story.forms[number % FORMS];
-        let endpoint = Hostile::start(vice, &authority, &receivers[0].url()).await;
-        let id = format!("whe_hostile_{number}");
-        desk.register(form, &id, &endpoint.url, "whsec_x").await;
+        // Whoever follows a redirect arrives where it is no delivery.
+        let endpoint = Hostile::start(vice, &authority, &story.forms[0].1[0].url()).await;
+        desk.register(&form, &format!("whe_hostile_{number}"), &endpoint.url, "whsec_x").await;
         hostile.push(endpoint);
     }
+    // So many wait for each that those who never answer could have all slots.
+    for (number, id) in desk.fill(&form, WAITING).await {
+        story.intake.note(number, Some(id));
+    }
     desk.close().await;
+    story.forms.push((form, Vec::new()));
     std::fs::write(story.site.path("ca.pem"), authority.pem()).unwrap();
     let ca = story.site.path("ca.pem");
-    let ca = ["--egress-ca", ca.to_str().unwrap()];
-    // Less time, and so few slots that those who never answer would soon have all of them.
-    let few = ["--attempt-timeout", "6s", "--delivery-slots", "12"];
-    let arguments = [&UNLIMITED[..], &ca, scaled(&few[..], &[])].concat();
-    let server = story.site.serve(&arguments).await;
+    let ca = ["--egress-ca", ca.to_str().unwrap(), "--delivery-slots", "32"];
+    let timeout = ["--attempt-timeout", scaled("6s", "10s")];
+    let server = story.site.serve(&[&UNLIMITED[..], &ca, &timeout].concat()).await;
 
     let urls = story.forms.iter().map(|(form, _)| form_url(&server.base_url, form));
     let visitors: Vec<_> =
