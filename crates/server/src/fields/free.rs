@@ -18,7 +18,7 @@ const ANSWERS_MAX: usize = 2 * FORM_BODY_MAX;
 const DEPTH_MAX: usize = 8;
 
 pub(super) fn answers(input: &Input) -> Result<Answers, FieldErrors> {
-    let members = match input.json() {
+    let taken = match input.json() {
         Some(json) => {
             let depth = depth(json.as_json());
             if depth > DEPTH_MAX {
@@ -26,22 +26,23 @@ pub(super) fn answers(input: &Input) -> Result<Answers, FieldErrors> {
                     "the answers are nested {depth} deep, and at most {DEPTH_MAX} is taken"
                 )));
             }
-            of_json(json)
+            of_json(input, json)
         }
-        None => of_pairs(input),
+        None => Taken::Members(of_pairs(input)),
     };
-    if members.len() > FIELDS_MAX {
+    let count = taken.count();
+    if count > FIELDS_MAX {
         return Err(FieldErrors::Whole(format!(
-            "the answers have {} fields, and at most {FIELDS_MAX} are taken",
-            members.len()
+            "the answers have {count} fields, and at most {FIELDS_MAX} are taken"
         )));
     }
-    // As it was sent, white space and all, unless something is to be left out.
-    let as_sent = input.json().filter(|json| json.fields().len() == members.len()).cloned();
-    let answers = as_sent.unwrap_or_else(|| {
-        let object = format!("{{{}}}", members.join(","));
-        Answers::parse(object).expect("labels and values are JSON")
-    });
+    let answers = match taken {
+        Taken::AsSent(json, _) => json.clone(),
+        Taken::Members(members) => {
+            let object = format!("{{{}}}", members.join(","));
+            Answers::parse(object).expect("labels and values are JSON")
+        }
+    };
     let bytes = answers.as_json().len();
     if bytes > ANSWERS_MAX {
         return Err(FieldErrors::Whole(format!(
@@ -83,19 +84,46 @@ fn has_no_text(json: &str) -> bool {
     high
 }
 
+/// Names that are ours.
+const RESERVED: [&str; 2] = [TRAP, PAGE_ID];
+
 fn is_reserved(name: &str) -> bool {
-    [TRAP, PAGE_ID].contains(&name)
+    RESERVED.contains(&name)
 }
 
-/// The members of an object as they are spelled.
-fn of_json(answers: &Answers) -> Vec<String> {
+/// What is taken of what was sent.
+enum Taken<'a> {
+    /// An object of so many members as it was sent, white space and all.
+    AsSent(&'a Answers, usize),
+    /// These members, as JSON spells them.
+    Members(Vec<String>),
+}
+
+impl Taken<'_> {
+    fn count(&self) -> usize {
+        match self {
+            Self::AsSent(_, count) => *count,
+            Self::Members(members) => members.len(),
+        }
+    }
+}
+
+/// An object, or the members of it that are left when something is left out.
+fn of_json<'a>(input: &Input, answers: &'a Answers) -> Taken<'a> {
     let json = answers.as_json();
     let places = AnswerPlace::of(json).expect("answers are one object");
+    if !RESERVED.iter().any(|name| input.may_have(name)) {
+        return Taken::AsSent(answers, places.len());
+    }
     let members = Literals::new(json, &places).iter();
-    members
+    let members: Vec<_> = members
         .filter(|(label, _)| !is_reserved(&text_of(label)))
         .map(|(label, value)| format!("{label}:{}", value.text))
-        .collect()
+        .collect();
+    if members.len() == places.len() {
+        return Taken::AsSent(answers, places.len());
+    }
+    Taken::Members(members)
 }
 
 /// Each name with its text, or with an array of them when it stands several times, in the order of

@@ -108,22 +108,38 @@ impl Input {
         }
     }
 
+    /// Whether a name of ours may have been sent. Most that is sent has none, which a look at the text
+    /// of it all tells; an escape could spell it.
+    pub(super) fn may_have(&self, name: &str) -> bool {
+        match &self.0 {
+            Content::Pairs(_) => true,
+            Content::Json(answers) => {
+                let json = answers.as_json();
+                json.contains(name) || json.contains('\\')
+            }
+        }
+    }
+
     /// Whether the field that only robots fill in is filled in.
     pub fn is_trapped(&self) -> bool {
-        self.values().iter().any(|(name, value)| {
-            name == TRAP
-                && match value {
-                    Sent::Text(text) => !text.trim().is_empty(),
-                    Sent::Literal(literal) => {
-                        let nothing = ["null", "false", "[]", "{}"].contains(literal);
-                        !nothing && !text_of(literal).trim().is_empty()
+        self.may_have(TRAP)
+            && self.values().iter().any(|(name, value)| {
+                name == TRAP
+                    && match value {
+                        Sent::Text(text) => !text.trim().is_empty(),
+                        Sent::Literal(literal) => {
+                            let nothing = ["null", "false", "[]", "{}"].contains(literal);
+                            !nothing && !text_of(literal).trim().is_empty()
+                        }
                     }
-                }
-        })
+            })
     }
 
     /// What tells one showing of the page from another, if it was sent, and not empty.
     pub fn page_id(&self) -> Option<String> {
+        if !self.may_have(PAGE_ID) {
+            return None;
+        }
         self.texts().remove(PAGE_ID)?.into_iter().find(|id| !id.is_empty())
     }
 

@@ -40,14 +40,14 @@ pub(super) fn key(headers: &HeaderMap) -> Result<Option<Vec<u8>>, Problem> {
 impl Repeats {
     /// What the store tells repeats by.
     pub(super) fn of(&self, answers: &Answers) -> Option<Idempotency> {
-        let fingerprint = digest(&[answers.as_json().as_bytes()]);
+        let answers = answers.as_json().as_bytes();
         let key = match self {
             Self::Key(key) => digest(&[key]),
             // A zero byte, which neither a key nor answers have, keeps the parts and kinds apart.
-            Self::Page(id) => digest(&[id.as_bytes(), b"\0", answers.as_json().as_bytes()]),
+            Self::Page(id) => digest(&[id.as_bytes(), b"\0", answers]),
             Self::Unknown => return None,
         };
-        Some(Idempotency { key, fingerprint })
+        Some(Idempotency { key, fingerprint: digest(&[answers]) })
     }
 }
 

@@ -74,10 +74,11 @@ fn the_trap_and_the_page_id_are_found() {
     for trapped in ["_gotcha=1", "_gotcha=&_gotcha=x", "%5Fgotcha=x"] {
         assert!(pairs(trapped).is_trapped(), "{trapped}");
     }
-    for trapped in [r#"{"_gotcha":"x"}"#, r#"{"_gotcha":1}"#, r#"{"_gotcha":["x"]}"#] {
+    for trapped in [r#"{"_gotcha":"x"}"#, r#"{"\u005fgotcha":1}"#, r#"{"_gotcha":["x"]}"#] {
         assert!(json(trapped).is_trapped(), "{trapped}");
     }
     assert_eq!(pairs("_id=&_id=7").page_id().as_deref(), Some("7"));
     assert_eq!(json(r#"{"_id":"7"}"#).page_id().as_deref(), Some("7"));
+    assert_eq!(json(r#"{"_i\u0064":"7"}"#).page_id().as_deref(), Some("7"));
     assert_eq!(pairs("a=1").page_id(), None);
 }

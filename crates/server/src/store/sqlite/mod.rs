@@ -4,17 +4,18 @@
 //! | Question | File |
 //! |---|---|
 //! | where is it, what is refused, which settings | `open`, `lock`, `schema` |
-//! | how a write gets committed | `writer`, `job` |
+//! | how a write gets committed | `writer`, `job`, `submit` |
 //! | how a read gets a connection | `readers`, `turns` |
 //! | when the log is emptied | `checkpoint` |
 //! | may a submission come in at all | `intake` |
-//! | the statements | `users`, `forms`, `submissions`, `repeats`, `spam`, `staged` |
+//! | the statements | `users`, `forms`, `accept`, `submissions`, `repeats`, `spam`, `staged` |
 //! | of webhooks | `endpoints`, `queue`, `due`, `claims`, `settle`, `deliveries` |
 //!
 //! Writes that wait at the same time share one transaction and one fsync; each has a savepoint of
 //! its own, and is answered after the commit. Several processes may have the file open: a command
 //! that makes a key runs beside the server.
 
+mod accept;
 mod checkpoint;
 mod claims;
 mod columns;
@@ -40,6 +41,7 @@ mod spam;
 mod staged;
 mod store;
 mod submissions;
+mod submit;
 mod turns;
 mod users;
 mod writer;

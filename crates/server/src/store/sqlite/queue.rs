@@ -4,10 +4,9 @@
 //! seek. What is claimed is not here, but under its lease.
 
 use formsvc_protocol::FormInstant;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 
 use super::columns::instant;
-use crate::fault_point::fault_point;
 use crate::store::{DeliveryKey, DeliveryState, EndpointNo, Lane, StoreError};
 
 /// The place of a delivery: each lane is asked where it would be.
@@ -17,6 +16,10 @@ pub(super) const PLACE: &str = "SELECT lane, at_us, submission, retries, claims,
     UNION ALL SELECT lane, at_us, submission, retries, claims, resend FROM queue
     WHERE endpoint_no = ?1 AND lane = 1 AND submission = ?2
         AND at_us = (SELECT next_us FROM deliveries WHERE submission = ?2 AND endpoint_no = ?1)";
+
+const INSERT: &str =
+    "INSERT INTO queue (endpoint_no, lane, at_us, submission, retries, claims, resend)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 
 /// The state of a delivery from its number.
 pub(super) fn state_of(number: i64) -> DeliveryState {
@@ -29,30 +32,44 @@ fn lane_of(number: i64) -> Lane {
     *known.expect("the table allows no other number")
 }
 
-/// Makes a delivery of a submission for each enabled endpoint of its form, and says which those are.
-pub(super) fn deliver(
+/// The endpoints that a form's submissions are delivered to.
+pub(super) fn enabled_endpoints(
     db: &Connection,
     form_no: i64,
-    submission: i64,
-    form_title: &str,
-    at: FormInstant,
 ) -> Result<Vec<EndpointNo>, StoreError> {
     let mut endpoints = db.prepare_cached(
         "SELECT endpoint_no FROM endpoints WHERE form_no = ?1 AND status = 'enabled'",
     )?;
-    let endpoints: Vec<EndpointNo> = endpoints
-        .query_map([form_no], |row| row.get(0).map(EndpointNo))?
-        .collect::<Result<_, _>>()?;
-    fault_point!(InSubmit);
-    for endpoint in &endpoints {
-        db.prepare_cached(
+    let endpoints = endpoints.query_map([form_no], |row| row.get(0).map(EndpointNo))?;
+    Ok(endpoints.collect::<Result<_, _>>()?)
+}
+
+/// The statements that make deliveries.
+pub(super) struct Delivering<'db> {
+    delivery: CachedStatement<'db>,
+    entry: CachedStatement<'db>,
+}
+
+impl<'db> Delivering<'db> {
+    pub(super) fn new(db: &'db Connection) -> Result<Self, StoreError> {
+        let delivery = db.prepare_cached(
             "INSERT INTO deliveries (submission, endpoint_no, state, attempts, form_title)
              VALUES (?1, ?2, 0, 0, ?3)",
-        )?
-        .execute(params![submission, endpoint.0, form_title])?;
-        insert(db, &Entry::fresh(*endpoint, submission, at))?;
+        )?;
+        Ok(Self { delivery, entry: db.prepare_cached(INSERT)? })
     }
-    Ok(endpoints)
+
+    /// Makes a delivery of a submission to an endpoint.
+    pub(super) fn deliver(
+        &mut self,
+        endpoint: EndpointNo,
+        submission: i64,
+        form_title: &str,
+        at: FormInstant,
+    ) -> Result<(), StoreError> {
+        self.delivery.execute(params![submission, endpoint.0, form_title])?;
+        Entry::fresh(endpoint, submission, at).insert(&mut self.entry)
+    }
 }
 
 /// A row of the queue.
@@ -72,6 +89,19 @@ impl Entry {
         Self { endpoint, lane, at, submission, retries: 0, claims: 0, resend: false }
     }
 
+    fn insert(&self, statement: &mut CachedStatement<'_>) -> Result<(), StoreError> {
+        statement.execute(params![
+            self.endpoint.0,
+            self.lane as i64,
+            self.at.micros(),
+            self.submission,
+            self.retries,
+            self.claims,
+            self.resend
+        ])?;
+        Ok(())
+    }
+
     /// Columns `lane, at_us, submission, retries, claims, resend` of an endpoint.
     pub(super) fn at(row: &Row<'_>, endpoint: EndpointNo) -> rusqlite::Result<Self> {
         Ok(Self {
@@ -87,20 +117,7 @@ impl Entry {
 }
 
 pub(super) fn insert(db: &Connection, entry: &Entry) -> Result<(), StoreError> {
-    db.prepare_cached(
-        "INSERT INTO queue (endpoint_no, lane, at_us, submission, retries, claims, resend)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-    )?
-    .execute(params![
-        entry.endpoint.0,
-        entry.lane as i64,
-        entry.at.micros(),
-        entry.submission,
-        entry.retries,
-        entry.claims,
-        entry.resend
-    ])?;
-    Ok(())
+    entry.insert(&mut db.prepare_cached(INSERT)?)
 }
 
 /// Takes a row out of the queue; `false` when it was not there.

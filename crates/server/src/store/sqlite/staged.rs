@@ -5,9 +5,9 @@ use std::time::Duration;
 use formsvc_protocol::{Form, FormId, FormInstant};
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::accept::{Insert, Tail};
 use super::columns::instant;
 use super::forms::{form, no_form};
-use super::submissions::Tail;
 use crate::store::{StagedSubmission, StoreError};
 
 /// An import that has made no progress for so long was given up.
@@ -21,7 +21,7 @@ pub(super) fn append(
     submissions: &[StagedSubmission],
     now: FormInstant,
 ) -> Result<(), StoreError> {
-    let mut tail = tail(db, id)?;
+    let (mut tail, mut insert) = (tail(db, id)?, Insert::new(db)?);
     for submission in submissions {
         let at = match (submission.at, tail.instant) {
             (None, last) => FormInstant::next(now, last),
@@ -34,7 +34,7 @@ pub(super) fn append(
             }
             (Some(at), _) => at,
         };
-        tail.append(db, &submission.id, &submission.answers, at)?;
+        tail.append(&mut insert, &submission.id, &submission.answers, at)?;
     }
     tail.save(db)?;
     db.prepare_cached("UPDATE forms SET updated_us = ?2 WHERE form_no = ?1")?

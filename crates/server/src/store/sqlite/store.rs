@@ -56,11 +56,13 @@ pub struct SqliteStore {
     work: Arc<WorkSignal>,
     observer: Observer,
     /// Lanes that get deliveries in the transaction under way.
-    woken: Arc<Mutex<Vec<(EndpointNo, Lane)>>>,
+    woken: Woken,
     /// Tells each claim from every other, also from those of earlier processes.
     next_claim: AtomicI64,
 }
 
+/// Lanes that get deliveries.
+type Woken = Arc<Mutex<Vec<(EndpointNo, Lane)>>>;
 /// Whoever is told of commits, once there is one.
 type Observer = Arc<OnceLock<Arc<dyn StoreObserver>>>;
 
@@ -127,7 +129,7 @@ impl SqliteStore {
             Some(Arc::new(Checkpointer::start(own, Arc::clone(&turns), keep)?))
         };
         let gate = Arc::new(Gate::new(place.path()));
-        let (work, woken) = (Arc::<WorkSignal>::default(), Arc::<Mutex<Vec<_>>>::default());
+        let (work, woken) = (Arc::<WorkSignal>::default(), Woken::default());
         let observer = Observer::default();
         let committed = {
             let signal = checkpointer.as_ref().map(|checkpointer| checkpointer.signal());
@@ -149,7 +151,14 @@ impl SqliteStore {
                 }
             })
         };
-        let desk = Desk { connection, turns: Arc::clone(&turns), committed, keep: Box::new(lock) };
+        let desk = Desk {
+            connection,
+            turns: Arc::clone(&turns),
+            clock: Arc::clone(&clock),
+            delivered_to: Box::new(note_fresh(&woken)),
+            committed,
+            keep: Box::new(lock),
+        };
         let open = Box::new(move || place.connect_reader());
         Ok(Self {
             writer: Arc::new(Writer::start(desk)?),
@@ -323,14 +332,9 @@ impl Store for SqliteStore {
     }
 
     fn submit(&self, submission: NewSubmission) -> StoreFuture<'_, Accepted> {
-        let (wake, began) = (self.waker(), Instant::now());
-        let accepted = self.write(move |db, now| {
-            let (accepted, endpoints) = submissions::submit(db, &submission, now)?;
-            wake(&endpoints, &[Lane::Fresh]);
-            Ok(accepted)
-        });
+        let began = Instant::now();
         Box::pin(async move {
-            let accepted = accepted.await?;
+            let accepted = self.writer.submit(submission).await?;
             if let (false, Some(observer)) = (accepted.repeated, self.observer.get()) {
                 let ahead = accepted.instant.since((self.clock)());
                 observer.accepted(began.elapsed(), ahead);
@@ -548,6 +552,17 @@ impl Store for SqliteStore {
                 .await
                 .map_err(|panic| StoreError::Internal(Box::new(panic)))
         })
+    }
+}
+
+/// Notes endpoints that get deliveries, to be announced after the commit.
+fn note_fresh(woken: &Woken) -> impl Fn(&[EndpointNo]) + Send + 'static {
+    let woken = Arc::clone(woken);
+    move |endpoints| {
+        if !endpoints.is_empty() {
+            let mut woken = woken.lock().unwrap_or_else(PoisonError::into_inner);
+            woken.extend(endpoints.iter().map(|endpoint| (*endpoint, Lane::Fresh)));
+        }
     }
 }
 

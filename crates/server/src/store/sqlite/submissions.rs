@@ -1,15 +1,11 @@
-//! Submissions: accepting them, and reading them in pages.
+//! Submissions, in pages.
 
+use formsvc_protocol::FormInstant;
 use formsvc_protocol::limits::{PAGE_BYTES_MAX, PAGE_SIZE_MAX};
-use formsvc_protocol::{Answers, FormId, FormInstant, FormStatus, SubmissionId};
-use rusqlite::{Connection, OptionalExtension, Rows, params};
+use rusqlite::{Connection, Rows, params};
 
-use super::columns::{StoredId, instant};
-use super::forms::no_form;
-use super::{queue, repeats};
-use crate::store::{
-    Accepted, EndpointNo, NewSubmission, PageRequest, StoreError, StoredPage, item,
-};
+use super::columns::instant;
+use crate::store::{PageRequest, StoreError, StoredPage};
 
 /// The keys of a form's submissions.
 pub(super) fn keys_of(form_no: i64) -> std::ops::RangeInclusive<i64> {
@@ -17,7 +13,7 @@ pub(super) fn keys_of(form_no: i64) -> std::ops::RangeInclusive<i64> {
 }
 
 /// Bits of a key that number the submissions of one form; the form's number is above them.
-const SEQ_BITS: u32 = 40;
+pub(super) const SEQ_BITS: u32 = 40;
 /// Bytes of a usual item; a guess that saves growing the page step by step.
 const ITEM_USUAL: usize = 400;
 
@@ -35,110 +31,6 @@ pub(super) const PAGE: &str =
 /// Whether a user has a form.
 pub(super) const OWNED: &str = "SELECT 1 FROM forms WHERE id = ?1 AND ready
     AND user_no = (SELECT user_no FROM users WHERE id = ?2)";
-
-/// The end of a form, where the next submission goes.
-pub(super) struct Tail {
-    pub(super) form_no: i64,
-    pub(super) seq: i64,
-    pub(super) instant: Option<FormInstant>,
-}
-
-impl Tail {
-    /// Appends a submission at an instant later than the last.
-    pub(super) fn append(
-        &mut self,
-        db: &Connection,
-        id: &SubmissionId,
-        answers: &Answers,
-        at: FormInstant,
-    ) -> Result<(), StoreError> {
-        item::check_size(answers)?;
-        let item = item::compose(id, answers, at);
-        let seq = self.seq + 1;
-        let added = db
-            .prepare_cached(
-                "INSERT INTO submissions (key, form_no, instant_us, id, item)
-                 VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (id) DO NOTHING",
-            )?
-            .execute(params![
-                self.form_no << SEQ_BITS | seq,
-                self.form_no,
-                at.micros(),
-                StoredId::new(id),
-                item
-            ])?;
-        if added == 0 {
-            return Err(StoreError::Exists { what: "submission id", value: id.as_str().into() });
-        }
-        (self.seq, self.instant) = (seq, Some(at));
-        Ok(())
-    }
-
-    /// The key of the last submission.
-    fn key(&self) -> i64 {
-        self.form_no << SEQ_BITS | self.seq
-    }
-
-    /// Keeps the end in the form's row.
-    pub(super) fn save(&self, db: &Connection) -> Result<(), StoreError> {
-        db.prepare_cached(
-            "UPDATE forms SET last_seq = ?2, last_instant_us = ?3 WHERE form_no = ?1",
-        )?
-        .execute(params![
-            self.form_no,
-            self.seq,
-            self.instant.map(FormInstant::micros)
-        ])?;
-        Ok(())
-    }
-}
-
-/// Accepts a submission; also says which endpoints get it.
-pub(super) fn submit(
-    db: &Connection,
-    new: &NewSubmission,
-    now: FormInstant,
-) -> Result<(Accepted, Vec<EndpointNo>), StoreError> {
-    let (mut tail, Head { status, title }) = published_tail(db, &new.form)?;
-    if let Some(idempotency) = &new.idempotency {
-        // Also when the form was closed meanwhile: a repeat is told what the first was told.
-        if let Some(accepted) = repeats::find(db, tail.form_no, idempotency, now)? {
-            return Ok((accepted, Vec::new()));
-        }
-    }
-    if status != FormStatus::Published {
-        return Err(StoreError::Closed { form: new.form.clone(), status });
-    }
-    let at = FormInstant::next(now, tail.instant);
-    tail.append(db, &new.id, &new.answers, at)?;
-    tail.save(db)?;
-    if let Some(idempotency) = &new.idempotency {
-        repeats::keep(db, tail.form_no, idempotency, tail.key(), now)?;
-    }
-    let endpoints = queue::deliver(db, tail.form_no, tail.key(), &title, at)?;
-    Ok((Accepted { id: new.id.clone(), instant: at, repeated: false }, endpoints))
-}
-
-/// What a form says of itself to a submission.
-struct Head {
-    status: FormStatus,
-    title: String,
-}
-
-fn published_tail(db: &Connection, form: &FormId) -> Result<(Tail, Head), StoreError> {
-    db.prepare_cached(
-        "SELECT form_no, last_seq, last_instant_us, status, title FROM forms
-         WHERE id = ?1 AND ready",
-    )?
-    .query_row([form.as_str()], |row| {
-        let last: Option<i64> = row.get(2)?;
-        let tail = Tail { form_no: row.get(0)?, seq: row.get(1)?, instant: last.map(instant) };
-        let status = FormStatus::from(row.get_ref(3)?.as_str()?);
-        Ok((tail, Head { status, title: row.get(4)? }))
-    })
-    .optional()?
-    .ok_or_else(|| no_form(form))
-}
 
 /// How long an item may be, in bytes, for its page to be read.
 #[derive(Clone, Copy)]

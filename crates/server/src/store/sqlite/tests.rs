@@ -6,6 +6,7 @@ use std::sync::mpsc;
 
 use formsvc_protocol::{Answers, EndpointId, FormId, FormStatus, PublicId, SubmissionId, UserId};
 
+use super::accept::Accepting;
 use super::checkpoint::{Thresholds, look};
 use super::open::Place;
 use super::*;
@@ -132,7 +133,8 @@ async fn a_panic_undoes_its_own_write_and_no_other() {
     let half = bench.submission(10);
     let writer = std::sync::Arc::clone(&bench.store.writer);
     let mut panicking: crate::store::StoreFuture<'_, ()> = Box::pin(writer.run(move |db| {
-        submissions::submit(db, &half, formsvc_protocol::FormInstant::from_micros(0))?;
+        let at = formsvc_protocol::FormInstant::from_micros(0);
+        Accepting::new(db)?.accept(&half, at)?;
         panic!("on purpose");
     }));
     assert!(futures_poll(&mut panicking).is_pending());
@@ -144,6 +146,39 @@ async fn a_panic_undoes_its_own_write_and_no_other() {
     right.await.unwrap();
     holding.await.unwrap();
     assert_eq!(bench.rows().await, 2);
+    bench.check_integrity().await;
+}
+
+#[tokio::test]
+async fn a_submission_that_fails_halfway_undoes_itself_and_no_other() {
+    let bench = bench().await;
+    // It fails once it has its row, and only when it is long.
+    let made = bench.store.writer.run(|db| {
+        Ok(db.execute_batch(
+            "CREATE TEMP TRIGGER halfway AFTER INSERT ON submissions
+             WHEN length(NEW.item) > 1000 BEGIN SELECT RAISE(FAIL, 'on purpose'); END",
+        )?)
+    });
+    made.await.unwrap();
+    let (release, holding) = bench.hold().await;
+    let sizes = [10, 2_000, 10, 2_000, 10];
+    let mut waiting: Vec<_> =
+        sizes.iter().map(|&bytes| bench.store.submit(bench.submission(bytes))).collect();
+    for write in &mut waiting {
+        assert!(futures_poll(write).is_pending());
+    }
+    release.send(()).unwrap();
+    let mut accepted = Vec::new();
+    for (write, size) in waiting.into_iter().zip(sizes) {
+        match write.await {
+            Ok(one) if size < 1_000 => accepted.push(one.instant.micros()),
+            Err(StoreError::Internal(_)) if size > 1_000 => {}
+            other => panic!("{size}: {other:?}"),
+        }
+    }
+    holding.await.unwrap();
+    assert_eq!(bench.rows().await, 3);
+    assert!(accepted.is_sorted_by(|one, next| one + 1_000 == *next), "{accepted:?}");
     bench.check_integrity().await;
 }
 

@@ -11,9 +11,10 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::fault::{Lost, NotCommitted, closed};
 use super::job::{Job, job};
+use super::submit::{self, Submit};
 use super::turns::Turns;
 use crate::fault_point::fault_point;
-use crate::store::{Commit, StoreError};
+use crate::store::{Accepted, Clock, Commit, EndpointNo, NewSubmission, StoreError};
 
 /// Writes that share one commit, at most.
 pub(super) const BATCH_MAX: usize = 64;
@@ -39,13 +40,48 @@ pub(super) struct Writer {
 
 enum Message {
     Write(Box<dyn Job>),
+    Submit(Box<Submit>),
     Close,
 }
+
+/// Writes that share a commit.
+#[derive(Default)]
+struct Batch {
+    /// Accepted together, before the jobs.
+    submits: Vec<Submit>,
+    jobs: Vec<Box<dyn Job>>,
+}
+
+impl Batch {
+    fn len(&self) -> usize {
+        self.submits.len() + self.jobs.len()
+    }
+
+    /// Answers everybody.
+    fn answer(&mut self, committed: &Result<(), NotCommitted>) {
+        // An answer wakes a task of the caller's, whose waker is not ours to trust.
+        for submit in self.submits.drain(..) {
+            let committed = committed.clone();
+            let _ = catch_unwind(AssertUnwindSafe(|| submit.answer(committed)));
+        }
+        for job in self.jobs.drain(..) {
+            let committed = committed.clone();
+            let _ = catch_unwind(AssertUnwindSafe(|| job.answer(committed)));
+        }
+    }
+}
+
+/// What takes note of endpoints.
+pub(super) type Note = Box<dyn Fn(&[EndpointNo]) + Send>;
 
 /// What the thread owns.
 pub(super) struct Desk {
     pub(super) connection: Connection,
     pub(super) turns: Arc<Turns>,
+    /// When submissions are made.
+    pub(super) clock: Clock,
+    /// Called with endpoints that get deliveries, before the commit.
+    pub(super) delivered_to: Note,
     /// Called after each commit.
     pub(super) committed: Box<dyn Fn(Commit) + Send>,
     /// Dropped when the thread ends: what must outlive the last write.
@@ -83,6 +119,14 @@ impl Writer {
         answer.await.unwrap_or_else(|_| Err(closed()))
     }
 
+    /// Queues a submission and waits for its commit, like [`run`](Self::run).
+    pub(super) async fn submit(&self, new: NewSubmission) -> Result<Accepted, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        let message = Message::Submit(Box::new(Submit::new(new, reply)));
+        self.queue.send(message).await.map_err(|_| closed())?;
+        answer.await.unwrap_or_else(|_| Err(closed()))
+    }
+
     /// Carries out what is queued, then ends the thread. Blocks until it has.
     pub(super) fn close(&self) {
         // A full queue empties by itself; a closed one has its end already.
@@ -101,17 +145,18 @@ fn serve(
     counters: &Counters,
 ) {
     let mut messages = Vec::with_capacity(BATCH_MAX);
-    let mut jobs = Vec::with_capacity(BATCH_MAX);
+    let mut batch = Batch::default();
     while intake.blocking_recv_many(&mut messages, batch_max.load(Ordering::Relaxed)) > 0 {
         for message in messages.drain(..) {
             match message {
-                Message::Write(job) => jobs.push(job),
+                Message::Write(job) => batch.jobs.push(job),
+                Message::Submit(submit) => batch.submits.push(*submit),
                 // Takes no more, and hands out what is queued until it is empty.
                 Message::Close => intake.close(),
             }
         }
-        if !jobs.is_empty() {
-            commit_together(&desk, &mut jobs, intake.len(), counters);
+        if batch.len() > 0 {
+            commit_together(&desk, &mut batch, intake.len(), counters);
         }
     }
     let Desk { connection, keep, .. } = desk;
@@ -119,8 +164,8 @@ fn serve(
     drop(keep);
 }
 
-fn commit_together(desk: &Desk, jobs: &mut Vec<Box<dyn Job>>, waiting: usize, counters: &Counters) {
-    let writes = jobs.len();
+fn commit_together(desk: &Desk, batch: &mut Batch, waiting: usize, counters: &Counters) {
+    let writes = batch.len();
     let tell = |succeeded| {
         let [writes, waiting] =
             [writes, waiting].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
@@ -128,7 +173,7 @@ fn commit_together(desk: &Desk, jobs: &mut Vec<Box<dyn Job>>, waiting: usize, co
     };
     let outcome = {
         let _turn = desk.turns.write();
-        transact(&desk.connection, jobs)
+        transact(desk, batch)
     };
     let outcome = match outcome {
         Ok(()) => {
@@ -145,27 +190,28 @@ fn commit_together(desk: &Desk, jobs: &mut Vec<Box<dyn Job>>, waiting: usize, co
             Err(NotCommitted::new(error))
         }
     };
-    for job in jobs.drain(..) {
-        let committed = outcome.clone();
-        // An answer wakes a task of the caller's, whose waker is not ours to trust.
-        let _ = catch_unwind(AssertUnwindSafe(|| job.answer(committed)));
-    }
+    batch.answer(&outcome);
 }
 
-/// Runs jobs in one transaction. On an error nothing of it remains.
-fn transact(connection: &Connection, jobs: &mut [Box<dyn Job>]) -> Result<(), Lost> {
-    let done = run_all(connection, jobs);
-    if done.is_err() && !connection.is_autocommit() {
+/// Runs a batch in one transaction. On an error nothing of it remains.
+fn transact(desk: &Desk, batch: &mut Batch) -> Result<(), Lost> {
+    let done = run_all(desk, batch);
+    if done.is_err() && !desk.connection.is_autocommit() {
         // Fails only when the transaction is gone already.
-        let _ = connection.execute_batch("ROLLBACK");
+        let _ = desk.connection.execute_batch("ROLLBACK");
     }
     done
 }
 
-fn run_all(connection: &Connection, jobs: &mut [Box<dyn Job>]) -> Result<(), Lost> {
+fn run_all(desk: &Desk, batch: &mut Batch) -> Result<(), Lost> {
+    let connection = &desk.connection;
     let run = |sql| connection.prepare_cached(sql)?.execute([]).map(drop);
     run("BEGIN IMMEDIATE")?;
-    for job in jobs {
+    if !batch.submits.is_empty() {
+        let endpoints = submit::together(connection, &desk.clock, &mut batch.submits)?;
+        (desk.delivered_to)(&endpoints);
+    }
+    for job in &mut batch.jobs {
         run("SAVEPOINT job")?;
         if let Err(refusal) = job.run(connection) {
             if connection.is_autocommit() {
