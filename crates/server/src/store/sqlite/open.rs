@@ -102,6 +102,9 @@ impl Place {
             connection.pragma_update(None, "synchronous", "FULL")?;
             // The checkpointer does it, off this thread.
             connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+            // What a savepoint would undo is a few pages; a file for it costs each write some 10 µs,
+            // and room where there may be none.
+            connection.pragma_update(None, "temp_store", "MEMORY")?;
             connection.busy_handler(Some(try_again))?;
         }
         Ok(connection)

@@ -37,39 +37,56 @@ impl Submit {
     }
 }
 
-/// Accepts submissions inside the open transaction, keeps their outcomes, and says which endpoints got
-/// deliveries.
+/// Accepts submissions at the front of the open transaction, keeps their outcomes, and says which
+/// endpoints got deliveries.
 ///
-/// Nearly always one savepoint is enough for all. What is refused before anything of it was written
-/// needs none; when something fails later, all are undone, and accepted one by one.
+/// A savepoint has SQLite copy each page before it changes. Nearly always nothing is undone, and there
+/// is none: what is refused before anything of it was written needs none. When something fails later
+/// the transaction begins again, and each submission has a savepoint of its own.
 pub(super) fn together(
     db: &Connection,
     clock: &Clock,
     submits: &mut [Submit],
 ) -> Result<Vec<EndpointNo>, Lost> {
-    let run = |sql| db.prepare_cached(sql)?.execute([]).map(drop);
-    run("SAVEPOINT submits")?;
     let failed = match accept_all(db, clock, submits) {
-        Ok(endpoints) => {
-            run("RELEASE submits")?;
-            return Ok(endpoints);
-        }
+        Ok(endpoints) => return Ok(endpoints),
         Err(failed) => failed,
     };
-    if db.is_autocommit() {
-        return Err(Lost::Undone(on_one_line(&failed)));
-    }
-    run("ROLLBACK TO submits")?;
-    run("RELEASE submits")?;
-    if let [one] = submits {
-        one.outcome = Some(Err(failed));
-        return Ok(Vec::new());
-    }
+    still_open(db, &failed)?;
+    run(db, "ROLLBACK")?;
+    run(db, "BEGIN IMMEDIATE")?;
     let mut endpoints = Vec::new();
-    for one in submits {
-        endpoints.extend(together(db, clock, slice::from_mut(one))?);
+    for submit in submits {
+        endpoints.extend(alone(db, clock, submit)?);
     }
     Ok(endpoints)
+}
+
+/// Accepts one submission, and undoes only what was written for that when it fails.
+fn alone(db: &Connection, clock: &Clock, submit: &mut Submit) -> Result<Vec<EndpointNo>, Lost> {
+    run(db, "SAVEPOINT submit")?;
+    let accepted = accept_all(db, clock, slice::from_mut(submit));
+    let endpoints = match accepted {
+        Ok(endpoints) => endpoints,
+        Err(failed) => {
+            still_open(db, &failed)?;
+            run(db, "ROLLBACK TO submit")?;
+            submit.outcome = Some(Err(failed));
+            Vec::new()
+        }
+    };
+    run(db, "RELEASE submit")?;
+    Ok(endpoints)
+}
+
+fn run(db: &Connection, sql: &str) -> Result<(), Lost> {
+    db.prepare_cached(sql)?.execute([])?;
+    Ok(())
+}
+
+/// Whether the transaction outlived a failure.
+fn still_open(db: &Connection, failed: &StoreError) -> Result<(), Lost> {
+    if db.is_autocommit() { Err(Lost::Undone(on_one_line(failed))) } else { Ok(()) }
 }
 
 /// Whether a refusal may be none: what failed was the database, which may have undone more than that.
