@@ -247,7 +247,8 @@ pub enum Verdict {
     },
     /// It failed for good.
     Failed,
-    /// A resend of a finished delivery changed nothing.
+    /// A resend of a finished delivery changed nothing. One that is not finished is not to be settled
+    /// so; a store puts it back where it was rather than lose it.
     Unchanged,
     /// It was not attempted: it goes back to where it was.
     Release,

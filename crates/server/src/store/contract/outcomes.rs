@@ -115,3 +115,29 @@ pub(super) async fn a_failure_without_an_attempt_counts_none(factory: Factory) {
     assert!(detail.history.is_empty() && detail.record.finished_at.is_some());
     queue.is_finished().await;
 }
+
+pub(super) async fn what_is_unfinished_is_not_lost_by_a_verdict_that_changes_nothing(
+    factory: Factory,
+) {
+    let queue = Queue::new(factory, 1).await;
+    let world = &queue.world;
+    let pending = queue.first(Lane::Fresh).await;
+    let unattempted = without_attempt(&pending, Verdict::Unchanged);
+    world.store.settle(vec![unattempted]).await.expect("an answer");
+    assert_eq!(world.state(pending.key).await, DeliveryState::Pending);
+    let again = queue.first(Lane::Fresh).await;
+    assert_eq!((again.key, again.retries, again.claims), (pending.key, 0, 2));
+
+    world.settle(&again, Verdict::Retry { after: PAUSE, retries: 2 }).await;
+    let due = world.detail(again.key).await.record.next_attempt_at;
+    world.pass(PAUSE);
+    let retrying = queue.first(Lane::Late).await;
+    world.settle(&retrying, Verdict::Unchanged).await;
+    let record = world.detail(retrying.key).await.record;
+    assert_eq!((record.state, record.next_attempt_at), (DeliveryState::Retrying, due));
+    assert_eq!(world.store.backlog().await.expect("a count").unfinished, 1);
+    let again = queue.first(Lane::Late).await;
+    assert_eq!((again.key, again.retries, again.claims), (retrying.key, 2, 2));
+    assert_eq!(world.settle(&again, Verdict::Delivered).await, Settled::Kept);
+    queue.is_finished().await;
+}

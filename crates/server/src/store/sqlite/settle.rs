@@ -7,7 +7,7 @@ use rusqlite::{CachedStatement, Connection, params};
 
 use super::columns::instant;
 use super::leases::{self, Held, Leases};
-use super::queue::{Entry, insert, remove};
+use super::queue::{Entry, insert, remove, state_of};
 use crate::fault_point::fault_point;
 use crate::store::{
     Attempt, DeliveryKey, DeliveryState, EndpointNo, Lane, Settled, Settlement, StoreError, Verdict,
@@ -96,7 +96,7 @@ impl Desk<'_> {
             }
             Verdict::Delivered => (Some(DeliveryState::Delivered), None),
             Verdict::Failed => (Some(DeliveryState::Failed), None),
-            Verdict::Unchanged => (None, None),
+            Verdict::Unchanged => (None, self.stay(*key, held)?),
         };
         let finished = state.filter(|state| !state.is_unfinished()).map(|_| self.today);
         let change = Change { state, next, finished };
@@ -111,6 +111,24 @@ impl Desk<'_> {
             ])?),
         }
         Ok(Settled::Kept)
+    }
+
+    /// What is finished stays out of the queue. What is not, though somebody took it for finished,
+    /// would be lost there: it goes back to where it was, and its claims go on being counted, so that
+    /// it rests after a few. Says when it is due, if that was noted.
+    fn stay(&self, key: DeliveryKey, held: Held) -> Result<Option<FormInstant>, StoreError> {
+        let (state, next): (i64, Option<i64>) = self
+            .db
+            .prepare_cached(
+                "SELECT state, next_us FROM deliveries WHERE submission = ?1 AND endpoint_no = ?2",
+            )?
+            .query_row([key.submission, key.endpoint.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        if !state_of(state).is_unfinished() {
+            return Ok(None);
+        }
+        tracing::error!(delivery = %key.id(), "an unfinished delivery was settled as finished; it is kept");
+        give_back(self.db, key, held, held.claims)?;
+        Ok(next.map(instant))
     }
 
     /// Changes a delivery, and keeps the attempt that changed it.
