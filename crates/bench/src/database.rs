@@ -132,6 +132,7 @@ pub(crate) async fn submit(
                     id: id_at(place),
                     form: form.clone(),
                     answers: Answers::parse(answers(place)).expect("one JSON object"),
+                    revision: None,
                     idempotency: None,
                 };
                 store.submit(new).await?;

@@ -38,7 +38,11 @@ async fn keep_submitting(service: Arc<Service>, arrived: watch::Sender<u128>) {
         let id = SubmissionId::new(&format!("sub_{:032x}", u128::MAX - number)).unwrap();
         let answers = Answers::parse(LATE).unwrap();
         let form = service.form.id.clone();
-        service.store.submit(NewSubmission { id, form, answers, idempotency: None }).await.unwrap();
+        service
+            .store
+            .submit(NewSubmission { id, form, answers, revision: None, idempotency: None })
+            .await
+            .unwrap();
         if arrived.send(number).is_err() {
             return;
         }

@@ -166,7 +166,13 @@ impl Admin {
         let id = formsvc_protocol::SubmissionId::from_bits(new_id());
         Ok(self
             .store
-            .submit(NewSubmission { id, form: form.clone(), answers, idempotency: None })
+            .submit(NewSubmission {
+                id,
+                form: form.clone(),
+                answers,
+                revision: None,
+                idempotency: None,
+            })
             .await?)
     }
 }

@@ -72,6 +72,7 @@ impl From<StoreError> for CommandError {
         let exit = match &error {
             StoreError::Exists { .. }
             | StoreError::Closed { .. }
+            | StoreError::Changed { .. }
             | StoreError::KeyReused
             | StoreError::Invalid { .. } => Exit::Usage,
             StoreError::NotFound { .. } => Exit::NotFound,

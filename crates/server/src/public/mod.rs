@@ -10,6 +10,7 @@
 //! | whose pages may send | `cors` |
 //! | who sends, and may they now | `client`, `limits` |
 //! | what is a repeat | `idempotency` |
+//! | what a form asks, without a look into the store | `known` |
 //!
 //! A submission is judged in this order: form, origin, whether the store takes writes, rate limit,
 //! type and length, whether the form is open, answers. Nothing is read of a body before the rate limit
@@ -20,6 +21,7 @@ mod body;
 mod client;
 mod cors;
 mod idempotency;
+mod known;
 mod limits;
 mod media_type;
 mod options;
@@ -36,12 +38,12 @@ use axum::routing::get;
 use formsvc_protocol::{FormStatus, PublicId};
 use http::request::Parts;
 
-use crate::api::{Problem, text_cause, within_deadline};
-use crate::fields::Fields;
+use crate::api::{Problem, within_deadline};
 use crate::metrics::Metrics;
 use crate::percent::{Plus, decode};
 use crate::rate_limit::MonotonicClock;
-use crate::store::{Clock, PublicForm, Store};
+use crate::store::{Clock, Store};
+use known::{KnownForm, KnownForms};
 use limits::Limits;
 
 pub use cors::Origin;
@@ -56,6 +58,7 @@ const THANKS: &str = "/f/{public_id}/thanks";
 pub struct Public {
     store: Arc<dyn Store>,
     options: PublicOptions,
+    known: KnownForms,
     limits: Limits,
     now: Clock,
     metrics: Arc<Metrics>,
@@ -70,7 +73,8 @@ impl Public {
         now: Clock,
     ) -> Self {
         let limits = Limits::new(&options, clock);
-        Self { store, options, limits, now, metrics: Metrics::new() }
+        let (known, metrics) = (KnownForms::default(), Metrics::new());
+        Self { store, options, known, limits, now, metrics }
     }
 
     /// Has refusals counted there, and not where nobody looks.
@@ -79,11 +83,28 @@ impl Public {
         Self { metrics, ..self }
     }
 
-    /// The form a path names. A draft is no form yet; a closed one is found.
-    async fn form(&self, parts: &Parts) -> Result<PublicForm, Problem> {
+    /// The form a path names, as it is now. A draft is no form yet; a closed one is found.
+    async fn form(&self, parts: &Parts) -> Result<Arc<KnownForm>, Problem> {
         let id = public_id(parts.uri.path()).ok_or_else(no_such_form)?;
-        let found = within_deadline(self.store.public_form(&id)).await?;
-        found.filter(|found| found.form.status != FormStatus::Draft).ok_or_else(no_such_form)
+        self.read_form(&id).await
+    }
+
+    /// The form a path names, as it was when it was last read.
+    async fn known_form(&self, parts: &Parts) -> Result<Arc<KnownForm>, Problem> {
+        let id = public_id(parts.uri.path()).ok_or_else(no_such_form)?;
+        match self.known.get(&id) {
+            Some(known) => Ok(known),
+            None => self.read_form(&id).await,
+        }
+    }
+
+    async fn read_form(&self, id: &PublicId) -> Result<Arc<KnownForm>, Problem> {
+        let found = within_deadline(self.store.public_form(id)).await?;
+        if let Some(found) = found.filter(|found| found.form.status != FormStatus::Draft) {
+            return self.known.keep(found);
+        }
+        self.known.forget(id);
+        Err(no_such_form())
     }
 }
 
@@ -109,13 +130,4 @@ fn public_id(path: &str) -> Option<PublicId> {
 
 fn no_such_form() -> Problem {
     Problem::new(formsvc_protocol::ErrorCode::FormNotFound, "there is no form at this address")
-}
-
-/// The fields of a form as they are kept, which were judged when they came.
-fn fields_of(found: &PublicForm) -> Result<Fields, Problem> {
-    let Some(json) = &found.fields else { return Ok(Fields::free()) };
-    Fields::parse(json).map_err(|error| {
-        let form = &found.form.id;
-        Problem::internal(text_cause(format!("the fields of form `{form}`: {error}")))
-    })
 }

@@ -11,7 +11,7 @@ use http::{HeaderValue, StatusCode, header};
 use super::accept::{self, Reply};
 use super::cors::Cors;
 use super::page::{FormPage, NoticePage};
-use super::{FORM, Public, THANKS, fields_of, reply};
+use super::{FORM, Public, THANKS, reply};
 use crate::api::{Problem, Trail};
 
 pub(super) async fn form(State(public): State<Arc<Public>>, request: Request) -> Response {
@@ -24,8 +24,7 @@ async fn form_page(public: &Public, parts: &Parts) -> Result<Response, Problem> 
     if found.form.status != FormStatus::Published {
         return Err(closed());
     }
-    let fields = fields_of(&found)?;
-    let page = FormPage::new(&found.form.title, &fields, new_page_id());
+    let page = FormPage::new(&found.form.title, &found.fields, new_page_id());
     let mut response = reply::page(StatusCode::OK, &page);
     // Nobody's answers are in it, and whoever goes back to it finds what was typed. Each showing has
     // an id of its own, so that no cache may give it to others.

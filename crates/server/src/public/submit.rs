@@ -13,16 +13,20 @@ use super::accept::{self, Reply};
 use super::client::Network;
 use super::cors::{self, Cors};
 use super::idempotency::{self, Repeats};
+use super::known::KnownForm;
 use super::media_type::MediaType;
 use super::page::FormPage;
 use super::reply::{self, Taken};
 use super::show::{closed, new_page_id};
-use super::{FORM, Public, body, fields_of, no_such_form};
+use super::{FORM, Public, body, no_such_form};
 use crate::admin::new_id;
 use crate::api::{Problem, Trail, within_deadline};
 use crate::fields::{FieldErrors, Fields, Input};
 use crate::metrics::Limit;
-use crate::store::{NewSpam, NewSubmission, PublicForm, StoreError};
+use crate::store::{NewSpam, NewSubmission, StoreError};
+
+/// How often a submission is judged when its form is changed at the same time.
+const JUDGED_MAX: usize = 3;
 
 /// Why nothing was taken.
 enum Refusal {
@@ -32,8 +36,7 @@ enum Refusal {
 }
 
 struct Invalid {
-    title: String,
-    fields: Fields,
+    form: Arc<KnownForm>,
     input: Input,
     errors: FieldErrors,
 }
@@ -93,15 +96,14 @@ async fn take(
     media_type: Result<MediaType, Problem>,
     cors: &mut Cors,
 ) -> Result<Taken, Refusal> {
-    let found = public.form(parts).await?;
-    let (judged, allowed) = Cors::judge(found.origins.as_deref(), &parts.headers);
-    *cors = judged;
-    if !allowed {
-        return Err(cors::refused(&parts.headers).into());
+    let mut form = public.known_form(parts).await?;
+    if admit_origin(&form, parts, cors).is_err() {
+        form = public.form(parts).await?;
+        admit_origin(&form, parts, cors)?;
     }
     public.store.can_accept().map_err(Problem::from)?;
     let network = Network::of(parts, &public.options.trusted_proxies);
-    public.limits.admit(&found.form.id, network).map_err(|wait| {
+    public.limits.admit(&form.form.id, network).map_err(|wait| {
         public.metrics.rate_limited(Limit::PublicForm);
         too_many(wait)
     })?;
@@ -111,24 +113,67 @@ async fn take(
     let input = body::decode(&media_type, body).await?;
     let page_id = input.page_id();
     let repeats = key.map(Repeats::Key).or(page_id.map(Repeats::Page)).unwrap_or(Repeats::Unknown);
-    let is_open = found.form.status == FormStatus::Published;
+    for _ in 0..JUDGED_MAX {
+        let refusal = match judge(&form, &input, &repeats) {
+            Ok(Verdict::Trapped) => return keep_apart(public, &form, &input).await,
+            Ok(Verdict::Answers(answers)) => {
+                match submit(public, &form, answers, &repeats).await? {
+                    Some(taken) => return Ok(taken),
+                    None => None,
+                }
+            }
+            Err(reason) => Some(reason),
+        };
+        // What is known of a form refuses nobody, for it may have been changed.
+        let now = public.form(parts).await?;
+        let unchanged = now.revision == form.revision;
+        form = now;
+        match refusal {
+            Some(Reason::Closed) if unchanged => return Err(closed().into()),
+            Some(Reason::Answers(errors)) if unchanged => {
+                return Err(Refusal::Answers(Box::new(Invalid { form, input, errors })));
+            }
+            _ => admit_origin(&form, parts, cors)?,
+        }
+    }
+    let message = "this form is being changed: send it again in a moment";
+    Err(Problem::unavailable(message, None).into())
+}
+
+/// Judges whether a form takes what the page that sends may send, and what that page is told.
+fn admit_origin(form: &KnownForm, parts: &Parts, cors: &mut Cors) -> Result<(), Problem> {
+    let (judged, allowed) = Cors::judge(form.origins.as_deref(), &parts.headers);
+    *cors = judged;
+    if allowed { Ok(()) } else { Err(cors::refused(&parts.headers)) }
+}
+
+/// What is to be done with what was sent.
+enum Verdict {
+    Answers(Answers),
+    /// A robot sent it.
+    Trapped,
+}
+
+/// Why it is refused.
+enum Reason {
+    Closed,
+    Answers(FieldErrors),
+}
+
+fn judge(form: &KnownForm, input: &Input, repeats: &Repeats) -> Result<Verdict, Reason> {
+    let is_open = form.form.status == FormStatus::Published;
     // A closed form still tells a repeat what the first was told.
-    if !is_open && repeats == Repeats::Unknown {
-        return Err(closed().into());
+    if !is_open && *repeats == Repeats::Unknown {
+        return Err(Reason::Closed);
     }
     if is_open && input.is_trapped() {
-        return keep_apart(public, &found, &input).await;
+        return Ok(Verdict::Trapped);
     }
-    let fields = fields_of(&found)?;
-    let answers = match fields.answer(&input) {
-        Ok(answers) => answers,
-        Err(_) if !is_open => return Err(closed().into()),
-        Err(errors) => {
-            let title = found.form.title;
-            return Err(Refusal::Answers(Box::new(Invalid { title, fields, input, errors })));
-        }
-    };
-    submit(public, found, answers, &repeats).await
+    match form.fields.answer(input) {
+        Ok(answers) => Ok(Verdict::Answers(answers)),
+        Err(_) if !is_open => Err(Reason::Closed),
+        Err(errors) => Err(Reason::Answers(errors)),
+    }
 }
 
 fn too_many(wait: u64) -> Problem {
@@ -136,23 +181,30 @@ fn too_many(wait: u64) -> Problem {
     Problem::new(ErrorCode::RateLimited, message).wait(wait)
 }
 
+/// Submits answers; `None` when the form is not what they were judged by.
 async fn submit(
     public: &Public,
-    found: PublicForm,
+    form: &KnownForm,
     answers: Answers,
     repeats: &Repeats,
-) -> Result<Taken, Refusal> {
+) -> Result<Option<Taken>, Refusal> {
     let submission = NewSubmission {
         id: SubmissionId::from_bits(new_id()),
-        form: found.form.id,
+        form: form.form.id.clone(),
+        revision: Some(form.revision),
         idempotency: repeats.of(&answers),
         answers,
     };
     // From here on the submission is taken whole or not at all, also when the client goes away.
     let submitted = public.store.submit(submission);
     let submitted = Box::pin(async { Ok(submitted.await) });
-    let accepted = within_deadline(submitted).await?.map_err(refused)?;
-    Ok(Taken { id: accepted.id, created_at: accepted.instant.to_timestamp() })
+    match within_deadline(submitted).await? {
+        Ok(accepted) => {
+            Ok(Some(Taken { id: accepted.id, created_at: accepted.instant.to_timestamp() }))
+        }
+        Err(StoreError::Changed { .. }) => Ok(None),
+        Err(error) => Err(refused(error).into()),
+    }
 }
 
 fn refused(error: StoreError) -> Problem {
@@ -170,11 +222,11 @@ fn refused(error: StoreError) -> Problem {
 }
 
 /// Keeps what a robot sent, which is told what a visitor would be.
-async fn keep_apart(public: &Public, found: &PublicForm, input: &Input) -> Result<Taken, Refusal> {
+async fn keep_apart(public: &Public, form: &KnownForm, input: &Input) -> Result<Taken, Refusal> {
     let id = SubmissionId::from_bits(new_id());
     // What no form would take is not kept.
     if let Ok(answers) = Fields::free().answer(input) {
-        let spam = NewSpam { id: id.clone(), form: found.form.id.clone(), answers };
+        let spam = NewSpam { id: id.clone(), form: form.form.id.clone(), answers };
         within_deadline(public.store.keep_spam(spam)).await?;
     }
     let created_at = FormInstant::next((public.now)(), None).to_timestamp();
@@ -183,11 +235,12 @@ async fn keep_apart(public: &Public, found: &PublicForm, input: &Input) -> Resul
 
 /// 422, with everything that was typed.
 fn refuse(wanted: Reply, invalid: &Invalid) -> Response {
-    let Invalid { title, fields, input, errors } = invalid;
+    let Invalid { form, input, errors } = invalid;
     match wanted {
         Reply::Json => reply::invalid_answers(errors),
         Reply::Page => {
-            let page = FormPage::again(title, fields, new_page_id(), input, errors);
+            let page =
+                FormPage::again(&form.form.title, &form.fields, new_page_id(), input, errors);
             reply::page(StatusCode::UNPROCESSABLE_ENTITY, &page)
         }
     }

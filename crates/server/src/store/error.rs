@@ -28,6 +28,12 @@ pub enum StoreError {
         /// Its status.
         status: formsvc_protocol::FormStatus,
     },
+    /// The form is not what it was when the answers were checked.
+    #[error("form `{form}` was changed since the answers were checked")]
+    Changed {
+        /// The form.
+        form: formsvc_protocol::FormId,
+    },
     /// The idempotency key came with other answers before.
     #[error("the idempotency key was used with other answers")]
     KeyReused,

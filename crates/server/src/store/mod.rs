@@ -41,8 +41,8 @@ pub use error::StoreError;
 pub use observer::{Commit, StoreObserver};
 pub use records::{
     Accepted, Authenticated, FormChange, Idempotency, KeyHash, KeyRecord, NewForm, NewKey, NewSpam,
-    NewSubmission, PageRequest, PublicForm, SpamRecord, StagedForm, StagedSubmission, StoredPage,
-    UserRecord,
+    NewSubmission, PageRequest, PublicForm, Revision, SpamRecord, StagedForm, StagedSubmission,
+    StoredPage, UserRecord,
 };
 pub use work::WorkSignal;
 
@@ -96,6 +96,7 @@ pub trait Store: Send + Sync + 'static {
     /// time. A submission whose idempotency key was used with the same fingerprint in the last day is
     /// answered with the first one's outcome, and nothing is kept. [`StoreError::NotFound`] when the
     /// form does not exist, [`StoreError::Closed`] when it is not published,
+    /// [`StoreError::Changed`] when the answers were checked by another revision of it,
     /// [`StoreError::KeyReused`] when the key was used with another fingerprint,
     /// [`StoreError::Invalid`] when the answers are longer than
     /// [`ANSWERS_MAX`](formsvc_protocol::limits::ANSWERS_MAX).

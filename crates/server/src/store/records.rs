@@ -89,11 +89,18 @@ pub struct NewForm {
     pub status: FormStatus,
 }
 
+/// Tells one state of a form from those before and after it: another one each time its title, status,
+/// fields or origins change. To be compared for equality only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Revision(pub i64);
+
 /// What a visitor of a form meets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PublicForm {
     /// The form.
     pub form: Form,
+    /// Which state of it this is.
+    pub revision: Revision,
     /// Its field definitions as they were given; none for a form that takes any answers.
     pub fields: Option<String>,
     /// The origins whose pages may submit to it; none when all may.
@@ -151,6 +158,8 @@ pub struct NewSubmission {
     pub form: FormId,
     /// The answers; their size is limited, see [`item::check_size`](super::item::check_size).
     pub answers: Answers,
+    /// The state of the form that the answers were checked by; `None` when it does not matter.
+    pub revision: Option<Revision>,
     /// What tells a repeat of it, if anything does.
     pub idempotency: Option<Idempotency>,
 }

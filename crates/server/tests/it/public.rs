@@ -3,6 +3,7 @@
 mod answers;
 mod bodies;
 mod cors;
+mod edits;
 mod going_away;
 mod limits;
 mod logs;

@@ -115,10 +115,12 @@ pub(super) async fn a_visitor_meets_what_was_set_of_a_form(factory: Factory) {
         assert_eq!(met.form, changed);
         met
     };
-    let bare = PublicForm { form: world.form.clone(), fields: None, origins: None };
-    assert_eq!(visit().await, bare);
+    let bare = visit().await;
+    let PublicForm { form, revision, fields, origins } = bare.clone();
+    assert_eq!((&form, &fields, &origins), (&world.form, &None, &None));
 
     let titled = change(FormChange { title: Some("Zoë's".into()), ..FormChange::default() }).await;
+    assert_ne!(titled.revision, revision);
     assert_eq!((&titled.form.title[..], &titled.fields, &titled.origins), ("Zoë's", &None, &None));
     assert!(titled.form.updated_at > world.form.updated_at);
     assert_eq!(titled.form.created_at, world.form.created_at);
@@ -127,10 +129,12 @@ pub(super) async fn a_visitor_meets_what_was_set_of_a_form(factory: Factory) {
     let fielded = change(FormChange { fields: fields.clone(), ..FormChange::default() }).await;
     assert_eq!((&fielded.fields, &fielded.origins), (&Some(text), &None));
     assert_eq!(fielded.form.title, "Zoë's");
+    assert!(![revision, titled.revision].contains(&fielded.revision));
     let list = vec!["https://a.example".to_owned(), "https://b.example:8443".to_owned()];
     let origins = Some(Some(list.clone()));
     let open = change(FormChange { origins: origins.clone(), ..FormChange::default() }).await;
     assert_eq!((&open.fields, &open.origins), (&fielded.fields, &Some(list)));
+    assert_ne!(open.revision, fielded.revision);
 
     // Setting what is set already, or nothing, changes nothing.
     let same = FormChange { title: Some("Zoë's".into()), fields, origins };

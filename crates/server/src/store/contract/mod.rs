@@ -103,6 +103,8 @@ checks! {
         a_large_staged_form_can_be_discarded;
     repeats: a_repeat_is_told_what_the_first_was_told,
         a_repeat_is_answered_though_the_form_was_closed,
+        answers_checked_by_a_form_as_it_was_are_refused,
+        a_repeat_is_answered_though_the_form_was_changed,
         concurrent_repeats_make_one_submission,
         a_key_is_forgotten_after_a_day,
         forgetting_takes_old_keys_only_and_no_submission,

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use super::worker::MICROSECOND;
 use super::world::{Factory, NOW, World, submission};
 use crate::admin::new_id;
-use crate::store::{Accepted, Idempotency, NewSubmission, StoreError};
+use crate::store::{Accepted, FormChange, Idempotency, NewSubmission, Revision, StoreError};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -69,6 +69,82 @@ pub(super) async fn a_repeat_is_answered_though_the_form_was_closed(factory: Fac
     assert!(matches!(refused, Err(StoreError::Closed { .. })), "{refused:?}");
     world.store.set_form_status(form, FormStatus::Published).await.expect("opened");
     assert!(!submit(&world, keyed(form, 2, 9)).await.repeated, "a refused one used no key");
+}
+
+/// The world's form, as it is now.
+async fn revision(world: &World) -> Revision {
+    let met = world.store.public_form(&world.form.public_id).await.expect("a lookup");
+    met.expect("the form is there").revision
+}
+
+async fn change_title(world: &World, title: &str) -> Revision {
+    let change = FormChange { title: Some(title.into()), ..FormChange::default() };
+    world.store.change_form(&world.form.id, change).await.expect("changed");
+    revision(world).await
+}
+
+pub(super) async fn answers_checked_by_a_form_as_it_was_are_refused(factory: Factory) {
+    let world = Arc::new(World::new(factory).await);
+    let form = &world.form.id;
+    world.add_endpoint(form).await;
+    let checked_by = |revision| NewSubmission { revision, ..submission(form, "{}") };
+    let first = revision(&world).await;
+    submit(&world, checked_by(Some(first))).await;
+    let second = change_title(&world, "Other").await;
+    world.store.set_form_status(form, FormStatus::Closed).await.expect("closed");
+    let third = revision(&world).await;
+    world.store.set_form_status(form, FormStatus::Published).await.expect("opened");
+    let fourth = revision(&world).await;
+    for old in [first, second, third] {
+        assert_ne!(old, fourth);
+        let refused = world.store.submit(checked_by(Some(old))).await;
+        let Err(StoreError::Changed { form: told }) = refused else { panic!("{refused:?}") };
+        assert_eq!(told, world.form.id);
+    }
+    assert_eq!((rows(&world).await, world.deliveries_of(form).await.len()), (1, 1));
+
+    // Each for itself, also of those that wait together.
+    let mut tasks = JoinSet::new();
+    for n in 0..60_usize {
+        let (world, revision) = (Arc::clone(&world), [Some(fourth), Some(first), None][n % 3]);
+        let new = checked_by(revision);
+        tasks.spawn(async move { (revision == Some(first), world.store.submit(new).await) });
+    }
+    for (is_old, outcome) in tasks.join_all().await {
+        match outcome {
+            Err(StoreError::Changed { .. }) => assert!(is_old),
+            outcome => assert!(!is_old && outcome.is_ok(), "{outcome:?}"),
+        }
+    }
+    assert_eq!((rows(&world).await, world.deliveries_of(form).await.len()), (41, 41));
+    // What is told of is the change, for nobody knows what the form as it is now would say.
+    world.store.set_form_status(form, FormStatus::Closed).await.expect("closed");
+    let refused = world.store.submit(checked_by(Some(fourth))).await;
+    assert!(matches!(refused, Err(StoreError::Changed { .. })), "{refused:?}");
+    let refused = world.store.submit(checked_by(Some(revision(&world).await))).await;
+    assert!(matches!(refused, Err(StoreError::Closed { .. })), "{refused:?}");
+}
+
+pub(super) async fn a_repeat_is_answered_though_the_form_was_changed(factory: Factory) {
+    let world = World::new(factory).await;
+    let form = &world.form.id;
+    let old = Some(revision(&world).await);
+    let first = submit(&world, NewSubmission { revision: old, ..keyed(form, 1, 1) }).await;
+    let new = Some(change_title(&world, "Other").await);
+    for revision in [old, new, None] {
+        let again = submit(&world, NewSubmission { revision, ..keyed(form, 1, 1) }).await;
+        assert_eq!((again.id, again.repeated), (first.id.clone(), true));
+    }
+    // Other answers may be the same ones by the form as it is now.
+    let refused = world.store.submit(NewSubmission { revision: old, ..keyed(form, 1, 2) }).await;
+    assert!(matches!(refused, Err(StoreError::Changed { .. })), "{refused:?}");
+    let refused = world.store.submit(NewSubmission { revision: new, ..keyed(form, 1, 2) }).await;
+    assert!(matches!(refused, Err(StoreError::KeyReused)), "{refused:?}");
+    // One that was refused used no key.
+    let refused = world.store.submit(NewSubmission { revision: old, ..keyed(form, 2, 1) }).await;
+    assert!(matches!(refused, Err(StoreError::Changed { .. })), "{refused:?}");
+    assert!(!submit(&world, NewSubmission { revision: new, ..keyed(form, 2, 9) }).await.repeated);
+    assert_eq!(rows(&world).await, 2);
 }
 
 pub(super) async fn concurrent_repeats_make_one_submission(factory: Factory) {

@@ -173,6 +173,7 @@ pub(super) fn submission(form: &FormId, data: &str) -> NewSubmission {
         id: SubmissionId::from_bits(new_id()),
         form: form.clone(),
         answers: answers(data),
+        revision: None,
         idempotency: None,
     }
 }

@@ -11,7 +11,7 @@ use super::queue::{self, Delivering};
 use super::repeats;
 use super::submissions::SEQ_BITS;
 use crate::fault_point::fault_point;
-use crate::store::{Accepted, EndpointNo, NewSubmission, StoreError, item};
+use crate::store::{Accepted, EndpointNo, NewSubmission, Revision, StoreError, item};
 
 /// The end of a form, where the next submission goes.
 pub(super) struct Tail {
@@ -81,6 +81,7 @@ impl<'db> Insert<'db> {
 struct Open {
     tail: Tail,
     status: FormStatus,
+    revision: Revision,
     title: String,
     /// Its enabled endpoints.
     endpoints: Vec<EndpointNo>,
@@ -91,7 +92,8 @@ impl Open {
     fn read(db: &Connection, form: &FormId) -> Result<Self, StoreError> {
         let found = db
             .prepare_cached(
-                "SELECT form_no, last_seq, last_instant_us, status, title FROM forms
+                "SELECT form_no, last_seq, last_instant_us, status, title, revision
+                 FROM forms
                  WHERE id = ?1 AND ready",
             )?
             .query_row([form.as_str()], |row| {
@@ -99,12 +101,12 @@ impl Open {
                 let tail =
                     Tail { form_no: row.get(0)?, seq: row.get(1)?, instant: last.map(instant) };
                 let status = FormStatus::from(row.get_ref(3)?.as_str()?);
-                Ok((tail, status, row.get(4)?))
+                Ok((tail, status, row.get(4)?, Revision(row.get(5)?)))
             })
             .optional()?;
-        let (tail, status, title) = found.ok_or_else(|| no_form(form))?;
+        let (tail, status, title, revision) = found.ok_or_else(|| no_form(form))?;
         let endpoints = queue::enabled_endpoints(db, tail.form_no)?;
-        Ok(Self { tail, status, title, endpoints, changed: false })
+        Ok(Self { tail, status, revision, title, endpoints, changed: false })
     }
 }
 
@@ -134,12 +136,20 @@ impl<'db> Accepting<'db> {
             self.forms.insert(new.form.clone(), Open::read(self.db, &new.form)?);
         }
         let open = self.forms.get_mut(&new.form).expect("it was inserted if it was not there");
+        let changed = new.revision.is_some_and(|revision| revision != open.revision);
         if let Some(idempotency) = &new.idempotency {
-            // Also when the form was closed meanwhile: a repeat is told what the first was told.
-            let repeated = repeats::find(self.db, open.tail.form_no, idempotency, now)?;
-            if let Some(accepted) = repeated {
-                return Ok(accepted);
+            // Also when the form was changed or closed meanwhile: a repeat is told what the first was
+            // told.
+            match repeats::find(self.db, open.tail.form_no, idempotency, now) {
+                Ok(None) => {}
+                Ok(Some(accepted)) => return Ok(accepted),
+                // By the form as it is now, what was sent may make the same answers as the first.
+                Err(StoreError::KeyReused) if changed => {}
+                Err(error) => return Err(error),
             }
+        }
+        if changed {
+            return Err(StoreError::Changed { form: new.form.clone() });
         }
         if open.status != FormStatus::Published {
             let status = open.status.clone();

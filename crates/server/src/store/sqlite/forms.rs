@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::columns::{instant, text_id};
 use super::users::user_no;
-use crate::store::{FormChange, NewForm, PublicForm, StoreError};
+use crate::store::{FormChange, NewForm, PublicForm, Revision, StoreError};
 
 /// Whether a form can be seen.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -93,17 +93,17 @@ pub(super) fn public_form(
     let found = db
         .prepare_cached(
             "SELECT f.id, f.public_id, f.title, f.status, f.created_us, f.updated_us, f.fields,
-                f.origins FROM forms f WHERE f.public_id = ?1 AND f.ready",
+                f.origins, f.revision FROM forms f WHERE f.public_id = ?1 AND f.ready",
         )?
         .query_row([id.as_str()], |row| {
             let origins: Option<String> = row.get(7)?;
-            Ok((form_at(row)?, row.get(6)?, origins))
+            Ok((form_at(row)?, row.get(6)?, origins, Revision(row.get(8)?)))
         })
         .optional()?;
-    let Some((form, fields, origins)) = found else { return Ok(None) };
+    let Some((form, fields, origins, revision)) = found else { return Ok(None) };
     let origins = origins.as_deref().map(serde_json::from_str).transpose();
     let origins = origins.map_err(|error| StoreError::Internal(Box::new(error)))?;
-    Ok(Some(PublicForm { form, fields, origins }))
+    Ok(Some(PublicForm { form, revision, fields, origins }))
 }
 
 /// Changes what is given; setting what is set already changes nothing.
@@ -127,7 +127,8 @@ pub(super) fn change(
     for (column, value) in columns {
         let Some(value) = value else { continue };
         let sql = format!(
-            "UPDATE forms SET {column} = ?2, updated_us = max(?3, updated_us)
+            "UPDATE forms SET {column} = ?2, revision = revision + 1,
+                updated_us = max(?3, updated_us)
              WHERE form_no = ?1 AND {column} IS NOT ?2"
         );
         db.prepare_cached(&sql)?.execute(params![form_no, value, now.micros()])?;
@@ -175,7 +176,7 @@ pub(super) fn set_status(
 ) -> Result<Form, StoreError> {
     // Setting what is set already changes nothing, not even the time of the last change.
     db.prepare_cached(
-        "UPDATE forms SET status = ?2, updated_us = max(?3, updated_us)
+        "UPDATE forms SET status = ?2, revision = revision + 1, updated_us = max(?3, updated_us)
          WHERE id = ?1 AND ready AND status <> ?2",
     )?
     .execute(params![id.as_str(), known(status)?, now.micros()])?;

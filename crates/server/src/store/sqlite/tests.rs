@@ -48,6 +48,7 @@ impl Bench {
             id: SubmissionId::from_bits(new_id()),
             form: self.form.clone(),
             answers: Answers::parse(format!("{{\"a\":\"{}\"}}", "x".repeat(bytes))).unwrap(),
+            revision: None,
             idempotency: None,
         }
     }

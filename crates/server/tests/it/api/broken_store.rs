@@ -12,9 +12,9 @@ use formsvc_server::rate_limit::RateLimit;
 use formsvc_server::store::{
     Accepted, Authenticated, Backlog, ClaimRequest, Claims, DeliveriesRequest, DeliveryDetail,
     DeliveryRecord, Due, EndpointRecord, FormChange, KeyHash, KeyRecord, NewEndpoint, NewForm,
-    NewKey, NewSpam, NewSubmission, PageRequest, PublicForm, SealedSecret, Settled, Settlement,
-    SpamRecord, StagedForm, StagedSubmission, Store, StoreError, StoreFuture, StoredPage,
-    UserRecord, WorkSignal,
+    NewKey, NewSpam, NewSubmission, PageRequest, PublicForm, Revision, SealedSecret, Settled,
+    Settlement, SpamRecord, StagedForm, StagedSubmission, Store, StoreError, StoreFuture,
+    StoredPage, UserRecord, WorkSignal,
 };
 
 use super::service::{Answer, Service, answer, edge_of};
@@ -28,6 +28,8 @@ pub(crate) enum Broken {
     FindsAnotherKey,
     /// Finds a form for every id, and knows beforehand that it can take nothing.
     IsFull,
+    /// Finds a form for every id, and it is another one whenever something is written.
+    IsChanged,
     /// Finds a form for every id, and never ends what it is given to keep.
     HangsAtWrites,
 }
@@ -36,6 +38,10 @@ impl Broken {
     fn call<T: Send + 'static>(&self) -> StoreFuture<'_, T> {
         match self {
             Self::Hangs | Self::HangsAtWrites => Box::pin(pending()),
+            Self::IsChanged => {
+                let form = FormId::new("frm_1").unwrap();
+                Box::pin(async { Err(StoreError::Changed { form }) })
+            }
             Self::Fails | Self::FindsAnotherKey | Self::IsFull => {
                 Box::pin(async { Err(StoreError::Internal("row 7 of submissions is torn".into())) })
             }
@@ -62,7 +68,7 @@ macro_rules! all_broken {
             }
             fn public_form(&self, _: &PublicId) -> StoreFuture<'_, Option<PublicForm>> {
                 match self {
-                    Self::IsFull | Self::HangsAtWrites => {
+                    Self::IsFull | Self::IsChanged | Self::HangsAtWrites => {
                         Box::pin(async { Ok(Some(a_form())) })
                     }
                     _ => self.call(),
@@ -127,7 +133,7 @@ fn a_form() -> PublicForm {
     let (id, public_id) = (FormId::new("frm_1").unwrap(), PublicId::new("form").unwrap());
     let now = FormInstant::from_micros(0).to_timestamp();
     let form = Form::new(id, public_id, "Form", FormStatus::Published, now.clone(), now);
-    PublicForm { form, fields: None, origins: None }
+    PublicForm { form, revision: Revision(1), fields: None, origins: None }
 }
 
 fn another_key() -> Authenticated {

@@ -51,6 +51,13 @@ async fn a_store_that_hangs_is_a_503_and_never_a_thank_you() {
 }
 
 #[tokio::test]
+async fn a_form_that_is_changed_each_time_is_a_503() {
+    let refused = post(Broken::IsChanged, "application/json", Body::from("{}")).await;
+    refused.assert_error(503, "unavailable");
+    assert!(refused.header("retry-after").parse::<u64>().unwrap() >= 1);
+}
+
+#[tokio::test]
 async fn a_closed_store_is_a_503() {
     let service = Service::with_form().await;
     service.store.close().await.unwrap();

@@ -45,7 +45,10 @@ impl Service {
     }
 
     pub(super) async fn with(options: PublicOptions) -> Self {
-        let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory(system_clock()).unwrap());
+        Self::over(Arc::new(SqliteStore::in_memory(system_clock()).unwrap()), options).await
+    }
+
+    pub(super) async fn over(store: Arc<dyn Store>, options: PublicOptions) -> Self {
         let admin = Admin::new(Arc::clone(&store));
         let user = admin.create_user("owner@example.org", "Owner").await.unwrap();
         let clock = Arc::new(AtomicU64::new(0));

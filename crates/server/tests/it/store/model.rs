@@ -176,6 +176,7 @@ impl Run {
             id: submission_id(id),
             form: form_id(form),
             answers: answers(id),
+            revision: None,
             idempotency: None,
         };
         let outcome = self.store.submit(new).await;

@@ -31,6 +31,7 @@ CREATE TABLE forms (
     ready           INTEGER NOT NULL CHECK (ready IN (0, 1)), -- 0: under import, seen by nobody
     created_us      INTEGER NOT NULL,
     updated_us      INTEGER NOT NULL,
+    revision        INTEGER NOT NULL DEFAULT 1, -- of title, status, fields and origins: another with each change
     last_seq        INTEGER NOT NULL, -- of its newest submission; 0 when it has none
     last_instant_us INTEGER,          -- of its newest submission
     fields          TEXT,             -- JSON, field definitions as given; null: takes any answers

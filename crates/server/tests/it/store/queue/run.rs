@@ -112,7 +112,8 @@ impl Run {
         let id = SubmissionId::new(&format!("s{}", self.submissions)).unwrap();
         let answers = Answers::parse(format!("{{\"n\":{}}}", self.submissions)).unwrap();
         let form = self.form.clone();
-        let new = NewSubmission { id: id.clone(), form, answers, idempotency: None };
+        let new =
+            NewSubmission { id: id.clone(), form, answers, revision: None, idempotency: None };
         let at = self.store.submit(new).await.unwrap().instant.micros();
         let listed = self.list(20).await;
         for (endpoint, (endpoint_id, number)) in self.endpoints.iter_mut().enumerate() {
