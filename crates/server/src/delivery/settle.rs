@@ -107,7 +107,8 @@ fn count(metrics: &Metrics, outcomes: &[Unrecorded], settled: &[Settled]) {
                 metrics.delivery_finished(DeliveryState::Delivered);
             }
             (Settled::Kept, Verdict::Failed) => metrics.delivery_finished(DeliveryState::Failed),
-            (Settled::Kept, _) => {}
+            // Of what was refused the store told why.
+            (Settled::Kept | Settled::Refused, _) => {}
         }
     }
 }

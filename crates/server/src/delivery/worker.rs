@@ -34,7 +34,7 @@ const COUNT_EVERY: Duration = Duration::from_secs(15);
 /// Bytes of answers on their way at a time, so that a hundred large ones to endpoints that hang do not
 /// fill the memory.
 const BYTES_MAX: usize = 32 << 20;
-/// How long an endpoint is left alone whose secret cannot be read.
+/// How long an endpoint is left alone that cannot be read, or whose secret cannot.
 const UNREADABLE_WAIT: Duration = Duration::from_secs(60);
 /// How long a delivery rests whose attempts ended with the process, time and again. Most likely it only
 /// stood near what ended it: so it is not given up, and cannot make the process end all the time.
@@ -280,6 +280,9 @@ impl Worker {
         };
         self.desk.backoff.reset();
         self.desk.board.update(&wants, &claims.due, Instant::now());
+        for endpoint in &claims.unreadable {
+            self.desk.board.block(*endpoint, Instant::now() + UNREADABLE_WAIT);
+        }
         let found = !claims.deliveries.is_empty();
         if let Some(last) = claims.deliveries.last() {
             self.desk.board.served(last.key.endpoint);

@@ -139,6 +139,9 @@ pub struct Claims {
     pub deliveries: Vec<Claimed>,
     /// What is now first in the lanes asked for; a lane with nothing in it is not here.
     pub due: Vec<Due>,
+    /// Endpoints that cannot be read as they are stored. Nothing was taken for them, and nothing is said
+    /// of their lanes; whoever asks for them should not do so all the time.
+    pub unreadable: Vec<EndpointNo>,
 }
 
 /// Proof of a claim.
@@ -262,6 +265,9 @@ pub enum Settled {
     /// The lease had run out and somebody else claimed the delivery, or its endpoint was removed.
     /// Nothing was changed.
     Lost,
+    /// It does not go with what is stored of the delivery, and changed nothing. The delivery is claimed
+    /// again when the lease ends.
+    Refused,
 }
 
 /// What deliveries are wanted.

@@ -171,10 +171,11 @@ pub trait Store: Send + Sync + 'static {
     /// whatever their lengths.
     fn due(&self) -> StoreFuture<'_, Vec<Due>>;
     /// Claims deliveries that are due, in the order of their lanes. One delivery is claimed by one
-    /// worker at a time; when its lease runs out, it can be claimed again.
+    /// worker at a time; when its lease runs out, it can be claimed again. One that cannot be read as
+    /// it is stored is left out, stays in the queue, and holds up no other.
     fn claim(&self, request: ClaimRequest) -> StoreFuture<'_, Claims>;
     /// Records the outcomes of claims, each for itself: the answers are in the order of the
-    /// settlements.
+    /// settlements. One that cannot be recorded is [`Settled::Refused`] beside others that are.
     fn settle(&self, settlements: Vec<Settlement>) -> StoreFuture<'_, Vec<Settled>>;
     /// Which lanes got something to do since somebody last looked: by a submission, by a resend, or
     /// because their endpoint was enabled. Announced before the call that did it is answered.

@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use formsvc_protocol::{EndpointId, FormId, FormInstant};
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::columns::{instant, stored_id, text_id};
 use super::due::front;
 use super::leases::{self, Held, Leases};
-use super::queue::state_of;
+use super::park::{Unreadable, is_of_a_row, park};
+use super::queue::{count_at, state_at};
+use crate::causes::on_one_line;
 use crate::fault_point::fault_point;
 use crate::store::{
     ClaimRequest, Claimed, ClaimedEndpoint, Claims, DeliveryKey, EndpointNo, Lane, Lease,
@@ -23,16 +26,16 @@ macro_rules! submission_columns {
     };
 }
 
-/// What is due in a lane, with all that an attempt needs. Neighbours in the queue, then two seeks
-/// for each.
+/// What is due in a lane, with all that an attempt needs, if that is there. Neighbours in the queue,
+/// then two seeks for each.
 pub(super) const DUE: &str = concat!(
     "SELECT ",
     submission_columns!(),
     ", q.submission, q.at_us, q.retries, q.claims, q.resend
-    FROM queue q CROSS JOIN deliveries d CROSS JOIN submissions s
+    FROM queue q
+    LEFT JOIN deliveries d ON d.submission = q.submission AND d.endpoint_no = q.endpoint_no
+    LEFT JOIN submissions s ON s.key = q.submission
     WHERE q.endpoint_no = ?1 AND q.lane = ?2 AND q.at_us <= ?3
-        AND d.submission = q.submission AND d.endpoint_no = q.endpoint_no
-        AND s.key = q.submission
     ORDER BY q.at_us, q.submission LIMIT ?4"
 );
 /// Takes what is in front of a lane out of the queue, up to a place.
@@ -62,7 +65,20 @@ pub(super) fn claim(
     let mut claims = Claims::default();
     let mut bytes_left = request.bytes_max;
     for want in &request.wants {
-        let Some(endpoint) = claimed_endpoint(db, want.endpoint, with.today)? else { continue };
+        if claims.unreadable.contains(&want.endpoint) {
+            continue;
+        }
+        let endpoint = match claimed_endpoint(db, want.endpoint, with.today) {
+            Ok(Some(endpoint)) => endpoint,
+            Ok(None) => continue,
+            Err(error) if is_of_a_row(&error) => {
+                let (endpoint, cause) = (want.endpoint.0, on_one_line(&error));
+                tracing::error!(endpoint, cause, "an endpoint cannot be read; its deliveries wait");
+                claims.unreadable.push(want.endpoint);
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
         let lease = Lease { token: with.token, until: with.now.plus(request.lease) };
         let mut taking = Taking {
             lane: want.lane,
@@ -71,11 +87,17 @@ pub(super) fn claim(
             bytes_left: &mut bytes_left,
             deliveries: &mut claims.deliveries,
             held: Vec::new(),
+            unreadable: Vec::new(),
         };
         claim_from(db, *want, &mut taking, with.now)?;
         fault_point!(InClaim);
-        if !taking.held.is_empty() {
-            leases::hold(db, want.endpoint, lease, taking.held)?;
+        let Taking { held, unreadable, .. } = taking;
+        if !held.is_empty() {
+            leases::hold(db, want.endpoint, lease, held)?;
+        }
+        for (held, why) in unreadable {
+            let key = DeliveryKey { submission: held.submission, endpoint: want.endpoint };
+            park(db, key, held, with.now, &why)?;
         }
         claims.due.extend(front(db, want.endpoint, want.lane, with.now)?);
     }
@@ -86,26 +108,24 @@ fn claimed_endpoint(
     db: &Connection,
     number: EndpointNo,
     today: FormInstant,
-) -> Result<Option<Arc<ClaimedEndpoint>>, StoreError> {
-    let found = db
-        .prepare_cached(
-            "SELECT e.id, f.id, e.url, e.secret,
+) -> rusqlite::Result<Option<Arc<ClaimedEndpoint>>> {
+    db.prepare_cached(
+        "SELECT e.id, f.id, e.url, e.secret,
                 CASE WHEN e.previous_until_us > ?2 THEN e.previous_secret END
              FROM endpoints e JOIN forms f USING (form_no)
              WHERE e.endpoint_no = ?1 AND e.status = 'enabled'",
-        )?
-        .query_row(params![number.0, today.micros()], |row| {
-            Ok(Arc::new(ClaimedEndpoint {
-                number,
-                id: text_id(row, 0, EndpointId::new)?,
-                form: text_id(row, 1, FormId::new)?,
-                url: row.get(2)?,
-                secret: SealedSecret(row.get(3)?),
-                previous_secret: row.get::<_, Option<Vec<u8>>>(4)?.map(SealedSecret),
-            }))
-        })
-        .optional()?;
-    Ok(found)
+    )?
+    .query_row(params![number.0, today.micros()], |row| {
+        Ok(Arc::new(ClaimedEndpoint {
+            number,
+            id: text_id(row, 0, EndpointId::new)?,
+            form: text_id(row, 1, FormId::new)?,
+            url: row.get(2)?,
+            secret: SealedSecret(row.get(3)?),
+            previous_secret: row.get::<_, Option<Vec<u8>>>(4)?.map(SealedSecret),
+        }))
+    })
+    .optional()
 }
 
 /// Claims from a lane. What is due in a lane of the queue is a range of it, and taken out as one.
@@ -126,12 +146,12 @@ fn claim_from(
     while let Some(row) = rows.next()? {
         let held = Held {
             submission: row.get(6)?,
-            retries: row.get(8)?,
-            claims: row.get(9)?,
+            retries: count_at(row, 8)?,
+            claims: count_at(row, 9)?,
             resend: row.get(10)?,
             attempted: false,
         };
-        if !taking.take(row, held)? {
+        if !taking.take(row, held) {
             break;
         }
         last = Some((row.get::<_, i64>(7)?, held.submission));
@@ -159,9 +179,10 @@ fn claim_again(
     for (lease, held) in ended.into_iter().take(want.count as usize) {
         let key = DeliveryKey { submission: held.submission, endpoint: want.endpoint };
         let mut rows = found.query([key.submission, key.endpoint.0])?;
-        let Some(row) = rows.next()? else { continue };
-        if !taking.take(row, held)? {
-            break;
+        match rows.next()? {
+            Some(row) if taking.take(row, held) => {}
+            Some(_) => break,
+            None => taking.unreadable.push((held, Unreadable::Missing)),
         }
         leases.take(key, lease)?;
     }
@@ -177,20 +198,36 @@ struct Taking<'a> {
     deliveries: &'a mut Vec<Claimed>,
     /// The same, as it is kept.
     held: Vec<Held>,
+    /// What is in its way, and what is wrong with it.
+    unreadable: Vec<(Held, Unreadable)>,
 }
 
 impl Taking<'_> {
-    /// Takes a delivery from a row that begins with the `submission_columns`; `false` when its answers
-    /// are too many by now.
-    fn take(&mut self, row: &Row<'_>, held: Held) -> Result<bool, StoreError> {
+    /// Takes a delivery from a row that begins with the `submission_columns`, or notes that it cannot be
+    /// read; `false` when its answers are too many by now.
+    fn take(&mut self, row: &Row<'_>, held: Held) -> bool {
+        match self.read(row, held) {
+            Ok(Some(claimed)) => {
+                let (claims, attempted) = (claimed.claims, claimed.attempts > 0);
+                self.held.push(Held { claims, attempted, ..held });
+                self.deliveries.push(claimed);
+            }
+            Ok(None) => return false,
+            Err(why) => self.unreadable.push((held, why)),
+        }
+        true
+    }
+
+    fn read(&mut self, row: &Row<'_>, held: Held) -> Result<Option<Claimed>, Unreadable> {
+        if row.get_ref(0)? == ValueRef::Null || row.get_ref(5)? == ValueRef::Null {
+            return Err(Unreadable::Missing);
+        }
         let stored = row.get_ref(5)?.as_str().map_err(rusqlite::Error::from)?;
         if stored.len() > *self.bytes_left && !self.deliveries.is_empty() {
-            return Ok(false);
+            return Ok(None);
         }
-        *self.bytes_left = self.bytes_left.saturating_sub(stored.len());
-        let data = item::data_of(stored.as_bytes()).ok_or_else(not_an_item)?;
-        let (attempts, claims) = (row.get(1)?, held.claims + 1);
-        self.deliveries.push(Claimed {
+        let data = item::data_of(stored.as_bytes()).ok_or(Unreadable::NotAnItem)?;
+        let claimed = Claimed {
             key: DeliveryKey { submission: held.submission, endpoint: self.endpoint.number },
             lease: self.lease,
             endpoint: Arc::clone(self.endpoint),
@@ -198,18 +235,14 @@ impl Taking<'_> {
             form_title: row.get(2)?,
             data: Bytes::copy_from_slice(data),
             created_at: instant(row.get(3)?).to_timestamp(),
-            state: state_of(row.get(0)?),
-            attempts,
+            state: state_at(row, 0)?,
+            attempts: row.get(1)?,
             retries: held.retries,
             resend: held.resend,
             lane: self.lane,
-            claims,
-        });
-        self.held.push(Held { claims, attempted: attempts > 0, ..held });
-        Ok(true)
+            claims: held.claims.saturating_add(1),
+        };
+        *self.bytes_left = self.bytes_left.saturating_sub(stored.len());
+        Ok(Some(claimed))
     }
-}
-
-fn not_an_item() -> StoreError {
-    StoreError::Internal("a stored submission is not of the form it is stored in".into())
 }

@@ -11,7 +11,7 @@ use super::due::AT_ONCE;
 use super::endpoints::endpoint_no;
 use super::forms::form_no;
 use super::leases;
-use super::queue::{self, Entry, state_of};
+use super::queue::{self, Entry, state_at};
 use super::submissions::keys_of;
 use crate::store::{
     Attempt, Backlog, DeliveriesRequest, DeliveryDetail, DeliveryKey, DeliveryRecord,
@@ -24,7 +24,7 @@ const DELIVERY: &str = "SELECT d.submission, d.endpoint_no, e.id, e.url, s.id, d
 
 fn delivery_at(row: &Row<'_>) -> rusqlite::Result<DeliveryRecord> {
     let created = instant(row.get(7)?);
-    let state = state_of(row.get(5)?);
+    let state = state_at(row, 5)?;
     // What is to be resent at once has been due since the submission was made.
     let next = row.get::<_, Option<i64>>(8)?.map(|next| instant(next).max(created));
     let next = if state == DeliveryState::Pending { next.or(Some(created)) } else { next };

@@ -160,33 +160,32 @@ pub(super) fn begin_removal(
     db: &Connection,
     id: &EndpointId,
     now: FormInstant,
-) -> Result<EndpointRecord, StoreError> {
+) -> Result<(EndpointRecord, EndpointNo), StoreError> {
     db.prepare_cached(
         "UPDATE endpoints SET status = 'removed', secret = x'', previous_secret = NULL,
             previous_until_us = NULL WHERE id = ?1",
     )?
     .execute([id.as_str()])?;
-    endpoint(db, id, now)
+    Ok((endpoint(db, id, now)?, endpoint_no(db, id)?))
 }
 
 /// Endpoints whose removal is not finished.
-pub(super) fn being_removed(db: &Connection) -> Result<Vec<EndpointId>, StoreError> {
+pub(super) fn being_removed(db: &Connection) -> Result<Vec<EndpointNo>, StoreError> {
     let mut statement = db.prepare(
-        "SELECT e.id FROM endpoints e WHERE e.status = 'removed'
+        "SELECT e.endpoint_no FROM endpoints e WHERE e.status = 'removed'
             AND (EXISTS (SELECT 1 FROM queue q WHERE q.endpoint_no = e.endpoint_no)
                 OR EXISTS (SELECT 1 FROM leases l WHERE l.endpoint_no = e.endpoint_no))",
     )?;
-    let rows = statement.query_map([], |row| text_id(row, 0, EndpointId::new))?;
+    let rows = statement.query_map([], |row| row.get(0).map(EndpointNo))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// Cancels some of a removed endpoint's deliveries; `true` when none is left.
 pub(super) fn cancel_some(
     db: &Connection,
-    id: &EndpointId,
+    endpoint: EndpointNo,
     now: FormInstant,
 ) -> Result<bool, StoreError> {
-    let endpoint = endpoint_no(db, id)?;
     // What is claimed first: no outcome of it counts any more.
     for held in leases::end(db, endpoint)? {
         cancel(db, DeliveryKey { submission: held.submission, endpoint }, now)?;

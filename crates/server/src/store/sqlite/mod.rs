@@ -9,7 +9,7 @@
 //! | when the log is emptied | `checkpoint` |
 //! | may a submission come in at all | `intake` |
 //! | the statements | `users`, `forms`, `accept`, `submissions`, `repeats`, `spam`, `staged` |
-//! | of webhooks | `endpoints`, `queue`, `due`, `claims`, `settle`, `deliveries` |
+//! | of webhooks | `endpoints`, `queue`, `due`, `claims`, `park`, `settle`, `deliveries` |
 //!
 //! Writes that wait at the same time share one transaction and one fsync; each has a savepoint of
 //! its own, and is answered after the commit. Several processes may have the file open: a command
@@ -30,6 +30,7 @@ mod leases;
 mod lock;
 mod open;
 mod open_error;
+mod park;
 mod queue;
 mod readers;
 mod repeats;

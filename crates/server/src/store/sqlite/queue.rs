@@ -22,9 +22,18 @@ const INSERT: &str =
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 
 /// The state of a delivery from its number.
-pub(super) fn state_of(number: i64) -> DeliveryState {
+pub(super) fn state_at(row: &Row<'_>, column: usize) -> rusqlite::Result<DeliveryState> {
+    let number = row.get(column)?;
     let known = usize::try_from(number).ok().and_then(|number| DeliveryState::ALL.get(number));
-    known.expect("the table allows no other number").0
+    let (state, _) = known.ok_or(rusqlite::Error::IntegralValueOutOfRange(column, number))?;
+    Ok(*state)
+}
+
+/// A count from a column. One that was changed to something else is brought back among counts: the
+/// queue itself has to be readable, whatever is in it.
+pub(super) fn count_at(row: &Row<'_>, column: usize) -> rusqlite::Result<u32> {
+    let number: i64 = row.get(column)?;
+    Ok(u32::try_from(number.max(0)).unwrap_or(u32::MAX))
 }
 
 fn lane_of(number: i64) -> Lane {
@@ -109,8 +118,8 @@ impl Entry {
             lane: lane_of(row.get(0)?),
             at: instant(row.get(1)?),
             submission: row.get(2)?,
-            retries: row.get(3)?,
-            claims: row.get(4)?,
+            retries: count_at(row, 3)?,
+            claims: count_at(row, 4)?,
             resend: row.get(5)?,
         })
     }

@@ -1,13 +1,16 @@
 //! Settling claims: recording outcomes, and giving back what was not attempted, in SQL.
 
+use std::slice;
 use std::time::Duration;
 
 use formsvc_protocol::FormInstant;
-use rusqlite::{CachedStatement, Connection, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 
 use super::columns::instant;
 use super::leases::{self, Held, Leases};
-use super::queue::{Entry, insert, remove, state_of};
+use super::park::{Unreadable, is_of_a_row, park};
+use super::queue::{Entry, insert, remove, state_at};
+use crate::causes::on_one_line;
 use crate::fault_point::fault_point;
 use crate::store::{
     Attempt, DeliveryKey, DeliveryState, EndpointNo, Lane, Settled, Settlement, StoreError, Verdict,
@@ -36,18 +39,71 @@ const KEEP_LAST: &str =
         last_error, last_detail, last_address, last_snippet, last_resend
     FROM deliveries WHERE submission = ?1 AND endpoint_no = ?2";
 
-/// Settles claims. Retries are timed by `now`, of the clock that does not step; what people are shown
-/// is the wall's time, `today`.
+/// When claims are settled.
+#[derive(Clone, Copy)]
+pub(super) struct Settling {
+    /// By the clock that does not step, which times retries.
+    pub(super) now: FormInstant,
+    /// The wall's time, which people are shown.
+    pub(super) today: FormInstant,
+}
+
+/// Settles claims: together, and each by itself when one of them does not go with what is stored, so
+/// that it holds up no other.
 pub(super) fn settle(
     db: &Connection,
     settlements: &[Settlement],
-    now: FormInstant,
-    today: FormInstant,
+    at: Settling,
+) -> Result<Vec<Settled>, StoreError> {
+    if let Ok(settled) = unless_refused(db, || together(db, settlements, at))? {
+        return Ok(settled);
+    }
+    let alone = settlements.iter().map(|one| {
+        match unless_refused(db, || together(db, slice::from_ref(one), at))? {
+            Ok(settled) => Ok(settled[0]),
+            Err(why) => {
+                let (delivery, cause) = (one.key.id(), on_one_line(&why));
+                tracing::error!(%delivery, cause, "an outcome does not go with what is stored");
+                Ok(Settled::Refused)
+            }
+        }
+    });
+    alone.collect()
+}
+
+/// Does some work, and undoes it when a row refused it, whose error is the inner one.
+fn unless_refused<T>(
+    db: &Connection,
+    work: impl FnOnce() -> Result<T, StoreError>,
+) -> Result<Result<T, StoreError>, StoreError> {
+    let run = |sql| db.prepare_cached(sql)?.execute([]).map(drop);
+    run("SAVEPOINT settlements")?;
+    let done = match work() {
+        Ok(done) => Ok(done),
+        Err(error) if is_a_refusal(&error) && !db.is_autocommit() => {
+            run("ROLLBACK TO settlements")?;
+            Err(error)
+        }
+        // Whoever began the transaction undoes it.
+        Err(error) => return Err(error),
+    };
+    run("RELEASE settlements")?;
+    Ok(done)
+}
+
+fn is_a_refusal(error: &StoreError) -> bool {
+    let StoreError::Internal(source) = error else { return false };
+    source.downcast_ref::<rusqlite::Error>().is_some_and(is_of_a_row)
+}
+
+fn together(
+    db: &Connection,
+    settlements: &[Settlement],
+    at: Settling,
 ) -> Result<Vec<Settled>, StoreError> {
     let mut desk = Desk {
         db,
-        now,
-        today,
+        at,
         leases: Leases::new(db),
         change: db.prepare_cached(CHANGE)?,
         attempted: db.prepare_cached(ATTEMPTED)?,
@@ -61,8 +117,7 @@ pub(super) fn settle(
 /// What nearly every settlement needs, at hand.
 struct Desk<'db> {
     db: &'db Connection,
-    now: FormInstant,
-    today: FormInstant,
+    at: Settling,
     leases: Leases<'db>,
     change: CachedStatement<'db>,
     attempted: CachedStatement<'db>,
@@ -75,11 +130,11 @@ impl Desk<'_> {
         fault_point!(InSettle);
         let (state, next) = match *verdict {
             Verdict::Release => {
-                give_back(self.db, *key, held, held.claims.saturating_sub(1))?;
+                give_back(self.db, *key, held, held.claims.saturating_sub(1), self.at.now)?;
                 return Ok(Settled::Kept);
             }
             Verdict::Retry { after, retries } => {
-                let at = self.now.plus(after);
+                let at = self.at.now.plus(after);
                 // Put off without an attempt, it stays what it was.
                 let put_off = attempt.is_none();
                 let again = Entry {
@@ -98,7 +153,7 @@ impl Desk<'_> {
             Verdict::Failed => (Some(DeliveryState::Failed), None),
             Verdict::Unchanged => (None, self.stay(*key, held)?),
         };
-        let finished = state.filter(|state| !state.is_unfinished()).map(|_| self.today);
+        let finished = state.filter(|state| !state.is_unfinished()).map(|_| self.at.today);
         let change = Change { state, next, finished };
         match attempt {
             Some(attempt) => self.record(*key, change, held, attempt)?,
@@ -117,17 +172,19 @@ impl Desk<'_> {
     /// would be lost there: it goes back to where it was, and its claims go on being counted, so that
     /// it rests after a few. Says when it is due, if that was noted.
     fn stay(&self, key: DeliveryKey, held: Held) -> Result<Option<FormInstant>, StoreError> {
-        let (state, next): (i64, Option<i64>) = self
+        let (state, next): (DeliveryState, Option<i64>) = self
             .db
             .prepare_cached(
                 "SELECT state, next_us FROM deliveries WHERE submission = ?1 AND endpoint_no = ?2",
             )?
-            .query_row([key.submission, key.endpoint.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        if !state_of(state).is_unfinished() {
+            .query_row([key.submission, key.endpoint.0], |row| {
+                Ok((state_at(row, 0)?, row.get(1)?))
+            })?;
+        if !state.is_unfinished() {
             return Ok(None);
         }
         tracing::error!(delivery = %key.id(), "an unfinished delivery was settled as finished; it is kept");
-        give_back(self.db, key, held, held.claims)?;
+        give_back(self.db, key, held, held.claims, self.at.now)?;
         Ok(next.map(instant))
     }
 
@@ -196,7 +253,7 @@ pub(super) fn bring_near(
 }
 
 /// Puts every leased delivery back where it was claimed from: those who hold them are gone.
-pub(super) fn give_back_all(db: &Connection) -> Result<u64, StoreError> {
+pub(super) fn give_back_all(db: &Connection, now: FormInstant) -> Result<u64, StoreError> {
     let mut given_back = 0;
     for (endpoint, held) in leases::take_all(db)? {
         for held in held {
@@ -205,6 +262,7 @@ pub(super) fn give_back_all(db: &Connection) -> Result<u64, StoreError> {
                 DeliveryKey { submission: held.submission, endpoint },
                 held,
                 held.claims,
+                now,
             )?;
             given_back += 1;
             fault_point!(InRecovery);
@@ -214,10 +272,19 @@ pub(super) fn give_back_all(db: &Connection) -> Result<u64, StoreError> {
 }
 
 /// Puts a delivery where it was claimed from: a place that was kept, or that of its submission.
-fn give_back(db: &Connection, key: DeliveryKey, held: Held, claims: u32) -> Result<(), StoreError> {
-    let (next, at): (Option<i64>, i64) = db
+fn give_back(
+    db: &Connection,
+    key: DeliveryKey,
+    held: Held,
+    claims: u32,
+    now: FormInstant,
+) -> Result<(), StoreError> {
+    let origin = db
         .prepare_cached(ORIGIN)?
-        .query_row([key.submission, key.endpoint.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        .query_row([key.submission, key.endpoint.0], |row| Ok((row.get(0)?, row.get(1)?)));
+    let Some((next, at)): Option<(Option<i64>, i64)> = origin.optional()? else {
+        return park(db, key, held, now, &Unreadable::Missing);
+    };
     let (lane, at) = next.map_or((Lane::Fresh, instant(at)), |next| (Lane::Late, instant(next)));
     let Held { submission, retries, resend, .. } = held;
     let endpoint = key.endpoint;

@@ -17,6 +17,7 @@ use super::intake::Gate;
 use super::lock::ServerLock;
 use super::open::Place;
 use super::readers::Readers;
+use super::settle::Settling;
 use super::submissions::{Found, Items};
 use super::turns::Turns;
 use super::writer::{Desk, Writer};
@@ -245,10 +246,9 @@ impl SqliteStore {
     }
 
     /// Cancels what is left of a removed endpoint's deliveries, in steps that do not hold up others.
-    async fn cancel_deliveries(&self, id: EndpointId) -> Result<(), StoreError> {
+    async fn cancel_deliveries(&self, endpoint: EndpointNo) -> Result<(), StoreError> {
         loop {
-            let id = id.clone();
-            if self.write(move |db, now| endpoints::cancel_some(db, &id, now)).await? {
+            if self.write(move |db, now| endpoints::cancel_some(db, endpoint, now)).await? {
                 return Ok(());
             }
             fault_point!(MidRemoval);
@@ -452,22 +452,21 @@ impl Store for SqliteStore {
     fn remove_endpoint(&self, endpoint: &EndpointId) -> StoreFuture<'_, EndpointRecord> {
         let id = endpoint.clone();
         Box::pin(async move {
-            let begun = id.clone();
-            let record =
-                self.write(move |db, now| endpoints::begin_removal(db, &begun, now)).await?;
+            let (record, number) =
+                self.write(move |db, now| endpoints::begin_removal(db, &id, now)).await?;
             fault_point!(InRemoval);
-            self.cancel_deliveries(id).await?;
+            self.cancel_deliveries(number).await?;
             Ok(record)
         })
     }
 
     fn recover_claims(&self) -> StoreFuture<'_, u64> {
         Box::pin(async move {
-            let given_back = self.write(|db, _| settle::give_back_all(db)).await?;
+            let given_back = self.write_steadily(settle::give_back_all).await?;
             self.write_steadily(|db, now| settle::bring_near(db, now, RETRY_PAUSE_MAX)).await?;
             fault_point!(MidRecovery);
-            for id in self.write(|db, _| endpoints::being_removed(db)).await? {
-                self.cancel_deliveries(id).await?;
+            for endpoint in self.write(|db, _| endpoints::being_removed(db)).await? {
+                self.cancel_deliveries(endpoint).await?;
             }
             Ok(given_back)
         })
@@ -489,7 +488,9 @@ impl Store for SqliteStore {
 
     fn settle(&self, settlements: Vec<Settlement>) -> StoreFuture<'_, Vec<Settled>> {
         let today = Arc::clone(&self.clock);
-        self.write_steadily(move |db, now| settle::settle(db, &settlements, now, today()))
+        self.write_steadily(move |db, now| {
+            settle::settle(db, &settlements, Settling { now, today: today() })
+        })
     }
 
     fn work(&self) -> Arc<WorkSignal> {

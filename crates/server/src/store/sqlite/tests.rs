@@ -1,6 +1,7 @@
 //! What only someone inside can bring about: full disks, locks held, panics, a queue that waits.
 
 mod plans;
+mod unreadable;
 
 use std::sync::mpsc;
 
@@ -22,19 +23,20 @@ struct Bench {
     store: SqliteStore,
     user: UserId,
     form: FormId,
+    clock: ManualClock,
     dir: tempfile::TempDir,
 }
 
 async fn bench() -> Bench {
     let dir = tempfile::tempdir().unwrap();
-    let clock = ManualClock::at(1_767_225_600_000_000).clock();
-    let store = SqliteStore::open(&dir.path().join("a.db"), clock).unwrap();
+    let clock = ManualClock::at(1_767_225_600_000_000);
+    let store = SqliteStore::open(&dir.path().join("a.db"), clock.clock()).unwrap();
     let user = UserId::new("usr_1").unwrap();
     let record = UserRecord { id: user.clone(), email: "a@b".into(), name: "A".into() };
     store.add_user(record).await.unwrap();
     let form = FormId::new("frm_1").unwrap();
     store.add_form(new_form(&user, form.clone())).await.unwrap();
-    Bench { store, user, form, dir }
+    Bench { store, user, form, clock, dir }
 }
 
 fn new_form(user: &UserId, id: FormId) -> NewForm {

@@ -76,8 +76,8 @@ async fn a_claim_is_neighbours_in_the_queue_and_two_seeks_for_each() {
         bench.plan(claims::DUE).await,
         [
             "SEARCH q USING PRIMARY KEY (endpoint_no=? AND lane=? AND at_us<?)",
-            "SEARCH d USING PRIMARY KEY (submission=? AND endpoint_no=?)",
-            "SEARCH s USING INTEGER PRIMARY KEY (rowid=?)",
+            "SEARCH d USING PRIMARY KEY (submission=? AND endpoint_no=?) LEFT-JOIN",
+            "SEARCH s USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN",
         ]
     );
 }
