@@ -5,7 +5,7 @@ use formsvc_protocol::{Form, FormId, FormStatus, PublicId, UserId};
 use super::{Admin, AdminError, FormOptions, check_name};
 use crate::fields::Fields;
 use crate::public::Origin;
-use crate::store::{FormChange, PublicForm, SpamRecord, StoreError};
+use crate::store::{FormChange, PublicForm, SpamRecord, SpamRequest, StoreError};
 
 /// Origins of one form, at most.
 const ORIGINS_MAX: usize = 100;
@@ -89,8 +89,8 @@ impl Admin {
         }
     }
 
-    /// What robots sent to a form, newest first: the newest 1,000 are kept.
-    pub async fn list_spam(&self, form: &FormId) -> Result<Vec<SpamRecord>, AdminError> {
-        Ok(self.store().spam(form).await?)
+    /// What robots sent to a form, newest first.
+    pub async fn list_spam(&self, request: SpamRequest) -> Result<Vec<SpamRecord>, AdminError> {
+        Ok(self.store().spam(request).await?)
     }
 }

@@ -41,8 +41,8 @@ pub use error::StoreError;
 pub use observer::{Commit, StoreObserver};
 pub use records::{
     Accepted, Authenticated, FormChange, Idempotency, KeyHash, KeyRecord, NewForm, NewKey, NewSpam,
-    NewSubmission, PageRequest, PublicForm, Revision, SpamRecord, StagedForm, StagedSubmission,
-    StoredPage, UserRecord,
+    NewSubmission, PageRequest, PublicForm, Revision, SPAM_BYTES_MAX, SPAM_MAX, SpamRecord,
+    SpamRequest, StagedForm, StagedSubmission, StoredPage, UserRecord,
 };
 pub use work::WorkSignal;
 
@@ -106,10 +106,12 @@ pub trait Store: Send + Sync + 'static {
     /// Cheap enough to be asked before each.
     fn can_accept(&self) -> Result<(), StoreError>;
     /// Keeps what was sent by a machine rather than a visitor. It is no submission: no page shows it
-    /// and no endpoint gets it. The newest 1,000 of a form are kept.
+    /// and no endpoint gets it. The newest of a form are kept, at most [`SPAM_MAX`] with
+    /// [`SPAM_BYTES_MAX`] bytes of answers.
     fn keep_spam(&self, spam: NewSpam) -> StoreFuture<'_, ()>;
-    /// What is kept of a form's spam, newest first.
-    fn spam(&self, form: &FormId) -> StoreFuture<'_, Vec<SpamRecord>>;
+    /// What is kept of a form's spam, newest first. [`StoreError::NotFound`] when the form does not
+    /// exist, or what the list is to go on after is not kept any more.
+    fn spam(&self, request: SpamRequest) -> StoreFuture<'_, Vec<SpamRecord>>;
     /// One page of a user's form, newest first; `None` when the form does not exist or is not the
     /// user's. It ends early, with `has_more`, before the row that would take it beyond
     /// [`PAGE_BYTES_MAX`](formsvc_protocol::limits::PAGE_BYTES_MAX), but not before its first.

@@ -138,6 +138,22 @@ pub struct NewSpam {
     pub answers: Answers,
 }
 
+/// Spam kept of one form, at most: so many of the newest.
+pub const SPAM_MAX: usize = 1_000;
+/// Bytes of answers in the spam kept of one form, at most: 8 MiB.
+pub const SPAM_BYTES_MAX: usize = 8 << 20;
+
+/// What spam is wanted, newest first.
+#[derive(Clone, Debug)]
+pub struct SpamRequest {
+    /// The form.
+    pub form: FormId,
+    /// Only what is older than this.
+    pub after: Option<SubmissionId>,
+    /// How many, at most.
+    pub limit: u32,
+}
+
 /// Answers kept apart, as listed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpamRecord {

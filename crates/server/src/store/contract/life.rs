@@ -8,7 +8,7 @@ use formsvc_protocol::FormStatus;
 
 use super::worker::{LEASE, new_endpoint, of_form};
 use super::world::{Factory, World, new_form, submission};
-use crate::store::{ClaimRequest, KeyHash, PageRequest, StoreError};
+use crate::store::{ClaimRequest, KeyHash, PageRequest, SpamRequest, StoreError};
 
 /// Futures dropped before, at and after their first poll: each row is there whole or not at all,
 /// and the store goes on.
@@ -82,7 +82,7 @@ pub(super) async fn a_closed_store_refuses_everything(factory: Factory) {
     let endpoint = new_endpoint(&form.id);
     let outcomes = [
         store.public_form(&form.public_id).await.err(),
-        store.spam(&form.id).await.err(),
+        store.spam(SpamRequest { form: form.id.clone(), after: None, limit: 1 }).await.err(),
         store.remove_endpoint(&endpoint.id).await.err(),
         store.add_endpoint(endpoint).await.err(),
         store.endpoints(&form.id).await.err(),

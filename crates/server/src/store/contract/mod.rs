@@ -111,7 +111,9 @@ checks! {
         a_clock_that_steps_back_forgets_no_key,
         a_key_of_a_clock_that_was_far_ahead_is_forgotten;
     spam: spam_is_no_submission,
-        the_newest_1000_of_a_form_are_kept;
+        the_newest_1000_of_a_form_are_kept,
+        so_many_bytes_of_a_form_are_kept,
+        spam_is_listed_in_pages;
     endpoints: endpoints_are_listed_oldest_first,
         a_form_has_each_url_once_and_at_most_20_endpoints,
         a_disabled_endpoint_keeps_what_it_has_until_it_is_enabled,

@@ -31,8 +31,8 @@ use crate::store::{
     Accepted, Authenticated, Backlog, ClaimRequest, Claims, Clock, Commit, DeliveriesRequest,
     DeliveryDetail, DeliveryRecord, Due, EndpointNo, EndpointRecord, FormChange, KeyHash,
     KeyRecord, Lane, NewEndpoint, NewForm, NewKey, NewSpam, NewSubmission, PageRequest, PublicForm,
-    SealedSecret, Settled, Settlement, SpamRecord, StagedForm, StagedSubmission, Store, StoreError,
-    StoreFuture, StoreObserver, StoredPage, UserRecord, WorkSignal,
+    SealedSecret, Settled, Settlement, SpamRecord, SpamRequest, StagedForm, StagedSubmission,
+    Store, StoreError, StoreFuture, StoreObserver, StoredPage, UserRecord, WorkSignal,
 };
 
 /// Further ahead than this no retry is put on purpose: the longest pause that can be configured is
@@ -351,9 +351,8 @@ impl Store for SqliteStore {
         self.write(move |db, now| spam::keep(db, &spam, now))
     }
 
-    fn spam(&self, form: &FormId) -> StoreFuture<'_, Vec<SpamRecord>> {
-        let form = form.clone();
-        self.read_long(move |db| spam::list(db, &form))
+    fn spam(&self, request: SpamRequest) -> StoreFuture<'_, Vec<SpamRecord>> {
+        self.read_long(move |db| spam::list(db, &request))
     }
 
     fn page(&self, request: PageRequest) -> StoreFuture<'_, Option<StoredPage>> {

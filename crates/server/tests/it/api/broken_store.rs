@@ -13,8 +13,8 @@ use formsvc_server::store::{
     Accepted, Authenticated, Backlog, ClaimRequest, Claims, DeliveriesRequest, DeliveryDetail,
     DeliveryRecord, Due, EndpointRecord, FormChange, KeyHash, KeyRecord, NewEndpoint, NewForm,
     NewKey, NewSpam, NewSubmission, PageRequest, PublicForm, Revision, SealedSecret, Settled,
-    Settlement, SpamRecord, StagedForm, StagedSubmission, Store, StoreError, StoreFuture,
-    StoredPage, UserRecord, WorkSignal,
+    Settlement, SpamRecord, SpamRequest, StagedForm, StagedSubmission, Store, StoreError,
+    StoreFuture, StoredPage, UserRecord, WorkSignal,
 };
 
 use super::service::{Answer, Service, answer, edge_of};
@@ -104,7 +104,7 @@ all_broken! {
     change_form(&FormId, FormChange) -> Form;
     submit(NewSubmission) -> Accepted;
     keep_spam(NewSpam) -> ();
-    spam(&FormId) -> Vec<SpamRecord>;
+    spam(SpamRequest) -> Vec<SpamRecord>;
     has_endpoints() -> bool;
     add_endpoint(NewEndpoint) -> EndpointRecord;
     endpoints(&FormId) -> Vec<EndpointRecord>;

@@ -82,6 +82,19 @@ fn spam_is_listed_apart() {
     let names: Vec<_> = spam.iter().map(|spam| spam["data"]["Name"].as_str().unwrap()).collect();
     assert_eq!(names, ["spam 2", "spam 1"]);
     assert!(spam[0]["id"].as_str().unwrap().starts_with("sub_"));
+
+    let page = |args: &[&str]| site.run(&[&["form", "spam", "contact"], args].concat());
+    let first = page(&["--limit", "1"]).succeeded();
+    assert_eq!(first.stdout.lines().count(), 1);
+    let id = spam[0]["id"].as_str().unwrap();
+    assert!(first.stderr.contains(&format!("there is more: `--after {id}`")), "{}", first.stderr);
+    let rest = page(&["--limit", "1", "--after", id]).succeeded();
+    assert!(rest.stdout.contains("spam 1") && !rest.stderr.contains("more"), "{}", rest.stderr);
+    page(&["--after", spam[1]["id"].as_str().unwrap()]).succeeded();
+    page(&["--after", "sub_1"]).failed(3, "no spam `sub_1`");
+    for limit in ["0", "1001", "x"] {
+        page(&["--limit", limit]).failed(2, "must be a whole number from 1 to 1000");
+    }
 }
 
 #[test]

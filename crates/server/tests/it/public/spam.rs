@@ -1,6 +1,7 @@
 //! What robots send.
 
 use formsvc_protocol::PublicId;
+use formsvc_server::store::SpamRequest;
 
 use super::service::{Service, URLENCODED};
 
@@ -25,7 +26,8 @@ async fn a_robot_is_told_what_a_visitor_is_and_kept_apart() {
     assert_eq!(kept, [r#"{"Name":"b","Terms":false}"#, r#"{"Name":"a","Terms":false}"#]);
     let id = PublicId::new("form").unwrap();
     let form = service.admin.public_form(&id).await.unwrap().form.id;
-    let spam = service.admin.list_spam(&form).await.unwrap();
+    let request = SpamRequest { form, after: None, limit: 10 };
+    let spam = service.admin.list_spam(request).await.unwrap();
     assert_eq!(spam[0].id.as_str(), lied["id"]);
     let spam: Vec<_> = spam.iter().map(|spam| spam.answers.as_json()).collect();
     assert_eq!(spam, [r#"{"Name":2}"#, r#"{"Name":"spam","odd":"1"}"#]);

@@ -64,11 +64,12 @@ CREATE TABLE idempotency (
 CREATE TABLE spam (
     spam_no     INTEGER PRIMARY KEY,
     form_no     INTEGER NOT NULL REFERENCES forms,
+    start       INTEGER NOT NULL, -- bytes of data of all of the form that came before, so that it grows
     id          TEXT NOT NULL,
     data        TEXT NOT NULL,
     received_us INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX spam_by_form ON spam (form_no, spam_no);
+CREATE UNIQUE INDEX spam_by_form ON spam (form_no, start);
 
 CREATE TABLE endpoints (
     endpoint_no       INTEGER PRIMARY KEY,
