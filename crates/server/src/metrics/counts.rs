@@ -135,7 +135,7 @@ impl Metrics {
         }
     }
 
-    /// How many deliveries are not finished.
+    /// How many deliveries are to be attempted.
     pub fn set_unfinished(&self, deliveries: u64) {
         self.deliveries_unfinished.set(deliveries.try_into().unwrap_or(i64::MAX));
     }
@@ -179,6 +179,10 @@ impl StoreObserver for Metrics {
     fn accepted(&self, took: Duration, ahead: Duration) {
         self.accept_seconds.observe(took.as_secs_f64());
         self.form_clock_ahead_seconds.set(ahead.as_secs_f64());
+    }
+
+    fn canceled(&self, deliveries: u64) {
+        self.deliveries_finished.get(DeliveryState::Canceled).inc_by(deliveries);
     }
 }
 

@@ -14,8 +14,6 @@ pub enum Limit {
     ApiKey,
     /// That of whoever fills in a public form.
     PublicForm,
-    /// That of whoever signs in.
-    SignIn,
 }
 
 /// How an attempt to deliver ended.
@@ -63,14 +61,13 @@ impl<L, M> Each<L, M> {
 
 impl Label<1> for Limit {
     fn all() -> impl Iterator<Item = Self> {
-        [Self::ApiKey, Self::PublicForm, Self::SignIn].into_iter()
+        [Self::ApiKey, Self::PublicForm].into_iter()
     }
 
     fn pairs(self) -> Pairs<1> {
         let what = match self {
             Self::ApiKey => "api_key",
             Self::PublicForm => "public_form",
-            Self::SignIn => "sign_in",
         };
         [("what", what)]
     }

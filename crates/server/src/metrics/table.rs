@@ -74,11 +74,11 @@ metrics! {
     COMMITS_FAILED = Counter "commits_failed" []
         "Commits that failed, with every write in them";
     WRITE_QUEUE = Gauge "write_queue" []
-        "Writes waiting when the last commit was done";
+        "Writes that waited for the next commit when the last one had ended; more may wait to be queued";
     FORM_CLOCK_AHEAD_SECONDS = Gauge "form_clock_ahead_seconds" []
         "How far the form of the last accepted submission was ahead of the clock: more than a second under a flood, or after the clock was set back";
     DELIVERIES_UNFINISHED = Gauge "deliveries_unfinished" []
-        "Deliveries that are neither delivered nor failed nor canceled";
+        "Deliveries that are to be attempted: pending and retrying ones, also of disabled endpoints, and finished ones that are to be sent again";
     DELIVERIES_IN_FLIGHT = Gauge "deliveries_in_flight" []
         "Attempts under way";
     OLDEST_DUE_AGE_SECONDS = Gauge "oldest_due_age_seconds" []
@@ -88,7 +88,7 @@ metrics! {
     DELIVERY_SECONDS = Histogram "delivery_seconds" ["outcome"]
         "How long attempts took, from looking up the name to the end of the answer";
     DELIVERIES_FINISHED = Counter "deliveries_finished" ["state"]
-        "Deliveries that came to an end, by their final state";
+        "Deliveries that this process brought to an end, by their final state; what the command `webhook remove` cancels itself is not among them";
     LEASES_LOST = Counter "leases_lost" []
         "Outcomes that came too late: the delivery may be attempted again";
     LEASES_EXPIRED = Counter "leases_expired" []

@@ -9,6 +9,8 @@ pub trait StoreObserver: Send + Sync + 'static {
     /// A submission was accepted: so long after it came to the store, by a form whose clock is so
     /// far ahead of the time.
     fn accepted(&self, took: Duration, ahead: Duration);
+    /// So many deliveries were canceled, because their endpoint was removed.
+    fn canceled(&self, deliveries: u64);
 }
 
 /// A transaction that ended.
@@ -18,6 +20,6 @@ pub struct Commit {
     pub succeeded: bool,
     /// Writes in it, refused ones included.
     pub writes: u32,
-    /// Writes that wait for the next one.
+    /// Writes that waited for the next one when it ended.
     pub waiting: u32,
 }

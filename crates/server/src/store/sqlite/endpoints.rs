@@ -180,15 +180,25 @@ pub(super) fn being_removed(db: &Connection) -> Result<Vec<EndpointNo>, StoreErr
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Cancels some of a removed endpoint's deliveries; `true` when none is left.
+/// A step of a removal.
+pub(super) struct Canceled {
+    /// Deliveries that were canceled.
+    pub(super) deliveries: u64,
+    /// Whether it was the last.
+    pub(super) all: bool,
+}
+
+/// Cancels some of a removed endpoint's deliveries.
 pub(super) fn cancel_some(
     db: &Connection,
     endpoint: EndpointNo,
     now: FormInstant,
-) -> Result<bool, StoreError> {
+) -> Result<Canceled, StoreError> {
+    let mut deliveries = 0;
     // What is claimed first: no outcome of it counts any more.
     for held in leases::end(db, endpoint)? {
-        cancel(db, DeliveryKey { submission: held.submission, endpoint }, now)?;
+        let key = DeliveryKey { submission: held.submission, endpoint };
+        deliveries += u64::from(cancel(db, key, now)?);
     }
     let mut found = db.prepare_cached(
         "SELECT lane, at_us, submission FROM queue WHERE endpoint_no = ?1 LIMIT ?2",
@@ -201,24 +211,21 @@ pub(super) fn cancel_some(
         "DELETE FROM queue WHERE endpoint_no = ?1 AND lane = ?2 AND at_us = ?3 AND submission = ?4",
     )?;
     for (lane, at, submission) in &rows {
-        cancel(db, DeliveryKey { submission: *submission, endpoint }, now)?;
+        let key = DeliveryKey { submission: *submission, endpoint };
+        deliveries += u64::from(cancel(db, key, now)?);
         forget.execute(params![endpoint.0, lane, at, submission])?;
     }
-    Ok(rows.len() < CANCELED_AT_ONCE as usize)
+    Ok(Canceled { deliveries, all: rows.len() < CANCELED_AT_ONCE as usize })
 }
 
-/// Cancels a delivery; what was finished and is being resent keeps its end.
-fn cancel(db: &Connection, key: DeliveryKey, now: FormInstant) -> Result<(), StoreError> {
-    db.prepare_cached(
+/// Cancels a delivery; `false` when it was finished and is being resent: then it keeps its end.
+fn cancel(db: &Connection, key: DeliveryKey, now: FormInstant) -> Result<bool, StoreError> {
+    let mut cancel = db.prepare_cached(
         "UPDATE deliveries SET next_us = NULL, state = iif(state IN (0, 1), ?3, state),
             finished_us = iif(state IN (0, 1), ?4, finished_us)
-         WHERE submission = ?1 AND endpoint_no = ?2",
-    )?
-    .execute(params![
-        key.submission,
-        key.endpoint.0,
-        DeliveryState::Canceled as i64,
-        now.micros()
-    ])?;
-    Ok(())
+         WHERE submission = ?1 AND endpoint_no = ?2 RETURNING state = ?3",
+    )?;
+    let canceled = DeliveryState::Canceled as i64;
+    let place = params![key.submission, key.endpoint.0, canceled, now.micros()];
+    Ok(cancel.query_row(place, |row| row.get(0)).optional()?.unwrap_or(false))
 }

@@ -248,7 +248,12 @@ impl SqliteStore {
     /// Cancels what is left of a removed endpoint's deliveries, in steps that do not hold up others.
     async fn cancel_deliveries(&self, endpoint: EndpointNo) -> Result<(), StoreError> {
         loop {
-            if self.write(move |db, now| endpoints::cancel_some(db, endpoint, now)).await? {
+            let canceled =
+                self.write(move |db, now| endpoints::cancel_some(db, endpoint, now)).await?;
+            if let Some(observer) = self.observer.get() {
+                observer.canceled(canceled.deliveries);
+            }
+            if canceled.all {
                 return Ok(());
             }
             fault_point!(MidRemoval);

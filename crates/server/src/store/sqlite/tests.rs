@@ -1,5 +1,6 @@
 //! What only someone inside can bring about: full disks, locks held, panics, a queue that waits.
 
+mod observing;
 mod plans;
 mod unreadable;
 

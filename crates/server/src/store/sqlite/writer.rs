@@ -156,7 +156,7 @@ fn serve(
             }
         }
         if batch.len() > 0 {
-            commit_together(&desk, &mut batch, intake.len(), counters);
+            commit_together(&desk, &mut batch, || intake.len(), counters);
         }
     }
     let Desk { connection, keep, .. } = desk;
@@ -164,11 +164,16 @@ fn serve(
     drop(keep);
 }
 
-fn commit_together(desk: &Desk, batch: &mut Batch, waiting: usize, counters: &Counters) {
+fn commit_together(
+    desk: &Desk,
+    batch: &mut Batch,
+    waiting: impl Fn() -> usize,
+    counters: &Counters,
+) {
     let writes = batch.len();
     let tell = |succeeded| {
         let [writes, waiting] =
-            [writes, waiting].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
+            [writes, waiting()].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
         (desk.committed)(Commit { succeeded, writes, waiting });
     };
     let outcome = {

@@ -11,7 +11,7 @@ use formsvc_server::metrics::{METRICS, Metrics};
 use formsvc_server::rate_limit::RateLimit;
 use formsvc_server::serve::{Running, ServeOptions, Server};
 use formsvc_server::store::sqlite::SqliteStore;
-use formsvc_server::store::{DeliveryState, Store, system_clock};
+use formsvc_server::store::{DeliveryState, Store, StoreObserver, system_clock};
 use secrecy::ExposeSecret;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::Notify;
@@ -157,6 +157,7 @@ async fn deliveries_are_counted_by_closed_sets_that_are_there_from_the_start() {
     for state in DeliveryState::ALL.map(|(state, _)| state) {
         metrics.delivery_finished(state);
     }
+    StoreObserver::canceled(&*metrics, 5);
     metrics.set_unfinished(7);
     metrics.set_in_flight(4);
     metrics.set_oldest_due(Duration::from_millis(1500));
@@ -175,7 +176,7 @@ async fn deliveries_are_counted_by_closed_sets_that_are_there_from_the_start() {
         ("delivery_seconds_count", &[("outcome", "failure")], 2.0),
         ("deliveries_finished_total", &[("state", "delivered")], 1.0),
         ("deliveries_finished_total", &[("state", "failed")], 1.0),
-        ("deliveries_finished_total", &[("state", "canceled")], 1.0),
+        ("deliveries_finished_total", &[("state", "canceled")], 6.0),
         ("deliveries_unfinished", &[], 7.0),
         ("deliveries_in_flight", &[], 4.0),
         ("oldest_due_age_seconds", &[], 1.5),
@@ -190,4 +191,8 @@ async fn deliveries_are_counted_by_closed_sets_that_are_there_from_the_start() {
     }
     let unfinished = found.value("formsvc_deliveries_finished_total", &[("state", "pending")]);
     assert_eq!(unfinished, None);
+    for (what, value) in [("api_key", Some(0.0)), ("public_form", Some(0.0)), ("sign_in", None)] {
+        let limited = found.value("formsvc_rate_limited_total", &[("what", what)]);
+        assert_eq!(limited, value, "nobody signs in, and nothing else has a quota: {what}");
+    }
 }

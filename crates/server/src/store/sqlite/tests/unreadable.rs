@@ -19,7 +19,7 @@ impl Bench {
     }
 
     /// Submissions to a form with endpoints, and the deliveries of each to the first of these.
-    async fn submit(&self, submissions: usize, endpoints: &[&str]) -> Vec<DeliveryKey> {
+    pub(super) async fn submit(&self, submissions: usize, endpoints: &[&str]) -> Vec<DeliveryKey> {
         for id in endpoints {
             self.add_endpoint(id).await;
         }
