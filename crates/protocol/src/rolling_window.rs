@@ -44,20 +44,29 @@ impl RollingWindow {
     /// Counts a request at `now`, or says how long until one would be admitted. A refused request
     /// counts for nothing.
     pub fn try_acquire(&mut self, now: Duration) -> Result<(), Duration> {
-        // A clock that steps back must not open a bucket before the newest one.
-        let second =
-            self.buckets.back().map_or(now.as_secs(), |(last, _)| now.as_secs().max(*last));
-        self.forget_before(second);
-        if self.total >= self.limit {
-            let (oldest, _) = self.buckets.front().expect("a full window has a bucket");
-            return Err(Duration::from_secs(oldest + self.window_secs + 1).saturating_sub(now));
-        }
+        self.check(now)?;
+        let second = self.second(now);
         self.total += 1;
         match self.buckets.back_mut() {
             Some((last, count)) if *last == second => *count += 1,
             _ => self.buckets.push_back((second, 1)),
         }
         Ok(())
+    }
+
+    /// Says what [`try_acquire`](Self::try_acquire) would, and counts nothing.
+    pub fn check(&mut self, now: Duration) -> Result<(), Duration> {
+        self.forget_before(self.second(now));
+        if self.total < self.limit {
+            return Ok(());
+        }
+        let (oldest, _) = self.buckets.front().expect("a full window has a bucket");
+        Err(Duration::from_secs(oldest + self.window_secs + 1).saturating_sub(now))
+    }
+
+    /// The bucket of an instant. A clock that steps back must not open one before the newest.
+    fn second(&self, now: Duration) -> u64 {
+        self.buckets.back().map_or(now.as_secs(), |(last, _)| now.as_secs().max(*last))
     }
 
     /// Whether nothing in the window would be counted at `now`; such a window can be dropped.
@@ -155,6 +164,19 @@ mod tests {
         }
         assert!(window.try_acquire(Duration::from_secs(61)).is_ok());
         assert!(window.try_acquire(Duration::from_secs(62)).is_err());
+    }
+
+    #[test]
+    fn a_check_says_what_a_request_would_be_told_and_spends_nothing() {
+        let mut window = window(1, 60);
+        for _ in 0..3 {
+            assert_eq!(window.check(Duration::ZERO), Ok(()));
+        }
+        assert_eq!(window.try_acquire(Duration::ZERO), Ok(()));
+        let told = window.check(Duration::from_secs(30));
+        assert_eq!(told, Err(Duration::from_secs(31)));
+        assert_eq!(window.try_acquire(Duration::from_secs(30)), told);
+        assert_eq!(window.check(Duration::from_secs(61)), Ok(()));
     }
 
     #[test]

@@ -40,6 +40,16 @@ impl RateLimit {
     pub fn per_minute(requests: NonZeroU32) -> Self {
         Self::Per { requests, window: limits::RATE_WINDOW }
     }
+
+    /// So many times as many requests.
+    pub(crate) fn times(self, factor: NonZeroU32) -> Self {
+        match self {
+            Self::Off => Self::Off,
+            Self::Per { requests, window } => {
+                Self::Per { requests: requests.saturating_mul(factor), window }
+            }
+        }
+    }
 }
 
 impl Default for RateLimit {
@@ -104,6 +114,15 @@ impl<K: Hash + Eq + Clone> RateLimiter<K> {
         let admitted = rolling.try_acquire(now).map_err(whole_seconds);
         shard.windows.insert(key.clone(), rolling);
         admitted
+    }
+
+    /// Says what [`admit`](Self::admit) would, and counts nothing.
+    pub fn check(&self, key: &K) -> Result<(), u64> {
+        let RateLimit::Per { .. } = self.limit else { return Ok(()) };
+        let now = (self.clock)();
+        let mut shard = self.shard(key);
+        let rolling = shard.windows.get_mut(key);
+        rolling.map_or(Ok(()), |rolling| rolling.check(now)).map_err(whole_seconds)
     }
 
     /// Windows held now.
@@ -203,6 +222,15 @@ mod tests {
             assert_eq!(limiter.admit(&key), Ok(()));
         }
         assert!(limiter.tracked_keys() < 320, "there is room again");
+    }
+
+    #[test]
+    fn a_check_counts_nothing() {
+        let (limiter, _) = limiter(RateLimit::per_minute(NonZeroU32::MIN));
+        assert_eq!((limiter.check(&1), limiter.check(&1)), (Ok(()), Ok(())));
+        assert_eq!(limiter.tracked_keys(), 0);
+        limiter.admit(&1).unwrap();
+        assert_eq!((limiter.check(&1), limiter.check(&2)), (Err(61), Ok(())));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::public::PublicOptions;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct PublicArgs {
-    /// Submissions one address may make to one form in any minute, or `off` [default: 20].
+    /// What one address may send to one form in any minute, or `off` [default: 20].
     #[arg(long, value_name = "N|off", env = "FORMSVC_SERVER_SENDER_LIMIT")]
     sender_limit: Option<String>,
     /// Submissions all addresses together may make to one form in any minute, or `off`

@@ -10,8 +10,8 @@ use crate::serve::Peer;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// Where submissions come from: one IPv4 address, or the /64 of an IPv6 address, which is what one
-/// customer of a network has.
+/// Where submissions come from: one IPv4 address, or the /64 of an IPv6 address, which is what the
+/// smallest customer of a network has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Network(IpAddr);
 
@@ -23,6 +23,17 @@ impl Network {
         let peer = parts.extensions.get::<Peer>();
         let peer = peer.map_or(Ipv4Addr::UNSPECIFIED.into(), |peer| peer.0.ip().to_canonical());
         Self::around(client(peer, &parts.headers, trusted))
+    }
+
+    /// The /48 of a network of IPv6, which is what a site has at most: 65,536 networks.
+    pub(super) fn site(self) -> Option<Self> {
+        match self.0 {
+            IpAddr::V4(_) => None,
+            IpAddr::V6(address) => {
+                let [a, b, c, ..] = address.segments();
+                Some(Self(Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0).into()))
+            }
+        }
     }
 
     fn around(address: IpAddr) -> Self {

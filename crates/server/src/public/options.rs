@@ -10,10 +10,11 @@ use crate::rate_limit::RateLimit;
 /// Options of the public forms of a server.
 #[derive(Clone, Debug)]
 pub struct PublicOptions {
-    /// Submissions one address may make to one form; of IPv6 addresses a /64 counts as one. Default:
-    /// 20 a minute.
+    /// What one address may send to one form, refused submissions counted; of IPv6 addresses a /64
+    /// counts as one, and a /48 as 16. Default: 20 a minute.
     pub per_address: RateLimit,
-    /// Submissions all addresses together may make to one form. Default: 600 a minute.
+    /// Submissions all addresses together may make to one form, refused ones not counted; and so many
+    /// of robots are kept. Default: 600 a minute.
     pub per_form: RateLimit,
     /// Proxies whose `X-Forwarded-For` is believed. Default: none, so that it is not looked at.
     pub trusted_proxies: Vec<IpNet>,

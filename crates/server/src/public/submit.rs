@@ -1,5 +1,6 @@
 //! `POST /f/{public_id}`: a submission, from the first look at its head to the answer.
 
+use std::mem;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -103,20 +104,22 @@ async fn take(
     }
     public.store.can_accept().map_err(Problem::from)?;
     let network = Network::of(parts, &public.options.trusted_proxies);
-    public.limits.admit(&form.form.id, network).map_err(|wait| {
-        public.metrics.rate_limited(Limit::PublicForm);
-        too_many(wait)
-    })?;
+    public.limits.admit(&form.form.id, network).map_err(|wait| too_many(public, wait))?;
     let media_type = media_type?;
     let key = idempotency::key(&parts.headers)?;
     let body = body::read(&parts.headers, body, public.options.body_timeout).await?;
     let input = body::decode(&media_type, body).await?;
     let page_id = input.page_id();
     let repeats = key.map(Repeats::Key).or(page_id.map(Repeats::Page)).unwrap_or(Repeats::Unknown);
+    let mut is_paid = false;
     for _ in 0..JUDGED_MAX {
         let refusal = match judge(&form, &input, &repeats) {
             Ok(Verdict::Trapped) => return keep_apart(public, &form, &input).await,
             Ok(Verdict::Answers(answers)) => {
+                if !mem::replace(&mut is_paid, true) {
+                    let spent = public.limits.spend(&form.form.id);
+                    spent.map_err(|wait| too_many(public, wait))?;
+                }
                 match submit(public, &form, answers, &repeats).await? {
                     Some(taken) => return Ok(taken),
                     None => None,
@@ -176,7 +179,8 @@ fn judge(form: &KnownForm, input: &Input, repeats: &Repeats) -> Result<Verdict, 
     }
 }
 
-fn too_many(wait: u64) -> Problem {
+fn too_many(public: &Public, wait: u64) -> Problem {
+    public.metrics.rate_limited(Limit::PublicForm);
     let message = format!("this form got too many submissions: retry in {wait} s");
     Problem::new(ErrorCode::RateLimited, message).wait(wait)
 }
@@ -224,8 +228,10 @@ fn refused(error: StoreError) -> Problem {
 /// Keeps what a robot sent, which is told what a visitor would be.
 async fn keep_apart(public: &Public, form: &KnownForm, input: &Input) -> Result<Taken, Refusal> {
     let id = SubmissionId::from_bits(new_id());
-    // What no form would take is not kept.
-    if let Ok(answers) = Fields::free().answer(input) {
+    // What no form would take is not kept, nor is more of it than anybody would look at.
+    if let Ok(answers) = Fields::free().answer(input)
+        && public.limits.keeps_spam(&form.form.id)
+    {
         let spam = NewSpam { id: id.clone(), form: form.form.id.clone(), answers };
         within_deadline(public.store.keep_spam(spam)).await?;
     }

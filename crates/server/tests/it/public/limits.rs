@@ -5,20 +5,30 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use axum::body::Body;
+use bytes::Bytes;
 use formsvc_server::public::PublicOptions;
 use formsvc_server::rate_limit::RateLimit;
 use formsvc_server::serve::Peer;
+use formsvc_server::store::SpamRequest;
+use futures_util::stream;
 use http::Request;
 
 use super::service::{Answer, Service, URLENCODED, answer};
 
 async fn post_from(service: &Service, form: &str, address: &str, forwarded: &str) -> Answer {
+    let request = request_from(form, address).header("x-forwarded-for", forwarded);
+    answer(&service.edge, request.body(Body::from("{}")).unwrap()).await
+}
+
+async fn post_body(service: &Service, form: &str, address: &str, body: impl Into<Body>) -> Answer {
+    answer(&service.edge, request_from(form, address).body(body.into()).unwrap()).await
+}
+
+fn request_from(form: &str, address: &str) -> http::request::Builder {
     let peer = Peer(SocketAddr::new(address.parse::<IpAddr>().unwrap(), 1));
     let request =
         Request::post(format!("/f/{form}")).header("host", "service.test").extension(peer);
-    let request = request.header("content-type", "application/json");
-    let request = request.header("x-forwarded-for", forwarded).body(Body::from("{}"));
-    answer(&service.edge, request.unwrap()).await
+    request.header("content-type", "application/json")
 }
 
 fn per_minute(requests: u32) -> RateLimit {
@@ -81,6 +91,61 @@ async fn a_form_has_a_limit_over_all_addresses() {
     post_from(&service, "other", "192.0.2.9", "").await.id();
     service.pass(Duration::from_secs(61));
     post_from(&service, "form", "192.0.2.9", "").await.id();
+}
+
+#[tokio::test]
+async fn a_site_of_ipv6_is_16_senders_and_no_more() {
+    let service = service(PublicOptions { per_address: per_minute(1), ..Default::default() }).await;
+    let from = async |site: u16, network: u16| {
+        post_from(&service, "form", &format!("2001:db8:{site:x}:{network:x}::1"), "").await
+    };
+    for network in 0..16 {
+        from(7, network * 4_000).await.id();
+        // Refused by the smaller limit, and so it spends nothing of the larger one.
+        from(7, network * 4_000).await.assert_error(429, "rate_limited");
+    }
+    from(7, 65_535).await.assert_error(429, "rate_limited");
+    from(8, 0).await.id();
+    // Addresses of IPv4 have no site.
+    for n in 0..20 {
+        post_from(&service, "form", &format!("192.0.2.{n}"), "").await.id();
+    }
+    service.pass(Duration::from_secs(61));
+    from(7, 65_535).await.id();
+}
+
+#[tokio::test]
+async fn what_a_form_refuses_counts_against_the_sender_and_not_against_the_form() {
+    let options =
+        PublicOptions { per_address: per_minute(2), per_form: per_minute(2), ..Default::default() };
+    let service = service(options).await;
+    service.form("strict", Some(r#"[{"label":"Name","type":"text","required":true}]"#)).await;
+    let post = async |n: u8, body: &'static str| {
+        post_body(&service, "strict", &format!("192.0.2.{n}"), body).await
+    };
+    for n in 0..10 {
+        post(n, "{}").await.assert_error(422, "invalid_answers");
+        post(n, "[").await.assert_error(400, "bad_request");
+        post(n, r#"{"Name":"a"}"#).await.assert_error(429, "rate_limited");
+        // Robots have a quota of their own.
+        post(100 + n, r#"{"_gotcha":"x"}"#).await.id();
+    }
+    post(201, r#"{"Name":"a"}"#).await.id();
+    post(202, r#"{"Name":"a"}"#).await.id();
+    post(203, r#"{"Name":"a"}"#).await.assert_error(429, "rate_limited");
+    assert_eq!(service.kept("strict").await.len(), 2);
+    let form = service.admin.find_form("strict").await.unwrap().id;
+    let request = SpamRequest { form, after: None, limit: 100 };
+    assert_eq!(service.admin.list_spam(request).await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_form_that_can_take_no_more_reads_nothing() {
+    let service = service(PublicOptions { per_form: per_minute(1), ..Default::default() }).await;
+    post_from(&service, "form", "192.0.2.1", "").await.id();
+    let never = Body::from_stream(stream::pending::<Result<Bytes, std::io::Error>>());
+    let refused = post_body(&service, "form", "192.0.2.2", never).await;
+    refused.assert_error(429, "rate_limited");
 }
 
 #[tokio::test]
