@@ -1,7 +1,8 @@
 //! Errors as people see them: what failed, why, and what to do about it.
 
 use std::error::Error;
-use std::io::Write;
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
 
 use super::exit::Exit;
 use crate::admin::AdminError;
@@ -36,6 +37,16 @@ impl CommandError {
         failed
     }
 
+    /// A file that somebody named cannot be read.
+    pub(super) fn unread(path: &Path, error: &io::Error) -> Self {
+        let exit = match error.kind() {
+            ErrorKind::NotFound => Exit::NotFound,
+            ErrorKind::InvalidData => Exit::Usage,
+            _ => Exit::LocalIo,
+        };
+        Self::of(exit, error).about(&path.display().to_string())
+    }
+
     #[must_use]
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -55,7 +66,7 @@ impl CommandError {
 
     /// Prints `error:`, `cause:` and `hint:` lines to standard error.
     pub(super) fn report(&self) {
-        let mut stderr = std::io::stderr().lock();
+        let mut stderr = io::stderr().lock();
         let causes = self.causes.iter().map(|cause| ("cause", cause));
         let lines = std::iter::once(("error", &self.message))
             .chain(causes)

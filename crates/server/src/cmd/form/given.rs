@@ -24,14 +24,7 @@ impl FieldsArgs {
     pub(super) fn read(&self) -> Result<Option<Fields>, CommandError> {
         let Some(path) = &self.fields else { return Ok(None) };
         let shown = path.display().to_string();
-        let text = text_of(path).map_err(|error| {
-            let exit = match error.kind() {
-                std::io::ErrorKind::NotFound => Exit::NotFound,
-                std::io::ErrorKind::InvalidData => Exit::Usage,
-                _ => Exit::LocalIo,
-            };
-            CommandError::of(exit, &error).about(&shown)
-        })?;
+        let text = text_of(path).map_err(|error| CommandError::unread(path, &error))?;
         let fields = Fields::parse(&text);
         fields.map(Some).map_err(|error| CommandError::of(Exit::Usage, &error).about(&shown))
     }

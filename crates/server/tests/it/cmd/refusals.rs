@@ -77,6 +77,10 @@ fn what_is_named_and_missing_exits_3() {
     site.run(&["user", "add", "--email", "a@b.c", "--name", "A"]).succeeded();
     let import = ["form", "import", "absent.csv", "--user", "a@b.c", "--title", "T"];
     site.run(&import).failed(3, "absent.csv");
+    let roots = ["serve", "--port", "0", "--egress-ca", "absent.pem"];
+    site.run(&roots).failed(3, "error: `absent.pem`: ");
+    let directory = ["serve", "--port", "0", "--egress-ca", "."];
+    site.run(&directory).failed(10, "error: `.`: ");
 }
 
 #[test]
