@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use formsvc_server::delivery::{DeliveryOptions, Equipment, Slots};
+use formsvc_server::delivery::{DeliveryOptions, Equipment, Slots, system_random};
 use formsvc_server::egress::{ClientOptions, DeliveryClient, EgressPolicy};
 use formsvc_server::metrics::Metrics;
 use formsvc_server::secrets::Vault;
@@ -44,7 +44,8 @@ pub(crate) fn equipment(store: Arc<dyn Store>, vault: Vault, at_a_time: u32) -> 
     let mut options = DeliveryOptions::default();
     options.slots = Slots { in_all: at_a_time.max(options.slots.in_all), per_endpoint: at_a_time };
     let carrier = Arc::new(client(at_a_time));
-    Equipment { store, carrier, vault, clock: system_clock(), options, metrics: Metrics::new() }
+    let (clock, random, metrics) = (system_clock(), system_random(), Metrics::new());
+    Equipment { store, carrier, vault, clock, random, options, metrics }
 }
 
 /// The service's client, which may deliver to this machine.

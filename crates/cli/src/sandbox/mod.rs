@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use formsvc_client::{Form, PublicId, SecretString, User};
 use formsvc_server::admin::{Admin, AdminError};
-use formsvc_server::delivery::{Deliveries, DeliveryOptions, Equipment};
+use formsvc_server::delivery::{Deliveries, DeliveryOptions, Equipment, system_random};
 use formsvc_server::egress::{ClientOptions, DeliveryClient, EgressPolicy};
 use formsvc_server::faults::{FaultSetting, Faults};
 use formsvc_server::metrics::Metrics;
@@ -271,6 +271,7 @@ fn deliver(
         carrier: faults.carrier(Arc::new(DeliveryClient::new(client))),
         vault,
         clock: faults.clock(system_clock()),
+        random: system_random(),
         options: DeliveryOptions::default(),
         metrics,
     })

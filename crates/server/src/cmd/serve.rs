@@ -14,7 +14,7 @@ use super::exit::Exit;
 use super::public::PublicArgs;
 use super::secret_key::{SecretKeyArgs, missing_key};
 use super::settings::{ServeText, is_remote, resolve};
-use crate::delivery::{Deliveries, DeliveryOptions, Equipment};
+use crate::delivery::{Deliveries, DeliveryOptions, Equipment, system_random};
 use crate::egress::{ClientOptions, DeliveryClient};
 use crate::ready_file::{self, ReadyFileError};
 use crate::serve::{Running, ServeOptions, Server, Signals};
@@ -149,6 +149,7 @@ async fn start(
         carrier: Arc::new(DeliveryClient::new(client)),
         vault,
         clock: system_clock(),
+        random: system_random(),
         options,
         metrics,
     });

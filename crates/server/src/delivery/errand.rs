@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::attempt::{self, Attempted, Carrier, Times};
 use super::guard::Target;
 use super::outcome::{Ending, Standing, verdict};
-use super::schedule::Schedule;
+use super::schedule::{Random, Schedule};
 use super::select::{Board, Reached};
 use super::settle::Unrecorded;
 use crate::fault_point::fault_point;
@@ -70,6 +70,7 @@ pub(super) struct Errand {
     pub(super) lease_end: Instant,
     pub(super) carrier: Arc<dyn Carrier>,
     pub(super) schedule: Schedule,
+    pub(super) random: Random,
     pub(super) metrics: Arc<Metrics>,
     pub(super) outcomes: mpsc::Sender<Unrecorded>,
     pub(super) slot: Slot,
@@ -94,7 +95,7 @@ impl Errand {
     async fn finish(&mut self, attempted: Attempted) {
         let Claimed { key, lease, state, retries, resend, .. } = self.claimed;
         let standing = Standing { state, retries, resend };
-        let verdict = verdict(standing, attempted.ending, &self.schedule, fastrand::f64());
+        let verdict = verdict(standing, attempted.ending, &self.schedule, (self.random)());
         self.metrics.attempt(attempted.code, attempted.record.duration);
         if let Some(denied) = attempted.denied {
             self.metrics.egress_denied(denied.class());

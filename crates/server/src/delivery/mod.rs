@@ -30,5 +30,5 @@ mod worker;
 pub use attempt::Carrier;
 pub use code::AttemptCode;
 pub use options::{DeliveryOptions, Slots};
-pub use schedule::Schedule;
+pub use schedule::{Random, Schedule, system_random};
 pub use worker::{Deliveries, Equipment};

@@ -1,8 +1,17 @@
 //! When a failed delivery is tried again (SPEC §6 rules 2 and 3, which leave the pauses open).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use formsvc_protocol::limits::DELIVERY_RETRIES;
+
+/// Numbers from 0 up to 1 at random, passed in so that tests own them.
+pub type Random = Arc<dyn Fn() -> f64 + Send + Sync>;
+
+/// Numbers that cannot be foretold well enough to spread retries; nothing is kept secret by them.
+pub fn system_random() -> Random {
+    Arc::new(fastrand::f64)
+}
 
 /// Longest pause an endpoint can ask for with `Retry-After`.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(3_600);

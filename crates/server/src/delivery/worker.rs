@@ -15,6 +15,7 @@ use super::event_body::event_body;
 use super::guard::{Guard, Obstacle};
 use super::options::DeliveryOptions;
 use super::outcome::{Hindrance, Standing, hindered};
+use super::schedule::Random;
 use super::select::Board;
 use super::settle::{self, Unrecorded};
 use crate::causes::on_one_line;
@@ -51,6 +52,8 @@ pub struct Equipment {
     pub vault: Vault,
     /// The wall's clock, which signatures carry.
     pub clock: Clock,
+    /// What spreads retries.
+    pub random: Random,
     /// How deliveries are made.
     pub options: DeliveryOptions,
     /// Where they are counted.
@@ -325,7 +328,7 @@ impl Worker {
         let slot = Slot::take(&mut desk.board, &claimed, desk.tell_over.clone());
         desk.bytes += claimed.data.len();
         let body = event_body(&claimed);
-        let Equipment { carrier, clock, options, metrics, .. } = &self.equipment;
+        let Equipment { carrier, clock, random, options, metrics, .. } = &self.equipment;
         let errand = Errand {
             // The body has the answers; they are not held twice.
             claimed: Claimed { data: Bytes::new(), ..claimed },
@@ -335,6 +338,7 @@ impl Worker {
             lease_end,
             carrier: Arc::clone(carrier),
             schedule: options.schedule,
+            random: Arc::clone(random),
             metrics: Arc::clone(metrics),
             outcomes: self.outcomes.clone(),
             slot,

@@ -138,3 +138,26 @@ async fn a_clock_that_is_set_back_between_two_runs_loses_no_retry() {
     deliveries.stop(GRACE).await;
     assert_eq!(endpoint.received().len(), 2);
 }
+
+/// Nobody needs to know the wait: it follows from the clock and the randomness that are passed in.
+#[tokio::test]
+async fn a_retry_is_due_after_exactly_the_pause_that_its_randomness_makes() {
+    for (random, seconds) in [(0.0, 100), (0.5, 125), (1.0, 150)] {
+        let wall = ManualClock::at(NOON);
+        let store = SqliteStore::in_memory(wall.clock()).unwrap();
+        let world = World::on(Arc::new(store)).await;
+        let endpoint = Endpoint::start([Reply::Status(500)]).await;
+        let mut options = options();
+        let base = Duration::from_secs(100);
+        options.schedule = Schedule { base, factor: 2, jitter: 0.5, retries: 3 };
+        let random = Arc::new(move || random);
+        let deliveries =
+            Deliveries::start(Equipment { random, ..world.equipment(carrier(), options) });
+        world.endpoint("whe_1", endpoint.url()).await;
+        world.submit("{}").await;
+        let record = world.until(DeliveryState::Retrying).await.record;
+        let due = (wall.clock())().plus(Duration::from_secs(seconds)).to_timestamp();
+        assert_eq!(record.next_attempt_at, Some(due));
+        deliveries.stop(GRACE).await;
+    }
+}

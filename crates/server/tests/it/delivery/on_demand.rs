@@ -1,13 +1,11 @@
 //! Faults of deliveries, as the endpoint sees them.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use formsvc_protocol::limits::SIGNATURE_TOLERANCE;
 use formsvc_protocol::signature::{SignatureError, SigningSecret, Verified, verify};
 use formsvc_server::delivery::{Deliveries, Equipment};
 use formsvc_server::faults::Faults;
-use formsvc_server::metrics::Metrics;
 use formsvc_server::store::{DeliveryState, system_clock};
 
 use super::endpoint::{Endpoint, Received, Reply};
@@ -24,12 +22,8 @@ async fn sick(faults: &[&str], endpoint: &Endpoint) -> (World, Deliveries, Fault
     let mut options = options();
     options.timeout = Duration::from_secs(10);
     let deliveries = Deliveries::start(Equipment {
-        store: Arc::clone(&world.store),
-        carrier: switches.carrier(carrier()),
-        vault: world.vault.clone(),
         clock: switches.clock(system_clock()),
-        metrics: Metrics::new(),
-        options,
+        ..world.equipment(switches.carrier(carrier()), options)
     });
     (world, deliveries, switches)
 }

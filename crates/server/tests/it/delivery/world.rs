@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use formsvc_protocol::{DeliveryId, EndpointId, Form, FormId, SubmissionId, UserId};
 use formsvc_server::admin::{Admin, FormOptions};
-use formsvc_server::delivery::{Carrier, Deliveries, DeliveryOptions, Equipment, Schedule, Slots};
+use formsvc_server::delivery::{
+    Carrier, Deliveries, DeliveryOptions, Equipment, Schedule, Slots, system_random,
+};
 use formsvc_server::egress::{ClientOptions, DeliveryClient, EgressPolicy};
 use formsvc_server::metrics::Metrics;
 use formsvc_server::secrets::Vault;
@@ -79,6 +81,7 @@ impl World {
             carrier,
             vault: self.vault.clone(),
             clock: system_clock(),
+            random: system_random(),
             options,
             metrics: Metrics::new(),
         }
