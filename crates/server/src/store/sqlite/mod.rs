@@ -4,6 +4,8 @@
 //! | Question | File |
 //! |---|---|
 //! | where is it, what is refused, which settings | `open`, `lock`, `schema` |
+//! | what it is made of | `store` |
+//! | what each call becomes | `calls` |
 //! | how a write gets committed | `writer`, `job`, `submit` |
 //! | how a read gets a connection | `readers`, `turns` |
 //! | when the log is emptied | `checkpoint` |
@@ -16,6 +18,7 @@
 //! that makes a key runs beside the server.
 
 mod accept;
+mod calls;
 mod checkpoint;
 mod claims;
 mod columns;

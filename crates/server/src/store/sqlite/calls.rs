@@ -1,0 +1,390 @@
+//! The calls of the store: each becomes a write for the writer, or a read for a reader.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use formsvc_protocol::{
+    DeliveryId, EndpointId, Form, FormId, FormInstant, FormStatus, KeyId, PublicId, User, UserId,
+};
+use rusqlite::Connection;
+
+use super::claims::Claiming;
+use super::forms::Ready;
+use super::settle::Settling;
+use super::store::SqliteStore;
+use super::submissions::{Found, Items};
+use super::{
+    claims, deliveries, due, endpoints, forms, repeats, settle, spam, staged, submissions, users,
+};
+use crate::fault_point::fault_point;
+use crate::store::{
+    Accepted, Authenticated, Backlog, ClaimRequest, Claims, DeliveriesRequest, DeliveryDetail,
+    DeliveryRecord, Due, EndpointNo, EndpointRecord, FormChange, KeyHash, KeyRecord, Lane,
+    NewEndpoint, NewForm, NewKey, NewSpam, NewSubmission, PageRequest, PublicForm, SealedSecret,
+    Settled, Settlement, SpamRecord, SpamRequest, StagedForm, StagedSubmission, Store, StoreError,
+    StoreFuture, StoreObserver, StoredPage, UserRecord, WorkSignal,
+};
+
+/// Further ahead than this no retry is put on purpose: the longest pause that can be configured is
+/// about 70 days.
+const RETRY_PAUSE_MAX: Duration = Duration::from_secs(100 * 24 * 60 * 60);
+
+impl SqliteStore {
+    /// A write; it reads the clock when its turn has come.
+    fn write<T, F>(&self, work: F) -> StoreFuture<'_, T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection, FormInstant) -> Result<T, StoreError> + Send + 'static,
+    {
+        let clock = Arc::clone(&self.clock);
+        Box::pin(self.writer.run(move |db| work(db, clock())))
+    }
+
+    /// A write timed by the clock that does not step.
+    fn write_steadily<T, F>(&self, work: F) -> StoreFuture<'_, T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection, FormInstant) -> Result<T, StoreError> + Send + 'static,
+    {
+        let clock = Arc::clone(&self.steady);
+        Box::pin(self.writer.run(move |db| work(db, clock())))
+    }
+
+    /// Notes lanes that get deliveries by a write, to be announced when it is committed.
+    fn waker(&self) -> impl FnOnce(&[EndpointNo], &[Lane]) + Send + 'static {
+        let woken = Arc::clone(&self.woken);
+        move |endpoints, lanes| {
+            if !endpoints.is_empty() {
+                let mut woken = woken.lock().unwrap_or_else(PoisonError::into_inner);
+                let all = endpoints
+                    .iter()
+                    .flat_map(|endpoint| lanes.iter().map(|lane| (*endpoint, *lane)));
+                woken.extend(all);
+            }
+        }
+    }
+
+    /// A read that may take long, on a thread that may block.
+    fn read_long<T, F>(&self, work: F) -> StoreFuture<'_, T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    {
+        Box::pin(Arc::clone(&self.readers).read_large(work))
+    }
+
+    /// Cancels what is left of a removed endpoint's deliveries, in steps that do not hold up others.
+    async fn cancel_deliveries(&self, endpoint: EndpointNo) -> Result<(), StoreError> {
+        loop {
+            let canceled =
+                self.write(move |db, now| endpoints::cancel_some(db, endpoint, now)).await?;
+            if let Some(observer) = self.observer.get() {
+                observer.canceled(canceled.deliveries);
+            }
+            if canceled.all {
+                return Ok(());
+            }
+            fault_point!(MidRemoval);
+        }
+    }
+
+    /// A read of a few rows, done at once.
+    fn read<'a, T, F>(&'a self, work: F) -> StoreFuture<'a, T>
+    where
+        T: Send + 'a,
+        F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'a,
+    {
+        Box::pin(async move { self.readers.read(work) })
+    }
+}
+
+impl Store for SqliteStore {
+    fn add_user(&self, user: UserRecord) -> StoreFuture<'_, User> {
+        self.write(move |db, now| users::add_user(db, user, now))
+    }
+
+    fn user_by_email(&self, email: &str) -> StoreFuture<'_, Option<User>> {
+        let email = email.to_owned();
+        self.read(move |db| users::user_by_email(db, &email))
+    }
+
+    fn add_key(&self, key: NewKey) -> StoreFuture<'_, KeyRecord> {
+        self.write(move |db, now| users::add_key(db, &key, now))
+    }
+
+    fn revoke_key(&self, key: &KeyId) -> StoreFuture<'_, KeyRecord> {
+        let key = key.clone();
+        self.write(move |db, now| users::revoke_key(db, &key, now))
+    }
+
+    fn keys(&self, user: &UserId) -> StoreFuture<'_, Vec<KeyRecord>> {
+        let user = user.clone();
+        self.read(move |db| users::keys(db, &user))
+    }
+
+    fn authenticate(&self, hash: &KeyHash) -> StoreFuture<'_, Option<Authenticated>> {
+        let hash = *hash;
+        self.read(move |db| users::authenticate(db, &hash))
+    }
+
+    fn add_form(&self, form: NewForm) -> StoreFuture<'_, Form> {
+        self.write(move |db, now| {
+            forms::add_form(db, &form, Ready::Yes, now)?;
+            forms::form(db, &form.id)
+        })
+    }
+
+    fn set_form_status(&self, form: &FormId, status: FormStatus) -> StoreFuture<'_, Form> {
+        let form = form.clone();
+        self.write(move |db, now| forms::set_status(db, &form, &status, now))
+    }
+
+    fn forms(&self, user: &UserId) -> StoreFuture<'_, Vec<Form>> {
+        let user = user.clone();
+        self.read(move |db| forms::forms(db, &user))
+    }
+
+    fn form(&self, id: &FormId) -> StoreFuture<'_, Option<Form>> {
+        let id = id.clone();
+        self.read(move |db| forms::form_by_id(db, &id))
+    }
+
+    fn form_by_public_id(&self, id: &PublicId) -> StoreFuture<'_, Option<Form>> {
+        let id = id.clone();
+        self.read(move |db| forms::form_by_public_id(db, &id))
+    }
+
+    fn public_form(&self, id: &PublicId) -> StoreFuture<'_, Option<PublicForm>> {
+        let id = id.clone();
+        self.read(move |db| forms::public_form(db, &id))
+    }
+
+    fn change_form(&self, form: &FormId, change: FormChange) -> StoreFuture<'_, Form> {
+        let form = form.clone();
+        self.write(move |db, now| forms::change(db, &form, &change, now))
+    }
+
+    fn submit(&self, submission: NewSubmission) -> StoreFuture<'_, Accepted> {
+        let began = Instant::now();
+        Box::pin(async move {
+            let accepted = self.writer.submit(submission).await?;
+            if let (false, Some(observer)) = (accepted.repeated, self.observer.get()) {
+                let ahead = accepted.instant.since((self.clock)());
+                observer.accepted(began.elapsed(), ahead);
+            }
+            Ok(accepted)
+        })
+    }
+
+    fn can_accept(&self) -> Result<(), StoreError> {
+        self.gate.check()
+    }
+
+    fn keep_spam(&self, spam: NewSpam) -> StoreFuture<'_, ()> {
+        self.write(move |db, now| spam::keep(db, &spam, now))
+    }
+
+    fn spam(&self, request: SpamRequest) -> StoreFuture<'_, Vec<SpamRecord>> {
+        self.read_long(move |db| spam::list(db, &request))
+    }
+
+    fn page(&self, request: PageRequest) -> StoreFuture<'_, Option<StoredPage>> {
+        let readers = Arc::clone(&self.readers);
+        Box::pin(async move {
+            // A caller that asks for page after page must not keep others from their turn.
+            tokio::task::coop::consume_budget().await;
+            // Handing every page to another thread and back took an eighth of the server's CPU.
+            let small = readers.read(|db| submissions::page(db, &request, Items::Small))?;
+            let found = match small {
+                Found::Page(page) => return Ok(page),
+                Found::TooLong => {
+                    readers
+                        .read_large(move |db| submissions::page(db, &request, Items::Any))
+                        .await?
+                }
+            };
+            match found {
+                Found::Page(page) => Ok(page),
+                Found::TooLong => unreachable!("any item is allowed"),
+            }
+        })
+    }
+
+    fn stage_form(&self, form: NewForm) -> StoreFuture<'_, StagedForm> {
+        self.write(move |db, now| {
+            forms::add_form(db, &form, Ready::NotYet, now)?;
+            Ok(StagedForm { id: form.id })
+        })
+    }
+
+    fn stage_submissions(
+        &self,
+        form: &StagedForm,
+        submissions: Vec<StagedSubmission>,
+    ) -> StoreFuture<'_, ()> {
+        let form = form.id.clone();
+        self.write(move |db, now| staged::append(db, &form, &submissions, now))
+    }
+
+    fn publish_staged(&self, form: &StagedForm) -> StoreFuture<'_, Form> {
+        let form = form.id.clone();
+        self.write(move |db, now| staged::publish(db, &form, now))
+    }
+
+    fn discard_staged(&self, form: &StagedForm) -> StoreFuture<'_, ()> {
+        let form = form.id.clone();
+        Box::pin(async move {
+            loop {
+                let form = form.clone();
+                if self.write(move |db, _| staged::remove_some(db, &form)).await? {
+                    return Ok(());
+                }
+            }
+        })
+    }
+
+    fn add_endpoint(&self, endpoint: NewEndpoint) -> StoreFuture<'_, EndpointRecord> {
+        self.write(move |db, now| endpoints::add(db, &endpoint, now))
+    }
+
+    fn endpoints(&self, form: &FormId) -> StoreFuture<'_, Vec<EndpointRecord>> {
+        let (form, now) = (form.clone(), (self.clock)());
+        self.read(move |db| endpoints::list(db, &form, now))
+    }
+
+    fn has_endpoints(&self) -> StoreFuture<'_, bool> {
+        self.read(endpoints::any)
+    }
+
+    fn rotate_secret(
+        &self,
+        endpoint: &EndpointId,
+        secret: SealedSecret,
+        grace: Duration,
+    ) -> StoreFuture<'_, EndpointRecord> {
+        let id = endpoint.clone();
+        self.write(move |db, now| endpoints::rotate_secret(db, &id, &secret, grace, now))
+    }
+
+    fn set_endpoint_enabled(
+        &self,
+        endpoint: &EndpointId,
+        enabled: bool,
+    ) -> StoreFuture<'_, EndpointRecord> {
+        let (id, wake) = (endpoint.clone(), self.waker());
+        self.write(move |db, now| {
+            let (record, number) = endpoints::set_enabled(db, &id, enabled, now)?;
+            if enabled {
+                wake(&[number], &Lane::ALL);
+            }
+            Ok(record)
+        })
+    }
+
+    fn remove_endpoint(&self, endpoint: &EndpointId) -> StoreFuture<'_, EndpointRecord> {
+        let id = endpoint.clone();
+        Box::pin(async move {
+            let (record, number) =
+                self.write(move |db, now| endpoints::begin_removal(db, &id, now)).await?;
+            fault_point!(InRemoval);
+            self.cancel_deliveries(number).await?;
+            Ok(record)
+        })
+    }
+
+    fn recover_claims(&self) -> StoreFuture<'_, u64> {
+        Box::pin(async move {
+            let given_back = self.write_steadily(settle::give_back_all).await?;
+            self.write_steadily(|db, now| settle::bring_near(db, now, RETRY_PAUSE_MAX)).await?;
+            fault_point!(MidRecovery);
+            for endpoint in self.write(|db, _| endpoints::being_removed(db)).await? {
+                self.cancel_deliveries(endpoint).await?;
+            }
+            Ok(given_back)
+        })
+    }
+
+    fn due(&self) -> StoreFuture<'_, Vec<Due>> {
+        let now = (self.steady)();
+        // Only seeks; a worker must not wait behind large pages.
+        self.read(move |db| due::due(db, now))
+    }
+
+    fn claim(&self, request: ClaimRequest) -> StoreFuture<'_, Claims> {
+        let today = Arc::clone(&self.clock);
+        let token = self.next_claim.fetch_add(1, Ordering::Relaxed);
+        self.write_steadily(move |db, now| {
+            claims::claim(db, &request, &Claiming { now, today: today(), token })
+        })
+    }
+
+    fn settle(&self, settlements: Vec<Settlement>) -> StoreFuture<'_, Vec<Settled>> {
+        let today = Arc::clone(&self.clock);
+        self.write_steadily(move |db, now| {
+            settle::settle(db, &settlements, Settling { now, today: today() })
+        })
+    }
+
+    fn work(&self) -> Arc<WorkSignal> {
+        Arc::clone(&self.work)
+    }
+
+    fn backlog(&self) -> StoreFuture<'_, Backlog> {
+        self.read_long(deliveries::backlog)
+    }
+
+    fn deliveries(&self, request: DeliveriesRequest) -> StoreFuture<'_, Vec<DeliveryRecord>> {
+        self.read_long(move |db| deliveries::list(db, &request))
+    }
+
+    fn delivery(&self, id: &DeliveryId) -> StoreFuture<'_, Option<DeliveryDetail>> {
+        let id = id.clone();
+        self.read_long(move |db| deliveries::detail(db, &id))
+    }
+
+    fn resend(&self, id: &DeliveryId) -> StoreFuture<'_, DeliveryRecord> {
+        let (id, wake) = (id.clone(), self.waker());
+        self.write(move |db, _| {
+            let record = deliveries::resend(db, &id)?;
+            wake(&[record.key.endpoint], &[Lane::Late]);
+            Ok(record)
+        })
+    }
+
+    fn forget_idempotency_keys(&self) -> StoreFuture<'_, bool> {
+        self.write(repeats::forget_some)
+    }
+
+    fn observe(&self, observer: Arc<dyn StoreObserver>) {
+        // The first one stays.
+        let _ = self.observer.set(observer);
+    }
+
+    fn probe(&self) -> StoreFuture<'_, ()> {
+        self.write(|db, now| {
+            // Writing the value that is there would not touch the disk.
+            db.prepare_cached("UPDATE probe SET written_us = max(?1, written_us + 1)")?
+                .execute([now.micros()])?;
+            Ok(())
+        })
+    }
+
+    fn close(&self) -> StoreFuture<'_, ()> {
+        let (writer, readers) = (Arc::clone(&self.writer), Arc::clone(&self.readers));
+        let checkpointer = self.checkpointer.clone();
+        let close = move || {
+            writer.close();
+            // Readers first: they would keep the last checkpoint from emptying the log.
+            readers.close();
+            if let Some(checkpointer) = checkpointer {
+                checkpointer.close();
+            }
+        };
+        Box::pin(async move {
+            tokio::task::spawn_blocking(close)
+                .await
+                .map_err(|panic| StoreError::Internal(Box::new(panic)))
+        })
+    }
+}
