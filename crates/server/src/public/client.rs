@@ -19,10 +19,7 @@ impl Network {
     /// Where a request comes from: the other end of its connection, or, when that is a trusted proxy,
     /// the address it says it got the request from.
     pub(super) fn of(parts: &Parts, trusted: &[IpNet]) -> Self {
-        // Only a request that came over no connection has no peer.
-        let peer = parts.extensions.get::<Peer>();
-        let peer = peer.map_or(Ipv4Addr::UNSPECIFIED.into(), |peer| peer.0.ip().to_canonical());
-        Self::around(client(peer, &parts.headers, trusted))
+        Self::around(client(peer(parts), &parts.headers, trusted))
     }
 
     /// The /48 of a network of IPv6, which is what a site has at most: 65,536 networks.
@@ -47,15 +44,30 @@ impl Network {
     }
 }
 
+/// Whether a request says it was forwarded, and the other end of its connection is no trusted proxy.
+pub(super) fn is_undeclared(parts: &Parts, trusted: &[IpNet]) -> bool {
+    parts.headers.contains_key(FORWARDED_FOR) && !is_trusted(peer(parts), trusted)
+}
+
+/// The other end of the connection.
+fn peer(parts: &Parts) -> IpAddr {
+    // Only a request that came over no connection has no peer.
+    let peer = parts.extensions.get::<Peer>();
+    peer.map_or(Ipv4Addr::UNSPECIFIED.into(), |peer| peer.0.ip().to_canonical())
+}
+
+fn is_trusted(address: IpAddr, trusted: &[IpNet]) -> bool {
+    trusted.iter().any(|range| range.contains(&address))
+}
+
 /// Follows the hops back from the connection for as long as they are trusted. What stands before the
 /// last hop that is not could be made up by it.
 fn client(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
-    let is_trusted = |address: &IpAddr| trusted.iter().any(|range| range.contains(address));
     let lines = headers.get_all(FORWARDED_FOR).iter().filter_map(|line| line.to_str().ok());
     let hops: Vec<&str> = lines.flat_map(|line| line.split(',')).collect();
     let mut client = peer;
     for hop in hops.iter().rev() {
-        if !is_trusted(&client) {
+        if !is_trusted(client, trusted) {
             break;
         }
         // A hop that is no address ends the way: whoever wrote it is the last one known.

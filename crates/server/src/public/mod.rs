@@ -8,7 +8,7 @@
 //! | what a body is, and how it is read | `media_type`, `body` |
 //! | page or JSON | `accept`, `reply` |
 //! | whose pages may send | `cors` |
-//! | who sends, and may they now | `client`, `limits` |
+//! | who sends, and may they now | `client`, `undeclared`, `limits` |
 //! | what is a repeat | `idempotency` |
 //! | what a form asks, without a look into the store | `known` |
 //!
@@ -30,6 +30,7 @@ mod policy;
 mod reply;
 mod show;
 mod submit;
+mod undeclared;
 
 use std::sync::Arc;
 
@@ -45,6 +46,7 @@ use crate::rate_limit::MonotonicClock;
 use crate::store::{Clock, Store};
 use known::{KnownForm, KnownForms};
 use limits::Limits;
+use undeclared::Undeclared;
 
 pub use cors::Origin;
 pub use options::PublicOptions;
@@ -60,6 +62,7 @@ pub struct Public {
     options: PublicOptions,
     known: KnownForms,
     limits: Limits,
+    undeclared: Undeclared,
     now: Clock,
     metrics: Arc<Metrics>,
 }
@@ -72,9 +75,10 @@ impl Public {
         clock: MonotonicClock,
         now: Clock,
     ) -> Self {
+        let undeclared = Undeclared::new(MonotonicClock::clone(&clock));
         let limits = Limits::new(&options, clock);
         let (known, metrics) = (KnownForms::default(), Metrics::new());
-        Self { store, options, known, limits, now, metrics }
+        Self { store, options, known, limits, undeclared, now, metrics }
     }
 
     /// Has refusals counted there, and not where nobody looks.

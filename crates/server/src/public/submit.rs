@@ -11,7 +11,7 @@ use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
 
 use super::accept::{self, Reply};
-use super::client::Network;
+use super::client::{self, Network};
 use super::cors::{self, Cors};
 use super::idempotency::{self, Repeats};
 use super::known::KnownForm;
@@ -103,7 +103,11 @@ async fn take(
         admit_origin(&form, parts, cors)?;
     }
     public.store.can_accept().map_err(Problem::from)?;
-    let network = Network::of(parts, &public.options.trusted_proxies);
+    let trusted = &public.options.trusted_proxies;
+    if client::is_undeclared(parts, trusted) {
+        public.undeclared.met();
+    }
+    let network = Network::of(parts, trusted);
     public.limits.admit(&form.form.id, network).map_err(|wait| too_many(public, wait))?;
     let media_type = media_type?;
     let key = idempotency::key(&parts.headers)?;

@@ -1,9 +1,14 @@
 //! What submissions leave in the log.
 
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use formsvc_server::public::PublicOptions;
+use formsvc_server::serve::Peer;
 use formsvc_server::telemetry::LogFormat;
 use http::Request;
 
-use super::service::{Service, URLENCODED};
+use super::service::{Service, URLENCODED, answer, whole};
 use crate::api::logs::Log;
 
 #[tokio::test]
@@ -31,6 +36,37 @@ async fn nothing_that_was_sent_is_logged() {
         assert!(!log.contains("SENT") && !log.contains("Form <"), "{log}");
         assert!(!log.contains("192.0.2"), "{log}");
     }
+}
+
+#[tokio::test]
+async fn a_proxy_that_was_not_named_is_told_of_now_and_then() {
+    let log = Log::capture(LogFormat::Json);
+    let trusted_proxies = vec!["10.0.0.0/8".parse().unwrap()];
+    let service = Service::with(PublicOptions { trusted_proxies, ..Default::default() }).await;
+    service.form("form", None).await;
+    let send = async |peer: [u8; 4], forwarded: bool| {
+        let mut request = Request::post("/f/form").header("content-type", URLENCODED);
+        if forwarded {
+            request = request.header("x-forwarded-for", "198.51.100.7");
+        }
+        let mut request = whole(request, "a=1");
+        request.extensions_mut().insert(Peer(SocketAddr::from((peer, 4711))));
+        answer(&service.edge, request).await.assert_thanks("form");
+    };
+    let told = || log.text().matches("--trusted-proxy").count();
+    send([10, 0, 0, 1], true).await;
+    send([192, 0, 2, 1], false).await;
+    assert_eq!(told(), 0);
+    for n in 1..5 {
+        send([192, 0, 2, n], true).await;
+        assert_eq!(told(), 1);
+    }
+    service.pass(Duration::from_secs(3_600));
+    send([192, 0, 2, 1], true).await;
+    assert_eq!(told(), 2);
+    let warned: Vec<_> = log.lines().into_iter().filter(|line| line["level"] == "WARN").collect();
+    assert_eq!(warned.len(), 2);
+    assert!(!log.text().contains("192.0.2") && !log.text().contains("198.51"));
 }
 
 #[tokio::test]
