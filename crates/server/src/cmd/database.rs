@@ -74,6 +74,7 @@ pub(super) fn refused(path: &Path, error: &OpenError) -> CommandError {
         OpenError::Locked { .. } => "one server at a time: stop the other one first",
         OpenError::NewerSchema { .. } => "use the release that wrote it, or a later one",
         OpenError::NotOurs => "choose another path",
+        OpenError::NotALock { .. } => "find out who put it there, and remove it",
         _ => "check that its directory exists, is local, and can be written",
     };
     CommandError::of(Exit::LocalIo, error).hint(hint).about(&path)

@@ -145,6 +145,28 @@ fn create_private(path: &Path) -> std::io::Result<()> {
     }
 }
 
+/// Tells whoever runs a server that others may read or write its database.
+pub(super) fn report_loose_mode(database: &Path) {
+    if let Some(mode) = loose_mode(database) {
+        let (path, mode) = (database.display(), format_args!("{mode:04o}"));
+        tracing::warn!(%path, %mode, "others than its owner have access to the database: \
+            `chmod 600` it, and the files beside it, unless they should");
+    }
+}
+
+/// The permissions of a file that not only its owner has.
+#[cfg(unix)]
+fn loose_mode(path: &Path) -> Option<u32> {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = std::fs::metadata(path).ok()?.permissions().mode() & 0o7777;
+    (mode & 0o077 != 0).then_some(mode)
+}
+
+#[cfg(not(unix))]
+fn loose_mode(_path: &Path) -> Option<u32> {
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Instant;
@@ -175,5 +197,30 @@ mod tests {
         let error = refused.unwrap_err();
         assert_eq!(error.sqlite_error_code(), Some(rusqlite::ErrorCode::DatabaseBusy), "{error}");
         assert!(began.elapsed() < BUSY_TIMEOUT, "{:?}", began.elapsed());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_database_that_others_can_read_is_loose_and_one_that_was_made_here_is_not() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.db");
+        assert_eq!(loose_mode(&path), None, "there is none");
+        create_private(&path).unwrap();
+        assert_eq!(loose_mode(&path), None);
+        for mode in [0o640, 0o604, 0o602, 0o666] {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(loose_mode(&path), Some(mode));
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_to_nowhere_in_place_of_a_database_makes_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, other) = (dir.path().join("a.db"), dir.path().join("other"));
+        std::os::unix::fs::symlink(&other, &path).unwrap();
+        assert!(Place::file(&path).is_err());
+        assert!(!other.exists());
     }
 }

@@ -43,6 +43,12 @@ pub enum OpenError {
         /// Its version.
         found: &'static str,
     },
+    /// What stands where the lock file should be is something else.
+    #[error("`{}` must be a file, and no link to one: it is the lock of the database", path.display())]
+    NotALock {
+        /// Where the lock file should be.
+        path: PathBuf,
+    },
     /// The file cannot be read, made or locked.
     #[error("the database file cannot be opened")]
     Io(#[from] std::io::Error),

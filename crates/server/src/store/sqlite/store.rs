@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use super::checkpoint::Checkpointer;
 use super::intake::Gate;
 use super::lock::ServerLock;
-use super::open::Place;
+use super::open::{Place, report_loose_mode};
 use super::readers::Readers;
 use super::turns::Turns;
 use super::writer::{Desk, Writer};
@@ -78,6 +78,9 @@ impl SqliteStore {
     pub fn open_exclusive(path: &Path, clock: Clock) -> Result<Self, OpenError> {
         let place = Place::file(path)?;
         let lock = place.path().map(ServerLock::take).transpose()?;
+        if let Some(path) = place.path() {
+            report_loose_mode(path);
+        }
         Self::start(place, lock.map(Arc::new), clock)
     }
 
