@@ -29,7 +29,7 @@ use crate::fault_point::fault_point;
 /// Most of a response's body that is read, in bytes: 16 KiB.
 pub const SNIPPET_MAX: usize = 16 << 10;
 /// `User-Agent` of deliveries (SPEC §6).
-pub const USER_AGENT: &str = "service-webhooks/1.0";
+const USER_AGENT: &str = "service-webhooks/1.0";
 
 const EVENT: HeaderName = HeaderName::from_static("x-service-event");
 const SIGNATURE: HeaderName = HeaderName::from_static(signature::HEADER);
@@ -135,11 +135,6 @@ impl DeliveryClient {
             .http1_max_buf_size(BUFFER_MAX)
             .build(connector);
         Self { http, policy }
-    }
-
-    /// Which addresses are reached.
-    pub fn policy(&self) -> &EgressPolicy {
-        &self.policy
     }
 
     /// Sends a delivery and reads the response.

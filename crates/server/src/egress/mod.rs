@@ -23,9 +23,7 @@ mod tls;
 pub use address::{ADDRESS_RANGES, AddressClass, AddressRange, METADATA_SERVICES, MetadataService};
 pub use allow_entry::{AllowEntry, AllowEntryError};
 pub use attempt::Phase;
-pub use client::{
-    ClientOptions, DeliveryClient, DeliveryRequest, DeliveryResponse, SNIPPET_MAX, USER_AGENT,
-};
+pub use client::{ClientOptions, DeliveryClient, DeliveryRequest, DeliveryResponse, SNIPPET_MAX};
 pub use endpoint_url::{EndpointUrl, EndpointUrlError, Origin};
 pub use failure::{DeliveryFailure, FailureCode};
 pub use policy::{Denied, EgressPolicy};
