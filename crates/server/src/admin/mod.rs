@@ -250,4 +250,12 @@ mod tests {
             assert!(check_name("name", bad).is_err(), "{bad:?}");
         }
     }
+
+    #[test]
+    fn what_is_too_long_is_told_the_limit() {
+        let name = check_name("name", &"é".repeat(NAME_MAX + 1)).unwrap_err().to_string();
+        assert!(name.contains(&format!("at most {NAME_MAX} characters")), "{name}");
+        let email = check_email(&format!("{}@b", "x".repeat(EMAIL_MAX))).unwrap_err().to_string();
+        assert!(email.contains(&format!("at most {EMAIL_MAX} bytes")), "{email}");
+    }
 }

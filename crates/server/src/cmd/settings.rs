@@ -55,9 +55,9 @@ pub(super) fn resolve(text: &ServeText<'_>) -> Result<ServeOptions, CommandError
     }
     if let Some(connections) = text.connections_max {
         let number = whole(connections, 1, CONNECTIONS_MAX);
-        let rule = "must be a whole number from 1 to 1000000";
+        let rule = format!("must be a whole number from 1 to {CONNECTIONS_MAX}");
         options.connections_max =
-            number.ok_or_else(|| bad("--connections-max", connections, rule))?;
+            number.ok_or_else(|| bad("--connections-max", connections, &rule))?;
     }
     Ok(options)
 }
@@ -79,7 +79,8 @@ pub(super) fn rate_limit(flag: &str, text: &str) -> Result<RateLimit, CommandErr
     }
     let requests = whole(text, 1, RATE_MAX).and_then(NonZeroU32::new);
     requests.map(RateLimit::per_minute).ok_or_else(|| {
-        bad(flag, text, "must be `off`, or a whole number per minute from 1 to 1000000")
+        let rule = format!("must be `off`, or a whole number per minute from 1 to {RATE_MAX}");
+        bad(flag, text, &rule)
     })
 }
 

@@ -118,4 +118,12 @@ mod tests {
             assert_eq!(data_of(&whole.as_bytes()[..cut]), None, "{cut}");
         }
     }
+
+    #[test]
+    fn answers_that_are_too_long_are_told_the_limit() {
+        let long = Answers::parse(format!("{{\"a\":\"{}\"}}", "x".repeat(ANSWERS_MAX))).unwrap();
+        let told = check_size(&long).unwrap_err().to_string();
+        let limit = format!("{ANSWERS_MAX} bytes ({} MiB)", ANSWERS_MAX >> 20);
+        assert!(told.contains(&limit), "{told}");
+    }
 }

@@ -13,6 +13,8 @@ use crate::store::{
     NewEndpoint, SealedSecret, StoreError,
 };
 
+/// What a form with [`ENDPOINTS_MAX`] endpoints is told.
+const FULL: &str = "has 20 endpoints, and can have no more";
 /// Deliveries canceled in one transaction.
 const CANCELED_AT_ONCE: u32 = 500;
 
@@ -93,11 +95,7 @@ fn check_room(db: &Connection, form_no: i64, new: &NewEndpoint) -> Result<(), St
     }
     if others.len() >= ENDPOINTS_MAX {
         let (what, value) = ("form", new.form.as_str().into());
-        return Err(StoreError::Invalid {
-            what,
-            value,
-            rule: "has 20 endpoints, and can have no more",
-        });
+        return Err(StoreError::Invalid { what, value, rule: FULL });
     }
     Ok(())
 }
@@ -221,11 +219,22 @@ pub(super) fn cancel_some(
 /// Cancels a delivery; `false` when it was finished and is being resent: then it keeps its end.
 fn cancel(db: &Connection, key: DeliveryKey, now: FormInstant) -> Result<bool, StoreError> {
     let mut cancel = db.prepare_cached(
-        "UPDATE deliveries SET next_us = NULL, state = iif(state IN (0, 1), ?3, state),
-            finished_us = iif(state IN (0, 1), ?4, finished_us)
+        "UPDATE deliveries SET next_us = NULL, state = iif(state IN (?5, ?6), ?3, state),
+            finished_us = iif(state IN (?5, ?6), ?4, finished_us)
          WHERE submission = ?1 AND endpoint_no = ?2 RETURNING state = ?3",
     )?;
     let canceled = DeliveryState::Canceled as i64;
-    let place = params![key.submission, key.endpoint.0, canceled, now.micros()];
-    Ok(cancel.query_row(place, |row| row.get(0)).optional()?.unwrap_or(false))
+    let [pending, retrying] = [DeliveryState::Pending, DeliveryState::Retrying].map(|s| s as i64);
+    let values = params![key.submission, key.endpoint.0, canceled, now.micros(), pending, retrying];
+    Ok(cancel.query_row(values, |row| row.get(0)).optional()?.unwrap_or(false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_form_is_told_the_number_it_is_full_with() {
+        assert!(FULL.starts_with(&format!("has {ENDPOINTS_MAX} endpoints")), "{FULL}");
+    }
 }

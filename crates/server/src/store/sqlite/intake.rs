@@ -35,7 +35,7 @@ struct Disk {
 
 /// The disk has little space left.
 #[derive(Debug, thiserror::Error)]
-#[error("less than 64 MiB of the disk are free")]
+#[error("less than {} MiB of the disk are free", FREE_MIN >> 20)]
 struct NearlyFull;
 
 /// A commit failed a moment ago.

@@ -223,4 +223,12 @@ mod tests {
         assert!(Place::file(&path).is_err());
         assert!(!other.exists());
     }
+
+    #[test]
+    fn an_old_sqlite_is_told_the_version_it_should_have() {
+        let (major, rest) = (SQLITE_MIN / 1_000_000, SQLITE_MIN % 1_000_000);
+        let needed = format!("{major}.{}.{} or later", rest / 1_000, rest % 1_000);
+        let told = OpenError::OldSqlite { found: "3.0.0" }.to_string();
+        assert!(told.contains(&needed), "{told}");
+    }
 }

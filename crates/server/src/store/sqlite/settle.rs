@@ -237,10 +237,11 @@ pub(super) fn bring_near(
     let mut found = db.prepare(
         "SELECT q.lane, q.at_us, q.submission, q.retries, q.claims, q.resend, q.endpoint_no
          FROM endpoints e CROSS JOIN queue q
-         WHERE q.endpoint_no = e.endpoint_no AND q.lane = 1 AND q.at_us > ?1",
+         WHERE q.endpoint_no = e.endpoint_no AND q.lane = ?2 AND q.at_us > ?1",
     )?;
-    let rows = found
-        .query_map([now.plus(longest).micros()], |row| Entry::at(row, EndpointNo(row.get(6)?)))?;
+    let rows = found.query_map([now.plus(longest).micros(), Lane::Late as i64], |row| {
+        Entry::at(row, EndpointNo(row.get(6)?))
+    })?;
     for far in rows.collect::<Result<Vec<_>, _>>()? {
         remove(db, &far)?;
         db.prepare_cached(
