@@ -24,6 +24,12 @@ pub struct FormEdit {
 }
 
 impl FormEdit {
+    /// Whether nothing is to be changed.
+    pub fn is_empty(&self) -> bool {
+        let Self { title, status, fields, origins } = self;
+        title.is_none() && status.is_none() && fields.is_none() && origins.is_none()
+    }
+
     /// What the store is to change, status apart.
     fn change(&self) -> Result<FormChange, AdminError> {
         if let Some(title) = &self.title {

@@ -93,6 +93,11 @@ impl Admin {
         user.ok_or_else(|| StoreError::NotFound { what: "user", value: email.to_owned() }.into())
     }
 
+    /// All users, oldest first.
+    pub async fn list_users(&self) -> Result<Vec<User>, AdminError> {
+        Ok(self.store.users().await?)
+    }
+
     /// Makes an API key for a user.
     pub async fn create_key(&self, user: &UserId, name: &str) -> Result<CreatedKey, AdminError> {
         check_name("key name", name)?;

@@ -19,6 +19,7 @@ mod secret_key;
 mod seed;
 mod serve;
 mod settings;
+mod table;
 mod user;
 mod webhook;
 
@@ -117,14 +118,11 @@ fn run(Cli { log, command }: Cli) -> Result<(), CommandError> {
         Command::Serve(args) => serve::run(&args),
         Command::Migrate(args) => database::block_on(migrate::run(&args)),
         Command::User(user::Group::Add(args)) => database::block_on(user::add::run(&args)),
+        Command::User(user::Group::List(args)) => database::block_on(user::list::run(&args)),
         Command::Key(key::Group::Create(args)) => database::block_on(key::create::run(&args)),
         Command::Key(key::Group::Revoke(args)) => database::block_on(key::revoke::run(&args)),
         Command::Key(key::Group::List(args)) => database::block_on(key::list::run(&args)),
-        Command::Form(form::Group::Create(args)) => database::block_on(form::create::run(&args)),
-        Command::Form(form::Group::Edit(args)) => database::block_on(form::edit::run(&args)),
-        Command::Form(form::Group::Spam(args)) => database::block_on(form::spam::run(&args)),
-        Command::Form(form::Group::Import(args)) => database::block_on(form::import::run(&args)),
-        Command::Form(form::Group::List(args)) => database::block_on(form::list::run(&args)),
+        Command::Form(group) => database::block_on(form::run(&group)),
         Command::Webhook(group) => database::block_on(webhook::run(&group)),
         Command::Deliveries(group) => database::block_on(deliveries::run(&group)),
         Command::Seed(args) => database::block_on(seed::run(&args)),

@@ -300,6 +300,10 @@ pub struct DeliveryRecord {
     pub state: DeliveryState,
     /// Attempts made, resends included.
     pub attempts: u32,
+    /// The status of the last attempt's answer; none when there was no answer.
+    pub last_status: Option<u16>,
+    /// Why the last attempt failed, as a stable code; none when it did not.
+    pub last_error: Option<String>,
     /// When the submission was made.
     pub created_at: Timestamp,
     /// When the next attempt is due; none when none is.

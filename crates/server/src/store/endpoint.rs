@@ -5,6 +5,13 @@ use formsvc_protocol::{EndpointId, FormId, Timestamp};
 /// Endpoints of one form, removed ones not counted.
 pub const ENDPOINTS_MAX: usize = 20;
 
+/// The rule a resend breaks when the delivery's endpoint is disabled.
+pub const ENDPOINT_DISABLED: &str = "belongs to an endpoint that is not enabled";
+/// The rule it breaks when the endpoint was removed.
+pub const ENDPOINT_REMOVED: &str = "cannot be made again: its endpoint was removed";
+/// What exists already when a form has an endpoint with a URL.
+pub const ENDPOINT_URL: &str = "endpoint with this URL";
+
 /// The number of an endpoint within its store: cheap to copy and compare, never shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EndpointNo(pub i64);

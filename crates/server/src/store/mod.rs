@@ -35,7 +35,8 @@ pub use delivery::{
     Settlement, Verdict, Want,
 };
 pub use endpoint::{
-    ENDPOINTS_MAX, EndpointNo, EndpointRecord, EndpointStatus, NewEndpoint, SealedSecret,
+    ENDPOINT_DISABLED, ENDPOINT_REMOVED, ENDPOINT_URL, ENDPOINTS_MAX, EndpointNo, EndpointRecord,
+    EndpointStatus, NewEndpoint, SealedSecret,
 };
 pub use error::StoreError;
 pub use observer::{Commit, StoreObserver};
@@ -64,6 +65,8 @@ pub trait Store: Send + Sync + 'static {
     fn add_user(&self, user: UserRecord) -> StoreFuture<'_, User>;
     /// The user with an e-mail address.
     fn user_by_email(&self, email: &str) -> StoreFuture<'_, Option<User>>;
+    /// All users, oldest first.
+    fn users(&self) -> StoreFuture<'_, Vec<User>>;
 
     /// Adds a key; only its hash is ever given to the store.
     fn add_key(&self, key: NewKey) -> StoreFuture<'_, KeyRecord>;
@@ -141,6 +144,8 @@ pub trait Store: Send + Sync + 'static {
     /// A form's endpoints, oldest first, without removed ones. [`StoreError::NotFound`] when the form
     /// does not exist.
     fn endpoints(&self, form: &FormId) -> StoreFuture<'_, Vec<EndpointRecord>>;
+    /// The enabled endpoints of all forms, oldest first.
+    fn enabled_endpoints(&self) -> StoreFuture<'_, Vec<EndpointRecord>>;
     /// Whether there is an endpoint, and so a secret that was sealed, in any form.
     fn has_endpoints(&self) -> StoreFuture<'_, bool>;
     /// Gives an endpoint a new secret. For `grace` from now on deliveries are signed with the one it

@@ -4,6 +4,7 @@ mod deliveries;
 mod forms;
 mod imports;
 mod keys;
+mod lists;
 mod manual;
 mod receiver;
 mod refusals;

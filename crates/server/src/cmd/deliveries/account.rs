@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use formsvc_protocol::FormInstant;
-use serde_json::{Value, json};
+use formsvc_protocol::{FormInstant, Timestamp};
+use serde::Serialize;
 
-use super::record;
+use super::{Shown, record};
 use crate::printable::Escaped;
 use crate::store::{Attempt, DeliveryDetail};
 
@@ -16,31 +16,51 @@ const LINE_CHARS: usize = 200;
 /// Bytes that are shown of a body that is no text.
 const BODY_BYTES: usize = 32;
 
+/// A delivery with its attempts, as JSON shows it.
+#[derive(Serialize)]
+pub(super) struct Account<'a> {
+    #[serde(flatten)]
+    delivery: Shown<'a>,
+    history: Vec<ShownAttempt<'a>>,
+}
+
+#[derive(Serialize)]
+struct ShownAttempt<'a> {
+    started_at: Timestamp,
+    seconds_since_last: Option<f64>,
+    seconds_taken: f64,
+    resend: bool,
+    status: Option<u16>,
+    address: Option<&'a str>,
+    error: Option<&'a str>,
+    detail: Option<&'a str>,
+    body_text: Option<&'a str>,
+    body_hex: Option<String>,
+}
+
 /// The account for a program: one object.
-pub(super) fn json(delivery: &DeliveryDetail) -> Value {
-    let mut account = record(&delivery.record);
+pub(super) fn json(delivery: &DeliveryDetail) -> Account<'_> {
     let mut before = None;
     let history = delivery.history.iter().map(|attempt| {
         let gap = before.replace(attempt.started_at).map(|before| gap(before, attempt));
-        let (text, hex) = match body(&attempt.snippet) {
+        let (body_text, body_hex) = match body(&attempt.snippet) {
             Ok(text) => (Some(text), None),
             Err(bytes) => (None, Some(hex::encode(bytes))),
         };
-        json!({
-            "started_at": attempt.started_at.to_timestamp(),
-            "seconds_since_last": gap.map(|gap| gap.as_secs_f64()),
-            "seconds_taken": attempt.duration.as_secs_f64(),
-            "resend": attempt.resend,
-            "status": attempt.status,
-            "address": attempt.address,
-            "error": attempt.error,
-            "detail": attempt.detail,
-            "body_text": text,
-            "body_hex": hex,
-        })
+        ShownAttempt {
+            started_at: attempt.started_at.to_timestamp(),
+            seconds_since_last: gap.map(|gap| gap.as_secs_f64()),
+            seconds_taken: attempt.duration.as_secs_f64(),
+            resend: attempt.resend,
+            status: attempt.status,
+            address: attempt.address.as_deref(),
+            error: attempt.error.as_deref(),
+            detail: attempt.detail.as_deref(),
+            body_text,
+            body_hex,
+        }
     });
-    account["history"] = history.collect();
-    account
+    Account { delivery: record(&delivery.record), history: history.collect() }
 }
 
 /// The account for a person: lines, safe to print on a terminal.
@@ -146,6 +166,7 @@ fn body(snippet: &[u8]) -> Result<&str, &[u8]> {
 mod tests {
     use bytes::Bytes;
     use formsvc_protocol::{EndpointId, SubmissionId};
+    use serde_json::Value;
 
     use super::*;
     use crate::store::{DeliveryKey, DeliveryRecord, DeliveryState, EndpointNo};
@@ -172,6 +193,8 @@ mod tests {
             submission: SubmissionId::new("sub_1").unwrap(),
             state: DeliveryState::Failed,
             attempts: u32::try_from(history.len()).unwrap(),
+            last_status: Some(503),
+            last_error: None,
             created_at: at(0).to_timestamp(),
             next_attempt_at: None,
             finished_at: Some(at(90).to_timestamp()),
@@ -241,7 +264,7 @@ mod tests {
             attempt(9, &cut),
             attempt(9, b""),
         ];
-        let account = json(&delivery(history));
+        let account = serde_json::to_value(json(&delivery(history))).unwrap();
         let bodies: Vec<_> = account["history"].as_array().unwrap().iter().collect();
         assert_eq!(
             (&bodies[0]["body_text"], &bodies[0]["body_hex"]),

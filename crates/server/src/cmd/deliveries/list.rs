@@ -1,13 +1,16 @@
 //! `formsvc-server deliveries list`.
 
-use super::{delivery_id, record};
+use formsvc_protocol::{FormInstant, Timestamp};
+
+use super::{Shown, delivery_id, record};
 use crate::admin::Admin;
 use crate::cmd::database::{DatabaseArgs, Missing, with};
 use crate::cmd::error::CommandError;
-use crate::cmd::output;
+use crate::cmd::output::{self, OutputArgs};
 use crate::cmd::settings::{bad, whole};
+use crate::cmd::table::{Cut, Table};
 use crate::cmd::webhook::endpoint_id;
-use crate::store::{DeliveriesRequest, DeliveryKey, DeliveryState};
+use crate::store::{DeliveriesRequest, DeliveryKey, DeliveryState, system_clock};
 
 const LIMIT_DEFAULT: u32 = 100;
 const LIMIT_MAX: u32 = 10_000;
@@ -31,9 +34,12 @@ pub(in crate::cmd) struct Args {
     /// Only deliveries listed after this one.
     #[arg(long, value_name = "ID")]
     after: Option<String>,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 pub(in crate::cmd) async fn run(args: &Args) -> Result<(), CommandError> {
+    let shape = args.output.shape()?;
     let endpoint = args.endpoint.as_deref().map(|id| endpoint_id("--endpoint", id)).transpose()?;
     let state = args.state.as_deref().map(state).transpose()?;
     let after = args.after.as_deref().map(key).transpose()?;
@@ -45,13 +51,51 @@ pub(in crate::cmd) async fn run(args: &Args) -> Result<(), CommandError> {
         Ok(admin.list_deliveries(request).await?)
     };
     let deliveries = with(&args.database, Missing::Refuse, list).await?;
-    deliveries.iter().try_for_each(|delivery| output::json(&record(delivery)))?;
+    let shown: Vec<_> = deliveries.iter().map(record).collect();
+    let now = system_clock()();
+    output::list(shape, &shown, table(), |table, delivery| {
+        let (attempts, next) = (delivery.attempts.to_string(), next(delivery, now));
+        let (outcome, id) = (outcome(delivery), delivery.id.as_str());
+        table.row([delivery.state, &attempts, &outcome, &next, delivery.url, id]);
+    })?;
     if let Some(last) = deliveries.last()
         && deliveries.len() == limit as usize
     {
         output::note(&format!("there may be more: `--after {}`", last.key.id()));
     }
     Ok(())
+}
+
+fn table() -> Table<6> {
+    Table::new([
+        ("STATE", Cut::Never),
+        ("ATTEMPTS", Cut::Never),
+        ("LAST", Cut::End),
+        ("NEXT", Cut::Never),
+        ("URL", Cut::Url),
+        ("ID", Cut::Never),
+    ])
+}
+
+/// What came of the last attempt: a status, or why there was none.
+fn outcome(delivery: &Shown<'_>) -> String {
+    match (delivery.last_status, delivery.last_error) {
+        // Whole, and yet no success: the body did not come, say.
+        (None | Some(200..300), Some(error)) => error.to_owned(),
+        (Some(status), _) => status.to_string(),
+        (None, None) => "-".to_owned(),
+    }
+}
+
+/// How long until the next attempt.
+fn next(delivery: &Shown<'_>, now: FormInstant) -> String {
+    let due = |at: &Timestamp| FormInstant::from_micros(at.unix_micros()).since(now).as_secs();
+    match delivery.next_attempt_at.map(due) {
+        None => "-".into(),
+        Some(0) => "now".into(),
+        Some(seconds @ 1..120) => format!("{seconds} s"),
+        Some(seconds) => format!("{} min", seconds / 60),
+    }
 }
 
 fn state(text: &str) -> Result<DeliveryState, CommandError> {

@@ -5,8 +5,8 @@ mod list;
 mod resend;
 mod show;
 
-use formsvc_protocol::DeliveryId;
-use serde_json::{Value, json};
+use formsvc_protocol::{DeliveryId, EndpointId, SubmissionId, Timestamp};
+use serde::Serialize;
 
 use super::error::CommandError;
 use super::settings::bad;
@@ -14,7 +14,7 @@ use crate::store::DeliveryRecord;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Group {
-    /// Print a form's deliveries as JSON lines, newest submission first.
+    /// List a form's deliveries, newest submission first.
     List(list::Args),
     /// Show a delivery with its attempts.
     Show(show::Args),
@@ -47,16 +47,34 @@ fn delivery_id(flag: &str, text: &str) -> Result<DeliveryId, CommandError> {
     DeliveryId::new(text).map_err(|rule| bad(flag, text, &format!("is no id: {rule}")))
 }
 
-fn record(delivery: &DeliveryRecord) -> Value {
-    json!({
-        "id": delivery.key.id(),
-        "endpoint_id": delivery.endpoint,
-        "url": delivery.url,
-        "submission_id": delivery.submission,
-        "state": delivery.state.as_str(),
-        "attempts": delivery.attempts,
-        "created_at": delivery.created_at,
-        "next_attempt_at": delivery.next_attempt_at,
-        "finished_at": delivery.finished_at,
-    })
+/// A delivery as JSON shows it.
+#[derive(Serialize)]
+struct Shown<'a> {
+    id: DeliveryId,
+    endpoint_id: &'a EndpointId,
+    url: &'a str,
+    submission_id: &'a SubmissionId,
+    state: &'static str,
+    attempts: u32,
+    last_status: Option<u16>,
+    last_error: Option<&'a str>,
+    created_at: &'a Timestamp,
+    next_attempt_at: Option<&'a Timestamp>,
+    finished_at: Option<&'a Timestamp>,
+}
+
+fn record(delivery: &DeliveryRecord) -> Shown<'_> {
+    Shown {
+        id: delivery.key.id(),
+        endpoint_id: &delivery.endpoint,
+        url: &delivery.url,
+        submission_id: &delivery.submission,
+        state: delivery.state.as_str(),
+        attempts: delivery.attempts,
+        last_status: delivery.last_status,
+        last_error: delivery.last_error.as_deref(),
+        created_at: &delivery.created_at,
+        next_attempt_at: delivery.next_attempt_at.as_ref(),
+        finished_at: delivery.finished_at.as_ref(),
+    }
 }

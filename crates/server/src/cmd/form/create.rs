@@ -2,6 +2,7 @@
 
 use formsvc_protocol::PublicId;
 
+use super::account;
 use super::given::{self, FieldsArgs};
 use crate::admin::{Admin, FormOptions};
 use crate::cmd::database::{DatabaseArgs, Missing, with};
@@ -45,7 +46,9 @@ pub(in crate::cmd) async fn run(args: &Args) -> Result<(), CommandError> {
             title: args.title.clone(),
             status: status.clone(),
         };
-        Ok(admin.create_form_with(&user, options, fields.clone(), origins.clone()).await?)
+        let (fields, origins) = (fields.clone(), origins.clone());
+        let form = admin.create_form_with(&user, options, fields, origins).await?;
+        account::of(admin, &form).await
     };
     output::json(&with(&args.database, Missing::Refuse, create).await?)
 }

@@ -1,5 +1,6 @@
 //! `formsvc-server form edit`.
 
+use super::account;
 use super::given::{self, FieldsArgs};
 use crate::admin::{Admin, FormEdit};
 use crate::cmd::database::{DatabaseArgs, Missing, with};
@@ -11,8 +12,8 @@ use crate::fields::Fields;
 pub(in crate::cmd) struct Args {
     #[command(flatten)]
     database: DatabaseArgs,
-    /// Public id of the form; `form list` shows it.
-    #[arg(value_name = "PUBLIC_ID")]
+    /// Id or public id of the form.
+    #[arg(value_name = "FORM")]
     form: String,
     /// New title.
     #[arg(long)]
@@ -34,7 +35,6 @@ pub(in crate::cmd) struct Args {
 }
 
 pub(in crate::cmd) async fn run(args: &Args) -> Result<(), CommandError> {
-    let public_id = given::public_id("PUBLIC_ID", &args.form)?;
     let origins = given::origins(&args.origin)?;
     let edit = FormEdit {
         title: args.title.clone(),
@@ -42,9 +42,14 @@ pub(in crate::cmd) async fn run(args: &Args) -> Result<(), CommandError> {
         fields: if args.any_answers { Some(Fields::free()) } else { args.fields.read()? },
         origins: if args.any_origin { Some(None) } else { origins.map(Some) },
     };
+    if edit.is_empty() {
+        let hint = "`--title`, `--fields`, `--any-answers`, `--status`, `--origin` or `--any-origin`; \
+                    `formsvc-server form show FORM` tells what there is";
+        return Err(CommandError::usage("nothing is to be changed").hint(hint));
+    }
     let change = async |admin: &Admin| {
-        let form = admin.public_form(&public_id).await?.form;
-        Ok(admin.edit_form(&form.id, edit.clone()).await?)
+        let form = admin.find_form(&args.form).await?;
+        account::of(admin, &admin.edit_form(&form.id, edit.clone()).await?).await
     };
     output::json(&with(&args.database, Missing::Refuse, change).await?)
 }

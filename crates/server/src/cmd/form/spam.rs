@@ -2,7 +2,6 @@
 
 use formsvc_protocol::{Submission, SubmissionId};
 
-use super::given;
 use crate::admin::Admin;
 use crate::cmd::database::{DatabaseArgs, Missing, with};
 use crate::cmd::error::CommandError;
@@ -18,8 +17,8 @@ const LIMIT_MAX: u32 = 1_000;
 pub(in crate::cmd) struct Args {
     #[command(flatten)]
     database: DatabaseArgs,
-    /// Public id of the form; `form list` shows it.
-    #[arg(value_name = "PUBLIC_ID")]
+    /// Id or public id of the form.
+    #[arg(value_name = "FORM")]
     form: String,
     /// How many to print, at most 1000 [default: 100].
     #[arg(long, value_name = "N")]
@@ -30,11 +29,10 @@ pub(in crate::cmd) struct Args {
 }
 
 pub(in crate::cmd) async fn run(args: &Args) -> Result<(), CommandError> {
-    let public_id = given::public_id("PUBLIC_ID", &args.form)?;
     let after = args.after.as_deref().map(submission_id).transpose()?;
     let limit = args.limit.as_deref().map_or(Ok(LIMIT_DEFAULT), limit)?;
     let list = async |admin: &Admin| {
-        let form = admin.public_form(&public_id).await?.form.id;
+        let form = admin.find_form(&args.form).await?.id;
         // One more than is printed, so that it is known whether that was all.
         let request = SpamRequest { form, after: after.clone(), limit: limit + 1 };
         Ok(admin.list_spam(request).await?)

@@ -4,7 +4,8 @@ pub(super) mod create;
 pub(super) mod list;
 pub(super) mod revoke;
 
-use serde_json::{Value, json};
+use formsvc_protocol::{KeyId, Timestamp};
+use serde::Serialize;
 
 use crate::store::KeyRecord;
 
@@ -14,16 +15,26 @@ pub(super) enum Group {
     Create(create::Args),
     /// Revoke an API key, and print its record as JSON.
     Revoke(revoke::Args),
-    /// Print a user's keys as JSON lines, newest first.
+    /// List a user's keys, newest first.
     List(list::Args),
 }
 
-fn record(key: &KeyRecord) -> Value {
-    json!({
-        "id": key.id,
-        "name": key.name,
-        "prefix": key.prefix,
-        "created_at": key.created_at,
-        "revoked_at": key.revoked_at,
-    })
+/// A key as JSON shows it.
+#[derive(Serialize)]
+struct Shown<'a> {
+    id: &'a KeyId,
+    name: &'a str,
+    prefix: &'a str,
+    created_at: &'a Timestamp,
+    revoked_at: Option<&'a Timestamp>,
+}
+
+fn record(key: &KeyRecord) -> Shown<'_> {
+    Shown {
+        id: &key.id,
+        name: &key.name,
+        prefix: &key.prefix,
+        created_at: &key.created_at,
+        revoked_at: key.revoked_at.as_ref(),
+    }
 }

@@ -7,8 +7,8 @@ mod list;
 mod remove;
 mod rotate;
 
-use formsvc_protocol::EndpointId;
-use serde_json::{Value, json};
+use formsvc_protocol::{EndpointId, FormId, Timestamp};
+use serde::Serialize;
 
 use super::error::CommandError;
 use super::settings::bad;
@@ -19,7 +19,7 @@ use crate::store::EndpointRecord;
 pub(super) enum Group {
     /// Add an endpoint to a form, and print its signing secret: it is shown this once.
     Add(add::Args),
-    /// Print a form's endpoints as JSON lines, oldest first.
+    /// List a form's endpoints, oldest first.
     List(list::Args),
     /// Give an endpoint a new signing secret, and print it: it is shown this once.
     Rotate(rotate::Args),
@@ -66,13 +66,24 @@ pub(super) fn endpoint_id(flag: &str, text: &str) -> Result<EndpointId, CommandE
     EndpointId::new(text).map_err(|rule| bad(flag, text, &format!("is no id: {rule}")))
 }
 
-fn record(endpoint: &EndpointRecord) -> Value {
-    json!({
-        "id": endpoint.id,
-        "form_id": endpoint.form,
-        "url": endpoint.url,
-        "status": endpoint.status.as_str(),
-        "created_at": endpoint.created_at,
-        "previous_secret_until": endpoint.previous_secret_until,
-    })
+/// An endpoint as JSON shows it.
+#[derive(Serialize)]
+struct Shown<'a> {
+    id: &'a EndpointId,
+    form_id: &'a FormId,
+    url: &'a str,
+    status: &'static str,
+    created_at: &'a Timestamp,
+    previous_secret_until: Option<&'a Timestamp>,
+}
+
+fn record(endpoint: &EndpointRecord) -> Shown<'_> {
+    Shown {
+        id: &endpoint.id,
+        form_id: &endpoint.form,
+        url: &endpoint.url,
+        status: endpoint.status.as_str(),
+        created_at: &endpoint.created_at,
+        previous_secret_until: endpoint.previous_secret_until.as_ref(),
+    }
 }

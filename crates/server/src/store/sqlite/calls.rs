@@ -109,6 +109,10 @@ impl Store for SqliteStore {
         self.read(move |db| users::user_by_email(db, &email))
     }
 
+    fn users(&self) -> StoreFuture<'_, Vec<User>> {
+        self.read(users::all)
+    }
+
     fn add_key(&self, key: NewKey) -> StoreFuture<'_, KeyRecord> {
         self.write(move |db, now| users::add_key(db, &key, now))
     }
@@ -251,6 +255,11 @@ impl Store for SqliteStore {
     fn endpoints(&self, form: &FormId) -> StoreFuture<'_, Vec<EndpointRecord>> {
         let (form, now) = (form.clone(), (self.clock)());
         self.read(move |db| endpoints::list(db, &form, now))
+    }
+
+    fn enabled_endpoints(&self) -> StoreFuture<'_, Vec<EndpointRecord>> {
+        let now = (self.clock)();
+        self.read(move |db| endpoints::enabled(db, now))
     }
 
     fn has_endpoints(&self) -> StoreFuture<'_, bool> {

@@ -8,18 +8,19 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::columns::{instant, stored_id, text_id};
 use super::due::AT_ONCE;
-use super::endpoints::endpoint_no;
+use super::endpoints::{self, endpoint_no};
 use super::forms::form_no;
 use super::leases;
 use super::queue::{self, Entry, state_at};
 use super::submissions::keys_of;
 use crate::store::{
     Attempt, Backlog, DeliveriesRequest, DeliveryDetail, DeliveryKey, DeliveryRecord,
-    DeliveryState, EndpointNo, EndpointStatus, Lane, StoreError,
+    DeliveryState, ENDPOINT_DISABLED, ENDPOINT_REMOVED, EndpointNo, EndpointStatus, Lane,
+    StoreError,
 };
 
 const DELIVERY: &str = "SELECT d.submission, d.endpoint_no, e.id, e.url, s.id, d.state, d.attempts,
-        s.instant_us, d.next_us, d.finished_us
+        s.instant_us, d.next_us, d.finished_us, d.last_status, d.last_error
     FROM deliveries d JOIN submissions s ON s.key = d.submission JOIN endpoints e USING (endpoint_no)";
 
 fn delivery_at(row: &Row<'_>) -> rusqlite::Result<DeliveryRecord> {
@@ -35,6 +36,8 @@ fn delivery_at(row: &Row<'_>) -> rusqlite::Result<DeliveryRecord> {
         submission: stored_id(row, 4)?,
         state,
         attempts: row.get(6)?,
+        last_status: row.get(10)?,
+        last_error: row.get(11)?,
         created_at: created.to_timestamp(),
         next_attempt_at: next.map(FormInstant::to_timestamp),
         finished_at: row.get::<_, Option<i64>>(9)?.map(|us| instant(us).to_timestamp()),
@@ -121,11 +124,10 @@ pub(super) fn resend(db: &Connection, id: &DeliveryId) -> Result<DeliveryRecord,
         return Err(no_delivery(id));
     }
     let refused = |rule| StoreError::Invalid { what: "delivery", value: id.as_str().into(), rule };
-    let enabled = db
-        .prepare_cached("SELECT 1 FROM endpoints WHERE endpoint_no = ?1 AND status = ?2")?
-        .exists(params![key.endpoint.0, EndpointStatus::Enabled.as_str()])?;
-    if !enabled {
-        return Err(refused("belongs to an endpoint that is not enabled"));
+    match endpoints::status(db, key.endpoint)? {
+        EndpointStatus::Enabled => {}
+        EndpointStatus::Disabled => return Err(refused(ENDPOINT_DISABLED)),
+        EndpointStatus::Removed => return Err(refused(ENDPOINT_REMOVED)),
     }
     if leases::holds(db, key)? {
         return Err(refused("is being attempted now"));

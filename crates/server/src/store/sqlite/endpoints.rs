@@ -9,8 +9,8 @@ use super::columns::{instant, text_id};
 use super::forms::form_no;
 use super::leases;
 use crate::store::{
-    DeliveryKey, DeliveryState, ENDPOINTS_MAX, EndpointNo, EndpointRecord, EndpointStatus,
-    NewEndpoint, SealedSecret, StoreError,
+    DeliveryKey, DeliveryState, ENDPOINT_URL, ENDPOINTS_MAX, EndpointNo, EndpointRecord,
+    EndpointStatus, NewEndpoint, SealedSecret, StoreError,
 };
 
 /// What a form with [`ENDPOINTS_MAX`] endpoints is told.
@@ -91,7 +91,7 @@ fn check_room(db: &Connection, form_no: i64, new: &NewEndpoint) -> Result<(), St
         .query_map(params![form_no, new.url], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<Result<_, _>>()?;
     if let Some((value, _)) = others.iter().find(|(id, same)| *same && id != new.id.as_str()) {
-        return Err(StoreError::Exists { what: "endpoint with this URL", value: value.clone() });
+        return Err(StoreError::Exists { what: ENDPOINT_URL, value: value.clone() });
     }
     if others.len() >= ENDPOINTS_MAX {
         let (what, value) = ("form", new.form.as_str().into());
@@ -110,6 +110,27 @@ pub(super) fn list(
     let mut statement = db.prepare_cached(&sql)?;
     let rows = statement.query_map(params![form_no(db, form)?, now.micros()], endpoint_at)?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// The enabled ones of all forms.
+pub(super) fn enabled(
+    db: &Connection,
+    now: FormInstant,
+) -> Result<Vec<EndpointRecord>, StoreError> {
+    let sql = format!("{ENDPOINT} WHERE e.status = ?1 ORDER BY e.endpoint_no");
+    let mut statement = db.prepare(&sql)?;
+    let enabled = EndpointStatus::Enabled.as_str();
+    let rows = statement.query_map(params![enabled, now.micros()], endpoint_at)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// The status of an endpoint; one that is not there was removed.
+pub(super) fn status(db: &Connection, endpoint: EndpointNo) -> Result<EndpointStatus, StoreError> {
+    let status = db
+        .prepare_cached("SELECT status FROM endpoints WHERE endpoint_no = ?1")?
+        .query_row([endpoint.0], |row| Ok(status_of(row.get_ref(0)?.as_str()?)))
+        .optional()?;
+    Ok(status.unwrap_or(EndpointStatus::Removed))
 }
 
 /// Whether there is any that was not removed.

@@ -40,6 +40,12 @@ pub(super) fn user_by_email(db: &Connection, email: &str) -> Result<Option<User>
         .optional()?)
 }
 
+pub(super) fn all(db: &Connection) -> Result<Vec<User>, StoreError> {
+    let mut statement = db.prepare("SELECT id, email, name FROM users ORDER BY user_no")?;
+    let rows = statement.query_map([], |row| user_at(row, 0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
 /// The user in three columns: id, email, name.
 fn user_at(row: &Row<'_>, first: usize) -> rusqlite::Result<User> {
     let (email, name): (String, String) = (row.get(first + 1)?, row.get(first + 2)?);

@@ -93,6 +93,7 @@ macro_rules! all_broken {
 all_broken! {
     add_user(UserRecord) -> User;
     user_by_email(&str) -> Option<User>;
+    users() -> Vec<User>;
     add_key(NewKey) -> KeyRecord;
     revoke_key(&KeyId) -> KeyRecord;
     keys(&UserId) -> Vec<KeyRecord>;
@@ -105,6 +106,7 @@ all_broken! {
     submit(NewSubmission) -> Accepted;
     keep_spam(NewSpam) -> ();
     spam(SpamRequest) -> Vec<SpamRecord>;
+    enabled_endpoints() -> Vec<EndpointRecord>;
     has_endpoints() -> bool;
     add_endpoint(NewEndpoint) -> EndpointRecord;
     endpoints(&FormId) -> Vec<EndpointRecord>;

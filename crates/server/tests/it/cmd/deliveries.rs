@@ -148,6 +148,6 @@ fn a_delivery_to_a_disabled_endpoint_is_not_made_again() {
     site.run(&["webhook", "disable", endpoint]).succeeded();
     site.run(&["deliveries", "resend", id]).failed(2, "endpoint that is not enabled");
     site.run(&["webhook", "remove", endpoint]).succeeded();
-    site.run(&["deliveries", "resend", id]).failed(2, "endpoint that is not enabled");
+    site.run(&["deliveries", "resend", id]).failed(2, "its endpoint was removed");
     assert_eq!(site.run(&["deliveries", "show", id]).succeeded().json()["state"], "delivered");
 }

@@ -70,6 +70,49 @@ fn an_edit_holds_from_the_next_request_on() {
 }
 
 #[test]
+fn a_form_is_read_back_and_its_fields_are_given_back() {
+    const EXACT: &str = r#"[{"label":"Name","type":"text","required":true,"max_length":9},{"label":"Guests","type":"number","min":1.50,"max":1e2}]"#;
+    let site = Site::with_user();
+    std::fs::write(site.path("fields.json"), EXACT).unwrap();
+    let path = site.path("fields.json").to_str().unwrap().to_owned();
+    let create = ["form", "create", "--user", "a@b.c", "--title", "Contact", "--fields", &path];
+    let more = ["--public-id", "contact", "--origin", "https://a.example"];
+    let created = site.run(&[&create[..], &more].concat()).succeeded();
+    assert!(created.stdout.contains(&format!(r#""fields":{EXACT}"#)), "{}", created.stdout);
+    let shown = site.run(&["form", "show", "contact"]).succeeded();
+    assert_eq!(shown.json(), created.json());
+    assert_eq!(shown.json()["origins"], serde_json::json!(["https://a.example"]));
+    assert_eq!(shown.json()["url"], "/f/contact");
+    // By its id as well, and for people.
+    let id = created.json()["id"].as_str().unwrap().to_owned();
+    let text = site.run(&["form", "show", &id, "--output", "text"]).succeeded().stdout;
+    for told in [
+        "status    published\n",
+        "address   /f/contact\n",
+        "origin    https://a.example\n",
+        "field     Name: text, required, at most 9 characters\n",
+        "field     Guests: number, from 1.50, to 1e2\n",
+    ] {
+        assert!(text.contains(told), "{told} {text}");
+    }
+
+    let fields = site.run(&["form", "fields", &id]).succeeded().stdout;
+    assert_eq!(fields.lines().count(), 4, "a field a line: {fields}");
+    std::fs::write(site.path("fields.json"), fields.replace("Name", "Full name")).unwrap();
+    let edited = site.run(&["form", "edit", &id, "--fields", &path]).succeeded();
+    let renamed = EXACT.replace("Name", "Full name");
+    assert!(edited.stdout.contains(&format!(r#""fields":{renamed}"#)), "{}", edited.stdout);
+
+    site.edit(&[]).failed(2, "error: nothing is to be changed");
+    let free = site.edit(&["--any-answers", "--any-origin"]).succeeded().json();
+    assert_eq!((&free["fields"], &free["origins"]), (&Value::Null, &Value::Null));
+    site.run(&["form", "fields", "contact"]).failed(3, "has no fields: it takes any answers");
+    let text = site.run(&["form", "show", "contact", "--output", "text"]).succeeded().stdout;
+    assert!(text.contains("fields    none: any answers are taken\n"), "{text}");
+    site.run(&["form", "spam", &id]).succeeded();
+}
+
+#[test]
 fn spam_is_listed_apart() {
     let site = Site::with_form();
     let serving = site.serve(&[]);
