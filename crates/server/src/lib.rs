@@ -17,6 +17,7 @@ pub mod import;
 mod json_number;
 mod json_text;
 pub mod metrics;
+mod network;
 mod percent;
 mod printable;
 pub mod public;

@@ -45,6 +45,11 @@ pub const ENV: &[EnvRow] = &[
     ),
     row("FORMSVC_SERVER_SHUTDOWN_DEADLINE", "--shutdown-deadline", "time to finish requests in"),
     row("FORMSVC_SERVER_CONNECTIONS_MAX", "--connections-max", "connections open at a time"),
+    row(
+        "FORMSVC_SERVER_CONNECTIONS_PER_PEER",
+        "--connections-per-peer",
+        "connections open at a time from one address",
+    ),
     row("FORMSVC_SERVER_LOG_LEVEL", "--log-level", "least severe log lines to print"),
     row("FORMSVC_SERVER_LOG_FORMAT", "--log-format", "`text` or `json`"),
 ];

@@ -58,6 +58,9 @@ pub(super) struct Args {
     /// Connections open at a time; more wait [default: 4096].
     #[arg(long, value_name = "N", env = "FORMSVC_SERVER_CONNECTIONS_MAX")]
     connections_max: Option<String>,
+    /// Connections one address may have open at a time; more are closed [default: 256].
+    #[arg(long, value_name = "N", env = "FORMSVC_SERVER_CONNECTIONS_PER_PEER")]
+    connections_per_peer: Option<String>,
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
@@ -68,6 +71,7 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
         rate_limit: args.rate_limit.as_deref(),
         shutdown_deadline: args.shutdown_deadline.as_deref(),
         connections_max: args.connections_max.as_deref(),
+        connections_per_peer: args.connections_per_peer.as_deref(),
     })?;
     options.public = args.public.resolve()?;
     let settings = Settings {

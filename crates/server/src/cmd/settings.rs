@@ -26,6 +26,7 @@ pub(super) struct ServeText<'a> {
     pub(super) rate_limit: Option<&'a str>,
     pub(super) shutdown_deadline: Option<&'a str>,
     pub(super) connections_max: Option<&'a str>,
+    pub(super) connections_per_peer: Option<&'a str>,
 }
 
 /// The settings of `serve`, or the first that breaks a rule.
@@ -53,11 +54,15 @@ pub(super) fn resolve(text: &ServeText<'_>) -> Result<ServeOptions, CommandError
             bad("--shutdown-deadline", deadline, rule)
         })?;
     }
-    if let Some(connections) = text.connections_max {
-        let number = whole(connections, 1, CONNECTIONS_MAX);
+    let connections = |flag, text| {
         let rule = format!("must be a whole number from 1 to {CONNECTIONS_MAX}");
-        options.connections_max =
-            number.ok_or_else(|| bad("--connections-max", connections, &rule))?;
+        whole(text, 1, CONNECTIONS_MAX).ok_or_else(|| bad(flag, text, &rule))
+    };
+    if let Some(text) = text.connections_max {
+        options.connections_max = connections("--connections-max", text)?;
+    }
+    if let Some(text) = text.connections_per_peer {
+        options.connections_per_peer = connections("--connections-per-peer", text)?;
     }
     Ok(options)
 }
@@ -120,7 +125,7 @@ mod tests {
     #[test]
     fn each_setting_has_one_rule() {
         type Set = for<'a> fn(&mut ServeText<'a>, &'a str);
-        let table: [(Set, &[&str], &[&str]); 5] = [
+        let table: [(Set, &[&str], &[&str]); 6] = [
             (
                 |text, value| text.listen = Some(value),
                 &["127.0.0.1:0", "127.9.9.9:80", "[::1]:80", "[::ffff:127.0.0.1]:80"],
@@ -143,6 +148,11 @@ mod tests {
             ),
             (
                 |text, value| text.connections_max = Some(value),
+                &["1", "1000000"],
+                &["", "0", "1000001", "many"],
+            ),
+            (
+                |text, value| text.connections_per_peer = Some(value),
                 &["1", "1000000"],
                 &["", "0", "1000001", "many"],
             ),

@@ -1,46 +1,21 @@
 //! Who sends, as far as addresses tell.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use http::request::Parts;
 use http::{HeaderMap, HeaderName};
 use ipnet::IpNet;
 
+use crate::network::Network;
 use crate::serve::Peer;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-
-/// Where submissions come from: one IPv4 address, or the /64 of an IPv6 address, which is what the
-/// smallest customer of a network has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Network(IpAddr);
 
 impl Network {
     /// Where a request comes from: the other end of its connection, or, when that is a trusted proxy,
     /// the address it says it got the request from.
     pub(super) fn of(parts: &Parts, trusted: &[IpNet]) -> Self {
         Self::around(client(peer(parts), &parts.headers, trusted))
-    }
-
-    /// The /48 of a network of IPv6, which is what a site has at most: 65,536 networks.
-    pub(super) fn site(self) -> Option<Self> {
-        match self.0 {
-            IpAddr::V4(_) => None,
-            IpAddr::V6(address) => {
-                let [a, b, c, ..] = address.segments();
-                Some(Self(Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0).into()))
-            }
-        }
-    }
-
-    fn around(address: IpAddr) -> Self {
-        match address {
-            IpAddr::V4(_) => Self(address),
-            IpAddr::V6(address) => {
-                let [a, b, c, d, ..] = address.segments();
-                Self(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into())
-            }
-        }
     }
 }
 
@@ -101,7 +76,7 @@ mod tests {
             request.headers_mut().append(FORWARDED_FOR, line);
         }
         let trusted: Vec<_> = trusted.iter().map(|range| range.parse().unwrap()).collect();
-        Network::of(&request.into_parts().0, &trusted).0.to_string()
+        Network::of(&request.into_parts().0, &trusted).to_string()
     }
 
     #[test]
@@ -134,7 +109,7 @@ mod tests {
             network("::ffff:10.0.0.1", &["::ffff:192.0.2.9"], &["10.0.0.1/32"]),
             "192.0.2.9"
         );
-        assert_eq!(Network::of(&Request::new(()).into_parts().0, &[]).0.to_string(), "0.0.0.0");
+        assert_eq!(Network::of(&Request::new(()).into_parts().0, &[]).to_string(), "0.0.0.0");
     }
 
     proptest! {

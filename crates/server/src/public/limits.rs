@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 
 use formsvc_protocol::FormId;
 
-use super::client::Network;
 use super::options::PublicOptions;
+use crate::network::Network;
 use crate::rate_limit::{MonotonicClock, RateLimiter};
 
 /// Windows of addresses, at most: some tens of megabytes, were all of them full. Addresses of IPv6 are

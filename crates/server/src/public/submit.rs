@@ -11,7 +11,7 @@ use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
 
 use super::accept::{self, Reply};
-use super::client::{self, Network};
+use super::client;
 use super::cors::{self, Cors};
 use super::idempotency::{self, Repeats};
 use super::known::KnownForm;
@@ -24,6 +24,7 @@ use crate::admin::new_id;
 use crate::api::{Problem, Trail, within_deadline};
 use crate::fields::{FieldErrors, Fields, Input};
 use crate::metrics::Limit;
+use crate::network::Network;
 use crate::store::{NewSpam, NewSubmission, StoreError};
 
 /// How often a submission is judged when its form is changed at the same time.

@@ -9,6 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::connection;
+use super::peers::Peers;
 use super::{Peer, Phase, ServeOptions};
 use crate::api::Edge;
 use crate::metrics::Metrics;
@@ -87,8 +88,9 @@ pub(super) async fn accept(
     slots: Arc<Slots>,
     mut phase: watch::Receiver<Phase>,
 ) {
+    let peers = Arc::new(Peers::new(&options));
     let options = Arc::new(options);
-    let (mut full, mut exhausted) = (Told::default(), Told::default());
+    let [mut full, mut greedy, mut exhausted] = [const { Told(None) }; 3];
     loop {
         if slots.free.available_permits() == 0 && full.is_due(Instant::now()) {
             let connections = options.connections_max;
@@ -106,12 +108,20 @@ pub(super) async fn accept(
         };
         match accepted {
             Ok((stream, peer)) => {
+                // Closed by being dropped: an answer would cost what the cap is to save.
+                let Some(counted) = peers.enter(peer.ip()) else {
+                    if greedy.is_due(Instant::now()) {
+                        let connections = options.connections_per_peer;
+                        tracing::warn!(connections, "a peer has all it may have; more are closed");
+                    }
+                    continue;
+                };
                 let (edge, options, phase) = (edge.clone(), Arc::clone(&options), phase.clone());
                 let slot = slots.occupy(permit.ok());
                 tokio::spawn(async move {
                     without_delay(&stream);
                     connection::serve(stream, Peer(peer), edge, &options, phase).await;
-                    drop(slot);
+                    drop((slot, counted));
                 });
             }
             Err(error) => {

@@ -16,6 +16,7 @@ mod connection;
 mod listener;
 mod maintenance;
 mod options;
+mod peers;
 mod signal;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -1,8 +1,10 @@
 //! How a server is to serve.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
+
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use crate::metrics::Metrics;
 use crate::public::PublicOptions;
@@ -21,6 +23,12 @@ pub struct ServeOptions {
     pub shutdown_deadline: Duration,
     /// Connections open at a time; more wait until one closes. Default: 4096.
     pub connections_max: u32,
+    /// Connections one peer may have open at a time, of IPv6 addresses a /64 counting as one and a /48
+    /// as 4; more are closed at once. Default: 256.
+    pub connections_per_peer: u32,
+    /// Peers that may have any number, besides the trusted proxies of public forms. Default: this
+    /// machine.
+    pub uncounted_peers: Vec<IpNet>,
     /// Time a client has to send the head of a request, from its first byte, and on a new connection
     /// to send that byte. Default: 10 s.
     pub head_timeout: Duration,
@@ -43,6 +51,8 @@ impl Default for ServeOptions {
             public: PublicOptions::default(),
             shutdown_deadline: Duration::from_secs(10),
             connections_max: 4096,
+            connections_per_peer: 256,
+            uncounted_peers: loopback(),
             head_timeout: Duration::from_secs(10),
             // Longer than the minute that proxies usually keep a connection: they should close it.
             idle_timeout: Duration::from_secs(75),
@@ -51,4 +61,9 @@ impl Default for ServeOptions {
             metrics: Metrics::new(),
         }
     }
+}
+
+fn loopback() -> Vec<IpNet> {
+    let v4 = Ipv4Net::new(Ipv4Addr::LOCALHOST, 8).expect("a prefix of IPv4 has at most 32 bits");
+    vec![v4.into(), Ipv6Net::from(Ipv6Addr::LOCALHOST).into()]
 }

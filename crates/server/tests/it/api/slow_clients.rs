@@ -130,3 +130,18 @@ async fn connections_beyond_the_cap_wait_for_one_to_close() {
     drop(first);
     read_until(&mut second, "\r\n\r\npage").await;
 }
+
+#[tokio::test]
+async fn connections_of_one_peer_beyond_its_cap_are_closed() {
+    let uncounted_peers = Vec::new();
+    let options = ServeOptions { connections_per_peer: 1, uncounted_peers, ..Default::default() };
+    let running = serve(options).await;
+    let mut first = connect(&running).await;
+    first.write_all(b"GET /page HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+    read_until(&mut first, "\r\n\r\npage").await;
+    let mut second = connect(&running).await;
+    assert_eq!(read_all(&mut second).await, "");
+    assert_eq!(running.connections(), 1);
+    first.write_all(b"GET /page HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
+    assert!(read_all(&mut first).await.contains("\r\n\r\npage"), "it goes on");
+}
