@@ -53,6 +53,16 @@ pub(super) fn page(status: StatusCode, page: &impl Template) -> Response {
     response
 }
 
+/// A page that is filled in. Whoever goes back to it finds what was typed there last, which a browser
+/// forgets of a page that is `no-store`. Each showing has an id of its own, and may hold answers, so
+/// that no cache may give it to others.
+pub(super) fn page_to_go_back_to(status: StatusCode, content: &impl Template) -> Response {
+    let mut response = page(status, content);
+    let cache = HeaderValue::from_static("private, no-cache");
+    response.headers_mut().insert(header::CACHE_CONTROL, cache);
+    response
+}
+
 /// 201 with the submission, or the way to the page that says thank you: `to`, a path.
 pub(super) fn taken(reply: Reply, taken: &Taken, to: &str) -> Response {
     match reply {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use formsvc_protocol::{ErrorCode, FormStatus};
+use http::StatusCode;
 use http::request::Parts;
-use http::{HeaderValue, StatusCode, header};
 
 use super::accept::{self, Reply};
 use super::cors::Cors;
@@ -25,12 +25,7 @@ async fn form_page(public: &Public, parts: &Parts) -> Result<Response, Problem> 
         return Err(closed());
     }
     let page = FormPage::new(&found.form.title, &found.fields, new_page_id());
-    let mut response = reply::page(StatusCode::OK, &page);
-    // Nobody's answers are in it, and whoever goes back to it finds what was typed. Each showing has
-    // an id of its own, so that no cache may give it to others.
-    let cache = HeaderValue::from_static("private, no-cache");
-    response.headers_mut().insert(header::CACHE_CONTROL, cache);
-    Ok(response)
+    Ok(reply::page_to_go_back_to(StatusCode::OK, &page))
 }
 
 pub(super) async fn thanks(State(public): State<Arc<Public>>, request: Request) -> Response {

@@ -252,7 +252,7 @@ fn refuse(wanted: Reply, invalid: &Invalid) -> Response {
         Reply::Page => {
             let page =
                 FormPage::again(&form.form.title, &form.fields, new_page_id(), input, errors);
-            reply::page(StatusCode::UNPROCESSABLE_ENTITY, &page)
+            reply::page_to_go_back_to(StatusCode::UNPROCESSABLE_ENTITY, &page)
         }
     }
 }
