@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::error::FieldsError;
 use super::input::{PAGE_ID, TRAP};
 use super::kind::{FieldKind, KINDS};
+use super::shape;
 use super::{DEFINITIONS_MAX, FIELDS_MAX, Field, HELP_MAX, LABEL_MAX};
 use crate::printable::Excerpt;
 
@@ -77,8 +78,17 @@ pub(super) fn parse(json: &str) -> Result<Vec<Field>, FieldsError> {
         let rule = format!("bytes of JSON are more than the {DEFINITIONS_MAX} allowed");
         return Err(whole(&json.len().to_string(), rule));
     }
-    let written: Vec<&RawValue> = serde_json::from_str(json)
-        .map_err(|error| whole(json, format!("is not a JSON array of fields: {error}")))?;
+    let written: Vec<&RawValue> = serde_json::from_str(json).map_err(|error| {
+        if json.trim().is_empty() {
+            return whole("0", "bytes are no JSON array of fields".into());
+        }
+        let rule = if error.is_data() {
+            "is not a JSON array of fields".to_owned()
+        } else {
+            format!("is no JSON at line {}, column {}", error.line(), error.column())
+        };
+        whole(json, rule)
+    })?;
     if written.is_empty() || written.len() > FIELDS_MAX {
         let rule = format!("is the number of fields, and there must be 1 to {FIELDS_MAX}");
         return Err(whole(&written.len().to_string(), rule));
@@ -98,12 +108,8 @@ pub(super) fn parse(json: &str) -> Result<Vec<Field>, FieldsError> {
 
 fn read(raw: &RawValue, number: usize) -> Result<Field, FieldsError> {
     let place = format!("field {number}");
-    let written: Written<'_> = serde_json::from_str(raw.get()).map_err(|error| {
-        let said = error.to_string();
-        // Lines and columns would be those of the element, not of the file.
-        let said = said.rsplit_once(" at line ").map_or(&*said, |(said, _)| said);
-        Flaw::new(raw.get(), format!("is no field: {said}")).at(place.clone())
-    })?;
+    let written: Written<'_> =
+        serde_json::from_str(raw.get()).map_err(|_| shape::flaw_of(raw).at(place.clone()))?;
     let label = written.label.clone();
     check_label(&label).map_err(|flaw| flaw.at(place.clone()))?;
     field(written).map_err(|flaw| flaw.at(format!("{place} (`{}`)", Excerpt(&label))))

@@ -33,6 +33,7 @@ mod input;
 mod kind;
 mod number;
 mod refusal;
+mod shape;
 mod text;
 mod value;
 
