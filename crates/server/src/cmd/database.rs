@@ -45,7 +45,7 @@ pub(super) async fn with<T>(
         let path = database.display().to_string();
         let failed =
             CommandError::new(Exit::NotFound, format!("there is no database `{}`", Excerpt(&path)));
-        return Err(failed.hint("`formsvc-server migrate` makes one"));
+        return Err(failed.hint("`formsvc-server user add` makes one, with its first user"));
     }
     let store = SqliteStore::open(database, system_clock()).map_err(|e| refused(database, &e))?;
     let store: Arc<dyn Store> = Arc::new(store);

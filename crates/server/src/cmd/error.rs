@@ -7,8 +7,9 @@ use std::path::Path;
 use super::exit::Exit;
 use crate::admin::AdminError;
 use crate::causes::causes;
+use crate::egress::AddressClass;
 use crate::printable::Escaped;
-use crate::store::StoreError;
+use crate::store::{ENDPOINT_URL, StoreError};
 
 /// A command that failed.
 #[derive(Debug)]
@@ -90,8 +91,32 @@ impl From<StoreError> for CommandError {
             StoreError::Unavailable(_) => Exit::LocalIo,
             StoreError::Internal(_) => Exit::Failed,
         };
-        Self::of(exit, &error)
+        match &error {
+            StoreError::Exists { what: ENDPOINT_URL, value } => {
+                let what = format!("this form has an endpoint with this URL already: `{value}`");
+                let hint = format!("`formsvc-server webhook rotate {value}` gives it a new secret");
+                Self::new(exit, what).hint(hint)
+            }
+            StoreError::NotFound { what, .. } => {
+                let mut failed = Self::of(exit, &error);
+                failed.hint = listed_by(what).map(|by| format!("`formsvc-server {by}` lists them"));
+                failed
+            }
+            _ => Self::of(exit, &error),
+        }
     }
+}
+
+/// The command that lists what was not found.
+fn listed_by(what: &str) -> Option<&'static str> {
+    Some(match what {
+        "user" => "user list",
+        "key" => "key list --user EMAIL",
+        "form" => "form list --user EMAIL",
+        "endpoint" => "webhook list FORM",
+        "delivery" => "deliveries list FORM",
+        _ => return None,
+    })
 }
 
 impl From<AdminError> for CommandError {
@@ -99,10 +124,17 @@ impl From<AdminError> for CommandError {
         match error {
             AdminError::Store(error) => error.into(),
             AdminError::Randomness(_) => Self::of(Exit::LocalIo, &error),
-            AdminError::Invalid { .. }
-            | AdminError::Answers(_)
-            | AdminError::Url(_)
-            | AdminError::Denied(_) => Self::of(Exit::Usage, &error),
+            AdminError::Denied(denied) => {
+                let told = match denied.class() {
+                    AddressClass::Loopback => "`--profile dev`, or `FORMSVC_SERVER_PROFILE=dev`",
+                    _ => "`--egress-allow`, or `FORMSVC_SERVER_EGRESS_ALLOW`",
+                };
+                Self::of(Exit::Usage, &error)
+                    .hint(format!("`serve` and `webhook add` must both be told: {told}"))
+            }
+            AdminError::Invalid { .. } | AdminError::Answers(_) | AdminError::Url(_) => {
+                Self::of(Exit::Usage, &error)
+            }
         }
     }
 }

@@ -15,11 +15,11 @@ use super::public::PublicArgs;
 use super::secret_key::{SecretKeyArgs, missing_key};
 use super::settings::{ServeText, is_remote, resolve};
 use crate::delivery::{Deliveries, DeliveryOptions, Equipment, system_random};
-use crate::egress::{ClientOptions, DeliveryClient};
+use crate::egress::{ClientOptions, DeliveryClient, EgressPolicy, EndpointUrl};
 use crate::ready_file::{self, ReadyFileError};
 use crate::serve::{Running, ServeOptions, Server, Signals};
 use crate::store::sqlite::SqliteStore;
-use crate::store::{Store, steady_clock, system_clock};
+use crate::store::{EndpointRecord, Store, steady_clock, system_clock};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -136,6 +136,7 @@ async fn start(
     // At the start, not when the first secret is asked for: a key that cannot be read is found now.
     let vault = args.secret_key.vault(&args.database.database, missing_key(store).await?)?;
     tracing::info!(server_key = %vault.key_id(), "signing secrets can be read");
+    tell_of_unreached(store, &settings.client.policy).await?;
     let metrics = Arc::clone(&settings.serving.metrics);
     let bound = Server::bind(settings.serving, Arc::clone(store)).await;
     let running = bound.map_err(|error| {
@@ -158,6 +159,26 @@ async fn start(
         metrics,
     });
     Ok(running.with_deliveries(deliveries))
+}
+
+/// Warns of endpoints that were added under another policy, which this server delivers nothing to.
+async fn tell_of_unreached(
+    store: &Arc<dyn Store>,
+    policy: &EgressPolicy,
+) -> Result<(), CommandError> {
+    let is_unreached = |endpoint: &EndpointRecord| {
+        let url = endpoint.url.parse::<EndpointUrl>();
+        url.is_ok_and(|url| policy.check_url(&url).is_err())
+    };
+    let endpoints = store.enabled_endpoints().await?.into_iter().filter(is_unreached).count();
+    if endpoints > 0 {
+        tracing::warn!(
+            endpoints,
+            "endpoints are at addresses that deliveries do not reach: \
+            `--profile dev` opens this machine, `--egress-allow` other addresses"
+        );
+    }
+    Ok(())
 }
 
 fn announce(running: &Running) {

@@ -41,8 +41,14 @@ pub enum EndpointUrlError {
     /// Not a URL.
     #[error("the URL cannot be read: {0}")]
     Unreadable(String),
+    /// A host or a path alone.
+    #[error("the URL has no scheme: it must begin with `https://`")]
+    NoScheme,
     /// Neither `https` nor `http`.
-    #[error("the URL's scheme is `{}`, and only `https` is accepted", Excerpt(.0))]
+    #[error(
+        "the URL's scheme is `{}`, and only `https` is accepted (or `http` to this machine)",
+        Excerpt(.0)
+    )]
     Scheme(String),
     /// `http`, and not to this machine.
     #[error(
@@ -152,6 +158,10 @@ impl FromStr for EndpointUrl {
         if url.as_str().len() > URL_MAX {
             return Err(EndpointUrlError::TooLong(url.as_str().len()));
         }
+        // `example.com:8443/hook`: a host and a port, which reads as a scheme and what follows it.
+        if url.cannot_be_a_base() && (url.scheme().contains('.') || url.scheme() == "localhost") {
+            return Err(EndpointUrlError::NoScheme);
+        }
         if !matches!(url.scheme(), "https" | "http") {
             return Err(EndpointUrlError::Scheme(url.scheme().to_owned()));
         }
@@ -183,6 +193,7 @@ impl FromStr for EndpointUrl {
 fn unreadable(error: ParseError) -> EndpointUrlError {
     match error {
         ParseError::EmptyHost => EndpointUrlError::NoHost,
+        ParseError::RelativeUrlWithoutBase => EndpointUrlError::NoScheme,
         // Their words name a rule and never the value.
         other => EndpointUrlError::Unreadable(other.to_string()),
     }
@@ -287,14 +298,16 @@ mod tests {
             ("https://example.com/\n", |error| matches!(error, E::ControlCharacter('\n'))),
             ("https://exa\tmple.com/", |error| matches!(error, E::ControlCharacter('\t'))),
             ("https://example.com/\u{85}", |error| matches!(error, E::ControlCharacter('\u{85}'))),
-            ("", |error| matches!(error, E::Unreadable(_))),
-            ("example.com/hook", |error| matches!(error, E::Unreadable(_))),
+            ("", |error| matches!(error, E::NoScheme)),
+            ("example.com/hook", |error| matches!(error, E::NoScheme)),
+            ("example.com:8443/hook", |error| matches!(error, E::NoScheme)),
+            ("mailto:a@example.com", |error| matches!(error, E::Scheme(_))),
             ("https://1.2.3.256/", |error| matches!(error, E::Unreadable(_))),
             ("https://example.com:65536/", |error| matches!(error, E::Unreadable(_))),
             ("https://[fe80::1%25eth0]/", |error| matches!(error, E::Unreadable(_))),
             ("ftp://example.com/", |error| matches!(error, E::Scheme(_))),
             ("file:///etc/passwd", |error| matches!(error, E::Scheme(_))),
-            ("localhost:3000", |error| matches!(error, E::Scheme(_))),
+            ("localhost:3000", |error| matches!(error, E::NoScheme)),
             ("http://example.com/", |error| matches!(error, E::PlainHttp(_))),
             ("http://10.0.0.1/", |error| matches!(error, E::PlainHttp(_))),
             ("http://localhost.example.com/", |error| matches!(error, E::PlainHttp(_))),

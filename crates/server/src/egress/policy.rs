@@ -27,12 +27,24 @@ pub enum Denied {
     /// Its class is not open.
     #[error(
         "the host is at an address of class `{0}`, which deliveries do not reach unless the operator \
-         opens it with `--egress-allow`"
+         opens it with {opened}",
+        opened = opened_with(*.0)
     )]
     Class(AddressClass),
     /// A `localhost` name at an address that is not loopback.
     #[error("a `localhost` name is only ever connected to loopback, and not to class `{0}`")]
     LocalhostElsewhere(AddressClass),
+}
+
+/// What an operator opens an address of a class with.
+fn opened_with(class: AddressClass) -> &'static str {
+    match class {
+        AddressClass::Loopback => "`--profile dev` or `--egress-allow`",
+        AddressClass::Metadata => {
+            "`--egress-allow` and that one address: metadata addresses open only when named one by one"
+        }
+        _ => "`--egress-allow`",
+    }
 }
 
 impl Denied {
@@ -219,6 +231,10 @@ mod tests {
         let message = denied.to_string();
         assert!(message.contains("`private`") && message.contains("`--egress-allow`"), "{message}");
         assert!(!message.contains("10.9"), "{message}");
+        let denied = check(&EgressPolicy::production(), "host.test", 443, "127.0.0.1").unwrap_err();
+        assert!(denied.to_string().contains("`--profile dev` or `--egress-allow`"), "{denied}");
+        let denied = check(&widest(), "host.test", 443, "169.254.169.254").unwrap_err();
+        assert!(denied.to_string().contains("named one by one"), "{denied}");
     }
 
     proptest! {

@@ -18,7 +18,7 @@ pub(super) enum Group {
     List(list::Args),
     /// Show a delivery with its attempts.
     Show(show::Args),
-    /// Have a delivery attempted once more, at once and outside its retries.
+    /// Have the running server attempt a delivery once more, at once and outside its retries.
     Resend(resend::Args),
 }
 

@@ -5,6 +5,7 @@ use std::fs::OpenOptions;
 use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::OpenError;
 
@@ -21,12 +22,32 @@ impl ServerLock {
         let path = path_beside(database);
         let file =
             open_private(&path)?.ok_or_else(|| OpenError::NotALock { path: path.clone() })?;
-        match file.try_lock() {
-            Ok(()) => Ok(Self { _file: file }),
-            Err(TryLockError::WouldBlock) => Err(OpenError::Locked { lock: path }),
-            Err(TryLockError::Error(error)) => Err(error.into()),
+        for _ in 0..LOOKS {
+            match file.try_lock() {
+                Ok(()) => return Ok(Self { _file: file }),
+                // A command may be looking, which takes microseconds.
+                Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK_PAUSE),
+                Err(TryLockError::Error(error)) => return Err(error.into()),
+            }
         }
+        Err(OpenError::Locked { lock: path })
     }
+}
+
+/// How often a lock that is held is tried.
+const LOOKS: u32 = 3;
+/// Pause after each.
+const LOOK_PAUSE: Duration = Duration::from_millis(2);
+
+/// Whether a server runs on a database file, as far as can be seen.
+pub fn server_runs(database: &Path) -> bool {
+    let Ok(path) = database.canonicalize().map(|database| path_beside(&database)) else {
+        return false;
+    };
+    // Opening a pipe would wait for whoever is at its other end.
+    let is_file = std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_file());
+    let file = is_file.then(|| File::open(&path).ok()).flatten();
+    file.is_some_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
 /// The file, its owner's only: whoever may open it can hold the lock and keep the server from starting.
@@ -108,6 +129,18 @@ mod tests {
         is_refused(&database);
         assert_eq!(fs::metadata(&other).unwrap().permissions().mode() & 0o777, 0o644);
         assert_eq!(fs::read_to_string(&other).unwrap(), "precious");
+    }
+
+    #[test]
+    fn a_server_is_seen_as_long_as_it_holds_the_lock() {
+        let (_dir, database) = place();
+        assert!(!server_runs(&database), "there is no database");
+        fs::write(&database, "").unwrap();
+        assert!(!server_runs(&database));
+        let held = ServerLock::take(&database.canonicalize().unwrap()).unwrap();
+        assert!(server_runs(&database));
+        drop(held);
+        assert!(!server_runs(&database) && !server_runs(&database), "looking holds nothing");
     }
 
     #[test]

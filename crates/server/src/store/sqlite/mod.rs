@@ -50,6 +50,7 @@ mod turns;
 mod users;
 mod writer;
 
+pub use lock::server_runs;
 pub use open_error::OpenError;
 pub use store::{SqliteStore, WriteStats};
 

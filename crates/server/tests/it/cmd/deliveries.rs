@@ -69,9 +69,16 @@ fn a_failed_delivery_is_shown_and_made_again() {
     assert!(!text.contains('\u{1b}') && text.contains(r"busy\u{1b}[2J"), "{text}");
 
     // Beside the server, which notices.
-    let resent = site.run(&["deliveries", "resend", id]).succeeded().json();
+    let resent = site.run(&["deliveries", "resend", id]).succeeded();
+    let told = format!(
+        "will be attempted by the running server; `formsvc-server deliveries show {id}` tells how \
+         it went\n"
+    );
+    assert_eq!(resent.stderr, told);
+    let resent = resent.json();
     assert_eq!((&resent["id"], &resent["state"]), (&failed["id"], &"failed".into()));
-    assert!(resent["next_attempt_at"].is_string());
+    let (next, made) = (&resent["next_attempt_at"], &resent["created_at"]);
+    assert!(next.as_str() > made.as_str(), "when it was asked for: {resent}");
     let delivered = until(&site, "delivered");
     assert_eq!((&delivered["id"], &delivered["attempts"]), (&failed["id"], &5.into()));
     let shown = site.run(&["deliveries", "show", id, "--output", "json"]).succeeded().json();
@@ -80,6 +87,18 @@ fn a_failed_delivery_is_shown_and_made_again() {
         (&true.into(), &200.into())
     );
     assert!(list(&site, &["--state", "failed"]).stdout.is_empty());
+}
+
+#[test]
+fn a_resend_without_a_server_says_so() {
+    let receiver = Receiver::ok();
+    let (site, serving) = delivering(&receiver);
+    serving.submit("contact", "{}");
+    let delivered = until(&site, "delivered");
+    serving.signal("TERM");
+    serving.wait();
+    let run = site.run(&["deliveries", "resend", delivered["id"].as_str().unwrap()]).succeeded();
+    assert!(run.stderr.starts_with("no server runs now: it will be"), "{}", run.stderr);
 }
 
 #[test]
@@ -146,7 +165,9 @@ fn a_delivery_to_a_disabled_endpoint_is_not_made_again() {
     let (id, endpoint) =
         (delivered["id"].as_str().unwrap(), delivered["endpoint_id"].as_str().unwrap());
     site.run(&["webhook", "disable", endpoint]).succeeded();
-    site.run(&["deliveries", "resend", id]).failed(2, "endpoint that is not enabled");
+    let refused = site.run(&["deliveries", "resend", id]).failed(2, "endpoint that is not enabled");
+    let hint = format!("hint: `formsvc-server webhook enable {endpoint}` enables it");
+    assert!(refused.stderr.contains(&hint), "{}", refused.stderr);
     site.run(&["webhook", "remove", endpoint]).succeeded();
     site.run(&["deliveries", "resend", id]).failed(2, "its endpoint was removed");
     assert_eq!(site.run(&["deliveries", "show", id]).succeeded().json()["state"], "delivered");

@@ -69,7 +69,7 @@ fn what_is_named_and_missing_exits_3() {
     let site = Site::new();
     let list = ["key", "list", "--user", "a@b.c"];
     site.run(&["form", "list", "--user", "a@b.c"]).failed(3, "there is no database");
-    site.run(&list).failed(3, "hint: `formsvc-server migrate` makes one");
+    site.run(&list).failed(3, "hint: `formsvc-server user add` makes one");
     assert!(!site.path("db").exists());
     site.run(&["migrate"]).succeeded();
     site.run(&list).failed(3, "error: no user `a@b.c`");

@@ -95,11 +95,16 @@ fn an_url_that_deliveries_would_not_reach_is_refused() {
         |url: &str, more: &[&str]| site.run(&[&["webhook", "add", "contact", url], more].concat());
     for (url, told) in [
         ("http://example.org/", "plain `http` is accepted for localhost only"),
-        ("ftp://example.org/", "the URL's scheme is `ftp`"),
+        ("ftp://example.org/", "only `https` is accepted (or `http` to this machine)"),
         ("https://ada:pass@example.org/", "user name or password"),
         ("https://example.org/#top", "fragment"),
-        ("hooks", "cannot be read"),
-        ("http://127.0.0.1:9000/", "opens it with `--egress-allow`"),
+        ("hooks", "has no scheme"),
+        ("example.org/hook", "hint: did you mean `https://example.org/hook`?"),
+        ("http://127.0.0.1:9000/", "opens it with `--profile dev` or `--egress-allow`"),
+        (
+            "http://localhost:9100/",
+            "must both be told: `--profile dev`, or `FORMSVC_SERVER_PROFILE=dev`",
+        ),
         ("https://169.254.169.254/", "`metadata`"),
         ("https://[::ffff:10.0.0.1]/", "class `private`"),
         ("https://0x7f.1/", "class `loopback`"),
@@ -108,6 +113,8 @@ fn an_url_that_deliveries_would_not_reach_is_refused() {
         assert!(!run.stderr.contains("pass@"), "{}", run.stderr);
     }
     add("https://10.1.2.3/", &["--egress-allow", "10.1.0.0/24"]).failed(2, "class `private`");
+    let covered = add("https://169.254.169.254/", &["--egress-allow", "169.254.0.0/16"]);
+    covered.failed(2, "metadata addresses open only when named one by one");
     add("https://10.1.2.3/", &["--egress-allow", "10.1.2.0/24"]).succeeded();
     add("https://10.1.2.3/", &["--egress-allow", "anything"]).failed(2, "--egress-allow");
     add("https://10.1.2.4/", &["--profile", "test"]).failed(2, "`--profile` cannot be `test`");
@@ -117,7 +124,9 @@ fn an_url_that_deliveries_would_not_reach_is_refused() {
 
     let again = add("https://10.1.2.3:443", &["--egress-allow", "10.1.2.3"]);
     let id = list(&site)[0]["id"].as_str().unwrap().to_owned();
-    again.failed(2, &format!("endpoint with this URL `{id}` exists already"));
+    let again =
+        again.failed(2, &format!("this form has an endpoint with this URL already: `{id}`"));
+    assert!(again.stderr.contains(&format!("hint: `formsvc-server webhook rotate {id}`")));
     for n in 2..20 {
         add(&format!("http://localhost/{n}"), &["--profile", "dev"]).succeeded();
     }
@@ -140,12 +149,40 @@ fn what_a_webhook_command_is_given_is_judged() {
         let run = site.run(&["webhook", "rotate", "whe_0", "--grace", grace]);
         run.failed(2, &format!("`--grace` cannot be `{grace}`"));
     }
-    site.run(&["webhook", "list", "missing"]).failed(3, "error: no form `missing`");
+    let run = site.run(&["webhook", "list", "missing"]).failed(3, "error: no form `missing`");
+    assert!(run.stderr.contains("hint: `formsvc-server form list --user EMAIL` lists them"));
+    let run = site.run(&["form", "list", "--user", "x@y.z"]);
+    run.failed(3, "hint: `formsvc-server user list` lists them");
+    site.run(&["webhook", "remove", "whe_0"]).failed(3, "hint: `formsvc-server webhook list FORM`");
     site.run(&["webhook", "list", "a b"]).failed(3, "error: no form `a b`");
     let add = ["webhook", "add", "missing", "https://example.org/"];
     site.run(&add).failed(3, "error: no form `missing`");
     let nowhere = Site::new();
     nowhere.run(&["webhook", "list", "contact"]).failed(3, "there is no database");
+}
+
+#[test]
+fn a_server_tells_of_endpoints_that_it_will_not_reach() {
+    let site = Site::with_free_form();
+    for url in ["http://localhost:9000/", "http://127.0.0.1:9000/"] {
+        add(&site, url);
+    }
+    let log = |args: &[&str]| {
+        let serving = site.serve(args);
+        serving.signal("TERM");
+        serving.wait().1
+    };
+    let told = "endpoints are at addresses that deliveries do not reach: `--profile dev` opens";
+    let warned = log(&[]);
+    let warning = warned.lines().find(|line| line.contains(told));
+    let warning = warning.unwrap_or_else(|| panic!("{warned}"));
+    assert!(warning.contains("WARN") && warning.contains("endpoints=2"), "{warning}");
+    assert!(!log(&["--profile", "dev"]).contains(told));
+    // What is disabled is not delivered to anyway.
+    for endpoint in list(&site) {
+        site.run(&["webhook", "disable", endpoint["id"].as_str().unwrap()]).succeeded();
+    }
+    assert!(!log(&[]).contains(told));
 }
 
 #[test]
