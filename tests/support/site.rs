@@ -9,7 +9,7 @@ use std::time::Duration;
 use formsvc_client::{Client, RateLimit as ClientRateLimit, SecretString, SubmissionId};
 use formsvc_protocol::{EndpointId, Form, User};
 use formsvc_server::admin::{Admin, FormOptions};
-use formsvc_server::delivery::{Deliveries, DeliveryOptions, Equipment};
+use formsvc_server::delivery::{Deliveries, DeliveryOptions, Equipment, system_random};
 use formsvc_server::egress::{ClientOptions, DeliveryClient, EgressPolicy};
 use formsvc_server::rate_limit::RateLimit;
 use formsvc_server::secrets::{KeyFile, Missing, Vault};
@@ -144,6 +144,7 @@ impl Site {
             carrier: Arc::new(DeliveryClient::new(client)),
             vault: self.vault.clone(),
             clock: system_clock(),
+            random: system_random(),
             options: DeliveryOptions::default(),
             metrics,
         });
