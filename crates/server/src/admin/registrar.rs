@@ -43,6 +43,12 @@ impl Registrar {
         &self.vault
     }
 
+    /// Whether a URL may be registered, without registering it: for whoever registers several, and
+    /// wants all of them or none.
+    pub async fn check(&self, url: &str) -> Result<(), AdminError> {
+        self.judge(url).await.map(drop)
+    }
+
     /// Judges a URL: what it says, then where its host is. A host that cannot be resolved may be in
     /// a moment, and is let through.
     pub(super) async fn judge(&self, url: &str) -> Result<Judged, AdminError> {

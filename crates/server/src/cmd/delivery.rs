@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use super::error::CommandError;
 use super::settings::{bad, duration, whole};
-use crate::delivery::DeliveryOptions;
+use crate::delivery::{DeliveryOptions, read_retry_base, read_retry_factor};
 
 const SLOTS_MAX: u32 = 10_000;
-const FACTOR_MAX: u32 = 100;
 const ATTEMPT_MAX: Duration = Duration::from_secs(60);
 
 #[derive(Debug, clap::Args)]
@@ -42,12 +41,13 @@ impl DeliveryArgs {
         slots.in_all = number("--delivery-slots", &self.delivery_slots, SLOTS_MAX, slots.in_all)?;
         slots.per_endpoint =
             number("--endpoint-slots", &self.endpoint_slots, SLOTS_MAX, slots.per_endpoint)?;
-        let factor = options.schedule.factor;
-        options.schedule.factor = number("--retry-factor", &self.retry_factor, FACTOR_MAX, factor)?;
+        if let Some(text) = &self.retry_factor {
+            options.schedule.factor =
+                read_retry_factor(text).map_err(|rule| bad("--retry-factor", text, rule))?;
+        }
         if let Some(text) = &self.retry_base {
-            let rule = "must be a whole number with `ms`, `s` or `m`, of at most 10m, such as 10s";
             options.schedule.base =
-                duration(text).ok_or_else(|| bad("--retry-base", text, rule))?;
+                read_retry_base(text).map_err(|rule| bad("--retry-base", text, rule))?;
         }
         if let Some(text) = &self.attempt_timeout {
             let rule = "must be a whole number with `ms` or `s`, from 1ms to 60s, such as 10s";

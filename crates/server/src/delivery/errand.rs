@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use super::attempt::{self, Attempted, Carrier, Times};
 use super::guard::Target;
+use super::observer::{AttemptObserver, AttemptOver};
 use super::outcome::{Ending, Standing, verdict};
 use super::schedule::{Random, Schedule};
 use super::select::{Board, Reached};
@@ -72,6 +73,7 @@ pub(super) struct Errand {
     pub(super) schedule: Schedule,
     pub(super) random: Random,
     pub(super) metrics: Arc<Metrics>,
+    pub(super) observer: Option<Arc<dyn AttemptObserver>>,
     pub(super) outcomes: mpsc::Sender<Unrecorded>,
     pub(super) slot: Slot,
     /// Lets those who stop the service wait for it.
@@ -96,6 +98,7 @@ impl Errand {
         let Claimed { key, lease, state, retries, resend, .. } = self.claimed;
         let standing = Standing { state, retries, resend };
         let verdict = verdict(standing, attempted.ending, &self.schedule, (self.random)());
+        self.tell(&attempted, verdict);
         self.metrics.attempt(attempted.code, attempted.record.duration);
         if let Some(denied) = attempted.denied {
             self.metrics.egress_denied(denied.class());
@@ -116,5 +119,16 @@ impl Errand {
         let unrecorded = Unrecorded::of(&self.claimed, settlement, self.lease_end);
         // The recording task ends after the last attempt; without it the lease runs out.
         let _ = self.outcomes.send(unrecorded).await;
+    }
+    fn tell(&self, attempted: &Attempted, verdict: Verdict) {
+        let Some(observer) = &self.observer else { return };
+        let endpoint = &self.claimed.endpoint;
+        observer.is_over(&AttemptOver {
+            form: &endpoint.form,
+            url: &endpoint.url,
+            status: attempted.record.status,
+            code: attempted.code,
+            verdict,
+        });
     }
 }

@@ -9,6 +9,7 @@
 //! | what that means for the delivery | `outcome` |
 //! | when it is tried again | `schedule` |
 //! | how outcomes are recorded | `settle` |
+//! | who is told of each attempt | `observer` |
 //! | who does all this, and how it stops | `worker` |
 //!
 //! The queue is in the store. A worker claims what is due, attempts it, and settles it; a crash in
@@ -20,6 +21,7 @@ mod code;
 mod errand;
 mod event_body;
 mod guard;
+mod observer;
 mod options;
 mod outcome;
 mod schedule;
@@ -29,6 +31,7 @@ mod worker;
 
 pub use attempt::Carrier;
 pub use code::AttemptCode;
-pub use options::{DeliveryOptions, Slots};
+pub use observer::{AttemptObserver, AttemptOver};
+pub use options::{DeliveryOptions, Slots, read_retry_base, read_retry_factor};
 pub use schedule::{Random, Schedule, system_random};
 pub use worker::{Deliveries, Equipment};

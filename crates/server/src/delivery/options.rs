@@ -5,6 +5,9 @@ use std::time::Duration;
 use formsvc_protocol::limits::DELIVERY_TIMEOUT;
 
 use super::schedule::Schedule;
+use crate::value_text::{duration, whole};
+
+const FACTOR_MAX: u32 = 100;
 
 /// How deliveries are made.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,6 +42,19 @@ impl Default for DeliveryOptions {
             linger: Duration::from_millis(1),
         }
     }
+}
+
+/// Reads the pause before the first retry as commands take it, such as `10s`; the error is the rule
+/// that the text breaks, to be read after "it".
+pub fn read_retry_base(text: &str) -> Result<Duration, &'static str> {
+    duration(text)
+        .ok_or("must be a whole number with `ms`, `s` or `m`, of at most 10m, such as 10s")
+}
+
+/// Reads what each further pause is multiplied by, as commands take it; the error is the rule that the
+/// text breaks, to be read after "it".
+pub fn read_retry_factor(text: &str) -> Result<u32, &'static str> {
+    whole(text, 1, FACTOR_MAX).ok_or("must be a whole number from 1 to 100")
 }
 
 impl DeliveryOptions {

@@ -13,6 +13,7 @@ use super::code::AttemptCode;
 use super::errand::{Errand, Over, Slot};
 use super::event_body::event_body;
 use super::guard::{Guard, Obstacle};
+use super::observer::AttemptObserver;
 use super::options::DeliveryOptions;
 use super::outcome::{Hindrance, Standing, hindered};
 use super::schedule::Random;
@@ -71,6 +72,15 @@ pub struct Deliveries {
 impl Deliveries {
     /// Begins to deliver. Must be called within a tokio runtime.
     pub fn start(equipment: Equipment) -> Self {
+        Self::start_observed(equipment, None)
+    }
+
+    /// Begins to deliver, and tells an observer of every attempt. Must be called within a tokio
+    /// runtime.
+    pub fn start_observed(
+        equipment: Equipment,
+        observer: Option<Arc<dyn AttemptObserver>>,
+    ) -> Self {
         let (stopping, stop) = watch::channel(false);
         let (outcomes, waiting) = mpsc::channel(settle::WAITING_MAX);
         let store = Arc::clone(&equipment.store);
@@ -80,7 +90,7 @@ impl Deliveries {
             let (store, metrics) = (Arc::clone(&store), Arc::clone(&metrics));
             settle::record(store, metrics, linger, Arc::clone(&waiting))
         }));
-        let working = tokio::spawn(work(equipment, outcomes, stop));
+        let working = tokio::spawn(work(equipment, observer, outcomes, stop));
         Self { stopping, working, recording }
     }
 
@@ -108,6 +118,7 @@ impl Drop for Deliveries {
 /// Works until told to stop, and until the attempts under way have handed on their outcomes.
 async fn work(
     equipment: Equipment,
+    observer: Option<Arc<dyn AttemptObserver>>,
     outcomes: mpsc::Sender<Unrecorded>,
     mut stop: watch::Receiver<bool>,
 ) {
@@ -119,10 +130,10 @@ async fn work(
     let desk = Arc::new(Mutex::new(Desk::new(&equipment)));
     supervise("deliveries", || {
         let (equipment, outcomes, alive) = (equipment.clone(), outcomes.clone(), alive.clone());
-        let (desk, stop) = (Arc::clone(&desk), stop.clone());
+        let (desk, observer, stop) = (Arc::clone(&desk), observer.clone(), stop.clone());
         async move {
             let desk = desk.lock_owned().await;
-            Worker { equipment, desk, outcomes, alive }.run(stop).await;
+            Worker { equipment, observer, desk, outcomes, alive }.run(stop).await;
         }
     })
     .await;
@@ -200,6 +211,7 @@ impl Desk {
 
 struct Worker {
     equipment: Equipment,
+    observer: Option<Arc<dyn AttemptObserver>>,
     desk: OwnedMutexGuard<Desk>,
     outcomes: mpsc::Sender<Unrecorded>,
     /// Held by every attempt under way.
@@ -340,6 +352,7 @@ impl Worker {
             schedule: options.schedule,
             random: Arc::clone(random),
             metrics: Arc::clone(metrics),
+            observer: self.observer.clone(),
             outcomes: self.outcomes.clone(),
             slot,
             _alive: self.alive.clone(),
