@@ -10,6 +10,7 @@
 //! | whose pages may send | `cors` |
 //! | who sends, and may they now | `client`, `undeclared`, `limits` |
 //! | what is a repeat | `idempotency` |
+//! | which forms a sandbox has | `index` |
 //! | what a form asks, without a look into the store | `known` |
 //!
 //! A submission is judged in this order: form, origin, whether the store takes writes, rate limit,
@@ -21,6 +22,7 @@ mod body;
 mod client;
 mod cors;
 mod idempotency;
+mod index;
 mod known;
 mod limits;
 mod media_type;
@@ -49,6 +51,7 @@ use limits::Limits;
 use undeclared::Undeclared;
 
 pub use cors::Origin;
+pub use index::index;
 pub use options::PublicOptions;
 
 /// What the paths begin with.

@@ -3,6 +3,7 @@
 mod field;
 
 use askama::Template;
+use formsvc_protocol::Form;
 
 use super::policy::STYLE;
 use crate::fields::{FieldErrors, Fields, Input, PAGE_ID, TRAP};
@@ -97,5 +98,19 @@ pub(super) struct NoticePage<'a> {
 impl<'a> NoticePage<'a> {
     pub(super) fn new(heading: &'a str, text: &'a str) -> Self {
         Self { style: STYLE, heading, text }
+    }
+}
+
+/// A page that lists forms.
+#[derive(Template)]
+#[template(path = "public/index.html")]
+pub(super) struct IndexPage<'a> {
+    style: &'static str,
+    forms: &'a [Form],
+}
+
+impl<'a> IndexPage<'a> {
+    pub(super) fn new(forms: &'a [Form]) -> Self {
+        Self { style: STYLE, forms }
     }
 }
