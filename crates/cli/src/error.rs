@@ -112,11 +112,24 @@ impl From<formsvc_client::Error> for CliError {
             ErrorKind::Decode => (Exit::Service, Some("is this the address of the service?")),
             _ => (Exit::Service, None),
         };
-        let mut shown = Self::new(exit, error.to_string()).because_of(&error);
+        let text = error.to_string();
+        // Settings are of the command line, not of an operation on the service.
+        let operation = format!("{}: ", error.operation());
+        let setting = (error.kind() == ErrorKind::Config).then(|| text.strip_prefix(&operation));
+        let message = setting.flatten().unwrap_or(&text);
+        let mut shown = Self::new(exit, message).because_of(&error);
+        if matches!(error.kind(), ErrorKind::Connect | ErrorKind::Transport) {
+            // What the system said; the causes above it only say where in the libraries that was.
+            shown.causes.drain(..shown.causes.len().saturating_sub(1));
+        }
         shown.hint = hint.map(str::to_owned);
         shown
     }
 }
+
+/// What to do about a 429 that came at the last attempt as well.
+const STILL_LIMITED: &str =
+    "try again later, or ask for less at a time with `--max-rate`: others may use this key";
 
 /// What an answer of the service means for the run.
 fn of_code(error: &formsvc_client::Error) -> (Exit, Option<&'static str>) {
@@ -134,11 +147,11 @@ fn of_code(error: &formsvc_client::Error) -> (Exit, Option<&'static str>) {
         Some(ErrorCode::NotFound) => {
             (Exit::Usage, Some("the service has no such path: the address goes without /api/v1"))
         }
-        Some(ErrorCode::RateLimited) => (Exit::RateLimited, Some("try again later")),
+        Some(ErrorCode::RateLimited) => (Exit::RateLimited, Some(STILL_LIMITED)),
         _ => match error.status().map(|status| status.as_u16()) {
             Some(401) => (Exit::Auth, None),
             Some(404) => (Exit::NotFound, Some("is this the address of the service?")),
-            Some(429) => (Exit::RateLimited, Some("try again later")),
+            Some(429) => (Exit::RateLimited, Some(STILL_LIMITED)),
             _ => (Exit::Service, None),
         },
     }

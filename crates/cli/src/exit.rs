@@ -46,7 +46,10 @@ pub const EXITS: &[ExitRow] = &[
     ExitRow { exit: Exit::Auth, meaning: "no API key, or the service refused it (401)" },
     ExitRow { exit: Exit::Service, meaning: "the service failed or replied nonsense" },
     ExitRow { exit: Exit::Network, meaning: "DNS, TLS, connection or time-out" },
-    ExitRow { exit: Exit::RateLimited, meaning: "rate-limited for longer than `--max-wait`" },
+    ExitRow {
+        exit: Exit::RateLimited,
+        meaning: "rate-limited for longer than `--max-wait`, or still after 4 attempts",
+    },
     ExitRow { exit: Exit::LocalIo, meaning: "local I/O: disk full, permission, unwritable output" },
     ExitRow {
         exit: Exit::Interrupted,

@@ -57,7 +57,7 @@ error_codes! {
     KeyRevoked           = "key_revoked",           401, spec, "Key was revoked.";
     FormNotFound         = "form_not_found",        404, spec, "Form does not exist or is not the caller's.";
     RateLimited          = "rate_limited",          429, spec, "Rate limit exceeded; `Retry-After` gives seconds to wait.";
-    OriginNotAllowed     = "origin_not_allowed",    403, ours, "The form takes nothing from pages of this origin.";
+    OriginNotAllowed     = "origin_not_allowed",    403, ours, "Nothing is taken from pages of this origin.";
     NotFound             = "not_found",             404, ours, "No such path.";
     MethodNotAllowed     = "method_not_allowed",    405, ours, "The path exists, the method does not.";
     RequestTimeout       = "request_timeout",       408, ours, "The request body did not arrive in time.";

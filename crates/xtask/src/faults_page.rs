@@ -8,8 +8,9 @@ use crate::markdown::Section;
 pub(crate) fn page() -> String {
     let api = section(
         "Answers of the REST API",
-        "Health, metrics and the control of faults are spared. A request that a fault answers spends no \
-         quota.",
+        "They meet requests below `/api/v1`. The pages of forms at `/f/`, health, metrics and the control \
+         of\nfaults are spared. A request that a fault answers spends no quota. `cursor-millis` shows with \
+         the\nform `randhie`, whose rows share milliseconds; those of the other real forms do not.",
         FaultSide::Api,
     );
     let deliveries = section(
@@ -74,7 +75,8 @@ fn control() -> String {
          loopback, `Host` must be `localhost`, a name below it or a loopback address, and a request with\n\
          an `Origin` must come from a page of the sandbox itself. So a page that a browser on this machine\n\
          happens to show cannot set faults, not even under a name that was made to lead here (DNS\n\
-         rebinding). Anything else is refused with 403.\n",
+         rebinding). Anything else is refused with 403 `origin_not_allowed`, a fault that there is not with\n\
+         404 `not_found`, and a value that breaks its rule with 400 `bad_request`.\n",
         section.print()
     )
 }

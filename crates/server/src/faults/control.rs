@@ -15,7 +15,7 @@ use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use axum::routing::{delete, get};
 use bytes::Bytes;
-use http::StatusCode;
+use formsvc_protocol::ErrorCode;
 use serde::Serialize;
 
 use super::handle::Faults;
@@ -110,13 +110,18 @@ fn answer(route: &'static str, outcome: Result<Faults, Refused>) -> Response {
     let trail = Trail { routine: true, ..Trail::of(route) };
     match outcome {
         Ok(faults) => trail.close(listing(&faults)),
-        Err(refused) => {
-            let mut response = trail.close(Err(Problem::bad_request(refused.to_string())));
-            if let Refused::Caller(_) = refused {
-                *response.status_mut() = StatusCode::FORBIDDEN;
-            }
-            response
-        }
+        Err(refused) => trail.close(Err(refused.into())),
+    }
+}
+
+impl From<Refused> for Problem {
+    fn from(refused: Refused) -> Self {
+        let code = match &refused {
+            Refused::Caller(_) => ErrorCode::OriginNotAllowed,
+            Refused::Fault(FaultError::Unknown { .. }) => ErrorCode::NotFound,
+            Refused::Fault(FaultError::Value { .. }) | Refused::Value => ErrorCode::BadRequest,
+        };
+        Self::new(code, refused.to_string())
     }
 }
 

@@ -92,14 +92,14 @@ async fn faults_are_set_and_ended_at_run_time() {
 #[tokio::test]
 async fn a_wrong_name_or_value_is_refused_and_changes_nothing() {
     let sandbox = Sandbox::new().await;
-    for (line, value, told) in [
-        ("PUT /_sandbox/faults/latancy", "1s", "did you mean `latency`?"),
-        ("PUT /_sandbox/faults/latency", "soon", "`latency` cannot be `soon`"),
-        ("PUT /_sandbox/faults/html", &"1".repeat(65), "at most 64 bytes"),
-        ("DELETE /_sandbox/faults/nothing", "", "there is no fault `nothing`"),
+    for (line, value, code, told) in [
+        ("PUT /_sandbox/faults/latancy", "1s", "404", "did you mean `latency`?"),
+        ("PUT /_sandbox/faults/latency", "soon", "400", "`latency` cannot be `soon`"),
+        ("PUT /_sandbox/faults/html", &"1".repeat(65), "400", "at most 64 bytes"),
+        ("DELETE /_sandbox/faults/nothing", "", "404", "there is no fault `nothing`"),
     ] {
         let answer = sandbox.control(line, value).await;
-        assert_eq!(status(&answer), "400", "{answer}");
+        assert_eq!(status(&answer), code, "{answer}");
         assert!(answer.contains(told), "{answer}");
     }
     assert_eq!(status(&sandbox.control("POST /_sandbox/faults", "").await), "405");
@@ -125,6 +125,7 @@ async fn a_page_in_a_browser_cannot_control_faults() {
             sandbox.faults.set("latency=1ms".parse().unwrap());
             let answer = sandbox.ask(line, &headers, "").await;
             assert_eq!(status(&answer), "403", "{line} {headers}: {answer}");
+            assert!(answer.contains("\"origin_not_allowed\""), "{answer}");
             assert_eq!(sandbox.faults.list().len(), 1, "{line} {headers}");
             assert!(!answer.contains("latency"), "{answer}");
         }
