@@ -54,11 +54,13 @@ impl Progress {
         self.state().began = Instant::now();
     }
 
-    /// Data is about to be written to the terminal: a moving line would run through it.
+    /// Data is about to be written to the terminal: a moving line would run through it. It is taken
+    /// away, and none comes any more.
     pub(crate) fn share_terminal(&self) {
         if let Mode::Moving { allowed, .. } = &mut self.state().mode {
             *allowed = false;
         }
+        self.end();
     }
 
     /// So many submissions are done, the oldest of them made at `reached`.

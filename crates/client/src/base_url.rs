@@ -30,7 +30,7 @@ impl BaseUrl {
             "http" => {
                 return Err(format!(
                     "the base URL uses `http` with the host `{host}`, which would show the API \
-                     key to the network; use `https`, or allow insecure http explicitly"
+                     key to the network; use `https`"
                 ));
             }
             other => return Err(format!("the base URL has the scheme `{other}`, not `https`")),

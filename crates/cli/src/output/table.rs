@@ -22,7 +22,11 @@ pub(super) fn terminal_width() -> u16 {
 }
 
 /// The list; columns that do not fit are left out from the right, and counted.
+/// Nothing where there is no item: a heading over nothing tells nobody anything.
 pub(super) fn list(out: &mut dyn Write, listing: &Listing, width: u16) -> io::Result<()> {
+    if listing.rows.is_empty() {
+        return Ok(());
+    }
     let mut headings: Vec<String> =
         listing.columns.iter().map(|name| one_line(name).to_uppercase()).collect();
     let mut rows: Vec<Vec<String>> = listing.rows.iter().map(|row| sanitized(row)).collect();

@@ -1,5 +1,6 @@
 //! `formsvc submissions export`
 
+use std::io::{self, Stdout, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::form_ref;
 use crate::output::Harmless;
+use crate::progress::Progress;
 
 /// Write every submission of a form to a file or to standard output
 ///
@@ -77,7 +79,7 @@ impl Export {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let format = self.format()?;
         // Opened first: an output that cannot be written should not cost a single request.
-        let destination = self.destination(cx, format)?;
+        let destination = self.destination(cx)?;
         let guard = matches!(self.formula_guard, Switch::On);
         let writer = writer(destination, Options { format, formula_guard: guard })?;
         let client = cx.client().await?;
@@ -126,15 +128,12 @@ impl Export {
         CliError::from(error).hint_if_none(left)
     }
 
-    fn destination(&self, cx: &Context, format: Format) -> Result<Destination<'static>, CliError> {
+    fn destination(&self, cx: &Context) -> Result<Destination<'static>, CliError> {
         let Some(path) = self.file() else {
-            // CSV comes at once at the end; the others come as they are read.
-            if cx.settings.terminal.stdout && format != Format::Csv {
-                cx.progress.share_terminal();
-            }
-            let out = std::io::stdout();
+            let out = io::stdout();
             return Ok(if cx.settings.terminal.stdout {
-                Destination::stream(Box::new(Harmless::new(out)))
+                let progress = Some(cx.progress.clone());
+                Destination::stream(Box::new(Harmless::new(OnTheTerminal { out, progress })))
             } else {
                 Destination::stream(Box::new(out))
             });
@@ -143,6 +142,26 @@ impl Export {
         let destination = Destination::file(path, existing)?;
         cx.abort.removes(destination.working_files());
         Ok(destination)
+    }
+}
+
+/// Standard output that is a terminal. The first that is written to it ends the moving line, which may be
+/// there until then: CSV comes at once at the end, and that can be a while.
+struct OnTheTerminal {
+    out: Stdout,
+    progress: Option<Progress>,
+}
+
+impl Write for OnTheTerminal {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(progress) = self.progress.take() {
+            progress.share_terminal();
+        }
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
     }
 }
 

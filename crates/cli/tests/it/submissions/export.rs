@@ -119,6 +119,27 @@ fn naughty_strings_are_harmless_on_a_terminal() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn the_moving_line_is_gone_before_data_comes_to_the_same_terminal() {
+    let sandbox = Sandbox::start(&["--generate", "big=3000"]);
+    for (format, begins) in [("csv", "id,created_at,"), ("ndjson", "{\"id\":")] {
+        let export = format!("submissions export big --format {format}");
+        let program = env!("CARGO_BIN_EXE_formsvc");
+        let shown = std::process::Command::new("script")
+            .args(["-qec", &format!("stty columns 80; '{program}' {export}"), "/dev/null"])
+            .env("FORMSVC_BASE_URL", &sandbox.base_url)
+            .env("FORMSVC_API_KEY", &sandbox.api_key)
+            .stdin(std::process::Stdio::null())
+            .output()
+            .unwrap();
+        let shown = String::from_utf8(shown.stdout).unwrap();
+        let (before, data) = shown.split_once(begins).unwrap();
+        assert!(before.is_empty() || before.ends_with("\u{1b}[2K"), "{format}: {before:?}");
+        assert!(!data.contains(" submissions · "), "{format}: {data}");
+    }
+}
+
 #[test]
 fn a_label_that_only_the_oldest_have_still_has_its_column() {
     let sandbox = Sandbox::start(&["--generate", "big=2500"]);

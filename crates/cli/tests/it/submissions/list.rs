@@ -1,6 +1,6 @@
 //! `formsvc submissions list`
 
-use crate::support::succeed;
+use crate::support::{run, succeed};
 
 #[test]
 fn the_newest_come_first_and_no_more_than_asked_for() {
@@ -31,4 +31,10 @@ fn a_list_goes_on_before_a_given_instant() {
     let all =
         succeed(&["--demo", "submissions", "list", "penguins", "--before", "1970-01-01T00:00:00Z"]);
     assert_eq!(all, "");
+}
+
+#[test]
+fn a_table_of_nothing_has_no_heading() {
+    let said = run(&["--demo", "submissions", "list", "contact", "--output", "table"]);
+    assert_eq!((said.code, &*said.stdout, &*said.stderr), (Some(0), "", "no submissions\n"));
 }
