@@ -14,8 +14,10 @@ import sys
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+VARIABLE = "FORMSVC_SIGNING_SECRET"
 TOLERANCE_SECONDS = 300
 BODY_MAX = 32 << 20
+SECRET = b""
 
 
 def verdict(header, body, secret, now):
@@ -52,11 +54,37 @@ class Receiver(BaseHTTPRequestHandler):
         pass
 
 
+def read_secret():
+    """The secret of the environment, or of whoever is asked; a pasted `export ...=` line will do."""
+    text = os.environ.get(VARIABLE) or getpass.getpass("Signing secret: ")
+    secret = text.strip().removeprefix("export ").strip().removeprefix(VARIABLE + "=").strip("'\"")
+    if not secret.startswith("whsec_"):
+        sys.exit("a signing secret begins with whsec_; `formsvc sandbox --webhook` prints one")
+    return secret.encode()
+
+
+def read_port(arguments):
+    port = arguments[0] if arguments else "9000"
+    if len(arguments) > 1 or not (port.isascii() and port.isdigit()) or int(port) > 65535:
+        sys.exit("usage: receiver.py [PORT], a whole number up to 65535")
+    return int(port)
+
+
+def main():
+    global SECRET
+    port = read_port(sys.argv[1:])
+    SECRET = read_secret()
+    try:
+        server = ThreadingHTTPServer(("127.0.0.1", port), Receiver)
+    except OSError as error:
+        sys.exit("cannot listen on port %d: %s" % (port, error.strerror))
+    print("listening on http://127.0.0.1:%d/" % server.server_port, flush=True)
+    server.serve_forever()
+
+
 if __name__ == "__main__":
-    secret = os.environ.get("FORMSVC_SIGNING_SECRET") or getpass.getpass("Signing secret: ")
-    if not secret:
-        sys.exit(__doc__)
-    SECRET = secret.strip().encode()
-    address = ("127.0.0.1", int(sys.argv[1]) if len(sys.argv) > 1 else 9000)
-    print("listening on http://%s:%d/" % address, flush=True)
-    ThreadingHTTPServer(address, Receiver).serve_forever()
+    try:
+        main()
+    except (KeyboardInterrupt, EOFError):
+        # Ctrl-C is how it ends.
+        print(file=sys.stderr)

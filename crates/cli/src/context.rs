@@ -65,6 +65,7 @@ impl Context {
             Service::Demo => self.demo().await?,
             Service::At { base_url, key } => {
                 let base_url = base_url.clone().ok_or_else(no_base_url)?;
+                check_scheme(&base_url)?;
                 let key = key.as_ref().ok_or_else(no_key)?;
                 if let Some(warning) = loose_key_file(key) {
                     self.progress.remark(&warning);
@@ -101,21 +102,15 @@ impl Context {
 
     #[cfg(feature = "sandbox")]
     async fn demo(&self) -> Result<(String, formsvc_client::SecretString), CliError> {
-        use std::net::{Ipv4Addr, SocketAddr};
+        use crate::sandbox::{Key, Sandbox, SandboxOptions};
 
-        use crate::sandbox::{Sandbox, SandboxOptions};
-
-        let options = SandboxOptions {
-            database: None,
-            addr: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-            rate_limit: None,
-            generate: Vec::new(),
-            faults: Vec::new(),
-            submit_every: None,
-            webhooks: Vec::new(),
-        };
+        let options = SandboxOptions::demo();
         let demo = self.demo.get_or_try_init(|| Sandbox::start(options)).await?;
-        Ok((demo.base_url.clone(), demo.api_key.clone()))
+        let facts = &demo.facts;
+        match &facts.key {
+            Key::New(key) => Ok((facts.base_url.clone(), key.clone())),
+            Key::Kept(_) => Err(CliError::new(Exit::Bug, "a sandbox in memory had a key already")),
+        }
     }
 
     #[cfg(not(feature = "sandbox"))]
@@ -129,6 +124,27 @@ fn no_base_url() -> CliError {
     CliError::usage("no service address").hint(
         "give it with --base-url or FORMSVC_BASE_URL, or try `--demo`, which needs neither address nor key",
     )
+}
+
+/// An address without a scheme, which is most often the only thing it lacks. One that may hold a
+/// password is not repeated.
+fn check_scheme(base_url: &str) -> Result<(), CliError> {
+    if base_url.contains("://") {
+        return Ok(());
+    }
+    let host = base_url.split(['/', ':']).next().unwrap_or_default();
+    let scheme = if host == "localhost" || host.starts_with("127.") || base_url.starts_with("[::1]")
+    {
+        "http"
+    } else {
+        "https"
+    };
+    let (error, bare) = (CliError::usage("the service address has no scheme"), base_url.trim());
+    Err(if bare.is_empty() || bare.contains('@') {
+        error.hint("an address is https://…, or http://… on this machine, without /api/v1")
+    } else {
+        error.hint(format!("did you mean `{scheme}://{bare}`?"))
+    })
 }
 
 fn no_key() -> CliError {

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use clap::Args;
 use formsvc_client::{ExposeSecret, PublicId};
-use formsvc_server::faults::{CONTROL, FAULTS, FaultError, FaultSetting};
+use formsvc_server::delivery::{DeliveryOptions, read_retry_base, read_retry_factor};
+use formsvc_server::egress::{AllowEntry, EgressPolicy};
+use formsvc_server::faults::{FAULTS, FaultError, FaultSetting, FaultSide};
 use formsvc_server::ready_file;
 use serde::Serialize;
 
@@ -14,7 +16,7 @@ use crate::args::{Rate, duration, rate};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::sandbox::{self, SandboxOptions, Wanted, Webhook};
+use crate::sandbox::{self, Facts, Key, SandboxOptions, Wanted, Webhook};
 
 /// Run a service on this machine to try things against, with real data
 ///
@@ -39,16 +41,31 @@ pub(crate) struct Sandbox {
     /// Add a form with so many generated submissions; can be repeated
     #[arg(long, value_name = "PUBLIC_ID=COUNT", value_parser = generated)]
     generate: Vec<(PublicId, u64)>,
-    /// Keep the sandbox in this SQLite file; otherwise it is gone when it stops
+    /// Keep the sandbox in this SQLite file, its API key and endpoints included; otherwise it is gone
+    /// when it stops
     #[arg(long, value_name = "PATH")]
     database: Option<PathBuf>,
-    /// Deliver the submissions of a form to an endpoint, whose signing secret is printed; can be repeated
+    /// Make another API key, although the database has one; those that it has still work
+    #[arg(long, requires = "database")]
+    new_key: bool,
+    /// Deliver the submissions of a form to an endpoint, whose signing secret is printed when it is
+    /// added; can be repeated
     #[arg(long, value_name = "FORM=URL", value_parser = sandbox::wanted)]
     webhook: Vec<Wanted>,
+    /// Pause before the first retry of a delivery, up to a fifth longer [default: 10s]
+    #[arg(long, value_name = "DURATION", value_parser = retry_base)]
+    retry_base: Option<Duration>,
+    /// What each further pause is multiplied by [default: 6]
+    #[arg(long, value_name = "N", value_parser = retry_factor)]
+    retry_factor: Option<u32>,
+    /// Let deliveries reach an address range (10.1.0.0/16), an address, or a host and port
+    /// (hooks.internal:8443) that is neither public nor this machine; can be repeated, or have commas
+    #[arg(long, value_name = "ENTRY", value_delimiter = ',', value_parser = allow_entry)]
+    egress_allow: Vec<AllowEntry>,
     /// Have it fail in a way, as `NAME` or `NAME=VALUE`; can be repeated
     #[arg(long, value_name = "NAME[=VALUE]", value_parser = fault, long_help = fault_help())]
     fault: Vec<FaultSetting>,
-    /// Have somebody submit a form so often: `contact` if there is one, else `penguins`
+    /// Have somebody submit so often, to the forms of `--webhook` in turn; without any, to `contact`
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     submit_every: Option<Duration>,
 }
@@ -57,7 +74,8 @@ pub(crate) struct Sandbox {
 #[derive(Serialize)]
 struct Ready<'a> {
     base_url: &'a str,
-    api_key: &'a str,
+    /// None when it was shown at an earlier start.
+    api_key: Option<&'a str>,
     forms: &'a [formsvc_client::Form],
     webhooks: Vec<ReadyWebhook<'a>>,
 }
@@ -67,52 +85,71 @@ struct Ready<'a> {
 struct ReadyWebhook<'a> {
     form: &'a str,
     url: &'a str,
-    secret: &'a str,
+    /// None when it was shown at an earlier start.
+    secret: Option<&'a str>,
 }
 
-impl<'a> From<&'a Webhook> for ReadyWebhook<'a> {
-    fn from(webhook: &'a Webhook) -> Self {
-        let Webhook { form, url, secret } = webhook;
-        Self { form: form.as_str(), url, secret: secret.expose_secret() }
+impl<'a> From<&'a Facts> for Ready<'a> {
+    fn from(facts: &'a Facts) -> Self {
+        let webhook = |Webhook { form, url, secret, .. }: &'a Webhook| ReadyWebhook {
+            form: form.as_str(),
+            url,
+            secret: secret.as_ref().map(ExposeSecret::expose_secret),
+        };
+        let api_key = match &facts.key {
+            Key::New(key) => Some(key.expose_secret()),
+            Key::Kept(_) => None,
+        };
+        let webhooks = facts.webhooks.iter().map(webhook).collect();
+        Self { base_url: &facts.base_url, api_key, forms: &facts.forms, webhooks }
     }
 }
 
 impl Sandbox {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         self.check_names()?;
-        let addr = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
-        let sandbox = sandbox::Sandbox::start(SandboxOptions {
-            database: self.database,
-            addr,
-            rate_limit: self.rate_limit,
-            generate: self.generate,
-            webhooks: self.webhook,
-            faults: self.fault.clone(),
-            submit_every: self.submit_every,
-        })
-        .await?;
-        if let Some(path) = &self.ready_file {
+        let ready_file = self.ready_file.clone();
+        let mut sandbox = sandbox::Sandbox::start(self.options()).await?;
+        if let Some(path) = &ready_file {
             // Only a ready file is replaced, never something else of that name.
             ready_file::clear(path).map_err(|error| unwritable(&error))?;
-            let (base_url, forms) = (&*sandbox.base_url, &*sandbox.forms);
-            let webhooks = sandbox.webhooks.iter().map(ReadyWebhook::from).collect();
-            let api_key = sandbox.api_key.expose_secret();
-            let ready = Ready { base_url, api_key, forms, webhooks };
+            let ready = Ready::from(&sandbox.facts);
             ready_file::write(path, &ready).map_err(|error| unwritable(&error))?;
         }
         // Gone when this future is, and when the process ends without dropping it.
-        let _gone_at_the_end = self.ready_file.clone().map(|path| {
+        let _gone_at_the_end = ready_file.map(|path| {
             cx.abort.removes_file(path.clone());
             RemoveOnDrop(path)
         });
-        for public_id in &sandbox.kept {
-            let kept = format!("The form `{public_id}` was kept as it was in the database.");
-            cx.progress.remark(&kept);
+        for line in sandbox::banner(&sandbox.facts) {
+            cx.progress.remark(&line);
         }
-        announce(cx, &sandbox, &self.fault);
         cx.run_until_stopped();
         // Until a signal drops this future, and with it the sandbox.
+        while let Some(line) = sandbox.attempts.recv().await {
+            cx.progress.remark(&line);
+        }
         std::future::pending().await
+    }
+
+    fn options(self) -> SandboxOptions {
+        let mut delivery = DeliveryOptions::default();
+        let schedule = &mut delivery.schedule;
+        schedule.base = self.retry_base.unwrap_or(schedule.base);
+        schedule.factor = self.retry_factor.unwrap_or(schedule.factor);
+        SandboxOptions {
+            database: self.database,
+            addr: SocketAddr::from((Ipv4Addr::LOCALHOST, self.port)),
+            rate_limit: self.rate_limit,
+            webhooks: self.webhook,
+            delivery,
+            // Deliveries to this machine are what a sandbox is for.
+            egress: self.egress_allow.into_iter().fold(EgressPolicy::dev(), EgressPolicy::allow),
+            new_key: self.new_key,
+            generate: self.generate,
+            faults: self.fault,
+            submit_every: self.submit_every,
+        }
     }
 }
 
@@ -141,28 +178,6 @@ impl Drop for RemoveOnDrop {
     }
 }
 
-/// The key of a sandbox opens nothing but the sandbox, so it may be shown.
-fn announce(cx: &Context, sandbox: &sandbox::Sandbox, faults: &[FaultSetting]) {
-    cx.progress
-        .remark(&format!("The sandbox answers at {}. In another shell:\n", sandbox.base_url));
-    cx.progress.remark(&format!("  export FORMSVC_BASE_URL={}", sandbox.base_url));
-    cx.progress.remark(&format!("  export FORMSVC_API_KEY={}", sandbox.api_key.expose_secret()));
-    cx.progress.remark("  formsvc forms list\n");
-    for Webhook { form, url, secret } in &sandbox.webhooks {
-        cx.progress.remark(&format!("Submissions to {}/f/{form}", sandbox.base_url));
-        cx.progress.remark(&format!("are delivered to {url}, signed with\n"));
-        cx.progress
-            .remark(&format!("  export FORMSVC_SIGNING_SECRET={}\n", secret.expose_secret()));
-    }
-    if !faults.is_empty() {
-        let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
-        let (base_url, faults) = (&sandbox.base_url, faults.join(", "));
-        cx.progress.remark(&format!("It fails on purpose: {faults}. To end that:\n"));
-        cx.progress.remark(&format!("  curl -X DELETE {base_url}{CONTROL}\n"));
-    }
-    cx.progress.remark("Ctrl-C stops it.");
-}
-
 fn unwritable(error: &ready_file::ReadyFileError) -> CliError {
     CliError::new(Exit::LocalIo, error.to_string()).because_of(error)
 }
@@ -173,6 +188,18 @@ fn generated(text: &str) -> Result<(PublicId, u64), String> {
     let (id, count) = text.split_once('=').ok_or(rule)?;
     let id = PublicId::new(id).map_err(|error| error.to_string())?;
     Ok((id, count.parse().map_err(|_| rule)?))
+}
+
+fn retry_base(text: &str) -> Result<Duration, String> {
+    read_retry_base(text).map_err(|rule| format!("it {rule}"))
+}
+
+fn retry_factor(text: &str) -> Result<u32, String> {
+    read_retry_factor(text).map_err(|rule| format!("it {rule}"))
+}
+
+fn allow_entry(text: &str) -> Result<AllowEntry, String> {
+    text.parse().map_err(|error: formsvc_server::egress::AllowEntryError| error.to_string())
 }
 
 /// Reads `NAME` or `NAME=VALUE`.
@@ -186,14 +213,22 @@ fn fault_help() -> String {
         share of the requests meets the same ones every time. Faults are also set while the sandbox \
         runs: see docs/FAULTS.md\n"
         .to_owned();
-    for row in FAULTS {
-        let value = row.grammar.placeholder().map_or(String::new(), |what| format!("[={what}]"));
-        let default = match row.default {
-            "" => String::new(),
-            default => format!(" [default: {default}]"),
-        };
-        let about = row.about.replace('`', "");
-        help.extend(["\n- ", row.name, &value, ": ", &about, &default]);
+    for (side, about) in [
+        (FaultSide::Api, "Answers of the REST API below /api/v1; the pages at /f/ are spared:"),
+        (FaultSide::Delivery, "Deliveries to webhook endpoints:"),
+    ] {
+        help.extend(["\n", about, "\n"]);
+        for row in FAULTS.iter().filter(|row| row.side == side) {
+            let value =
+                row.grammar.placeholder().map_or(String::new(), |what| format!("[={what}]"));
+            let default = match row.default {
+                "" => String::new(),
+                default => format!(" [default: {default}]"),
+            };
+            let about = row.about.replace('`', "");
+            help.extend(["\n- ", row.name, &value, ": ", &about, &default]);
+        }
+        help.push('\n');
     }
     help
 }

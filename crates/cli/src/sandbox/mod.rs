@@ -3,26 +3,32 @@
 //! It runs on a thread and a runtime of its own, so that a command that waits for it cannot hold it
 //! up.
 
+mod attempts;
+mod banner;
 mod data;
+mod key;
 mod visitor;
 mod webhooks;
 
+pub(crate) use banner::banner;
 pub(crate) use data::FORM_NAMES;
+pub(crate) use key::Key;
 pub(crate) use webhooks::{Wanted, Webhook, wanted};
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use formsvc_client::{Form, PublicId, SecretString, User};
-use formsvc_server::admin::{Admin, AdminError};
-use formsvc_server::delivery::{Deliveries, DeliveryOptions, Equipment, system_random};
+use formsvc_client::{Form, PublicId, User};
+use formsvc_server::admin::{Admin, AdminError, Registrar};
+use formsvc_server::delivery::{
+    AttemptObserver, Deliveries, DeliveryOptions, Equipment, system_random,
+};
 use formsvc_server::egress::{ClientOptions, DeliveryClient, EgressPolicy};
 use formsvc_server::faults::{FaultSetting, Faults};
-use formsvc_server::metrics::Metrics;
-use formsvc_server::public::PublicOptions;
+use formsvc_server::public::{self, PublicOptions};
 use formsvc_server::rate_limit::RateLimit;
 use formsvc_server::secrets::{KeyFile, Missing, Vault};
 use formsvc_server::seed::{SeedOptions, seed_form};
@@ -30,11 +36,12 @@ use formsvc_server::serve::{Running, ServeOptions, Server};
 use formsvc_server::store::Store;
 use formsvc_server::store::sqlite::SqliteStore;
 use formsvc_server::store::{steady_clock, system_clock};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::args::Rate;
 use crate::error::CliError;
 use crate::exit::Exit;
+use attempts::Teller;
 use visitor::Visitor;
 
 /// The user the sandbox's forms belong to.
@@ -57,39 +64,69 @@ pub(crate) struct SandboxOptions {
     pub(crate) addr: SocketAddr,
     /// Requests a minute for a key; `Off` lifts the limits of public forms as well.
     pub(crate) rate_limit: Option<Rate>,
-    /// Endpoints that deliveries go to.
+    /// Endpoints that are to be there.
     pub(crate) webhooks: Vec<Wanted>,
+    /// How deliveries to them are made.
+    pub(crate) delivery: DeliveryOptions,
+    /// Where they may go.
+    pub(crate) egress: EgressPolicy,
+    /// Whether a key is made although the database has one.
+    pub(crate) new_key: bool,
     /// Generated forms, besides the real ones.
     pub(crate) generate: Vec<(PublicId, u64)>,
     /// How it fails.
     pub(crate) faults: Vec<FaultSetting>,
-    /// How often somebody submits one of its forms; never if none.
+    /// How often somebody submits to the forms that have one of `webhooks`, in turn; never if none.
     pub(crate) submit_every: Option<Duration>,
+}
+
+impl SandboxOptions {
+    /// One in memory, on any free port, as `--demo` has it.
+    pub(crate) fn demo() -> Self {
+        Self {
+            database: None,
+            addr: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            rate_limit: None,
+            webhooks: Vec::new(),
+            delivery: DeliveryOptions::default(),
+            egress: EgressPolicy::dev(),
+            new_key: false,
+            generate: Vec::new(),
+            faults: Vec::new(),
+            submit_every: None,
+        }
+    }
 }
 
 /// A sandbox that answers. Dropping it shuts it down and waits until it is.
 pub(crate) struct Sandbox {
-    /// Its address.
-    pub(crate) base_url: String,
-    /// A key for its forms.
-    pub(crate) api_key: SecretString,
-    /// Its forms, newest first.
-    pub(crate) forms: Vec<Form>,
-    /// Forms that were to be generated but are in the database already.
-    pub(crate) kept: Vec<PublicId>,
-    /// Endpoints that deliveries go to.
-    pub(crate) webhooks: Vec<Webhook>,
+    /// What there is to know of it.
+    pub(crate) facts: Facts,
+    /// A line for every attempt to deliver, once it is over.
+    pub(crate) attempts: mpsc::Receiver<String>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-struct Started {
-    base_url: String,
-    api_key: SecretString,
-    forms: Vec<Form>,
-    kept: Vec<PublicId>,
-    webhooks: Vec<Webhook>,
+/// What there is to know of a sandbox.
+pub(crate) struct Facts {
+    /// Its address.
+    pub(crate) base_url: String,
+    /// The key for its forms.
+    pub(crate) key: Key,
+    /// Its forms, newest first.
+    pub(crate) forms: Vec<Form>,
+    /// Forms that were to be generated but are in the database already.
+    pub(crate) kept: Vec<PublicId>,
+    /// Endpoints of its forms.
+    pub(crate) webhooks: Vec<Webhook>,
+    /// Forms that somebody submits to in turn, and how often.
+    pub(crate) visits: Option<(Vec<PublicId>, Duration)>,
+    /// How it failed when it was started.
+    pub(crate) faults: Vec<FaultSetting>,
 }
+
+type Started = (Facts, mpsc::Receiver<String>);
 
 impl Sandbox {
     /// Starts one and waits until it answers.
@@ -101,17 +138,8 @@ impl Sandbox {
             .spawn(move || run(options, started, stopped))
             .map_err(|error| failed("cannot start the sandbox").because(&error))?;
         let gone = |_| failed("the sandbox stopped before it answered");
-        let Started { base_url, api_key, forms, kept, webhooks } =
-            answers.await.map_err(gone)??;
-        Ok(Self {
-            base_url,
-            api_key,
-            forms,
-            kept,
-            webhooks,
-            stop: Some(stop),
-            thread: Some(thread),
-        })
+        let (facts, attempts) = answers.await.map_err(gone)??;
+        Ok(Self { facts, attempts, stop: Some(stop), thread: Some(thread) })
     }
 }
 
@@ -182,36 +210,79 @@ async fn serve(
 }
 
 async fn open(options: SandboxOptions) -> Result<(Running, Started, Option<Visitor>), CliError> {
-    let store = match &options.database {
+    let store = store(options.database.as_deref())?;
+    let admin = Admin::new(Arc::clone(&store));
+    let vault = vault(&store, options.database.as_deref()).await?;
+    let cannot_fill = |error: AdminError| failed("cannot fill the sandbox").because(&error);
+    let owner = owner(&admin).await.map_err(cannot_fill)?;
+    data::load(&admin, &owner).await?;
+    let kept = generate_all(&admin, &owner, &options).await?;
+    let forms = admin.list_forms(&owner.id).await.map_err(cannot_fill)?;
+    let registrar = Registrar::new(vault.clone(), options.egress.clone());
+    let wanted = webhooks::check(&admin, &registrar, &forms, &options.webhooks).await?;
+    let (visitor, visits) = match options.submit_every {
+        Some(every) => {
+            let names: Vec<_> = options.webhooks.iter().map(|wanted| wanted.form.clone()).collect();
+            let visited = visitor::visited(&forms, &names);
+            let visitor =
+                Visitor::of(&admin, &owner, &visited, every).await.map_err(cannot_fill)?;
+            let names = visited.iter().map(|form| form.public_id.clone()).collect();
+            (Some(visitor), Some((names, every)))
+        }
+        None => (None, None),
+    };
+    let serving = serving(options.addr, options.rate_limit);
+    let faults = Faults::new();
+    options.faults.iter().for_each(|fault| faults.set(*fault));
+    let metrics = Arc::clone(&serving.metrics);
+    let index = public::index(Arc::clone(&store), owner.id.clone());
+    let around = |router| faults.around(router).merge(index);
+    let running = Server::bind_with(serving, Arc::clone(&store), around).await;
+    let running = running.map_err(|error| {
+        failed("cannot start the sandbox").because(&error).hint("`--port 0` finds a free port")
+    })?;
+    // Last, when nothing is left to fail: what is made here is shown once.
+    let webhooks = webhooks::add(&admin, &registrar, &forms, wanted).await?;
+    let key = key::of(&admin, &owner, options.new_key).await.map_err(cannot_fill)?;
+    let (teller, attempts) = Teller::of(&forms);
+    let client = ClientOptions { policy: options.egress, ..ClientOptions::default() };
+    let equipment = Equipment {
+        store,
+        carrier: faults.carrier(Arc::new(DeliveryClient::new(client))),
+        vault,
+        clock: faults.clock(system_clock()),
+        options: options.delivery,
+        random: system_random(),
+        metrics,
+    };
+    let teller: Arc<dyn AttemptObserver> = Arc::new(teller);
+    let running = running.with_deliveries(Deliveries::start_observed(equipment, Some(teller)));
+    let facts = Facts {
+        base_url: running.base_url(),
+        key,
+        forms,
+        kept,
+        webhooks,
+        visits,
+        faults: options.faults,
+    };
+    Ok((running, (facts, attempts), visitor))
+}
+
+fn store(database: Option<&Path>) -> Result<Arc<dyn Store>, CliError> {
+    let store = match database {
         Some(path) => SqliteStore::open_exclusive(path, system_clock()),
         None => SqliteStore::in_memory(system_clock()),
     };
     let store = store.map_err(|error| {
-        let place =
-            options.database.as_ref().map_or("memory".into(), |path| path.display().to_string());
+        let place = database.map_or("memory".into(), |path| path.display().to_string());
         failed(format!("cannot open the sandbox's database `{place}`")).because(&error)
     })?;
-    let store: Arc<dyn Store> = Arc::new(store.with_steady_clock(steady_clock()));
-    let vault = vault(options.database.as_deref())?;
-    let admin = Admin::new(Arc::clone(&store));
-    let cannot_fill = |error: AdminError| failed("cannot fill the sandbox").because(&error);
-    let owner = owner(&admin).await.map_err(cannot_fill)?;
-    data::load(&admin, &owner).await?;
-    let mut kept = Vec::new();
-    for (public_id, submissions) in options.generate {
-        let generated = generate(&admin, &owner, &public_id, submissions).await;
-        let made = generated.map_err(|error| match options.database {
-            None => error.hint(IN_MEMORY),
-            Some(_) => error,
-        })?;
-        if !made {
-            kept.push(public_id);
-        }
-    }
-    let webhooks = webhooks::add(&admin, &vault, options.webhooks).await?;
-    let key = new_key(&admin, &owner).await.map_err(cannot_fill)?;
-    let forms = admin.list_forms(&owner.id).await.map_err(cannot_fill)?;
-    let rate_limit = match options.rate_limit {
+    Ok(Arc::new(store.with_steady_clock(steady_clock())))
+}
+
+fn serving(addr: SocketAddr, rate_limit: Option<Rate>) -> ServeOptions {
+    let rate_limit = match rate_limit {
         None => RateLimit::default(),
         Some(Rate::Off) => RateLimit::Off,
         Some(Rate::PerMinute(requests)) => RateLimit::per_minute(requests),
@@ -220,32 +291,13 @@ async fn open(options: SandboxOptions) -> Result<(Running, Started, Option<Visit
     if rate_limit == RateLimit::Off {
         (public.per_address, public.per_form) = (RateLimit::Off, RateLimit::Off);
     }
-    let serving = ServeOptions {
-        addr: options.addr,
-        rate_limit,
-        public,
-        shutdown_deadline: SHUTDOWN_DEADLINE,
-        ..ServeOptions::default()
-    };
-    let visitor = match options.submit_every {
-        Some(every) => Visitor::of(&admin, &owner, &forms, every).await.map_err(cannot_fill)?,
-        None => None,
-    };
-    let faults = Faults::new();
-    options.faults.into_iter().for_each(|fault| faults.set(fault));
-    let metrics = Arc::clone(&serving.metrics);
-    let around = |router| faults.around(router);
-    let running = Server::bind_with(serving, Arc::clone(&store), around).await;
-    let running = running.map_err(|error| {
-        failed("cannot start the sandbox").because(&error).hint("`--port 0` finds a free port")
-    })?;
-    let running = running.with_deliveries(deliver(store, vault, metrics, &faults));
-    let started = Started { base_url: running.base_url(), api_key: key, forms, kept, webhooks };
-    Ok((running, started, visitor))
+    let shutdown_deadline = SHUTDOWN_DEADLINE;
+    ServeOptions { addr, rate_limit, public, shutdown_deadline, ..ServeOptions::default() }
 }
 
 /// What opens the signing secrets: a key beside the database, or one that is gone with the sandbox.
-fn vault(database: Option<&Path>) -> Result<Vault, CliError> {
+/// Where there are secrets, a missing key is not replaced by one that does not open them.
+async fn vault(store: &Arc<dyn Store>, database: Option<&Path>) -> Result<Vault, CliError> {
     let Some(database) = database else {
         let ephemeral = Vault::ephemeral();
         return ephemeral.map_err(|error| failed("cannot start the sandbox").because(&error));
@@ -253,28 +305,11 @@ fn vault(database: Option<&Path>) -> Result<Vault, CliError> {
     let unreadable = |error: &dyn std::error::Error| {
         failed("cannot use the key beside the sandbox's database").because(error)
     };
+    let sealed = store.has_endpoints().await.map_err(|error| unreadable(&error))?;
+    let missing = if sealed { Missing::Refuse } else { Missing::Create };
     let file = KeyFile::beside(database).map_err(|error| unreadable(&error))?;
-    let key = file.open(Missing::Create).map_err(|error| unreadable(&error))?;
+    let key = file.open(missing).map_err(|error| unreadable(&error))?;
     Ok(Vault::new(&key))
-}
-
-/// Delivers to this machine too: that is what a sandbox is for.
-fn deliver(
-    store: Arc<dyn Store>,
-    vault: Vault,
-    metrics: Arc<Metrics>,
-    faults: &Faults,
-) -> Deliveries {
-    let client = ClientOptions { policy: EgressPolicy::dev(), ..ClientOptions::default() };
-    Deliveries::start(Equipment {
-        store,
-        carrier: faults.carrier(Arc::new(DeliveryClient::new(client))),
-        vault,
-        clock: faults.clock(system_clock()),
-        random: system_random(),
-        options: DeliveryOptions::default(),
-        metrics,
-    })
 }
 
 /// The owner of the sandbox's forms; a kept database has one already.
@@ -285,14 +320,24 @@ async fn owner(admin: &Admin) -> Result<User, AdminError> {
     }
 }
 
-/// A key of this run; those of earlier runs end with it.
-async fn new_key(admin: &Admin, owner: &User) -> Result<SecretString, AdminError> {
-    for old in admin.list_keys(&owner.id).await? {
-        if old.revoked_at.is_none() {
-            admin.revoke_key(&old.id).await?;
+/// Generates forms; those that were there already are given back.
+async fn generate_all(
+    admin: &Admin,
+    owner: &User,
+    options: &SandboxOptions,
+) -> Result<Vec<PublicId>, CliError> {
+    let mut kept = Vec::new();
+    for (public_id, submissions) in &options.generate {
+        let generated = generate(admin, owner, public_id, *submissions).await;
+        let made = generated.map_err(|error| match options.database {
+            None => error.hint(IN_MEMORY),
+            Some(_) => error,
+        })?;
+        if !made {
+            kept.push(public_id.clone());
         }
     }
-    Ok(admin.create_key(&owner.id, "sandbox").await?.secret)
+    Ok(kept)
 }
 
 /// Generates a form; `false` when there is one of that name already.

@@ -1,8 +1,9 @@
-//! Somebody who submits a form now and then, so that there are deliveries to look at.
+//! Somebody who submits to forms now and then, so that there are deliveries to look at.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
-use formsvc_client::{Form, FormId, User};
+use formsvc_client::{Form, FormId, PublicId, User};
 use formsvc_protocol::Answers;
 use formsvc_server::admin::{Admin, AdminError};
 use formsvc_server::fields::Fields;
@@ -12,17 +13,19 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::MissedTickBehavior;
 
-/// The form that is submitted, if there is one of that public id, else the other.
+/// The form that is submitted when none is named: the first that there is.
 const FORMS: [&str; 2] = ["contact", "penguins"];
 /// Rows whose answers are given again.
 const ROWS: u32 = 100;
 
-/// A visitor of a form.
+/// What is submitted to a form, one after the other; most never end.
+type AnswersOf = Box<dyn Iterator<Item = Answers> + Send>;
+
+/// A visitor of some forms.
 pub(super) struct Visitor {
     admin: Admin,
-    form: FormId,
     every: Duration,
-    answers: Box<dyn Iterator<Item = Answers> + Send>,
+    forms: VecDeque<(FormId, AnswersOf)>,
 }
 
 /// What is looked at of a row.
@@ -32,18 +35,33 @@ struct Row<'a> {
     data: &'a RawValue,
 }
 
+/// The forms of these names, each once; without names one to begin with, if it is there.
+pub(super) fn visited<'a>(forms: &'a [Form], wanted: &[PublicId]) -> Vec<&'a Form> {
+    let mut found: Vec<&Form> = Vec::new();
+    for name in wanted {
+        let named = forms.iter().find(|form| form.public_id == *name);
+        found.extend(named.filter(|form| !found.iter().any(|known| known.id == form.id)));
+    }
+    if wanted.is_empty() {
+        let named = |name: &str| forms.iter().find(|form| form.public_id.as_str() == name);
+        found.extend(FORMS.into_iter().find_map(named));
+    }
+    found
+}
+
 impl Visitor {
-    /// A visitor of one of these forms; `None` when neither is there.
+    /// A visitor of these forms, in turn.
     pub(super) async fn of(
         admin: &Admin,
         owner: &User,
-        forms: &[Form],
+        forms: &[&Form],
         every: Duration,
-    ) -> Result<Option<Self>, AdminError> {
-        let named = |name: &str| forms.iter().find(|form| form.public_id.as_str() == name);
-        let Some(form) = FORMS.into_iter().find_map(named) else { return Ok(None) };
-        let answers = answers(admin, owner, form).await?;
-        Ok(Some(Self { admin: admin.clone(), form: form.id.clone(), every, answers }))
+    ) -> Result<Self, AdminError> {
+        let mut visited = VecDeque::with_capacity(forms.len());
+        for form in forms {
+            visited.push_back((form.id.clone(), answers(admin, owner, form).await?));
+        }
+        Ok(Self { admin: admin.clone(), every, forms: visited })
     }
 
     /// Submits until it is dropped, or has nothing more to say. A submission that is refused is told
@@ -53,22 +71,20 @@ impl Visitor {
         times.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // The first is at once; whoever started the sandbox is to find nothing that was not there.
         times.tick().await;
-        for answers in self.answers.by_ref() {
+        while let Some((form, mut answers)) = self.forms.pop_front() {
+            let Some(submission) = answers.next() else { continue };
             times.tick().await;
-            if let Err(error) = self.admin.submit_answers(&self.form, answers).await {
+            if let Err(error) = self.admin.submit_answers(&form, submission).await {
                 tracing::warn!(%error, "the sandbox's visitor was refused");
             }
+            self.forms.push_back((form, answers));
         }
     }
 }
 
 /// What the visitor answers: what fits the form's fields; in a form without any, what others
 /// answered, or anything.
-async fn answers(
-    admin: &Admin,
-    owner: &User,
-    form: &Form,
-) -> Result<Box<dyn Iterator<Item = Answers> + Send>, AdminError> {
+async fn answers(admin: &Admin, owner: &User, form: &Form) -> Result<AnswersOf, AdminError> {
     let public = admin.store().public_form(&form.public_id).await?;
     let fields = public.and_then(|form| form.fields).and_then(|text| Fields::parse(&text).ok());
     if let Some(fields) = fields {

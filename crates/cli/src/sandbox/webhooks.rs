@@ -1,9 +1,9 @@
-//! The endpoints a sandbox is started with.
+//! The endpoints of a sandbox: those it is started with, and those its database has from before.
 
-use formsvc_client::{PublicId, SecretString};
+use formsvc_client::{Form, FormId, PublicId, SecretString};
 use formsvc_server::admin::{Admin, Registrar};
-use formsvc_server::egress::EgressPolicy;
-use formsvc_server::secrets::Vault;
+use formsvc_server::egress::EndpointUrl;
+use formsvc_server::store::{ENDPOINTS_MAX, EndpointStatus};
 
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -15,14 +15,21 @@ pub(crate) struct Wanted {
     pub(crate) url: String,
 }
 
-/// An endpoint of a sandbox, with the secret its deliveries are signed with. The sandbox's secrets
-/// open nothing but what the sandbox sends, so they may be shown.
+/// An endpoint of a sandbox. The sandbox's secrets open nothing but what the sandbox sends, so they may
+/// be shown.
 #[derive(Clone, Debug)]
 pub(crate) struct Webhook {
     pub(crate) form: PublicId,
     pub(crate) url: String,
-    pub(crate) secret: SecretString,
+    /// What its deliveries are signed with; none for an endpoint from an earlier start, whose secret was
+    /// shown then, and is not made anew since its receiver has it.
+    pub(crate) secret: Option<SecretString>,
+    /// Whether it gets deliveries.
+    pub(crate) is_enabled: bool,
 }
+
+/// Endpoints that can be added, as far as is known.
+pub(super) struct Checked(Vec<(FormId, String)>);
 
 /// Reads `FORM=URL`.
 pub(crate) fn wanted(text: &str) -> Result<Wanted, String> {
@@ -32,30 +39,70 @@ pub(crate) fn wanted(text: &str) -> Result<Wanted, String> {
     if url.is_empty() { Err(rule.into()) } else { Ok(Wanted { form, url: url.to_owned() }) }
 }
 
-/// Adds endpoints. One that a kept database has already gets a new secret, since its old one cannot be
-/// shown again.
-pub(super) async fn add(
+/// Judges all endpoints that were asked for before any is added: a secret that was made is shown once,
+/// so nothing may fail between the first and the last. Those that are there already are left out.
+pub(super) async fn check(
     admin: &Admin,
-    vault: &Vault,
-    wanted: Vec<Wanted>,
-) -> Result<Vec<Webhook>, CliError> {
-    let registrar = Registrar::new(vault.clone(), EgressPolicy::dev());
-    let mut webhooks = Vec::with_capacity(wanted.len());
+    registrar: &Registrar,
+    forms: &[Form],
+    wanted: &[Wanted],
+) -> Result<Checked, CliError> {
+    let mut checked: Vec<(FormId, String)> = Vec::with_capacity(wanted.len());
     for Wanted { form, url } in wanted {
+        let Some(found) = forms.iter().find(|known| known.public_id == *form) else {
+            let names: Vec<_> = forms.iter().map(|form| form.public_id.as_str()).collect();
+            return Err(CliError::usage(format!("--webhook: no form `{form}`"))
+                .hint(format!("the sandbox has {}", names.join(", "))));
+        };
         let refused = |error: &dyn std::error::Error| {
             CliError::new(Exit::Usage, format!("--webhook: cannot add an endpoint to `{form}`"))
                 .because(error)
         };
-        let found = admin.find_form(form.as_str()).await.map_err(|error| refused(&error))?;
+        registrar.check(url).await.map_err(|error| refused(&error))?;
+        let url: EndpointUrl = url.parse().map_err(|error| refused(&error))?;
+        let url = url.as_str();
         let known = admin.list_endpoints(&found.id).await.map_err(|error| refused(&error))?;
-        let secret = if let Some(known) = known.iter().find(|known| known.url == url) {
-            let rotated = admin.rotate_secret(&known.id, std::time::Duration::ZERO, vault).await;
-            rotated.map_err(|error| refused(&error))?.secret
-        } else {
-            let added = admin.add_endpoint(&found.id, &url, &registrar).await;
-            added.map_err(|error| refused(&error))?.secret
-        };
-        webhooks.push(Webhook { form, url, secret });
+        let more = checked.iter().filter(|(form, _)| *form == found.id);
+        if known.iter().any(|known| known.url == url) || more.clone().any(|(_, new)| new == url) {
+            continue;
+        }
+        if known.len() + more.count() >= ENDPOINTS_MAX {
+            let what =
+                format!("--webhook: `{form}` has {ENDPOINTS_MAX} endpoints, the most there can be");
+            return Err(CliError::usage(what));
+        }
+        checked.push((found.id.clone(), url.to_owned()));
+    }
+    Ok(Checked(checked))
+}
+
+/// Adds endpoints, and lists all that the forms then have.
+pub(super) async fn add(
+    admin: &Admin,
+    registrar: &Registrar,
+    forms: &[Form],
+    Checked(new): Checked,
+) -> Result<Vec<Webhook>, CliError> {
+    let failed = |error: &dyn std::error::Error| {
+        CliError::new(Exit::LocalIo, "cannot add an endpoint to the sandbox").because(error)
+    };
+    let mut secrets = Vec::with_capacity(new.len());
+    for (form, url) in new {
+        let added = admin.add_endpoint(&form, &url, registrar).await;
+        let added = added.map_err(|error| failed(&error))?;
+        secrets.push((added.record.id, added.secret));
+    }
+    let mut webhooks = Vec::new();
+    for form in forms {
+        for endpoint in admin.list_endpoints(&form.id).await.map_err(|error| failed(&error))? {
+            let at = secrets.iter().position(|(id, _)| *id == endpoint.id);
+            webhooks.push(Webhook {
+                form: form.public_id.clone(),
+                secret: at.map(|at| secrets.swap_remove(at).1),
+                is_enabled: endpoint.status == EndpointStatus::Enabled,
+                url: endpoint.url,
+            });
+        }
     }
     Ok(webhooks)
 }

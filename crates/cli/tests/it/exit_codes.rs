@@ -1,9 +1,15 @@
 //! Every exit code, by a real cause; every error code of the service, by a real request.
 
+use std::path::Path;
 use std::process::Stdio;
+use std::sync::Arc;
+
+use formsvc_server::admin::Admin;
+use formsvc_server::store::sqlite::SqliteStore;
+use formsvc_server::store::{Store, system_clock};
 
 use crate::support::{
-    Between, Canned, SECRET, Sandbox, answer, formsvc, one_form, page, run, signal,
+    Between, Canned, SECRET, Said, Sandbox, answer, formsvc, one_form, page, run, signal,
     wait_until_inside,
 };
 
@@ -11,13 +17,29 @@ fn refused(status: &str, code: &str) -> Option<String> {
     answer(status, "", &format!(r#"{{"error":{{"code":"{code}","message":"no"}}}}"#))
 }
 
+/// Revokes the keys of a sandbox that is not running.
+fn revoke_keys(database: &Path) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store: Arc<dyn Store> =
+            Arc::new(SqliteStore::open_exclusive(database, system_clock()).unwrap());
+        let admin = Admin::new(Arc::clone(&store));
+        let owner = admin.user("sandbox@formsvc.invalid").await.unwrap();
+        for key in admin.list_keys(&owner.id).await.unwrap() {
+            admin.revoke_key(&key.id).await.unwrap();
+        }
+        store.close().await.unwrap();
+    });
+}
+
 #[test]
 fn the_six_error_codes_of_a_real_service_map_to_exit_codes() {
     let folder = tempfile::tempdir().unwrap();
     let database = folder.path().join("kept.db");
     let kept = ["--database", database.to_str().unwrap()];
-    // The key of a sandbox that has ended is revoked by the next one.
     let revoked = Sandbox::start(&kept).api_key.clone();
+    revoke_keys(&database);
+    // Where no key works any more, a sandbox makes one.
     let sandbox = Sandbox::start(&[&kept[..], &["--rate-limit", "20"]].concat());
     let at = |base_url: &str, key: &str, args: &[&str]| {
         let mut command = sandbox.formsvc(args);
@@ -95,11 +117,45 @@ fn an_unreachable_or_silent_service_is_exit_6() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let base_url = format!("http://127.0.0.1:{port}");
     let gone = formsvc(&["me", "--base-url", &base_url]).env("FORMSVC_API_KEY", "fsk_x").output();
-    assert_eq!(gone.unwrap().status.code(), Some(6));
+    let gone = Said::from(gone.unwrap());
+    assert_eq!(gone.code, Some(6));
+    // What the system said, once.
+    assert_eq!(gone.stderr.matches("cause: ").count(), 1, "{}", gone.stderr);
+    assert!(gone.stderr.contains("cause: Connection refused"), "{}", gone.stderr);
     let silent = Canned::start(vec![None]);
     let said = silent.run(&["me", "--timeout", "50ms"]);
     assert_eq!(said.code, Some(6), "{}", said.stderr);
     assert!(said.stderr.contains("--timeout"), "{}", said.stderr);
+}
+
+#[test]
+fn an_address_that_cannot_be_meant_is_told_a_better_one() {
+    for (address, told) in [
+        ("127.0.0.1:8080", "hint: did you mean `http://127.0.0.1:8080`?"),
+        ("localhost:8080", "hint: did you mean `http://localhost:8080`?"),
+        ("forms.example.org", "hint: did you mean `https://forms.example.org`?"),
+        ("me:hunter2@example.org", "hint: an address is https://"),
+        ("http://example.org", "to the network; use `https`\n"),
+    ] {
+        let said = formsvc(&["me", "--base-url", address]).env("FORMSVC_API_KEY", "fsk_x").output();
+        let said = Said::from(said.unwrap());
+        assert_eq!(said.code, Some(2), "{}", said.stderr);
+        assert!(said.stderr.contains(told), "{}", said.stderr);
+        let internal = ["client.build", "hunter2"].map(|word| said.stderr.contains(word));
+        assert_eq!(internal, [false, false], "{}", said.stderr);
+    }
+}
+
+#[test]
+fn a_rate_limit_that_stays_is_exit_7() {
+    let limited = answer("429 Too Many Requests", "retry-after: 0\r\n", "{}");
+    let said = Canned::start(vec![limited]).run(&["me"]);
+    assert_eq!(said.code, Some(7), "{}", said.stderr);
+    assert!(
+        said.stderr.contains("4 attempts") && said.stderr.contains("--max-rate"),
+        "{}",
+        said.stderr
+    );
 }
 
 #[test]

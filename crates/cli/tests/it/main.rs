@@ -4,6 +4,7 @@
 
 mod exit_codes;
 mod forms;
+mod receiver;
 mod sandbox;
 mod settings;
 mod submissions;

@@ -1,6 +1,8 @@
 //! `formsvc sandbox`
 
-use crate::support::{Sandbox, entries, formsvc, run};
+mod webhooks;
+
+use crate::support::{Sandbox, entries, formsvc, request, run};
 
 #[test]
 fn it_answers_once_the_ready_file_is_there_and_stops_on_sigterm() {
@@ -26,8 +28,10 @@ fn what_a_database_keeps_is_there_the_next_time() {
     };
     let first = Sandbox::start(&args);
     let before = ids(&first);
+    let key = first.api_key.clone();
     first.terminate();
-    let second = Sandbox::start(&args);
+    let mut second = Sandbox::start(&args);
+    second.api_key = key;
     assert_eq!(ids(&second), before);
     assert_eq!(before.lines().count(), 50);
     // A kept form is not made anew, and that is said.
@@ -62,16 +66,12 @@ fn a_demo_leaves_nothing_behind() {
     assert_eq!(entries(folder.path()), Vec::<String>::new());
 }
 
-/// The status of a request without a key.
-fn status(sandbox: &Sandbox, method: &str, path: &str) -> String {
-    use std::io::{Read, Write};
-    let addr = sandbox.base_url.strip_prefix("http://").unwrap();
-    let mut stream = std::net::TcpStream::connect(addr).unwrap();
-    let head = format!("{method} {path} HTTP/1.1\r\nhost: {addr}\r\nconnection: close\r\n\r\n");
-    stream.write_all(head.as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer.split(' ').nth(1).unwrap().to_owned()
+#[test]
+fn a_browser_finds_its_forms() {
+    let sandbox = Sandbox::start(&[]);
+    let page = request(&sandbox.base_url, "GET /", "", "");
+    assert!(page.starts_with("HTTP/1.1 200 ") && page.contains("text/html"), "{page}");
+    assert!(page.contains("<a href=\"/f/contact\">Contact us</a>"), "{page}");
 }
 
 #[test]
@@ -79,7 +79,8 @@ fn faults_are_set_by_flags_and_ended_while_it_runs() {
     let sandbox = Sandbox::start(&["--fault", "rate-limited=3600", "--fault", "latency=1ms"]);
     assert!(sandbox.said.contains("latency=1ms"), "{}", sandbox.said);
     assert_eq!(sandbox.run(&["me"]).code, Some(7));
-    assert_eq!(status(&sandbox, "DELETE", "/_sandbox/faults/rate-limited"), "200");
+    let ended = request(&sandbox.base_url, "DELETE /_sandbox/faults/rate-limited", "", "");
+    assert!(ended.starts_with("HTTP/1.1 200 "), "{ended}");
     assert_eq!(sandbox.run(&["me"]).code, Some(0));
 }
 

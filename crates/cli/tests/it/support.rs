@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::thread::{self, JoinHandle};
 
 /// The binary with an empty environment: nothing of whoever runs the tests gets in.
@@ -48,9 +48,11 @@ pub(crate) fn succeed(args: &[&str]) -> String {
 pub(crate) struct Sandbox {
     child: Child,
     pub(crate) base_url: String,
+    /// Empty if it was shown at an earlier start.
     pub(crate) api_key: String,
     /// What it said when it was ready.
     pub(crate) said: String,
+    stderr: BufReader<ChildStderr>,
     folder: Option<tempfile::TempDir>,
 }
 
@@ -72,10 +74,18 @@ impl Sandbox {
         Self {
             child,
             base_url: ready["base_url"].as_str().unwrap().to_owned(),
-            api_key: ready["api_key"].as_str().unwrap().to_owned(),
+            api_key: ready["api_key"].as_str().unwrap_or_default().to_owned(),
             said,
+            stderr,
             folder: Some(folder),
         }
+    }
+
+    /// The next line it says.
+    pub(crate) fn next_line(&mut self) -> String {
+        let mut line = String::new();
+        self.stderr.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
     }
 
     /// The binary, pointed at this sandbox.
@@ -109,6 +119,21 @@ impl Drop for Sandbox {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The whole answer to a request: a method and a path, more header lines, and a body.
+pub(crate) fn request(base_url: &str, line: &str, headers: &str, body: &str) -> String {
+    let addr = base_url.strip_prefix("http://").unwrap();
+    let mut stream = TcpStream::connect(addr).unwrap();
+    let length = body.len();
+    let request = format!(
+        "{line} HTTP/1.1\r\nhost: {addr}\r\nconnection: close\r\ncontent-length: {length}\r\n\
+         {headers}\r\n{body}"
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
 }
 
 /// Sends a signal by name.
