@@ -80,6 +80,18 @@ fn the_readme_is_short() {
     assert!(lines < README_MAX, "README.md has {lines} lines: what, for whom, how to start");
 }
 
+#[test]
+fn the_readme_leads_to_every_page() {
+    let readme = read("README.md");
+    let mut findings = Findings::default();
+    for page in files(".md").iter().filter(|page| page.path.starts_with("docs/")) {
+        if !readme.contains(&format!("({})", page.path)) {
+            findings.of(&page.path, "the README has no link to it");
+        }
+    }
+    findings.assert_none("a page that nothing leads to is not read");
+}
+
 /// The README's commands that run tests.
 fn readme_test_commands() -> Vec<String> {
     let commands = Markdown::parse(&read("README.md")).commands.into_iter();
