@@ -56,7 +56,10 @@ class Receiver(BaseHTTPRequestHandler):
 
 def read_secret():
     """The secret of the environment, or of whoever is asked; a pasted `export ...=` line will do."""
-    text = os.environ.get(VARIABLE) or getpass.getpass("Signing secret: ")
+    try:
+        text = os.environ.get(VARIABLE) or getpass.getpass("Signing secret: ")
+    except EOFError:
+        text = ""
     secret = text.strip().removeprefix("export ").strip().removeprefix(VARIABLE + "=").strip("'\"")
     if not secret.startswith("whsec_"):
         sys.exit("a signing secret begins with whsec_; `formsvc sandbox --webhook` prints one")
@@ -85,6 +88,6 @@ def main():
 if __name__ == "__main__":
     try:
         main()
-    except (KeyboardInterrupt, EOFError):
+    except KeyboardInterrupt:
         # Ctrl-C is how it ends.
         print(file=sys.stderr)

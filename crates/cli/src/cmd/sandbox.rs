@@ -108,22 +108,27 @@ impl<'a> From<&'a Facts> for Ready<'a> {
 impl Sandbox {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         self.check_names()?;
-        let ready_file = self.ready_file.clone();
+        let (ready_file, keeps) = (self.ready_file.clone(), self.database.is_some());
         let mut sandbox = sandbox::Sandbox::start(self.options()).await?;
-        if let Some(path) = &ready_file {
+        let ready = Ready::from(&sandbox.facts);
+        let written = ready_file.as_ref().map_or(Ok(()), |path| {
             // Only a ready file is replaced, never something else of that name.
-            ready_file::clear(path).map_err(|error| unwritable(&error))?;
-            let ready = Ready::from(&sandbox.facts);
-            ready_file::write(path, &ready).map_err(|error| unwritable(&error))?;
+            ready_file::clear(path)?;
+            ready_file::write(path, &ready)
+        });
+        if let Err(error) = written {
+            if keeps {
+                // What a database keeps from now on is shown this once, also when it comes to nothing.
+                announce(cx, &sandbox.facts);
+            }
+            return Err(unwritable(&error));
         }
         // Gone when this future is, and when the process ends without dropping it.
         let _gone_at_the_end = ready_file.map(|path| {
             cx.abort.removes_file(path.clone());
             RemoveOnDrop(path)
         });
-        for line in sandbox::banner(&sandbox.facts) {
-            cx.progress.remark(&line);
-        }
+        announce(cx, &sandbox.facts);
         cx.run_until_stopped();
         // Until a signal drops this future, and with it the sandbox.
         while let Some(line) = sandbox.attempts.recv().await {
@@ -175,6 +180,12 @@ impl Drop for RemoveOnDrop {
     fn drop(&mut self) {
         // Nothing can be done about one that does not go; the sandbox ends all the same.
         let _ = ready_file::clear(&self.0);
+    }
+}
+
+fn announce(cx: &Context, facts: &Facts) {
+    for line in sandbox::banner(facts) {
+        cx.progress.remark(&line);
     }
 }
 

@@ -30,6 +30,7 @@ fn what_cannot_be_meant_is_one_line_and_no_traceback() {
         (SECRET, &["65536"], "usage: receiver.py [PORT]"),
         (SECRET, &[&*port], "cannot listen on port"),
         ("fsk_notasigningsecret", &["0"], "begins with whsec_"),
+        ("FORMSVC_SIGNING_SECRET=", &["0"], "begins with whsec_"),
     ] {
         let Some(mut command) = receiver(secret, arguments) else { return };
         let said = Said::from(command.output().unwrap());

@@ -46,6 +46,14 @@ fn what_a_database_keeps_is_there_the_next_time() {
 fn an_unwritable_ready_file_or_a_taken_port_is_exit_10() {
     let said = run(&["sandbox", "--port", "0", "--ready-file", "/nonexistent/ready.json"]);
     assert_eq!(said.code, Some(10), "{}", said.stderr);
+    assert!(said.stderr.starts_with("error: "), "{}", said.stderr);
+    // A database keeps the key, which is shown once.
+    let folder = tempfile::tempdir().unwrap();
+    let database = folder.path().join("kept.db");
+    let kept = ["--database", database.to_str().unwrap(), "--ready-file", "/nonexistent/r.json"];
+    let said = run(&[&["sandbox", "--port", "0"], &kept[..]].concat());
+    assert_eq!(said.code, Some(10), "{}", said.stderr);
+    assert!(said.stderr.contains("export FORMSVC_API_KEY=fsk_"), "{}", said.stderr);
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let said = run(&["sandbox", "--port", &port]);
