@@ -11,10 +11,9 @@ use clap::Subcommand;
 use crate::context::Context;
 use crate::error::CliError;
 
-/// What to do.
+/// What to do. Each says itself what it does: words here would stand in place of its own.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show whose API key this is
     Me(me::Me),
     /// List and show forms
     #[command(subcommand)]
@@ -22,7 +21,6 @@ pub(crate) enum Command {
     /// List and export the submissions of a form
     #[command(subcommand)]
     Submissions(submissions::Submissions),
-    /// Run a service on this machine to try things against, with real data
     #[cfg(feature = "sandbox")]
     Sandbox(sandbox::Sandbox),
 }

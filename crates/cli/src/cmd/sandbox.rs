@@ -31,7 +31,8 @@ pub(crate) struct Sandbox {
     /// Port to listen on; 0 finds a free one
     #[arg(long, value_name = "PORT", default_value_t = 8787)]
     port: u16,
-    /// Write a JSON object to this file once the service answers: base_url, api_key, forms, webhooks
+    /// Write a JSON object to this file once the service answers: base_url, api_key, forms, webhooks;
+    /// a key or secret of an earlier start is null
     #[arg(long, value_name = "PATH")]
     ready_file: Option<PathBuf>,
     /// Requests a key may make in any minute, or `off` [default: 300]; `off` lifts the limits of

@@ -108,6 +108,14 @@ fn a_wrong_fault_is_told_the_right_one() {
 }
 
 #[test]
+fn the_help_of_a_command_is_what_it_says_of_itself() {
+    let help = |command: &[&str]| crate::support::succeed(&[command, &["--help"]].concat());
+    assert!(help(&["sandbox"]).contains("It listens on loopback only"));
+    assert!(help(&["submissions", "export"]).contains("Newest first."));
+    assert!(help(&[]).contains("Run a service on this machine"));
+}
+
+#[test]
 fn the_help_tells_every_fault() {
     let help = crate::support::succeed(&["sandbox", "--help"]);
     for row in formsvc_server::faults::FAULTS {

@@ -13,9 +13,7 @@ use crate::output::{Listing, text};
 /// List and show forms
 #[derive(Debug, Subcommand)]
 pub(crate) enum Forms {
-    /// List the forms this key can read, newest first
     List(list::List),
-    /// Show one form
     View(view::View),
 }
 

@@ -11,9 +11,7 @@ use crate::error::CliError;
 /// List and export the submissions of a form
 #[derive(Debug, Subcommand)]
 pub(crate) enum Submissions {
-    /// Show the newest submissions of a form
     List(list::List),
-    /// Write every submission of a form to a file or to standard output
     Export(export::Export),
 }
 
