@@ -24,6 +24,15 @@ pub(super) struct Limits {
     spam: RateLimiter<FormId>,
 }
 
+/// Whose quota is used up, and for how many whole seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Full {
+    /// That of who sends, by the address.
+    Sender(u64),
+    /// That of the form.
+    Form(u64),
+}
+
 impl Limits {
     pub(super) fn new(options: &PublicOptions, clock: MonotonicClock) -> Self {
         let by_address = |limit| {
@@ -41,18 +50,18 @@ impl Limits {
     /// would be admitted. The smallest network goes first: what is refused to one does not count
     /// against its neighbours. Nothing counts against the form yet, or whoever sends it nonsense would
     /// close it for all others.
-    pub(super) fn admit(&self, form: &FormId, network: Network) -> Result<(), u64> {
-        self.by_network.admit(&(form.clone(), network))?;
+    pub(super) fn admit(&self, form: &FormId, network: Network) -> Result<(), Full> {
+        self.by_network.admit(&(form.clone(), network)).map_err(Full::Sender)?;
         if let Some(site) = network.site() {
-            self.by_site.admit(&(form.clone(), site))?;
+            self.by_site.admit(&(form.clone(), site)).map_err(Full::Sender)?;
         }
         // There is no use in reading what the form cannot take.
-        self.by_form.check(form)
+        self.by_form.check(form).map_err(Full::Form)
     }
 
     /// Counts a submission that the form would take.
-    pub(super) fn spend(&self, form: &FormId) -> Result<(), u64> {
-        self.by_form.admit(form)
+    pub(super) fn spend(&self, form: &FormId) -> Result<(), Full> {
+        self.by_form.admit(form).map_err(Full::Form)
     }
 
     /// Whether there is room for more of what robots send, who have a quota of their own.

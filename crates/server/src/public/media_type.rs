@@ -69,6 +69,13 @@ impl MediaType {
     }
 }
 
+/// Whether a client says that it sends JSON, in whatever character set or compression.
+pub(super) fn is_said_to_be_json(headers: &HeaderMap) -> bool {
+    let said = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let name = said.and_then(|said| said.split(';').next());
+    name.is_some_and(|name| name.trim().eq_ignore_ascii_case("application/json"))
+}
+
 /// 415 `unsupported_media_type`.
 pub(super) fn unsupported(message: String) -> Problem {
     Problem::new(ErrorCode::UnsupportedMediaType, message)

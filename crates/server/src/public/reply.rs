@@ -113,7 +113,11 @@ fn words(problem: &Problem) -> (&'static str, String) {
         }
         ErrorCode::RateLimited => (
             "Too many at once",
-            format!("Nothing was sent: this form got too many answers. {again} in {seconds}."),
+            // The message goes on with when to come back, which is said in other words here.
+            format!(
+                "Nothing was sent: {}. {again} in {seconds}.",
+                problem.message().split(':').next().unwrap_or_default()
+            ),
         ),
         ErrorCode::Unavailable => (
             "Not possible right now",

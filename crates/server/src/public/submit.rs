@@ -15,7 +15,8 @@ use super::client;
 use super::cors::{self, Cors};
 use super::idempotency::{self, Repeats};
 use super::known::KnownForm;
-use super::media_type::MediaType;
+use super::limits::Full;
+use super::media_type::{self, MediaType};
 use super::page::FormPage;
 use super::reply::{self, Taken};
 use super::show::{closed, new_page_id};
@@ -52,8 +53,9 @@ impl From<Problem> for Refusal {
 pub(super) async fn post(State(public): State<Arc<Public>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let media_type = MediaType::of(&parts.headers);
-    // A program that sends JSON reads JSON.
-    let usual = if matches!(media_type, Ok(MediaType::Json)) { Reply::Json } else { Reply::Page };
+    // A program that sends JSON reads JSON, also that it cannot be read.
+    let is_json = media_type::is_said_to_be_json(&parts.headers);
+    let usual = if is_json { Reply::Json } else { Reply::Page };
     let wanted = accept::reply(&parts.headers, usual);
     let mut cors = Cors::Any;
     let outcome = take(&public, &parts, body, media_type, &mut cors).await;
@@ -109,7 +111,7 @@ async fn take(
         public.undeclared.met();
     }
     let network = Network::of(parts, trusted);
-    public.limits.admit(&form.form.id, network).map_err(|wait| too_many(public, wait))?;
+    public.limits.admit(&form.form.id, network).map_err(|full| too_many(public, full))?;
     let media_type = media_type?;
     let key = idempotency::key(&parts.headers)?;
     let body = body::read(&parts.headers, body, public.options.body_timeout).await?;
@@ -123,7 +125,7 @@ async fn take(
             Ok(Verdict::Answers(answers)) => {
                 if !mem::replace(&mut is_paid, true) {
                     let spent = public.limits.spend(&form.form.id);
-                    spent.map_err(|wait| too_many(public, wait))?;
+                    spent.map_err(|full| too_many(public, full))?;
                 }
                 match submit(public, &form, answers, &repeats).await? {
                     Some(taken) => return Ok(taken),
@@ -184,9 +186,13 @@ fn judge(form: &KnownForm, input: &Input, repeats: &Repeats) -> Result<Verdict, 
     }
 }
 
-fn too_many(public: &Public, wait: u64) -> Problem {
+fn too_many(public: &Public, full: Full) -> Problem {
     public.metrics.rate_limited(Limit::PublicForm);
-    let message = format!("this form got too many submissions: retry in {wait} s");
+    let (whose, wait) = match full {
+        Full::Sender(wait) => ("too many submissions came from your address", wait),
+        Full::Form(wait) => ("this form got too many submissions", wait),
+    };
+    let message = format!("{whose}: retry in {wait} s");
     Problem::new(ErrorCode::RateLimited, message).wait(wait)
 }
 

@@ -40,6 +40,12 @@ async fn other_types_and_charsets_are_not_read() {
     };
     service.send(coded("gzip"), "Name=a").await.assert_page(415);
     service.send(coded("identity"), "Name=a").await.assert_thanks("form");
+    // Who sends JSON that is not read reads JSON all the same.
+    let latin = Request::post("/f/form").header("content-type", "application/json; charset=latin1");
+    let packed = Request::post("/f/form").header("content-type", "Application/JSON");
+    for request in [latin, packed.header("content-encoding", "gzip")] {
+        service.send(request, "{}").await.assert_error(415, "unsupported_media_type");
+    }
 }
 
 #[tokio::test]

@@ -56,6 +56,9 @@ async fn the_21st_submission_of_a_minute_is_refused_and_whoever_waits_as_told_is
     page.assert_page(429);
     assert_eq!(page.header("retry-after"), wait.to_string());
     assert!(page.body.contains(&format!("in {wait} seconds")));
+    for told in [&refused.body, &page.body] {
+        assert!(told.contains("too many submissions came from your address"), "{told}");
+    }
     // Not of this address, not of this form.
     post_from(&service, "form", "192.0.2.2", "").await.id();
     post_from(&service, "other", "192.0.2.1", "").await.id();
@@ -87,7 +90,9 @@ async fn a_form_has_a_limit_over_all_addresses() {
     for n in 0..5 {
         post_from(&service, "form", &format!("192.0.2.{n}"), "").await.id();
     }
-    post_from(&service, "form", "192.0.2.9", "").await.assert_error(429, "rate_limited");
+    let refused = post_from(&service, "form", "192.0.2.9", "").await;
+    refused.assert_error(429, "rate_limited");
+    assert!(refused.body.contains("this form got too many submissions"), "{}", refused.body);
     post_from(&service, "other", "192.0.2.9", "").await.id();
     service.pass(Duration::from_secs(61));
     post_from(&service, "form", "192.0.2.9", "").await.id();
