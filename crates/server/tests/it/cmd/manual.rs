@@ -25,6 +25,45 @@ fn help_and_version_go_to_standard_output() {
     }
 }
 
+/// The commands of ours in the blocks of a document, without their comments.
+fn commands(document: &str) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    for block in document.split("```sh\n").skip(1) {
+        let block = block.split("```").next().unwrap().replace("\\\n", " ");
+        for line in block.lines().filter(|line| line.starts_with("formsvc-server ")) {
+            let line = line.split(" #").next().unwrap();
+            // What stands in quotes is one word.
+            let parts = line.split('\'').enumerate();
+            let words = parts.flat_map(|(at, part)| match at % 2 {
+                0 => part.split_whitespace().collect(),
+                _ => vec![part],
+            });
+            found.push(words.map(str::to_owned).collect());
+        }
+    }
+    found
+}
+
+#[test]
+fn every_command_in_the_manual_is_one_that_is_understood() {
+    for (name, document, least) in [
+        ("SERVER.md", include_str!("../../../../../docs/SERVER.md"), 4),
+        ("WEBHOOKS.md", include_str!("../../../../../docs/WEBHOOKS.md"), 12),
+        ("FORMS.md", include_str!("../../../../../docs/FORMS.md"), 1),
+    ] {
+        let commands = commands(document);
+        assert!(commands.len() >= least, "{name} has {commands:?}");
+        for mut words in commands {
+            // In place of the variable, which tests have none of.
+            if !words.iter().any(|word| word == "--database") {
+                words.extend(["--database".into(), "db".into()]);
+            }
+            let parsed = formsvc_server::cmd::command().try_get_matches_from(&words);
+            assert!(parsed.is_ok(), "{name}: {words:?} {}", parsed.unwrap_err());
+        }
+    }
+}
+
 #[test]
 fn the_manual_names_every_variable_format_and_exit_status() {
     let manual = include_str!("../../../../../docs/SERVER.md");
