@@ -78,7 +78,7 @@ metrics! {
     FORM_CLOCK_AHEAD_SECONDS = Gauge "form_clock_ahead_seconds" []
         "How far the form of the last accepted submission was ahead of the clock: more than a second under a flood, or after the clock was set back";
     DELIVERIES_UNFINISHED = Gauge "deliveries_unfinished" []
-        "Deliveries that are to be attempted: pending and retrying ones, also of disabled endpoints, and finished ones that are to be sent again";
+        "Deliveries that are to be attempted: pending and retrying ones, also of disabled endpoints, and finished ones that are to be sent again; counted every 15 s";
     DELIVERIES_IN_FLIGHT = Gauge "deliveries_in_flight" []
         "Attempts under way";
     OLDEST_DUE_AGE_SECONDS = Gauge "oldest_due_age_seconds" []

@@ -196,3 +196,28 @@ async fn deliveries_are_counted_by_closed_sets_that_are_there_from_the_start() {
         assert_eq!(limited, value, "nobody signs in, and nothing else has a quota: {what}");
     }
 }
+
+#[test]
+fn every_value_of_a_label_is_in_the_manual() {
+    let manual = include_str!("../../../../../docs/METRICS.md");
+    let (_, manual) = manual.split_once("## Values of labels").unwrap();
+    let rendered = Metrics::new().render();
+    let mut found = 0;
+    for line in rendered.lines().filter(|line| !line.starts_with('#')) {
+        let Some((_, labels)) = line.split_once('{') else { continue };
+        let labels = labels.split_once('}').unwrap().0;
+        for pair in labels.split(',') {
+            let (label, value) = pair.split_once('=').unwrap();
+            let value = value.trim_matches('"');
+            // Buckets are the format's, and no label of ours.
+            if label == "le" || value.is_empty() {
+                continue;
+            }
+            let row = manual.lines().find(|row| row.starts_with(&format!("| `{label}` |")));
+            let row = row.unwrap_or_else(|| panic!("no row for `{label}`"));
+            assert!(row.contains(&format!("`{value}`")), "{label} {value}: {row}");
+            found += 1;
+        }
+    }
+    assert!(found > 30, "{found} values were looked for");
+}
