@@ -145,7 +145,7 @@ pub struct Claims {
 }
 
 /// Proof of a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lease {
     /// Tells this claim from every other.
     pub token: i64,

@@ -4,6 +4,8 @@ use formsvc_protocol::{EndpointId, FormId, Timestamp};
 
 /// Endpoints of one form, removed ones not counted.
 pub const ENDPOINTS_MAX: usize = 20;
+/// The rule a form breaks that has so many already.
+pub const ENDPOINTS_FULL: &str = "has 20 endpoints, and can have no more";
 
 /// The rule a resend breaks when the delivery's endpoint is disabled.
 pub const ENDPOINT_DISABLED: &str = "belongs to an endpoint that is not enabled";
@@ -76,4 +78,14 @@ pub struct EndpointRecord {
     pub created_at: Timestamp,
     /// Until when deliveries are signed with the previous secret too; none outside a rotation.
     pub previous_secret_until: Option<Timestamp>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_form_is_told_the_number_it_is_full_with() {
+        assert!(ENDPOINTS_FULL.starts_with(&format!("has {ENDPOINTS_MAX} endpoints")));
+    }
 }

@@ -15,6 +15,8 @@ mod endpoint;
 mod error;
 pub mod item;
 mod observer;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 mod records;
 pub mod sqlite;
 mod work;
@@ -35,8 +37,8 @@ pub use delivery::{
     Settlement, Verdict, Want,
 };
 pub use endpoint::{
-    ENDPOINT_DISABLED, ENDPOINT_REMOVED, ENDPOINT_URL, ENDPOINTS_MAX, EndpointNo, EndpointRecord,
-    EndpointStatus, NewEndpoint, SealedSecret,
+    ENDPOINT_DISABLED, ENDPOINT_REMOVED, ENDPOINT_URL, ENDPOINTS_FULL, ENDPOINTS_MAX, EndpointNo,
+    EndpointRecord, EndpointStatus, NewEndpoint, SealedSecret,
 };
 pub use error::StoreError;
 pub use observer::{Commit, StoreObserver};

@@ -2,6 +2,7 @@
 
 mod deliveries;
 mod model;
+mod postgres;
 mod queue;
 mod sqlite;
 

@@ -19,6 +19,8 @@
 //! A check panics when the promise is broken.
 
 mod claims;
+#[cfg(feature = "postgres")]
+pub mod cluster;
 mod data;
 mod deliveries;
 mod endpoints;
@@ -56,11 +58,22 @@ macro_rules! checks {
         #[macro_export]
         macro_rules! store_contract {
             ($tests:ident, $factory:expr) => {
+                $crate::store_contract!($tests, $factory, (|| None::<&str>));
+            };
+            // Skipped when there is a reason to, which is told.
+            ($tests:ident, $factory:expr, $reason_to_skip:expr) => {
                 mod $tests {
                     use super::*;
                     $($(
                         #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                         async fn $name() {
+                            if let Some(reason) = ($reason_to_skip)() {
+                                let _ = std::io::Write::write_fmt(
+                                    &mut std::io::stderr(),
+                                    format_args!("skipped: {reason}\n"),
+                                );
+                                return;
+                            }
                             $crate::store::contract::checks::$name($factory).await;
                         }
                     )+)+

@@ -1,0 +1,92 @@
+//! Connections to the database: where it is, over TLS when it asks for that, and how long it may take.
+
+use std::time::Duration;
+
+use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use futures_util::Stream;
+use secrecy::{ExposeSecret, SecretString};
+use tokio_postgres::{AsyncMessage, Client, Config};
+
+use super::OpenError;
+use super::tls::Tls;
+use crate::store::StoreError;
+
+/// A statement that takes longer is ended by the database.
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
+/// A transaction in which nothing happens for so long is ended by the database: its process hangs, and
+/// others wait for what it has locked.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long a lock is waited for.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long bytes may be unacknowledged before a connection counts as lost.
+const UNACKNOWLEDGED: Duration = Duration::from_secs(10);
+/// How long a caller waits for a connection when all are taken.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Where a database is and who we are there; read from an address like
+/// `postgres://user:password@host/database`.
+#[derive(Clone)]
+pub(super) struct Connector {
+    config: Config,
+    tls: Tls,
+}
+
+impl Connector {
+    /// Reads the address. It may carry a password, and is in no message.
+    pub(super) fn new(address: &SecretString) -> Result<Self, OpenError> {
+        let text = address.expose_secret();
+        let mut config: Config = text.parse().map_err(|_| OpenError::Address)?;
+        if config.get_hosts().is_empty() {
+            return Err(OpenError::NoHost);
+        }
+        let millis = |time: Duration| time.as_millis();
+        // What the address sets comes last, and counts.
+        let own = config.get_options().unwrap_or_default();
+        let options = format!(
+            "-c statement_timeout={} -c idle_in_transaction_session_timeout={} -c lock_timeout={} {own}",
+            millis(STATEMENT_TIMEOUT),
+            millis(IDLE_TIMEOUT),
+            millis(LOCK_TIMEOUT)
+        );
+        config.options(options.trim_end());
+        if config.get_application_name().is_none() {
+            config.application_name("formsvc-server");
+        }
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECT_TIMEOUT);
+        }
+        config.keepalives_idle(UNACKNOWLEDGED).tcp_user_timeout(UNACKNOWLEDGED);
+        Ok(Self { config, tls: Tls::new()? })
+    }
+
+    /// A pool of so many connections, made when they are needed.
+    pub(super) fn pool(&self, connections: usize) -> Result<Pool, OpenError> {
+        let recycling_method = RecyclingMethod::Fast;
+        let manager = Manager::from_config(
+            self.config.clone(),
+            self.tls.clone(),
+            ManagerConfig { recycling_method },
+        );
+        Pool::builder(manager)
+            .max_size(connections)
+            .runtime(Runtime::Tokio1)
+            .wait_timeout(Some(WAIT_TIMEOUT))
+            .create_timeout(Some(CONNECT_TIMEOUT))
+            .recycle_timeout(Some(CONNECT_TIMEOUT))
+            .build()
+            .map_err(|error| OpenError::Pool(error.to_string()))
+    }
+
+    /// A connection of its own, and what the database sends on it unasked.
+    pub(super) async fn listen(
+        &self,
+    ) -> Result<
+        (Client, impl Stream<Item = Result<AsyncMessage, tokio_postgres::Error>> + Unpin + use<>),
+        StoreError,
+    > {
+        let (client, mut connection) = self.config.connect(self.tls.clone()).await?;
+        let messages = futures_util::stream::poll_fn(move |cx| connection.poll_message(cx));
+        Ok((client, messages))
+    }
+}

@@ -1,0 +1,165 @@
+//! Forms, in SQL.
+
+use deadpool_postgres::GenericClient;
+use formsvc_protocol::limits::FORMS_LISTED_MAX;
+use formsvc_protocol::{Form, FormId, FormStatus, PublicId, UserId};
+use tokio_postgres::Row;
+
+use super::rows::{Params, column, execute, query, query_opt, text_id, timestamp};
+use super::users::user_no;
+use crate::store::{FormChange, NewForm, PublicForm, Revision, StoreError};
+
+/// Whether a form can be seen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ready {
+    Yes,
+    /// Under import.
+    NotYet,
+}
+
+const FORM: &str =
+    "SELECT f.id, f.public_id, f.title, f.status, f.created_us, f.updated_us, f.fields, f.origins,
+        f.revision
+    FROM forms f";
+
+fn form_at(row: &Row) -> Result<Form, StoreError> {
+    let (title, status): (String, &str) = (column(row, 2)?, column(row, 3)?);
+    Ok(Form::new(
+        text_id(row, 0, FormId::new)?,
+        text_id(row, 1, PublicId::new)?,
+        title,
+        FormStatus::from(status),
+        timestamp(row, 4)?,
+        timestamp(row, 5)?,
+    ))
+}
+
+pub(super) fn no_form(form: &FormId) -> StoreError {
+    StoreError::NotFound { what: "form", value: form.as_str().into() }
+}
+
+fn known(status: &FormStatus) -> Result<&str, StoreError> {
+    match status {
+        FormStatus::Draft | FormStatus::Published | FormStatus::Closed => Ok(status.as_str()),
+        other => Err(StoreError::Invalid {
+            what: "form status",
+            value: other.as_str().into(),
+            rule: "is none of draft, published, closed",
+        }),
+    }
+}
+
+pub(super) async fn add_form(
+    db: &impl GenericClient,
+    new: &NewForm,
+    ready: Ready,
+    now: Option<i64>,
+) -> Result<(), StoreError> {
+    let status = known(&new.status)?;
+    let user_no = user_no(db, &new.user).await?;
+    let sql = "INSERT INTO forms (id, user_no, public_id, title, status, ready, created_us,
+            updated_us, last_seq)
+        SELECT $1, $2, $3, $4, $5, $6, n.us, n.us, 0 FROM (SELECT now_us($7) AS us) n
+        ON CONFLICT DO NOTHING";
+    let (id, public_id) = (new.id.as_str(), new.public_id.as_str());
+    let params: Params<'_> =
+        &[&id, &user_no, &public_id, &new.title, &status, &(ready == Ready::Yes), &now];
+    if execute(db, sql, params).await? == 1 {
+        return Ok(());
+    }
+    let taken = query_opt(db, "SELECT 1 FROM forms WHERE public_id = $1", &[&public_id]).await?;
+    let (what, value) = if taken.is_some() { ("public id", public_id) } else { ("form id", id) };
+    Err(StoreError::Exists { what, value: value.into() })
+}
+
+/// The number of a form that can be seen.
+pub(super) async fn form_no(db: &impl GenericClient, id: &FormId) -> Result<i64, StoreError> {
+    let sql = "SELECT form_no FROM forms WHERE id = $1 AND ready";
+    let found = query_opt(db, sql, &[&id.as_str()]).await?;
+    column(&found.ok_or_else(|| no_form(id))?, 0)
+}
+
+pub(super) async fn public_form(
+    db: &impl GenericClient,
+    id: &PublicId,
+) -> Result<Option<PublicForm>, StoreError> {
+    let sql = format!("{FORM} WHERE f.public_id = $1 AND f.ready");
+    let Some(row) = query_opt(db, &sql, &[&id.as_str()]).await? else { return Ok(None) };
+    let origins: Option<&str> = column(&row, 7)?;
+    let origins = origins.map(serde_json::from_str).transpose();
+    let origins = origins.map_err(|error| StoreError::Internal(Box::new(error)))?;
+    let (form, fields, revision) = (form_at(&row)?, column(&row, 6)?, Revision(column(&row, 8)?));
+    Ok(Some(PublicForm { form, revision, fields, origins }))
+}
+
+/// Changes what is given; setting what is set already changes nothing.
+pub(super) async fn change(
+    db: &impl GenericClient,
+    id: &FormId,
+    change: &FormChange,
+    now: Option<i64>,
+) -> Result<Form, StoreError> {
+    let origins = change.origins.as_ref().map(|origins| {
+        origins.as_ref().map(|origins| {
+            serde_json::to_string(origins).expect("a list of texts is written as JSON")
+        })
+    });
+    let columns = [
+        ("title", change.title.clone().map(Some)),
+        ("fields", change.fields.clone()),
+        ("origins", origins),
+    ];
+    for (column, value) in columns {
+        let Some(value) = value else { continue };
+        let sql = format!(
+            "UPDATE forms SET {column} = $2, revision = revision + 1,
+                updated_us = greatest(now_us($3), updated_us)
+             WHERE id = $1 AND ready AND {column} IS DISTINCT FROM $2"
+        );
+        execute(db, &sql, &[&id.as_str(), &value, &now]).await?;
+    }
+    form(db, id).await
+}
+
+/// A form that can be seen, by its id.
+pub(super) async fn form(db: &impl GenericClient, id: &FormId) -> Result<Form, StoreError> {
+    form_by_id(db, id).await?.ok_or_else(|| no_form(id))
+}
+
+pub(super) async fn form_by_id(
+    db: &impl GenericClient,
+    id: &FormId,
+) -> Result<Option<Form>, StoreError> {
+    let sql = format!("{FORM} WHERE f.id = $1 AND f.ready");
+    query_opt(db, &sql, &[&id.as_str()]).await?.as_ref().map(form_at).transpose()
+}
+
+pub(super) async fn form_by_public_id(
+    db: &impl GenericClient,
+    id: &PublicId,
+) -> Result<Option<Form>, StoreError> {
+    let sql = format!("{FORM} WHERE f.public_id = $1 AND f.ready");
+    query_opt(db, &sql, &[&id.as_str()]).await?.as_ref().map(form_at).transpose()
+}
+
+pub(super) async fn forms(db: &impl GenericClient, user: &UserId) -> Result<Vec<Form>, StoreError> {
+    let sql = format!(
+        "{FORM} JOIN users u USING (user_no) WHERE u.id = $1 AND f.ready
+         ORDER BY f.created_us DESC, f.form_no DESC LIMIT {FORMS_LISTED_MAX}"
+    );
+    query(db, &sql, &[&user.as_str()]).await?.iter().map(form_at).collect()
+}
+
+pub(super) async fn set_status(
+    db: &impl GenericClient,
+    id: &FormId,
+    status: &FormStatus,
+    now: Option<i64>,
+) -> Result<Form, StoreError> {
+    // Setting what is set already changes nothing, not even the time of the last change.
+    let sql = "UPDATE forms SET status = $2, revision = revision + 1,
+            updated_us = greatest(now_us($3), updated_us)
+        WHERE id = $1 AND ready AND status <> $2";
+    execute(db, sql, &[&id.as_str(), &known(status)?, &now]).await?;
+    form(db, id).await
+}

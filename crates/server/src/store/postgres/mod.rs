@@ -1,0 +1,40 @@
+//! The store on PostgreSQL, for when one machine is outgrown: any number of processes share a database.
+//!
+//! | Question | File |
+//! |---|---|
+//! | where is it, how long may it take | `connect`, `tls`, `schema`, `time` |
+//! | how a submission gets committed | `submitter`, `accept`, `repeats` |
+//! | how processes tell each other of work | `notify` |
+//! | the statements | `users`, `forms`, `pages`, `spam`, `staged` |
+//! | of webhooks | `endpoints`, `due`, `claims`, `settle`, `deliveries` |
+//! | what failures mean | `fault`, `open_error` |
+//!
+//! Submissions that wait at the same time share one transaction and one round trip for each of its
+//! statements; other writes have a transaction of their own, in a task that nobody cancels. Times that
+//! matter are the database's, the one clock that all processes share.
+
+mod accept;
+mod claims;
+mod connect;
+mod deliveries;
+mod due;
+mod endpoints;
+mod fault;
+mod forms;
+mod notify;
+mod open_error;
+mod pages;
+mod repeats;
+mod rows;
+mod schema;
+mod settle;
+mod spam;
+mod staged;
+mod store;
+mod submitter;
+mod time;
+mod tls;
+mod users;
+
+pub use open_error::OpenError;
+pub use store::{PostgresOptions, PostgresStore};

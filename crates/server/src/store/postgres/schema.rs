@@ -1,0 +1,68 @@
+//! The schema of the database, and how an older one becomes a current one.
+
+use deadpool_postgres::{GenericClient, Pool};
+
+use super::OpenError;
+use super::rows::{column, query_opt};
+use crate::store::StoreError;
+
+/// Schema version `n` is reached by the first `n` scripts. Never edit one that was released.
+const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_initial.sql")];
+/// Of the lock that one process at a time migrates under. "formsvc".
+const LOCK: i64 = 0x0066_6f72_6d73_7663;
+
+/// Brings a database to the current schema, each step in one transaction. Another process doing the
+/// same at the same time is waited for. Gives the schema's name.
+pub(super) async fn migrate(pool: &Pool) -> Result<String, OpenError> {
+    while step(pool).await? {}
+    let client = pool.get().await.map_err(StoreError::from)?;
+    let row = query_opt(&client, "SELECT current_schema()::text", &[]).await?;
+    let schema = row.map(|row| column::<Option<String>>(&row, 0)).transpose()?.flatten();
+    Ok(schema.unwrap_or_default())
+}
+
+/// Takes one step; `false` when there was none left.
+async fn step(pool: &Pool) -> Result<bool, OpenError> {
+    let mut client = pool.get().await.map_err(StoreError::from)?;
+    let tx = client.transaction().await.map_err(StoreError::from)?;
+    // Long migrations of others are waited for; the lock ends with the transaction.
+    let wait = "SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0";
+    tx.batch_execute(wait).await.map_err(StoreError::from)?;
+    super::rows::execute(&tx, "SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
+    let done = version(&tx).await?;
+    let known = i32::try_from(MIGRATIONS.len()).expect("there are few migrations");
+    if done > known {
+        return Err(OpenError::NewerSchema { found: done, known });
+    }
+    let Some(script) = usize::try_from(done).ok().and_then(|done| MIGRATIONS.get(done)) else {
+        return Ok(false);
+    };
+    tx.batch_execute(script).await.map_err(StoreError::from)?;
+    let keep = format!(
+        "CREATE TABLE IF NOT EXISTS formsvc_schema (version integer NOT NULL);
+         DELETE FROM formsvc_schema;
+         INSERT INTO formsvc_schema VALUES ({})",
+        done + 1
+    );
+    tx.batch_execute(&keep).await.map_err(StoreError::from)?;
+    tx.commit().await.map_err(StoreError::from)?;
+    Ok(true)
+}
+
+/// How many migrations a schema has had. Refuses one that is not ours.
+async fn version(db: &impl GenericClient) -> Result<i32, OpenError> {
+    let ours = "SELECT to_regclass(quote_ident(current_schema()) || '.formsvc_schema') IS NOT NULL,
+        current_schema()::text,
+        EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = current_schema())";
+    let row = query_opt(db, ours, &[]).await?;
+    let row = row.ok_or_else(|| StoreError::Internal("a statement without a row".into()))?;
+    let schema: Option<String> = column(&row, 1)?;
+    if column(&row, 0)? {
+        let row = query_opt(db, "SELECT version FROM formsvc_schema", &[]).await?;
+        return Ok(row.map(|row| column(&row, 0)).transpose()?.unwrap_or(0));
+    }
+    if column(&row, 2)? {
+        return Err(OpenError::NotOurs { schema: schema.unwrap_or_default() });
+    }
+    Ok(0)
+}

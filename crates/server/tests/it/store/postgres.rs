@@ -1,0 +1,192 @@
+//! The PostgreSQL store keeps the store contract, in a schema for each check.
+
+use std::sync::Arc;
+
+use formsvc_server::store::Clock;
+use formsvc_server::store::contract::Fresh;
+use formsvc_server::store::contract::cluster::Cluster;
+use formsvc_server::store::postgres::{PostgresOptions, PostgresStore};
+use futures_util::future::BoxFuture;
+
+fn on_postgres(clock: Clock) -> BoxFuture<'static, Fresh> {
+    Box::pin(async {
+        let cluster = Cluster::shared().expect("PostgreSQL");
+        let options = PostgresOptions::of(cluster.fresh_schema());
+        let store = PostgresStore::open_at(&options, clock).await.unwrap();
+        Fresh { store: Arc::new(store), keep: Box::new(()) }
+    })
+}
+
+fn reason_to_skip() -> Option<&'static str> {
+    Cluster::shared().is_none().then_some("there is no PostgreSQL on this machine")
+}
+
+formsvc_server::store_contract!(contract, on_postgres, reason_to_skip);
+
+mod processes {
+    //! Several processes on one database, each with a store of its own.
+
+    use std::collections::HashSet;
+    use std::time::Duration;
+
+    use formsvc_protocol::{EndpointId, FormId};
+    use formsvc_server::admin::{Admin, FormOptions};
+    use formsvc_server::store::postgres::OpenError;
+    use formsvc_server::store::{
+        ClaimRequest, EndpointNo, Lane, NewEndpoint, PageRequest, SealedSecret, Store, Want,
+    };
+    use secrecy::{ExposeSecret, SecretString};
+    use tokio::task::JoinSet;
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    /// A schema with nothing in it; none where there is no PostgreSQL.
+    fn schema() -> Option<PostgresOptions> {
+        Some(PostgresOptions::of(Cluster::shared()?.fresh_schema()))
+    }
+
+    async fn open(options: &PostgresOptions) -> Arc<PostgresStore> {
+        Arc::new(PostgresStore::open(options).await.unwrap())
+    }
+
+    /// A form with an endpoint.
+    async fn form(store: &Arc<PostgresStore>) -> (Admin, FormId, formsvc_protocol::UserId) {
+        let admin = Admin::new(Arc::clone(store) as Arc<dyn Store>);
+        let user = admin.create_user("a@example.org", "A").await.unwrap();
+        let form = admin.create_form(&user.id, FormOptions::titled("T")).await.unwrap().id;
+        let (id, url) = (EndpointId::new("whe_1").unwrap(), "https://a.example".into());
+        let new = NewEndpoint { id, form: form.clone(), url, secret: SealedSecret(vec![1]) };
+        store.add_endpoint(new).await.unwrap();
+        (admin, form, user.id)
+    }
+
+    #[tokio::test]
+    async fn work_that_one_makes_the_others_hear_of() {
+        let Some(options) = schema() else { return };
+        let (one, other) = (open(&options).await, open(&options).await);
+        let (admin, form, _) = form(&one).await;
+        let work = other.work();
+        // It may not listen yet: then it hears of a later one.
+        let heard = async {
+            loop {
+                admin.submit(&form, "{}").await.unwrap();
+                let soon = tokio::time::timeout(Duration::from_millis(200), work.announced());
+                if soon.await.is_ok() {
+                    return work.take();
+                }
+            }
+        };
+        let lanes = tokio::time::timeout(PATIENCE, heard).await.expect("a notice is heard");
+        let due = other.due().await.unwrap();
+        assert_eq!(lanes.into_iter().collect::<Vec<_>>(), [(due[0].endpoint, Lane::Fresh)]);
+    }
+
+    #[tokio::test]
+    async fn all_take_instants_of_one_form_and_none_takes_another_s() {
+        const EACH: usize = 200;
+        let Some(options) = schema() else { return };
+        let stores = [open(&options).await, open(&options).await, open(&options).await];
+        let (_, form, user) = form(&stores[0]).await;
+        let mut tasks = JoinSet::new();
+        for store in &stores {
+            for _ in 0..EACH {
+                let (admin, form) = (Admin::new(Arc::clone(store) as Arc<dyn Store>), form.clone());
+                tasks.spawn(async move { admin.submit(&form, "{}").await.unwrap().instant });
+            }
+        }
+        let accepted: HashSet<_> = tasks.join_all().await.into_iter().collect();
+        assert_eq!(accepted.len(), 3 * EACH);
+        let (mut before, mut found) = (None, 0);
+        loop {
+            let request =
+                PageRequest { user: user.clone(), form: form.clone(), before, limit: 100 };
+            let page = stores[1].page(request).await.unwrap().unwrap();
+            assert!(page.last.is_some_and(|last| accepted.contains(&last)));
+            (before, found) = (page.last, found + page.len);
+            if !page.has_more {
+                break;
+            }
+        }
+        assert_eq!(found, 3 * EACH);
+    }
+
+    #[tokio::test]
+    async fn what_one_claims_no_other_claims() {
+        const DELIVERIES: usize = 300;
+        let Some(options) = schema() else { return };
+        let stores = [open(&options).await, open(&options).await];
+        let (admin, form, _) = form(&stores[0]).await;
+        for _ in 0..DELIVERIES {
+            admin.submit(&form, "{}").await.unwrap();
+        }
+        let endpoint: EndpointNo = stores[1].due().await.unwrap()[0].endpoint;
+        let mut workers = JoinSet::new();
+        for n in 0..6_u32 {
+            let store = Arc::clone(&stores[n as usize % 2]);
+            workers.spawn(async move {
+                let mut claimed = Vec::new();
+                loop {
+                    let wants = vec![Want { endpoint, lane: Lane::Fresh, count: 1 + n }];
+                    let lease = Duration::from_secs(60);
+                    let request = ClaimRequest { wants, lease, bytes_max: usize::MAX };
+                    let claims = store.claim(request).await.unwrap();
+                    if claims.deliveries.is_empty()
+                        && claims.due.iter().all(|due| due.lane != Lane::Fresh)
+                    {
+                        return claimed;
+                    }
+                    claimed.extend(
+                        claims.deliveries.into_iter().map(|one| (one.key, one.lease.token)),
+                    );
+                }
+            });
+        }
+        let claimed = workers.join_all().await.concat();
+        let deliveries: HashSet<_> = claimed.iter().map(|(key, _)| *key).collect();
+        assert_eq!((claimed.len(), deliveries.len()), (DELIVERIES, DELIVERIES));
+    }
+
+    #[tokio::test]
+    async fn those_that_begin_at_the_same_time_make_the_tables_once() {
+        let Some(options) = schema() else { return };
+        let mut opening = JoinSet::new();
+        for _ in 0..8 {
+            let options = options.clone();
+            opening.spawn(async move { PostgresStore::open(&options).await });
+        }
+        for opened in opening.join_all().await {
+            opened.unwrap().probe().await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn tables_of_others_and_of_newer_releases_are_left_alone() {
+        let Some(options) = schema() else { return };
+        let cluster = Cluster::shared().unwrap();
+        let name = options.address.expose_secret().rsplit("%3D").next().unwrap().to_owned();
+        cluster.sql(&format!("CREATE TABLE {name}.mine (x int)"));
+        let refused = PostgresStore::open(&options).await.unwrap_err();
+        assert!(matches!(&refused, OpenError::NotOurs { schema } if *schema == name), "{refused}");
+        cluster.sql(&format!("DROP TABLE {name}.mine"));
+        open(&options).await.close().await.unwrap();
+        cluster.sql(&format!("UPDATE {name}.formsvc_schema SET version = 1000"));
+        let refused = PostgresStore::open(&options).await.unwrap_err();
+        assert!(matches!(refused, OpenError::NewerSchema { found: 1000, .. }), "{refused}");
+    }
+
+    #[tokio::test]
+    async fn an_address_that_cannot_be_used_is_refused_and_not_repeated() {
+        for (address, refused) in [
+            ("mysql://me:hunter2@h/d", "is not like"),
+            ("postgres://me:hunter2@/d?port=x", "is not like"),
+            ("postgres://me:hunter2@/d", "names no host"),
+        ] {
+            let options = PostgresOptions::of(SecretString::from(address));
+            let error = PostgresStore::open(&options).await.unwrap_err();
+            let told = format!("{error} {error:?}");
+            assert!(told.contains(refused) && !told.contains("hunter2"), "{told}");
+        }
+    }
+}
