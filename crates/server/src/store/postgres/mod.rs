@@ -2,6 +2,7 @@
 //!
 //! | Question | File |
 //! |---|---|
+//! | what it is made of, and each call of it | `store`, `calls` |
 //! | where is it, how long may it take | `connect`, `tls`, `schema`, `time` |
 //! | how a submission gets committed | `submitter`, `accept`, `repeats` |
 //! | how processes tell each other of work | `notify` |
@@ -14,6 +15,7 @@
 //! matter are the database's, the one clock that all processes share.
 
 mod accept;
+mod calls;
 mod claims;
 mod connect;
 mod deliveries;

@@ -74,7 +74,7 @@ impl SqliteStore {
 
     /// Opens a database file as its one server: fails with [`OpenError::Locked`] when another
     /// server has it, and removes imports that were given up. The lock ends with the process, or
-    /// when [`close`](Store::close) is done.
+    /// when [`close`](crate::store::Store::close) is done.
     pub fn open_exclusive(path: &Path, clock: Clock) -> Result<Self, OpenError> {
         let place = Place::file(path)?;
         let lock = place.path().map(ServerLock::take).transpose()?;
