@@ -12,6 +12,6 @@ pub(super) struct Args {
 
 pub(super) async fn run(args: &Args) -> Result<(), CommandError> {
     with(&args.database, Missing::Create, async |_| Ok(())).await?;
-    output::note(&format!("`{}` is up to date", args.database.database.display()));
+    output::note(&format!("`{}` is up to date", args.database.database));
     Ok(())
 }

@@ -14,6 +14,7 @@ mod healthcheck;
 mod key;
 mod migrate;
 mod output;
+mod place;
 mod public;
 mod secret_key;
 mod seed;
@@ -92,6 +93,14 @@ pub fn command() -> clap::Command {
 
 /// Runs the command line and gives the status to exit with.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let args: Vec<_> = args.into_iter().collect();
+    if args.iter().any(|argument| place::has_password(argument)) {
+        let told = "a password on the command line is seen by everyone on this machine";
+        let error = CommandError::new(Exit::Usage, told)
+            .hint("give the address in FORMSVC_SERVER_DATABASE instead");
+        error.report();
+        return error.exit().into();
+    }
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(refusal) => {

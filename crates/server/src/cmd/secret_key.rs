@@ -1,29 +1,35 @@
 //! The server's key, as commands are told of it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::error::CommandError;
 use super::exit::Exit;
+use super::place::Place;
 use crate::secrets::{KeyFile, KeyFileError, KeyFileFault, Missing, Vault};
 use crate::store::Store;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct SecretKeyArgs {
     /// File with the key under which webhook signing secrets are kept; made when there is none
-    /// [default: beside the database, its name with `.key` added].
+    /// [default: beside a database file, its name with `.key` added; none for PostgreSQL].
     #[arg(long, value_name = "PATH", env = "FORMSVC_SERVER_SECRET_KEY_FILE")]
     secret_key_file: Option<PathBuf>,
 }
 
 impl SecretKeyArgs {
     /// The vault of a database that has been opened, and so is there.
-    pub(super) fn vault(&self, database: &Path, missing: Missing) -> Result<Vault, CommandError> {
-        let file = match &self.secret_key_file {
-            Some(path) => KeyFile::at(path),
-            None => KeyFile::beside(database).map_err(|error| {
+    pub(super) fn vault(&self, database: &Place, missing: Missing) -> Result<Vault, CommandError> {
+        let file = match (&self.secret_key_file, database.file()) {
+            (Some(path), _) => KeyFile::at(path),
+            (None, Some(database)) => KeyFile::beside(database).map_err(|error| {
                 CommandError::of(Exit::LocalIo, &error).about(&database.display().to_string())
             })?,
+            (None, None) => {
+                let told = "where is the key that webhook signing secrets are kept under?";
+                return Err(CommandError::new(Exit::Usage, told)
+                    .hint("name its file with `--secret-key-file`: the same on every machine"));
+            }
         };
         Ok(Vault::new(&file.open(missing).map_err(|error| refused(&error))?))
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::database::{DatabaseArgs, refused};
+use super::database::DatabaseArgs;
 use super::delivery::DeliveryArgs;
 use super::egress::{EgressArgs, EgressRootsArgs};
 use super::error::CommandError;
@@ -18,8 +18,7 @@ use crate::delivery::{Deliveries, DeliveryOptions, Equipment, system_random};
 use crate::egress::{ClientOptions, DeliveryClient, EgressPolicy, EndpointUrl};
 use crate::ready_file::{self, ReadyFileError};
 use crate::serve::{Running, ServeOptions, Server, Signals};
-use crate::store::sqlite::SqliteStore;
-use crate::store::{EndpointRecord, Store, steady_clock, system_clock};
+use crate::store::{EndpointRecord, Store, system_clock};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -93,10 +92,7 @@ struct Settings {
 
 async fn serve(args: &Args, settings: Settings) -> Result<(), CommandError> {
     let mut signals = Signals::listen().map_err(|error| CommandError::of(Exit::LocalIo, &error))?;
-    let path = &args.database.database;
-    let store = SqliteStore::open_exclusive(path, system_clock());
-    let store = store.map_err(|error| refused(path, &error))?.with_steady_clock(steady_clock());
-    let store: Arc<dyn Store> = Arc::new(store);
+    let store = args.database.database.open_to_serve().await?;
     let running = match start(args, settings, &store).await {
         Ok(running) => running,
         Err(error) => {

@@ -6,6 +6,7 @@ mod imports;
 mod keys;
 mod lists;
 mod manual;
+mod postgres;
 mod receiver;
 mod refusals;
 mod serving;

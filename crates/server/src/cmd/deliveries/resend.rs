@@ -29,10 +29,10 @@ pub(in crate::cmd) async fn run(args: &Args) -> Result<(), CommandError> {
     let now = system_clock()().to_timestamp();
     delivery.next_attempt_at = delivery.next_attempt_at.map(|at| at.max(now));
     output::json(&record(&delivery))?;
-    let who = if server_runs(&args.database.database) {
-        "will be attempted by the running server"
-    } else {
-        "no server runs now: it will be attempted when one is started"
+    let who = match args.database.database.file().map(server_runs) {
+        Some(true) => "will be attempted by the running server",
+        Some(false) => "no server runs now: it will be attempted when one is started",
+        None => "will be attempted by a server that runs",
     };
     output::note(&format!("{who}; `formsvc-server deliveries show {id}` tells how it went"));
     Ok(())

@@ -16,6 +16,9 @@ pub enum OpenError {
     /// The pool of connections could not be made.
     #[error("no pool of connections: {0}")]
     Pool(String),
+    /// There are no tables, and none were to be made.
+    #[error("the database has no tables of this service")]
+    Missing,
     /// The database has tables of somebody else.
     #[error("the schema `{schema}` has tables, and they are not this service's")]
     NotOurs {

@@ -12,9 +12,9 @@ const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_initial.sql")];
 const LOCK: i64 = 0x0066_6f72_6d73_7663;
 
 /// Brings a database to the current schema, each step in one transaction. Another process doing the
-/// same at the same time is waited for. Gives the schema's name.
-pub(super) async fn migrate(pool: &Pool) -> Result<String, OpenError> {
-    while step(pool).await? {}
+/// same at the same time is waited for. Makes the first tables only when that is asked for. Gives the schema's name.
+pub(super) async fn migrate(pool: &Pool, create: bool) -> Result<String, OpenError> {
+    while step(pool, create).await? {}
     let client = pool.get().await.map_err(StoreError::from)?;
     let row = query_opt(&client, "SELECT current_schema()::text", &[]).await?;
     let schema = row.map(|row| column::<Option<String>>(&row, 0)).transpose()?.flatten();
@@ -22,7 +22,7 @@ pub(super) async fn migrate(pool: &Pool) -> Result<String, OpenError> {
 }
 
 /// Takes one step; `false` when there was none left.
-async fn step(pool: &Pool) -> Result<bool, OpenError> {
+async fn step(pool: &Pool, create: bool) -> Result<bool, OpenError> {
     let mut client = pool.get().await.map_err(StoreError::from)?;
     let tx = client.transaction().await.map_err(StoreError::from)?;
     // Long migrations of others are waited for; the lock ends with the transaction.
@@ -30,6 +30,9 @@ async fn step(pool: &Pool) -> Result<bool, OpenError> {
     tx.batch_execute(wait).await.map_err(StoreError::from)?;
     super::rows::execute(&tx, "SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
     let done = version(&tx).await?;
+    if done == 0 && !create {
+        return Err(OpenError::Missing);
+    }
     let known = i32::try_from(MIGRATIONS.len()).expect("there are few migrations");
     if done > known {
         return Err(OpenError::NewerSchema { found: done, known });

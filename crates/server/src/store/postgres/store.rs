@@ -39,12 +39,14 @@ pub struct PostgresOptions {
     pub address: SecretString,
     /// Connections at most; one more hears notices.
     pub connections: usize,
+    /// Whether tables are made where there are none.
+    pub create: bool,
 }
 
 impl PostgresOptions {
     /// The usual, for an address.
     pub fn of(address: SecretString) -> Self {
-        Self { address, connections: CONNECTIONS }
+        Self { address, connections: CONNECTIONS, create: true }
     }
 }
 
@@ -118,7 +120,7 @@ impl PostgresStore {
     async fn start(options: &PostgresOptions, time: Time) -> Result<Self, OpenError> {
         let connector = Connector::new(&options.address)?;
         let pool = connector.pool(options.connections)?;
-        let schema = schema::migrate(&pool).await?;
+        let schema = schema::migrate(&pool, options.create).await?;
         // Unlike those of any other process.
         let [_, _, _, _, _, _, _, _, random @ ..] = new_id();
         let notice = Notice::new(&schema, u64::from_be_bytes(random));

@@ -1,5 +1,6 @@
 //! A directory with a database, the command run on it, and servers of it.
 
+use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -12,15 +13,25 @@ use tempfile::TempDir;
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A directory with a database, and the command run on it.
-pub(super) struct Site(TempDir);
+pub(super) struct Site {
+    dir: TempDir,
+    database: OsString,
+}
 
 impl Site {
     pub(super) fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
+        let dir = tempfile::tempdir().unwrap();
+        let database = dir.path().join("db").into();
+        Self { dir, database }
+    }
+
+    /// A directory of its own beside a database that is elsewhere.
+    pub(super) fn on(database: impl Into<OsString>) -> Self {
+        Self { database: database.into(), ..Self::new() }
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.dir.path().join(name)
     }
 
     pub(super) fn command(&self, args: &[&str]) -> Command {
@@ -29,7 +40,7 @@ impl Site {
         for row in formsvc_server::cmd::ENV {
             command.env_remove(row.name);
         }
-        command.args(args).env("FORMSVC_SERVER_DATABASE", self.path("db")).stdin(Stdio::null());
+        command.args(args).env("FORMSVC_SERVER_DATABASE", &self.database).stdin(Stdio::null());
         command
     }
 

@@ -1,0 +1,222 @@
+//! Where a database is: a file, or a PostgreSQL server.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::error::CommandError;
+use super::exit::Exit;
+use super::settings::bad;
+use crate::printable::Excerpt;
+use crate::store::sqlite::{OpenError, SqliteStore};
+use crate::store::{Store, steady_clock, system_clock};
+
+/// Begins the path of a file, where it would be taken for something else.
+const FILE: &str = "sqlite:";
+/// Begin the address of a PostgreSQL database.
+const SERVER: [&str; 2] = ["postgres://", "postgresql://"];
+
+/// Where a database is.
+#[derive(Clone)]
+pub(super) enum Place {
+    /// In a file.
+    File(PathBuf),
+    /// On a PostgreSQL server. The address may carry a password.
+    #[cfg(feature = "postgres")]
+    Server(secrecy::SecretString),
+}
+
+/// Without the address of a server, which may carry a password.
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => f.debug_tuple("File").field(path).finish(),
+            #[cfg(feature = "postgres")]
+            Self::Server(_) => f.write_str("Server(..)"),
+        }
+    }
+}
+
+/// As people are told of it.
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => Excerpt(&path.display().to_string()).fmt(f),
+            #[cfg(feature = "postgres")]
+            Self::Server(_) => f.write_str("the PostgreSQL database"),
+        }
+    }
+}
+
+impl From<std::ffi::OsString> for Place {
+    fn from(text: std::ffi::OsString) -> Self {
+        let Some(plain) = text.to_str() else { return Self::File(text.into()) };
+        #[cfg(feature = "postgres")]
+        if SERVER.iter().any(|scheme| plain.starts_with(scheme)) {
+            return Self::Server(plain.to_owned().into());
+        }
+        Self::File(plain.strip_prefix(FILE).unwrap_or(plain).into())
+    }
+}
+
+/// Whether an argument gives a password away to everyone on the machine who lists processes.
+pub(super) fn has_password(argument: &std::ffi::OsStr) -> bool {
+    let text = argument.to_string_lossy();
+    let address = text.strip_prefix("--database=").unwrap_or(&text);
+    let rest = SERVER.iter().find_map(|scheme| address.strip_prefix(scheme));
+    rest.is_some_and(|rest| {
+        let (host, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+        let is_named = |parameter: &str| parameter.starts_with("password=");
+        host.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'))
+            || parameters.split('&').any(is_named)
+    })
+}
+
+/// What a command may do with a database that is not there yet.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Missing {
+    Create,
+    Refuse,
+}
+
+impl Place {
+    /// The file, if it is one.
+    pub(super) fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            #[cfg(feature = "postgres")]
+            Self::Server(_) => None,
+        }
+    }
+
+    /// Opens it for a command, beside a server that may run on it.
+    pub(super) async fn open(&self, missing: Missing) -> Result<Arc<dyn Store>, CommandError> {
+        match self {
+            Self::File(path) => {
+                // What the store refuses whether or not it is there must not send anyone to `migrate`.
+                let is_there = path.exists() || path.as_os_str() == ":memory:";
+                if missing == Missing::Refuse && !is_there {
+                    return Err(absent(&format!("there is no database `{self}`")));
+                }
+                let store = SqliteStore::open(path, system_clock());
+                Ok(Arc::new(store.map_err(|error| refused(path, &error))?))
+            }
+            #[cfg(feature = "postgres")]
+            Self::Server(address) => server::open(address, missing).await,
+        }
+    }
+
+    /// Opens it for a server, which a file has only one of.
+    pub(super) async fn open_to_serve(&self) -> Result<Arc<dyn Store>, CommandError> {
+        match self {
+            Self::File(path) => {
+                let store = SqliteStore::open_exclusive(path, system_clock());
+                let store = store.map_err(|error| refused(path, &error))?;
+                Ok(Arc::new(store.with_steady_clock(steady_clock())))
+            }
+            #[cfg(feature = "postgres")]
+            Self::Server(address) => server::open(address, Missing::Create).await,
+        }
+    }
+}
+
+fn absent(what: &str) -> CommandError {
+    CommandError::new(Exit::NotFound, what)
+        .hint("`formsvc-server user add` makes one, with its first user")
+}
+
+/// A file that was not opened.
+fn refused(path: &Path, error: &OpenError) -> CommandError {
+    let path = path.display().to_string();
+    match error {
+        OpenError::NotADatabase => {
+            let what = format!("`{}` is not a formsvc database", Excerpt(&path));
+            return CommandError::new(Exit::LocalIo, what).hint("choose another path");
+        }
+        OpenError::InMemory => {
+            return bad("--database", &path, "must be the path of a file")
+                .hint("`formsvc sandbox` serves a database in memory");
+        }
+        _ => {}
+    }
+    let hint = match error {
+        OpenError::Locked { .. } => "one server at a time: stop the other one first",
+        OpenError::NewerSchema { .. } => "use the release that wrote it, or a later one",
+        OpenError::NotOurs => "choose another path",
+        OpenError::NotALock { .. } => "find out who put it there, and remove it",
+        _ => "check that its directory exists, is local, and can be written",
+    };
+    CommandError::of(Exit::LocalIo, error).hint(hint).about(&path)
+}
+
+#[cfg(feature = "postgres")]
+mod server {
+    use secrecy::SecretString;
+
+    use super::{Arc, CommandError, Exit, Missing, Store, absent};
+    use crate::store::postgres::{OpenError, PostgresOptions, PostgresStore};
+
+    pub(super) async fn open(
+        address: &SecretString,
+        missing: Missing,
+    ) -> Result<Arc<dyn Store>, CommandError> {
+        let create = missing == Missing::Create;
+        let options = PostgresOptions { create, ..PostgresOptions::of(address.clone()) };
+        match PostgresStore::open(&options).await {
+            Ok(store) => Ok(Arc::new(store)),
+            Err(OpenError::Missing) => Err(absent("the PostgreSQL database is empty")),
+            Err(error) => Err(refused(&error)),
+        }
+    }
+
+    fn refused(error: &OpenError) -> CommandError {
+        let (exit, hint) = match error {
+            OpenError::Address | OpenError::NoHost => {
+                (Exit::Usage, "give it as `postgres://user@host/database`")
+            }
+            OpenError::NewerSchema { .. } => {
+                (Exit::LocalIo, "use the release that wrote it, or a later one")
+            }
+            OpenError::NotOurs { .. } => {
+                (Exit::LocalIo, "choose another database, or a schema of its own for it")
+            }
+            _ => (Exit::LocalIo, "check that its server runs and lets you in"),
+        };
+        CommandError::of(exit, error).hint(hint)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+
+    use super::*;
+
+    #[test]
+    fn a_place_is_a_file_unless_it_is_an_address() {
+        for (text, file) in [("a.db", "a.db"), ("sqlite:a.db", "a.db"), ("sqlite:sqlite:", "sqlite:")] {
+            let place = Place::from(std::ffi::OsString::from(text));
+            assert_eq!(place.file(), Some(Path::new(file)), "{text}");
+        }
+        for text in ["postgres://h/d", "postgresql://me:hunter2@h/d"] {
+            let place = Place::from(std::ffi::OsString::from(text));
+            assert_eq!(place.file(), None, "{text}");
+            assert!(!format!("{place:?} {place}").contains("hunter2"));
+        }
+    }
+
+    #[test]
+    fn a_password_among_arguments_is_seen() {
+        for told in [
+            "postgres://me:secret@h/d",
+            "--database=postgresql://me:secret@h/d",
+            "postgres://h/d?sslmode=require&password=secret",
+            "postgres://me:@h",
+        ] {
+            assert!(has_password(OsStr::new(told)), "{told}");
+        }
+        for plain in ["postgres://me@h:5432/d", "postgres://h:5432/d", "a:b@c", "--database=a.db"] {
+            assert!(!has_password(OsStr::new(plain)), "{plain}");
+        }
+    }
+}
