@@ -13,7 +13,11 @@ pub struct EnvRow {
 
 /// Every variable the command reads.
 pub const ENV: &[EnvRow] = &[
-    row("FORMSVC_SERVER_DATABASE", "--database", "path of the database file, or address of a PostgreSQL database"),
+    row(
+        "FORMSVC_SERVER_DATABASE",
+        "--database",
+        "path of the database file, or address of a PostgreSQL database",
+    ),
     row("FORMSVC_SERVER_SECRET_KEY_FILE", "--secret-key-file", "file with the server's key"),
     row("FORMSVC_SERVER_PROFILE", "--profile", "`prod` or `dev`"),
     row(

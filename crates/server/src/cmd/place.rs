@@ -194,7 +194,9 @@ mod tests {
 
     #[test]
     fn a_place_is_a_file_unless_it_is_an_address() {
-        for (text, file) in [("a.db", "a.db"), ("sqlite:a.db", "a.db"), ("sqlite:sqlite:", "sqlite:")] {
+        for (text, file) in
+            [("a.db", "a.db"), ("sqlite:a.db", "a.db"), ("sqlite:sqlite:", "sqlite:")]
+        {
             let place = Place::from(std::ffi::OsString::from(text));
             assert_eq!(place.file(), Some(Path::new(file)), "{text}");
         }
