@@ -1,6 +1,7 @@
 //! A PostgreSQL server of a test's own: found on the machine, started on a socket in a directory of its
 //! own as a user without privileges, gone with the process that started it.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -34,6 +35,16 @@ impl Cluster {
     pub fn shared() -> Option<&'static Self> {
         static SHARED: OnceLock<Option<Cluster>> = OnceLock::new();
         SHARED.get_or_init(Self::start).as_ref()
+    }
+
+    /// [`shared`](Self::shared), for a test that ends without one: it says that it is skipped.
+    pub fn or_skip() -> Option<&'static Self> {
+        let shared = Self::shared();
+        if shared.is_none() {
+            let _ =
+                std::io::stderr().write_all(b"skipped: there is no PostgreSQL on this machine\n");
+        }
+        shared
     }
 
     fn start() -> Option<Self> {

@@ -44,7 +44,7 @@ mod processes {
 
     /// A schema with nothing in it; none where there is no PostgreSQL.
     fn schema() -> Option<PostgresOptions> {
-        Some(PostgresOptions::of(Cluster::shared()?.fresh_schema()))
+        Some(PostgresOptions::of(Cluster::or_skip()?.fresh_schema()))
     }
 
     async fn open(options: &PostgresOptions) -> Arc<PostgresStore> {
