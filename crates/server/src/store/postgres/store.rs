@@ -22,6 +22,7 @@ use crate::fault_point::fault_point;
 use crate::store::{
     Clock, Commit, EndpointNo, Lane, StoreError, StoreFuture, StoreObserver, WorkSignal,
 };
+use crate::supervise::supervise;
 
 /// Times that a transaction is begun when others stand in its way.
 const TRIES: usize = 5;
@@ -143,7 +144,12 @@ impl PostgresStore {
             notice: notice.clone(),
             told,
         };
-        let listening = tokio::spawn(notify::listen(connector, notice.clone(), Arc::clone(&work)));
+        let listening = {
+            let (notice, work) = (notice.clone(), Arc::clone(&work));
+            tokio::spawn(supervise("notices", move || {
+                notify::listen(connector.clone(), notice.clone(), Arc::clone(&work))
+            }))
+        };
         let shared = Arc::new(Shared { pool, time, notice, gate, observer });
         remove_given_up(&shared).await;
         Ok(Self { shared, submitter: Submitter::start(&desk), work, listening })

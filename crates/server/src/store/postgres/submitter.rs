@@ -12,6 +12,7 @@ use super::notify::Notice;
 use super::time::Time;
 use crate::causes::on_one_line;
 use crate::store::{Accepted, Commit, EndpointNo, NewSubmission, StoreError};
+use crate::supervise::supervise;
 
 /// Submissions that share one commit, at most.
 const BATCH_MAX: usize = 128;
@@ -58,7 +59,10 @@ impl Submitter {
         let working = (0..AT_A_TIME)
             .map(|_| {
                 let (desk, waiting) = (desk.clone(), Arc::clone(&waiting));
-                tokio::spawn(work(desk, waiting, closing.subscribe()))
+                let stop = closing.subscribe();
+                tokio::spawn(supervise("submissions", move || {
+                    work(desk.clone(), Arc::clone(&waiting), stop.clone())
+                }))
             })
             .collect();
         Self { queue, working: Mutex::new(working), closing }

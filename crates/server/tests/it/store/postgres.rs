@@ -33,7 +33,8 @@ mod processes {
     use formsvc_server::admin::{Admin, FormOptions};
     use formsvc_server::store::postgres::OpenError;
     use formsvc_server::store::{
-        ClaimRequest, EndpointNo, Lane, NewEndpoint, PageRequest, SealedSecret, Store, Want,
+        ClaimRequest, Commit, EndpointNo, Lane, NewEndpoint, PageRequest, SealedSecret, Store,
+        StoreObserver, Want,
     };
     use secrecy::{ExposeSecret, SecretString};
     use tokio::task::JoinSet;
@@ -146,6 +147,34 @@ mod processes {
         let claimed = workers.join_all().await.concat();
         let deliveries: HashSet<_> = claimed.iter().map(|(key, _)| *key).collect();
         assert_eq!((claimed.len(), deliveries.len()), (DELIVERIES, DELIVERIES));
+    }
+
+    /// Panics as often as it is told of a commit.
+    struct Fragile;
+
+    impl StoreObserver for Fragile {
+        fn committed(&self, _commit: Commit) {
+            panic!("on purpose");
+        }
+        fn accepted(&self, _took: Duration, _ahead: Duration) {}
+        fn canceled(&self, _deliveries: u64) {}
+    }
+
+    #[tokio::test]
+    async fn a_panic_ends_no_loop_that_takes_submissions() {
+        const PANICS: u64 = 4;
+        let Some(options) = schema() else { return };
+        let store = open(&options).await;
+        let (admin, form, user) = form(&store).await;
+        store.observe(Arc::new(Fragile));
+        for _ in 0..PANICS {
+            // Committed, and then the loop is gone before it could say so.
+            admin.submit(&form, "{}").await.unwrap_err();
+        }
+        let request = PageRequest { user, form, before: None, limit: 100 };
+        let page = store.page(request).await.unwrap().unwrap();
+        assert_eq!(page.len as u64, PANICS);
+        tokio::time::timeout(PATIENCE, store.close()).await.unwrap().unwrap();
     }
 
     #[tokio::test]
