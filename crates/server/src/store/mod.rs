@@ -18,6 +18,7 @@ mod observer;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 mod records;
+mod rules;
 pub mod sqlite;
 mod work;
 

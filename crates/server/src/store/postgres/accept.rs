@@ -6,12 +6,12 @@ use deadpool_postgres::{GenericClient, Transaction};
 use formsvc_protocol::{FormId, FormInstant, FormStatus, SubmissionId};
 use futures_util::future::{try_join3, try_join5};
 
-use super::forms::no_form;
 use super::notify::Notice;
 use super::pages::SEQ_BITS;
 use super::repeats::{self, Repeats};
 use super::rows::{column, instant, instant_opt, prepare, text_id};
 use super::time::Time;
+use crate::store::rules::no_form;
 use crate::store::{Accepted, EndpointNo, Lane, NewSubmission, Revision, StoreError, item};
 
 /// The forms that are submitted to, locked in one order until the commit: nobody else takes an instant of

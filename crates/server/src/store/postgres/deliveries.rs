@@ -8,13 +8,13 @@ use formsvc_protocol::{DeliveryId, EndpointId, FormInstant, SubmissionId};
 use tokio_postgres::Row;
 
 use super::claims::state_of;
-use super::due::AT_ONCE;
 use super::endpoints::{endpoint_no, status_of};
 use super::forms::form_no;
 use super::pages::SEQ_BITS;
 use super::rows::{
     Params, column, count, execute, instant, instant_opt, query, query_opt, text_id,
 };
+use crate::store::rules::AT_ONCE;
 use crate::store::{
     Attempt, Backlog, DeliveriesRequest, DeliveryDetail, DeliveryKey, DeliveryRecord,
     DeliveryState, ENDPOINT_DISABLED, ENDPOINT_REMOVED, EndpointNo, EndpointStatus, Lane,

@@ -1,16 +1,11 @@
 //! What is due: the fronts of lanes, in SQL.
 
-use std::time::Duration;
-
 use deadpool_postgres::GenericClient;
-use formsvc_protocol::FormInstant;
 use tokio_postgres::Row;
 
 use super::rows::{column, instant, query};
+use crate::store::rules::due_at;
 use crate::store::{Due, EndpointNo, Lane, StoreError};
-
-/// Where a resend stands in its lane: in the past by any clock.
-pub(super) const AT_ONCE: FormInstant = FormInstant::EPOCH;
 
 /// The fronts of all lanes of enabled endpoints: a seek for each endpoint that has work, and one for each
 /// of its lanes.
@@ -39,19 +34,15 @@ pub(super) fn lane_of(number: i16) -> Result<Lane, StoreError> {
     known.copied().ok_or_else(|| StoreError::Internal("a lane that is none".into()))
 }
 
-fn due_at(row: &Row) -> Result<Due, StoreError> {
+fn row_due(row: &Row) -> Result<Due, StoreError> {
     let (endpoint, lane) = (EndpointNo(column(row, 0)?), lane_of(column(row, 1)?)?);
     let (at, now) = (instant(row, 2)?, instant(row, 3)?);
-    // What was never attempted waits for nothing, whatever the clocks say.
-    let after = if lane == Lane::Fresh { Duration::ZERO } else { at.since(now) };
-    // A resend stands before all times, and waits since it was asked for.
-    let overdue = if at == AT_ONCE { Duration::ZERO } else { now.since(at) };
-    Ok(Due { endpoint, lane, after, overdue })
+    Ok(due_at(endpoint, lane, at, now))
 }
 
 /// The fronts of all lanes of enabled endpoints.
 pub(super) async fn due(db: &impl GenericClient, now: Option<i64>) -> Result<Vec<Due>, StoreError> {
-    query(db, DUE, &[&now]).await?.iter().map(due_at).collect()
+    query(db, DUE, &[&now]).await?.iter().map(row_due).collect()
 }
 
 /// What is first in some lanes.
@@ -62,5 +53,5 @@ pub(super) async fn fronts(
 ) -> Result<Vec<Due>, StoreError> {
     let (endpoints, lanes): (Vec<_>, Vec<_>) =
         lanes.iter().map(|(endpoint, lane)| (endpoint.0, *lane as i16)).unzip();
-    query(db, FRONTS, &[&endpoints, &lanes, &now]).await?.iter().map(due_at).collect()
+    query(db, FRONTS, &[&endpoints, &lanes, &now]).await?.iter().map(row_due).collect()
 }

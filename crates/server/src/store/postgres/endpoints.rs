@@ -6,8 +6,9 @@ use deadpool_postgres::GenericClient;
 use formsvc_protocol::{EndpointId, FormId, FormInstant};
 use tokio_postgres::Row;
 
-use super::forms::{form_no, no_form};
+use super::forms::form_no;
 use super::rows::{Params, column, execute, instant_opt, query, query_opt, text_id, timestamp};
+use crate::store::rules::no_form;
 use crate::store::{
     DeliveryState, ENDPOINT_URL, ENDPOINTS_FULL, ENDPOINTS_MAX, EndpointNo, EndpointRecord,
     EndpointStatus, NewEndpoint, SealedSecret, StoreError,

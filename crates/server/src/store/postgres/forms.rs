@@ -7,6 +7,7 @@ use tokio_postgres::Row;
 
 use super::rows::{Params, column, execute, query, query_opt, text_id, timestamp};
 use super::users::user_no;
+use crate::store::rules::{known_status, no_form};
 use crate::store::{FormChange, NewForm, PublicForm, Revision, StoreError};
 
 /// Whether a form can be seen.
@@ -34,28 +35,13 @@ fn form_at(row: &Row) -> Result<Form, StoreError> {
     ))
 }
 
-pub(super) fn no_form(form: &FormId) -> StoreError {
-    StoreError::NotFound { what: "form", value: form.as_str().into() }
-}
-
-fn known(status: &FormStatus) -> Result<&str, StoreError> {
-    match status {
-        FormStatus::Draft | FormStatus::Published | FormStatus::Closed => Ok(status.as_str()),
-        other => Err(StoreError::Invalid {
-            what: "form status",
-            value: other.as_str().into(),
-            rule: "is none of draft, published, closed",
-        }),
-    }
-}
-
 pub(super) async fn add_form(
     db: &impl GenericClient,
     new: &NewForm,
     ready: Ready,
     now: Option<i64>,
 ) -> Result<(), StoreError> {
-    let status = known(&new.status)?;
+    let status = known_status(&new.status)?;
     let user_no = user_no(db, &new.user).await?;
     let sql = "INSERT INTO forms (id, user_no, public_id, title, status, ready, created_us,
             updated_us, last_seq)
@@ -160,6 +146,6 @@ pub(super) async fn set_status(
     let sql = "UPDATE forms SET status = $2, revision = revision + 1,
             updated_us = greatest(now_us($3), updated_us)
         WHERE id = $1 AND ready AND status <> $2";
-    execute(db, sql, &[&id.as_str(), &known(status)?, &now]).await?;
+    execute(db, sql, &[&id.as_str(), &known_status(status)?, &now]).await?;
     form(db, id).await
 }

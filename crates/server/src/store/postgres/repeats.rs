@@ -1,17 +1,15 @@
 //! Idempotency keys: telling a repeated submission from a new one.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use deadpool_postgres::GenericClient;
 use formsvc_protocol::{FormInstant, SubmissionId};
 use tokio_postgres::Row;
 
 use super::rows::{column, execute, instant, text_id};
+use crate::store::rules::REMEMBERED;
 use crate::store::{Accepted, Idempotency, StoreError};
 
-/// How long a key is remembered.
-const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
 /// Keys forgotten in one transaction.
 const FORGOTTEN_AT_ONCE: i64 = 500;
 

@@ -3,8 +3,8 @@
 use deadpool_postgres::GenericClient;
 use formsvc_protocol::{Answers, SubmissionId};
 
-use super::forms::no_form;
 use super::rows::{Params, column, execute, query, query_opt, text_id, timestamp};
+use crate::store::rules::no_form;
 use crate::store::{NewSpam, SPAM_BYTES_MAX, SPAM_MAX, SpamRecord, SpamRequest, StoreError, item};
 
 pub(super) async fn keep(

@@ -5,9 +5,10 @@ use std::time::Duration;
 use deadpool_postgres::GenericClient;
 use formsvc_protocol::{Form, FormId, FormInstant};
 
-use super::forms::{form, no_form};
+use super::forms::form;
 use super::pages::SEQ_BITS;
 use super::rows::{Params, column, execute, instant, instant_opt, query, query_opt, text_id};
+use crate::store::rules::no_form;
 use crate::store::{StagedSubmission, StoreError, item};
 
 /// An import that has made no progress for so long was given up.

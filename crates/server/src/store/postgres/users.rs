@@ -5,12 +5,8 @@ use formsvc_protocol::{FormInstant, KeyId, User, UserId};
 use tokio_postgres::Row;
 
 use super::rows::{column, execute, instant_opt, query, query_opt, text_id, timestamp};
+use crate::store::rules::email_key;
 use crate::store::{Authenticated, KeyHash, KeyRecord, NewKey, StoreError, UserRecord};
-
-/// What e-mail addresses are compared by.
-fn email_key(email: &str) -> String {
-    email.to_lowercase()
-}
 
 pub(super) async fn add_user(
     db: &impl GenericClient,

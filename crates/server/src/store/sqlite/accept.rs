@@ -6,11 +6,11 @@ use formsvc_protocol::{Answers, FormId, FormInstant, FormStatus, SubmissionId};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 
 use super::columns::{StoredId, instant};
-use super::forms::no_form;
 use super::queue::{self, Delivering};
 use super::repeats;
 use super::submissions::SEQ_BITS;
 use crate::fault_point::fault_point;
+use crate::store::rules::no_form;
 use crate::store::{Accepted, EndpointNo, NewSubmission, Revision, StoreError, item};
 
 /// The end of a form, where the next submission goes.

@@ -7,12 +7,12 @@ use formsvc_protocol::{DeliveryId, EndpointId, FormInstant};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::columns::{instant, stored_id, text_id};
-use super::due::AT_ONCE;
 use super::endpoints::{self, endpoint_no};
 use super::forms::form_no;
 use super::leases;
 use super::queue::{self, Entry, state_at};
 use super::submissions::keys_of;
+use crate::store::rules::AT_ONCE;
 use crate::store::{
     Attempt, Backlog, DeliveriesRequest, DeliveryDetail, DeliveryKey, DeliveryRecord,
     DeliveryState, ENDPOINT_DISABLED, ENDPOINT_REMOVED, EndpointNo, EndpointStatus, Lane,

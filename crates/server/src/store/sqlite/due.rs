@@ -1,17 +1,13 @@
 //! What is due: the fronts of lanes, in SQL.
 
-use std::time::Duration;
-
 use formsvc_protocol::FormInstant;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::columns::instant;
 use super::leases;
+use crate::store::rules::due_at;
 use crate::store::{Due, EndpointNo, Lane, StoreError};
 
-/// Where a resend stands in its lane: in the past by any clock. A command that asks for it, and the
-/// server that makes it, may not time alike.
-pub(super) const AT_ONCE: FormInstant = FormInstant::EPOCH;
 /// The next endpoint with something in its lanes. Not by lane at once: a comparison of two columns
 /// begins at the rows that are equal, and would step over all of them.
 pub(super) const NEXT_ENDPOINT: &str =
@@ -19,14 +15,6 @@ pub(super) const NEXT_ENDPOINT: &str =
 /// The front of a lane of the queue.
 pub(super) const FRONT: &str =
     "SELECT at_us FROM queue WHERE endpoint_no = ?1 AND lane = ?2 ORDER BY at_us LIMIT 1";
-
-fn due_at(endpoint: EndpointNo, lane: Lane, at: FormInstant, now: FormInstant) -> Due {
-    // What was never attempted waits for nothing, whatever the clocks say.
-    let after = if lane == Lane::Fresh { Duration::ZERO } else { at.since(now) };
-    // A resend stands before all times, and waits since it was asked for.
-    let overdue = if at == AT_ONCE { Duration::ZERO } else { now.since(at) };
-    Due { endpoint, lane, after, overdue }
-}
 
 /// The fronts of all lanes of enabled endpoints.
 pub(super) fn due(db: &Connection, now: FormInstant) -> Result<Vec<Due>, StoreError> {

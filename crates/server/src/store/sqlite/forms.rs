@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::columns::{instant, text_id};
 use super::users::user_no;
+use crate::store::rules::{known_status, no_form};
 use crate::store::{FormChange, NewForm, PublicForm, Revision, StoreError};
 
 /// Whether a form can be seen.
@@ -31,28 +32,13 @@ fn form_at(row: &Row<'_>) -> rusqlite::Result<Form> {
     ))
 }
 
-pub(super) fn no_form(form: &FormId) -> StoreError {
-    StoreError::NotFound { what: "form", value: form.as_str().into() }
-}
-
-fn known(status: &FormStatus) -> Result<&str, StoreError> {
-    match status {
-        FormStatus::Draft | FormStatus::Published | FormStatus::Closed => Ok(status.as_str()),
-        other => Err(StoreError::Invalid {
-            what: "form status",
-            value: other.as_str().into(),
-            rule: "is none of draft, published, closed",
-        }),
-    }
-}
-
 pub(super) fn add_form(
     db: &Connection,
     new: &NewForm,
     ready: Ready,
     now: FormInstant,
 ) -> Result<(), StoreError> {
-    let status = known(&new.status)?;
+    let status = known_status(&new.status)?;
     let user_no = user_no(db, &new.user)?;
     for (what, column, value) in
         [("public id", "public_id", new.public_id.as_str()), ("form id", "id", new.id.as_str())]
@@ -179,6 +165,6 @@ pub(super) fn set_status(
         "UPDATE forms SET status = ?2, revision = revision + 1, updated_us = max(?3, updated_us)
          WHERE id = ?1 AND ready AND status <> ?2",
     )?
-    .execute(params![id.as_str(), known(status)?, now.micros()])?;
+    .execute(params![id.as_str(), known_status(status)?, now.micros()])?;
     form(db, id)
 }

@@ -1,15 +1,12 @@
 //! Idempotency keys: telling a repeated submission from a new one.
 
-use std::time::Duration;
-
 use formsvc_protocol::FormInstant;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::columns::{instant, stored_id};
+use crate::store::rules::REMEMBERED;
 use crate::store::{Accepted, Idempotency, StoreError};
 
-/// How long a key is remembered.
-const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
 /// Keys forgotten in one transaction.
 const FORGOTTEN_AT_ONCE: i64 = 500;
 

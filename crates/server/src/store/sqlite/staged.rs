@@ -7,7 +7,8 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::accept::{Insert, Tail};
 use super::columns::instant;
-use super::forms::{form, no_form};
+use super::forms::form;
+use crate::store::rules::no_form;
 use crate::store::{StagedSubmission, StoreError};
 
 /// An import that has made no progress for so long was given up.

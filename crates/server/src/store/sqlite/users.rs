@@ -4,12 +4,8 @@ use formsvc_protocol::{FormInstant, KeyId, User, UserId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::columns::{instant, text_id};
+use crate::store::rules::email_key;
 use crate::store::{Authenticated, KeyHash, KeyRecord, NewKey, StoreError, UserRecord};
-
-/// What e-mail addresses are compared by.
-fn email_key(email: &str) -> String {
-    email.to_lowercase()
-}
 
 pub(super) fn add_user(
     db: &Connection,

@@ -1,0 +1,44 @@
+//! What every backend decides alike, whatever its statements look like.
+
+use std::time::Duration;
+
+use formsvc_protocol::{FormId, FormInstant, FormStatus};
+
+use super::{Due, EndpointNo, Lane, StoreError};
+
+/// How long an idempotency key is remembered.
+pub(super) const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
+/// Where a resend stands in its lane: in the past by any clock. A command that asks for it, and the
+/// server that makes it, may not time alike.
+pub(super) const AT_ONCE: FormInstant = FormInstant::EPOCH;
+
+/// There is no such form, or nobody can see it yet.
+pub(super) fn no_form(form: &FormId) -> StoreError {
+    StoreError::NotFound { what: "form", value: form.as_str().into() }
+}
+
+/// The text of a status that a form can have.
+pub(super) fn known_status(status: &FormStatus) -> Result<&str, StoreError> {
+    match status {
+        FormStatus::Draft | FormStatus::Published | FormStatus::Closed => Ok(status.as_str()),
+        other => Err(StoreError::Invalid {
+            what: "form status",
+            value: other.as_str().into(),
+            rule: "is none of draft, published, closed",
+        }),
+    }
+}
+
+/// What e-mail addresses are compared by.
+pub(super) fn email_key(email: &str) -> String {
+    email.to_lowercase()
+}
+
+/// A front of a lane, as of now.
+pub(super) fn due_at(endpoint: EndpointNo, lane: Lane, at: FormInstant, now: FormInstant) -> Due {
+    // What was never attempted waits for nothing, whatever the clocks say.
+    let after = if lane == Lane::Fresh { Duration::ZERO } else { at.since(now) };
+    // A resend stands before all times, and waits since it was asked for.
+    let overdue = if at == AT_ONCE { Duration::ZERO } else { now.since(at) };
+    Due { endpoint, lane, after, overdue }
+}
