@@ -1,6 +1,7 @@
 //! What the tests of the whole share: the tree as files, the workspace as cargo sees it, a service; and
 //! servers with visitors and endpoints, each with a ledger.
 
+pub mod browser;
 pub mod figures;
 mod files;
 mod findings;

@@ -1,0 +1,37 @@
+//! That a page shows what strangers wrote, and does nothing of it.
+
+use formsvc_tests::browser::{Browser, MARK};
+
+use super::service::Service;
+
+/// Where payloads want to go: nobody listens there, and it is none of ours.
+pub(super) const ELSEWHERE: &str = "http://127.0.0.1:9/stolen";
+
+/// Touches every element as a visitor with a mouse and a keyboard would, and gives what is there that no
+/// template of ours makes.
+const LOOK: &str = "
+    const all = [...document.querySelectorAll('*')];
+    for (const element of all) {
+        if (element.focus) element.focus();
+        for (const kind of ['mouseover', 'focus', 'toggle', 'error', 'load'])
+            element.dispatchEvent(new Event(kind, { bubbles: false }));
+    }
+    const strange = element =>
+        element.matches('script, iframe, object, embed, img, svg *, math, base, video, audio, marquee')
+        || [...element.attributes].some(({ name, value }) =>
+            name.startsWith('on') || /^\\s*javascript:/i.test(value) && /^(href|src|action|formaction)$/.test(name));
+    return all.filter(strange).map(element => element.outerHTML);
+";
+
+/// That the page that is shown has done nothing, and does nothing when it is touched.
+///
+/// # Panics
+///
+/// When it does.
+pub(super) async fn assert_inert(browser: &Browser, service: &Service, what: &str) {
+    let strange = browser.run(LOOK).await;
+    assert_eq!(strange, serde_json::json!([]), "{what}");
+    let mark = browser.run(&format!("return {MARK} === undefined")).await;
+    assert_eq!(mark, serde_json::json!(true), "{what}: a script ran");
+    browser.seen().await.assert_inert(|url| service.is_ours(url));
+}
