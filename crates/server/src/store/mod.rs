@@ -8,6 +8,7 @@
 //! - a submission and its deliveries are kept together or not at all;
 //! - a delivery is claimed by one worker at a time, and only the last to claim it can settle it.
 
+mod accounts;
 #[cfg(feature = "contract")]
 pub mod contract;
 mod delivery;
@@ -32,6 +33,10 @@ use formsvc_protocol::{
     DeliveryId, EndpointId, Form, FormId, FormInstant, FormStatus, KeyId, PublicId, User, UserId,
 };
 
+pub use accounts::{
+    Credentials, LINK_HAS_USER, LINK_WANTS_USER, LinkRecord, NewLink, NewSession, OwnedEndpoint,
+    PasswordHash, Redemption, SessionRecord, TokenHash,
+};
 pub use delivery::{
     Attempt, Backlog, ClaimRequest, Claimed, ClaimedEndpoint, Claims, DeliveriesRequest,
     DeliveryDetail, DeliveryKey, DeliveryRecord, DeliveryState, Due, Lane, Lease, Settled,
@@ -68,17 +73,55 @@ pub trait Store: Send + Sync + 'static {
     fn add_user(&self, user: UserRecord) -> StoreFuture<'_, User>;
     /// The user with an e-mail address.
     fn user_by_email(&self, email: &str) -> StoreFuture<'_, Option<User>>;
+    /// The user with an id.
+    fn user(&self, id: &UserId) -> StoreFuture<'_, Option<User>>;
     /// All users, oldest first.
     fn users(&self) -> StoreFuture<'_, Vec<User>>;
+
+    /// What somebody who signs in with an e-mail address, in any case, is judged by.
+    fn credentials(&self, email: &str) -> StoreFuture<'_, Option<Credentials>>;
+    /// Whether any user has a password.
+    fn can_sign_in(&self) -> StoreFuture<'_, bool>;
+    /// Sets a password. All sessions and links of the user end with it. [`StoreError::NotFound`].
+    fn set_password(&self, user: &UserId, password: PasswordHash) -> StoreFuture<'_, ()>;
+    /// Begins a session. [`StoreError::NotFound`] when there is no such user.
+    fn add_session(&self, session: NewSession) -> StoreFuture<'_, SessionRecord>;
+    /// The session with a token, until it expires or is ended.
+    fn session(&self, token: &TokenHash) -> StoreFuture<'_, Option<SessionRecord>>;
+    /// Ends a session; one that is none is ended already.
+    fn end_session(&self, token: &TokenHash) -> StoreFuture<'_, ()>;
+    /// Ends the sessions of a user but one, and says how many. [`StoreError::NotFound`].
+    fn end_sessions(&self, user: &UserId, except: Option<TokenHash>) -> StoreFuture<'_, u64>;
+    /// Makes a link that sets a password once. Earlier ones of the same user, or of the first owner,
+    /// stop working. [`StoreError::NotFound`] when there is no such user.
+    fn add_link(&self, link: NewLink) -> StoreFuture<'_, LinkRecord>;
+    /// The link with a token, until it is used or expires; that of the first owner, until somebody can
+    /// sign in.
+    fn link(&self, token: &TokenHash) -> StoreFuture<'_, Option<LinkRecord>>;
+    /// Uses a link up: sets the password of its user, who is made first where the link is for the first
+    /// owner, and ends the user's sessions. Of those who use it at the same time one succeeds.
+    /// [`StoreError::NotFound`] when [`link`](Self::link) would find none, [`StoreError::Exists`] when
+    /// the new user's e-mail address is taken, [`StoreError::Invalid`] when a new user is given and not
+    /// wanted, or the other way round; the link can still be used after those two.
+    fn redeem_link(&self, token: TokenHash, redemption: Redemption) -> StoreFuture<'_, User>;
+    /// Forgets sessions and links that have expired, at most some hundreds in one call; `true` when
+    /// there may be more.
+    fn forget_expired(&self) -> StoreFuture<'_, bool>;
 
     /// Adds a key; only its hash is ever given to the store.
     fn add_key(&self, key: NewKey) -> StoreFuture<'_, KeyRecord>;
     /// Marks a key revoked; revoking twice keeps the first time. [`StoreError::NotFound`].
     fn revoke_key(&self, key: &KeyId) -> StoreFuture<'_, KeyRecord>;
+    /// The key with an id.
+    fn key(&self, id: &KeyId) -> StoreFuture<'_, Option<KeyRecord>>;
     /// The keys of a user, newest first.
     fn keys(&self, user: &UserId) -> StoreFuture<'_, Vec<KeyRecord>>;
     /// The key with a hash, revoked or not, with its owner: what each API request asks first.
     fn authenticate(&self, hash: &KeyHash) -> StoreFuture<'_, Option<Authenticated>>;
+
+    /// Notes when keys were used last. An earlier time than the one noted changes nothing, nor does an
+    /// unknown key.
+    fn note_key_uses(&self, uses: Vec<(KeyId, FormInstant)>) -> StoreFuture<'_, ()>;
 
     /// Adds a form. The public id is unique: [`StoreError::Exists`].
     fn add_form(&self, form: NewForm) -> StoreFuture<'_, Form>;
@@ -87,6 +130,11 @@ pub trait Store: Send + Sync + 'static {
     /// A user's forms, newest first, at most
     /// [`FORMS_LISTED_MAX`](formsvc_protocol::limits::FORMS_LISTED_MAX).
     fn forms(&self, user: &UserId) -> StoreFuture<'_, Vec<Form>>;
+    /// How many submissions each form of a user has, as [`forms`](Self::forms) lists them. Counts
+    /// nothing: costs the same however many there are.
+    fn form_totals(&self, user: &UserId) -> StoreFuture<'_, Vec<(FormId, u64)>>;
+    /// Whose form it is; `None` when there is no such form.
+    fn form_owner(&self, form: &FormId) -> StoreFuture<'_, Option<UserId>>;
     /// The form with an id.
     fn form(&self, id: &FormId) -> StoreFuture<'_, Option<Form>>;
     /// The form with a public id.
@@ -147,6 +195,8 @@ pub trait Store: Send + Sync + 'static {
     /// A form's endpoints, oldest first, without removed ones. [`StoreError::NotFound`] when the form
     /// does not exist.
     fn endpoints(&self, form: &FormId) -> StoreFuture<'_, Vec<EndpointRecord>>;
+    /// The endpoint with an id, also a removed one, with its owner.
+    fn endpoint(&self, id: &EndpointId) -> StoreFuture<'_, Option<OwnedEndpoint>>;
     /// The enabled endpoints of all forms, oldest first.
     fn enabled_endpoints(&self) -> StoreFuture<'_, Vec<EndpointRecord>>;
     /// Whether there is an endpoint, and so a secret that was sealed, in any form.

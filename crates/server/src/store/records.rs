@@ -59,6 +59,8 @@ pub struct KeyRecord {
     pub created_at: Timestamp,
     /// When it was revoked, if it was.
     pub revoked_at: Option<Timestamp>,
+    /// When it last came with a request, to about a minute; none when it never did.
+    pub last_used_at: Option<Timestamp>,
 }
 
 /// The key a request came with.

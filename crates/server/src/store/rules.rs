@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use formsvc_protocol::{FormId, FormInstant, FormStatus};
+use formsvc_protocol::{FormId, FormInstant, FormStatus, UserId};
 
 use super::{Due, EndpointNo, Lane, StoreError};
 
 /// How long an idempotency key is remembered.
 pub(super) const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
+/// Sessions, and links, forgotten in one transaction once they have ended.
+pub(super) const EXPIRED_AT_ONCE: i64 = 500;
 /// Where a resend stands in its lane: in the past by any clock. A command that asks for it, and the
 /// server that makes it, may not time alike.
 pub(super) const AT_ONCE: FormInstant = FormInstant::EPOCH;
@@ -15,6 +17,16 @@ pub(super) const AT_ONCE: FormInstant = FormInstant::EPOCH;
 /// There is no such form, or nobody can see it yet.
 pub(super) fn no_form(form: &FormId) -> StoreError {
     StoreError::NotFound { what: "form", value: form.as_str().into() }
+}
+
+/// There is no such user.
+pub(super) fn no_user(user: &UserId) -> StoreError {
+    StoreError::NotFound { what: "user", value: user.as_str().into() }
+}
+
+/// A link was used or has expired, or never was. What was asked for is a secret.
+pub(super) fn no_link() -> StoreError {
+    StoreError::NotFound { what: "link", value: "given".into() }
 }
 
 /// The text of a status that a form can have.

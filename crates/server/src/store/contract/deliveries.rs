@@ -11,8 +11,9 @@ use super::worker::{Queue, attempt, new_endpoint, of_form};
 use super::world::{Factory, World, answers, new_form, submission};
 use crate::admin::new_id;
 use crate::store::{
-    Backlog, DeliveriesRequest, DeliveryKey, DeliveryState, EndpointNo, FormChange, Idempotency,
-    Lane, NewSpam, NewSubmission, Settlement, StagedSubmission, StoreError, Verdict,
+    Attempt, Backlog, Claimed, DeliveriesRequest, DeliveryKey, DeliveryState, EndpointNo,
+    FormChange, Idempotency, Lane, NewSpam, NewSubmission, Settlement, StagedSubmission,
+    StoreError, Verdict,
 };
 
 pub(super) async fn each_enabled_endpoint_gets_each_submission_once(factory: Factory) {
@@ -249,6 +250,38 @@ pub(super) async fn a_delivery_shows_its_attempts_in_order(factory: Factory) {
     assert_eq!(detail.history, made);
     assert_eq!(detail.record.attempts, 3);
     assert_eq!(detail.record, world.deliveries_of(&world.form.id).await[0]);
+}
+
+pub(super) async fn a_listed_delivery_shows_how_its_last_attempt_ended(factory: Factory) {
+    let queue = Queue::new(factory, 2).await;
+    let world = &queue.world;
+    let last = async || {
+        let listed = world.deliveries_of(&world.form.id).await;
+        // The one of the older submission; nothing becomes of the other.
+        let [other, record] = &listed[..] else { panic!("{listed:?}") };
+        assert_eq!((other.last_status, &other.last_error, other.attempts), (None, &None, 0));
+        assert_eq!(world.detail(record.key).await.record, *record, "looked at alone or listed");
+        (record.attempts, record.last_status, record.last_error.clone())
+    };
+    assert_eq!(last().await, (0, None, None));
+    let retry = |retries| Verdict::Retry { after: Duration::ZERO, retries };
+    let unanswered = Attempt { status: None, error: Some("timeout".into()), ..attempt(599) };
+    let succeeded = Attempt { error: None, ..attempt(204) };
+    let steps = [
+        (retry(1), Some(attempt(500)), (1, Some(500), Some("status-500"))),
+        (retry(2), Some(unanswered), (2, None, Some("timeout"))),
+        // Put off without an attempt: the last one is still the last.
+        (retry(2), None, (2, None, Some("timeout"))),
+        (Verdict::Delivered, Some(succeeded), (3, Some(204), None)),
+    ];
+    for (n, (verdict, attempt, expected)) in steps.into_iter().enumerate() {
+        let lane = if n == 0 { Lane::Fresh } else { Lane::Late };
+        let Claimed { key, lease, .. } = queue.first(lane).await;
+        let settlement = Settlement { key, lease, verdict, attempt };
+        world.store.settle(vec![settlement]).await.expect("settled");
+        let (attempts, status, error) = expected;
+        assert_eq!(last().await, (attempts, status, error.map(str::to_owned)), "step {n}");
+    }
 }
 
 pub(super) async fn a_claim_has_what_was_submitted_then(factory: Factory) {

@@ -7,10 +7,10 @@ use formsvc_protocol::EndpointId;
 use tokio::task::JoinSet;
 
 use super::worker::{LEASE, MICROSECOND, PAUSE, Queue, accepted_ids, new_endpoint, submissions};
-use super::world::{Factory, World};
+use super::world::{Factory, World, add_user, new_form};
 use crate::store::{
     ClaimedEndpoint, DeliveryState, ENDPOINTS_MAX, EndpointNo, EndpointStatus, Lane, NewEndpoint,
-    SealedSecret, Settled, StoreError, Verdict, Want,
+    OwnedEndpoint, SealedSecret, Settled, StoreError, Verdict, Want,
 };
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -48,6 +48,52 @@ pub(super) async fn endpoints_are_listed_oldest_first(factory: Factory) {
         added[1] = world.store.set_endpoint_enabled(&added[1].id, true).await.expect("enabled");
     }
     assert_eq!(world.store.endpoints(&world.form.id).await.expect("a list"), added);
+}
+
+pub(super) async fn enabled_endpoints_of_all_forms_are_listed_oldest_first(factory: Factory) {
+    let world = World::new(factory).await;
+    let other = add_user(&*world.store, "other@example.org").await;
+    let theirs = world.store.add_form(new_form(&other.id)).await.expect("added");
+    let enabled = async || world.store.enabled_endpoints().await.expect("a list");
+    assert!(enabled().await.is_empty());
+    let mut added = Vec::new();
+    for form in [&world.form, &theirs, &world.form, &theirs, &world.form] {
+        // The clock says nothing about it.
+        world.clock.advance(-1_000);
+        added.push(world.add_endpoint(&form.id).await);
+    }
+    assert_eq!(enabled().await, added);
+    world.store.set_endpoint_enabled(&added[0].id, false).await.expect("disabled");
+    world.store.remove_endpoint(&added[3].id).await.expect("removed");
+    added.remove(3);
+    assert_eq!(enabled().await, added[1..]);
+    added[0] = world.store.set_endpoint_enabled(&added[0].id, true).await.expect("enabled");
+    assert_eq!(enabled().await, added);
+}
+
+pub(super) async fn an_endpoint_is_found_with_its_owner(factory: Factory) {
+    let world = World::new(factory).await;
+    let other = add_user(&*world.store, "other@example.org").await;
+    let theirs = world.store.add_form(new_form(&other.id)).await.expect("added");
+    let find = async |id: &EndpointId| world.store.endpoint(id).await.expect("a lookup");
+    for (form, owner) in [(&world.form, &world.user.id), (&theirs, &other.id)] {
+        let (endpoint, owner) = (world.add_endpoint(&form.id).await, owner.clone());
+        assert_eq!(find(&endpoint.id).await, Some(OwnedEndpoint { endpoint, owner }));
+    }
+    let endpoint = world.add_endpoint(&theirs.id).await;
+    let secret = SealedSecret(b"second".to_vec());
+    let rotated = world.store.rotate_secret(&endpoint.id, secret, HOUR).await.expect("rotated");
+    let found = find(&endpoint.id).await.expect("found");
+    assert!(rotated.previous_secret_until.is_some());
+    assert_eq!(found.endpoint, rotated);
+    world.pass(HOUR);
+    let found = find(&endpoint.id).await.expect("found");
+    assert_eq!(found.endpoint, endpoint, "its grace is over");
+    let removed = world.store.remove_endpoint(&endpoint.id).await.expect("removed");
+    let found = find(&endpoint.id).await.expect("found");
+    assert_eq!((found.endpoint, found.owner), (removed, other.id));
+    let unknown = EndpointId::new("whe_unknown").expect("a valid id");
+    assert_eq!(find(&unknown).await, None);
 }
 
 pub(super) async fn a_form_has_each_url_once_and_at_most_20_endpoints(factory: Factory) {

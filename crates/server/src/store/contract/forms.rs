@@ -1,10 +1,14 @@
 //! Forms: lists, states, owners.
 
 use formsvc_protocol::limits::FORMS_LISTED_MAX;
-use formsvc_protocol::{FormId, FormStatus, KeyId, PublicId, UserId};
+use formsvc_protocol::{FormId, FormStatus, KeyId, PublicId, SubmissionId, UserId};
 
-use super::world::{Factory, World, add_user, new_form, submission};
-use crate::store::{FormChange, NewForm, PublicForm, StoreError};
+use super::world::{Factory, World, add_user, answers, new_form, submission};
+use crate::admin::new_id;
+use crate::store::{
+    FormChange, Idempotency, NewForm, NewSpam, NewSubmission, PublicForm, StagedSubmission,
+    StoreError,
+};
 
 pub(super) async fn forms_are_listed_newest_first_and_at_most_200(factory: Factory) {
     let world = World::new(factory).await;
@@ -167,4 +171,62 @@ pub(super) async fn a_form_that_is_not_there_is_met_by_nobody(factory: Factory) 
         let met = world.store.public_form(&form.public_id).await.expect("a lookup");
         assert_eq!(met.map(|met| met.form), Some(form), "whoever serves it decides");
     }
+}
+
+pub(super) async fn the_total_of_a_form_is_what_it_has(factory: Factory) {
+    let world = World::new(factory).await;
+    let form = world.form.id.clone();
+    let empty = world.add_form().await.id;
+    let theirs = add_user(&*world.store, "other@example.org").await;
+    let foreign = world.store.add_form(new_form(&theirs.id)).await.expect("added").id;
+    world.submit_to(&foreign, "{}").await.expect("accepted");
+    // Repeats, refusals and spam beside what is kept, many at once.
+    let first = submission(&form, "{}");
+    let idempotency = Some(Idempotency { key: [1; 32], fingerprint: [0; 32] });
+    let first = NewSubmission { idempotency, ..first };
+    world.store.submit(first.clone()).await.expect("accepted");
+    let again = NewSubmission { idempotency, ..submission(&form, "{}") };
+    let same_id = NewSubmission { idempotency: None, ..first };
+    let long = format!("{{\"a\":\"{}\"}}", "x".repeat(formsvc_protocol::limits::ANSWERS_MAX));
+    let (_, repeated, refused, too_long) = tokio::join!(
+        world.submit_together(20),
+        world.store.submit(again),
+        world.store.submit(same_id),
+        world.submit_to(&form, &long),
+    );
+    assert!(repeated.expect("answered").repeated);
+    assert!(refused.is_err() && too_long.is_err());
+    let id = SubmissionId::from_bits(new_id());
+    let spam = NewSpam { id, form: form.clone(), answers: answers("{}") };
+    world.store.keep_spam(spam).await.expect("kept");
+
+    let staged = world.store.stage_form(new_form(&world.user.id)).await.expect("staged");
+    let row = || StagedSubmission {
+        id: SubmissionId::from_bits(new_id()),
+        at: None,
+        answers: answers("{}"),
+    };
+    world.store.stage_submissions(&staged, vec![row(), row()]).await.expect("staged");
+    let twice = row();
+    let refused = world.store.stage_submissions(&staged, vec![twice.clone(), twice]).await;
+    assert!(refused.is_err());
+    let totals = async || world.store.form_totals(&world.user.id).await.expect("totals");
+    assert_eq!(totals().await, [(empty.clone(), 0), (form.clone(), 21)]);
+    world.store.publish_staged(&staged).await.expect("published");
+    assert_eq!(totals().await, [(staged.id, 2), (empty, 0), (form, 21)]);
+    assert_eq!(world.walk(None, 100).await.len(), 21);
+    let nobody = UserId::new("usr_unknown").expect("a valid id");
+    assert!(world.store.form_totals(&nobody).await.expect("totals").is_empty());
+}
+
+pub(super) async fn a_form_has_an_owner_once_it_is_seen(factory: Factory) {
+    let world = World::new(factory).await;
+    let other = add_user(&*world.store, "other@example.org").await;
+    let theirs = world.store.add_form(new_form(&other.id)).await.expect("added");
+    let staged = world.store.stage_form(new_form(&other.id)).await.expect("staged");
+    let owner = async |form: &FormId| world.store.form_owner(form).await.expect("a lookup");
+    assert_eq!(owner(&world.form.id).await.as_ref(), Some(&world.user.id));
+    assert_eq!(owner(&theirs.id).await.as_ref(), Some(&other.id));
+    assert_eq!(owner(&staged.id).await, None);
+    assert_eq!(owner(&FormId::new("frm_unknown").expect("a valid id")).await, None);
 }

@@ -1,8 +1,8 @@
 //! Users and keys.
 
-use formsvc_protocol::{KeyId, UserId};
+use formsvc_protocol::{FormInstant, KeyId, UserId};
 
-use super::world::{Factory, World, add_user};
+use super::world::{Factory, NOW, World, add_user};
 use crate::admin::new_id;
 use crate::store::{KeyHash, NewKey, StoreError, UserRecord};
 
@@ -94,4 +94,59 @@ pub(super) async fn a_key_or_its_id_is_added_once(factory: Factory) {
     let refused = world.store.add_key(new_key(&nobody, 9)).await;
     assert!(matches!(refused, Err(StoreError::NotFound { what: "user", .. })), "{refused:?}");
     assert_eq!(world.store.keys(&world.user.id).await.expect("a list").len(), 1);
+}
+
+pub(super) async fn a_key_is_found_by_its_id_with_its_owner(factory: Factory) {
+    let world = World::new(factory).await;
+    let other = add_user(&*world.store, "other@example.org").await;
+    for (user, hash) in [(&world.user, 1), (&other, 2)] {
+        let added = world.store.add_key(new_key(&user.id, hash)).await.expect("added");
+        let found = world.store.key(&added.id).await.expect("a lookup");
+        assert_eq!(found.as_ref().map(|found| &found.user), Some(&user.id));
+        assert_eq!(found, Some(added));
+    }
+    let unknown = KeyId::new("key_unknown").expect("a valid id");
+    assert_eq!(world.store.key(&unknown).await.expect("a lookup"), None);
+}
+
+pub(super) async fn the_last_use_of_a_key_only_moves_forward(factory: Factory) {
+    let world = World::new(factory).await;
+    let mut keys = Vec::new();
+    for hash in 1..=3 {
+        let added = world.store.add_key(new_key(&world.user.id, hash)).await.expect("added");
+        assert_eq!(added.last_used_at, None);
+        keys.push(added.id);
+    }
+    let at = |seconds: i64| FormInstant::from_micros(NOW + seconds * 1_000_000);
+    let used = async |number: usize| {
+        let found = world.store.key(&keys[number]).await.expect("a lookup").expect("found");
+        found.last_used_at
+    };
+    let unknown = KeyId::new("key_unknown").expect("a valid id");
+    let both = vec![(keys[0].clone(), at(10)), (unknown, at(10)), (keys[1].clone(), at(20))];
+    world.store.note_key_uses(both).await.expect("noted");
+    world.store.note_key_uses(Vec::new()).await.expect("nothing to note");
+    assert_eq!(used(0).await, Some(at(10).to_timestamp()));
+    assert_eq!(used(1).await, Some(at(20).to_timestamp()));
+    assert_eq!(used(2).await, None);
+    let twice = vec![(keys[0].clone(), at(40)), (keys[0].clone(), at(30))];
+    world.store.note_key_uses(twice).await.expect("noted");
+    world.store.note_key_uses(vec![(keys[0].clone(), at(5))]).await.expect("noted");
+    assert_eq!(used(0).await, Some(at(40).to_timestamp()));
+    // What is revoked still shows when it was used.
+    let revoked = world.store.revoke_key(&keys[0]).await.expect("revoked");
+    assert_eq!(revoked.last_used_at, Some(at(40).to_timestamp()));
+    let listed = world.store.keys(&world.user.id).await.expect("a list");
+    assert!(listed.contains(&revoked));
+}
+
+pub(super) async fn users_are_listed_oldest_first(factory: Factory) {
+    let world = World::new(factory).await;
+    let mut made = vec![world.user.clone()];
+    // Neither their names nor their addresses nor their ids are in this order.
+    for email in ["z@example.org", "a@example.org", "m@example.org"] {
+        world.clock.advance(-1_000);
+        made.push(add_user(&*world.store, email).await);
+    }
+    assert_eq!(world.store.users().await.expect("a list"), made);
 }

@@ -18,6 +18,7 @@
 //!
 //! A check panics when the promise is broken.
 
+mod accounts;
 mod claims;
 #[cfg(feature = "postgres")]
 pub mod cluster;
@@ -28,6 +29,7 @@ mod forms;
 mod keys;
 mod leases;
 mod life;
+mod links;
 mod order;
 mod outcomes;
 mod repeats;
@@ -102,12 +104,32 @@ checks! {
         a_status_is_one_that_is_known,
         a_visitor_meets_what_was_set_of_a_form,
         a_form_that_is_not_there_is_met_by_nobody,
-        what_is_not_there_is_not_found;
+        what_is_not_there_is_not_found,
+        the_total_of_a_form_is_what_it_has,
+        a_form_has_an_owner_once_it_is_seen;
     keys: a_key_is_found_by_its_hash_with_its_owner,
         a_revoked_key_is_found_as_revoked_since_the_first_time,
         keys_are_listed_newest_first,
         an_email_address_is_unique_whatever_its_case,
-        a_key_or_its_id_is_added_once;
+        a_key_or_its_id_is_added_once,
+        a_key_is_found_by_its_id_with_its_owner,
+        the_last_use_of_a_key_only_moves_forward,
+        users_are_listed_oldest_first;
+    accounts: credentials_are_found_whatever_the_case_of_the_email,
+        nobody_can_sign_in_until_a_password_is_set,
+        a_new_password_ends_the_sessions_and_links_of_its_user,
+        a_session_lasts_its_lifetime_and_no_longer,
+        an_ended_session_is_none_and_others_go_on,
+        forgetting_takes_what_has_expired_only,
+        nobody_has_no_account;
+    links: a_link_sets_a_password_once,
+        a_link_works_until_it_expires,
+        a_later_link_replaces_that_of_the_same_user,
+        of_redeemers_at_once_one_wins,
+        of_first_owners_at_once_one_is_made,
+        an_owner_link_makes_the_first_who_can_sign_in,
+        an_owner_link_ends_once_somebody_can_sign_in,
+        a_refused_redemption_leaves_everything_as_it_was;
     staging: a_staged_form_is_seen_by_nobody_until_it_is_published,
         a_discarded_form_leaves_nothing,
         staged_instants_are_kept_and_must_increase,
@@ -128,6 +150,8 @@ checks! {
         so_many_bytes_of_a_form_are_kept,
         spam_is_listed_in_pages;
     endpoints: endpoints_are_listed_oldest_first,
+        enabled_endpoints_of_all_forms_are_listed_oldest_first,
+        an_endpoint_is_found_with_its_owner,
         a_form_has_each_url_once_and_at_most_20_endpoints,
         a_disabled_endpoint_keeps_what_it_has_until_it_is_enabled,
         removal_cancels_what_is_unfinished_and_keeps_what_was,
@@ -143,6 +167,7 @@ checks! {
         deliveries_are_listed_newest_first_in_pages,
         deliveries_are_filtered_by_endpoint_and_state,
         a_delivery_shows_its_attempts_in_order,
+        a_listed_delivery_shows_how_its_last_attempt_ended,
         a_claim_has_what_was_submitted_then,
         what_is_not_there_is_not_delivered;
     claims: fresh_ones_are_claimed_at_once_in_order_of_submission,

@@ -4,23 +4,25 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use formsvc_protocol::{
-    DeliveryId, EndpointId, Form, FormId, FormStatus, KeyId, PublicId, User, UserId,
+    DeliveryId, EndpointId, Form, FormId, FormInstant, FormStatus, KeyId, PublicId, User, UserId,
 };
 
 use super::claims::Claiming;
 use super::forms::Ready;
 use super::store::PostgresStore;
 use super::{
-    claims, deliveries, due, endpoints, forms, pages, repeats, rows, settle, spam, staged, users,
+    accounts, claims, deliveries, due, endpoints, forms, pages, repeats, rows, settle, spam,
+    staged, users,
 };
 use crate::admin::new_id;
 use crate::fault_point::fault_point;
 use crate::store::{
-    Accepted, Authenticated, Backlog, ClaimRequest, Claims, DeliveriesRequest, DeliveryDetail,
-    DeliveryRecord, Due, EndpointNo, EndpointRecord, FormChange, KeyHash, KeyRecord, Lane,
-    NewEndpoint, NewForm, NewKey, NewSpam, NewSubmission, PageRequest, PublicForm, SealedSecret,
-    Settled, Settlement, SpamRecord, SpamRequest, StagedForm, StagedSubmission, Store, StoreError,
-    StoreFuture, StoreObserver, StoredPage, UserRecord, WorkSignal,
+    Accepted, Authenticated, Backlog, ClaimRequest, Claims, Credentials, DeliveriesRequest,
+    DeliveryDetail, DeliveryRecord, Due, EndpointNo, EndpointRecord, FormChange, KeyHash,
+    KeyRecord, Lane, LinkRecord, NewEndpoint, NewForm, NewKey, NewLink, NewSession, NewSpam,
+    NewSubmission, OwnedEndpoint, PageRequest, PasswordHash, PublicForm, Redemption, SealedSecret,
+    SessionRecord, Settled, Settlement, SpamRecord, SpamRequest, StagedForm, StagedSubmission,
+    Store, StoreError, StoreFuture, StoreObserver, StoredPage, TokenHash, UserRecord, WorkSignal,
 };
 
 impl Store for PostgresStore {
@@ -31,6 +33,11 @@ impl Store for PostgresStore {
         })
     }
 
+    fn user(&self, id: &UserId) -> StoreFuture<'_, Option<User>> {
+        let id = id.clone();
+        self.read(move |db, _| Box::pin(async move { users::user(db, &id).await }))
+    }
+
     fn users(&self) -> StoreFuture<'_, Vec<User>> {
         self.read(move |db, _| Box::pin(users::users(db)))
     }
@@ -38,6 +45,71 @@ impl Store for PostgresStore {
     fn user_by_email(&self, email: &str) -> StoreFuture<'_, Option<User>> {
         let email = email.to_owned();
         self.read(move |db, _| Box::pin(async move { users::user_by_email(db, &email).await }))
+    }
+
+    fn credentials(&self, email: &str) -> StoreFuture<'_, Option<Credentials>> {
+        let email = email.to_owned();
+        self.read(move |db, _| Box::pin(async move { accounts::credentials(db, &email).await }))
+    }
+
+    fn can_sign_in(&self) -> StoreFuture<'_, bool> {
+        self.read(move |db, _| Box::pin(accounts::can_sign_in(db)))
+    }
+
+    fn set_password(&self, user: &UserId, password: PasswordHash) -> StoreFuture<'_, ()> {
+        let user = user.clone();
+        self.write(move |tx, _| {
+            let (user, password) = (user.clone(), password.clone());
+            Box::pin(async move { accounts::set_password(tx, &user, &password).await })
+        })
+    }
+
+    fn add_session(&self, session: NewSession) -> StoreFuture<'_, SessionRecord> {
+        self.write(move |tx, shared| {
+            let (session, now) = (session.clone(), shared.time.given());
+            Box::pin(async move { accounts::add_session(tx, &session, now).await })
+        })
+    }
+
+    fn session(&self, token: &TokenHash) -> StoreFuture<'_, Option<SessionRecord>> {
+        let token = *token;
+        self.read(move |db, now| Box::pin(async move { accounts::session(db, &token, now).await }))
+    }
+
+    fn end_session(&self, token: &TokenHash) -> StoreFuture<'_, ()> {
+        let token = *token;
+        self.write(move |tx, _| Box::pin(async move { accounts::end_session(tx, &token).await }))
+    }
+
+    fn end_sessions(&self, user: &UserId, except: Option<TokenHash>) -> StoreFuture<'_, u64> {
+        let user = user.clone();
+        self.write(move |tx, _| {
+            let user = user.clone();
+            Box::pin(async move { accounts::end_sessions(tx, &user, except).await })
+        })
+    }
+
+    fn add_link(&self, link: NewLink) -> StoreFuture<'_, LinkRecord> {
+        self.write(move |tx, shared| {
+            let (link, now) = (link.clone(), shared.time.given());
+            Box::pin(async move { accounts::add_link(tx, &link, now).await })
+        })
+    }
+
+    fn link(&self, token: &TokenHash) -> StoreFuture<'_, Option<LinkRecord>> {
+        let token = *token;
+        self.read(move |db, now| Box::pin(async move { accounts::link(db, &token, now).await }))
+    }
+
+    fn redeem_link(&self, token: TokenHash, redemption: Redemption) -> StoreFuture<'_, User> {
+        self.write(move |tx, shared| {
+            let (redemption, now) = (redemption.clone(), shared.time.given());
+            Box::pin(async move { accounts::redeem_link(tx, &token, redemption, now).await })
+        })
+    }
+
+    fn forget_expired(&self) -> StoreFuture<'_, bool> {
+        self.write(move |tx, shared| Box::pin(accounts::forget_expired(tx, shared.time.given())))
     }
 
     fn add_key(&self, key: NewKey) -> StoreFuture<'_, KeyRecord> {
@@ -55,6 +127,11 @@ impl Store for PostgresStore {
         })
     }
 
+    fn key(&self, id: &KeyId) -> StoreFuture<'_, Option<KeyRecord>> {
+        let id = id.clone();
+        self.read(move |db, _| Box::pin(async move { users::key_by_id(db, &id).await }))
+    }
+
     fn keys(&self, user: &UserId) -> StoreFuture<'_, Vec<KeyRecord>> {
         let user = user.clone();
         self.read(move |db, _| Box::pin(async move { users::keys(db, &user).await }))
@@ -63,6 +140,14 @@ impl Store for PostgresStore {
     fn authenticate(&self, hash: &KeyHash) -> StoreFuture<'_, Option<Authenticated>> {
         let hash = *hash;
         self.read(move |db, _| Box::pin(async move { users::authenticate(db, &hash).await }))
+    }
+
+    fn note_key_uses(&self, uses: Vec<(KeyId, FormInstant)>) -> StoreFuture<'_, ()> {
+        let uses = Arc::new(uses);
+        self.write(move |tx, _| {
+            let uses = Arc::clone(&uses);
+            Box::pin(async move { users::note_key_uses(tx, &uses).await })
+        })
     }
 
     fn add_form(&self, form: NewForm) -> StoreFuture<'_, Form> {
@@ -86,6 +171,16 @@ impl Store for PostgresStore {
     fn forms(&self, user: &UserId) -> StoreFuture<'_, Vec<Form>> {
         let user = user.clone();
         self.read(move |db, _| Box::pin(async move { forms::forms(db, &user).await }))
+    }
+
+    fn form_totals(&self, user: &UserId) -> StoreFuture<'_, Vec<(FormId, u64)>> {
+        let user = user.clone();
+        self.read(move |db, _| Box::pin(async move { forms::totals(db, &user).await }))
+    }
+
+    fn form_owner(&self, form: &FormId) -> StoreFuture<'_, Option<UserId>> {
+        let form = form.clone();
+        self.read(move |db, _| Box::pin(async move { forms::owner(db, &form).await }))
     }
 
     fn form(&self, id: &FormId) -> StoreFuture<'_, Option<Form>> {
@@ -199,6 +294,11 @@ impl Store for PostgresStore {
     fn endpoints(&self, form: &FormId) -> StoreFuture<'_, Vec<EndpointRecord>> {
         let form = form.clone();
         self.read(move |db, now| Box::pin(async move { endpoints::list(db, &form, now).await }))
+    }
+
+    fn endpoint(&self, id: &EndpointId) -> StoreFuture<'_, Option<OwnedEndpoint>> {
+        let id = id.clone();
+        self.read(move |db, now| Box::pin(async move { endpoints::owned(db, &id, now).await }))
     }
 
     fn enabled_endpoints(&self) -> StoreFuture<'_, Vec<EndpointRecord>> {

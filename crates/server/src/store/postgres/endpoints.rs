@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use deadpool_postgres::GenericClient;
-use formsvc_protocol::{EndpointId, FormId, FormInstant};
+use formsvc_protocol::{EndpointId, FormId, FormInstant, UserId};
 use tokio_postgres::Row;
 
 use super::forms::form_no;
@@ -11,15 +11,16 @@ use super::rows::{Params, column, execute, instant_opt, query, query_opt, text_i
 use crate::store::rules::no_form;
 use crate::store::{
     DeliveryState, ENDPOINT_URL, ENDPOINTS_FULL, ENDPOINTS_MAX, EndpointNo, EndpointRecord,
-    EndpointStatus, NewEndpoint, SealedSecret, StoreError,
+    EndpointStatus, NewEndpoint, OwnedEndpoint, SealedSecret, StoreError,
 };
 
 /// Deliveries canceled in one transaction.
 const CANCELED_AT_ONCE: i64 = 500;
 
 const ENDPOINT: &str = "SELECT e.id, f.id, e.url, e.status, e.created_us,
-        CASE WHEN e.previous_until_us > now_us($2) THEN e.previous_until_us END, e.endpoint_no
-    FROM endpoints e JOIN forms f USING (form_no)";
+        CASE WHEN e.previous_until_us > now_us($2) THEN e.previous_until_us END, e.endpoint_no,
+        u.id
+    FROM endpoints e JOIN forms f USING (form_no) JOIN users u USING (user_no)";
 
 fn endpoint_at(row: &Row) -> Result<EndpointRecord, StoreError> {
     Ok(EndpointRecord {
@@ -52,6 +53,18 @@ async fn endpoint(
     let row = query_opt(db, &format!("{ENDPOINT} WHERE e.id = $1"), &[&id.as_str(), &now]).await?;
     let row = row.ok_or_else(|| no_endpoint(id))?;
     Ok((endpoint_at(&row)?, EndpointNo(column(&row, 6)?)))
+}
+
+/// An endpoint with its owner, also a removed one.
+pub(super) async fn owned(
+    db: &impl GenericClient,
+    id: &EndpointId,
+    now: Option<i64>,
+) -> Result<Option<OwnedEndpoint>, StoreError> {
+    let row = query_opt(db, &format!("{ENDPOINT} WHERE e.id = $1"), &[&id.as_str(), &now]).await?;
+    let Some(row) = row else { return Ok(None) };
+    let (endpoint, owner) = (endpoint_at(&row)?, text_id(&row, 7, UserId::new)?);
+    Ok(Some(OwnedEndpoint { endpoint, owner }))
 }
 
 /// The number of an endpoint, also of a removed one.

@@ -149,3 +149,27 @@ pub(super) async fn set_status(
     execute(db, sql, &[&id.as_str(), &known_status(status)?, &now]).await?;
     form(db, id).await
 }
+
+pub(super) async fn owner(
+    db: &impl GenericClient,
+    id: &FormId,
+) -> Result<Option<UserId>, StoreError> {
+    let sql = "SELECT u.id FROM forms f JOIN users u USING (user_no) WHERE f.id = $1 AND f.ready";
+    let row = query_opt(db, sql, &[&id.as_str()]).await?;
+    row.map(|row| text_id(&row, 0, UserId::new)).transpose()
+}
+
+/// How many submissions each of a user's forms has, as the forms are listed.
+pub(super) async fn totals(
+    db: &impl GenericClient,
+    user: &UserId,
+) -> Result<Vec<(FormId, u64)>, StoreError> {
+    let sql = format!(
+        "SELECT f.id, f.last_seq - f.pruned FROM forms f JOIN users u USING (user_no)
+         WHERE u.id = $1 AND f.ready
+         ORDER BY f.created_us DESC, f.form_no DESC LIMIT {FORMS_LISTED_MAX}"
+    );
+    let rows = query(db, &sql, &[&user.as_str()]).await?;
+    let total = |row| Ok((text_id(row, 0, FormId::new)?, column::<i64>(row, 1)?.unsigned_abs()));
+    rows.iter().map(total).collect()
+}

@@ -6,7 +6,7 @@
 //! | where is it, how long may it take | `connect`, `tls`, `schema`, `time` |
 //! | how a submission gets committed | `submitter`, `accept`, `repeats` |
 //! | how processes tell each other of work | `notify` |
-//! | the statements | `users`, `forms`, `pages`, `spam`, `staged` |
+//! | the statements | `users`, `accounts`, `forms`, `pages`, `spam`, `staged` |
 //! | of webhooks | `endpoints`, `due`, `claims`, `settle`, `deliveries` |
 //! | what failures mean | `fault`, `open_error` |
 //!
@@ -15,6 +15,7 @@
 //! matter are the database's, the one clock that all processes share.
 
 mod accept;
+mod accounts;
 mod calls;
 mod claims;
 mod connect;

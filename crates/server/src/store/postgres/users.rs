@@ -5,7 +5,7 @@ use formsvc_protocol::{FormInstant, KeyId, User, UserId};
 use tokio_postgres::Row;
 
 use super::rows::{column, execute, instant_opt, query, query_opt, text_id, timestamp};
-use crate::store::rules::email_key;
+use crate::store::rules::{email_key, no_user};
 use crate::store::{Authenticated, KeyHash, KeyRecord, NewKey, StoreError, UserRecord};
 
 pub(super) async fn add_user(
@@ -37,6 +37,11 @@ pub(super) async fn user_by_email(
     found.map(|row| user_at(&row, 0)).transpose()
 }
 
+pub(super) async fn user(db: &impl GenericClient, id: &UserId) -> Result<Option<User>, StoreError> {
+    let sql = "SELECT id, email, name FROM users WHERE id = $1";
+    query_opt(db, sql, &[&id.as_str()]).await?.map(|row| user_at(&row, 0)).transpose()
+}
+
 /// All users, oldest first.
 pub(super) async fn users(db: &impl GenericClient) -> Result<Vec<User>, StoreError> {
     let rows = query(db, "SELECT id, email, name FROM users ORDER BY user_no", &[]).await?;
@@ -44,7 +49,7 @@ pub(super) async fn users(db: &impl GenericClient) -> Result<Vec<User>, StoreErr
 }
 
 /// The user in three columns: id, email, name.
-fn user_at(row: &Row, first: usize) -> Result<User, StoreError> {
+pub(super) fn user_at(row: &Row, first: usize) -> Result<User, StoreError> {
     let (email, name): (String, String) = (column(row, first + 1)?, column(row, first + 2)?);
     Ok(User::new(text_id(row, first, UserId::new)?, email, name))
 }
@@ -52,12 +57,10 @@ fn user_at(row: &Row, first: usize) -> Result<User, StoreError> {
 /// The number of a user.
 pub(super) async fn user_no(db: &impl GenericClient, user: &UserId) -> Result<i64, StoreError> {
     let found = query_opt(db, "SELECT user_no FROM users WHERE id = $1", &[&user.as_str()]).await?;
-    let row =
-        found.ok_or_else(|| StoreError::NotFound { what: "user", value: user.as_str().into() })?;
-    column(&row, 0)
+    column(&found.ok_or_else(|| no_user(user))?, 0)
 }
 
-const KEY: &str = "SELECT k.id, u.id, k.name, k.prefix, k.created_us, k.revoked_us
+const KEY: &str = "SELECT k.id, u.id, k.name, k.prefix, k.created_us, k.revoked_us, k.used_us
     FROM api_keys k JOIN users u USING (user_no)";
 
 fn key_record(row: &Row) -> Result<KeyRecord, StoreError> {
@@ -68,14 +71,21 @@ fn key_record(row: &Row) -> Result<KeyRecord, StoreError> {
         prefix: column(row, 3)?,
         created_at: timestamp(row, 4)?,
         revoked_at: instant_opt(row, 5)?.map(FormInstant::to_timestamp),
+        last_used_at: instant_opt(row, 6)?.map(FormInstant::to_timestamp),
     })
 }
 
-async fn key(db: &impl GenericClient, id: &KeyId) -> Result<KeyRecord, StoreError> {
+pub(super) async fn key_by_id(
+    db: &impl GenericClient,
+    id: &KeyId,
+) -> Result<Option<KeyRecord>, StoreError> {
     let found = query_opt(db, &format!("{KEY} WHERE k.id = $1"), &[&id.as_str()]).await?;
-    let row =
-        found.ok_or_else(|| StoreError::NotFound { what: "key", value: id.as_str().into() })?;
-    key_record(&row)
+    found.as_ref().map(key_record).transpose()
+}
+
+async fn key(db: &impl GenericClient, id: &KeyId) -> Result<KeyRecord, StoreError> {
+    let none = || StoreError::NotFound { what: "key", value: id.as_str().into() };
+    key_by_id(db, id).await?.ok_or_else(none)
 }
 
 pub(super) async fn add_key(
@@ -111,6 +121,23 @@ pub(super) async fn keys(
 ) -> Result<Vec<KeyRecord>, StoreError> {
     let sql = format!("{KEY} WHERE u.id = $1 ORDER BY k.created_us DESC, k.key_no DESC");
     query(db, &sql, &[&user.as_str()]).await?.iter().map(key_record).collect()
+}
+
+/// Notes when keys were used last.
+pub(super) async fn note_key_uses(
+    db: &impl GenericClient,
+    uses: &[(KeyId, FormInstant)],
+) -> Result<(), StoreError> {
+    let ids: Vec<_> = uses.iter().map(|(key, _)| key.as_str()).collect();
+    let times: Vec<_> = uses.iter().map(|(_, at)| at.micros()).collect();
+    // Locked in one order, so that no two processes wait for each other.
+    let sql =
+        "WITH n AS (SELECT id, max(at) AS at FROM unnest($1::text[], $2::bigint[]) AS u (id, at)
+            GROUP BY id),
+        k AS MATERIALIZED (SELECT key_no, n.at FROM api_keys JOIN n USING (id)
+            WHERE used_us IS NULL OR used_us < n.at ORDER BY key_no FOR NO KEY UPDATE OF api_keys)
+        UPDATE api_keys a SET used_us = greatest(a.used_us, k.at) FROM k WHERE a.key_no = k.key_no";
+    execute(db, sql, &[&ids, &times]).await.map(drop)
 }
 
 pub(super) async fn authenticate(

@@ -15,15 +15,17 @@ use super::settle::Settling;
 use super::store::SqliteStore;
 use super::submissions::{Found, Items};
 use super::{
-    claims, deliveries, due, endpoints, forms, repeats, settle, spam, staged, submissions, users,
+    accounts, claims, deliveries, due, endpoints, forms, repeats, settle, spam, staged,
+    submissions, users,
 };
 use crate::fault_point::fault_point;
 use crate::store::{
-    Accepted, Authenticated, Backlog, ClaimRequest, Claims, DeliveriesRequest, DeliveryDetail,
-    DeliveryRecord, Due, EndpointNo, EndpointRecord, FormChange, KeyHash, KeyRecord, Lane,
-    NewEndpoint, NewForm, NewKey, NewSpam, NewSubmission, PageRequest, PublicForm, SealedSecret,
-    Settled, Settlement, SpamRecord, SpamRequest, StagedForm, StagedSubmission, Store, StoreError,
-    StoreFuture, StoreObserver, StoredPage, UserRecord, WorkSignal,
+    Accepted, Authenticated, Backlog, ClaimRequest, Claims, Credentials, DeliveriesRequest,
+    DeliveryDetail, DeliveryRecord, Due, EndpointNo, EndpointRecord, FormChange, KeyHash,
+    KeyRecord, Lane, LinkRecord, NewEndpoint, NewForm, NewKey, NewLink, NewSession, NewSpam,
+    NewSubmission, OwnedEndpoint, PageRequest, PasswordHash, PublicForm, Redemption, SealedSecret,
+    SessionRecord, Settled, Settlement, SpamRecord, SpamRequest, StagedForm, StagedSubmission,
+    Store, StoreError, StoreFuture, StoreObserver, StoredPage, TokenHash, UserRecord, WorkSignal,
 };
 
 /// Further ahead than this no retry is put on purpose: the longest pause that can be configured is
@@ -109,8 +111,63 @@ impl Store for SqliteStore {
         self.read(move |db| users::user_by_email(db, &email))
     }
 
+    fn user(&self, id: &UserId) -> StoreFuture<'_, Option<User>> {
+        let id = id.clone();
+        self.read(move |db| users::user(db, &id))
+    }
+
     fn users(&self) -> StoreFuture<'_, Vec<User>> {
         self.read(users::all)
+    }
+
+    fn credentials(&self, email: &str) -> StoreFuture<'_, Option<Credentials>> {
+        let email = email.to_owned();
+        self.read(move |db| accounts::credentials(db, &email))
+    }
+
+    fn can_sign_in(&self) -> StoreFuture<'_, bool> {
+        self.read(accounts::can_sign_in)
+    }
+
+    fn set_password(&self, user: &UserId, password: PasswordHash) -> StoreFuture<'_, ()> {
+        let user = user.clone();
+        self.write(move |db, _| accounts::set_password(db, &user, &password))
+    }
+
+    fn add_session(&self, session: NewSession) -> StoreFuture<'_, SessionRecord> {
+        self.write(move |db, now| accounts::add_session(db, &session, now))
+    }
+
+    fn session(&self, token: &TokenHash) -> StoreFuture<'_, Option<SessionRecord>> {
+        let (token, now) = (*token, (self.clock)());
+        self.read(move |db| accounts::session(db, &token, now))
+    }
+
+    fn end_session(&self, token: &TokenHash) -> StoreFuture<'_, ()> {
+        let token = *token;
+        self.write(move |db, _| accounts::end_session(db, &token))
+    }
+
+    fn end_sessions(&self, user: &UserId, except: Option<TokenHash>) -> StoreFuture<'_, u64> {
+        let user = user.clone();
+        self.write(move |db, _| accounts::end_sessions(db, &user, except))
+    }
+
+    fn add_link(&self, link: NewLink) -> StoreFuture<'_, LinkRecord> {
+        self.write(move |db, now| accounts::add_link(db, &link, now))
+    }
+
+    fn link(&self, token: &TokenHash) -> StoreFuture<'_, Option<LinkRecord>> {
+        let (token, now) = (*token, (self.clock)());
+        self.read(move |db| accounts::link(db, &token, now))
+    }
+
+    fn redeem_link(&self, token: TokenHash, redemption: Redemption) -> StoreFuture<'_, User> {
+        self.write(move |db, now| accounts::redeem_link(db, &token, redemption, now))
+    }
+
+    fn forget_expired(&self) -> StoreFuture<'_, bool> {
+        self.write(accounts::forget_expired)
     }
 
     fn add_key(&self, key: NewKey) -> StoreFuture<'_, KeyRecord> {
@@ -122,6 +179,11 @@ impl Store for SqliteStore {
         self.write(move |db, now| users::revoke_key(db, &key, now))
     }
 
+    fn key(&self, id: &KeyId) -> StoreFuture<'_, Option<KeyRecord>> {
+        let id = id.clone();
+        self.read(move |db| users::key_by_id(db, &id))
+    }
+
     fn keys(&self, user: &UserId) -> StoreFuture<'_, Vec<KeyRecord>> {
         let user = user.clone();
         self.read(move |db| users::keys(db, &user))
@@ -130,6 +192,10 @@ impl Store for SqliteStore {
     fn authenticate(&self, hash: &KeyHash) -> StoreFuture<'_, Option<Authenticated>> {
         let hash = *hash;
         self.read(move |db| users::authenticate(db, &hash))
+    }
+
+    fn note_key_uses(&self, uses: Vec<(KeyId, FormInstant)>) -> StoreFuture<'_, ()> {
+        self.write(move |db, _| users::note_key_uses(db, &uses))
     }
 
     fn add_form(&self, form: NewForm) -> StoreFuture<'_, Form> {
@@ -147,6 +213,16 @@ impl Store for SqliteStore {
     fn forms(&self, user: &UserId) -> StoreFuture<'_, Vec<Form>> {
         let user = user.clone();
         self.read(move |db| forms::forms(db, &user))
+    }
+
+    fn form_totals(&self, user: &UserId) -> StoreFuture<'_, Vec<(FormId, u64)>> {
+        let user = user.clone();
+        self.read(move |db| forms::totals(db, &user))
+    }
+
+    fn form_owner(&self, form: &FormId) -> StoreFuture<'_, Option<UserId>> {
+        let form = form.clone();
+        self.read(move |db| forms::owner(db, &form))
     }
 
     fn form(&self, id: &FormId) -> StoreFuture<'_, Option<Form>> {
@@ -255,6 +331,11 @@ impl Store for SqliteStore {
     fn endpoints(&self, form: &FormId) -> StoreFuture<'_, Vec<EndpointRecord>> {
         let (form, now) = (form.clone(), (self.clock)());
         self.read(move |db| endpoints::list(db, &form, now))
+    }
+
+    fn endpoint(&self, id: &EndpointId) -> StoreFuture<'_, Option<OwnedEndpoint>> {
+        let (id, now) = (id.clone(), (self.clock)());
+        self.read(move |db| endpoints::owned(db, &id, now))
     }
 
     fn enabled_endpoints(&self) -> StoreFuture<'_, Vec<EndpointRecord>> {

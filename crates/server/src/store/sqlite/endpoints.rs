@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use formsvc_protocol::{EndpointId, FormId, FormInstant};
+use formsvc_protocol::{EndpointId, FormId, FormInstant, UserId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::columns::{instant, text_id};
@@ -10,15 +10,15 @@ use super::forms::form_no;
 use super::leases;
 use crate::store::{
     DeliveryKey, DeliveryState, ENDPOINT_URL, ENDPOINTS_FULL, ENDPOINTS_MAX, EndpointNo,
-    EndpointRecord, EndpointStatus, NewEndpoint, SealedSecret, StoreError,
+    EndpointRecord, EndpointStatus, NewEndpoint, OwnedEndpoint, SealedSecret, StoreError,
 };
 
 /// Deliveries canceled in one transaction.
 const CANCELED_AT_ONCE: u32 = 500;
 
 const ENDPOINT: &str = "SELECT e.id, f.id, e.url, e.status, e.created_us,
-        CASE WHEN e.previous_until_us > ?2 THEN e.previous_until_us END
-    FROM endpoints e JOIN forms f USING (form_no)";
+        CASE WHEN e.previous_until_us > ?2 THEN e.previous_until_us END, u.id
+    FROM endpoints e JOIN forms f USING (form_no) JOIN users u USING (user_no)";
 
 fn endpoint_at(row: &Row<'_>) -> rusqlite::Result<EndpointRecord> {
     Ok(EndpointRecord {
@@ -50,6 +50,22 @@ fn endpoint(
         .query_row(params![id.as_str(), now.micros()], endpoint_at)
         .optional()?
         .ok_or_else(|| no_endpoint(id))
+}
+
+/// An endpoint with its owner, also a removed one.
+pub(super) fn owned(
+    db: &Connection,
+    id: &EndpointId,
+    now: FormInstant,
+) -> Result<Option<OwnedEndpoint>, StoreError> {
+    let found = db.prepare_cached(&format!("{ENDPOINT} WHERE e.id = ?1"))?.query_row(
+        params![id.as_str(), now.micros()],
+        |row| {
+            let (endpoint, owner) = (endpoint_at(row)?, text_id(row, 6, UserId::new)?);
+            Ok(OwnedEndpoint { endpoint, owner })
+        },
+    );
+    Ok(found.optional()?)
 }
 
 /// The number of an endpoint, also of a removed one.

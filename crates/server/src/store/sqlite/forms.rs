@@ -168,3 +168,23 @@ pub(super) fn set_status(
     .execute(params![id.as_str(), known_status(status)?, now.micros()])?;
     form(db, id)
 }
+
+pub(super) fn owner(db: &Connection, id: &FormId) -> Result<Option<UserId>, StoreError> {
+    let sql = "SELECT u.id FROM forms f JOIN users u USING (user_no) WHERE f.id = ?1 AND f.ready";
+    let owner = |row: &Row<'_>| text_id(row, 0, UserId::new);
+    Ok(db.prepare_cached(sql)?.query_row([id.as_str()], owner).optional()?)
+}
+
+/// How many submissions each of a user's forms has, as the forms are listed.
+pub(super) fn totals(db: &Connection, user: &UserId) -> Result<Vec<(FormId, u64)>, StoreError> {
+    let sql = format!(
+        "SELECT f.id, f.last_seq - f.pruned FROM forms f JOIN users u USING (user_no)
+         WHERE u.id = ?1 AND f.ready
+         ORDER BY f.created_us DESC, f.form_no DESC LIMIT {FORMS_LISTED_MAX}"
+    );
+    let mut statement = db.prepare_cached(&sql)?;
+    let rows = statement.query_map([user.as_str()], |row| {
+        Ok((text_id(row, 0, FormId::new)?, row.get::<_, i64>(1)?.unsigned_abs()))
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}

@@ -10,7 +10,7 @@
 //! | how a read gets a connection | `readers`, `turns` |
 //! | when the log is emptied | `checkpoint` |
 //! | may a submission come in at all | `intake` |
-//! | the statements | `users`, `forms`, `accept`, `submissions`, `repeats`, `spam`, `staged` |
+//! | the statements | `users`, `accounts`, `forms`, `accept`, `submissions`, `repeats`, `spam`, `staged` |
 //! | of webhooks | `endpoints`, `queue`, `due`, `claims`, `park`, `settle`, `deliveries` |
 //!
 //! Writes that wait at the same time share one transaction and one fsync; each has a savepoint of
@@ -18,6 +18,7 @@
 //! that makes a key runs beside the server.
 
 mod accept;
+mod accounts;
 mod calls;
 mod checkpoint;
 mod claims;

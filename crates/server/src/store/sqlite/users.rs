@@ -4,7 +4,7 @@ use formsvc_protocol::{FormInstant, KeyId, User, UserId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::columns::{instant, text_id};
-use crate::store::rules::email_key;
+use crate::store::rules::{email_key, no_user};
 use crate::store::{Authenticated, KeyHash, KeyRecord, NewKey, StoreError, UserRecord};
 
 pub(super) fn add_user(
@@ -36,6 +36,13 @@ pub(super) fn user_by_email(db: &Connection, email: &str) -> Result<Option<User>
         .optional()?)
 }
 
+pub(super) fn user(db: &Connection, id: &UserId) -> Result<Option<User>, StoreError> {
+    Ok(db
+        .prepare_cached("SELECT id, email, name FROM users WHERE id = ?1")?
+        .query_row([id.as_str()], |row| user_at(row, 0))
+        .optional()?)
+}
+
 pub(super) fn all(db: &Connection) -> Result<Vec<User>, StoreError> {
     let mut statement = db.prepare("SELECT id, email, name FROM users ORDER BY user_no")?;
     let rows = statement.query_map([], |row| user_at(row, 0))?;
@@ -43,7 +50,7 @@ pub(super) fn all(db: &Connection) -> Result<Vec<User>, StoreError> {
 }
 
 /// The user in three columns: id, email, name.
-fn user_at(row: &Row<'_>, first: usize) -> rusqlite::Result<User> {
+pub(super) fn user_at(row: &Row<'_>, first: usize) -> rusqlite::Result<User> {
     let (email, name): (String, String) = (row.get(first + 1)?, row.get(first + 2)?);
     Ok(User::new(text_id(row, first, UserId::new)?, email, name))
 }
@@ -53,10 +60,10 @@ pub(super) fn user_no(db: &Connection, user: &UserId) -> Result<i64, StoreError>
     db.prepare_cached("SELECT user_no FROM users WHERE id = ?1")?
         .query_row([user.as_str()], |row| row.get(0))
         .optional()?
-        .ok_or_else(|| StoreError::NotFound { what: "user", value: user.as_str().into() })
+        .ok_or_else(|| no_user(user))
 }
 
-const KEY: &str = "SELECT k.id, u.id, k.name, k.prefix, k.created_us, k.revoked_us
+const KEY: &str = "SELECT k.id, u.id, k.name, k.prefix, k.created_us, k.revoked_us, k.used_us
     FROM api_keys k JOIN users u USING (user_no)";
 
 fn key_record(row: &Row<'_>) -> rusqlite::Result<KeyRecord> {
@@ -67,14 +74,18 @@ fn key_record(row: &Row<'_>) -> rusqlite::Result<KeyRecord> {
         prefix: row.get(3)?,
         created_at: instant(row.get(4)?).to_timestamp(),
         revoked_at: row.get::<_, Option<i64>>(5)?.map(|us| instant(us).to_timestamp()),
+        last_used_at: row.get::<_, Option<i64>>(6)?.map(|us| instant(us).to_timestamp()),
     })
 }
 
+pub(super) fn key_by_id(db: &Connection, id: &KeyId) -> Result<Option<KeyRecord>, StoreError> {
+    let sql = format!("{KEY} WHERE k.id = ?1");
+    Ok(db.prepare_cached(&sql)?.query_row([id.as_str()], key_record).optional()?)
+}
+
 fn key(db: &Connection, id: &KeyId) -> Result<KeyRecord, StoreError> {
-    db.prepare_cached(&format!("{KEY} WHERE k.id = ?1"))?
-        .query_row([id.as_str()], key_record)
-        .optional()?
-        .ok_or_else(|| StoreError::NotFound { what: "key", value: id.as_str().into() })
+    let none = || StoreError::NotFound { what: "key", value: id.as_str().into() };
+    key_by_id(db, id)?.ok_or_else(none)
 }
 
 pub(super) fn add_key(
@@ -117,6 +128,20 @@ pub(super) fn keys(db: &Connection, user: &UserId) -> Result<Vec<KeyRecord>, Sto
     let mut statement = db.prepare_cached(&sql)?;
     let rows = statement.query_map([user.as_str()], key_record)?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Notes when keys were used last.
+pub(super) fn note_key_uses(
+    db: &Connection,
+    uses: &[(KeyId, FormInstant)],
+) -> Result<(), StoreError> {
+    let mut note = db.prepare_cached(
+        "UPDATE api_keys SET used_us = ?2 WHERE id = ?1 AND (used_us IS NULL OR used_us < ?2)",
+    )?;
+    for (key, at) in uses {
+        note.execute(params![key.as_str(), at.micros()])?;
+    }
+    Ok(())
 }
 
 /// What every request begins with.

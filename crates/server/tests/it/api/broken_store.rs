@@ -10,11 +10,12 @@ use formsvc_protocol::{
 };
 use formsvc_server::rate_limit::RateLimit;
 use formsvc_server::store::{
-    Accepted, Authenticated, Backlog, ClaimRequest, Claims, DeliveriesRequest, DeliveryDetail,
-    DeliveryRecord, Due, EndpointRecord, FormChange, KeyHash, KeyRecord, NewEndpoint, NewForm,
-    NewKey, NewSpam, NewSubmission, PageRequest, PublicForm, Revision, SealedSecret, Settled,
-    Settlement, SpamRecord, SpamRequest, StagedForm, StagedSubmission, Store, StoreError,
-    StoreFuture, StoredPage, UserRecord, WorkSignal,
+    Accepted, Authenticated, Backlog, ClaimRequest, Claims, Credentials, DeliveriesRequest,
+    DeliveryDetail, DeliveryRecord, Due, EndpointRecord, FormChange, KeyHash, KeyRecord,
+    LinkRecord, NewEndpoint, NewForm, NewKey, NewLink, NewSession, NewSpam, NewSubmission,
+    OwnedEndpoint, PageRequest, PasswordHash, PublicForm, Redemption, Revision, SealedSecret,
+    SessionRecord, Settled, Settlement, SpamRecord, SpamRequest, StagedForm, StagedSubmission,
+    Store, StoreError, StoreFuture, StoredPage, TokenHash, UserRecord, WorkSignal,
 };
 
 use super::service::{Answer, Service, answer, edge_of};
@@ -93,19 +94,36 @@ macro_rules! all_broken {
 all_broken! {
     add_user(UserRecord) -> User;
     user_by_email(&str) -> Option<User>;
+    user(&UserId) -> Option<User>;
     users() -> Vec<User>;
+    credentials(&str) -> Option<Credentials>;
+    can_sign_in() -> bool;
+    set_password(&UserId, PasswordHash) -> ();
+    add_session(NewSession) -> SessionRecord;
+    session(&TokenHash) -> Option<SessionRecord>;
+    end_session(&TokenHash) -> ();
+    end_sessions(&UserId, Option<TokenHash>) -> u64;
+    add_link(NewLink) -> LinkRecord;
+    link(&TokenHash) -> Option<LinkRecord>;
+    redeem_link(TokenHash, Redemption) -> User;
+    forget_expired() -> bool;
     add_key(NewKey) -> KeyRecord;
     revoke_key(&KeyId) -> KeyRecord;
+    key(&KeyId) -> Option<KeyRecord>;
+    note_key_uses(Vec<(KeyId, FormInstant)>) -> ();
     keys(&UserId) -> Vec<KeyRecord>;
     add_form(NewForm) -> Form;
     set_form_status(&FormId, FormStatus) -> Form;
     forms(&UserId) -> Vec<Form>;
+    form_totals(&UserId) -> Vec<(FormId, u64)>;
+    form_owner(&FormId) -> Option<UserId>;
     form(&FormId) -> Option<Form>;
     form_by_public_id(&PublicId) -> Option<Form>;
     change_form(&FormId, FormChange) -> Form;
     submit(NewSubmission) -> Accepted;
     keep_spam(NewSpam) -> ();
     spam(SpamRequest) -> Vec<SpamRecord>;
+    endpoint(&EndpointId) -> Option<OwnedEndpoint>;
     enabled_endpoints() -> Vec<EndpointRecord>;
     has_endpoints() -> bool;
     add_endpoint(NewEndpoint) -> EndpointRecord;

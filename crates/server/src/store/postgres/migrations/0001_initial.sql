@@ -10,6 +10,7 @@ CREATE TABLE users (
     email      text NOT NULL,
     email_key  text NOT NULL UNIQUE, -- lower case
     name       text NOT NULL,
+    password   text,          -- hash as a PHC string; null: cannot sign in
     created_us bigint NOT NULL
 );
 
@@ -21,9 +22,29 @@ CREATE TABLE api_keys (
     prefix     text NOT NULL,
     hash       bytea NOT NULL UNIQUE CHECK (octet_length(hash) = 32),
     created_us bigint NOT NULL,
-    revoked_us bigint
+    revoked_us bigint,
+    used_us    bigint        -- when it last came with a request, to a minute
 );
 CREATE INDEX api_keys_by_user ON api_keys (user_no, created_us);
+
+-- Browsers that are signed in.
+CREATE TABLE sessions (
+    token      bytea PRIMARY KEY CHECK (octet_length(token) = 32), -- SHA-256
+    user_no    bigint NOT NULL REFERENCES users,
+    created_us bigint NOT NULL,
+    expires_us bigint NOT NULL
+);
+CREATE INDEX sessions_by_user ON sessions (user_no);
+CREATE INDEX sessions_by_end ON sessions (expires_us);
+
+-- Links that set a password, once.
+CREATE TABLE links (
+    token      bytea PRIMARY KEY CHECK (octet_length(token) = 32), -- SHA-256
+    user_no    bigint REFERENCES users, -- null: makes the first owner
+    expires_us bigint NOT NULL
+);
+-- One for each user, and one for the first owner.
+CREATE UNIQUE INDEX links_by_user ON links (coalesce(user_no, 0));
 
 CREATE TABLE forms (
     form_no         bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY
@@ -36,7 +57,8 @@ CREATE TABLE forms (
     ready           boolean NOT NULL, -- false: under import, seen by nobody
     created_us      bigint NOT NULL,
     updated_us      bigint NOT NULL,
-    last_seq        bigint NOT NULL,  -- of its newest submission; 0 when it has none
+    last_seq        bigint NOT NULL,  -- of its newest submission; 0 when it never had one
+    pruned          bigint NOT NULL DEFAULT 0, -- submissions that are no more: it has last_seq less these
     last_instant_us bigint,           -- of its newest submission
     revision        bigint NOT NULL DEFAULT 1, -- of title, status, fields and origins: another with each change
     fields          text,             -- JSON, field definitions as given; null: takes any answers

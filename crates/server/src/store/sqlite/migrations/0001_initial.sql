@@ -6,6 +6,7 @@ CREATE TABLE users (
     email      TEXT NOT NULL,
     email_key  TEXT NOT NULL UNIQUE, -- lower case
     name       TEXT NOT NULL,
+    password   TEXT,          -- hash as a PHC string; null: cannot sign in
     created_us INTEGER NOT NULL
 ) STRICT;
 
@@ -17,9 +18,29 @@ CREATE TABLE api_keys (
     prefix     TEXT NOT NULL,
     hash       BLOB NOT NULL UNIQUE CHECK (length(hash) = 32),
     created_us INTEGER NOT NULL,
-    revoked_us INTEGER
+    revoked_us INTEGER,
+    used_us    INTEGER        -- when it last came with a request, to a minute
 ) STRICT;
 CREATE INDEX api_keys_by_user ON api_keys (user_no, created_us);
+
+-- Browsers that are signed in.
+CREATE TABLE sessions (
+    token      BLOB NOT NULL PRIMARY KEY CHECK (length(token) = 32), -- SHA-256
+    user_no    INTEGER NOT NULL REFERENCES users,
+    created_us INTEGER NOT NULL,
+    expires_us INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sessions_by_user ON sessions (user_no);
+CREATE INDEX sessions_by_end ON sessions (expires_us);
+
+-- Links that set a password, once.
+CREATE TABLE links (
+    token      BLOB NOT NULL PRIMARY KEY CHECK (length(token) = 32), -- SHA-256
+    user_no    INTEGER REFERENCES users, -- null: makes the first owner
+    expires_us INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+-- One for each user, and one for the first owner.
+CREATE UNIQUE INDEX links_by_user ON links (coalesce(user_no, 0));
 
 CREATE TABLE forms (
     form_no         INTEGER PRIMARY KEY CHECK (form_no BETWEEN 1 AND 0x7fffff), -- 23 bits, see submissions.key
@@ -32,7 +53,8 @@ CREATE TABLE forms (
     created_us      INTEGER NOT NULL,
     updated_us      INTEGER NOT NULL,
     revision        INTEGER NOT NULL DEFAULT 1, -- of title, status, fields and origins: another with each change
-    last_seq        INTEGER NOT NULL, -- of its newest submission; 0 when it has none
+    last_seq        INTEGER NOT NULL, -- of its newest submission; 0 when it never had one
+    pruned          INTEGER NOT NULL DEFAULT 0, -- submissions that are no more: it has last_seq less these
     last_instant_us INTEGER,          -- of its newest submission
     fields          TEXT,             -- JSON, field definitions as given; null: takes any answers
     origins         TEXT              -- JSON, origins whose pages may submit; null: all
