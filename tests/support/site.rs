@@ -92,8 +92,8 @@ impl Site {
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         // The variables of whoever runs the tests are not theirs.
-        for row in formsvc_server::cmd::ENV {
-            command.env_remove(row.name);
+        for row in formsvc_server::cmd::SETTINGS {
+            command.env_remove(row.variable);
         }
         command.env("FORMSVC_SERVER_DATABASE", &self.database).stdin(Stdio::null());
         command.args(arguments).kill_on_drop(true);

@@ -63,6 +63,16 @@ pub fn clear(path: &Path) -> Result<(), ReadyFileError> {
     }
 }
 
+/// Whether a ready file may be written there: nothing is, or one that an earlier run left.
+pub fn check(path: &Path) -> Result<(), ReadyFileError> {
+    match is_ready_file(path) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+            Err(ReadyFileError { action: "replace", path: path.to_owned(), source })
+        }
+        _ => Ok(()),
+    }
+}
+
 fn is_ready_file(path: &Path) -> io::Result<()> {
     // Before it is opened: opening a pipe waits for whoever writes to it.
     let text = if std::fs::symlink_metadata(path)?.is_file() {

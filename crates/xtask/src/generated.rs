@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use crate::{cli_page, env_page, errors_page, faults_page, metrics_page};
+use crate::{cli_page, env_page, errors_page, faults_page, metrics_page, settings_page};
 
 /// A generated file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub fn all() -> Vec<Generated> {
         Generated { path: "docs/ERRORS.md", text: errors_page::page() },
         Generated { path: "docs/FAULTS.md", text: faults_page::page() },
         Generated { path: "docs/METRICS.md", text: metrics_page::page() },
+        Generated { path: "docs/SETTINGS.md", text: settings_page::page() },
+        Generated { path: "docs/server.example.toml", text: formsvc_server::cmd::example() },
     ]
 }
 

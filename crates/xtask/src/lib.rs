@@ -14,5 +14,6 @@ mod faults_page;
 mod generated;
 mod markdown;
 mod metrics_page;
+mod settings_page;
 
 pub use generated::{Generated, all, stale, write};

@@ -36,7 +36,10 @@ impl EgressArgs {
         };
         self.egress_allow.iter().try_fold(policy, |policy, entry| {
             let allowed: Result<AllowEntry, _> = entry.parse();
-            let refused = |error| CommandError::of(Exit::Usage, &error).about("--egress-allow");
+            let refused = |error| {
+                let told = CommandError::of(Exit::Usage, &error).about("--egress-allow");
+                told.of_flag("--egress-allow")
+            };
             Ok(policy.allow(allowed.map_err(refused)?))
         })
     }

@@ -18,11 +18,13 @@ pub(super) struct CommandError {
     message: String,
     causes: Vec<String>,
     hint: Option<String>,
+    /// The setting whose value it is about.
+    flag: Option<String>,
 }
 
 impl CommandError {
     pub(super) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into(), causes: Vec::new(), hint: None }
+        Self { exit, message: message.into(), causes: Vec::new(), hint: None, flag: None }
     }
 
     /// A wrong value on the command line or in the environment.
@@ -61,8 +63,49 @@ impl CommandError {
         self
     }
 
+    /// A hint, unless there is one.
+    #[must_use]
+    pub(super) fn hint_unless(mut self, hint: impl FnOnce() -> String) -> Self {
+        self.hint.get_or_insert_with(hint);
+        self
+    }
+
+    /// Says which setting has the value that it is about, unless that is known.
+    #[must_use]
+    pub(super) fn of_flag(mut self, flag: &str) -> Self {
+        self.flag.get_or_insert_with(|| flag.to_owned());
+        self
+    }
+
+    /// The flag of the setting whose value it is about.
+    pub(super) fn flag(&self) -> Option<&str> {
+        self.flag.as_deref()
+    }
+
+    /// Calls the setting by the name it has in a file.
+    #[must_use]
+    pub(super) fn renamed(mut self, key: &str) -> Self {
+        if let Some(flag) = &self.flag {
+            self.message = self.message.replace(&format!("`{flag}`"), &format!("`{key}`"));
+        }
+        self
+    }
+
+    /// Says where what is wrong stands.
+    #[must_use]
+    pub(super) fn at(mut self, place: &str) -> Self {
+        self.message = format!("{place}: {}", self.message);
+        self
+    }
+
     pub(super) fn exit(&self) -> Exit {
         self.exit
+    }
+
+    /// What it says.
+    #[cfg(test)]
+    pub(super) fn told(&self) -> String {
+        self.message.clone()
     }
 
     /// Prints `error:`, `cause:` and `hint:` lines to standard error.

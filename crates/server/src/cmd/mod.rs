@@ -2,11 +2,11 @@
 //!
 //! Standard output carries data only; what is for people goes to standard error.
 
+mod config;
 mod database;
 mod deliveries;
 mod delivery;
 mod egress;
-mod env;
 mod error;
 mod exit;
 mod form;
@@ -25,15 +25,19 @@ mod user;
 mod webhook;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use tracing::level_filters::LevelFilter;
 
 use crate::store::system_clock;
-use crate::telemetry;
+use crate::telemetry::{self, LogFormat};
+use config::Layers;
 use error::CommandError;
 
-pub use env::{ENV, EnvRow};
+pub use config::{Kind, SETTINGS, Setting, example};
 pub use exit::{EXITS, Exit, ExitRow};
 
 /// The reference form submissions service.
@@ -41,6 +45,9 @@ pub use exit::{EXITS, Exit, ExitRow};
 #[command(name = "formsvc-server", version, arg_required_else_help = true)]
 #[command(disable_help_subcommand = true, max_term_width = 100)]
 struct Cli {
+    /// TOML file with settings; flags and variables are stronger. Nothing is read that is not named.
+    #[arg(long, global = true, value_name = "PATH", env = "FORMSVC_SERVER_CONFIG")]
+    config: Option<PathBuf>,
     #[command(flatten)]
     log: LogArgs,
     #[command(subcommand)]
@@ -57,6 +64,14 @@ struct LogArgs {
     #[arg(long, global = true, value_name = "FORMAT", env = "FORMSVC_SERVER_LOG_FORMAT")]
     #[arg(default_value = "text")]
     log_format: String,
+}
+
+impl LogArgs {
+    /// The level, if one was asked for, and the shape; or the first that breaks a rule.
+    fn judge(&self) -> Result<(Option<LevelFilter>, LogFormat), CommandError> {
+        let level = self.log_level.as_deref().map(settings::log_level).transpose()?;
+        Ok((level, settings::log_format(&self.log_format)?))
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -82,6 +97,9 @@ enum Command {
     Deliveries(deliveries::Group),
     /// Make a form with generated submissions.
     Seed(seed::Args),
+    /// Check settings, or print an example of a configuration file.
+    #[command(subcommand)]
+    Config(config::Group),
     /// Ask a server whether it is ready: exit 0 when it is, else 1.
     Healthcheck(healthcheck::Args),
 }
@@ -101,28 +119,43 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         error.report();
         return error.exit().into();
     }
-    let cli = match Cli::try_parse_from(args) {
-        Ok(cli) => cli,
+    let layers = match Layers::read(&command(), &args) {
+        Ok(layers) => layers,
+        Err(problems) => {
+            problems.iter().for_each(CommandError::report);
+            return problems.last().map_or(Exit::Failed, CommandError::exit).into();
+        }
+    };
+    let matches = layers.applied(command()).try_get_matches_from(args);
+    let read = matches.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
+    let (cli, matches) = match read {
+        Ok(read) => read,
         Err(refusal) => {
             // A closed pipe leaves nobody to tell.
             let _ = refusal.print();
             return if refusal.use_stderr() { Exit::Usage } else { Exit::Done }.into();
         }
     };
-    match run(cli) {
+    match run(cli, &layers, &matches) {
         Ok(()) => Exit::Done.into(),
         Err(error) => {
+            let error = layers.explain(error, &matches);
             error.report();
             error.exit().into()
         }
     }
 }
 
-fn run(Cli { log, command }: Cli) -> Result<(), CommandError> {
-    let usual = if matches!(command, Command::Serve(_)) { "info" } else { "warn" };
-    let level = settings::log_level(log.log_level.as_deref().unwrap_or(usual))?;
+fn run(
+    Cli { log, command, .. }: Cli,
+    layers: &Layers,
+    matches: &ArgMatches,
+) -> Result<(), CommandError> {
+    let is_serve = matches!(command, Command::Serve(_));
+    let usual = if is_serve { LevelFilter::INFO } else { LevelFilter::WARN };
+    let (level, format) = log.judge()?;
     // Written out once the command is done, whatever its outcome.
-    let _log = telemetry::init(level, settings::log_format(&log.log_format)?, system_clock());
+    let _log = telemetry::init(level.unwrap_or(usual), format, system_clock());
     match command {
         Command::Serve(args) => serve::run(&args),
         Command::Migrate(args) => database::block_on(migrate::run(&args)),
@@ -135,6 +168,7 @@ fn run(Cli { log, command }: Cli) -> Result<(), CommandError> {
         Command::Webhook(group) => database::block_on(webhook::run(&group)),
         Command::Deliveries(group) => database::block_on(deliveries::run(&group)),
         Command::Seed(args) => database::block_on(seed::run(&args)),
+        Command::Config(group) => config::run(&group, layers, matches),
         Command::Healthcheck(args) => healthcheck::run(&args),
     }
 }
@@ -146,24 +180,5 @@ mod tests {
     #[test]
     fn the_definition_is_sound() {
         command().debug_assert();
-    }
-
-    #[test]
-    fn every_environment_variable_is_in_the_table_and_the_other_way_round() {
-        let mut found: Vec<_> = Vec::new();
-        let mut commands = vec![command()];
-        while let Some(command) = commands.pop() {
-            found.extend(command.get_arguments().filter_map(|arg| {
-                let name = arg.get_env()?.to_str()?.to_owned();
-                Some((name, format!("--{}", arg.get_long()?)))
-            }));
-            commands.extend(command.get_subcommands().cloned());
-        }
-        found.sort();
-        found.dedup();
-        let table = ENV.iter().map(|row| (row.name.to_owned(), row.flag.to_owned()));
-        let mut table: Vec<_> = table.collect();
-        table.sort();
-        assert_eq!(found, table);
     }
 }

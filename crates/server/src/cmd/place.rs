@@ -1,12 +1,15 @@
 //! Where a database is: a file, or a PostgreSQL server.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::config::directory_of;
 use super::error::CommandError;
 use super::exit::Exit;
 use super::settings::bad;
+use crate::percent::{Plus, decode};
 use crate::printable::Excerpt;
 use crate::store::sqlite::{OpenError, SqliteStore};
 use crate::store::{Store, steady_clock, system_clock};
@@ -72,6 +75,31 @@ pub(super) fn has_password(argument: &std::ffi::OsStr) -> bool {
     })
 }
 
+/// The address of a database as it may be shown; a path is left as it is.
+pub(super) fn without_password(text: &str) -> Cow<'_, str> {
+    let Some(scheme) = SERVER.iter().find(|scheme| text.starts_with(**scheme)) else {
+        return Cow::Borrowed(text);
+    };
+    let (address, parameters) = match text[scheme.len()..].split_once('?') {
+        Some((address, parameters)) => (address, Some(parameters)),
+        None => (&text[scheme.len()..], None),
+    };
+    let mut shown = (*scheme).to_owned();
+    match address.rsplit_once('@').and_then(|(who, host)| Some((who.split_once(':')?.0, host))) {
+        Some((user, host)) => shown.extend([user, ":***@", host]),
+        None => shown.push_str(address),
+    }
+    for (at, parameter) in parameters.into_iter().flat_map(|all| all.split('&')).enumerate() {
+        shown.push(if at == 0 { '?' } else { '&' });
+        let name = parameter.split('=').next().unwrap_or_default();
+        let decoded = decode(name, Plus::IsItself);
+        // A name that cannot be read may be any.
+        let is_plain = decoded.is_some_and(|name| !name.contains("password"));
+        shown.push_str(if is_plain { parameter } else { "password=***" });
+    }
+    if shown == text { Cow::Borrowed(text) } else { Cow::Owned(shown) }
+}
+
 /// What a command may do with a database that is not there yet.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Missing {
@@ -86,6 +114,30 @@ impl Place {
             Self::File(path) => Some(path),
             #[cfg(feature = "postgres")]
             Self::Server(_) => None,
+        }
+    }
+
+    /// Whether one can be there; nothing is opened.
+    pub(super) fn check(&self) -> Result<(), CommandError> {
+        match self {
+            Self::File(path) if path.as_os_str() == ":memory:" => {
+                Err(refused(path, &OpenError::InMemory))
+            }
+            Self::File(path) => directory_of(path),
+            #[cfg(feature = "postgres")]
+            Self::Server(address) => server::check(address),
+        }
+    }
+
+    /// Whether it is there and can be read by this release. Changes nothing.
+    pub(super) async fn reach(&self) -> Result<(), CommandError> {
+        match self {
+            Self::File(path) if !path.exists() => {
+                Err(absent(&format!("there is no database `{self}`")))
+            }
+            Self::File(path) => SqliteStore::inspect(path).map_err(|error| refused(path, &error)),
+            #[cfg(feature = "postgres")]
+            Self::Server(address) => server::reach(address).await,
         }
     }
 
@@ -169,6 +221,17 @@ mod server {
         }
     }
 
+    pub(super) fn check(address: &SecretString) -> Result<(), CommandError> {
+        PostgresStore::check_address(address).map_err(|error| refused(&error))
+    }
+
+    pub(super) async fn reach(address: &SecretString) -> Result<(), CommandError> {
+        match PostgresStore::inspect(address).await {
+            Err(OpenError::Missing) => Err(absent("the PostgreSQL database is empty")),
+            inspected => inspected.map_err(|error| refused(&error)),
+        }
+    }
+
     fn refused(error: &OpenError) -> CommandError {
         let (exit, hint) = match error {
             OpenError::Address | OpenError::NoHost => {
@@ -204,6 +267,28 @@ mod tests {
             let place = Place::from(std::ffi::OsString::from(text));
             assert_eq!(place.file(), None, "{text}");
             assert!(!format!("{place:?} {place}").contains("hunter2"));
+        }
+    }
+
+    #[test]
+    fn an_address_is_shown_without_its_password() {
+        for (address, shown) in [
+            ("postgres://me:hunter2@h/d", "postgres://me:***@h/d"),
+            ("postgres://me:hun@ter2@h:5/d?a=b", "postgres://me:***@h:5/d?a=b"),
+            (
+                "postgres://h/d?sslmode=require&password=hunter2",
+                "postgres://h/d?sslmode=require&password=***",
+            ),
+            ("postgresql://h/d?p%61ssword=hunter2", "postgresql://h/d?password=***"),
+            ("postgresql://h/d?pass%=hunter2", "postgresql://h/d?password=***"),
+        ] {
+            assert_eq!(without_password(address), shown);
+            assert!(matches!(without_password(address), Cow::Owned(_)));
+        }
+        for plain in
+            ["a.db", "sqlite:me:x@h", "postgres://me@h:5432/d?sslmode=require", "postgres://h"]
+        {
+            assert!(matches!(without_password(plain), Cow::Borrowed(same) if same == plain));
         }
     }
 

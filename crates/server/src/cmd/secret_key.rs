@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::config::directory_of;
 use super::error::CommandError;
 use super::exit::Exit;
 use super::place::Place;
@@ -18,9 +19,28 @@ pub(super) struct SecretKeyArgs {
 }
 
 impl SecretKeyArgs {
+    /// Whether a vault can be had; no key is made.
+    pub(super) fn check(&self, database: &Place) -> Result<(), CommandError> {
+        let file = match (&self.secret_key_file, database.file()) {
+            (Some(path), _) => KeyFile::at(path),
+            // Beside a database that is not there yet there is no key either.
+            (None, Some(file)) if !file.exists() => return Ok(()),
+            (None, _) => self.file(database)?,
+        };
+        match file.open(Missing::Refuse) {
+            Err(KeyFileError { fault: KeyFileFault::Absent, .. }) => directory_of(file.path()),
+            opened => opened.map(drop).map_err(|error| refused(&error)),
+        }
+    }
+
     /// The vault of a database that has been opened, and so is there.
     pub(super) fn vault(&self, database: &Place, missing: Missing) -> Result<Vault, CommandError> {
-        let file = match (&self.secret_key_file, database.file()) {
+        let file = self.file(database)?;
+        Ok(Vault::new(&file.open(missing).map_err(|error| refused(&error))?))
+    }
+
+    fn file(&self, database: &Place) -> Result<KeyFile, CommandError> {
+        Ok(match (&self.secret_key_file, database.file()) {
             (Some(path), _) => KeyFile::at(path),
             (None, Some(database)) => KeyFile::beside(database).map_err(|error| {
                 CommandError::of(Exit::LocalIo, &error).about(&database.display().to_string())
@@ -30,8 +50,7 @@ impl SecretKeyArgs {
                 return Err(CommandError::new(Exit::Usage, told)
                     .hint("name its file with `--secret-key-file`: the same on every machine"));
             }
-        };
-        Ok(Vault::new(&file.open(missing).map_err(|error| refused(&error))?))
+        })
     }
 }
 

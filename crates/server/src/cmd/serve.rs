@@ -23,9 +23,9 @@ use crate::store::{EndpointRecord, Store, system_clock};
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
-    database: DatabaseArgs,
+    pub(super) database: DatabaseArgs,
     #[command(flatten)]
-    secret_key: SecretKeyArgs,
+    pub(super) secret_key: SecretKeyArgs,
     #[command(flatten)]
     egress: EgressArgs,
     #[command(flatten)]
@@ -47,7 +47,7 @@ pub(super) struct Args {
     /// Write a JSON object with `base_url` and `pid` to this file once the server answers, and remove
     /// it when the server stops.
     #[arg(long, value_name = "PATH", env = "FORMSVC_SERVER_READY_FILE")]
-    ready_file: Option<PathBuf>,
+    pub(super) ready_file: Option<PathBuf>,
     /// Requests each API key may make in any minute, or `off` [default: 300].
     #[arg(long, value_name = "N|off", env = "FORMSVC_SERVER_RATE_LIMIT")]
     rate_limit: Option<String>,
@@ -62,29 +62,36 @@ pub(super) struct Args {
     connections_per_peer: Option<String>,
 }
 
+impl Args {
+    /// What was asked for, or the first that breaks a rule.
+    pub(super) fn judge(&self) -> Result<Settings, CommandError> {
+        let mut serving = resolve(&ServeText {
+            listen: self.listen.as_deref(),
+            port: self.port.as_deref(),
+            allow_remote: self.allow_remote,
+            rate_limit: self.rate_limit.as_deref(),
+            shutdown_deadline: self.shutdown_deadline.as_deref(),
+            connections_max: self.connections_max.as_deref(),
+            connections_per_peer: self.connections_per_peer.as_deref(),
+        })?;
+        serving.public = self.public.resolve()?;
+        Ok(Settings {
+            serving,
+            delivery: self.delivery.resolve()?,
+            client: self.egress_roots.client(self.egress.policy()?)?,
+        })
+    }
+}
+
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
-    let mut options = resolve(&ServeText {
-        listen: args.listen.as_deref(),
-        port: args.port.as_deref(),
-        allow_remote: args.allow_remote,
-        rate_limit: args.rate_limit.as_deref(),
-        shutdown_deadline: args.shutdown_deadline.as_deref(),
-        connections_max: args.connections_max.as_deref(),
-        connections_per_peer: args.connections_per_peer.as_deref(),
-    })?;
-    options.public = args.public.resolve()?;
-    let settings = Settings {
-        serving: options,
-        delivery: args.delivery.resolve()?,
-        client: args.egress_roots.client(args.egress.policy()?)?,
-    };
+    let settings = args.judge()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| CommandError::of(Exit::LocalIo, &error))?;
     runtime.block_on(serve(args, settings))
 }
 
 /// What was asked for, judged.
-struct Settings {
+pub(super) struct Settings {
     serving: ServeOptions,
     delivery: DeliveryOptions,
     client: ClientOptions,

@@ -115,7 +115,8 @@ pub(super) fn log_format(text: &str) -> Result<LogFormat, CommandError> {
 }
 
 pub(super) fn bad(flag: &str, value: &str, rule: &str) -> CommandError {
-    CommandError::usage(format!("`{flag}` cannot be `{}`: it {rule}", Excerpt(value)))
+    let told = format!("`{flag}` cannot be `{}`: it {rule}", Excerpt(value));
+    CommandError::usage(told).of_flag(flag)
 }
 
 #[cfg(test)]

@@ -160,15 +160,16 @@ fn open_for_reading(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
+/// Refuses a file that others than the user of this process and root may have read or changed.
 #[cfg(unix)]
-fn check(file: &std::fs::Metadata) -> Result<(), KeyFileFault> {
+pub(crate) fn check(file: &std::fs::Metadata) -> Result<(), KeyFileFault> {
     use std::os::unix::fs::MetadataExt;
     let us = rustix::process::geteuid().as_raw();
     judge(file.is_file(), file.uid(), file.mode() & 0o7777, us)
 }
 
 #[cfg(not(unix))]
-fn check(file: &std::fs::Metadata) -> Result<(), KeyFileFault> {
+pub(crate) fn check(file: &std::fs::Metadata) -> Result<(), KeyFileFault> {
     if file.is_file() { Ok(()) } else { Err(KeyFileFault::NotAFile) }
 }
 

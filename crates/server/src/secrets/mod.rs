@@ -16,6 +16,7 @@ mod server_key;
 mod signing_secret;
 mod vault;
 
+pub(crate) use key_file::check as check_private;
 pub use key_file::{KeyFile, KeyFileError, KeyFileFault, Missing};
 pub use server_key::{NotAKey, ServerKey, ServerKeyId};
 pub(crate) use signing_secret::PREFIX as SECRET_PREFIX;

@@ -1,5 +1,6 @@
 //! The `formsvc-server` command, through its binary.
 
+mod config;
 mod deliveries;
 mod forms;
 mod imports;

@@ -33,7 +33,7 @@ async fn step(pool: &Pool, create: bool) -> Result<bool, OpenError> {
     if done == 0 && !create {
         return Err(OpenError::Missing);
     }
-    let known = i32::try_from(MIGRATIONS.len()).expect("there are few migrations");
+    let known = known();
     if done > known {
         return Err(OpenError::NewerSchema { found: done, known });
     }
@@ -50,6 +50,22 @@ async fn step(pool: &Pool, create: bool) -> Result<bool, OpenError> {
     tx.batch_execute(&keep).await.map_err(StoreError::from)?;
     tx.commit().await.map_err(StoreError::from)?;
     Ok(true)
+}
+
+/// Refuses a database that is empty, not ours, or newer than we are. Changes nothing.
+pub(super) async fn inspect(pool: &Pool) -> Result<(), OpenError> {
+    let client = pool.get().await.map_err(StoreError::from)?;
+    let (found, known) = (version(&client).await?, known());
+    match found {
+        0 => Err(OpenError::Missing),
+        _ if found > known => Err(OpenError::NewerSchema { found, known }),
+        _ => Ok(()),
+    }
+}
+
+/// The version this release writes.
+fn known() -> i32 {
+    i32::try_from(MIGRATIONS.len()).expect("there are few migrations")
 }
 
 /// How many migrations a schema has had. Refuses one that is not ours.

@@ -118,6 +118,16 @@ impl PostgresStore {
         Self::start(options, Time::Given(clock)).await
     }
 
+    /// Whether an address can be read. Nothing is asked.
+    pub fn check_address(address: &SecretString) -> Result<(), OpenError> {
+        Connector::new(address).map(drop)
+    }
+
+    /// Whether there is a database of ours that this release can read. Changes nothing.
+    pub async fn inspect(address: &SecretString) -> Result<(), OpenError> {
+        schema::inspect(&Connector::new(address)?.pool(1)?).await
+    }
+
     async fn start(options: &PostgresOptions, time: Time) -> Result<Self, OpenError> {
         let connector = Connector::new(&options.address)?;
         let pool = connector.pool(options.connections)?;

@@ -110,6 +110,15 @@ impl Place {
         Ok(connection)
     }
 
+    /// Whether the database can be read by this release. Changes nothing in it.
+    pub(super) fn inspect(path: &Path) -> Result<(), OpenError> {
+        if path == Path::new(IN_MEMORY) {
+            return Err(OpenError::InMemory);
+        }
+        schema::inspect(&Self::File(path.canonicalize()?).connect_reader()?)?;
+        Ok(())
+    }
+
     /// A connection that cannot write.
     pub(super) fn connect_reader(&self) -> rusqlite::Result<Connection> {
         let connection = self.connect(OpenFlags::SQLITE_OPEN_READ_ONLY)?;

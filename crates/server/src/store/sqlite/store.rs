@@ -72,6 +72,11 @@ impl SqliteStore {
         Self::start(Place::file(path)?, None, clock)
     }
 
+    /// Whether there is a database of ours that this release can read. Changes nothing.
+    pub fn inspect(path: &Path) -> Result<(), OpenError> {
+        Place::inspect(path)
+    }
+
     /// Opens a database file as its one server: fails with [`OpenError::Locked`] when another
     /// server has it, and removes imports that were given up. The lock ends with the process, or
     /// when [`close`](crate::store::Store::close) is done.

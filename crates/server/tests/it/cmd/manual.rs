@@ -31,7 +31,7 @@ fn commands(document: &str) -> Vec<Vec<String>> {
     for block in document.split("```sh\n").skip(1) {
         let block = block.split("```").next().unwrap().replace("\\\n", " ");
         for line in block.lines().filter(|line| line.starts_with("formsvc-server ")) {
-            let line = line.split(" #").next().unwrap();
+            let line = line.split(" #").next().unwrap().split(" >").next().unwrap();
             // What stands in quotes is one word.
             let parts = line.split('\'').enumerate();
             let words = parts.flat_map(|(at, part)| match at % 2 {
@@ -55,7 +55,8 @@ fn every_command_in_the_manual_is_one_that_is_understood() {
         assert!(commands.len() >= least, "{name} has {commands:?}");
         for mut words in commands {
             // In place of the variable, which tests have none of.
-            if !words.iter().any(|word| word == "--database") {
+            let needs_one = words.get(2).is_none_or(|verb| verb != "example");
+            if needs_one && !words.iter().any(|word| word == "--database") {
                 words.extend(["--database".into(), "db".into()]);
             }
             let parsed = formsvc_server::cmd::command().try_get_matches_from(&words);
@@ -65,12 +66,8 @@ fn every_command_in_the_manual_is_one_that_is_understood() {
 }
 
 #[test]
-fn the_manual_names_every_variable_format_and_exit_status() {
+fn the_manual_names_every_format_and_exit_status() {
     let manual = include_str!("../../../../../docs/SERVER.md");
-    for row in formsvc_server::cmd::ENV {
-        let line = format!("| `{}` | `{}` | {} |", row.name, row.flag, row.meaning);
-        assert!(manual.contains(&line), "{line}");
-    }
     for row in FORMATS {
         let extensions: Vec<_> = row.extensions.iter().map(|ext| format!("`.{ext}`")).collect();
         let line = format!("| `{}` | {} | {} |", row.name, extensions.join(", "), row.about);

@@ -37,8 +37,8 @@ impl Site {
     pub(super) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_formsvc-server"));
         // The variables of whoever runs the tests are not theirs.
-        for row in formsvc_server::cmd::ENV {
-            command.env_remove(row.name);
+        for row in formsvc_server::cmd::SETTINGS {
+            command.env_remove(row.variable);
         }
         command.args(args).env("FORMSVC_SERVER_DATABASE", &self.database).stdin(Stdio::null());
         command

@@ -1,0 +1,231 @@
+//! `formsvc-server config check`: what `serve` would refuse, and what it would go by.
+
+use std::path::Path;
+
+use clap::builder::Resettable;
+use clap::{ArgMatches, Args as _, Command, FromArgMatches};
+use serde::Serialize;
+
+use super::file::nearest;
+use super::layers::{Given, Layers, Origin};
+use super::table::{Kind, SETTINGS, Setting};
+use crate::cmd::error::CommandError;
+use crate::cmd::exit::Exit;
+use crate::cmd::output::{self, OutputArgs};
+use crate::cmd::table::{Cut, Table};
+use crate::cmd::{LogArgs, database, serve};
+use crate::printable::Excerpt;
+use crate::ready_file;
+
+// No group of its own: the arguments of `serve` are one of the same name.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+pub(in crate::cmd) struct Args {
+    #[command(flatten)]
+    serve: serve::Args,
+    /// Ask the database as well, without changing it.
+    #[arg(long)]
+    connect: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub(super) fn run(args: &Args, layers: &Layers, matches: &ArgMatches) -> Result<(), CommandError> {
+    let shape = args.output.shape()?;
+    let given = layers.given(matches);
+    let told = |error: CommandError| layers.explain(error, matches);
+    let set = given.iter().filter(|given| given.origin != Origin::Default);
+    let mut problems: Vec<_> = set.filter_map(|given| alone(given).err()).map(told).collect();
+    if problems.is_empty() {
+        problems.extend(together(args).into_iter().map(told));
+    }
+    let Some(last) = problems.pop() else {
+        tell_of_unknown_variables();
+        let records: Vec<_> = given.iter().map(Record::of).collect();
+        let columns = [("SETTING", Cut::Never), ("VALUE", Cut::End), ("FROM", Cut::End)];
+        return output::list(shape, &records, Table::new(columns), |table, record| {
+            table.row([record.setting, &record.value_text(), &record.origin_text()]);
+        });
+    };
+    for problem in problems {
+        problem.report();
+    }
+    Err(last)
+}
+
+/// Judges a value by itself, by what reads it for `serve`, so that one problem hides no other.
+fn alone(given: &Given) -> Result<(), CommandError> {
+    let flag = given.setting.flag;
+    let command = serve::Args::augment_args(LogArgs::augment_args(Command::new("serve")));
+    let command = command.mut_args(|arg| arg.env(Resettable::Reset).required(false));
+    // Whether an address may be listened on is judged together with the consent.
+    let mut line = vec!["serve".to_owned(), "--allow-remote".to_owned()];
+    match given.setting.kind {
+        Kind::Switch => {}
+        _ => line.extend(given.values.iter().map(|value| format!("{flag}={value}"))),
+    }
+    if flag != "--database" {
+        line.push("--database=x".to_owned());
+    }
+    if given.setting.key.is_none() {
+        // The file itself, which was read.
+        return Ok(());
+    }
+    let read = command.try_get_matches_from(line).and_then(|matches| {
+        Ok((serve::Args::from_arg_matches(&matches)?, LogArgs::from_arg_matches(&matches)?))
+    });
+    let (serve, log) = read.map_err(|refusal| {
+        let text = refusal.to_string();
+        let first = text.lines().next().unwrap_or_default();
+        CommandError::usage(first.trim_start_matches("error: "))
+    })?;
+    let judged = serve.judge().map(drop).and_then(|()| log.judge().map(drop));
+    judged.map_err(|error| error.of_flag(flag))
+}
+
+/// What can only be judged with all settings known, and what they lead to.
+fn together(args: &Args) -> Vec<CommandError> {
+    let serve::Args { database, secret_key, ready_file, .. } = &args.serve;
+    let ready = ready_file.as_deref().map_or(Ok(()), check_ready_file);
+    let mut checks = vec![
+        args.serve.judge().map(drop),
+        database.database.check().map_err(|error| error.of_flag("--database")),
+        secret_key.check(&database.database).map_err(|error| error.of_flag("--secret-key-file")),
+        ready.map_err(|error| error.of_flag("--ready-file")),
+    ];
+    if args.connect {
+        let reached = database::block_on(database.database.reach());
+        checks.push(reached.map_err(|error| error.of_flag("--database")));
+    }
+    checks.into_iter().filter_map(Result::err).collect()
+}
+
+fn check_ready_file(path: &Path) -> Result<(), CommandError> {
+    ready_file::check(path).map_err(|error| CommandError::of(Exit::LocalIo, &error))?;
+    directory_of(path)
+}
+
+/// Refuses a path in a directory that is not there.
+pub(in crate::cmd) fn directory_of(path: &Path) -> Result<(), CommandError> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let directory = directory.unwrap_or(Path::new("."));
+    if directory.is_dir() {
+        return Ok(());
+    }
+    let (path, directory) = (path.display().to_string(), directory.display().to_string());
+    let told = format!("`{}`: there is no directory `{}`", Excerpt(&path), Excerpt(&directory));
+    Err(CommandError::new(Exit::LocalIo, told))
+}
+
+/// A variable with our prefix that nothing reads is most likely mistyped.
+fn tell_of_unknown_variables() {
+    let ours = |name: &String| name.starts_with("FORMSVC_SERVER_");
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).filter(ours);
+    let known = || SETTINGS.iter().map(|setting| setting.variable);
+    for name in names.filter(|name| known().all(|known| known != name)) {
+        let near = nearest(&name, known());
+        let near = near.map(|near| format!(": did you mean `{near}`?")).unwrap_or_default();
+        output::note(&format!("warning: nothing reads the variable `{}`{near}", Excerpt(&name)));
+    }
+}
+
+/// A setting as it is printed.
+#[derive(Serialize)]
+struct Record {
+    setting: &'static str,
+    /// A text, or a list of texts; null when it is not set and has no default.
+    value: serde_json::Value,
+    origin: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    variable: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
+}
+
+impl Record {
+    fn of(given: &Given) -> Self {
+        let Given { setting, values, origin } = given;
+        let Setting { kind, flag, .. } = setting;
+        let shown: Vec<_> = values.iter().map(|value| setting.shown(value)).collect();
+        let value = match (kind, shown.as_slice()) {
+            (Kind::List, all) => serde_json::json!(all),
+            (_, []) => serde_json::Value::Null,
+            (_, [.., last]) => serde_json::json!(last),
+        };
+        let (origin, variable, path, line) = match origin {
+            Origin::Default => ("default", None, None, None),
+            Origin::File { path, line } => {
+                ("file", None, Some(path.display().to_string()), Some(*line))
+            }
+            Origin::Environment(name) => ("environment", Some(*name), None, None),
+            Origin::Flag => ("flag", None, None, None),
+        };
+        let setting = setting.key.unwrap_or(flag.trim_start_matches('-'));
+        Self { setting, value, origin, variable, path, line }
+    }
+
+    fn value_text(&self) -> String {
+        match &self.value {
+            serde_json::Value::String(text) => text.clone(),
+            serde_json::Value::Array(all) => {
+                let all: Vec<_> = all.iter().filter_map(|value| value.as_str()).collect();
+                all.join(",")
+            }
+            _ => String::new(),
+        }
+    }
+
+    fn origin_text(&self) -> String {
+        let mut text = self.origin.to_owned();
+        if let Some(variable) = self.variable {
+            text.extend([" ", variable]);
+        }
+        if let (Some(path), Some(line)) = (&self.path, self.line) {
+            text.extend([" ", path, " line ", &line.to_string()]);
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As if it had been given by a flag.
+    fn given(setting: &'static Setting, value: &str) -> Given {
+        Given { setting, values: vec![value.to_owned()], origin: Origin::Flag }
+    }
+
+    #[test]
+    fn every_default_of_the_table_is_a_value_that_is_accepted() {
+        for setting in SETTINGS {
+            if let Some(default) = setting.default {
+                alone(&given(setting, default)).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_is_judged_by_what_reads_it() {
+        let judged = |flag, value| alone(&given(Setting::of_flag(flag).unwrap(), value));
+        for (flag, bad) in [
+            ("--listen", "localhost:80"),
+            ("--port", "70000"),
+            ("--rate-limit", "0"),
+            ("--retry-base", "1h"),
+            ("--trusted-proxy", "10.0.0.0/33"),
+            ("--egress-allow", "http://x"),
+            ("--egress-ca", "/no/such/file.pem"),
+            ("--profile", "staging"),
+            ("--log-level", "loud"),
+            ("--log-format", "xml"),
+            ("--connections-max", "-1"),
+        ] {
+            let error = judged(flag, bad).unwrap_err();
+            assert_eq!(error.flag(), Some(flag), "{error:?}");
+        }
+        judged("--listen", "0.0.0.0:80").unwrap();
+    }
+}

@@ -1,0 +1,43 @@
+//! Settings: what there is, where values come from, and commands that tell.
+//!
+//! | Question | File |
+//! |---|---|
+//! | which settings there are | `table` |
+//! | how a configuration file is read | `file` |
+//! | what counts when a setting is set twice | `layers` |
+//! | what is wrong, and what counts now | `check` |
+//! | what a file can look like | `example` |
+
+mod check;
+mod example;
+mod file;
+mod layers;
+mod table;
+
+use clap::{ArgMatches, Subcommand};
+
+use super::error::CommandError;
+
+pub(super) use check::directory_of;
+pub use example::example;
+pub(super) use layers::Layers;
+pub use table::{Kind, SETTINGS, Setting};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Group {
+    /// Check every setting without serving, and print what counts and where it was set.
+    Check(Box<check::Args>),
+    /// Print a configuration file with every setting as a comment.
+    Example,
+}
+
+pub(super) fn run(
+    group: &Group,
+    layers: &Layers,
+    matches: &ArgMatches,
+) -> Result<(), CommandError> {
+    match group {
+        Group::Check(args) => check::run(args, layers, layers::deepest(matches)),
+        Group::Example => example::run(),
+    }
+}

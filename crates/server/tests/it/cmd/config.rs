@@ -1,0 +1,195 @@
+//! Settings from a file, and what `config check` tells of all of them.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::{Run, Site};
+
+fn file(site: &Site, text: &str) -> PathBuf {
+    let path = site.path("server.toml");
+    fs::write(&path, text).unwrap();
+    path
+}
+
+/// `config check` with a file, without the variable that names the database.
+fn check(site: &Site, text: &str, more: &[&str]) -> Run {
+    let path = file(site, text);
+    let mut command = site.command(&["config", "check", "--config", path.to_str().unwrap()]);
+    command.args(more).env_remove("FORMSVC_SERVER_DATABASE");
+    command.output().unwrap().into()
+}
+
+fn setting(run: &Run, name: &str) -> Value {
+    run.lines().into_iter().find(|record| record["setting"] == name).unwrap()
+}
+
+#[test]
+fn a_flag_is_stronger_than_a_variable_and_that_than_the_file() {
+    let site = Site::new();
+    let path = file(&site, "rate_limit = 1\nform_limit = 2\nsender_limit = 3\nport = 4\n");
+    let mut command = site.command(&["config", "check", "--rate-limit", "10", "--config"]);
+    command.arg(&path).env("FORMSVC_SERVER_RATE_LIMIT", "20");
+    let run = Run::from(command.env("FORMSVC_SERVER_FORM_LIMIT", "21").output().unwrap());
+    let run = run.succeeded();
+    let told = |name| setting(&run, name);
+    assert_eq!(
+        told("rate_limit"),
+        json!({"setting": "rate_limit", "value": "10", "origin": "flag"})
+    );
+    let form = json!({"setting": "form_limit", "value": "21", "origin": "environment",
+        "variable": "FORMSVC_SERVER_FORM_LIMIT"});
+    assert_eq!(told("form_limit"), form);
+    let sender = json!({"setting": "sender_limit", "value": "3", "origin": "file",
+        "path": path.to_str().unwrap(), "line": 3});
+    assert_eq!(told("sender_limit"), sender);
+    let slots = json!({"setting": "endpoint_slots", "value": "4", "origin": "default"});
+    assert_eq!(told("endpoint_slots"), slots);
+    assert_eq!(told("port")["value"], "4");
+}
+
+#[test]
+fn every_command_reads_the_file() {
+    let site = Site::with_user();
+    let path = file(&site, &format!("database = {:?}\nlog_level = \"debug\"\n", site.path("db")));
+    for args in [["user", "list", "--config"], ["--config", path.to_str().unwrap(), "user"]] {
+        let mut command = site.command(&args);
+        match args[0] {
+            "user" => command.arg(&path),
+            _ => command.arg("list"),
+        };
+        command.env_remove("FORMSVC_SERVER_DATABASE");
+        let run = Run::from(command.output().unwrap()).succeeded();
+        assert!(run.stdout.contains("a@b.c"), "{}", run.stdout);
+    }
+    let mut command = site.command(&["user", "list"]);
+    let command = command.env_remove("FORMSVC_SERVER_DATABASE");
+    let run = Run::from(command.env("FORMSVC_SERVER_CONFIG", &path).output().unwrap()).succeeded();
+    assert!(run.stdout.contains("a@b.c"), "{}", run.stdout);
+}
+
+#[test]
+fn a_server_serves_by_its_file() {
+    let site = Site::with_user();
+    let path = file(&site, "profile = \"dev\"\nlog_format = \"json\"\ntrusted_proxy = [\"::1\"]\n");
+    let serving = site.serve(&["--config", path.to_str().unwrap()]);
+    assert!(serving.get("/livez", "").starts_with("HTTP/1.1 200"));
+    serving.signal("TERM");
+    let (code, log) = serving.wait();
+    assert_eq!(code, Some(0), "{log}");
+    assert!(log.lines().all(|line| line.starts_with('{')), "{log}");
+}
+
+#[test]
+fn all_that_is_wrong_is_told_with_the_place_it_comes_from() {
+    let site = Site::new();
+    let text = "database = \"x.db\"\nlisten = \"localhost:80\"\nretry_base = \"1h\"\ntrusted_proxy = [\"10.0.0.0/33\"]\negress_ca = \"no.pem\"\n";
+    let run = check(&site, text, &["--form-limit", "none"])
+        .failed(2, "line 2: `listen` cannot be `localhost:80`: it must");
+    for told in [
+        "line 3: `retry_base` cannot be `1h`",
+        "line 4: `trusted_proxy` cannot be `10.0.0.0/33`",
+        "line 5: `no.pem`: ",
+        "error: `--form-limit` cannot be `none`",
+    ] {
+        assert!(run.stderr.contains(told), "{told}: {}", run.stderr);
+    }
+    // As the command itself says it.
+    let path = file(&site, "rate_limit = 0\n");
+    let run = site.run(&["serve", "--config", path.to_str().unwrap()]);
+    run.failed(2, "server.toml` line 1: `rate_limit` cannot be `0`: it must be `off`, or");
+    let mut command = site.command(&["config", "check"]);
+    let run = Run::from(command.env("FORMSVC_SERVER_PORT", "x").output().unwrap());
+    run.failed(2, "hint: it comes from the variable `FORMSVC_SERVER_PORT`");
+}
+
+#[test]
+fn a_file_with_what_there_is_not_is_refused_by_every_command() {
+    let site = Site::with_user();
+    let path = file(&site, "databse = \"x\"\nport = \"80\"\n");
+    let path = path.to_str().unwrap();
+    for args in [["user", "list"], ["config", "check"], ["config", "example"]] {
+        let run = site.run(&[&args[..], &["--config", path]].concat());
+        let run =
+            run.failed(2, "line 1: there is no setting `databse`\nhint: did you mean `database`?");
+        assert!(run.stderr.contains("line 2: `port` cannot be the text `80`"), "{}", run.stderr);
+    }
+    site.run(&["user", "list", "--config", "no.toml"]).failed(3, "error: `no.toml`: ");
+    file(&site, "port = \n");
+    site.run(&["user", "list", "--config", path]).failed(2, "line 1: no TOML: ");
+}
+
+#[test]
+fn what_settings_lead_to_is_looked_at_and_left_alone() {
+    let site = Site::new();
+    let elsewhere = site.path("no/db");
+    let text = format!("database = {elsewhere:?}\nready_file = \"no/such/ready.json\"\n");
+    let run = check(&site, &text, &[]).failed(10, "line 1: `");
+    assert!(
+        run.stderr.contains("line 2: `no/such/ready.json`: there is no directory"),
+        "{}",
+        run.stderr
+    );
+    let text = format!("database = {:?}\n", site.path("db"));
+    check(&site, &text, &[]).succeeded();
+    check(&site, &text, &["--connect"]).failed(3, "line 1: there is no database");
+    assert!(!site.path("db").exists());
+    site.run(&["migrate"]).succeeded();
+    check(&site, &text, &["--connect"]).succeeded();
+    fs::write(site.path("db"), "not a database, but long enough to be looked at".repeat(99))
+        .unwrap();
+    check(&site, &text, &[]).succeeded();
+    check(&site, &text, &["--connect"]).failed(10, "is not a formsvc database");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_holds_a_secret_is_nobody_elses() {
+    use std::os::unix::fs::PermissionsExt;
+    let site = Site::new();
+    let mode = |name: &str, mode| {
+        fs::set_permissions(site.path(name), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let text = "database = \"postgres://me:hunter2@127.0.0.1:1/d\"\nsecret_key_file = \"k\"\n";
+    let path = file(&site, text);
+    mode("server.toml", 0o644);
+    let args = ["config", "check", "--config", path.to_str().unwrap()];
+    let run = |args: &[&str]| {
+        let mut command = site.command(args);
+        command.env_remove("FORMSVC_SERVER_DATABASE").current_dir(site.path(""));
+        Run::from(command.output().unwrap())
+    };
+    run(&args).failed(10, "hint: it holds a password: `chmod 600` it");
+    mode("server.toml", 0o600);
+    let told = run(&args).succeeded();
+    assert_eq!(setting(&told, "database")["value"], "postgres://me:***@127.0.0.1:1/d");
+    let unreached = run(&[&args[..], &["--connect"]].concat()).failed(10, "line 1: ");
+    let help = run(&["serve", "--help", "--config", path.to_str().unwrap()]).succeeded();
+    for output in [told.stdout, told.stderr, unreached.stderr, help.stdout] {
+        assert!(!output.contains("hunter2"), "{output}");
+    }
+    fs::write(site.path("k"), "fsvk_").unwrap();
+    mode("k", 0o644);
+    let key = run(&args).failed(10, "line 2: cannot use the server key file `k`");
+    assert!(key.stderr.contains("its mode is `0644`"), "{}", key.stderr);
+}
+
+#[test]
+fn the_example_is_a_file_that_sets_nothing() {
+    let site = Site::new();
+    let example = site.run(&["config", "example"]).succeeded().stdout;
+    assert_eq!(example, formsvc_server::cmd::example());
+    let run = check(&site, &example, &["--database", "db"]).succeeded();
+    let set: Vec<_> = run.lines().into_iter().filter(|line| line["origin"] == "file").collect();
+    assert!(set.is_empty(), "{set:?}");
+}
+
+#[test]
+fn a_variable_that_nothing_reads_is_told() {
+    let site = Site::new();
+    let mut command = site.command(&["config", "check"]);
+    let run =
+        Run::from(command.env("FORMSVC_SERVER_RATE_LIMTI", "5").output().unwrap()).succeeded();
+    assert!(run.stderr.contains("did you mean `FORMSVC_SERVER_RATE_LIMIT`?"), "{}", run.stderr);
+}
