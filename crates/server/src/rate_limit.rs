@@ -94,6 +94,11 @@ impl<K: Hash + Eq + Clone> RateLimiter<K> {
         Self { windows_max: windows / SHARDS, ..self }
     }
 
+    /// The limit it was made with.
+    pub(crate) fn limit(&self) -> RateLimit {
+        self.limit
+    }
+
     /// Counts a request of a key, or says after how many whole seconds (1 or more) one would be
     /// admitted. A refused request counts for nothing.
     pub fn admit(&self, key: &K) -> Result<(), u64> {
@@ -143,7 +148,7 @@ fn lock<K>(shard: &Mutex<Shard<K>>) -> MutexGuard<'_, Shard<K>> {
 }
 
 /// `Retry-After` cannot carry fractions: rounded up, so that obeying it is always enough.
-fn whole_seconds(wait: Duration) -> u64 {
+pub(crate) fn whole_seconds(wait: Duration) -> u64 {
     (wait.as_secs() + u64::from(wait.subsec_nanos() > 0)).max(1)
 }
 

@@ -26,7 +26,7 @@ pub struct Api {
 }
 
 impl Api {
-    /// The API of a store, with a limiter of its own.
+    /// The API of a store, with a limiter of its own, which counts unless the store does.
     pub fn new(store: Arc<dyn Store>, limiter: RateLimiter<KeyHash>) -> Self {
         Self { store, limiter, metrics: Metrics::new() }
     }
@@ -47,11 +47,21 @@ impl Api {
         if found.revoked {
             return Err(Problem::new(ErrorCode::KeyRevoked, "this key was revoked"));
         }
-        self.limiter.admit(&hash).map_err(|wait| {
+        self.spend(&hash).await?;
+        Ok(found.user)
+    }
+
+    /// Counts a request: in the store when other processes count there too, else here. A store that
+    /// cannot be asked lets nobody through.
+    async fn spend(&self, hash: &KeyHash) -> Result<(), Problem> {
+        let counted = match self.store.count_request(hash, self.limiter.limit()) {
+            Some(counting) => within_deadline(counting).await?,
+            None => self.limiter.admit(hash),
+        };
+        counted.map_err(|wait| {
             self.metrics.rate_limited(Limit::ApiKey);
             Problem::rate_limited(wait)
-        })?;
-        Ok(found.user)
+        })
     }
 
     pub(super) fn store(&self) -> &dyn Store {

@@ -33,6 +33,8 @@ use formsvc_protocol::{
     DeliveryId, EndpointId, Form, FormId, FormInstant, FormStatus, KeyId, PublicId, User, UserId,
 };
 
+use crate::rate_limit::RateLimit;
+
 pub use accounts::{
     Credentials, LINK_HAS_USER, LINK_WANTS_USER, LinkRecord, NewLink, NewSession, OwnedEndpoint,
     PasswordHash, Redemption, SessionRecord, TokenHash,
@@ -256,6 +258,18 @@ pub trait Store: Send + Sync + 'static {
     /// Forgets idempotency keys older than a day, at most some hundreds in one call; `true` when there
     /// may be more.
     fn forget_idempotency_keys(&self) -> StoreFuture<'_, bool>;
+
+    /// Counts a request of a key among those of all processes that share the store, as a
+    /// [`RateLimiter`](crate::rate_limit::RateLimiter) does among those of one; the answer is that of its
+    /// [`admit`](crate::rate_limit::RateLimiter::admit). `None` when nobody shares it, or nothing is
+    /// limited: its one process counts in memory.
+    fn count_request(
+        &self,
+        _key: &KeyHash,
+        _limit: RateLimit,
+    ) -> Option<StoreFuture<'_, Result<(), u64>>> {
+        None
+    }
 
     /// Has an observer told of what the store does from now on. The first one stays; a store may
     /// also tell nothing.

@@ -8,5 +8,6 @@ mod cmd;
 mod delivery;
 mod egress;
 mod import;
+mod postgres;
 mod public;
 mod store;

@@ -9,6 +9,7 @@ use formsvc_protocol::{
 
 use super::claims::Claiming;
 use super::forms::Ready;
+use super::limits::Rule;
 use super::store::PostgresStore;
 use super::{
     accounts, claims, deliveries, due, endpoints, forms, pages, repeats, rows, settle, spam,
@@ -16,6 +17,7 @@ use super::{
 };
 use crate::admin::new_id;
 use crate::fault_point::fault_point;
+use crate::rate_limit::RateLimit;
 use crate::store::{
     Accepted, Authenticated, Backlog, ClaimRequest, Claims, Credentials, DeliveriesRequest,
     DeliveryDetail, DeliveryRecord, Due, EndpointNo, EndpointRecord, FormChange, KeyHash,
@@ -436,6 +438,15 @@ impl Store for PostgresStore {
         self.write(move |tx, shared| Box::pin(repeats::forget_some(tx, shared.time.given())))
     }
 
+    fn count_request(
+        &self,
+        key: &KeyHash,
+        limit: RateLimit,
+    ) -> Option<StoreFuture<'_, Result<(), u64>>> {
+        let RateLimit::Per { requests, window } = limit else { return None };
+        Some(Box::pin(self.limits.count(*key, Rule { requests, window })))
+    }
+
     fn observe(&self, observer: Arc<dyn StoreObserver>) {
         // The first one stays.
         let _ = self.shared.observer.set(observer);
@@ -455,6 +466,7 @@ impl Store for PostgresStore {
         Box::pin(async move {
             self.submitter.close().await;
             self.listening.abort();
+            self.limits.close();
             self.shared.pool.close();
             Ok(())
         })

@@ -6,6 +6,7 @@
 //! | where is it, how long may it take | `connect`, `tls`, `schema`, `time` |
 //! | how a submission gets committed | `submitter`, `accept`, `repeats` |
 //! | how processes tell each other of work | `notify` |
+//! | how requests are counted, for all processes | `limits` |
 //! | the statements | `users`, `accounts`, `forms`, `pages`, `spam`, `staged` |
 //! | of webhooks | `endpoints`, `due`, `claims`, `settle`, `deliveries` |
 //! | what failures mean | `fault`, `open_error` |
@@ -24,6 +25,7 @@ mod due;
 mod endpoints;
 mod fault;
 mod forms;
+mod limits;
 mod notify;
 mod open_error;
 mod pages;

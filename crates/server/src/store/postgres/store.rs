@@ -12,6 +12,7 @@ use tokio::task::JoinHandle;
 
 use super::connect::Connector;
 use super::fault::is_conflict;
+use super::limits::Limits;
 use super::notify::Notice;
 use super::submitter::{self, Submitter, Told};
 use super::time::Time;
@@ -55,6 +56,7 @@ impl PostgresOptions {
 pub struct PostgresStore {
     pub(super) shared: Arc<Shared>,
     pub(super) submitter: Submitter,
+    pub(super) limits: Limits,
     pub(super) work: Arc<WorkSignal>,
     pub(super) listening: JoinHandle<()>,
 }
@@ -162,7 +164,8 @@ impl PostgresStore {
         };
         let shared = Arc::new(Shared { pool, time, notice, gate, observer });
         remove_given_up(&shared).await;
-        Ok(Self { shared, submitter: Submitter::start(&desk), work, listening })
+        let limits = Limits::start(&shared.pool, &shared.time);
+        Ok(Self { shared, submitter: Submitter::start(&desk), limits, work, listening })
     }
 
     /// A read, on a connection of its own.

@@ -90,3 +90,28 @@ fn an_address_is_refused_without_repeating_its_password() {
     let run = site.run(&["user", "list", argument]).failed(2, "is seen by everyone");
     assert!(!run.stderr.contains("hunter2"), "{}", run.stderr);
 }
+
+#[test]
+fn a_key_has_one_quota_at_all_servers() {
+    let Some(site) = site() else { return };
+    site.run(&["user", "add", "--email", "a@b.c", "--name", "Zoë"]).succeeded();
+    let key = site.run(&["key", "create", "--user", "a@b.c", "--name", "k"]).succeeded();
+    let (one, other) = (serve(&site), serve(&site));
+    let ask =
+        |n: u32| if n.is_multiple_of(2) { &one } else { &other }.get("/api/v1/me", key.line());
+    for n in 0..300 {
+        // What is refused to strangers counts for nobody.
+        if n % 100 == 0 {
+            assert!(one.get("/api/v1/me", "nobody").starts_with("HTTP/1.1 401"));
+        }
+        let answer = ask(n);
+        assert!(answer.starts_with("HTTP/1.1 200"), "{n}: {answer}");
+    }
+    for n in 0..2 {
+        let answer = ask(n);
+        assert!(answer.starts_with("HTTP/1.1 429"), "{answer}");
+        let wait = answer.lines().find_map(|line| line.strip_prefix("retry-after: ")).unwrap();
+        // The first request was made some seconds ago at most.
+        assert!((30..=61).contains(&wait.parse::<u64>().unwrap()), "{wait}");
+    }
+}

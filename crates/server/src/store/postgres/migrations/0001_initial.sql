@@ -156,6 +156,17 @@ CREATE TABLE attempts (
     PRIMARY KEY (submission, endpoint_no, number)
 );
 
+-- Requests of each API key that were admitted, by the second, of all servers. Unlogged: counting waits
+-- for no disk, and when the database crashed it begins anew.
+CREATE UNLOGGED TABLE rate_windows (
+    key          bytea PRIMARY KEY,  -- digest of the API key
+    seconds      bigint[] NOT NULL,  -- since 1970-01-01, those that have any, oldest first
+    counts       integer[] NOT NULL, -- of each
+    idle_after_s bigint NOT NULL,    -- the last second in which any of them counts
+    admitted     integer NOT NULL,   -- of those that were asked about together last
+    wait_us      bigint NOT NULL     -- of those of them that were not admitted
+) WITH (fillfactor = 40); -- each is written with every request of its key, in its place
+
 -- Written to find out whether the database takes writes.
 CREATE TABLE probe (one integer PRIMARY KEY CHECK (one = 1), written_us bigint NOT NULL);
 INSERT INTO probe VALUES (1, 0);

@@ -1,0 +1,231 @@
+//! Rolling windows that all processes on the database count in, by the database's clock.
+//!
+//! The rule is that of `formsvc_protocol::RollingWindow`, written in SQL; a property holds the two
+//! together. Requests that come while a statement is under way share the next one. The row of a key is
+//! locked by whoever counts in it, for one statement without a transaction around it, so that no count is
+//! lost and nobody holds a lock while it hangs.
+
+use std::collections::HashMap;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use deadpool_postgres::Pool;
+use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+use super::fault::closed;
+use super::rows::{Params, column, execute, query};
+use super::time::Time;
+use crate::rate_limit::whole_seconds;
+use crate::store::{KeyHash, StoreError};
+use crate::supervise::supervise;
+
+/// Requests counted by one statement, at most.
+const BATCH_MAX: usize = 512;
+/// Requests that may wait; a caller beyond them waits to be queued.
+const QUEUE_MAX: usize = 1_024;
+/// How often rows are removed in which nothing counts any more.
+const SWEEP_EVERY: Duration = Duration::from_secs(600);
+
+/// Counts some requests of each key, and gives how many of them are admitted, and the wait of the others.
+/// All of them come at one instant. Rows are locked in the order of their keys, and the time is looked at
+/// once the lock is there.
+const COUNT: &str =
+    "INSERT INTO rate_windows AS w (key, seconds, counts, idle_after_s, admitted, wait_us)
+    SELECT n.key, ARRAY[n.us / 1000000], ARRAY[n.admitted], n.us / 1000000 + $4, n.admitted,
+        (n.us / 1000000 + $4 + 1) * 1000000 - n.us
+    FROM (SELECT k.key, least(k.asked, $3) AS admitted, now_us($5) AS us
+          FROM unnest($1::bytea[], $2::integer[]) AS k (key, asked) ORDER BY k.key OFFSET 0) n
+    ON CONFLICT (key) DO UPDATE SET (seconds, counts, idle_after_s, admitted, wait_us) = (
+        SELECT after.seconds, after.counts, after.seconds[cardinality(after.seconds)] + $4,
+            a.admitted, greatest((after.seconds[1] + $4 + 1) * 1000000 - n.us, 0)
+        FROM (SELECT now_us($5) AS us OFFSET 0) n,
+        -- A clock that steps back must not open a second before the newest.
+        LATERAL (SELECT greatest(n.us / 1000000, w.seconds[cardinality(w.seconds)]) AS second) t,
+        LATERAL (SELECT coalesce(array_agg(b.second ORDER BY b.second), '{}') AS seconds,
+                coalesce(array_agg(b.count ORDER BY b.second), '{}') AS counts,
+                coalesce(sum(b.count), 0)::integer AS total
+            FROM unnest(w.seconds, w.counts) AS b (second, count)
+            WHERE b.second + $4 >= t.second) kept,
+        LATERAL (SELECT greatest(least(excluded.admitted, $3 - kept.total), 0) AS admitted) a,
+        LATERAL (SELECT cardinality(kept.seconds) AS last) l,
+        LATERAL (SELECT
+            CASE WHEN a.admitted = 0 OR kept.seconds[l.last] = t.second THEN kept.seconds
+                 ELSE kept.seconds || t.second END AS seconds,
+            CASE WHEN a.admitted = 0 THEN kept.counts
+                 WHEN kept.seconds[l.last] = t.second
+                 THEN kept.counts[:l.last - 1] || (kept.counts[l.last] + a.admitted)
+                 ELSE kept.counts || a.admitted END AS counts) after)
+    RETURNING key, admitted, wait_us";
+
+/// What another process is about to count in stays.
+const SWEEP: &str = "WITH idle AS (
+        SELECT key FROM rate_windows WHERE idle_after_s < now_us($1) / 1000000
+        ORDER BY key FOR UPDATE SKIP LOCKED)
+    DELETE FROM rate_windows w USING idle WHERE w.key = idle.key";
+
+/// How many requests are admitted in which time, which counts in whole seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Rule {
+    pub(super) requests: NonZeroU32,
+    pub(super) window: Duration,
+}
+
+type Answer = Result<Result<(), u64>, StoreError>;
+
+/// A request that waits to be counted.
+struct Waiting {
+    key: KeyHash,
+    rule: Rule,
+    reply: oneshot::Sender<Answer>,
+}
+
+/// Where requests are handed in to be counted.
+pub(super) struct Limits {
+    queue: mpsc::Sender<Waiting>,
+    working: JoinHandle<()>,
+}
+
+impl Limits {
+    /// Begins to count. Must be called within a tokio runtime.
+    pub(super) fn start(pool: &Pool, time: &Time) -> Self {
+        let (queue, waiting) = mpsc::channel(QUEUE_MAX);
+        let (pool, time, waiting) = (pool.clone(), time.clone(), Arc::new(Mutex::new(waiting)));
+        let working = tokio::spawn(supervise("rate limits", move || {
+            work(pool.clone(), time.clone(), Arc::clone(&waiting))
+        }));
+        Self { queue, working }
+    }
+
+    /// Counts a request, or says after how many whole seconds one would be admitted. One whose future is
+    /// dropped before its turn is not counted.
+    pub(super) async fn count(&self, key: KeyHash, rule: Rule) -> Answer {
+        let (reply, answer) = oneshot::channel();
+        self.queue.send(Waiting { key, rule, reply }).await.map_err(|_| closed())?;
+        answer.await.unwrap_or_else(|_| Err(closed()))
+    }
+
+    /// Counts no more.
+    pub(super) fn close(&self) {
+        self.working.abort();
+    }
+}
+
+impl Drop for Limits {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+async fn work(pool: Pool, time: Time, waiting: Arc<Mutex<mpsc::Receiver<Waiting>>>) {
+    let mut waiting = waiting.lock().await;
+    let mut swept = Instant::now();
+    let mut batch = Vec::with_capacity(BATCH_MAX);
+    while waiting.recv_many(&mut batch, BATCH_MAX).await > 0 {
+        for (rule, asked) in by_rule(batch.drain(..)) {
+            let counted = count(&pool, &time, rule, &asked).await;
+            answer(asked, &counted.map_err(Arc::new));
+        }
+        if swept.elapsed() >= SWEEP_EVERY {
+            swept = Instant::now();
+            // What is left is removed the next time.
+            let _ = sweep(&pool, &time).await;
+        }
+    }
+}
+
+/// Those that ask about one key.
+type Asked = HashMap<[u8; 32], Vec<oneshot::Sender<Answer>>>;
+
+/// Requests that somebody still waits for, by their rule and key. A process has one rule.
+fn by_rule(batch: impl Iterator<Item = Waiting>) -> HashMap<Rule, Asked> {
+    let mut rules: HashMap<Rule, Asked> = HashMap::new();
+    for Waiting { key, rule, reply } in batch.filter(|waiting| !waiting.reply.is_closed()) {
+        rules.entry(rule).or_default().entry(key.0).or_default().push(reply);
+    }
+    rules
+}
+
+/// How many requests of a key are admitted, and how long the others wait.
+type Counted = HashMap<Vec<u8>, (usize, Duration)>;
+
+async fn count(pool: &Pool, time: &Time, rule: Rule, asked: &Asked) -> Result<Counted, StoreError> {
+    let number = |count: u32| i32::try_from(count).unwrap_or(i32::MAX);
+    let (keys, counts): (Vec<&[u8]>, Vec<i32>) = asked
+        .iter()
+        .map(|(key, replies)| (&key[..], i32::try_from(replies.len()).unwrap_or(i32::MAX)))
+        .unzip();
+    let window = rule.window.as_secs() + u64::from(rule.window.subsec_nanos() > 0);
+    let window = i64::try_from(window).unwrap_or(i64::from(i32::MAX));
+    let params: Params<'_> =
+        &[&keys, &counts, &number(rule.requests.get()), &window, &time.given()];
+    let client = pool.get().await?;
+    let mut counted = Counted::new();
+    for row in query(&client, COUNT, params).await? {
+        let admitted: i32 = column(&row, 1)?;
+        let wait: i64 = column(&row, 2)?;
+        let wait = Duration::from_micros(wait.unsigned_abs());
+        counted.insert(column(&row, 0)?, (usize::try_from(admitted).unwrap_or(0), wait));
+    }
+    Ok(counted)
+}
+
+/// The database did not count; told to every request it was asked about.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("the request could not be counted")]
+struct NotCounted(#[source] Arc<StoreError>);
+
+fn answer(asked: Asked, counted: &Result<Counted, Arc<StoreError>>) {
+    for (key, replies) in asked {
+        let outcome = counted.as_ref().map(|counted| counted.get(&key[..]).copied());
+        for (place, reply) in replies.into_iter().enumerate() {
+            let answer = match &outcome {
+                Ok(Some((admitted, _))) if place < *admitted => Ok(Ok(())),
+                Ok(Some((_, wait))) => Ok(Err(whole_seconds(*wait))),
+                Ok(None) => Err(StoreError::Internal("a key was not counted".into())),
+                Err(error) => {
+                    let error = NotCounted(Arc::clone(error));
+                    Err(StoreError::Unavailable(Some(Box::new(error))))
+                }
+            };
+            // The caller may have gone.
+            let _ = reply.send(answer);
+        }
+    }
+}
+
+async fn sweep(pool: &Pool, time: &Time) -> Result<u64, StoreError> {
+    let client = pool.get().await?;
+    execute(&client, SWEEP, &[&time.given()]).await
+}
+
+#[cfg(all(test, feature = "contract"))]
+mod tests {
+    use super::super::PostgresOptions;
+    use super::super::connect::Connector;
+    use super::super::schema;
+    use super::*;
+    use crate::store::contract::ManualClock;
+    use crate::store::contract::cluster::Cluster;
+
+    #[tokio::test]
+    async fn rows_in_which_nothing_counts_any_more_are_removed() {
+        let Some(cluster) = Cluster::or_skip() else { return };
+        let options = PostgresOptions::of(cluster.fresh_schema());
+        let pool = Connector::new(&options.address).unwrap().pool(1).unwrap();
+        schema::migrate(&pool, true).await.unwrap();
+        let clock = ManualClock::at(1_767_225_600_000_000);
+        let time = Time::Given(clock.clock());
+        let rule = Rule { requests: NonZeroU32::MIN, window: Duration::from_secs(60) };
+        let asked = |key| Asked::from([([key; 32], vec![oneshot::channel().0])]);
+        count(&pool, &time, rule, &asked(1)).await.unwrap();
+        clock.advance(30_000_000);
+        count(&pool, &time, rule, &asked(2)).await.unwrap();
+        clock.advance(30_000_000);
+        assert_eq!(sweep(&pool, &time).await.unwrap(), 0, "the first counts in this second yet");
+        clock.advance(1_000_000);
+        assert_eq!(sweep(&pool, &time).await.unwrap(), 1);
+        assert_eq!(count(&pool, &time, rule, &asked(2)).await.unwrap()[&vec![2; 32]].0, 0);
+    }
+}

@@ -1,0 +1,3 @@
+//! What several processes on one PostgreSQL database share, and what happens when it fails.
+
+mod limits;
