@@ -5,6 +5,7 @@ mod deliveries;
 mod error;
 mod forms;
 mod ids;
+mod links;
 mod registrar;
 mod webhooks;
 
@@ -17,6 +18,7 @@ pub use crate::random::NoRandomness;
 pub use error::AdminError;
 pub use forms::FormEdit;
 pub(crate) use ids::new_id;
+pub use links::{CreatedLink, LINK_LIFETIME, WELCOME_PATH};
 pub use registrar::Registrar;
 pub use webhooks::{AddedEndpoint, GRACE_DEFAULT, GRACE_MAX, RotatedSecret};
 

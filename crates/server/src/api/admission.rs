@@ -8,12 +8,13 @@ use http::HeaderMap;
 use subtle::ConstantTimeEq;
 
 use super::authorization;
+use super::key_uses::KeyUses;
 use super::problem::{Problem, text_cause};
 use super::trail::Trail;
 use crate::api_key;
 use crate::metrics::{Limit, Metrics};
 use crate::rate_limit::RateLimiter;
-use crate::store::{KeyHash, Store, StoreFuture};
+use crate::store::{KeyHash, Store, StoreFuture, system_clock};
 
 /// Time the store has for one call; far more than any should take.
 const STORE_DEADLINE: Duration = Duration::from_secs(10);
@@ -23,12 +24,14 @@ pub struct Api {
     store: Arc<dyn Store>,
     limiter: RateLimiter<KeyHash>,
     metrics: Arc<Metrics>,
+    key_uses: Arc<KeyUses>,
 }
 
 impl Api {
     /// The API of a store, with a limiter of its own, which counts unless the store does.
     pub fn new(store: Arc<dyn Store>, limiter: RateLimiter<KeyHash>) -> Self {
-        Self { store, limiter, metrics: Metrics::new() }
+        let key_uses = Arc::new(KeyUses::new(Arc::clone(&store), system_clock()));
+        Self { store, limiter, metrics: Metrics::new(), key_uses }
     }
 
     /// Has refusals counted there, and not where nobody looks.
@@ -43,10 +46,11 @@ impl Api {
         let found = within_deadline(self.store.authenticate(&hash)).await?;
         let found = found.filter(|found| bool::from(found.hash.0.ct_eq(&hash.0)));
         let Some(found) = found else { return Err(authorization::unknown_key()) };
-        trail.key = Some(found.key);
+        let key = trail.key.insert(found.key);
         if found.revoked {
             return Err(Problem::new(ErrorCode::KeyRevoked, "this key was revoked"));
         }
+        self.key_uses.note(key);
         self.spend(&hash).await?;
         Ok(found.user)
     }
@@ -62,6 +66,11 @@ impl Api {
             self.metrics.rate_limited(Limit::ApiKey);
             Problem::rate_limited(wait)
         })
+    }
+
+    /// When the keys of requests were used last, for whoever has it written.
+    pub(crate) fn key_uses(&self) -> Arc<KeyUses> {
+        Arc::clone(&self.key_uses)
     }
 
     pub(super) fn store(&self) -> &dyn Store {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | which paths there are | here |
 //! | who asks, and may they now | `admission`, `authorization` |
+//! | when keys were used last | `key_uses` |
 //! | what the parameters mean | `parameters` |
 //! | what a resource answers | `me`, `forms`, `submissions` |
 //! | what an error looks like | `problem` |
@@ -16,6 +17,7 @@ mod admission;
 mod authorization;
 mod edge;
 mod forms;
+mod key_uses;
 mod me;
 mod parameters;
 mod problem;
@@ -32,6 +34,7 @@ pub use admission::Api;
 pub(crate) use admission::within_deadline;
 pub use edge::Edge;
 pub(crate) use edge::announced_length;
+pub(crate) use key_uses::KeyUses;
 pub(crate) use problem::text_cause;
 pub use problem::{Cause, Problem};
 pub use trail::Trail;

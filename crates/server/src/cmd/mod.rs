@@ -160,6 +160,7 @@ fn run(
         Command::Serve(args) => serve::run(&args),
         Command::Migrate(args) => database::block_on(migrate::run(&args)),
         Command::User(user::Group::Add(args)) => database::block_on(user::add::run(&args)),
+        Command::User(user::Group::Link(args)) => database::block_on(user::link::run(&args)),
         Command::User(user::Group::List(args)) => database::block_on(user::list::run(&args)),
         Command::Key(key::Group::Create(args)) => database::block_on(key::create::run(&args)),
         Command::Key(key::Group::Revoke(args)) => database::block_on(key::revoke::run(&args)),

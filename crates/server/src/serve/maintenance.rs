@@ -4,25 +4,67 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::causes::on_one_line;
-use crate::store::Store;
+use crate::store::{Store, StoreFuture};
 
-/// How often old idempotency keys are forgotten.
+/// How often old idempotency keys, sessions and links are forgotten.
 const EVERY: Duration = Duration::from_secs(600);
 
-/// Tidies up for as long as it is left running. What fails is tried again the next time.
+/// What is tidied up: its name in the log, and the call that does some of it and says whether there may
+/// be more.
+type Chore = (&'static str, fn(&dyn Store) -> StoreFuture<'_, bool>);
+
+const CHORES: [Chore; 2] = [
+    ("idempotency keys", |store| store.forget_idempotency_keys()),
+    ("sessions and links", |store| store.forget_expired()),
+];
+
+/// Tidies up for as long as it is left running. What fails is tried again the next time, and keeps
+/// nothing else from being done.
 pub(super) async fn keep_tidy(store: Arc<dyn Store>) {
     loop {
         tokio::time::sleep(EVERY).await;
+        tidy(&*store).await;
+    }
+}
+
+async fn tidy(store: &dyn Store) {
+    for (what, forget_some) in CHORES {
         loop {
-            match store.forget_idempotency_keys().await {
+            match forget_some(store).await {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(error) => {
                     let cause = on_one_line(&error);
-                    tracing::warn!(cause, "old idempotency keys could not be forgotten");
+                    tracing::warn!(what, cause, "what is old could not be forgotten");
                     break;
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admin::Admin;
+    use crate::store::contract::ManualClock;
+    use crate::store::sqlite::SqliteStore;
+    use crate::store::{NewLink, NewSession, TokenHash};
+
+    #[tokio::test]
+    async fn expired_sessions_and_links_are_forgotten() {
+        let clock = ManualClock::at(1_000_000);
+        let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory(clock.clock()).unwrap());
+        let user = Admin::new(Arc::clone(&store)).create_user("a@b.c", "A").await.unwrap().id;
+        for (number, seconds) in [(0, 1), (1, 1), (2, 3)] {
+            let (token, lifetime) = (TokenHash([number; 32]), Duration::from_secs(seconds));
+            store.add_session(NewSession { token, user: user.clone(), lifetime }).await.unwrap();
+        }
+        let link = NewLink { token: TokenHash([0; 32]), user: None, lifetime: EVERY };
+        store.add_link(link).await.unwrap();
+        clock.advance(2_000_000);
+        tidy(&*store).await;
+        assert_eq!(store.end_sessions(&user, None).await.unwrap(), 1, "the one that lasts");
+        assert!(store.link(&TokenHash([0; 32])).await.unwrap().is_some());
     }
 }

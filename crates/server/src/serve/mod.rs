@@ -28,7 +28,8 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::api::{self, Api, Edge};
+use crate::api::{self, Api, Edge, KeyUses};
+use crate::causes::on_one_line;
 use crate::delivery::Deliveries;
 use crate::fault_point::fault_point;
 use crate::health::{self, Health};
@@ -101,6 +102,7 @@ impl Server {
         let metrics = Arc::clone(&options.metrics);
         store.observe(Arc::<Metrics>::clone(&metrics));
         let api = Api::new(Arc::clone(&store), limiter).counted_by(Arc::clone(&metrics));
+        let key_uses = api.key_uses();
         let public = Public::new(
             Arc::clone(&store),
             options.public.clone(),
@@ -117,7 +119,10 @@ impl Server {
         let maintenance = tokio::spawn(supervise("maintenance", move || {
             maintenance::keep_tidy(Arc::clone(&tidied))
         }));
-        running.backing = Some(Backing { store, health, maintenance });
+        let noted = Arc::clone(&key_uses);
+        let noting = tokio::spawn(supervise("key uses", move || Arc::clone(&noted).keep_written()));
+        let loops = [maintenance, noting];
+        running.backing = Some(Backing { store, health, key_uses, loops });
         Ok(running)
     }
 
@@ -153,12 +158,19 @@ impl Server {
 struct Backing {
     store: Arc<dyn Store>,
     health: Arc<Health>,
-    maintenance: JoinHandle<()>,
+    key_uses: Arc<KeyUses>,
+    loops: [JoinHandle<()>; 2],
+}
+
+impl Backing {
+    fn stop_loops(&self) {
+        self.loops.iter().for_each(JoinHandle::abort);
+    }
 }
 
 impl Drop for Backing {
     fn drop(&mut self) {
-        self.maintenance.abort();
+        self.stop_loops();
     }
 }
 
@@ -227,7 +239,11 @@ impl Running {
         self.phase.send_replace(Phase::Killed);
         fault_point!(BeforeClose);
         if let Some(backing) = self.backing {
-            backing.maintenance.abort();
+            backing.stop_loops();
+            if let Err(error) = backing.key_uses.write().await {
+                let cause = on_one_line(&error);
+                tracing::warn!(cause, "the last uses of keys could not be written");
+            }
             backing.store.close().await?;
         }
         Ok(Stopped { abandoned })

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use formsvc_protocol::{FormInstant, User, UserId};
+use sha2::{Digest, Sha256};
 
 use super::endpoint::EndpointRecord;
 use super::records::UserRecord;
@@ -13,6 +14,13 @@ use super::records::UserRecord;
 /// Such tokens carry 256 random bits, so a fast hash is as strong as a slow one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TokenHash(pub [u8; 32]);
+
+impl TokenHash {
+    /// The hash that a token is known by.
+    pub fn of(token: impl AsRef<[u8]>) -> Self {
+        Self(Sha256::digest(token).into())
+    }
+}
 
 impl std::fmt::Debug for TokenHash {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -5,6 +5,7 @@ mod deliveries;
 mod forms;
 mod imports;
 mod keys;
+mod links;
 mod lists;
 mod manual;
 mod postgres;

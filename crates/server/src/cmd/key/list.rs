@@ -30,11 +30,12 @@ pub(in crate::cmd) async fn run(args: &Args) -> Result<(), CommandError> {
         ("STATE", Cut::Never),
         ("PREFIX", Cut::Never),
         ("NAME", Cut::End),
-        ("MADE", Cut::Never),
+        ("USED", Cut::Never),
         ("ID", Cut::Never),
     ];
     output::list(shape, &keys, Table::new(columns), |table, key| {
         let state = if key.revoked_at.is_some() { "revoked" } else { "active" };
-        table.row([state, key.prefix, key.name, output::day(key.created_at), key.id.as_str()]);
+        let used = key.last_used_at.map_or("never", output::day);
+        table.row([state, key.prefix, key.name, used, key.id.as_str()]);
     })
 }

@@ -27,6 +27,7 @@ struct Shown<'a> {
     prefix: &'a str,
     created_at: &'a Timestamp,
     revoked_at: Option<&'a Timestamp>,
+    last_used_at: Option<&'a Timestamp>,
 }
 
 fn record(key: &KeyRecord) -> Shown<'_> {
@@ -36,5 +37,6 @@ fn record(key: &KeyRecord) -> Shown<'_> {
         prefix: &key.prefix,
         created_at: &key.created_at,
         revoked_at: key.revoked_at.as_ref(),
+        last_used_at: key.last_used_at.as_ref(),
     }
 }

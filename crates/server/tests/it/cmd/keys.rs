@@ -15,6 +15,7 @@ fn a_key_made_by_the_command_opens_the_api_and_closes_it_when_revoked() {
     let record = listed.json();
     assert_eq!((&record["name"], &record["revoked_at"]), (&"laptop".into(), &Value::Null));
     assert_eq!(record["prefix"], key[..10]);
+    assert_eq!(record["last_used_at"], Value::Null);
 
     let serving = site.serve(&[]);
     assert!(serving.get("/api/v1/me", key).contains(r#""email":"a@b.c","name":"Zoë""#));
@@ -27,6 +28,11 @@ fn a_key_made_by_the_command_opens_the_api_and_closes_it_when_revoked() {
     assert_eq!(code, Some(0), "{log}");
     assert!(log.contains("listening") && log.contains("stopped"), "{log}");
     assert!(!log.contains(key) && !log.contains("a@b.c"), "{log}");
+    // What was noted is written before the store is closed.
+    let used = site.run(&["key", "list", "--user", "a@b.c"]).succeeded().json();
+    assert!(used["last_used_at"].as_str() >= used["created_at"].as_str(), "{used}");
+    let keys = site.run(&["key", "list", "--user", "a@b.c", "--output", "text"]).succeeded();
+    assert!(keys.stdout.lines().next().unwrap().contains("USED"), "{}", keys.stdout);
 }
 
 #[test]
