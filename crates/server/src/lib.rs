@@ -6,6 +6,7 @@ pub mod api;
 mod api_key;
 mod causes;
 pub mod cmd;
+mod copy;
 pub mod delivery;
 pub mod egress;
 mod fault_point;

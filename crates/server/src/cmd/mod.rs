@@ -3,6 +3,7 @@
 //! Standard output carries data only; what is for people goes to standard error.
 
 mod config;
+mod copy;
 mod database;
 mod deliveries;
 mod delivery;
@@ -80,6 +81,8 @@ enum Command {
     Serve(Box<serve::Args>),
     /// Make the database, or bring its schema up to date.
     Migrate(migrate::Args),
+    /// Copy a service from one database to another.
+    Copy(copy::Args),
     /// Manage users.
     #[command(subcommand)]
     User(user::Group),
@@ -159,6 +162,7 @@ fn run(
     match command {
         Command::Serve(args) => serve::run(&args),
         Command::Migrate(args) => database::block_on(migrate::run(&args)),
+        Command::Copy(args) => database::block_on(copy::run(&args)),
         Command::User(user::Group::Add(args)) => database::block_on(user::add::run(&args)),
         Command::User(user::Group::Link(args)) => database::block_on(user::link::run(&args)),
         Command::User(user::Group::List(args)) => database::block_on(user::list::run(&args)),

@@ -9,9 +9,10 @@ use super::config::directory_of;
 use super::error::CommandError;
 use super::exit::Exit;
 use super::settings::bad;
+use crate::copy::{Role, Side};
 use crate::percent::{Plus, decode};
 use crate::printable::Excerpt;
-use crate::store::sqlite::{OpenError, SqliteStore};
+use crate::store::sqlite::{OpenError, SqliteSide, SqliteStore};
 use crate::store::{Store, steady_clock, system_clock};
 
 /// Begins the path of a file, where it would be taken for something else.
@@ -65,7 +66,8 @@ impl From<std::ffi::OsString> for Place {
 /// Whether an argument gives a password away to everyone on the machine who lists processes.
 pub(super) fn has_password(argument: &std::ffi::OsStr) -> bool {
     let text = argument.to_string_lossy();
-    let address = text.strip_prefix("--database=").unwrap_or(&text);
+    let is_flag = |(flag, _): &(&str, &str)| flag.starts_with("--") && !flag.contains(':');
+    let address = text.split_once('=').filter(is_flag).map_or(&*text, |(_, value)| value);
     let rest = SERVER.iter().find_map(|scheme| address.strip_prefix(scheme));
     rest.is_some_and(|rest| {
         let (host, parameters) = rest.split_once('?').unwrap_or((rest, ""));
@@ -158,6 +160,21 @@ impl Place {
         }
     }
 
+    /// Opens it to copy all of it, or into it, which nobody else may use meanwhile.
+    pub(super) async fn open_to_copy(&self, role: Role) -> Result<Side, CommandError> {
+        match self {
+            Self::File(path) => {
+                if role == Role::Source && !path.exists() {
+                    return Err(absent(&format!("there is no database `{self}`")));
+                }
+                let side = SqliteSide::open(path, role).map_err(|error| refused(path, &error))?;
+                Ok(Side::File(side))
+            }
+            #[cfg(feature = "postgres")]
+            Self::Server(address) => Ok(Side::Server(server::open_to_copy(address, role).await?)),
+        }
+    }
+
     /// Opens it for a server, which a file has only one of.
     pub(super) async fn open_to_serve(&self) -> Result<Arc<dyn Store>, CommandError> {
         match self {
@@ -171,6 +188,8 @@ impl Place {
         }
     }
 }
+
+const UNFINISHED: &str = "finish it with `formsvc-server copy`, from the source it was begun with";
 
 fn absent(what: &str) -> CommandError {
     CommandError::new(Exit::NotFound, what)
@@ -195,6 +214,7 @@ fn refused(path: &Path, error: &OpenError) -> CommandError {
         OpenError::Locked { .. } => "one server at a time: stop the other one first",
         OpenError::NewerSchema { .. } => "use the release that wrote it, or a later one",
         OpenError::NotOurs => "choose another path",
+        OpenError::Unfinished => UNFINISHED,
         OpenError::NotALock { .. } => "find out who put it there, and remove it",
         _ => "check that its directory exists, is local, and can be written",
     };
@@ -205,8 +225,8 @@ fn refused(path: &Path, error: &OpenError) -> CommandError {
 mod server {
     use secrecy::SecretString;
 
-    use super::{Arc, CommandError, Exit, Missing, Store, absent};
-    use crate::store::postgres::{OpenError, PostgresOptions, PostgresStore};
+    use super::{Arc, CommandError, Exit, Missing, Role, Store, UNFINISHED, absent};
+    use crate::store::postgres::{OpenError, PostgresOptions, PostgresSide, PostgresStore};
 
     pub(super) async fn open(
         address: &SecretString,
@@ -216,9 +236,15 @@ mod server {
         let options = PostgresOptions { create, ..PostgresOptions::of(address.clone()) };
         match PostgresStore::open(&options).await {
             Ok(store) => Ok(Arc::new(store)),
-            Err(OpenError::Missing) => Err(absent("the PostgreSQL database is empty")),
             Err(error) => Err(refused(&error)),
         }
+    }
+
+    pub(super) async fn open_to_copy(
+        address: &SecretString,
+        role: Role,
+    ) -> Result<PostgresSide, CommandError> {
+        PostgresSide::open(address, role).await.map_err(|error| refused(&error))
     }
 
     pub(super) fn check(address: &SecretString) -> Result<(), CommandError> {
@@ -234,6 +260,9 @@ mod server {
 
     fn refused(error: &OpenError) -> CommandError {
         let (exit, hint) = match error {
+            OpenError::Missing => return absent("the PostgreSQL database is empty"),
+            OpenError::Unfinished => (Exit::LocalIo, UNFINISHED),
+            OpenError::InUse { .. } => (Exit::LocalIo, "stop its servers first"),
             OpenError::Address | OpenError::NoHost => {
                 (Exit::Usage, "give it as `postgres://user@host/database`")
             }
@@ -297,6 +326,7 @@ mod tests {
         for told in [
             "postgres://me:secret@h/d",
             "--database=postgresql://me:secret@h/d",
+            "--to=postgres://me:secret@h/d",
             "postgres://h/d?sslmode=require&password=secret",
             "postgres://me:@h",
         ] {

@@ -1,6 +1,7 @@
 //! The `formsvc-server` command, through its binary.
 
 mod config;
+mod copying;
 mod deliveries;
 mod forms;
 mod imports;
@@ -11,6 +12,7 @@ mod manual;
 mod postgres;
 mod receiver;
 mod refusals;
+mod service_at_random;
 mod serving;
 mod site;
 mod webhooks;

@@ -8,6 +8,7 @@
 //! | how processes tell each other of work | `notify` |
 //! | how requests are counted, for all processes | `limits` |
 //! | the statements | `users`, `accounts`, `forms`, `pages`, `spam`, `staged` |
+//! | how all of it is read or written, to copy it | `copy` |
 //! | of webhooks | `endpoints`, `due`, `claims`, `settle`, `deliveries` |
 //! | what failures mean | `fault`, `open_error` |
 //!
@@ -20,6 +21,7 @@ mod accounts;
 mod calls;
 mod claims;
 mod connect;
+mod copy;
 mod deliveries;
 mod due;
 mod endpoints;
@@ -41,5 +43,6 @@ mod time;
 mod tls;
 mod users;
 
+pub(crate) use copy::PostgresSide;
 pub use open_error::OpenError;
 pub use store::{PostgresOptions, PostgresStore};

@@ -10,6 +10,7 @@ use tokio_postgres::AsyncMessage;
 
 use super::connect::Connector;
 use super::rows::execute;
+use super::schema::IN_USE;
 use crate::causes::on_one_line;
 use crate::store::{EndpointNo, Lane, StoreError, WorkSignal};
 use crate::supervise::Backoff;
@@ -94,7 +95,9 @@ async fn hear(
 ) -> Result<(), StoreError> {
     let (client, mut messages) = connector.listen().await?;
     let channel = notice.channel.replace('"', "\"\"");
-    let listening = async { client.batch_execute(&format!("LISTEN \"{channel}\"")).await };
+    // For as long as it hears: who copies the database must know that it is used.
+    let begin = format!("SELECT pg_try_advisory_lock_shared({IN_USE}); LISTEN \"{channel}\"");
+    let listening = async { client.batch_execute(&begin).await };
     let mut listening = std::pin::pin!(listening);
     let mut heard = false;
     loop {

@@ -33,6 +33,15 @@ pub enum OpenError {
         /// The newest known here.
         known: i32,
     },
+    /// It is half of a copy.
+    #[error("the database is a copy that was not finished, and nothing may use it until it is")]
+    Unfinished,
+    /// Somebody uses what is to be copied from or into.
+    #[error("a server uses {side}, and what is copied must stand still")]
+    InUse {
+        /// "the source" or "the destination".
+        side: &'static str,
+    },
     /// The database could not be asked.
     #[error("the database cannot be used")]
     Store(#[from] crate::store::StoreError),

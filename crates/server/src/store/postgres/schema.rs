@@ -4,12 +4,23 @@ use deadpool_postgres::{GenericClient, Pool};
 
 use super::OpenError;
 use super::rows::{column, query_opt};
+use crate::copy::NOTE_TABLE;
 use crate::store::StoreError;
 
 /// Schema version `n` is reached by the first `n` scripts. Never edit one that was released.
 const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_initial.sql")];
 /// Of the lock that one process at a time migrates under. "formsvc".
 const LOCK: i64 = 0x0066_6f72_6d73_7663;
+
+/// Of the lock that whoever uses a schema shares, and a copy has for itself. "fsvc".
+pub(super) const IN_USE: &str = "1718843235, hashtext(current_schema())";
+
+/// Whether the database is a copy that was not finished.
+pub(super) async fn is_unfinished(db: &impl GenericClient) -> Result<bool, StoreError> {
+    let sql = "SELECT to_regclass(quote_ident(current_schema()) || '.' || $1) IS NOT NULL";
+    let row = query_opt(db, sql, &[&NOTE_TABLE]).await?;
+    row.map_or(Ok(false), |row| column(&row, 0))
+}
 
 /// Brings a database to the current schema, each step in one transaction. Another process doing the
 /// same at the same time is waited for. Makes the first tables only when that is asked for. Gives the schema's name.

@@ -134,6 +134,9 @@ impl PostgresStore {
         let connector = Connector::new(&options.address)?;
         let pool = connector.pool(options.connections)?;
         let schema = schema::migrate(&pool, options.create).await?;
+        if schema::is_unfinished(&pool.get().await.map_err(StoreError::from)?).await? {
+            return Err(OpenError::Unfinished);
+        }
         // Unlike those of any other process.
         let [_, _, _, _, _, _, _, _, random @ ..] = new_id();
         let notice = Notice::new(&schema, u64::from_be_bytes(random));

@@ -11,6 +11,7 @@
 //! | when the log is emptied | `checkpoint` |
 //! | may a submission come in at all | `intake` |
 //! | the statements | `users`, `accounts`, `forms`, `accept`, `submissions`, `repeats`, `spam`, `staged` |
+//! | how all of it is read or written, to copy it | `copy` |
 //! | of webhooks | `endpoints`, `queue`, `due`, `claims`, `park`, `settle`, `deliveries` |
 //!
 //! Writes that wait at the same time share one transaction and one fsync; each has a savepoint of
@@ -23,6 +24,7 @@ mod calls;
 mod checkpoint;
 mod claims;
 mod columns;
+mod copy;
 mod deliveries;
 mod due;
 mod endpoints;
@@ -51,6 +53,7 @@ mod turns;
 mod users;
 mod writer;
 
+pub(crate) use copy::SqliteSide;
 pub use lock::server_runs;
 pub use open_error::OpenError;
 pub use store::{SqliteStore, WriteStats};

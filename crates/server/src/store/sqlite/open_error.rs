@@ -49,6 +49,12 @@ pub enum OpenError {
         /// Where the lock file should be.
         path: PathBuf,
     },
+    /// It is half of a copy.
+    #[error("the database is a copy that was not finished, and nothing may use it until it is")]
+    Unfinished,
+    /// What a server had claimed when it died could not be given back.
+    #[error("claims of a server that died cannot be given back")]
+    Claims(#[source] crate::store::StoreError),
     /// The file cannot be read, made or locked.
     #[error("the database file cannot be opened")]
     Io(#[from] std::io::Error),

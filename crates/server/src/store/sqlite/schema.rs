@@ -3,6 +3,7 @@
 use rusqlite::Connection;
 
 use super::OpenError;
+use crate::copy::NOTE_TABLE;
 
 /// Marks the file as ours; `file` and other tools show it. "fsvc".
 const APPLICATION_ID: i32 = 0x6673_7663;
@@ -30,6 +31,17 @@ pub(super) fn migrate(connection: &Connection) -> Result<(), OpenError> {
             }
         }
     }
+}
+
+/// Whether the database is a copy that was not finished.
+pub(super) fn is_unfinished(connection: &Connection) -> rusqlite::Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?1)";
+    connection.query_row(sql, [NOTE_TABLE], |row| row.get(0))
+}
+
+/// Refuses a copy that was not finished.
+pub(super) fn refuse_unfinished(connection: &Connection) -> Result<(), OpenError> {
+    if is_unfinished(connection)? { Err(OpenError::Unfinished) } else { Ok(()) }
 }
 
 enum Step {

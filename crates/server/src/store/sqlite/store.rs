@@ -97,6 +97,7 @@ impl SqliteStore {
     fn start(place: Place, lock: Option<Arc<ServerLock>>, clock: Clock) -> Result<Self, OpenError> {
         let connection = place.connect_writer()?;
         schema::migrate(&connection)?;
+        schema::refuse_unfinished(&connection)?;
         if lock.is_some() {
             remove_given_up(&connection, clock());
         }

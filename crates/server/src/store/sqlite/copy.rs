@@ -1,0 +1,255 @@
+//! A database file that is copied from or into.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use formsvc_protocol::SubmissionId;
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, ToSql, params_from_iter};
+
+use super::columns::StoredId;
+use super::lock::ServerLock;
+use super::open::Place;
+use super::{OpenError, schema, settle};
+use crate::copy::{BYTES_AT_ONCE, CopyError, EMPTIED, NOTE_TABLE, Role, Row, Table, Value};
+use crate::store::{StoreError, system_clock};
+
+/// The last attempt of a delivery stands beside it, and those before it in a table of their own.
+const ATTEMPTS: &str = "(SELECT submission, endpoint_no, number, started_us, duration_us, status,
+        error, detail, address, snippet, resend FROM attempts
+    UNION ALL SELECT submission, endpoint_no, attempts, last_started_us, last_duration_us,
+        last_status, last_error, last_detail, last_address, last_snippet, last_resend
+    FROM deliveries WHERE last_started_us IS NOT NULL)";
+/// Without forms under import, which nobody goes on with.
+const FORMS: &str = "(SELECT * FROM forms WHERE ready)";
+/// The plus keeps them in the order of their keys.
+const SUBMISSIONS: &str = "(SELECT * FROM submissions
+    WHERE +form_no IN (SELECT form_no FROM forms WHERE ready))";
+/// Commits after which the log is moved into the file.
+const CHECKPOINT_AFTER: u32 = 32;
+
+/// A database file that nobody else writes.
+pub(crate) struct SqliteSide {
+    db: Connection,
+    _lock: ServerLock,
+    commits: u32,
+}
+
+impl SqliteSide {
+    /// Takes the lock of a server. A source is read as it is at this moment, and no command writes it
+    /// meanwhile either; what a server had claimed when it died is given back first.
+    pub(crate) fn open(path: &Path, role: Role) -> Result<Self, OpenError> {
+        let place = Place::file(path)?;
+        let lock = ServerLock::take(place.path().unwrap_or(path))?;
+        let db = place.connect_writer()?;
+        schema::migrate(&db)?;
+        if role == Role::Source {
+            schema::refuse_unfinished(&db)?;
+            db.execute_batch("BEGIN IMMEDIATE")?;
+            settle::give_back_all(&db, system_clock()()).map_err(OpenError::Claims)?;
+            db.execute_batch("COMMIT; BEGIN IMMEDIATE")?;
+        }
+        Ok(Self { db, _lock: lock, commits: 0 })
+    }
+
+    pub(crate) fn read(
+        &mut self,
+        table: &Table,
+        after: Option<&Row>,
+        rows: usize,
+    ) -> Result<Vec<Row>, CopyError> {
+        let from = match table.name {
+            "attempts" => ATTEMPTS,
+            "forms" => FORMS,
+            "submissions" => SUBMISSIONS,
+            name => name,
+        };
+        let sql = format!("{} LIMIT {rows}", table.select(from, after.map(literals).as_deref()));
+        Ok(read(&self.db, &sql, table)?)
+    }
+
+    pub(crate) fn note(&mut self) -> Result<Option<String>, CopyError> {
+        if !schema::is_unfinished(&self.db).map_err(StoreError::from)? {
+            return Ok(None);
+        }
+        let sql = format!("SELECT note FROM {NOTE_TABLE}");
+        let note = self.db.query_row(&sql, [], |row| row.get(0)).map_err(StoreError::from)?;
+        Ok(Some(note))
+    }
+
+    pub(crate) fn begin(&mut self, note: &str) -> Result<(), CopyError> {
+        let begun = self.transaction(|db| {
+            for table in EMPTIED {
+                db.execute_batch(&format!("DELETE FROM {table}"))?;
+            }
+            db.execute_batch(&format!("CREATE TABLE {NOTE_TABLE} (note TEXT NOT NULL) STRICT"))?;
+            db.execute(&format!("INSERT INTO {NOTE_TABLE} VALUES (?1)"), [note]).map(drop)
+        });
+        Ok(begun?)
+    }
+
+    pub(crate) fn write(
+        &mut self,
+        table: &Table,
+        rows: &[Row],
+        note: &str,
+    ) -> Result<(), CopyError> {
+        self.transaction(|db| {
+            for row in rows {
+                write_row(db, table, row)?;
+            }
+            db.execute(&format!("UPDATE {NOTE_TABLE} SET note = ?1"), [note]).map(drop)
+        })?;
+        self.commits += 1;
+        if self.commits.is_multiple_of(CHECKPOINT_AFTER) {
+            self.checkpoint()?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn finish(&mut self) -> Result<(), CopyError> {
+        self.transaction(|db| db.execute_batch(&format!("DROP TABLE {NOTE_TABLE}")))?;
+        self.db.execute_batch("ANALYZE").map_err(StoreError::from)?;
+        Ok(self.checkpoint()?)
+    }
+
+    fn transaction(
+        &mut self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<()>,
+    ) -> Result<(), StoreError> {
+        let tx = self.db.transaction()?;
+        work(&tx)?;
+        Ok(tx.commit()?)
+    }
+
+    fn checkpoint(&self) -> Result<(), StoreError> {
+        // Somebody who reads may hold it up; the log is emptied later then.
+        self.db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
+        Ok(())
+    }
+}
+
+fn read(db: &Connection, sql: &str, table: &Table) -> Result<Vec<Row>, StoreError> {
+    let mut statement = db.prepare(sql)?;
+    let mut found = statement.query([])?;
+    let (mut rows, mut bytes) = (Vec::new(), 0);
+    while let Some(row) = found.next()? {
+        let mut values = Row::with_capacity(table.columns.len());
+        for (place, column) in table.columns.iter().enumerate() {
+            let value = value(table.name, column, row.get_ref(place)?)?;
+            bytes += match &value {
+                Value::Text(text) => text.len(),
+                Value::Bytes(bytes) => bytes.len(),
+                Value::Null | Value::Int(_) => 0,
+            };
+            values.push(value);
+        }
+        rows.push(values);
+        if bytes > BYTES_AT_ONCE {
+            break;
+        }
+    }
+    Ok(rows)
+}
+
+fn value(table: &str, column: &str, stored: ValueRef<'_>) -> Result<Value, StoreError> {
+    let broken = || StoreError::Internal(format!("a value of {table}.{column} is none").into());
+    Ok(match stored {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(number) => Value::Int(number),
+        ValueRef::Blob(bits) if (table, column) == ("submissions", "id") => {
+            let bits = bits.try_into().map_err(|_| broken())?;
+            Value::Text(SubmissionId::from_bits(bits).as_str().to_owned())
+        }
+        ValueRef::Blob(bytes) => Value::Bytes(bytes.to_vec()),
+        ValueRef::Text(text) => {
+            let text = std::str::from_utf8(text).map_err(|_| broken())?;
+            // As another kind of database keeps it, which has no such character.
+            let is_detail = (table, column) == ("attempts", "detail");
+            Value::Text(if is_detail { text.replace('\0', "\u{fffd}") } else { text.into() })
+        }
+        ValueRef::Real(_) => return Err(broken()),
+    })
+}
+
+/// Values of a key, which are numbers and bytes, as SQL has them.
+fn literals(key: &Row) -> String {
+    let mut text = String::new();
+    for value in key {
+        if !text.is_empty() {
+            text.push_str(", ");
+        }
+        let written = match value {
+            Value::Int(number) => write!(text, "{number}"),
+            Value::Bytes(bytes) => write!(text, "X'{}'", hex::encode(bytes)),
+            Value::Null | Value::Text(_) => write!(text, "NULL"),
+        };
+        written.expect("a string takes all");
+    }
+    text
+}
+
+fn write_row(db: &Connection, table: &Table, row: &Row) -> rusqlite::Result<()> {
+    if table.name == "attempts" && write_last_attempt(db, row)? {
+        return Ok(());
+    }
+    let places = vec!["?"; table.columns.len()].join(", ");
+    let sql = format!("INSERT INTO {} ({}) VALUES ({places})", table.name, table.listed());
+    let ids = table.columns.iter().map(|column| (table.name, *column) == ("submissions", "id"));
+    let values = row.iter().zip(ids).map(|(value, is_id)| match value {
+        Value::Text(text) if is_id => match SubmissionId::new(text) {
+            Ok(id) => Stored::Id(StoredId::new(&id)),
+            Err(_) => Stored::Plain(value),
+        },
+        value => Stored::Plain(value),
+    });
+    db.prepare_cached(&sql)?.execute(params_from_iter(values)).map(drop)
+}
+
+/// Puts an attempt beside its delivery, when it is the last one.
+fn write_last_attempt(db: &Connection, row: &Row) -> rusqlite::Result<bool> {
+    let sql = "UPDATE deliveries SET last_started_us = ?4, last_duration_us = ?5,
+            last_status = ?6, last_error = ?7, last_detail = ?8, last_address = ?9,
+            last_snippet = ?10, last_resend = ?11
+        WHERE submission = ?1 AND endpoint_no = ?2 AND attempts = ?3";
+    let values = params_from_iter(row.iter().map(Stored::Plain));
+    Ok(db.prepare_cached(sql)?.execute(values)? > 0)
+}
+
+enum Stored<'a> {
+    Plain(&'a Value),
+    Id(StoredId),
+}
+
+impl ToSql for Stored<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Self::Plain(Value::Null) => ValueRef::Null,
+            Self::Plain(Value::Int(number)) => ValueRef::Integer(*number),
+            Self::Plain(Value::Text(text)) => ValueRef::Text(text.as_bytes()),
+            Self::Plain(Value::Bytes(bytes)) => ValueRef::Blob(bytes),
+            Self::Id(id) => return id.to_sql(),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::copy::tests::assert_complete;
+
+    #[test]
+    fn every_column_of_every_table_is_copied_or_left_on_purpose() {
+        let db = Place::memory().connect_writer().unwrap();
+        schema::migrate(&db).unwrap();
+        let sql = "SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c
+            WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'
+                -- Its order is that of the time.
+                AND (t.name, c.name) <> ('idempotency', 'no')
+                -- Attempts are read from there.
+                AND (c.name NOT LIKE 'last~_%' ESCAPE '~' OR t.name = 'forms')";
+        let mut columns = db.prepare(sql).unwrap();
+        let columns = columns.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        assert_complete(columns.map(Result::unwrap).collect());
+    }
+}
