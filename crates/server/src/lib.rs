@@ -25,6 +25,7 @@ pub mod public;
 mod random;
 pub mod rate_limit;
 pub mod ready_file;
+pub mod request_id;
 pub mod secrets;
 pub mod seed;
 pub mod serve;

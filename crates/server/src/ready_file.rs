@@ -55,7 +55,7 @@ fn try_write(path: &Path, content: &impl Serialize) -> io::Result<()> {
 /// What is no ready file, a JSON object with a `base_url`, is left alone and refused with
 /// [`InvalidData`](io::ErrorKind::InvalidData): the path may have been a slip.
 pub fn clear(path: &Path) -> Result<(), ReadyFileError> {
-    match is_ready_file(path).and_then(|()| std::fs::remove_file(path)) {
+    match base_url(path).and_then(|_| std::fs::remove_file(path)) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => {
             Err(ReadyFileError { action: "remove", path: path.to_owned(), source })
         }
@@ -65,7 +65,7 @@ pub fn clear(path: &Path) -> Result<(), ReadyFileError> {
 
 /// Whether a ready file may be written there: nothing is, or one that an earlier run left.
 pub fn check(path: &Path) -> Result<(), ReadyFileError> {
-    match is_ready_file(path) {
+    match base_url(path) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => {
             Err(ReadyFileError { action: "replace", path: path.to_owned(), source })
         }
@@ -73,7 +73,8 @@ pub fn check(path: &Path) -> Result<(), ReadyFileError> {
     }
 }
 
-fn is_ready_file(path: &Path) -> io::Result<()> {
+/// Where the server answers that wrote the file.
+pub fn base_url(path: &Path) -> io::Result<String> {
     // Before it is opened: opening a pipe waits for whoever writes to it.
     let text = if std::fs::symlink_metadata(path)?.is_file() {
         let mut text = Vec::new();
@@ -83,11 +84,11 @@ fn is_ready_file(path: &Path) -> io::Result<()> {
         Vec::new()
     };
     let found: Option<Value> = serde_json::from_slice(&text).ok();
-    if found.is_some_and(|found| found.get("base_url").is_some_and(Value::is_string)) {
-        return Ok(());
-    }
-    let what = "what is there is no ready file: a JSON object with a `base_url`";
-    Err(io::Error::new(io::ErrorKind::InvalidData, what))
+    let base_url = found.as_ref().and_then(|found| found.get("base_url")?.as_str());
+    base_url.map(str::to_owned).ok_or_else(|| {
+        let what = "what is there is no ready file: a JSON object with a `base_url`";
+        io::Error::new(io::ErrorKind::InvalidData, what)
+    })
 }
 
 #[cfg(test)]

@@ -9,17 +9,17 @@ use axum::Router;
 use axum::body::{Body, HttpBody};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use formsvc_protocol::{ErrorCode, paths};
+use formsvc_protocol::{ErrorCode, SubmissionId, paths};
 use futures_util::FutureExt;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Version, header};
 use tower::Service;
 
 use super::problem::{Problem, text_cause};
-use super::request_id::RequestIds;
 use super::trail::Trail;
 use crate::causes::on_one_line;
 use crate::metrics::Metrics;
 use crate::public;
+use crate::request_id::{RequestId, RequestIds};
 
 /// Longest request target (path and query) that is looked at, in bytes.
 const TARGET_MAX: usize = 8 * 1024;
@@ -54,12 +54,15 @@ impl Edge {
     }
 
     /// Answers a request. Never panics and never fails.
-    pub async fn answer<B>(&self, request: Request<B>) -> Response
+    pub async fn answer<B>(&self, mut request: Request<B>) -> Response
     where
         B: HttpBody<Data = Bytes> + Send + 'static,
         B::Error: Into<axum::BoxError>,
     {
-        let id = self.ids.next();
+        let made = self.ids.next();
+        // For handlers whose work can be asked about later.
+        request.extensions_mut().insert::<RequestId>(made);
+        let id = made.header();
         let line = LogLine::begin(request.method(), &id, &self.metrics);
         let mut response = match refusal(&request) {
             Ok(()) => self.route(request).await,
@@ -175,13 +178,25 @@ impl<'a> LogLine<'a> {
         let status = status.as_u16();
         let micros = self.micros();
         let id = self.id.to_str().unwrap_or_default();
+        // Not in the line of a request that made none.
+        let submission = trail.and_then(|trail| trail.submission.as_ref());
+        let submission = submission.map(SubmissionId::as_str);
         if let Some(cause) = trail.and_then(|trail| trail.cause.as_ref()) {
             let cause = on_one_line(&**cause);
             tracing::error!(request_id = id, method, route, status, micros, key, cause, "request");
         } else if trail.is_some_and(|trail| trail.routine) {
             tracing::debug!(request_id = id, method, route, status, micros, key, "request");
         } else {
-            tracing::info!(request_id = id, method, route, status, micros, key, "request");
+            tracing::info!(
+                request_id = id,
+                method,
+                route,
+                status,
+                micros,
+                key,
+                submission,
+                "request"
+            );
         }
     }
 

@@ -8,7 +8,7 @@
 //! | what the parameters mean | `parameters` |
 //! | what a resource answers | `me`, `forms`, `submissions` |
 //! | what an error looks like | `problem` |
-//! | what every response gets: request id, log line, panics, headers | `edge`, `request_id`, `trail` |
+//! | what every response gets: request id, log line, panics, headers | `edge`, `trail` |
 //!
 //! A request is judged in this order: authorization, rate limit, parameters, form. A request that is
 //! refused with 401 spends no quota.
@@ -21,7 +21,6 @@ mod key_uses;
 mod me;
 mod parameters;
 mod problem;
-mod request_id;
 mod submissions;
 mod trail;
 

@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use formsvc_protocol::KeyId;
+use formsvc_protocol::{KeyId, SubmissionId};
 use http::{HeaderValue, header};
 use serde::Serialize;
 
@@ -17,6 +17,8 @@ pub struct Trail {
     pub route: &'static str,
     /// Which key asked, once known.
     pub key: Option<KeyId>,
+    /// The submission that it made, or that an earlier one made of which it is a repeat.
+    pub submission: Option<SubmissionId>,
     /// Why the service failed, when it did.
     pub cause: Option<Cause>,
     /// Whether the request is routine (a health probe) and is logged as detail only.
@@ -26,7 +28,7 @@ pub struct Trail {
 impl Trail {
     /// The trail of a request to a route.
     pub fn of(route: &'static str) -> Self {
-        Self { route, key: None, cause: None, routine: false }
+        Self { route, key: None, submission: None, cause: None, routine: false }
     }
 
     /// The response with this trail: JSON for an answer, the error's body for a problem.

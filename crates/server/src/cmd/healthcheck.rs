@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use http::Uri;
@@ -11,6 +12,7 @@ use super::exit::Exit;
 use super::output;
 use super::settings::{LISTEN_DEFAULT, bad, duration, port_of};
 use crate::printable::Excerpt;
+use crate::ready_file;
 
 /// More than a health probe ever answers.
 const RESPONSE_MAX: u64 = 64 * 1024;
@@ -20,7 +22,11 @@ pub(super) struct Args {
     /// Plain HTTP address of the server, or of one path of it; /readyz when it has no path
     /// [default: http://127.0.0.1:8080].
     url: Option<String>,
-    /// Port of the server on this machine, in place of 8080; of no effect when a URL is given.
+    /// Ask the server that wrote this file, wherever it listens; of no effect when a URL is given.
+    #[arg(long, value_name = "PATH", env = "FORMSVC_SERVER_READY_FILE")]
+    ready_file: Option<PathBuf>,
+    /// Port of the server on this machine, in place of 8080; of no effect when a URL or a ready file is
+    /// given.
     #[arg(long, value_name = "N", env = "FORMSVC_SERVER_PORT")]
     port: Option<String>,
     /// Time the server has to answer.
@@ -29,10 +35,11 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
-    let url = match (&args.url, &args.port) {
-        (Some(url), _) => url.clone(),
-        (None, Some(port)) => on_this_machine(port)?,
-        (None, None) => format!("http://{LISTEN_DEFAULT}"),
+    let url = match (&args.url, &args.ready_file, &args.port) {
+        (Some(url), _, _) => url.clone(),
+        (None, Some(path), _) => named_by(path)?,
+        (None, None, Some(port)) => on_this_machine(port)?,
+        (None, None, None) => format!("http://{LISTEN_DEFAULT}"),
     };
     let url = url.as_str();
     let target = Target::parse(url).ok_or_else(|| {
@@ -61,6 +68,14 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
             format!("`{url}` answered no HTTP: `{}`", Excerpt(&response)),
         )),
     }
+}
+
+/// Where the server answers that wrote a ready file.
+fn named_by(path: &Path) -> Result<String, CommandError> {
+    ready_file::base_url(path).map_err(|error| {
+        let told = CommandError::of(Exit::Failed, &error).about(&path.display().to_string());
+        told.hint("a server writes it once it answers, and removes it when it stops")
+    })
 }
 
 fn on_this_machine(port: &str) -> Result<String, CommandError> {

@@ -18,6 +18,7 @@ use super::select::{Board, Reached};
 use super::settle::Unrecorded;
 use crate::fault_point::fault_point;
 use crate::metrics::Metrics;
+use crate::request_id::RequestId;
 use crate::store::{Claimed, EndpointNo, Lane, Settlement, Verdict};
 
 /// An attempt that is over, as the board hears of it.
@@ -89,8 +90,8 @@ impl Errand {
             self.finish(attempted).await;
         } else {
             // Its claim runs out; after a few such claims it rests.
-            let delivery = self.claimed.key.id();
-            tracing::error!(%delivery, "an attempt panicked");
+            let (delivery, submission) = (self.claimed.key.id(), &self.claimed.submission);
+            tracing::error!(%delivery, %submission, "an attempt panicked");
         }
     }
 
@@ -103,11 +104,7 @@ impl Errand {
         if let Some(denied) = attempted.denied {
             self.metrics.egress_denied(denied.class());
         }
-        if let Some(code) = attempted.code {
-            let (delivery, status) = (key.id(), attempted.record.status);
-            let (code, micros) = (code.as_str(), attempted.record.duration.as_micros());
-            tracing::info!(%delivery, status, code, micros, "an attempt failed");
-        }
+        self.log(&attempted);
         self.slot.over.reached = attempted.reached;
         if let Verdict::Retry { after, .. } = verdict {
             self.slot.over.again = Some(after);
@@ -120,6 +117,23 @@ impl Errand {
         // The recording task ends after the last attempt; without it the lease runs out.
         let _ = self.outcomes.send(unrecorded).await;
     }
+
+    /// One line of an attempt, with what leads from it to the request that a visitor quotes.
+    fn log(&self, attempted: &Attempted) {
+        let Claimed { key, submission, .. } = &self.claimed;
+        let (delivery, status) = (key.id(), attempted.record.status);
+        let request_id = RequestId::of_submission(submission).map(tracing::field::display);
+        let micros = u64::try_from(attempted.record.duration.as_micros()).unwrap_or(u64::MAX);
+        if let Some(code) = attempted.code {
+            let code = code.as_str();
+            tracing::info!(
+                %delivery, %submission, request_id, status, code, micros, "an attempt failed"
+            );
+        } else {
+            tracing::debug!(%delivery, %submission, request_id, status, micros, "delivered");
+        }
+    }
+
     fn tell(&self, attempted: &Attempted, verdict: Verdict) {
         let Some(observer) = &self.observer else { return };
         let endpoint = &self.claimed.endpoint;

@@ -26,6 +26,7 @@ use crate::api::{Problem, Trail, within_deadline};
 use crate::fields::{FieldErrors, Fields, Input};
 use crate::metrics::Limit;
 use crate::network::Network;
+use crate::request_id::RequestId;
 use crate::store::{NewSpam, NewSubmission, StoreError};
 
 /// How often a submission is judged when its form is changed at the same time.
@@ -63,6 +64,7 @@ pub(super) async fn post(State(public): State<Arc<Public>>, request: Request) ->
     let mut response = match outcome {
         Ok(taken) => {
             let to = format!("{}/thanks", parts.uri.path());
+            let trail = Trail { submission: Some(taken.id.clone()), ..trail };
             trail.on(reply::taken(wanted, &taken, &to), None)
         }
         Err(Refusal::Problem(problem)) => {
@@ -118,16 +120,17 @@ async fn take(
     let input = body::decode(&media_type, body).await?;
     let page_id = input.page_id();
     let repeats = key.map(Repeats::Key).or(page_id.map(Repeats::Page)).unwrap_or(Repeats::Unknown);
+    let id = new_submission_id(parts);
     let mut is_paid = false;
     for _ in 0..JUDGED_MAX {
         let refusal = match judge(&form, &input, &repeats) {
-            Ok(Verdict::Trapped) => return keep_apart(public, &form, &input).await,
+            Ok(Verdict::Trapped) => return keep_apart(public, &form, &input, id).await,
             Ok(Verdict::Answers(answers)) => {
                 if !mem::replace(&mut is_paid, true) {
                     let spent = public.limits.spend(&form.form.id);
                     spent.map_err(|full| too_many(public, full))?;
                 }
-                match submit(public, &form, answers, &repeats).await? {
+                match submit(public, &form, answers, &repeats, &id).await? {
                     Some(taken) => return Ok(taken),
                     None => None,
                 }
@@ -148,6 +151,12 @@ async fn take(
     }
     let message = "this form is being changed: send it again in a moment";
     Err(Problem::unavailable(message, None).into())
+}
+
+/// The id that a submission gets: its request's digits, so that who has one can find the other.
+fn new_submission_id(parts: &Parts) -> SubmissionId {
+    let request = parts.extensions.get::<RequestId>();
+    request.map_or_else(|| SubmissionId::from_bits(new_id()), |request| request.submission())
 }
 
 /// Judges whether a form takes what the page that sends may send, and what that page is told.
@@ -202,9 +211,10 @@ async fn submit(
     form: &KnownForm,
     answers: Answers,
     repeats: &Repeats,
+    id: &SubmissionId,
 ) -> Result<Option<Taken>, Refusal> {
     let submission = NewSubmission {
-        id: SubmissionId::from_bits(new_id()),
+        id: id.clone(),
         form: form.form.id.clone(),
         revision: Some(form.revision),
         idempotency: repeats.of(&answers),
@@ -237,8 +247,12 @@ fn refused(error: StoreError) -> Problem {
 }
 
 /// Keeps what a robot sent, which is told what a visitor would be.
-async fn keep_apart(public: &Public, form: &KnownForm, input: &Input) -> Result<Taken, Refusal> {
-    let id = SubmissionId::from_bits(new_id());
+async fn keep_apart(
+    public: &Public,
+    form: &KnownForm,
+    input: &Input,
+    id: SubmissionId,
+) -> Result<Taken, Refusal> {
     // What no form would take is not kept, nor is more of it than anybody would look at.
     if let Ok(answers) = Fields::free().answer(input)
         && public.limits.keeps_spam(&form.form.id)

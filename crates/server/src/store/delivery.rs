@@ -279,6 +279,8 @@ pub struct DeliveriesRequest {
     pub endpoint: Option<EndpointId>,
     /// Only in this state.
     pub state: Option<DeliveryState>,
+    /// Only those of this submission.
+    pub submission: Option<SubmissionId>,
     /// Only ones listed after this.
     pub after: Option<DeliveryKey>,
     /// How many at most.

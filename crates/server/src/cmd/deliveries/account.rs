@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::{Shown, record};
 use crate::printable::Escaped;
+use crate::request_id::RequestId;
 use crate::store::{Attempt, DeliveryDetail};
 
 /// Lines of a body that are shown to a person.
@@ -70,6 +71,9 @@ pub(super) fn text(delivery: &DeliveryDetail) -> Vec<String> {
     let mut say = |label: &str, text: &str| lines.push(format!("{label:<12}{}", Escaped(text)));
     say("delivery", record.key.id().as_str());
     say("submission", record.submission.as_str());
+    if let Some(request) = RequestId::of_submission(&record.submission) {
+        say("request", &request.to_string());
+    }
     say("endpoint", record.endpoint.as_str());
     say("url", &record.url);
     say("state", record.state.as_str());

@@ -1,6 +1,6 @@
 //! `formsvc-server deliveries list`.
 
-use formsvc_protocol::{FormInstant, Timestamp};
+use formsvc_protocol::{FormInstant, SubmissionId, Timestamp};
 
 use super::{Shown, delivery_id, record};
 use crate::admin::Admin;
@@ -10,6 +10,7 @@ use crate::cmd::output::{self, OutputArgs};
 use crate::cmd::settings::{bad, whole};
 use crate::cmd::table::{Cut, Table};
 use crate::cmd::webhook::endpoint_id;
+use crate::request_id::RequestId;
 use crate::store::{DeliveriesRequest, DeliveryKey, DeliveryState, system_clock};
 
 const LIMIT_DEFAULT: u32 = 100;
@@ -28,6 +29,12 @@ pub(in crate::cmd) struct Args {
     /// Only deliveries that are pending, retrying, delivered, failed or canceled.
     #[arg(long)]
     state: Option<String>,
+    /// Only those of this submission.
+    #[arg(long, value_name = "ID")]
+    submission: Option<String>,
+    /// Only those of the submission that this request made; what `X-Request-Id` told its sender.
+    #[arg(long, value_name = "ID", conflicts_with = "submission")]
+    request_id: Option<String>,
     /// Deliveries to print, at most 10000 [default: 100].
     #[arg(long, value_name = "N")]
     limit: Option<String>,
@@ -38,16 +45,33 @@ pub(in crate::cmd) struct Args {
     output: OutputArgs,
 }
 
+impl Args {
+    /// The submission that is asked for by its own id or its request's.
+    fn submission(&self) -> Result<Option<SubmissionId>, CommandError> {
+        if let Some(text) = &self.request_id {
+            let rule = "must be `req_` and 32 digits, as `X-Request-Id` and the log have it";
+            let request = RequestId::parse(text).ok_or_else(|| bad("--request-id", text, rule))?;
+            return Ok(Some(request.submission()));
+        }
+        let read = |text: &String| {
+            SubmissionId::new(text.as_str())
+                .map_err(|rule| bad("--submission", text, &format!("is no id: {rule}")))
+        };
+        self.submission.as_ref().map(read).transpose()
+    }
+}
+
 pub(in crate::cmd) async fn run(args: &Args) -> Result<(), CommandError> {
     let shape = args.output.shape()?;
     let endpoint = args.endpoint.as_deref().map(|id| endpoint_id("--endpoint", id)).transpose()?;
     let state = args.state.as_deref().map(state).transpose()?;
+    let submission = args.submission()?;
     let after = args.after.as_deref().map(key).transpose()?;
     let limit = args.limit.as_deref().map_or(Ok(LIMIT_DEFAULT), limit)?;
     let list = async |admin: &Admin| {
         let form = admin.find_form(&args.form).await?.id;
-        let endpoint = endpoint.clone();
-        let request = DeliveriesRequest { form, endpoint, state, after, limit };
+        let (endpoint, submission) = (endpoint.clone(), submission.clone());
+        let request = DeliveriesRequest { form, endpoint, state, submission, after, limit };
         Ok(admin.list_deliveries(request).await?)
     };
     let deliveries = with(&args.database, Missing::Refuse, list).await?;

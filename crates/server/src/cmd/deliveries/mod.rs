@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::error::CommandError;
 use super::settings::bad;
+use crate::request_id::RequestId;
 use crate::store::DeliveryRecord;
 
 #[derive(Debug, clap::Subcommand)]
@@ -54,6 +55,8 @@ struct Shown<'a> {
     endpoint_id: &'a EndpointId,
     url: &'a str,
     submission_id: &'a SubmissionId,
+    /// Of the request that made the submission; null when none did, as with imports.
+    request_id: Option<String>,
     state: &'static str,
     attempts: u32,
     last_status: Option<u16>,
@@ -69,6 +72,7 @@ fn record(delivery: &DeliveryRecord) -> Shown<'_> {
         endpoint_id: &delivery.endpoint,
         url: &delivery.url,
         submission_id: &delivery.submission,
+        request_id: RequestId::of_submission(&delivery.submission).map(|id| id.to_string()),
         state: delivery.state.as_str(),
         attempts: delivery.attempts,
         last_status: delivery.last_status,

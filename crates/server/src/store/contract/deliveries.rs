@@ -213,6 +213,18 @@ pub(super) async fn deliveries_are_filtered_by_endpoint_and_state(factory: Facto
         }
     }
     let elsewhere = world.add_form().await;
+    for accepted in &queue.accepted {
+        let submission = Some(accepted.id.clone());
+        let request = |form| DeliveriesRequest { submission: submission.clone(), ..of_form(form) };
+        let wanted: Vec<_> =
+            all.iter().filter(|delivery| delivery.submission == accepted.id).cloned().collect();
+        assert_eq!(world.store.deliveries(request(&world.form.id)).await.expect("a list"), wanted);
+        assert!(world.store.deliveries(request(&elsewhere.id)).await.expect("a list").is_empty());
+        if let [first, rest @ ..] = &wanted[..] {
+            let after = DeliveriesRequest { after: Some(first.key), ..request(&world.form.id) };
+            assert_eq!(world.store.deliveries(after).await.expect("a list"), rest);
+        }
+    }
     let request =
         DeliveriesRequest { endpoint: Some(queue.endpoint.id.clone()), ..of_form(&elsewhere.id) };
     assert!(world.store.deliveries(request).await.expect("a list").is_empty());

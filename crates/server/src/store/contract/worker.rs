@@ -115,6 +115,7 @@ pub(super) fn of_form(form: &FormId) -> DeliveriesRequest {
         form: form.clone(),
         endpoint: None,
         state: None,
+        submission: None,
         after: None,
         limit: u32::MAX,
     }

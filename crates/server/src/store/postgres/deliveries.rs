@@ -57,7 +57,15 @@ pub(super) async fn list(
         Some(id) => Some(endpoint_no(db, id).await?.0),
         None => None,
     };
-    let (first, end) = (form_no << SEQ_BITS, ((form_no + 1) << SEQ_BITS, i64::MIN));
+    let (mut first, mut after_last) = (form_no << SEQ_BITS, (form_no + 1) << SEQ_BITS);
+    if let Some(id) = &request.submission {
+        let sql = "SELECT key FROM submissions WHERE id = $1 AND form_no = $2";
+        let found = query_opt(db, sql, &[&id.as_str(), &form_no]).await?;
+        let Some(found) = found else { return Ok(Vec::new()) };
+        first = column(&found, 0)?;
+        after_last = first + 1;
+    }
+    let end = (after_last, i64::MIN);
     let end = request.after.map_or(end, |key| end.min((key.submission, key.endpoint.0)));
     let state = request.state.map(|state| state as i16);
     let limit = i64::from(request.limit);

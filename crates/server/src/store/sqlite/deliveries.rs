@@ -6,7 +6,7 @@ use bytes::Bytes;
 use formsvc_protocol::{DeliveryId, EndpointId, FormInstant};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::columns::{instant, stored_id, text_id};
+use super::columns::{StoredId, instant, stored_id, text_id};
 use super::endpoints::{self, endpoint_no};
 use super::forms::form_no;
 use super::leases;
@@ -67,7 +67,15 @@ pub(super) fn list(
     db: &Connection,
     request: &DeliveriesRequest,
 ) -> Result<Vec<DeliveryRecord>, StoreError> {
-    let (first, last) = keys_of(form_no(db, &request.form)?).into_inner();
+    let (mut first, mut last) = keys_of(form_no(db, &request.form)?).into_inner();
+    if let Some(id) = &request.submission {
+        let key: Option<i64> = db
+            .prepare_cached("SELECT key FROM submissions WHERE id = ?1 AND key BETWEEN ?2 AND ?3")?
+            .query_row(params![StoredId::new(id), first, last], |row| row.get(0))
+            .optional()?;
+        let Some(key) = key else { return Ok(Vec::new()) };
+        (first, last) = (key, key);
+    }
     let endpoint = request.endpoint.as_ref().map(|id| endpoint_no(db, id)).transpose()?;
     let end = (last + 1, i64::MIN);
     let end = request.after.map_or(end, |key| end.min((key.submission, key.endpoint.0)));

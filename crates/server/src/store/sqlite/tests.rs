@@ -387,7 +387,8 @@ async fn a_removal_that_was_cut_short_is_finished_at_the_next_start() {
     assert_eq!(bench.store.backlog().await.unwrap().unfinished, 0);
     let (form, endpoint, after) = (bench.form.clone(), None, None);
     let state = Some(DeliveryState::Canceled);
-    let request = DeliveriesRequest { form, endpoint, state, after, limit: u32::MAX };
+    let request =
+        DeliveriesRequest { form, endpoint, state, submission: None, after, limit: u32::MAX };
     assert_eq!(bench.store.deliveries(request).await.unwrap().len(), 600);
     let (key, lease, verdict) = (leased.key, leased.lease, Verdict::Delivered);
     let settlement = Settlement { key, lease, verdict, attempt: None };

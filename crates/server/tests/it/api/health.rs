@@ -1,7 +1,16 @@
 //! The health probes.
 
+use std::sync::Arc;
+
+use axum::body::Body;
+use formsvc_server::rate_limit::RateLimit;
+use formsvc_server::store::sqlite::SqliteStore;
+use formsvc_server::store::system_clock;
+use futures_util::FutureExt;
+use http::Request;
+
 use super::broken_store::Broken;
-use super::service::Service;
+use super::service::{Service, answer, edge_of};
 
 #[tokio::test]
 async fn probes_need_no_key() {
@@ -30,4 +39,24 @@ async fn a_store_that_fails_turns_readiness_red_without_telling_why() {
     let answer = Broken::Fails.get("/readyz").await;
     answer.assert_error(503, "unavailable");
     assert!(answer.message().contains("`store`") && !answer.body.contains("torn"));
+}
+
+#[tokio::test]
+async fn probes_that_are_given_up_share_one_write() {
+    let store = Arc::new(SqliteStore::in_memory(system_clock()).unwrap());
+    let edge = edge_of(Arc::<SqliteStore>::clone(&store), RateLimit::default(), Arc::default());
+    let ready = || {
+        let request = Request::get("/readyz").header("host", "service.test");
+        answer(&edge, request.body(Body::empty()).unwrap())
+    };
+    let before = store.write_stats().writes;
+    for _ in 0..100 {
+        // Whoever asks goes away at once.
+        assert!(ready().now_or_never().is_none_or(|answer| answer.status == 200));
+        tokio::task::yield_now().await;
+    }
+    ready().await.assert_ok();
+    // A result stands for a second, which on a busy machine may pass.
+    let writes = store.write_stats().writes - before;
+    assert!((1..5).contains(&writes), "{writes} writes");
 }

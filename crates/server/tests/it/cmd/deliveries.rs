@@ -172,3 +172,29 @@ fn a_delivery_to_a_disabled_endpoint_is_not_made_again() {
     site.run(&["deliveries", "resend", id]).failed(2, "its endpoint was removed");
     assert_eq!(site.run(&["deliveries", "show", id]).succeeded().json()["state"], "delivered");
 }
+
+#[test]
+fn what_a_visitor_quotes_leads_to_the_deliveries_and_back() {
+    let receiver = Receiver::answering(&[OK, OK]);
+    let (site, serving) = delivering(&receiver);
+    let head = "POST /f/contact HTTP/1.1\r\ncontent-type: application/json\r\n";
+    let quoted = |answer: String| {
+        let line = answer.lines().find_map(|line| line.strip_prefix("x-request-id: "));
+        line.unwrap().to_owned()
+    };
+    let ids = [1, 2].map(|n| quoted(serving.ask(head, &format!(r#"{{"n":{n}}}"#))));
+    for id in &ids {
+        let found = list(&site, &["--request-id", id]).lines();
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0]["request_id"], id.as_str());
+        let submission = found[0]["submission_id"].as_str().unwrap();
+        assert_eq!(list(&site, &["--submission", submission]).lines().len(), 1);
+        let delivery = found[0]["id"].as_str().unwrap();
+        let text = site.run(&["deliveries", "show", delivery, "--output", "text"]).succeeded();
+        assert!(text.stdout.contains(&format!("request     {id}\n")), "{}", text.stdout);
+    }
+    let other = format!("{}ffffff", &ids[0][..30]);
+    assert_eq!(list(&site, &["--request-id", &other]).stdout, "");
+    let refused = ["deliveries", "list", "contact", "--request-id", "sub_1"];
+    site.run(&refused).failed(2, "`--request-id` cannot be `sub_1`: it must be `req_` and 32");
+}

@@ -84,9 +84,13 @@ fn healthcheck_says_what_the_server_says() {
     Run::from(by_variable).succeeded();
     site.run(&["healthcheck", &url, "--port", "1"]).succeeded();
     site.run(&["healthcheck", &format!("{url}/no")]).failed(1, "answered 404");
+    let ready = site.path("ready.json");
+    let by_file = ["healthcheck", "--ready-file", ready.to_str().unwrap(), "--port", "1"];
+    site.run(&by_file).succeeded();
     serving.signal("INT");
     assert_eq!(serving.wait().0, Some(0));
     site.run(&["healthcheck", &url]).failed(1, &url);
+    site.run(&by_file).failed(1, "ready.json");
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let silent = format!("http://{}", silent.local_addr().unwrap());
     site.run(&["healthcheck", &silent, "--timeout", "50ms"]).failed(1, "timed out");

@@ -111,8 +111,14 @@ impl World {
 
     pub(super) async fn deliveries(&self) -> Vec<DeliveryRecord> {
         let form = self.form.id.clone();
-        let request =
-            DeliveriesRequest { form, endpoint: None, state: None, after: None, limit: 10_000 };
+        let request = DeliveriesRequest {
+            form,
+            endpoint: None,
+            state: None,
+            submission: None,
+            after: None,
+            limit: 10_000,
+        };
         self.store.deliveries(request).await.unwrap()
     }
 

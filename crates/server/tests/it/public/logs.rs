@@ -70,6 +70,28 @@ async fn a_proxy_that_was_not_named_is_told_of_now_and_then() {
 }
 
 #[tokio::test]
+async fn a_request_and_the_submission_it_makes_lead_to_each_other() {
+    let log = Log::capture(LogFormat::Json);
+    let service = Service::with_form().await;
+    let json = "application/json";
+    let send = async || {
+        let request = Request::post("/f/form").header("content-type", json);
+        service.send(request.header("idempotency-key", "k-1"), r#"{"Name":"a"}"#).await
+    };
+    let (first, again) = (send().await, send().await);
+    let id = first.header("x-request-id").to_owned();
+    let submission = id.replace("req_", "sub_");
+    assert_eq!(first.json()["id"], submission.as_str());
+    assert_ne!(again.header("x-request-id"), id);
+    let lines = log.lines();
+    let told: Vec<_> = lines.iter().map(|line| &line["submission"]).collect();
+    assert_eq!(told, [&submission, &submission], "a repeat names what it repeats: {lines:?}");
+    assert_eq!(lines[0]["request_id"], id);
+    service.post("/f/form", json, "{}").await;
+    assert!(log.lines()[2].get("submission").is_none());
+}
+
+#[tokio::test]
 async fn a_submission_is_one_line_with_the_template_of_its_path() {
     let log = Log::capture(LogFormat::Json);
     let service = Service::with_form().await;

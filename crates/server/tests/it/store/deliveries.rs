@@ -50,7 +50,8 @@ impl Bench {
 
     async fn list(&self) -> Vec<DeliveryRecord> {
         let (form, endpoint, state, after) = (self.form.clone(), None, None, None);
-        let request = DeliveriesRequest { form, endpoint, state, after, limit: u32::MAX };
+        let request =
+            DeliveriesRequest { form, endpoint, state, submission: None, after, limit: u32::MAX };
         self.store.deliveries(request).await.unwrap()
     }
 

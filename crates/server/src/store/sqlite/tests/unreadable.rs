@@ -28,7 +28,8 @@ impl Bench {
         }
         let (form, limit) = (self.form.clone(), u32::MAX);
         let endpoint = Some(EndpointId::new(endpoints[0]).unwrap());
-        let request = DeliveriesRequest { form, endpoint, state: None, after: None, limit };
+        let request =
+            DeliveriesRequest { form, endpoint, state: None, submission: None, after: None, limit };
         let mut listed = self.store.deliveries(request).await.unwrap();
         listed.reverse();
         listed.into_iter().map(|record| record.key).collect()

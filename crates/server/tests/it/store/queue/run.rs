@@ -179,7 +179,7 @@ impl Run {
 
     async fn list(&self, limit: u32) -> Vec<DeliveryRecord> {
         let (form, endpoint, state, after) = (self.form.clone(), None, None, None);
-        let request = DeliveriesRequest { form, endpoint, state, after, limit };
+        let request = DeliveriesRequest { form, endpoint, state, submission: None, after, limit };
         self.store.deliveries(request).await.unwrap()
     }
 
