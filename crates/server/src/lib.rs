@@ -19,6 +19,7 @@ mod json_number;
 mod json_text;
 pub mod metrics;
 mod network;
+pub mod openapi;
 mod percent;
 mod printable;
 pub mod public;

@@ -23,6 +23,10 @@ pub fn all() -> Vec<Generated> {
         Generated { path: "docs/FAULTS.md", text: faults_page::page() },
         Generated { path: "docs/METRICS.md", text: metrics_page::page() },
         Generated { path: "docs/SETTINGS.md", text: settings_page::page() },
+        Generated {
+            path: "docs/openapi.json",
+            text: formsvc_server::openapi::document().to_owned(),
+        },
         Generated { path: "docs/server.example.toml", text: formsvc_server::cmd::example() },
     ]
 }

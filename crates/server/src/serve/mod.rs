@@ -34,6 +34,7 @@ use crate::delivery::Deliveries;
 use crate::fault_point::fault_point;
 use crate::health::{self, Health};
 use crate::metrics::{self, Metrics};
+use crate::openapi;
 use crate::public::{self, Public};
 use crate::rate_limit::{RateLimiter, monotonic_clock};
 use crate::store::{Store, StoreError, system_clock};
@@ -113,6 +114,7 @@ impl Server {
         let router = api::router(Arc::new(api))
             .merge(health::router(Arc::clone(&health)))
             .merge(public::router(Arc::new(public)))
+            .merge(openapi::router())
             .merge(metrics::router(metrics));
         let mut running = Self::bind_router(options, wrap(router)).await?;
         let tidied = Arc::clone(&store);

@@ -200,7 +200,8 @@ pub(super) async fn picture(store: &dyn Store) -> Vec<String> {
             let endpoints = store.endpoints(&form).await.unwrap();
             lines.extend(endpoints.iter().map(|one| format!("{one:?}")));
             let (endpoint, state, after) = (None, None, None);
-            let all = DeliveriesRequest { form, endpoint, state, after, limit: 1_000 };
+            let all =
+                DeliveriesRequest { form, endpoint, state, submission: None, after, limit: 1_000 };
             for one in store.deliveries(all).await.unwrap() {
                 let detail = store.delivery(&one.key.id()).await.unwrap();
                 lines.push(format!("{detail:?}"));
