@@ -262,6 +262,15 @@ mod server {
         let (exit, hint) = match error {
             OpenError::Missing => return absent("the PostgreSQL database is empty"),
             OpenError::Unfinished => (Exit::LocalIo, UNFINISHED),
+            OpenError::VerifyCa => (Exit::Usage, "`sslrootcert=PATH` says whom to trust"),
+            OpenError::RootCert { .. } => {
+                (Exit::LocalIo, "name a PEM file with the authorities to trust")
+            }
+            OpenError::Certificate(_) => (
+                Exit::LocalIo,
+                "it must be for the host in the address, and signed by an authority that the system \
+                 trusts, or by one in the file that `sslrootcert` names",
+            ),
             OpenError::InUse { .. } => (Exit::LocalIo, "stop its servers first"),
             OpenError::Address | OpenError::NoHost => {
                 (Exit::Usage, "give it as `postgres://user@host/database`")

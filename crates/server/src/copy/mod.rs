@@ -35,6 +35,7 @@ pub(crate) enum Role {
 
 impl Role {
     /// As people are told of it.
+    #[cfg(feature = "postgres")]
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Source => "the source",

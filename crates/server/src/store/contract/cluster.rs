@@ -3,9 +3,9 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use secrecy::SecretString;
@@ -16,6 +16,8 @@ pub const REQUIRE: &str = "FORMSVC_REQUIRE_POSTGRES";
 const DEBIAN: &str = "/usr/lib/postgresql";
 /// Whom root starts a server as.
 const UNPRIVILEGED: &str = "nobody";
+/// The port of a server, which is the name of its socket unless it listens there.
+const PORT: u16 = 5432;
 /// How long a server may take to answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -24,6 +26,10 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub struct Cluster {
     dir: PathBuf,
     programs: PathBuf,
+    settings: Vec<String>,
+    port: u16,
+    /// As long as these are open, those who keep the server, and its directory, go on.
+    alive: Mutex<Vec<ChildStdin>>,
 }
 
 impl Cluster {
@@ -34,7 +40,40 @@ impl Cluster {
     /// When there is one and it does not start, or there is none and the variable [`REQUIRE`] is `1`.
     pub fn shared() -> Option<&'static Self> {
         static SHARED: OnceLock<Option<Cluster>> = OnceLock::new();
-        SHARED.get_or_init(Self::start).as_ref()
+        SHARED.get_or_init(|| Self::start(&[])).as_ref()
+    }
+
+    /// A server that ends when it is dropped, with settings of its own such as `fsync=on`; `None` where there
+    /// is no PostgreSQL, which is told.
+    pub fn own(settings: &[&str]) -> Option<Self> {
+        // Where there is no shared one there is none.
+        Self::or_skip()?;
+        Self::start(settings)
+    }
+
+    /// A server of its own that listens on a port of this machine with TLS, with a certificate and its key
+    /// as PEM.
+    pub fn with_tls(certificate: &str, key: &str) -> Option<(Self, u16)> {
+        Self::or_skip()?;
+        let mut cluster = Self::prepare(&[])?;
+        for (name, text) in [("server.crt", certificate), ("server.key", key)] {
+            let path = cluster.data().join(name);
+            std::fs::write(&path, text).expect("a file is written");
+            let mode = Command::new("chmod").arg("600").arg(&path).status();
+            assert!(mode.is_ok_and(|status| status.success()), "the key is private");
+            own(&path);
+        }
+        // Free a moment ago.
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+        cluster.port = listener.local_addr().expect("it has an address").port();
+        drop(listener);
+        let port = format!("port={}", cluster.port);
+        for setting in ["ssl=on", "listen_addresses=127.0.0.1", &port] {
+            cluster.settings.push(setting.to_owned());
+        }
+        cluster.keep_running();
+        let port = cluster.port;
+        Some((cluster, port))
     }
 
     /// [`shared`](Self::shared), for a test that ends without one: it says that it is skipped.
@@ -47,7 +86,13 @@ impl Cluster {
         shared
     }
 
-    fn start() -> Option<Self> {
+    fn start(settings: &[&str]) -> Option<Self> {
+        let cluster = Self::prepare(settings)?;
+        cluster.keep_running();
+        Some(cluster)
+    }
+
+    fn prepare(settings: &[&str]) -> Option<Self> {
         let Some(programs) = programs() else {
             let required = std::env::var_os(REQUIRE).is_some_and(|value| value == "1");
             assert!(!required, "there is no PostgreSQL, and {REQUIRE}=1 asks for one");
@@ -57,9 +102,9 @@ impl Cluster {
         // Removed by the server's keeper, since nothing of this process outlives it.
         let dir = dir.keep();
         own(&dir);
-        let cluster = Self { dir, programs };
+        let settings = settings.iter().map(|setting| (*setting).to_owned()).collect();
+        let cluster = Self { dir, programs, settings, port: PORT, alive: Mutex::default() };
         cluster.initialise();
-        cluster.keep_running();
         Some(cluster)
     }
 
@@ -102,7 +147,7 @@ impl Cluster {
             ])
             .arg("-h")
             .arg(&self.dir)
-            .args(["-c", sql])
+            .args(["-p", &self.port.to_string(), "-c", sql])
             .output()
             .expect("psql starts");
         assert!(output.status.success(), "{sql}: {}", String::from_utf8_lossy(&output.stderr));
@@ -123,26 +168,48 @@ impl Cluster {
 
     /// Starts the server, and waits until it answers.
     fn keep_running(&self) {
-        let mut keeper = serve(&self.dir, &self.programs);
+        let mut keeper = serve(&self.dir, &self.programs, &self.settings);
         let since = Instant::now();
-        let ready = || {
-            let mut ask = Command::new(self.programs.join("pg_isready"));
-            let status = ask.arg("-q").arg("-h").arg(&self.dir).status();
-            status.is_ok_and(|status| status.success())
-        };
-        while !ready() {
+        while !self.answers() {
             assert!(keeper.try_wait().is_ok_and(|ended| ended.is_none()), "the server ended");
             assert!(since.elapsed() < PATIENCE, "the server does not answer");
             // Sleeps because a server that starts tells nobody when it has.
             std::thread::sleep(Duration::from_millis(20));
         }
         // Its standard input is open as long as this process is there, however it ends.
-        let alive = keeper.stdin.take();
-        std::thread::spawn(move || {
-            let ended = keeper.wait();
-            drop(alive);
-            ended
-        });
+        let stdin = keeper.stdin.take();
+        self.alive.lock().unwrap_or_else(PoisonError::into_inner).extend(stdin);
+        std::thread::spawn(move || keeper.wait());
+    }
+
+    fn answers(&self) -> bool {
+        let mut ask = Command::new(self.programs.join("pg_isready"));
+        ask.arg("-q").arg("-h").arg(&self.dir).args(["-p", &self.port.to_string()]);
+        ask.status().is_ok_and(|status| status.success())
+    }
+
+    /// Ends the server at once, as if it had crashed, with whatever is under way.
+    ///
+    /// # Panics
+    ///
+    /// When it does not end.
+    pub fn crash(&self) {
+        let file = self.data().join("postmaster.pid");
+        let text = std::fs::read_to_string(&file).expect("the server runs");
+        let pid = text.lines().next().expect("it says its number");
+        let status = Command::new("kill").args(["-s", "QUIT", pid]).status();
+        assert!(status.is_ok_and(|status| status.success()), "the server is told");
+        let since = Instant::now();
+        while file.exists() {
+            assert!(since.elapsed() < PATIENCE, "the server does not end");
+            // Sleeps because another process's end is no event here.
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Starts it again, and waits until it answers.
+    pub fn start_again(&self) {
+        self.keep_running();
     }
 }
 
@@ -150,7 +217,7 @@ impl Cluster {
 const KEEP: &str = "dir=$1; shift; \"$@\" </dev/null & pid=$!; read -r nothing; kill -INT $pid; \
     wait $pid; rm -rf \"$dir\"";
 
-fn serve(dir: &Path, programs: &Path) -> Child {
+fn serve(dir: &Path, programs: &Path, settings: &[String]) -> Child {
     let mut command = unprivileged(Path::new("/bin/sh"));
     command.args(["-c", KEEP, "sh"]).arg(dir);
     command.arg(programs.join("postgres")).arg("-D").arg(dir.join("data")).arg("-k").arg(dir);
@@ -163,6 +230,10 @@ fn serve(dir: &Path, programs: &Path) -> Child {
         "max_wal_size=256MB",
         "logging_collector=off",
     ] {
+        command.args(["-c", setting]);
+    }
+    // Of two for one thing the last counts.
+    for setting in settings {
         command.args(["-c", setting]);
     }
     let log = std::fs::File::create(dir.join("log")).expect("a log");

@@ -8,6 +8,7 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio_postgres::{AsyncMessage, Client, Config};
 
 use super::OpenError;
+use super::address::{Address, Refused};
 use super::tls::Tls;
 use crate::store::StoreError;
 
@@ -35,8 +36,11 @@ pub(super) struct Connector {
 impl Connector {
     /// Reads the address. It may carry a password, and is in no message.
     pub(super) fn new(address: &SecretString) -> Result<Self, OpenError> {
-        let text = address.expose_secret();
-        let mut config: Config = text.parse().map_err(|_| OpenError::Address)?;
+        let address = Address::read(address.expose_secret()).map_err(|refused| match refused {
+            Refused::Unreadable => OpenError::Address,
+            Refused::VerifyCa => OpenError::VerifyCa,
+        })?;
+        let mut config: Config = address.text.parse().map_err(|_| OpenError::Address)?;
         if config.get_hosts().is_empty() {
             return Err(OpenError::NoHost);
         }
@@ -57,7 +61,7 @@ impl Connector {
             config.connect_timeout(CONNECT_TIMEOUT);
         }
         config.keepalives_idle(UNACKNOWLEDGED).tcp_user_timeout(UNACKNOWLEDGED);
-        Ok(Self { config, tls: Tls::new()? })
+        Ok(Self { config, tls: Tls::new(address.roots.as_deref())? })
     }
 
     /// A pool of so many connections, made when they are needed.

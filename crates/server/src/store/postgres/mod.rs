@@ -3,7 +3,7 @@
 //! | Question | File |
 //! |---|---|
 //! | what it is made of, and each call of it | `store`, `calls` |
-//! | where is it, how long may it take | `connect`, `tls`, `schema`, `time` |
+//! | where is it, how long may it take | `address`, `connect`, `tls`, `schema`, `time` |
 //! | how a submission gets committed | `submitter`, `accept`, `repeats` |
 //! | how processes tell each other of work | `notify` |
 //! | how requests are counted, for all processes | `limits` |
@@ -18,6 +18,7 @@
 
 mod accept;
 mod accounts;
+mod address;
 mod calls;
 mod claims;
 mod connect;

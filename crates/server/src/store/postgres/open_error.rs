@@ -13,6 +13,21 @@ pub enum OpenError {
     /// TLS could not be set up.
     #[error("TLS could not be set up")]
     Tls(#[source] rustls::Error),
+    /// The address asks for less than is always checked.
+    #[error("`sslmode=verify-ca` leaves the name of the host unchecked; use `verify-full`")]
+    VerifyCa,
+    /// The authorities to trust cannot be read.
+    #[error("`sslrootcert` cannot be `{}`", path.display())]
+    RootCert {
+        /// The file.
+        path: std::path::PathBuf,
+        /// Why.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The database's certificate is not what it must be.
+    #[error("the database's certificate is not trusted, or not for this host")]
+    Certificate(#[source] crate::store::StoreError),
     /// The pool of connections could not be made.
     #[error("no pool of connections: {0}")]
     Pool(String),
@@ -44,5 +59,11 @@ pub enum OpenError {
     },
     /// The database could not be asked.
     #[error("the database cannot be used")]
-    Store(#[from] crate::store::StoreError),
+    Store(#[source] crate::store::StoreError),
+}
+
+impl From<crate::store::StoreError> for OpenError {
+    fn from(error: crate::store::StoreError) -> Self {
+        if super::tls::is_of_tls(&error) { Self::Certificate(error) } else { Self::Store(error) }
+    }
 }

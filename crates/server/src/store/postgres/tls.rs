@@ -1,13 +1,17 @@
-//! TLS to a database that asks for it, or whose address does: rustls, trusting whom the system trusts.
+//! TLS to a database that asks for it, or whose address does: rustls, trusting whom the
+//! system trusts, or whom the address names.
 
+use std::error::Error;
 use std::io;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_util::future::BoxFuture;
-use rustls::ClientConfig;
-use rustls::pki_types::ServerName;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::Socket;
@@ -15,21 +19,56 @@ use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect};
 use tokio_rustls::TlsConnector;
 
 use super::OpenError;
+use crate::store::StoreError;
 
 /// What connects with TLS.
 #[derive(Clone)]
 pub(super) struct Tls(TlsConnector);
 
 impl Tls {
-    pub(super) fn new() -> Result<Self, OpenError> {
+    /// Trusts the authorities of a PEM file and no others, or those of the system.
+    pub(super) fn new(roots: Option<&Path>) -> Result<Self, OpenError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ClientConfig::builder_with_provider(provider)
+        let builder = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .and_then(BuilderVerifierExt::with_platform_verifier)
-            .map_err(OpenError::Tls)?
-            .with_no_client_auth();
-        Ok(Self(TlsConnector::from(Arc::new(config))))
+            .map_err(OpenError::Tls)?;
+        let config = match roots {
+            Some(path) => builder.with_root_certificates(authorities(path)?),
+            None => builder.with_platform_verifier().map_err(OpenError::Tls)?,
+        };
+        Ok(Self(TlsConnector::from(Arc::new(config.with_no_client_auth()))))
     }
+}
+
+/// The authorities in a PEM file.
+fn authorities(path: &Path) -> Result<RootCertStore, OpenError> {
+    let refused = |source: Box<dyn Error + Send + Sync>| OpenError::RootCert {
+        path: path.to_owned(),
+        source,
+    };
+    let text = std::fs::read(path).map_err(|error| refused(error.into()))?;
+    let mut store = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(&text) {
+        let certificate = certificate.map_err(|error| refused(error.into()))?;
+        store.add(certificate).map_err(|error| refused(error.into()))?;
+    }
+    if store.is_empty() {
+        return Err(refused("there is no certificate in it".into()));
+    }
+    Ok(store)
+}
+
+/// Whether a failure is that of a certificate, or of TLS otherwise, and not the connection's own.
+pub(super) fn is_of_tls(error: &StoreError) -> bool {
+    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        if inner.is_some_and(<dyn Error + Send + Sync>::is::<rustls::Error>) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }
 
 impl MakeTlsConnect<Socket> for Tls {

@@ -1,5 +1,9 @@
 //! The commands on a PostgreSQL database, which several servers share.
 
+mod faults;
+mod load;
+mod proxy;
+
 use std::collections::HashSet;
 
 use formsvc_server::store::contract::cluster::Cluster;

@@ -24,12 +24,22 @@ pub(super) struct Receiver {
 impl Receiver {
     /// Answers each request with the next of these; the last is for all that follow.
     pub(super) fn answering(answers: &'static [&'static [u8]]) -> Self {
+        Self::start(answers, false)
+    }
+
+    /// The same, but the first connection stays open whatever is, or is not, answered on it.
+    pub(super) fn holding_the_first(answers: &'static [&'static [u8]]) -> Self {
+        Self::start(answers, true)
+    }
+
+    fn start(answers: &'static [&'static [u8]], keep_first: bool) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let addr = listener.local_addr().unwrap();
         let (keep, received) = mpsc::channel();
         // Ends with the process; a test is one.
         std::thread::spawn(move || {
             let mut answers = answers.iter().copied().peekable();
+            let mut open = None;
             loop {
                 let (stream, _) = listener.accept().unwrap();
                 stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -40,6 +50,9 @@ impl Receiver {
                     answers.next();
                 }
                 let _ = stream.get_mut().write_all(answer);
+                if keep_first && open.is_none() {
+                    open = Some(stream);
+                }
                 let _ = keep.send(delivery);
             }
         });

@@ -30,6 +30,11 @@ impl Site {
         Self { database: database.into(), ..Self::new() }
     }
 
+    /// The same directory, and another way to the database.
+    pub(super) fn moved_to(self, database: &str) -> Self {
+        Self { database: database.into(), ..self }
+    }
+
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
@@ -186,10 +191,19 @@ impl Serving {
         assert!(Command::new("kill").args(["-s", name, &pid]).status().unwrap().success());
     }
 
+    /// Reads its log over, so that a long one does not stop it.
+    pub(super) fn unheard(mut self) -> Self {
+        let mut stderr = self.child.stderr.take().unwrap();
+        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+        self
+    }
+
     /// Waits for the end: exit status and log.
     pub(super) fn wait(mut self) -> (Option<i32>, String) {
         let mut log = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+        if let Some(mut stderr) = self.child.stderr.take() {
+            stderr.read_to_string(&mut log).unwrap();
+        }
         (self.child.wait().unwrap().code(), log)
     }
 }
