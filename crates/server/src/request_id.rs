@@ -41,6 +41,12 @@ impl RequestId {
         (bits[6] & 0x80 != 0).then_some(Self(bits))
     }
 
+    /// Its digits, as bits.
+    #[cfg(feature = "otel")]
+    pub(crate) fn bits(self) -> [u8; 16] {
+        self.0
+    }
+
     /// As it goes into the header.
     pub(crate) fn header(self) -> HeaderValue {
         let mut text = Vec::with_capacity(PREFIX.len() + DIGITS);

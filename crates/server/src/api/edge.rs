@@ -20,6 +20,8 @@ use crate::causes::on_one_line;
 use crate::metrics::Metrics;
 use crate::public;
 use crate::request_id::{RequestId, RequestIds};
+#[cfg(feature = "otel")]
+use crate::telemetry::otel;
 
 /// Longest request target (path and query) that is looked at, in bytes.
 const TARGET_MAX: usize = 8 * 1024;
@@ -63,7 +65,7 @@ impl Edge {
         // For handlers whose work can be asked about later.
         request.extensions_mut().insert::<RequestId>(made);
         let id = made.header();
-        let line = LogLine::begin(request.method(), &id, &self.metrics);
+        let line = LogLine::begin(request.method(), made, &id, &self.metrics);
         let mut response = match refusal(&request) {
             Ok(()) => self.route(request).await,
             Err(problem) => problem.into_response(),
@@ -159,14 +161,25 @@ fn said(panic: &(dyn std::any::Any + Send)) -> &'static str {
 struct LogLine<'a> {
     began: Instant,
     method: &'static str,
+    #[cfg(feature = "otel")]
+    made: RequestId,
     id: &'a HeaderValue,
     metrics: &'a Metrics,
     finished: bool,
 }
 
 impl<'a> LogLine<'a> {
-    fn begin(method: &Method, id: &'a HeaderValue, metrics: &'a Metrics) -> Self {
-        Self { began: Instant::now(), method: name_of(method), id, metrics, finished: false }
+    #[cfg_attr(not(feature = "otel"), expect(unused_variables, reason = "spans alone go by it"))]
+    fn begin(method: &Method, made: RequestId, id: &'a HeaderValue, metrics: &'a Metrics) -> Self {
+        Self {
+            began: Instant::now(),
+            method: name_of(method),
+            #[cfg(feature = "otel")]
+            made,
+            id,
+            metrics,
+            finished: false,
+        }
     }
 
     fn finish(mut self, status: StatusCode, trail: Option<&Trail>) {
@@ -176,6 +189,8 @@ impl<'a> LogLine<'a> {
             trail.map_or(("-", "-"), |t| (t.route, t.key.as_ref().map_or("-", |key| key.as_str())));
         self.metrics.request(route, Some(status));
         let status = status.as_u16();
+        #[cfg(feature = "otel")]
+        otel::request(self.made, method, route, Some(status), self.began.elapsed());
         let micros = self.micros();
         let id = self.id.to_str().unwrap_or_default();
         // Not in the line of a request that made none.
@@ -209,6 +224,8 @@ impl Drop for LogLine<'_> {
     fn drop(&mut self) {
         if !self.finished {
             self.metrics.request("-", None);
+            #[cfg(feature = "otel")]
+            otel::request(self.made, self.method, "-", None, self.began.elapsed());
             let (id, micros) = (self.id.to_str().unwrap_or_default(), self.micros());
             tracing::info!(request_id = id, method = self.method, micros, "request abandoned");
         }

@@ -20,6 +20,7 @@ mod public;
 mod secret_key;
 mod seed;
 mod serve;
+mod service_manager;
 mod settings;
 mod table;
 mod user;

@@ -13,12 +13,15 @@ use super::error::CommandError;
 use super::exit::Exit;
 use super::public::PublicArgs;
 use super::secret_key::{SecretKeyArgs, missing_key};
+use super::service_manager;
 use super::settings::{ServeText, is_remote, resolve};
 use crate::delivery::{Deliveries, DeliveryOptions, Equipment, system_random};
 use crate::egress::{ClientOptions, DeliveryClient, EgressPolicy, EndpointUrl};
 use crate::ready_file::{self, ReadyFileError};
 use crate::serve::{Running, ServeOptions, Server, Signals};
 use crate::store::{EndpointRecord, Store, system_clock};
+#[cfg(feature = "otel")]
+use crate::telemetry;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -85,6 +88,12 @@ impl Args {
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     let settings = args.judge()?;
+    // Before the runtime, and ended after it: the exporter has a thread of its own.
+    #[cfg(feature = "otel")]
+    let _traces = telemetry::otel::init().map_err(|error| CommandError::of(Exit::Usage, &error))?;
+    if cfg!(not(feature = "otel")) && std::env::var_os("OTEL_EXPORTER_OTLP_ENDPOINT").is_some() {
+        tracing::warn!("no spans are exported: this program was built without the feature `otel`");
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| CommandError::of(Exit::LocalIo, &error))?;
     runtime.block_on(serve(args, settings))
@@ -111,8 +120,10 @@ async fn serve(args: &Args, settings: Settings) -> Result<(), CommandError> {
     let ready = json!({ "base_url": running.base_url(), "pid": std::process::id() });
     let written = args.ready_file.as_ref().map_or(Ok(()), |path| ready_file::write(path, &ready));
     if written.is_ok() {
+        service_manager::ready();
         let signal = signals.next().await.name();
         tracing::info!(signal, connections = running.connections(), "shutting down");
+        service_manager::stopping();
         // Before the port is closed: as long as the file is there, the server answers.
         withdraw(args.ready_file.as_deref());
     }

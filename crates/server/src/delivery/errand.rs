@@ -10,6 +10,8 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::attempt::{self, Attempted, Carrier, Times};
+#[cfg(feature = "otel")]
+use super::code::AttemptCode;
 use super::guard::Target;
 use super::observer::{AttemptObserver, AttemptOver};
 use super::outcome::{Ending, Standing, verdict};
@@ -20,6 +22,8 @@ use crate::fault_point::fault_point;
 use crate::metrics::Metrics;
 use crate::request_id::RequestId;
 use crate::store::{Claimed, EndpointNo, Lane, Settlement, Verdict};
+#[cfg(feature = "otel")]
+use crate::telemetry::otel;
 
 /// An attempt that is over, as the board hears of it.
 #[derive(Clone, Copy, Debug)]
@@ -123,6 +127,15 @@ impl Errand {
         let Claimed { key, submission, .. } = &self.claimed;
         let (delivery, status) = (key.id(), attempted.record.status);
         let request_id = RequestId::of_submission(submission).map(tracing::field::display);
+        #[cfg(feature = "otel")]
+        otel::attempt(otel::AttemptSpan {
+            request: RequestId::of_submission(submission),
+            delivery: delivery.as_str().to_owned(),
+            submission: submission.as_str().to_owned(),
+            status,
+            code: attempted.code.map(AttemptCode::as_str),
+            took: attempted.record.duration,
+        });
         let micros = u64::try_from(attempted.record.duration.as_micros()).unwrap_or(u64::MAX);
         if let Some(code) = attempted.code {
             let code = code.as_str();

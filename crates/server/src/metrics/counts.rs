@@ -17,6 +17,8 @@ use super::table::{self, MetricRow};
 use crate::delivery::AttemptCode;
 use crate::egress::AddressClass;
 use crate::store::{Commit, DeliveryState, StoreObserver};
+#[cfg(feature = "otel")]
+use crate::telemetry::otel;
 
 /// Seconds, from a write to a fast disk to the deadline of a request.
 const ACCEPT_BUCKETS: [f64; 12] =
@@ -168,6 +170,8 @@ impl Metrics {
 
 impl StoreObserver for Metrics {
     fn committed(&self, commit: Commit) {
+        #[cfg(feature = "otel")]
+        otel::commit(commit.writes, commit.succeeded, commit.took);
         if commit.succeeded {
             self.commit_batch_size.observe(f64::from(commit.writes));
         } else {

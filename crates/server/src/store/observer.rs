@@ -22,4 +22,6 @@ pub struct Commit {
     pub writes: u32,
     /// Writes that waited for the next one when it ended.
     pub waiting: u32,
+    /// How long it took.
+    pub took: Duration,
 }

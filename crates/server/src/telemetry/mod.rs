@@ -5,6 +5,10 @@
 
 mod layer;
 mod line;
+#[cfg(feature = "otel")]
+pub(crate) mod otel;
+#[cfg(feature = "otel")]
+mod otel_client;
 mod output;
 
 use std::panic::PanicHookInfo;

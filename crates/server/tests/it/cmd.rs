@@ -15,6 +15,7 @@ mod refusals;
 mod service_at_random;
 mod serving;
 mod site;
+mod traces;
 mod webhooks;
 
 use site::{PATIENCE, Run, Serving, Site};

@@ -145,12 +145,14 @@ impl Desk {
         let mut tries = 0;
         loop {
             tries += 1;
+            let began = Instant::now();
             let committed = self.try_commit(batch).await;
             let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
             let commit = |succeeded| Commit {
                 succeeded,
                 writes: count(batch.len()),
                 waiting: count(waiting),
+                took: began.elapsed(),
             };
             match committed {
                 Ok(Outcome { answers, endpoints }) => {

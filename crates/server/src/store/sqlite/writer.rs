@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
@@ -171,10 +172,11 @@ fn commit_together(
     counters: &Counters,
 ) {
     let writes = batch.len();
+    let began = Instant::now();
     let tell = |succeeded| {
         let [writes, waiting] =
             [writes, waiting()].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
-        (desk.committed)(Commit { succeeded, writes, waiting });
+        (desk.committed)(Commit { succeeded, writes, waiting, took: began.elapsed() });
     };
     let outcome = {
         let _turn = desk.turns.write();

@@ -65,6 +65,41 @@ fn every_command_in_the_manual_is_one_that_is_understood() {
     }
 }
 
+/// The commands in the files for service managers and containers, and the variables set there.
+fn deployed() -> (Vec<Vec<String>>, Vec<String>) {
+    let unit = include_str!("../../../../../docs/deploy/formsvc-server.service");
+    let container = include_str!("../../../../../docs/deploy/Containerfile");
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let started = unit.lines().find_map(|line| line.strip_prefix("ExecStart=/usr/local/bin/"));
+    let list = |keyword: &str| -> Vec<String> {
+        let line = container.lines().find(|line| line.starts_with(keyword)).unwrap();
+        serde_json::from_str(&line[line.find('[').unwrap()..]).unwrap()
+    };
+    let entry = [list("ENTRYPOINT"), list("CMD")].concat();
+    let commands = vec![words(started.unwrap()), entry, list("HEALTHCHECK")];
+    let set = [unit, container].concat();
+    let names = set.split(|c: char| c != '_' && !c.is_ascii_uppercase());
+    let names = names.filter(|name| name.starts_with("FORMSVC_")).map(str::to_owned).collect();
+    (commands, names)
+}
+
+#[test]
+fn what_is_deployed_is_understood() {
+    let (commands, names) = deployed();
+    for mut words in commands {
+        if words[1] == "serve" {
+            words.extend(["--database".into(), "db".into()]);
+        }
+        let parsed = formsvc_server::cmd::command().try_get_matches_from(&words);
+        assert!(parsed.is_ok(), "{words:?} {}", parsed.unwrap_err());
+    }
+    assert!(names.len() >= 5, "{names:?}");
+    for name in names {
+        let known = formsvc_server::cmd::SETTINGS.iter().any(|row| row.variable == name);
+        assert!(known, "{name}");
+    }
+}
+
 #[test]
 fn the_manual_names_every_format_and_exit_status() {
     let manual = include_str!("../../../../../docs/SERVER.md");

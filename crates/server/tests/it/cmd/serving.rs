@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use super::{Run, Serving, Site};
+use super::{PATIENCE, Run, Serving, Site};
 
 #[test]
 fn a_second_server_on_one_database_is_refused() {
@@ -68,6 +68,28 @@ fn the_ready_file_goes_when_the_server_does() {
     let (code, log) = serving.wait();
     assert_eq!(code, Some(0), "{log}");
     assert!(log.contains("the ready file is left"), "{log}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_service_manager_is_told_when_it_answers_and_when_it_stops() {
+    let site = Site::new();
+    let (ready, socket) = (site.path("ready.json"), site.path("notify"));
+    let manager = std::os::unix::net::UnixDatagram::bind(&socket).unwrap();
+    manager.set_read_timeout(Some(PATIENCE)).unwrap();
+    let told = || {
+        let mut state = [0; 64];
+        let len = manager.recv(&mut state).unwrap();
+        String::from_utf8_lossy(&state[..len]).into_owned()
+    };
+    let mut command = site.command(&["serve", "--port", "0", "--ready-file"]);
+    command.arg(&ready).env("NOTIFY_SOCKET", &socket).stderr(Stdio::piped());
+    let serving = Serving::start(&mut command, &ready);
+    assert_eq!(told(), "READY=1");
+    assert!(serving.get("/livez", "").starts_with("HTTP/1.1 200"));
+    serving.signal("TERM");
+    assert_eq!(told(), "STOPPING=1");
+    assert_eq!(serving.wait().0, Some(0));
 }
 
 #[test]

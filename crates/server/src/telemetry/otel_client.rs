@@ -1,0 +1,73 @@
+//! How spans reach a collector: by the HTTP client the service has, on the exporter's own thread.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use opentelemetry_http::{HttpClient, HttpError};
+use tokio::runtime::Runtime;
+
+use crate::causes::on_one_line;
+
+/// Time a collector has to answer.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// More than a collector ever answers, in bytes.
+const ANSWER_MAX: usize = 64 * 1024;
+
+/// A client of a collector. Whoever calls it waits, as the exporter's thread does.
+#[derive(Debug)]
+pub(super) struct CollectorClient {
+    client: Client<HttpConnector, Full<Bytes>>,
+    runtime: Runtime,
+    /// Whether the last batch was lost, so that only changes are logged.
+    is_failing: AtomicBool,
+}
+
+impl CollectorClient {
+    pub(super) fn new() -> io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let client = Client::builder(TokioExecutor::new()).build(HttpConnector::new());
+        Ok(Self { client, runtime, is_failing: AtomicBool::new(false) })
+    }
+
+    async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let exchange = async {
+            let (parts, body) = self.client.request(request.map(Full::new)).await?.into_parts();
+            let body = Limited::new(body, ANSWER_MAX).collect().await?.to_bytes();
+            Ok::<_, HttpError>(Response::from_parts(parts, body))
+        };
+        let answer = tokio::time::timeout(TIMEOUT, exchange).await?;
+        let problem = match &answer {
+            Ok(answer) if answer.status().is_success() => None,
+            Ok(answer) => Some(format!("the collector answered {}", answer.status().as_u16())),
+            Err(error) => Some(on_one_line(&**error)),
+        };
+        let was_failing = self.is_failing.swap(problem.is_some(), Ordering::Relaxed);
+        if let Some(cause) = problem.filter(|_| !was_failing) {
+            tracing::warn!(cause, "spans are lost: the collector does not take them");
+        }
+        answer
+    }
+}
+
+impl HttpClient for CollectorClient {
+    fn send_bytes<'a, 'b>(
+        &'a self,
+        request: Request<Bytes>,
+    ) -> Pin<Box<dyn Future<Output = Result<Response<Bytes>, HttpError>> + Send + 'b>>
+    where
+        'a: 'b,
+        Self: 'b,
+    {
+        // The exporter's thread has no runtime to wait on.
+        Box::pin(async move { self.runtime.block_on(self.send(request)) })
+    }
+}
