@@ -2,6 +2,7 @@
 //!
 //! Standard output carries data only; what is for people goes to standard error.
 
+mod backup;
 mod config;
 mod copy;
 mod database;
@@ -16,6 +17,7 @@ mod key;
 mod migrate;
 mod output;
 mod place;
+mod prune;
 mod public;
 mod secret_key;
 mod seed;
@@ -99,6 +101,10 @@ enum Command {
     /// Look at deliveries, or have one made again.
     #[command(subcommand)]
     Deliveries(deliveries::Group),
+    /// Copy the database file while a server runs on it, and print what is in the copy.
+    Backup(backup::Args),
+    /// Remove what is old: attempts, deliveries, submissions, spam.
+    Prune(prune::Args),
     /// Make a form with generated submissions.
     Seed(seed::Args),
     /// Check settings, or print an example of a configuration file.
@@ -173,6 +179,8 @@ fn run(
         Command::Form(group) => database::block_on(form::run(&group)),
         Command::Webhook(group) => database::block_on(webhook::run(&group)),
         Command::Deliveries(group) => database::block_on(deliveries::run(&group)),
+        Command::Backup(args) => backup::run(&args),
+        Command::Prune(args) => database::block_on(prune::run(&args)),
         Command::Seed(args) => database::block_on(seed::run(&args)),
         Command::Config(group) => config::run(&group, layers, matches),
         Command::Healthcheck(args) => healthcheck::run(&args),

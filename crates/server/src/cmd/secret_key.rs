@@ -39,6 +39,11 @@ impl SecretKeyArgs {
         Ok(Vault::new(&file.open(missing).map_err(|error| refused(&error))?))
     }
 
+    /// Where the key is.
+    pub(super) fn path(&self, database: &Place) -> Result<PathBuf, CommandError> {
+        Ok(self.file(database)?.path().to_owned())
+    }
+
     fn file(&self, database: &Place) -> Result<KeyFile, CommandError> {
         Ok(match (&self.secret_key_file, database.file()) {
             (Some(path), _) => KeyFile::at(path),

@@ -18,6 +18,7 @@ pub mod item;
 mod observer;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+mod prune;
 mod records;
 mod rules;
 pub mod sqlite;
@@ -50,6 +51,7 @@ pub use endpoint::{
 };
 pub use error::StoreError;
 pub use observer::{Commit, StoreObserver};
+pub use prune::{Prunable, PruneCursor, PruneRequest, Pruned};
 pub use records::{
     Accepted, Authenticated, FormChange, Idempotency, KeyHash, KeyRecord, NewForm, NewKey, NewSpam,
     NewSubmission, PageRequest, PublicForm, Revision, SPAM_BYTES_MAX, SPAM_MAX, SpamRecord,
@@ -270,6 +272,11 @@ pub trait Store: Send + Sync + 'static {
     ) -> Option<StoreFuture<'_, Result<(), u64>>> {
         None
     }
+
+    /// One step of removing what is old. The end of a form whose submissions are removed stays where it
+    /// is, so that its instants go on increasing and no cursor finds a row twice; a repeat of what was
+    /// removed is something new. [`StoreError::NotFound`] when there is no such form.
+    fn prune(&self, request: PruneRequest) -> StoreFuture<'_, Pruned>;
 
     /// Has an observer told of what the store does from now on. The first one stays; a store may
     /// also tell nothing.

@@ -16,6 +16,7 @@ mod service_at_random;
 mod serving;
 mod site;
 mod traces;
+mod upkeep;
 mod webhooks;
 
 use site::{PATIENCE, Run, Serving, Site};

@@ -1,5 +1,6 @@
 //! The SQLite store keeps the store contract, on a file and in memory.
 
+mod backup;
 mod deliveries;
 mod model;
 mod postgres;

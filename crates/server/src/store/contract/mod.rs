@@ -32,6 +32,7 @@ mod life;
 mod links;
 mod order;
 mod outcomes;
+mod prune;
 mod repeats;
 mod resends;
 mod spam;
@@ -199,6 +200,15 @@ checks! {
         a_resend_is_due_by_any_clock_and_before_retries,
         a_resend_outlives_its_worker,
         what_is_being_attempted_or_has_nowhere_to_go_is_not_resent;
+    prune: old_submissions_are_removed_and_pages_go_over_the_hole,
+        a_form_goes_on_after_the_newest_it_ever_had,
+        a_submission_on_its_way_is_kept,
+        finished_deliveries_are_removed_by_when_they_finished,
+        attempts_are_removed_by_when_they_began_but_not_the_last,
+        old_spam_is_removed_of_all_forms,
+        a_repeat_of_what_was_removed_is_new,
+        removing_goes_in_steps_beside_others,
+        of_a_form_that_is_not_there_nothing_is_removed;
     life: a_dropped_write_is_whole_or_absent,
         a_probe_changes_nothing_that_is_seen,
         a_closed_store_refuses_everything,

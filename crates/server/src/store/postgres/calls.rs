@@ -12,7 +12,7 @@ use super::forms::Ready;
 use super::limits::Rule;
 use super::store::PostgresStore;
 use super::{
-    accounts, claims, deliveries, due, endpoints, forms, pages, repeats, rows, settle, spam,
+    accounts, claims, deliveries, due, endpoints, forms, pages, prune, repeats, rows, settle, spam,
     staged, users,
 };
 use crate::admin::new_id;
@@ -22,9 +22,10 @@ use crate::store::{
     Accepted, Authenticated, Backlog, ClaimRequest, Claims, Credentials, DeliveriesRequest,
     DeliveryDetail, DeliveryRecord, Due, EndpointNo, EndpointRecord, FormChange, KeyHash,
     KeyRecord, Lane, LinkRecord, NewEndpoint, NewForm, NewKey, NewLink, NewSession, NewSpam,
-    NewSubmission, OwnedEndpoint, PageRequest, PasswordHash, PublicForm, Redemption, SealedSecret,
-    SessionRecord, Settled, Settlement, SpamRecord, SpamRequest, StagedForm, StagedSubmission,
-    Store, StoreError, StoreFuture, StoreObserver, StoredPage, TokenHash, UserRecord, WorkSignal,
+    NewSubmission, OwnedEndpoint, PageRequest, PasswordHash, PruneRequest, Pruned, PublicForm,
+    Redemption, SealedSecret, SessionRecord, Settled, Settlement, SpamRecord, SpamRequest,
+    StagedForm, StagedSubmission, Store, StoreError, StoreFuture, StoreObserver, StoredPage,
+    TokenHash, UserRecord, WorkSignal,
 };
 
 impl Store for PostgresStore {
@@ -445,6 +446,18 @@ impl Store for PostgresStore {
     ) -> Option<StoreFuture<'_, Result<(), u64>>> {
         let RateLimit::Per { requests, window } = limit else { return None };
         Some(Box::pin(self.limits.count(*key, Rule { requests, window })))
+    }
+
+    fn prune(&self, request: PruneRequest) -> StoreFuture<'_, Pruned> {
+        if request.dry {
+            return self.read(move |db, now| {
+                Box::pin(async move { prune::count(db, &request, now).await })
+            });
+        }
+        self.write(move |tx, shared| {
+            let (request, now) = (request.clone(), shared.time.given());
+            Box::pin(async move { prune::prune(tx, &request, now).await })
+        })
     }
 
     fn observe(&self, observer: Arc<dyn StoreObserver>) {

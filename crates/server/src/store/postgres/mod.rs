@@ -7,7 +7,7 @@
 //! | how a submission gets committed | `submitter`, `accept`, `repeats` |
 //! | how processes tell each other of work | `notify` |
 //! | how requests are counted, for all processes | `limits` |
-//! | the statements | `users`, `accounts`, `forms`, `pages`, `spam`, `staged` |
+//! | the statements | `users`, `accounts`, `forms`, `pages`, `spam`, `staged`, `prune` |
 //! | how all of it is read or written, to copy it | `copy` |
 //! | of webhooks | `endpoints`, `due`, `claims`, `settle`, `deliveries` |
 //! | what failures mean | `fault`, `open_error` |
@@ -32,6 +32,7 @@ mod limits;
 mod notify;
 mod open_error;
 mod pages;
+mod prune;
 mod repeats;
 mod rows;
 mod schema;

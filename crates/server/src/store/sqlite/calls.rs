@@ -15,7 +15,7 @@ use super::settle::Settling;
 use super::store::SqliteStore;
 use super::submissions::{Found, Items};
 use super::{
-    accounts, claims, deliveries, due, endpoints, forms, repeats, settle, spam, staged,
+    accounts, claims, deliveries, due, endpoints, forms, prune, repeats, settle, spam, staged,
     submissions, users,
 };
 use crate::fault_point::fault_point;
@@ -23,9 +23,10 @@ use crate::store::{
     Accepted, Authenticated, Backlog, ClaimRequest, Claims, Credentials, DeliveriesRequest,
     DeliveryDetail, DeliveryRecord, Due, EndpointNo, EndpointRecord, FormChange, KeyHash,
     KeyRecord, Lane, LinkRecord, NewEndpoint, NewForm, NewKey, NewLink, NewSession, NewSpam,
-    NewSubmission, OwnedEndpoint, PageRequest, PasswordHash, PublicForm, Redemption, SealedSecret,
-    SessionRecord, Settled, Settlement, SpamRecord, SpamRequest, StagedForm, StagedSubmission,
-    Store, StoreError, StoreFuture, StoreObserver, StoredPage, TokenHash, UserRecord, WorkSignal,
+    NewSubmission, OwnedEndpoint, PageRequest, PasswordHash, PruneRequest, Pruned, PublicForm,
+    Redemption, SealedSecret, SessionRecord, Settled, Settlement, SpamRecord, SpamRequest,
+    StagedForm, StagedSubmission, Store, StoreError, StoreFuture, StoreObserver, StoredPage,
+    TokenHash, UserRecord, WorkSignal,
 };
 
 /// Further ahead than this no retry is put on purpose: the longest pause that can be configured is
@@ -444,6 +445,14 @@ impl Store for SqliteStore {
 
     fn forget_idempotency_keys(&self) -> StoreFuture<'_, bool> {
         self.write(repeats::forget_some)
+    }
+
+    fn prune(&self, request: PruneRequest) -> StoreFuture<'_, Pruned> {
+        if request.dry {
+            let now = (self.clock)();
+            return self.read_long(move |db| prune::count(db, &request, now));
+        }
+        self.write(move |db, now| prune::prune(db, &request, now))
     }
 
     fn observe(&self, observer: Arc<dyn StoreObserver>) {

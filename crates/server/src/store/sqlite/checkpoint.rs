@@ -84,8 +84,9 @@ impl Checkpointer {
         let signal = Arc::new(Signal::default());
         let seen = Arc::clone(&signal);
         let thread = std::thread::Builder::new().name("store-checkpoint".into()).spawn(move || {
+            let mut stuck = None;
             while seen.wait() {
-                if let Err(error) = look(&connection, THRESHOLDS, || turns.write()) {
+                if let Err(error) = look(&connection, THRESHOLDS, &mut stuck, || turns.write()) {
                     tracing::warn!(%error, "checkpoint failed; the log is kept and tried again");
                 }
                 seen.pause();
@@ -127,10 +128,13 @@ impl Drop for Checkpointer {
     }
 }
 
-/// Looks at the log once, and checkpoints when it is time.
+/// Looks at the log once, and checkpoints when it is time. A reader that stays for long, such as a
+/// backup, is what `stuck` is for: where it stands in the log. Writers wait for it once, and not again
+/// before it has gone on.
 pub(super) fn look<Turn>(
     connection: &Connection,
     thresholds: Thresholds,
+    stuck: &mut Option<i64>,
     take_writers_turn: impl FnOnce() -> Turn,
 ) -> rusqlite::Result<()> {
     let log = checkpoint(connection, "NOOP")?;
@@ -138,23 +142,26 @@ pub(super) fn look<Turn>(
         return Ok(());
     }
     let log = checkpoint(connection, "PASSIVE")?;
-    if log.frames >= thresholds.too_many {
+    if log.frames >= thresholds.too_many && *stuck != Some(log.moved) {
         // Only what came since the passive checkpoint is left to move: a few milliseconds, in which
         // writes queue but none fails.
         let _turn = take_writers_turn();
-        checkpoint(connection, "RESTART")?;
+        let log = checkpoint(connection, "RESTART")?;
+        *stuck = log.busy.then_some(log.moved);
     }
     Ok(())
 }
 
 /// The write-ahead log, in pages.
 struct Log {
+    /// Somebody was in the way of what was asked for.
+    busy: bool,
     frames: i64,
     moved: i64,
 }
 
 fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<Log> {
     connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| {
-        Ok(Log { frames: row.get(1)?, moved: row.get(2)? })
+        Ok(Log { busy: row.get(0)?, frames: row.get(1)?, moved: row.get(2)? })
     })
 }

@@ -9,8 +9,9 @@
 //! | how a write gets committed | `writer`, `job`, `submit` |
 //! | how a read gets a connection | `readers`, `turns` |
 //! | when the log is emptied | `checkpoint` |
+//! | how a backup is made | `backup` |
 //! | may a submission come in at all | `intake` |
-//! | the statements | `users`, `accounts`, `forms`, `accept`, `submissions`, `repeats`, `spam`, `staged` |
+//! | the statements | `users`, `accounts`, `forms`, `accept`, `submissions`, `repeats`, `spam`, `staged`, `prune` |
 //! | how all of it is read or written, to copy it | `copy` |
 //! | of webhooks | `endpoints`, `queue`, `due`, `claims`, `park`, `settle`, `deliveries` |
 //!
@@ -20,6 +21,7 @@
 
 mod accept;
 mod accounts;
+mod backup;
 mod calls;
 mod checkpoint;
 mod claims;
@@ -37,6 +39,7 @@ mod lock;
 mod open;
 mod open_error;
 mod park;
+mod prune;
 mod queue;
 mod readers;
 mod repeats;
@@ -53,6 +56,7 @@ mod turns;
 mod users;
 mod writer;
 
+pub use backup::{BackupError, BackupReport, backup};
 pub(crate) use copy::SqliteSide;
 pub use lock::server_runs;
 pub use open_error::OpenError;

@@ -20,20 +20,28 @@ pub(super) fn find(
     let found = db
         .prepare_cached(
             "SELECT i.no, i.fingerprint, i.created_us, s.id, s.instant_us FROM idempotency i
-             JOIN submissions s ON s.key = i.submission WHERE i.form_no = ?1 AND i.key = ?2",
+             LEFT JOIN submissions s ON s.key = i.submission WHERE i.form_no = ?1 AND i.key = ?2",
         )?
         .query_row(params![form_no, idempotency.key], |row| {
-            let accepted =
-                Accepted { id: stored_id(row, 3)?, instant: instant(row.get(4)?), repeated: true };
+            let at = row.get::<_, Option<i64>>(4)?.map(instant);
+            let accepted = |instant| {
+                Ok::<_, rusqlite::Error>(Accepted {
+                    id: stored_id(row, 3)?,
+                    instant,
+                    repeated: true,
+                })
+            };
+            let accepted = at.map(accepted).transpose()?;
             let (no, fingerprint): (i64, [u8; 32]) = (row.get(0)?, row.get(1)?);
             Ok((no, fingerprint, instant(row.get(2)?), accepted))
         })
         .optional()?;
     let Some((no, fingerprint, created, accepted)) = found else { return Ok(None) };
-    if now.since(created) > REMEMBERED {
+    // What was removed since is forgotten with its key.
+    let Some(accepted) = accepted.filter(|_| now.since(created) <= REMEMBERED) else {
         db.prepare_cached("DELETE FROM idempotency WHERE no = ?1")?.execute([no])?;
         return Ok(None);
-    }
+    };
     if fingerprint == idempotency.fingerprint {
         Ok(Some(accepted))
     } else {

@@ -277,7 +277,7 @@ async fn the_log_starts_over_though_a_passive_checkpoint_never_gets_to_its_end()
         reader.execute_batch("BEGIN; SELECT count(*) FROM users").unwrap();
         writer.execute("UPDATE users SET name = hex(randomblob(50000))", []).unwrap();
         let turn = || reader.execute_batch("COMMIT").unwrap();
-        look(&own, Thresholds { worth_it: 10, too_many: 100 }, turn).unwrap();
+        look(&own, Thresholds { worth_it: 10, too_many: 100 }, &mut None, turn).unwrap();
         if !reader.is_autocommit() {
             reader.execute_batch("COMMIT").unwrap();
         }
@@ -285,6 +285,33 @@ async fn the_log_starts_over_though_a_passive_checkpoint_never_gets_to_its_end()
         largest = largest.max(wal.len());
     }
     assert!(largest < 1_500_000, "6 MB went through a log of {largest} bytes");
+    bench.store.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn writers_wait_once_for_a_reader_that_stays() {
+    let bench = bench().await;
+    let place = Place::file(&bench.dir.path().join("a.db")).unwrap();
+    let (own, writer) = (place.connect_writer().unwrap(), place.connect_writer().unwrap());
+    own.busy_timeout(std::time::Duration::ZERO).unwrap();
+    let reader = place.connect_reader().unwrap();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM users").unwrap();
+    let (mut turns, mut stuck) = (0, None);
+    let mut look = |stuck: &mut Option<i64>| {
+        let thresholds = Thresholds { worth_it: 10, too_many: 100 };
+        look(&own, thresholds, stuck, || turns += 1).unwrap();
+        turns
+    };
+    for _ in 0..10 {
+        writer.execute("UPDATE users SET name = hex(randomblob(50000))", []).unwrap();
+    }
+    assert_eq!([look(&mut stuck), look(&mut stuck), look(&mut stuck)], [1, 1, 1]);
+    // It goes, and another comes.
+    reader.execute_batch("COMMIT; BEGIN; SELECT count(*) FROM users").unwrap();
+    writer.execute("UPDATE users SET name = hex(randomblob(50000))", []).unwrap();
+    assert_eq!([look(&mut stuck), look(&mut stuck)], [2, 2]);
+    reader.execute_batch("COMMIT").unwrap();
+    assert_eq!((look(&mut stuck), stuck), (3, None), "the log starts over");
     bench.store.close().await.unwrap();
 }
 

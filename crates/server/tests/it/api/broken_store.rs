@@ -13,9 +13,10 @@ use formsvc_server::store::{
     Accepted, Authenticated, Backlog, ClaimRequest, Claims, Credentials, DeliveriesRequest,
     DeliveryDetail, DeliveryRecord, Due, EndpointRecord, FormChange, KeyHash, KeyRecord,
     LinkRecord, NewEndpoint, NewForm, NewKey, NewLink, NewSession, NewSpam, NewSubmission,
-    OwnedEndpoint, PageRequest, PasswordHash, PublicForm, Redemption, Revision, SealedSecret,
-    SessionRecord, Settled, Settlement, SpamRecord, SpamRequest, StagedForm, StagedSubmission,
-    Store, StoreError, StoreFuture, StoredPage, TokenHash, UserRecord, WorkSignal,
+    OwnedEndpoint, PageRequest, PasswordHash, PruneRequest, Pruned, PublicForm, Redemption,
+    Revision, SealedSecret, SessionRecord, Settled, Settlement, SpamRecord, SpamRequest,
+    StagedForm, StagedSubmission, Store, StoreError, StoreFuture, StoredPage, TokenHash,
+    UserRecord, WorkSignal,
 };
 
 use super::service::{Answer, Service, answer, edge_of};
@@ -140,6 +141,7 @@ all_broken! {
     delivery(&DeliveryId) -> Option<DeliveryDetail>;
     resend(&DeliveryId) -> DeliveryRecord;
     forget_idempotency_keys() -> bool;
+    prune(PruneRequest) -> Pruned;
     page(PageRequest) -> Option<StoredPage>;
     stage_form(NewForm) -> StagedForm;
     stage_submissions(&StagedForm, Vec<StagedSubmission>) -> ();

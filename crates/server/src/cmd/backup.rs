@@ -1,0 +1,143 @@
+//! `formsvc-server backup`.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::database::DatabaseArgs;
+use super::error::CommandError;
+use super::exit::Exit;
+use super::output;
+use super::place::Place;
+use super::secret_key::SecretKeyArgs;
+use crate::printable::Excerpt;
+use crate::store::sqlite::{BackupError, OpenError, backup};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    database: DatabaseArgs,
+    #[command(flatten)]
+    secret_key: SecretKeyArgs,
+    /// The copy to make; its folder must be there.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Replace the file if there is one.
+    #[arg(long)]
+    force: bool,
+}
+
+/// A copy as JSON shows it.
+#[derive(Serialize)]
+struct Shown<'a> {
+    file: &'a Path,
+    bytes: u64,
+    users: u64,
+    forms: u64,
+    submissions: u64,
+    deliveries: u64,
+}
+
+pub(super) fn run(args: &Args) -> Result<(), CommandError> {
+    let database = match &args.database.database {
+        Place::File(path) => path,
+        #[cfg(feature = "postgres")]
+        Place::Server(address) => return Err(on_a_server(address, &args.file)),
+    };
+    let place = &args.database.database;
+    if !database.exists() {
+        return Err(CommandError::new(Exit::NotFound, format!("there is no database `{place}`")));
+    }
+    let made = backup(database, &args.file, args.force).map_err(|error| refused(place, &error))?;
+    match args.secret_key.path(place) {
+        Ok(key) => output::note(&format!(
+            "the signing secrets in it open only with the server's key, `{}`: keep a copy of that as \
+            well, and elsewhere",
+            key.display()
+        )),
+        Err(_) => output::note("keep a copy of the server's key as well, and elsewhere"),
+    }
+    output::json(&Shown {
+        file: &args.file,
+        bytes: made.bytes,
+        users: made.users,
+        forms: made.forms,
+        submissions: made.submissions,
+        deliveries: made.deliveries,
+    })
+}
+
+fn refused(place: &Place, error: &BackupError) -> CommandError {
+    match error {
+        BackupError::Exists(_) => {
+            CommandError::of(Exit::Usage, error).hint("choose another name, or add `--force`")
+        }
+        BackupError::Itself(_) | BackupError::NotAFile(_) => {
+            CommandError::of(Exit::Usage, error).hint("choose another name")
+        }
+        BackupError::Open(OpenError::NotADatabase | OpenError::NotOurs) => {
+            CommandError::new(Exit::LocalIo, format!("`{place}` is not a formsvc database"))
+        }
+        BackupError::Damaged(_) => CommandError::of(Exit::Failed, error)
+            .hint("keep the copies you have, and look at the disk"),
+        _ => CommandError::of(Exit::LocalIo, error)
+            .hint("check that the folder exists, can be written, and has room for a copy"),
+    }
+}
+
+/// PostgreSQL has a tool of its own, which is told where the database is, but no password.
+#[cfg(feature = "postgres")]
+fn on_a_server(address: &secrecy::SecretString, file: &Path) -> CommandError {
+    use secrecy::ExposeSecret;
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
+    let address = without_password(address.expose_secret());
+    let (file, address) = (quoted(&file.display().to_string()), quoted(&address));
+    let told = "a database of PostgreSQL is backed up by its own tools";
+    CommandError::new(Exit::Usage, told).hint(format!(
+        "pg_dump --format=custom --file={} {}",
+        Excerpt(&file),
+        Excerpt(&address)
+    ))
+}
+
+#[cfg(feature = "postgres")]
+fn without_password(address: &str) -> String {
+    let Ok(mut url) = url::Url::parse(address) else {
+        return "postgres://user@host/database".to_owned();
+    };
+    // Fails where there is no host, and so nobody to have one.
+    let _ = url.set_password(None);
+    let is_secret = |name: &str| name.to_ascii_lowercase().contains("pass");
+    let kept: Vec<_> =
+        url.query_pairs().into_owned().filter(|(name, _)| !is_secret(name)).collect();
+    url.set_query(None);
+    for (name, value) in &kept {
+        url.query_pairs_mut().append_pair(name, value);
+    }
+    url.into()
+}
+
+#[cfg(all(test, feature = "postgres"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_for_postgresql_names_no_password() {
+        for (address, shown) in [
+            ("postgres://me:hunter2@h:5432/d", "postgres://me@h:5432/d"),
+            ("postgres://h/d?password=hunter2", "postgres://h/d"),
+            (
+                "postgres://h/d?sslmode=require&sslpassword=hunter2",
+                "postgres://h/d?sslmode=require",
+            ),
+            ("postgres://me:hunter2@a:1,b:2/d", "postgres://user@host/database"),
+        ] {
+            assert_eq!(without_password(address), shown);
+        }
+        let told =
+            on_a_server(&"postgres://me:hunter2@h/d".to_owned().into(), Path::new("it's.db"));
+        let told = format!("{told:?}");
+        assert!(!told.contains("hunter2"), "{told}");
+        assert!(told.contains("pg_dump --format=custom --file='it"), "{told}");
+    }
+}
