@@ -10,7 +10,6 @@ use super::exit::Exit;
 use super::output;
 use super::place::Place;
 use super::secret_key::SecretKeyArgs;
-use crate::printable::Excerpt;
 use crate::store::sqlite::{BackupError, OpenError, backup};
 
 #[derive(Debug, clap::Args)]
@@ -89,6 +88,8 @@ fn refused(place: &Place, error: &BackupError) -> CommandError {
 #[cfg(feature = "postgres")]
 fn on_a_server(address: &secrecy::SecretString, file: &Path) -> CommandError {
     use secrecy::ExposeSecret;
+
+    use crate::printable::Excerpt;
     let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
     let address = without_password(address.expose_secret());
     let (file, address) = (quoted(&file.display().to_string()), quoted(&address));

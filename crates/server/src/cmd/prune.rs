@@ -100,7 +100,9 @@ async fn all_steps(
     loop {
         let began = tokio::time::Instant::now();
         let request = PruneRequest { what: what.clone(), age, after, dry };
-        let pruned = admin.store().prune(request).await?;
+        let pruned = admin.store().prune(request).await.map_err(|error| {
+            CommandError::from(error).hint("what was removed is gone; run it again to go on")
+        })?;
         count += pruned.count;
         let Some(next) = pruned.next else { return Ok(count) };
         after = next;

@@ -65,7 +65,14 @@ impl World {
             }
         }
         let (form, limit) = (self.form.clone(), u32::MAX);
-        let request = DeliveriesRequest { form, endpoint: None, state: None, after: None, limit };
+        let request = DeliveriesRequest {
+            form,
+            endpoint: None,
+            state: None,
+            submission: None,
+            after: None,
+            limit,
+        };
         let deliveries = store.deliveries(request).await.unwrap();
         let delivered: Vec<_> =
             deliveries.iter().map(|delivery| delivery.submission.as_str().to_owned()).collect();
