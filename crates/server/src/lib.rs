@@ -7,6 +7,7 @@ mod api_key;
 mod causes;
 pub mod cmd;
 mod copy;
+pub mod dashboard;
 pub mod delivery;
 pub mod egress;
 mod fault_point;

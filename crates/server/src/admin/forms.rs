@@ -51,7 +51,7 @@ impl FormEdit {
             _ => {}
         }
         let fields = self.fields.as_ref().map(Fields::to_json);
-        Ok(FormChange { title: self.title.clone(), fields, origins })
+        Ok(FormChange { title: self.title.clone(), fields, origins, revision: None })
     }
 }
 

@@ -79,8 +79,7 @@ impl Admin {
     /// Adds a user. The address must look like one and be new, whatever its case; the name must
     /// not be blank.
     pub async fn create_user(&self, email: &str, name: &str) -> Result<User, AdminError> {
-        check_email(email)?;
-        check_name("name", name)?;
+        check_user(email, name)?;
         let user = UserRecord {
             id: UserId::from_bits(new_id()),
             email: email.to_owned(),
@@ -224,6 +223,12 @@ fn check_name(what: &'static str, value: &str) -> Result<(), AdminError> {
     } else {
         Ok(())
     }
+}
+
+/// Whether a user could be made with this e-mail address and name.
+pub(crate) fn check_user(email: &str, name: &str) -> Result<(), AdminError> {
+    check_email(email)?;
+    check_name("name", name)
 }
 
 fn check_email(email: &str) -> Result<(), AdminError> {

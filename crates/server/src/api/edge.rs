@@ -17,6 +17,7 @@ use tower::Service;
 use super::problem::{Problem, text_cause};
 use super::trail::Trail;
 use crate::causes::on_one_line;
+use crate::dashboard;
 use crate::metrics::Metrics;
 use crate::public;
 use crate::request_id::{RequestId, RequestIds};
@@ -28,7 +29,7 @@ const TARGET_MAX: usize = 8 * 1024;
 /// Largest request body that may be announced to a path that reads none, in bytes.
 const BODY_MAX: u64 = 64 * 1024;
 /// Below these paths bodies are read; the handlers there judge how long one may be.
-const READING: &[&str] = &[public::PREFIX];
+const READING: &[&str] = &[public::PREFIX, dashboard::PREFIX];
 
 const REQUEST_ID: HeaderName = HeaderName::from_static(paths::REQUEST_ID);
 

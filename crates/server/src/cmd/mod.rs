@@ -5,6 +5,7 @@
 mod backup;
 mod config;
 mod copy;
+mod dashboard;
 mod database;
 mod deliveries;
 mod delivery;

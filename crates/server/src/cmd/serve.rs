@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
+use super::dashboard::{DashboardArgs, invite};
 use super::database::DatabaseArgs;
 use super::delivery::DeliveryArgs;
 use super::egress::{EgressArgs, EgressRootsArgs};
@@ -15,8 +16,11 @@ use super::public::PublicArgs;
 use super::secret_key::{SecretKeyArgs, missing_key};
 use super::service_manager;
 use super::settings::{ServeText, is_remote, resolve};
-use crate::delivery::{Deliveries, DeliveryOptions, Equipment, system_random};
+use crate::admin::{Admin, Registrar};
+use crate::dashboard::{self, Dashboard, DashboardOptions, DashboardParts};
+use crate::delivery::{Carrier, Deliveries, DeliveryOptions, Equipment, system_random};
 use crate::egress::{ClientOptions, DeliveryClient, EgressPolicy, EndpointUrl};
+use crate::rate_limit::monotonic_clock;
 use crate::ready_file::{self, ReadyFileError};
 use crate::serve::{Running, ServeOptions, Server, Signals};
 use crate::store::{EndpointRecord, Store, system_clock};
@@ -37,6 +41,8 @@ pub(super) struct Args {
     delivery: DeliveryArgs,
     #[command(flatten)]
     public: PublicArgs,
+    #[command(flatten)]
+    dashboard: DashboardArgs,
     /// IP address and port to listen on [default: 127.0.0.1:8080].
     #[arg(long, value_name = "ADDR", env = "FORMSVC_SERVER_LISTEN")]
     listen: Option<String>,
@@ -80,6 +86,7 @@ impl Args {
         serving.public = self.public.resolve()?;
         Ok(Settings {
             serving,
+            dashboard: self.dashboard.resolve()?,
             delivery: self.delivery.resolve()?,
             client: self.egress_roots.client(self.egress.policy()?)?,
         })
@@ -102,6 +109,7 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
 /// What was asked for, judged.
 pub(super) struct Settings {
     serving: ServeOptions,
+    dashboard: DashboardOptions,
     delivery: DeliveryOptions,
     client: ClientOptions,
 }
@@ -152,20 +160,35 @@ async fn start(
     tracing::info!(server_key = %vault.key_id(), "signing secrets can be read");
     tell_of_unreached(store, &settings.client.policy).await?;
     let metrics = Arc::clone(&settings.serving.metrics);
-    let bound = Server::bind(settings.serving, Arc::clone(store)).await;
+    let Settings { serving, dashboard, delivery: options, mut client } = settings;
+    // Each attempt to an endpoint finds the connection of an earlier one.
+    let kept = usize::try_from(options.slots.per_endpoint).unwrap_or(usize::MAX);
+    client.idle_per_host_max = client.idle_per_host_max.max(kept);
+    let registrar = Registrar::new(vault.clone(), client.policy.clone());
+    let carrier: Arc<dyn Carrier> = Arc::new(DeliveryClient::new(client));
+    let address = dashboard.site.origin().map(str::to_owned);
+    let dashboard = Arc::new(Dashboard::new(DashboardParts {
+        store: Arc::clone(store),
+        registrar,
+        vault: vault.clone(),
+        carrier: Arc::clone(&carrier),
+        trusted_proxies: serving.public.trusted_proxies.clone(),
+        clock: monotonic_clock(),
+        now: system_clock(),
+        options: DashboardOptions { test_timeout: options.timeout, ..dashboard },
+    }));
+    let with_dashboard = |router: axum::Router| router.merge(dashboard::router(&dashboard));
+    let bound = Server::bind_with(serving, Arc::clone(store), with_dashboard).await;
     let running = bound.map_err(|error| {
         CommandError::of(Exit::LocalIo, &error)
             .hint("choose another address, or `--port 0` for any free port")
     })?;
-    let Settings { delivery: options, mut client, .. } = settings;
-    // Each attempt to an endpoint finds the connection of an earlier one.
-    let kept = usize::try_from(options.slots.per_endpoint).unwrap_or(usize::MAX);
-    client.idle_per_host_max = client.idle_per_host_max.max(kept);
+    invite(&Admin::new(Arc::clone(store)), &address.unwrap_or_else(|| running.base_url())).await?;
     let window = options.schedule.window(options.timeout).as_secs();
     tracing::info!(retries = options.schedule.retries, window_seconds = window, "delivering");
     let deliveries = Deliveries::start(Equipment {
         store: Arc::clone(store),
-        carrier: Arc::new(DeliveryClient::new(client)),
+        carrier,
         vault,
         clock: system_clock(),
         random: system_random(),

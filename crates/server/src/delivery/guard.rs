@@ -70,7 +70,8 @@ impl Guard {
         Ok(target)
     }
 
-    fn target(&self, endpoint: &ClaimedEndpoint) -> Result<Target, Obstacle> {
+    /// What an attempt to an endpoint needs.
+    pub(super) fn target(&self, endpoint: &ClaimedEndpoint) -> Result<Target, Obstacle> {
         let url = endpoint.url.parse()?;
         let id = &endpoint.id;
         let secrets = [Some(&endpoint.secret), endpoint.previous_secret.as_ref()];

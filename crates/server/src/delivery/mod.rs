@@ -27,6 +27,7 @@ mod outcome;
 mod schedule;
 mod select;
 mod settle;
+mod trial;
 mod worker;
 
 pub use attempt::Carrier;
@@ -34,4 +35,5 @@ pub use code::AttemptCode;
 pub use observer::{AttemptObserver, AttemptOver};
 pub use options::{DeliveryOptions, Slots, read_retry_base, read_retry_factor};
 pub use schedule::{Random, Schedule, system_random};
+pub use trial::{TrialError, trial};
 pub use worker::{Deliveries, Equipment};

@@ -15,17 +15,22 @@ impl Network {
     /// Where a request comes from: the other end of its connection, or, when that is a trusted proxy,
     /// the address it says it got the request from.
     pub(super) fn of(parts: &Parts, trusted: &[IpNet]) -> Self {
-        Self::around(client(peer(parts), &parts.headers, trusted))
+        Self::around(client_of(parts, trusted))
     }
+}
+
+/// The address a request comes from, as far as trusted proxies tell.
+pub(crate) fn client_of(parts: &Parts, trusted: &[IpNet]) -> IpAddr {
+    client(peer_of(parts), &parts.headers, trusted)
 }
 
 /// Whether a request says it was forwarded, and the other end of its connection is no trusted proxy.
 pub(super) fn is_undeclared(parts: &Parts, trusted: &[IpNet]) -> bool {
-    parts.headers.contains_key(FORWARDED_FOR) && !is_trusted(peer(parts), trusted)
+    parts.headers.contains_key(FORWARDED_FOR) && !is_trusted(peer_of(parts), trusted)
 }
 
 /// The other end of the connection.
-fn peer(parts: &Parts) -> IpAddr {
+pub(crate) fn peer_of(parts: &Parts) -> IpAddr {
     // Only a request that came over no connection has no peer.
     let peer = parts.extensions.get::<Peer>();
     peer.map_or(Ipv4Addr::UNSPECIFIED.into(), |peer| peer.0.ip().to_canonical())

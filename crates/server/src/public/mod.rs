@@ -50,9 +50,11 @@ use known::{KnownForm, KnownForms};
 use limits::Limits;
 use undeclared::Undeclared;
 
+pub(crate) use client::{client_of, peer_of};
 pub use cors::Origin;
 pub use index::index;
 pub use options::PublicOptions;
+pub(crate) use page::{FieldView, Widget};
 
 /// What the paths begin with.
 pub(crate) const PREFIX: &str = "/f/";

@@ -7,7 +7,7 @@ use formsvc_protocol::Form;
 
 use super::policy::STYLE;
 use crate::fields::{FieldErrors, Fields, Input, PAGE_ID, TRAP};
-use field::{FieldView, Widget};
+pub(crate) use field::{FieldView, Widget};
 
 /// The page of a form.
 #[derive(Template)]

@@ -146,7 +146,8 @@ pub trait Store: Send + Sync + 'static {
 
     /// What a visitor of a form meets, by the form's public id.
     fn public_form(&self, id: &PublicId) -> StoreFuture<'_, Option<PublicForm>>;
-    /// Changes what is given of a form, and nothing else. [`StoreError::NotFound`].
+    /// Changes what is given of a form, and nothing else. [`StoreError::NotFound`];
+    /// [`StoreError::Changed`] when the form is at another revision than the change is for.
     fn change_form(&self, form: &FormId, change: FormChange) -> StoreFuture<'_, Form>;
 
     /// Accepts a submission: takes the form's next instant, keeps the answers, and makes a delivery
@@ -201,6 +202,9 @@ pub trait Store: Send + Sync + 'static {
     fn endpoints(&self, form: &FormId) -> StoreFuture<'_, Vec<EndpointRecord>>;
     /// The endpoint with an id, also a removed one, with its owner.
     fn endpoint(&self, id: &EndpointId) -> StoreFuture<'_, Option<OwnedEndpoint>>;
+    /// The endpoint with an id, enabled or not, as a delivery to it would be made now: with the
+    /// secrets that it would be signed with. `None` for a removed one.
+    fn signing_endpoint(&self, id: &EndpointId) -> StoreFuture<'_, Option<ClaimedEndpoint>>;
     /// The enabled endpoints of all forms, oldest first.
     fn enabled_endpoints(&self) -> StoreFuture<'_, Vec<EndpointRecord>>;
     /// Whether there is an endpoint, and so a secret that was sealed, in any form.

@@ -118,6 +118,8 @@ pub struct FormChange {
     pub fields: Option<Option<String>>,
     /// Origins whose pages may submit; `Some(None)` lets all.
     pub origins: Option<Option<Vec<String>>>,
+    /// The state of the form that the change was thought of; `None` when it does not matter.
+    pub revision: Option<Revision>,
 }
 
 /// What tells a repeated submission from a new one.

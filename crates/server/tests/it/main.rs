@@ -5,6 +5,7 @@
 mod admin;
 mod api;
 mod cmd;
+mod dashboard;
 mod delivery;
 mod egress;
 mod import;

@@ -57,6 +57,7 @@ fn sample(key: &str) -> &'static str {
         "egress_ca" => "\"/etc/formsvc/authorities.pem\"",
         "port" => "8080",
         "ready_file" => "\"/run/formsvc/ready.json\"",
+        "public_url" => "\"https://forms.example.org\"",
         "trusted_proxy" => "[\"127.0.0.1\"]",
         "log_level" => "\"info\"",
         _ => "\"\"",

@@ -145,6 +145,10 @@ settings! {
         "submissions per minute and form";
     "trusted_proxy" "--trusted-proxy" "FORMSVC_SERVER_TRUSTED_PROXY" List -
         "addresses, or ranges such as 10.0.0.0/8, of proxies that say who sends; in the variable with commas";
+    "public_url" "--public-url" "FORMSVC_SERVER_PUBLIC_URL" Text -
+        "where browsers find the server: what the dashboard can be used at beyond this machine";
+    "allow_plain_sign_in" "--allow-plain-sign-in" "FORMSVC_SERVER_ALLOW_PLAIN_SIGN_IN" Switch "false"
+        "`true` to let people sign in from other machines without TLS";
     "shutdown_deadline" "--shutdown-deadline" "FORMSVC_SERVER_SHUTDOWN_DEADLINE" Duration "10s"
         "time to finish requests in";
     "connections_max" "--connections-max" "FORMSVC_SERVER_CONNECTIONS_MAX" Number "4096"

@@ -6,21 +6,21 @@ use crate::fields::{Field, FieldKind};
 const CHOICES_SHOWN: usize = 8;
 
 /// A field on the page.
-pub(super) struct FieldView<'a> {
+pub(crate) struct FieldView<'a> {
     /// The id of its first input, which its label and the summary of problems point at.
-    pub(super) id: String,
-    pub(super) label: &'a str,
-    pub(super) required: bool,
-    pub(super) help: Option<&'a str>,
+    pub(crate) id: String,
+    pub(crate) label: &'a str,
+    pub(crate) required: bool,
+    pub(crate) help: Option<&'a str>,
     /// Its bounds, as a sentence; an error tells them as well.
-    pub(super) hint: Option<String>,
+    pub(crate) hint: Option<String>,
     /// What is wrong with it, as a sentence.
-    pub(super) error: Option<String>,
-    pub(super) widget: Widget<'a>,
+    pub(crate) error: Option<String>,
+    pub(crate) widget: Widget<'a>,
 }
 
 /// What a field is filled in with.
-pub(super) enum Widget<'a> {
+pub(crate) enum Widget<'a> {
     Line(Line),
     Area {
         value: String,
@@ -43,22 +43,22 @@ pub(super) enum Widget<'a> {
 
 /// A line to type into.
 #[derive(Default)]
-pub(super) struct Line {
-    pub(super) kind: &'static str,
-    pub(super) input_mode: Option<&'static str>,
-    pub(super) autocomplete: Option<&'static str>,
-    pub(super) min: Option<String>,
-    pub(super) max: Option<String>,
-    pub(super) value: String,
+pub(crate) struct Line {
+    pub(crate) kind: &'static str,
+    pub(crate) input_mode: Option<&'static str>,
+    pub(crate) autocomplete: Option<&'static str>,
+    pub(crate) min: Option<String>,
+    pub(crate) max: Option<String>,
+    pub(crate) value: String,
 }
 
-pub(super) struct ChoiceView<'a> {
-    pub(super) id: String,
+pub(crate) struct ChoiceView<'a> {
+    pub(crate) id: String,
     /// What is sent.
-    pub(super) value: &'a str,
+    pub(crate) value: &'a str,
     /// What is shown.
-    pub(super) text: &'a str,
-    pub(super) chosen: bool,
+    pub(crate) text: &'a str,
+    pub(crate) chosen: bool,
 }
 
 /// The id of the first input of a field.
@@ -75,7 +75,7 @@ pub(super) fn sentence(fragment: &str) -> String {
 
 impl<'a> FieldView<'a> {
     /// The field with what was sent for it, if anything was.
-    pub(super) fn new(
+    pub(crate) fn new(
         place: usize,
         field: &'a Field,
         values: &[String],
@@ -94,12 +94,12 @@ impl<'a> FieldView<'a> {
     }
 
     /// Whether it is a group of inputs with a legend rather than one with a label.
-    pub(super) fn is_group(&self) -> bool {
+    pub(crate) fn is_group(&self) -> bool {
         matches!(self.widget, Widget::One { .. } | Widget::Any { .. })
     }
 
     /// The ids of what describes it, for `aria-describedby`; empty when nothing does.
-    pub(super) fn described_by(&self) -> String {
+    pub(crate) fn described_by(&self) -> String {
         let parts = [
             ("error", self.error.is_some()),
             ("help", self.help.is_some()),

@@ -358,3 +358,27 @@ pub(super) async fn a_later_claim_has_the_secrets_of_then(factory: Factory) {
     let previous = again.endpoint.previous_secret.as_ref().expect("in its grace");
     assert_eq!(previous.0, b"first");
 }
+
+pub(super) async fn an_endpoint_tells_the_secrets_it_signs_with_until_it_is_removed(
+    factory: Factory,
+) {
+    let world = World::new(factory).await;
+    let new = new_endpoint(&world.form.id);
+    let record = world.store.add_endpoint(new.clone()).await.expect("added");
+    let signing = async || world.store.signing_endpoint(&record.id).await.expect("a look-up");
+    let found = signing().await.expect("an endpoint");
+    assert_eq!((&found.id, &found.form, &found.url), (&new.id, &new.form, &new.url));
+    assert_eq!((&found.secret, &found.previous_secret), (&new.secret, &None));
+    let second = SealedSecret(b"second".to_vec());
+    world.store.rotate_secret(&record.id, second.clone(), HOUR).await.expect("rotated");
+    let found = signing().await.expect("an endpoint");
+    assert_eq!((&found.secret, &found.previous_secret), (&second, &Some(new.secret)));
+    world.store.set_endpoint_enabled(&record.id, false).await.expect("disabled");
+    assert!(signing().await.is_some(), "a disabled one can be tried");
+    world.clock.advance(3_600_000_000);
+    assert_eq!(signing().await.expect("an endpoint").previous_secret, None);
+    world.store.remove_endpoint(&record.id).await.expect("removed");
+    assert!(signing().await.is_none());
+    let unknown = EndpointId::new("whe_unknown").expect("a valid id");
+    assert!(world.store.signing_endpoint(&unknown).await.expect("a look-up").is_none());
+}

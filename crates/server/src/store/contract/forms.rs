@@ -141,14 +141,42 @@ pub(super) async fn a_visitor_meets_what_was_set_of_a_form(factory: Factory) {
     assert_ne!(open.revision, fielded.revision);
 
     // Setting what is set already, or nothing, changes nothing.
-    let same = FormChange { title: Some("Zoë's".into()), fields, origins };
+    let same = FormChange { title: Some("Zoë's".into()), fields, origins, revision: None };
     assert_eq!(change(same).await, open);
     assert_eq!(change(FormChange::default()).await, open);
-    let none = FormChange { fields: Some(None), origins: Some(Some(Vec::new())), title: None };
+    let none =
+        FormChange { fields: Some(None), origins: Some(Some(Vec::new())), ..FormChange::default() };
     let closed = change(none).await;
     assert_eq!((closed.fields, closed.origins), (None, Some(Vec::new())));
     let all = change(FormChange { origins: Some(None), ..FormChange::default() }).await;
     assert_eq!(all.origins, None);
+}
+
+pub(super) async fn a_change_thought_of_another_revision_is_refused(factory: Factory) {
+    let world = World::new(factory).await;
+    let met = async || {
+        let found = world.store.public_form(&world.form.public_id).await;
+        found.expect("a lookup").expect("a form")
+    };
+    let titled = |title: &str, revision| FormChange {
+        title: Some(title.into()),
+        revision: Some(revision),
+        ..FormChange::default()
+    };
+    let began = met().await;
+    world.clock.advance(1_000);
+    let first = world.store.change_form(&world.form.id, titled("First", began.revision)).await;
+    assert_eq!(first.expect("changed").title, "First");
+    let after = met().await;
+    let late = world.store.change_form(&world.form.id, titled("Late", began.revision)).await;
+    let Err(StoreError::Changed { form }) = late else { panic!("{late:?}") };
+    assert_eq!(form, world.form.id);
+    assert_eq!(met().await, after);
+    // Also one that would change nothing.
+    let same = world.store.change_form(&world.form.id, titled("First", began.revision)).await;
+    assert!(matches!(same, Err(StoreError::Changed { .. })), "{same:?}");
+    let again = world.store.change_form(&world.form.id, titled("Again", after.revision)).await;
+    assert_eq!(again.expect("changed").title, "Again");
 }
 
 pub(super) async fn a_form_that_is_not_there_is_met_by_nobody(factory: Factory) {

@@ -99,6 +99,7 @@ checks! {
         answers_of_4_mib_are_kept_and_longer_ones_refused,
         a_page_ends_before_16_mib_and_the_walk_goes_on;
     forms: forms_are_listed_newest_first_and_at_most_200,
+        a_change_thought_of_another_revision_is_refused,
         a_public_id_is_unique,
         only_published_forms_accept_submissions,
         a_foreign_or_unknown_form_has_no_page,
@@ -151,6 +152,7 @@ checks! {
         so_many_bytes_of_a_form_are_kept,
         spam_is_listed_in_pages;
     endpoints: endpoints_are_listed_oldest_first,
+        an_endpoint_tells_the_secrets_it_signs_with_until_it_is_removed,
         enabled_endpoints_of_all_forms_are_listed_oldest_first,
         an_endpoint_is_found_with_its_owner,
         a_form_has_each_url_once_and_at_most_20_endpoints,

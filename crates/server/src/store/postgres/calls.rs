@@ -19,13 +19,13 @@ use crate::admin::new_id;
 use crate::fault_point::fault_point;
 use crate::rate_limit::RateLimit;
 use crate::store::{
-    Accepted, Authenticated, Backlog, ClaimRequest, Claims, Credentials, DeliveriesRequest,
-    DeliveryDetail, DeliveryRecord, Due, EndpointNo, EndpointRecord, FormChange, KeyHash,
-    KeyRecord, Lane, LinkRecord, NewEndpoint, NewForm, NewKey, NewLink, NewSession, NewSpam,
-    NewSubmission, OwnedEndpoint, PageRequest, PasswordHash, PruneRequest, Pruned, PublicForm,
-    Redemption, SealedSecret, SessionRecord, Settled, Settlement, SpamRecord, SpamRequest,
-    StagedForm, StagedSubmission, Store, StoreError, StoreFuture, StoreObserver, StoredPage,
-    TokenHash, UserRecord, WorkSignal,
+    Accepted, Authenticated, Backlog, ClaimRequest, ClaimedEndpoint, Claims, Credentials,
+    DeliveriesRequest, DeliveryDetail, DeliveryRecord, Due, EndpointNo, EndpointRecord, FormChange,
+    KeyHash, KeyRecord, Lane, LinkRecord, NewEndpoint, NewForm, NewKey, NewLink, NewSession,
+    NewSpam, NewSubmission, OwnedEndpoint, PageRequest, PasswordHash, PruneRequest, Pruned,
+    PublicForm, Redemption, SealedSecret, SessionRecord, Settled, Settlement, SpamRecord,
+    SpamRequest, StagedForm, StagedSubmission, Store, StoreError, StoreFuture, StoreObserver,
+    StoredPage, TokenHash, UserRecord, WorkSignal,
 };
 
 impl Store for PostgresStore {
@@ -302,6 +302,11 @@ impl Store for PostgresStore {
     fn endpoint(&self, id: &EndpointId) -> StoreFuture<'_, Option<OwnedEndpoint>> {
         let id = id.clone();
         self.read(move |db, now| Box::pin(async move { endpoints::owned(db, &id, now).await }))
+    }
+
+    fn signing_endpoint(&self, id: &EndpointId) -> StoreFuture<'_, Option<ClaimedEndpoint>> {
+        let id = id.clone();
+        self.read(move |db, now| Box::pin(async move { endpoints::signing(db, &id, now).await }))
     }
 
     fn enabled_endpoints(&self) -> StoreFuture<'_, Vec<EndpointRecord>> {

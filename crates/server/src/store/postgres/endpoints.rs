@@ -10,8 +10,8 @@ use super::forms::form_no;
 use super::rows::{Params, column, execute, instant_opt, query, query_opt, text_id, timestamp};
 use crate::store::rules::no_form;
 use crate::store::{
-    DeliveryState, ENDPOINT_URL, ENDPOINTS_FULL, ENDPOINTS_MAX, EndpointNo, EndpointRecord,
-    EndpointStatus, NewEndpoint, OwnedEndpoint, SealedSecret, StoreError,
+    ClaimedEndpoint, DeliveryState, ENDPOINT_URL, ENDPOINTS_FULL, ENDPOINTS_MAX, EndpointNo,
+    EndpointRecord, EndpointStatus, NewEndpoint, OwnedEndpoint, SealedSecret, StoreError,
 };
 
 /// Deliveries canceled in one transaction.
@@ -65,6 +65,27 @@ pub(super) async fn owned(
     let Some(row) = row else { return Ok(None) };
     let (endpoint, owner) = (endpoint_at(&row)?, text_id(&row, 7, UserId::new)?);
     Ok(Some(OwnedEndpoint { endpoint, owner }))
+}
+
+/// An endpoint as a delivery to it would be made now.
+pub(super) async fn signing(
+    db: &impl GenericClient,
+    id: &EndpointId,
+    now: Option<i64>,
+) -> Result<Option<ClaimedEndpoint>, StoreError> {
+    let sql = "SELECT e.endpoint_no, e.id, f.id, e.url, e.secret,
+            CASE WHEN e.previous_until_us > now_us($2) THEN e.previous_secret END
+        FROM endpoints e JOIN forms f USING (form_no)
+        WHERE e.id = $1 AND e.status <> 'removed'";
+    let Some(row) = query_opt(db, sql, &[&id.as_str(), &now]).await? else { return Ok(None) };
+    Ok(Some(ClaimedEndpoint {
+        number: EndpointNo(column(&row, 0)?),
+        id: text_id(&row, 1, EndpointId::new)?,
+        form: text_id(&row, 2, FormId::new)?,
+        url: column(&row, 3)?,
+        secret: SealedSecret(column(&row, 4)?),
+        previous_secret: column::<Option<Vec<u8>>>(&row, 5)?.map(SealedSecret),
+    }))
 }
 
 /// The number of an endpoint, also of a removed one.

@@ -85,6 +85,13 @@ pub(super) async fn change(
     change: &FormChange,
     now: Option<i64>,
 ) -> Result<Form, StoreError> {
+    if let Some(Revision(thought_of)) = change.revision {
+        let sql = "SELECT revision FROM forms WHERE id = $1 AND ready FOR UPDATE";
+        let found = query_opt(db, sql, &[&id.as_str()]).await?.ok_or_else(|| no_form(id))?;
+        if column::<i64>(&found, 0)? != thought_of {
+            return Err(StoreError::Changed { form: id.clone() });
+        }
+    }
     let origins = change.origins.as_ref().map(|origins| {
         origins.as_ref().map(|origins| {
             serde_json::to_string(origins).expect("a list of texts is written as JSON")

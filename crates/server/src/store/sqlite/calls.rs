@@ -20,13 +20,13 @@ use super::{
 };
 use crate::fault_point::fault_point;
 use crate::store::{
-    Accepted, Authenticated, Backlog, ClaimRequest, Claims, Credentials, DeliveriesRequest,
-    DeliveryDetail, DeliveryRecord, Due, EndpointNo, EndpointRecord, FormChange, KeyHash,
-    KeyRecord, Lane, LinkRecord, NewEndpoint, NewForm, NewKey, NewLink, NewSession, NewSpam,
-    NewSubmission, OwnedEndpoint, PageRequest, PasswordHash, PruneRequest, Pruned, PublicForm,
-    Redemption, SealedSecret, SessionRecord, Settled, Settlement, SpamRecord, SpamRequest,
-    StagedForm, StagedSubmission, Store, StoreError, StoreFuture, StoreObserver, StoredPage,
-    TokenHash, UserRecord, WorkSignal,
+    Accepted, Authenticated, Backlog, ClaimRequest, ClaimedEndpoint, Claims, Credentials,
+    DeliveriesRequest, DeliveryDetail, DeliveryRecord, Due, EndpointNo, EndpointRecord, FormChange,
+    KeyHash, KeyRecord, Lane, LinkRecord, NewEndpoint, NewForm, NewKey, NewLink, NewSession,
+    NewSpam, NewSubmission, OwnedEndpoint, PageRequest, PasswordHash, PruneRequest, Pruned,
+    PublicForm, Redemption, SealedSecret, SessionRecord, Settled, Settlement, SpamRecord,
+    SpamRequest, StagedForm, StagedSubmission, Store, StoreError, StoreFuture, StoreObserver,
+    StoredPage, TokenHash, UserRecord, WorkSignal,
 };
 
 /// Further ahead than this no retry is put on purpose: the longest pause that can be configured is
@@ -337,6 +337,11 @@ impl Store for SqliteStore {
     fn endpoint(&self, id: &EndpointId) -> StoreFuture<'_, Option<OwnedEndpoint>> {
         let (id, now) = (id.clone(), (self.clock)());
         self.read(move |db| endpoints::owned(db, &id, now))
+    }
+
+    fn signing_endpoint(&self, id: &EndpointId) -> StoreFuture<'_, Option<ClaimedEndpoint>> {
+        let (id, now) = (id.clone(), (self.clock)());
+        self.read(move |db| endpoints::signing(db, &id, now))
     }
 
     fn enabled_endpoints(&self) -> StoreFuture<'_, Vec<EndpointRecord>> {

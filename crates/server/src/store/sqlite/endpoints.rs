@@ -9,8 +9,9 @@ use super::columns::{instant, text_id};
 use super::forms::form_no;
 use super::leases;
 use crate::store::{
-    DeliveryKey, DeliveryState, ENDPOINT_URL, ENDPOINTS_FULL, ENDPOINTS_MAX, EndpointNo,
-    EndpointRecord, EndpointStatus, NewEndpoint, OwnedEndpoint, SealedSecret, StoreError,
+    ClaimedEndpoint, DeliveryKey, DeliveryState, ENDPOINT_URL, ENDPOINTS_FULL, ENDPOINTS_MAX,
+    EndpointNo, EndpointRecord, EndpointStatus, NewEndpoint, OwnedEndpoint, SealedSecret,
+    StoreError,
 };
 
 /// Deliveries canceled in one transaction.
@@ -65,6 +66,32 @@ pub(super) fn owned(
             Ok(OwnedEndpoint { endpoint, owner })
         },
     );
+    Ok(found.optional()?)
+}
+
+/// An endpoint as a delivery to it would be made now.
+pub(super) fn signing(
+    db: &Connection,
+    id: &EndpointId,
+    now: FormInstant,
+) -> Result<Option<ClaimedEndpoint>, StoreError> {
+    let found = db
+        .prepare_cached(
+            "SELECT e.endpoint_no, e.id, f.id, e.url, e.secret,
+                CASE WHEN e.previous_until_us > ?2 THEN e.previous_secret END
+             FROM endpoints e JOIN forms f USING (form_no)
+             WHERE e.id = ?1 AND e.status <> 'removed'",
+        )?
+        .query_row(params![id.as_str(), now.micros()], |row| {
+            Ok(ClaimedEndpoint {
+                number: EndpointNo(row.get(0)?),
+                id: text_id(row, 1, EndpointId::new)?,
+                form: text_id(row, 2, FormId::new)?,
+                url: row.get(3)?,
+                secret: SealedSecret(row.get(4)?),
+                previous_secret: row.get::<_, Option<Vec<u8>>>(5)?.map(SealedSecret),
+            })
+        });
     Ok(found.optional()?)
 }
 

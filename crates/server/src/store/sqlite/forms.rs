@@ -100,6 +100,12 @@ pub(super) fn change(
     now: FormInstant,
 ) -> Result<Form, StoreError> {
     let form_no = form_no(db, id)?;
+    if let Some(Revision(thought_of)) = change.revision {
+        let mut of_form = db.prepare_cached("SELECT revision FROM forms WHERE form_no = ?1")?;
+        if of_form.query_row([form_no], |row| row.get::<_, i64>(0))? != thought_of {
+            return Err(StoreError::Changed { form: id.clone() });
+        }
+    }
     let origins = change.origins.as_ref().map(|origins| {
         origins.as_ref().map(|origins| {
             serde_json::to_string(origins).expect("a list of texts is written as JSON")

@@ -10,13 +10,13 @@ use formsvc_protocol::{
 };
 use formsvc_server::rate_limit::RateLimit;
 use formsvc_server::store::{
-    Accepted, Authenticated, Backlog, ClaimRequest, Claims, Credentials, DeliveriesRequest,
-    DeliveryDetail, DeliveryRecord, Due, EndpointRecord, FormChange, KeyHash, KeyRecord,
-    LinkRecord, NewEndpoint, NewForm, NewKey, NewLink, NewSession, NewSpam, NewSubmission,
-    OwnedEndpoint, PageRequest, PasswordHash, PruneRequest, Pruned, PublicForm, Redemption,
-    Revision, SealedSecret, SessionRecord, Settled, Settlement, SpamRecord, SpamRequest,
-    StagedForm, StagedSubmission, Store, StoreError, StoreFuture, StoredPage, TokenHash,
-    UserRecord, WorkSignal,
+    Accepted, Authenticated, Backlog, ClaimRequest, ClaimedEndpoint, Claims, Credentials,
+    DeliveriesRequest, DeliveryDetail, DeliveryRecord, Due, EndpointRecord, FormChange, KeyHash,
+    KeyRecord, LinkRecord, NewEndpoint, NewForm, NewKey, NewLink, NewSession, NewSpam,
+    NewSubmission, OwnedEndpoint, PageRequest, PasswordHash, PruneRequest, Pruned, PublicForm,
+    Redemption, Revision, SealedSecret, SessionRecord, Settled, Settlement, SpamRecord,
+    SpamRequest, StagedForm, StagedSubmission, Store, StoreError, StoreFuture, StoredPage,
+    TokenHash, UserRecord, WorkSignal,
 };
 
 use super::service::{Answer, Service, answer, edge_of};
@@ -125,6 +125,7 @@ all_broken! {
     keep_spam(NewSpam) -> ();
     spam(SpamRequest) -> Vec<SpamRecord>;
     endpoint(&EndpointId) -> Option<OwnedEndpoint>;
+    signing_endpoint(&EndpointId) -> Option<ClaimedEndpoint>;
     enabled_endpoints() -> Vec<EndpointRecord>;
     has_endpoints() -> bool;
     add_endpoint(NewEndpoint) -> EndpointRecord;

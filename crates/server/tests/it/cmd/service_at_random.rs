@@ -76,7 +76,10 @@ async fn add_form(store: &dyn Store, user: &User, rng: &mut Rng) -> FormId {
     let form = store.add_form(new_form(user, rng)).await.unwrap().id;
     let fields = rng.bool().then(|| Some(r#"[{"label":"A\n\\B"}]"#.to_owned()));
     let origins = rng.bool().then(|| Some(vec!["https://a.example".to_owned()]));
-    store.change_form(&form, FormChange { title: None, fields, origins }).await.unwrap();
+    store
+        .change_form(&form, FormChange { fields, origins, ..FormChange::default() })
+        .await
+        .unwrap();
     form
 }
 

@@ -1,0 +1,104 @@
+//! Answers as a page shows them.
+
+use formsvc_protocol::{Answers, SubmissionId, Timestamp, text_of};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// Answers of a row in a list.
+const FIRST: usize = 4;
+/// Characters of each of them.
+const FIRST_CHARS: usize = 90;
+
+/// A submission of a page.
+#[derive(Deserialize)]
+pub(super) struct Row {
+    pub(super) id: SubmissionId,
+    #[serde(rename = "data")]
+    pub(super) answers: Answers,
+    pub(super) created_at: Timestamp,
+}
+
+/// An answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct AnswerView {
+    pub(super) label: String,
+    pub(super) text: String,
+    /// Whether there was nothing in it.
+    pub(super) is_blank: bool,
+}
+
+/// The submissions of a page as a store gives them. What it made, it can be read of.
+pub(super) fn rows(items: &[u8]) -> Vec<Row> {
+    let text = [b"[", items, b"]"].concat();
+    serde_json::from_slice(&text).unwrap_or_default()
+}
+
+/// The first answers, cut, and how many more there are.
+pub(super) fn first(answers: &Answers) -> (Vec<AnswerView>, usize) {
+    let fields = answers.fields();
+    let shown = fields.iter().take(FIRST).map(|(label, value)| {
+        let text = text_of_value(value);
+        let mut characters = text.chars();
+        let mut cut: String = characters.by_ref().take(FIRST_CHARS).collect();
+        if characters.next().is_some() {
+            cut.push('…');
+        }
+        view(label, cut)
+    });
+    (shown.collect(), fields.len().saturating_sub(FIRST))
+}
+
+/// All of them, whole.
+pub(super) fn all(answers: &Answers) -> Vec<AnswerView> {
+    let fields = answers.fields();
+    fields.iter().map(|(label, value)| view(label, text_of_value(value))).collect()
+}
+
+fn view(label: &str, text: String) -> AnswerView {
+    let is_blank = text.trim().is_empty();
+    AnswerView { label: label.to_owned(), text, is_blank }
+}
+
+/// A value for a person: text without its quotation marks, a list of texts with commas, yes and no.
+pub(super) fn text_of_value(value: &RawValue) -> String {
+    match value.get() {
+        "true" => "yes".to_owned(),
+        "false" => "no".to_owned(),
+        "null" => String::new(),
+        list if list.starts_with('[') => match serde_json::from_str::<Vec<&RawValue>>(list) {
+            Ok(parts) if parts.iter().all(|part| !part.get().starts_with(['{', '['])) => {
+                parts.iter().map(|part| text_of_value(part)).collect::<Vec<_>>().join(", ")
+            }
+            _ => list.to_owned(),
+        },
+        other => text_of(other).into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_shown_as_a_person_reads_them() {
+        let answers = r#"{"a":"x \"y\"","b":1.50,"c":true,"d":false,"e":["p","q, r",2],"f":null,
+            "g":{"h":[1]},"i":[[1],2],"j":"","k":[]}"#;
+        let shown = all(&Answers::parse(answers).unwrap());
+        let texts: Vec<_> = shown.iter().map(|answer| answer.text.as_str()).collect();
+        let wanted =
+            ["x \"y\"", "1.50", "yes", "no", "p, q, r, 2", "", r#"{"h":[1]}"#, "[[1],2]", "", ""];
+        assert_eq!(texts, wanted);
+        let blank: Vec<_> = shown.iter().map(|answer| answer.is_blank).collect();
+        assert_eq!(blank.iter().filter(|blank| **blank).count(), 3);
+    }
+
+    #[test]
+    fn a_row_of_a_list_has_the_first_answers_cut() {
+        let long = "é".repeat(200);
+        let json = format!(r#"{{"a":"{long}","b":1,"c":2,"d":3,"e":4,"f":5}}"#);
+        let (shown, more) = first(&Answers::parse(json).unwrap());
+        assert_eq!((shown.len(), more), (4, 2));
+        assert_eq!(shown[0].text, format!("{}…", "é".repeat(FIRST_CHARS)));
+        assert_eq!(first(&Answers::parse("{}").unwrap()), (Vec::new(), 0));
+    }
+}

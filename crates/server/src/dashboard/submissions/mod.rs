@@ -1,0 +1,162 @@
+//! The submissions of a form: newest first, a page at a time, and one alone.
+
+mod answer;
+mod search;
+
+use askama::Template;
+use formsvc_protocol::{Form, FormInstant, Timestamp};
+
+use super::chrome::{Chrome, Section};
+use super::deliveries::{DeliveryView, of_submission};
+use super::forms::{Head, Tab, path_of};
+use super::pairs::query;
+use super::refusal::Refusal;
+use super::reply::{self, Outcome};
+use super::visit::{Visit, timely};
+use super::when::When;
+use crate::store::PageRequest;
+use answer::{AnswerView, Row, rows};
+use search::Found;
+
+/// Submissions of a page.
+const PAGE: u32 = 50;
+/// Submissions looked through for one that is told by its time: as many as share a millisecond.
+const TIED_MAX: usize = 1_000;
+/// Longest text that is searched for, in characters.
+const SOUGHT_MAX: usize = 200;
+
+struct RowView {
+    path: String,
+    when: When,
+    /// The first answers, cut.
+    answers: Vec<AnswerView>,
+    /// How many more there are.
+    more: usize,
+}
+
+#[derive(Template)]
+#[template(path = "dashboard/submissions.html")]
+struct SubmissionsPage<'a> {
+    chrome: &'a Chrome,
+    head: Head,
+    id: &'a str,
+    address: &'a str,
+    sought: &'a str,
+    rows: Vec<RowView>,
+    /// How far was searched, when something was searched for.
+    searched: Option<Searched>,
+    is_newest: bool,
+    newest: String,
+    older: Option<String>,
+}
+
+struct Searched {
+    scanned: usize,
+    until: Option<When>,
+    is_all: bool,
+}
+
+#[derive(Template)]
+#[template(path = "dashboard/submission.html")]
+struct SubmissionPage<'a> {
+    chrome: &'a Chrome,
+    head: Head,
+    id: &'a str,
+    when: When,
+    answers: Vec<AnswerView>,
+    deliveries: Vec<DeliveryView>,
+}
+
+/// Where the page of a submission is. Its time tells where to look for it.
+pub(super) fn path_of_one(form: &Form, id: &str, at: &Timestamp) -> String {
+    format!("{}/submissions/{id}{}", path_of(form), query(&[("at", at.as_str())]))
+}
+
+pub(super) async fn list(visit: &Visit) -> Outcome {
+    let form = visit.form().await?;
+    let before = FormInstant::parse_cursor(visit.query.get("before")).ok();
+    let sought: String = visit.query.get("q").trim().chars().take(SOUGHT_MAX).collect();
+    let found = if sought.is_empty() {
+        let request = request(visit, &form, before, PAGE)?;
+        let page = timely(visit.dashboard.store.page(request)).await?.ok_or(Refusal::NotFound)?;
+        let last = page.last.filter(|_| page.has_more);
+        Found { rows: rows(&page.items), scanned: page.len, last, until: None }
+    } else {
+        search::search(visit, &form, before, &sought).await?
+    };
+    let searched = (!sought.is_empty()).then(|| Searched {
+        scanned: found.scanned,
+        until: found.until.map(|until| When::of(until, visit.now)),
+        is_all: found.last.is_none(),
+    });
+    let path = path_of(&form);
+    let older = found.last.map(FormInstant::to_cursor);
+    let older = older
+        .map(|cursor| format!("{path}{}", query(&[("q", &sought), ("before", cursor.as_str())])));
+    let page = SubmissionsPage {
+        chrome: &visit.chrome(Section::Forms),
+        head: Head::new(visit, &form, Tab::Submissions),
+        id: form.id.as_str(),
+        address: &visit.address,
+        sought: &sought,
+        rows: found.rows.iter().map(|row| shown(visit, &form, row)).collect(),
+        searched,
+        is_newest: before.is_none(),
+        newest: format!("{path}{}", query(&[("q", &sought)])),
+        older,
+    };
+    reply::page(&page)
+}
+
+fn shown(visit: &Visit, form: &Form, row: &Row) -> RowView {
+    let (answers, more) = answer::first(&row.answers);
+    let path = path_of_one(form, row.id.as_str(), &row.created_at);
+    RowView { path, when: When::new(&row.created_at, visit.now), answers, more }
+}
+
+fn request(
+    visit: &Visit,
+    form: &Form,
+    before: Option<FormInstant>,
+    limit: u32,
+) -> Result<PageRequest, Refusal> {
+    let (user, form) = (visit.user()?.id.clone(), form.id.clone());
+    Ok(PageRequest { user, form, before, limit })
+}
+
+pub(super) async fn show(visit: &Visit) -> Outcome {
+    let form = visit.form().await?;
+    let row = find(visit, &form).await?.ok_or(Refusal::NotFound)?;
+    let deliveries = of_submission(visit, &form, &row.id).await?;
+    let page = SubmissionPage {
+        chrome: &visit.chrome(Section::Forms),
+        head: Head::new(visit, &form, Tab::Submissions),
+        id: row.id.as_str(),
+        when: When::new(&row.created_at, visit.now),
+        answers: answer::all(&row.answers),
+        deliveries,
+    };
+    reply::page(&page)
+}
+
+/// The submission of the path, at the time that the query says.
+async fn find(visit: &Visit, form: &Form) -> Result<Option<Row>, Refusal> {
+    let Ok(at) = visit.query.get("at").parse::<Timestamp>() else { return Ok(None) };
+    let wanted = visit.param("submission");
+    // Times are shown in milliseconds, and several may share one.
+    let mut before = Some(FormInstant::from_micros(at.unix_micros().saturating_add(1_000)));
+    for _ in 0..TIED_MAX / 100 {
+        let request = request(visit, form, before, 100)?;
+        let page = timely(visit.dashboard.store.page(request)).await?.ok_or(Refusal::NotFound)?;
+        let found = rows(&page.items);
+        let is_past = found.last().is_none_or(|row| row.created_at < at);
+        if let Some(row) = found.into_iter().find(|row| row.id.as_str() == wanted) {
+            return Ok(Some(row));
+        }
+        if is_past || !page.has_more {
+            break;
+        }
+        before = page.last;
+    }
+    Ok(None)
+}
