@@ -61,6 +61,8 @@ pub(crate) enum Command {
     Deliveries,
     /// Claims out of a large backlog against claims out of a small one
     Claims,
+    /// Submissions and pages on PostgreSQL against a bare insert and a constant page
+    Postgres,
     /// Memory and start of `formsvc-server serve`
     Idle,
     /// `formsvc --help` against `/bin/true`
@@ -88,6 +90,10 @@ pub(crate) enum Part {
     Accept(Accept),
     #[command(hide = true)]
     BareWriter(BareWriter),
+    #[command(hide = true)]
+    ServePostgres(ServePostgres),
+    #[command(hide = true)]
+    BareInsert(BareInsert),
     #[command(hide = true)]
     Deliver(Deliver),
     #[command(hide = true)]
@@ -182,6 +188,28 @@ pub(crate) enum Accepting {
 pub(crate) struct BareWriter {
     /// A path where nothing is.
     pub(crate) database: PathBuf,
+    /// Seconds.
+    pub(crate) window: u64,
+}
+
+/// Serves on PostgreSQL until standard input ends.
+#[derive(Debug, Args)]
+pub(crate) struct ServePostgres {
+    /// The database.
+    pub(crate) address: String,
+    /// Make a form to submit to.
+    #[arg(long)]
+    pub(crate) make_form: bool,
+    /// A file with the body of a constant page, in place of the database.
+    #[arg(long)]
+    pub(crate) page: Option<PathBuf>,
+}
+
+/// Inserts rows of submissions, and prints how many.
+#[derive(Debug, Args)]
+pub(crate) struct BareInsert {
+    /// A database where nothing is.
+    pub(crate) address: String,
     /// Seconds.
     pub(crate) window: u64,
 }

@@ -30,6 +30,7 @@ mod machine;
 mod measure;
 mod pages;
 mod pin;
+mod postgres;
 mod report;
 mod rounds;
 mod sink;
@@ -65,6 +66,7 @@ fn run(cli: Cli) -> Result<(), BenchError> {
         Command::Intake => compare(&bench, &[intake::run]),
         Command::Deliveries => compare(&bench, &[deliveries::run]),
         Command::Claims => compare(&bench, &[deliveries::claims::run]),
+        Command::Postgres => compare(&bench, &[postgres::run]),
         Command::Idle => compare(&bench, &[idle::run]),
         Command::Startup => compare(&bench, &[startup::run]),
         Command::Part(Part::Measure(args)) => measure::measure(&args),
@@ -75,6 +77,8 @@ fn run(cli: Cli) -> Result<(), BenchError> {
         Command::Part(Part::Sink) => sink::run(),
         Command::Part(Part::Accept(args)) => intake::accept::run(&args),
         Command::Part(Part::BareWriter(args)) => intake::writer::run(&args),
+        Command::Part(Part::ServePostgres(args)) => postgres::serve::run(&args),
+        Command::Part(Part::BareInsert(args)) => postgres::insert::run(&args),
         Command::Part(Part::Deliver(args)) => deliveries::drain::run(&args),
         Command::Part(Part::Claim(args)) => deliveries::claims::claim(&args),
     }
@@ -83,12 +87,13 @@ fn run(cli: Cli) -> Result<(), BenchError> {
 /// One benchmark; it adds its rows to the report.
 type Benchmark = fn(&args::Bench, &mut Report) -> Result<(), BenchError>;
 
-const ALL: [Benchmark; 7] = [
+const ALL: [Benchmark; 8] = [
     export::run,
     pages::run,
     intake::run,
     deliveries::run,
     deliveries::claims::run,
+    postgres::run,
     idle::run,
     startup::run,
 ];

@@ -148,7 +148,7 @@ fn left(variant: Accepting, scratch: &Scratch) -> Option<Left> {
     }
 }
 
-fn request(place: u64) -> String {
+pub(crate) fn request(place: u64) -> String {
     let body = database::answers(place);
     format!(
         "POST /f/{PUBLIC_ID} HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n\

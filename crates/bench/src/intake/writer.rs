@@ -24,13 +24,13 @@ const WARM_UP: Duration = Duration::from_secs(1);
 const BATCH_MAX: usize = 64;
 
 /// A submission to write.
-pub(super) struct Row {
-    pub(super) place: u64,
-    pub(super) item: String,
+pub(crate) struct Row {
+    pub(crate) place: u64,
+    pub(crate) item: String,
 }
 
 /// A submission on its way, and where to say that it is on the disk.
-pub(super) type Waiting = (Row, oneshot::Sender<()>);
+pub(crate) type Waiting = (Row, oneshot::Sender<()>);
 
 pub(crate) fn run(args: &BareWriter) -> Result<(), BenchError> {
     make_tables(&args.database)?;
@@ -107,7 +107,10 @@ fn commit(connection: &Connection, batch: &[Waiting]) -> rusqlite::Result<()> {
 }
 
 /// Closed-loop clients, for a second that is not counted and a window that is.
-async fn put(rows: mpsc::Sender<Waiting>, window: Duration) -> Result<Loaded, BenchError> {
+pub(crate) async fn put(
+    rows: mpsc::Sender<Waiting>,
+    window: Duration,
+) -> Result<Loaded, BenchError> {
     let stop = Rc::new(Cell::new(false));
     let took = Rc::new(RefCell::new(Vec::<u32>::new()));
     let next = Rc::new(Cell::new(0));

@@ -31,7 +31,7 @@ use crate::error::BenchError;
 use crate::{child, pin};
 
 /// The path of the pages.
-pub(super) const ROUTE: &str = "/api/v1/forms/{form_id}/submissions";
+pub(crate) const ROUTE: &str = "/api/v1/forms/{form_id}/submissions";
 
 /// What is told once it answers.
 #[derive(Serialize)]
