@@ -63,8 +63,8 @@ pub(super) async fn change_password(visit: &Visit) -> Outcome {
     let user = visit.user()?;
     let hash = dashboard.passwords.hash(SecretString::from(typed.to_owned())).await?;
     // Ends every session, this one too: a new one begins.
-    timely(dashboard.store.set_password(&user.id, hash)).await?;
-    visit.begin_session(user, reply::redirect("/dashboard/account?said=password")).await
+    timely(dashboard.store.set_password(&user.id, hash.clone())).await?;
+    visit.begin_session(user, Some(hash), reply::redirect("/dashboard/account?said=password")).await
 }
 
 pub(super) async fn end_others(visit: &Visit) -> Outcome {

@@ -49,7 +49,7 @@ pub(super) async fn sign_in(visit: &Visit) -> Outcome {
     match found {
         Some(found) if matches => {
             let response = reply::redirect(next(visit.posted.get("next")));
-            visit.begin_session(&found.user, response).await
+            visit.begin_session(&found.user, found.password, response).await
         }
         _ => {
             let problem = "No account has this e-mail address and this password.".to_owned();

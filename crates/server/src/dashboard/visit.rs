@@ -15,7 +15,9 @@ use super::refusal::Refusal;
 use super::token::Token;
 use crate::api::{Problem, text_cause};
 use crate::network::Network;
-use crate::store::{EndpointRecord, EndpointStatus, KeyRecord, NewSession, PublicForm};
+use crate::store::{
+    EndpointRecord, EndpointStatus, KeyRecord, NewSession, PasswordHash, PublicForm, StoreError,
+};
 
 /// Time the store has for one call; far more than any should take.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -124,16 +126,24 @@ impl Visit {
     }
 
     /// Begins a session under a new token, and has the browser keep that in place of whatever it had.
+    /// Should the password be another by now, somebody has to sign in with that.
     pub(super) async fn begin_session(
         &self,
         user: &User,
+        password: Option<PasswordHash>,
         mut response: Response,
     ) -> Result<Response, Refusal> {
         let Dashboard { store, options, limits, .. } = &*self.dashboard;
         let token = Token::generate()?;
         let lifetime = options.session_lifetime;
-        let session = NewSession { token: token.hash(), user: user.id.clone(), lifetime };
-        timely(store.add_session(session)).await?;
+        let (hash, id) = (token.hash(), user.id.clone());
+        let session = NewSession { token: hash, user: id, password, lifetime };
+        match judged(store.add_session(session)).await? {
+            Err(StoreError::NotFound { .. }) => {
+                return Err(Refusal::SignIn { next: String::new() });
+            }
+            begun => begun?,
+        };
         if let Some(member) = &self.member {
             timely(store.end_session(&member.session.hash())).await?;
         }

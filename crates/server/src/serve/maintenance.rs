@@ -58,7 +58,8 @@ mod tests {
         let user = Admin::new(Arc::clone(&store)).create_user("a@b.c", "A").await.unwrap().id;
         for (number, seconds) in [(0, 1), (1, 1), (2, 3)] {
             let (token, lifetime) = (TokenHash([number; 32]), Duration::from_secs(seconds));
-            store.add_session(NewSession { token, user: user.clone(), lifetime }).await.unwrap();
+            let (user, password) = (user.clone(), None);
+            store.add_session(NewSession { token, user, password, lifetime }).await.unwrap();
         }
         let link = NewLink { token: TokenHash([0; 32]), user: None, lifetime: EVERY };
         store.add_link(link).await.unwrap();

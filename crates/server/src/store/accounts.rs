@@ -66,6 +66,9 @@ pub struct NewSession {
     pub token: TokenHash,
     /// Who signed in.
     pub user: UserId,
+    /// The password they were judged by, none of a user without one: should it have been changed
+    /// since, no session begins.
+    pub password: Option<PasswordHash>,
     /// How long it lasts.
     pub lifetime: Duration,
 }

@@ -88,7 +88,8 @@ pub trait Store: Send + Sync + 'static {
     fn can_sign_in(&self) -> StoreFuture<'_, bool>;
     /// Sets a password. All sessions and links of the user end with it. [`StoreError::NotFound`].
     fn set_password(&self, user: &UserId, password: PasswordHash) -> StoreFuture<'_, ()>;
-    /// Begins a session. [`StoreError::NotFound`] when there is no such user.
+    /// Begins a session. [`StoreError::NotFound`] when there is no such user, or the password is not
+    /// theirs any more.
     fn add_session(&self, session: NewSession) -> StoreFuture<'_, SessionRecord>;
     /// The session with a token, until it expires or is ended.
     fn session(&self, token: &TokenHash) -> StoreFuture<'_, Option<SessionRecord>>;

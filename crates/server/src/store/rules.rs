@@ -24,6 +24,11 @@ pub(super) fn no_user(user: &UserId) -> StoreError {
     StoreError::NotFound { what: "user", value: user.as_str().into() }
 }
 
+/// A session was to begin by a password that is not the user's any more.
+pub(super) fn password_changed(user: &UserId) -> StoreError {
+    StoreError::NotFound { what: "user with this password", value: user.as_str().into() }
+}
+
 /// A link was used or has expired, or never was. What was asked for is a secret.
 pub(super) fn no_link() -> StoreError {
     StoreError::NotFound { what: "link", value: "given".into() }

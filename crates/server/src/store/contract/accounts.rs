@@ -22,8 +22,18 @@ pub(super) fn password(text: &str) -> PasswordHash {
     PasswordHash::new(format!("$argon2id$v=19$m=8,t=1,p=1${text}"))
 }
 
+/// A session of a user without a password.
+fn session(user: &UserId, number: u16) -> NewSession {
+    NewSession { token: token(number), user: user.clone(), password: None, lifetime: HOUR }
+}
+
+async fn judged_by(store: &dyn Store, user: &UserId) -> Option<PasswordHash> {
+    let user = store.user(user).await.expect("a lookup").expect("the user is there");
+    store.credentials(&user.email).await.expect("a lookup").expect("the user is there").password
+}
+
 pub(super) async fn begin(store: &dyn Store, user: &UserId, number: u16) -> SessionRecord {
-    let session = NewSession { token: token(number), user: user.clone(), lifetime: HOUR };
+    let session = NewSession { password: judged_by(store, user).await, ..session(user, number) };
     store.add_session(session).await.expect("a session is begun")
 }
 
@@ -94,10 +104,25 @@ pub(super) async fn a_session_lasts_its_lifetime_and_no_longer(factory: Factory)
     world.pass(MICROSECOND);
     assert!(!is_on(&*world.store, 1).await);
     let lifetime = Duration::MAX;
-    let session = NewSession { token: token(3), user: world.user.id.clone(), lifetime };
+    let session = NewSession { lifetime, ..session(&world.user.id, 3) };
     world.store.add_session(session).await.expect("begun");
     world.pass(HOUR);
     assert!(is_on(&*world.store, 3).await, "for ever is not an overflow");
+}
+
+pub(super) async fn a_password_changed_since_it_was_judged_begins_no_session(factory: Factory) {
+    let world = World::new(factory).await;
+    let (store, user) = (&*world.store, &world.user.id);
+    store.set_password(user, password("old")).await.expect("set");
+    let old = NewSession { password: Some(password("old")), ..session(user, 1) };
+    store.add_session(old.clone()).await.expect("begun");
+    store.set_password(user, password("new")).await.expect("set");
+    for late in [NewSession { token: token(2), ..old }, session(user, 2)] {
+        let refused = store.add_session(late).await;
+        assert!(matches!(refused, Err(StoreError::NotFound { .. })), "{refused:?}");
+        assert!(!is_on(store, 1).await && !is_on(store, 2).await);
+    }
+    begin(store, user, 3).await;
 }
 
 pub(super) async fn an_ended_session_is_none_and_others_go_on(factory: Factory) {
@@ -152,7 +177,7 @@ pub(super) async fn forgetting_takes_what_has_expired_only(factory: Factory) {
 pub(super) async fn nobody_has_no_account(factory: Factory) {
     let World { store, .. } = &World::new(factory).await;
     let user = UserId::new("usr_unknown").expect("a valid id");
-    let session = NewSession { token: token(1), user: user.clone(), lifetime: HOUR };
+    let session = session(&user, 1);
     let link = NewLink { token: token(1), user: Some(user.clone()), lifetime: HOUR };
     let outcomes = [
         store.set_password(&user, password("a")).await.err(),

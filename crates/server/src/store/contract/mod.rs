@@ -121,6 +121,7 @@ checks! {
         nobody_can_sign_in_until_a_password_is_set,
         a_new_password_ends_the_sessions_and_links_of_its_user,
         a_session_lasts_its_lifetime_and_no_longer,
+        a_password_changed_since_it_was_judged_begins_no_session,
         an_ended_session_is_none_and_others_go_on,
         forgetting_takes_what_has_expired_only,
         nobody_has_no_account;

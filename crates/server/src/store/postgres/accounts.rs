@@ -10,7 +10,7 @@ use formsvc_protocol::{FormInstant, User, UserId};
 
 use super::rows::{Params, column, execute, instant, query_opt};
 use super::users::{add_user, user_at, user_no};
-use crate::store::rules::{EXPIRED_AT_ONCE, email_key, no_link, no_user};
+use crate::store::rules::{EXPIRED_AT_ONCE, email_key, no_link, no_user, password_changed};
 use crate::store::{
     Credentials, LINK_HAS_USER, LINK_WANTS_USER, LinkRecord, NewLink, NewSession, PasswordHash,
     Redemption, SessionRecord, StoreError, TokenHash,
@@ -64,9 +64,13 @@ pub(super) async fn add_session(
     now: Option<i64>,
 ) -> Result<SessionRecord, StoreError> {
     // Locked, so that a change of the password at the same time ends this session or comes before it.
-    let sql = "SELECT user_no FROM users WHERE id = $1 FOR NO KEY UPDATE";
+    let sql = "SELECT user_no, password FROM users WHERE id = $1 FOR NO KEY UPDATE";
     let row = query_opt(db, sql, &[&new.user.as_str()]).await?;
-    let user_no: i64 = column(&row.ok_or_else(|| no_user(&new.user))?, 0)?;
+    let row = row.ok_or_else(|| no_user(&new.user))?;
+    let user_no: i64 = column(&row, 0)?;
+    if column::<Option<String>>(&row, 1)?.map(PasswordHash::new) != new.password {
+        return Err(password_changed(&new.user));
+    }
     let sql = "INSERT INTO sessions (token, user_no, created_us, expires_us)
         SELECT $1, $2, n.us, n.us + $4 FROM (SELECT now_us($3) AS us OFFSET 0) n
         RETURNING created_us, expires_us";

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::columns::instant;
 use super::users::{add_user, user_at, user_no};
-use crate::store::rules::{EXPIRED_AT_ONCE, email_key, no_link};
+use crate::store::rules::{EXPIRED_AT_ONCE, email_key, no_link, password_changed};
 use crate::store::{
     Credentials, LINK_HAS_USER, LINK_WANTS_USER, LinkRecord, NewLink, NewSession, PasswordHash,
     Redemption, SessionRecord, StoreError, TokenHash,
@@ -50,6 +50,11 @@ pub(super) fn add_session(
     now: FormInstant,
 ) -> Result<SessionRecord, StoreError> {
     let (user_no, expires) = (user_no(db, &new.user)?, now.plus(new.lifetime));
+    let password = new.password.as_ref().map(PasswordHash::expose);
+    let sql = "SELECT 1 FROM users WHERE user_no = ?1 AND password IS ?2";
+    if !db.prepare_cached(sql)?.exists(params![user_no, password])? {
+        return Err(password_changed(&new.user));
+    }
     db.prepare_cached(
         "INSERT INTO sessions (token, user_no, created_us, expires_us) VALUES (?1, ?2, ?3, ?4)",
     )?

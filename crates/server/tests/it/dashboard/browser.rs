@@ -54,12 +54,13 @@ impl Answer {
         self
     }
 
-    /// The value of the first element with an id.
+    /// What the first field with an id holds, of one line or of several.
     pub(super) fn value_of(&self, id: &str) -> String {
         let element = self.body.split(&format!("id=\"{id}\"")).nth(1).unwrap_or_default();
-        let element = element.split('>').next().unwrap_or_default();
-        let value = element.split("value=\"").nth(1).unwrap_or_default();
-        value.split('"').next().unwrap_or_default().to_owned()
+        let (tag, text) = element.split_once('>').unwrap_or_default();
+        let text = text.split("</textarea>").next().unwrap_or_default();
+        let value = tag.split_once("value=\"").map(|(_, value)| value.split('"').next());
+        value.flatten().unwrap_or(text).to_owned()
     }
 }
 

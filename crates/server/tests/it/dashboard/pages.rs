@@ -30,7 +30,7 @@ fn assert_usable(path: &str, page: &str) {
     for element in ["<input ", "<textarea ", "<select "] {
         for input in page.split(element).skip(1) {
             let input = input.split('>').next().unwrap();
-            if input.contains("type=\"hidden\"") {
+            if input.contains("type=\"hidden\"") || input.starts_with("hidden ") {
                 continue;
             }
             let id = input.split("id=\"").nth(1).map(|rest| rest.split('"').next().unwrap());
