@@ -1,5 +1,11 @@
 //! What people meet in a real browser.
 
+mod dashboard;
+mod hook;
 mod inert;
+mod journey;
+mod looks;
+mod pages;
 mod public_form;
 mod service;
+mod started;

@@ -91,6 +91,11 @@ impl Browser {
         self.client.current_url().await.expect("a page is shown").to_string()
     }
 
+    /// The title of the page that is shown.
+    pub async fn title(&self) -> String {
+        self.client.title().await.expect("a page is shown")
+    }
+
     /// The text of the page, as its reader sees it.
     pub async fn text(&self) -> String {
         self.client.find(Locator::Css("body")).await.expect("a body").text().await.expect("text")
@@ -138,29 +143,37 @@ impl Browser {
 
     /// Ticks the box with a label, or takes the tick away.
     pub async fn tick(&self, label: &str) {
-        self.field(label).await.click().await.expect("a box that can be ticked");
+        self.click(self.field(label).await).await;
     }
 
     /// Presses the button with a name, and waits for the page that comes of it.
     pub async fn press(&self, name: &str) {
         let quoted = xpath_text(name);
-        let path = format!("//button[normalize-space() = {quoted} or @aria-label = {quoted}]");
+        let path = format!("//button[not(@aria-hidden)][normalize-space() = {quoted}]");
         self.leave(self.at(&path, name).await).await;
     }
 
     /// Follows the link with a text.
     pub async fn follow(&self, text: &str) {
         let quoted = xpath_text(text);
-        let path = format!("//a[normalize-space() = {quoted} or @aria-label = {quoted}]");
+        let path = format!("//a[normalize-space() = {quoted}]");
         self.leave(self.at(&path, text).await).await;
     }
 
     /// Clicks, and waits until the page that was shown is gone and the next one is there.
     async fn leave(&self, element: Element) {
         self.run("window.formsvcLeft = false").await;
-        element.click().await.expect("something that can be clicked");
+        self.click(element).await;
         self.until("return document.readyState === 'complete' && window.formsvcLeft === undefined")
             .await;
+    }
+
+    /// Clicks in the middle of the screen, where no bar stands over what is clicked.
+    async fn click(&self, element: Element) {
+        let this = serde_json::to_value(&element).expect("a reference is JSON");
+        let script = "arguments[0].scrollIntoView({ block: 'center' })";
+        self.client.execute(script, vec![this]).await.expect("it can be scrolled to");
+        element.click().await.expect("something that can be clicked");
     }
 
     /// Reloads the page until it shows a text.
