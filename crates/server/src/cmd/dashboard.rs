@@ -10,7 +10,7 @@ use crate::dashboard::{DashboardOptions, FirstLink, Site, first_link};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct DashboardArgs {
-    /// Where browsers find the server, such as https://forms.example.org: what the dashboard can be
+    /// Where browsers find the server, such as `https://forms.example.org`: what the dashboard can be
     /// used at beyond this machine.
     #[arg(long, value_name = "URL", env = "FORMSVC_SERVER_PUBLIC_URL")]
     public_url: Option<String>,

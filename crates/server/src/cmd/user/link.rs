@@ -16,8 +16,8 @@ pub(in crate::cmd) struct Args {
     /// E-mail address of the user.
     #[arg(value_name = "EMAIL")]
     email: String,
-    /// Where browsers find the server, such as https://forms.example.org. Without it the link's path is
-    /// printed.
+    /// Where browsers find the server, such as `https://forms.example.org`. Without it the link's
+    /// path is printed.
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
 }
