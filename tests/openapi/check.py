@@ -34,6 +34,17 @@ class Description:
         self.document = document
         self.seen = set()
 
+    def unseen(self):
+        """The operations of which no answer was seen."""
+        seen = {(method, path) for method, path, _ in self.seen}
+        methods = {"get", "put", "post", "delete", "options", "head", "patch", "trace"}
+        return sorted(
+            f"{method.upper()} {path}"
+            for path, item in self.document["paths"].items()
+            for method in methods & item.keys()
+            if (method.upper(), path) not in seen
+        )
+
     def resolve(self, part):
         while "$ref" in part:
             found = self.document
@@ -95,10 +106,24 @@ class Server:
         self.run(*create, "Contact", "--public-id", "contact", "--fields", str(fields))
         self.run(*create, "Own", "--public-id", "own", "--origin", "https://own.example")
         self.run(*create, "Closed", "--public-id", "closed", "--status", "closed")
+
+    def __enter__(self):
+        """Starts it. Whatever happens from then on, it is ended."""
         self.process = subprocess.Popen(
-            [binary, "serve", "--port", "0", "--ready-file", self.ready, "--log-level", "error"],
+            [self.binary, "serve", "--port", "0", "--ready-file", self.ready, "--log-level", "error"],
             env=self.environment(),
         )
+        try:
+            self.wait()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def wait(self):
         deadline = time.monotonic() + 30
         while not self.ready.exists():
             if time.monotonic() > deadline or self.process.poll() is not None:
@@ -129,7 +154,11 @@ class Server:
 
     def stop(self):
         self.process.terminate()
-        self.process.wait(30)
+        try:
+            self.process.wait(30)
+        finally:
+            # Of no effect on one that has ended.
+            self.process.kill()
 
 
 def requests(server):
@@ -198,8 +227,7 @@ def fixtures(description):
 def main(binary):
     wrong = []
     with tempfile.TemporaryDirectory() as folder:
-        server = Server(str(pathlib.Path(binary).resolve()), pathlib.Path(folder))
-        try:
+        with Server(str(pathlib.Path(binary).resolve()), pathlib.Path(folder)) as server:
             served = server.ask("GET", "/openapi.json")[2]
             if served.decode() != (ROOT / "docs" / "openapi.json").read_text():
                 wrong.append("docs/openapi.json is not what the server serves")
@@ -214,8 +242,7 @@ def main(binary):
                 if status not in (None, got):
                     found.append(f"{got} and not {status}: {got_body[:200]!r}")
                 wrong += [f"{method} {target}: {got}: {error}" for error in found]
-        finally:
-            server.stop()
+        wrong += [f"{operation} was never answered as described" for operation in description.unseen()]
         wrong += fixtures(description)
     for line in wrong[:40]:
         print(f"error: {line}", file=sys.stderr)
