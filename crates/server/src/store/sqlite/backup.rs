@@ -15,8 +15,9 @@ use super::{OpenError, schema};
 
 /// How long a server that opens or recovers the database is waited for.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-/// What a database file has beside it; a copy in their place would be taken for them.
-const COMPANIONS: [&str; 5] = ["", "-wal", "-shm", ".lock", ".key"];
+/// What a database file has beside it, now or at times; a copy in their place would be taken for them,
+/// and a journal for one to play back and delete.
+const COMPANIONS: [&str; 6] = ["", "-wal", "-shm", "-journal", ".lock", ".key"];
 
 /// What is in a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,9 +69,9 @@ pub fn backup(database: &Path, copy: &Path, replace: bool) -> Result<BackupRepor
         // An empty file is a database of nobody.
         return Err(OpenError::NotADatabase.into());
     }
-    judge(database, copy, replace)?;
     let folder = copy.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
+    judge(database, folder, copy, replace)?;
     // Its owner's only, and gone when this fails.
     let file = tempfile::Builder::new().prefix(".formsvc-backup-").tempfile_in(folder)?;
     let path = file.path().to_str().ok_or_else(|| {
@@ -98,18 +99,23 @@ fn open(path: &Path, access: OpenFlags) -> Result<Connection, OpenError> {
 
 /// Whether the copy may have its name. Told before the work is done; a file that appears meanwhile is
 /// found when it is named.
-fn judge(database: &Path, copy: &Path, replace: bool) -> Result<(), BackupError> {
-    let Ok(found) = std::fs::symlink_metadata(copy) else { return Ok(()) };
-    let (Ok(database), Ok(there)) = (database.canonicalize(), copy.canonicalize()) else {
-        return Err(BackupError::NotAFile(copy.to_owned()));
-    };
-    let is_companion = |suffix: &&str| {
-        let mut path = database.clone().into_os_string();
-        path.push(suffix);
-        there.as_os_str() == path
-    };
-    if COMPANIONS.iter().any(is_companion) {
+fn judge(database: &Path, folder: &Path, copy: &Path, replace: bool) -> Result<(), BackupError> {
+    let Some(name) = copy.file_name() else { return Err(BackupError::NotAFile(copy.to_owned())) };
+    let database = database.canonicalize()?;
+    let place = folder.canonicalize()?.join(name);
+    // Also where nothing is yet, and by way of a link.
+    let there = copy.canonicalize();
+    let belongs = COMPANIONS.iter().any(|suffix| {
+        let mut own = database.clone().into_os_string();
+        own.push(suffix);
+        place.as_os_str() == own || there.as_ref().is_ok_and(|there| there.as_os_str() == own)
+    });
+    if belongs {
         return Err(BackupError::Itself(copy.to_owned()));
+    }
+    let Ok(found) = std::fs::symlink_metadata(copy) else { return Ok(()) };
+    if there.is_err() {
+        return Err(BackupError::NotAFile(copy.to_owned()));
     }
     if !replace {
         return Err(BackupError::Exists(copy.to_owned()));

@@ -187,6 +187,37 @@ async fn a_copy_never_replaces_the_database_or_what_belongs_to_it() {
 }
 
 #[tokio::test]
+async fn a_copy_takes_no_name_of_the_databases_own_where_nothing_is_yet() {
+    let world = World::new().await;
+    world.admin.submit(&world.form, "{}").await.unwrap();
+    world.admin.store().close().await.unwrap();
+    let database = world.path("made.db");
+    backup(&world.database(), &database, false).unwrap();
+    std::fs::create_dir(world.path("sub")).unwrap();
+    for suffix in ["-wal", "-shm", "-journal", ".lock", ".key"] {
+        let name = format!("made.db{suffix}");
+        for copy in [world.path(&name), world.path("sub").join("..").join(&name)] {
+            for replace in [false, true] {
+                let refused = backup(&database, &copy, replace);
+                let is_refused = matches!(refused, Err(BackupError::Itself(_)));
+                assert!(is_refused, "{}: {refused:?}", copy.display());
+            }
+        }
+        // Another name, or the same elsewhere, is anybody's.
+        backup(&database, &world.path("sub").join(&name), false).unwrap();
+    }
+    #[cfg(unix)]
+    {
+        let link = world.path("link.db");
+        std::os::unix::fs::symlink(&database, &link).unwrap();
+        let refused = backup(&link, &world.path("made.db-journal"), false);
+        assert!(matches!(refused, Err(BackupError::Itself(_))), "{refused:?}");
+    }
+    let lost = backup(&database, &world.path("none").join("copy.db"), false);
+    assert!(matches!(lost, Err(BackupError::Io(_))), "{lost:?}");
+}
+
+#[tokio::test]
 async fn what_is_no_whole_database_gets_no_copy() {
     let world = World::new().await;
     let copy = world.path("copy.db");
