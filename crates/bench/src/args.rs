@@ -63,6 +63,8 @@ pub(crate) enum Command {
     Claims,
     /// Submissions and pages on PostgreSQL against a bare insert and a constant page
     Postgres,
+    /// The dashboard's page of a form of 10,000 submissions, against the API's
+    Dashboard,
     /// Memory and start of `formsvc-server serve`
     Idle,
     /// `formsvc --help` against `/bin/true`

@@ -5,7 +5,7 @@
 //!
 //! | Question | File |
 //! |---|---|
-//! | what is compared | [`export`], [`pages`], [`intake`], [`deliveries`], [`idle`], [`startup`] |
+//! | what is compared | [`export`], [`pages`], [`intake`], [`deliveries`], [`postgres`], [`dashboard`], [`idle`], [`startup`] |
 //! | what databases and requests are made of, where deliveries go | [`database`], [`load`], [`left`], [`sink`] |
 //! | what the disk can do | [`disk`] |
 //! | how a process is started, pinned, measured and stopped | [`child`], [`pin`], [`measure`] |
@@ -17,6 +17,7 @@
 mod accounting;
 mod args;
 mod child;
+mod dashboard;
 mod database;
 mod deliveries;
 mod disk;
@@ -67,6 +68,7 @@ fn run(cli: Cli) -> Result<(), BenchError> {
         Command::Deliveries => compare(&bench, &[deliveries::run]),
         Command::Claims => compare(&bench, &[deliveries::claims::run]),
         Command::Postgres => compare(&bench, &[postgres::run]),
+        Command::Dashboard => compare(&bench, &[dashboard::run]),
         Command::Idle => compare(&bench, &[idle::run]),
         Command::Startup => compare(&bench, &[startup::run]),
         Command::Part(Part::Measure(args)) => measure::measure(&args),
@@ -87,13 +89,14 @@ fn run(cli: Cli) -> Result<(), BenchError> {
 /// One benchmark; it adds its rows to the report.
 type Benchmark = fn(&args::Bench, &mut Report) -> Result<(), BenchError>;
 
-const ALL: [Benchmark; 8] = [
+const ALL: [Benchmark; 9] = [
     export::run,
     pages::run,
     intake::run,
     deliveries::run,
     deliveries::claims::run,
     postgres::run,
+    dashboard::run,
     idle::run,
     startup::run,
 ];

@@ -106,7 +106,7 @@ impl Report {
     fn write(&self, text: &mut String) -> std::fmt::Result {
         writeln!(text, "{}; medians of {} rounds\n", self.machine, self.rounds)?;
         for Measurement { benchmark, what, values, foreign } in &self.measurements {
-            write!(text, "{benchmark:<8} {what:<40}")?;
+            write!(text, "{benchmark:<10} {what:<40}")?;
             for (unit, value) in values {
                 write!(text, " {:>10} {unit}", number(*value))?;
             }
@@ -115,7 +115,7 @@ impl Report {
         }
         writeln!(text)?;
         for Comparison { benchmark, what, value, unit, goal } in &self.comparisons {
-            write!(text, "{benchmark:<8} {what:<64} {:>8}{unit}", number(*value))?;
+            write!(text, "{benchmark:<10} {what:<64} {:>8}{unit}", number(*value))?;
             match goal {
                 Some(goal) => {
                     let met = if goal.is_met(*value) { "met" } else { "MISSED" };
