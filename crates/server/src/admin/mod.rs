@@ -231,6 +231,11 @@ pub(crate) fn check_user(email: &str, name: &str) -> Result<(), AdminError> {
     check_name("name", name)
 }
 
+/// Whether a user can have an e-mail address.
+pub(crate) fn is_email(email: &str) -> bool {
+    check_email(email).is_ok()
+}
+
 fn check_email(email: &str) -> Result<(), AdminError> {
     let rule = match email.rsplit_once('@') {
         _ if email.len() > EMAIL_MAX => "has at most 254 bytes",

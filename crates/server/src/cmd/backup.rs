@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+#[cfg(feature = "postgres")]
+use super::address;
 use super::database::DatabaseArgs;
 use super::error::CommandError;
 use super::exit::Exit;
@@ -91,7 +93,7 @@ fn on_a_server(address: &secrecy::SecretString, file: &Path) -> CommandError {
 
     use crate::printable::Excerpt;
     let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
-    let address = without_password(address.expose_secret());
+    let address = address::without_passwords(address.expose_secret());
     let (file, address) = (quoted(&file.display().to_string()), quoted(&address));
     let told = "a database of PostgreSQL is backed up by its own tools";
     CommandError::new(Exit::Usage, told).hint(format!(
@@ -101,40 +103,12 @@ fn on_a_server(address: &secrecy::SecretString, file: &Path) -> CommandError {
     ))
 }
 
-#[cfg(feature = "postgres")]
-fn without_password(address: &str) -> String {
-    let Ok(mut url) = url::Url::parse(address) else {
-        return "postgres://user@host/database".to_owned();
-    };
-    // Fails where there is no host, and so nobody to have one.
-    let _ = url.set_password(None);
-    let is_secret = |name: &str| name.to_ascii_lowercase().contains("pass");
-    let kept: Vec<_> =
-        url.query_pairs().into_owned().filter(|(name, _)| !is_secret(name)).collect();
-    url.set_query(None);
-    for (name, value) in &kept {
-        url.query_pairs_mut().append_pair(name, value);
-    }
-    url.into()
-}
-
 #[cfg(all(test, feature = "postgres"))]
 mod tests {
     use super::*;
 
     #[test]
     fn the_command_for_postgresql_names_no_password() {
-        for (address, shown) in [
-            ("postgres://me:hunter2@h:5432/d", "postgres://me@h:5432/d"),
-            ("postgres://h/d?password=hunter2", "postgres://h/d"),
-            (
-                "postgres://h/d?sslmode=require&sslpassword=hunter2",
-                "postgres://h/d?sslmode=require",
-            ),
-            ("postgres://me:hunter2@a:1,b:2/d", "postgres://user@host/database"),
-        ] {
-            assert_eq!(without_password(address), shown);
-        }
         let told =
             on_a_server(&"postgres://me:hunter2@h/d".to_owned().into(), Path::new("it's.db"));
         let told = format!("{told:?}");

@@ -2,6 +2,7 @@
 //!
 //! Standard output carries data only; what is for people goes to standard error.
 
+mod address;
 mod backup;
 mod config;
 mod copy;
@@ -123,7 +124,7 @@ pub fn command() -> clap::Command {
 /// Runs the command line and gives the status to exit with.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<_> = args.into_iter().collect();
-    if args.iter().any(|argument| place::has_password(argument)) {
+    if args.iter().any(|argument| address::gives_away(argument)) {
         let told = "a password on the command line is seen by everyone on this machine";
         let error = CommandError::new(Exit::Usage, told)
             .hint("give the address in FORMSVC_SERVER_DATABASE instead");

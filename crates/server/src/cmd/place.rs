@@ -1,24 +1,22 @@
 //! Where a database is: a file, or a PostgreSQL server.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+#[cfg(feature = "postgres")]
+use super::address;
 use super::config::directory_of;
 use super::error::CommandError;
 use super::exit::Exit;
 use super::settings::bad;
 use crate::copy::{Role, Side};
-use crate::percent::{Plus, decode};
 use crate::printable::Excerpt;
 use crate::store::sqlite::{OpenError, SqliteSide, SqliteStore};
 use crate::store::{Store, steady_clock, system_clock};
 
 /// Begins the path of a file, where it would be taken for something else.
 const FILE: &str = "sqlite:";
-/// Begin the address of a PostgreSQL database.
-const SERVER: [&str; 2] = ["postgres://", "postgresql://"];
 
 /// Where a database is.
 #[derive(Clone)]
@@ -56,50 +54,11 @@ impl From<std::ffi::OsString> for Place {
     fn from(text: std::ffi::OsString) -> Self {
         let Some(plain) = text.to_str() else { return Self::File(text.into()) };
         #[cfg(feature = "postgres")]
-        if SERVER.iter().any(|scheme| plain.starts_with(scheme)) {
+        if address::is_address(plain) {
             return Self::Server(plain.to_owned().into());
         }
         Self::File(plain.strip_prefix(FILE).unwrap_or(plain).into())
     }
-}
-
-/// Whether an argument gives a password away to everyone on the machine who lists processes.
-pub(super) fn has_password(argument: &std::ffi::OsStr) -> bool {
-    let text = argument.to_string_lossy();
-    let is_flag = |(flag, _): &(&str, &str)| flag.starts_with("--") && !flag.contains(':');
-    let address = text.split_once('=').filter(is_flag).map_or(&*text, |(_, value)| value);
-    let rest = SERVER.iter().find_map(|scheme| address.strip_prefix(scheme));
-    rest.is_some_and(|rest| {
-        let (host, parameters) = rest.split_once('?').unwrap_or((rest, ""));
-        let is_named = |parameter: &str| parameter.starts_with("password=");
-        host.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'))
-            || parameters.split('&').any(is_named)
-    })
-}
-
-/// The address of a database as it may be shown; a path is left as it is.
-pub(super) fn without_password(text: &str) -> Cow<'_, str> {
-    let Some(scheme) = SERVER.iter().find(|scheme| text.starts_with(**scheme)) else {
-        return Cow::Borrowed(text);
-    };
-    let (address, parameters) = match text[scheme.len()..].split_once('?') {
-        Some((address, parameters)) => (address, Some(parameters)),
-        None => (&text[scheme.len()..], None),
-    };
-    let mut shown = (*scheme).to_owned();
-    match address.rsplit_once('@').and_then(|(who, host)| Some((who.split_once(':')?.0, host))) {
-        Some((user, host)) => shown.extend([user, ":***@", host]),
-        None => shown.push_str(address),
-    }
-    for (at, parameter) in parameters.into_iter().flat_map(|all| all.split('&')).enumerate() {
-        shown.push(if at == 0 { '?' } else { '&' });
-        let name = parameter.split('=').next().unwrap_or_default();
-        let decoded = decode(name, Plus::IsItself);
-        // A name that cannot be read may be any.
-        let is_plain = decoded.is_some_and(|name| !name.contains("password"));
-        shown.push_str(if is_plain { parameter } else { "password=***" });
-    }
-    if shown == text { Cow::Borrowed(text) } else { Cow::Owned(shown) }
 }
 
 /// What a command may do with a database that is not there yet.
@@ -289,8 +248,6 @@ mod server {
 
 #[cfg(test)]
 mod tests {
-    use std::ffi::OsStr;
-
     use super::*;
 
     #[test]
@@ -301,48 +258,10 @@ mod tests {
             let place = Place::from(std::ffi::OsString::from(text));
             assert_eq!(place.file(), Some(Path::new(file)), "{text}");
         }
-        for text in ["postgres://h/d", "postgresql://me:hunter2@h/d"] {
+        for text in ["postgres://h/d", "postgresql://me:hunter2@h/d", " POSTGRES://me:hunter2@h"] {
             let place = Place::from(std::ffi::OsString::from(text));
             assert_eq!(place.file(), None, "{text}");
             assert!(!format!("{place:?} {place}").contains("hunter2"));
-        }
-    }
-
-    #[test]
-    fn an_address_is_shown_without_its_password() {
-        for (address, shown) in [
-            ("postgres://me:hunter2@h/d", "postgres://me:***@h/d"),
-            ("postgres://me:hun@ter2@h:5/d?a=b", "postgres://me:***@h:5/d?a=b"),
-            (
-                "postgres://h/d?sslmode=require&password=hunter2",
-                "postgres://h/d?sslmode=require&password=***",
-            ),
-            ("postgresql://h/d?p%61ssword=hunter2", "postgresql://h/d?password=***"),
-            ("postgresql://h/d?pass%=hunter2", "postgresql://h/d?password=***"),
-        ] {
-            assert_eq!(without_password(address), shown);
-            assert!(matches!(without_password(address), Cow::Owned(_)));
-        }
-        for plain in
-            ["a.db", "sqlite:me:x@h", "postgres://me@h:5432/d?sslmode=require", "postgres://h"]
-        {
-            assert!(matches!(without_password(plain), Cow::Borrowed(same) if same == plain));
-        }
-    }
-
-    #[test]
-    fn a_password_among_arguments_is_seen() {
-        for told in [
-            "postgres://me:secret@h/d",
-            "--database=postgresql://me:secret@h/d",
-            "--to=postgres://me:secret@h/d",
-            "postgres://h/d?sslmode=require&password=secret",
-            "postgres://me:@h",
-        ] {
-            assert!(has_password(OsStr::new(told)), "{told}");
-        }
-        for plain in ["postgres://me@h:5432/d", "postgres://h:5432/d", "a:b@c", "--database=a.db"] {
-            assert!(!has_password(OsStr::new(plain)), "{plain}");
         }
     }
 }

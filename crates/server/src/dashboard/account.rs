@@ -46,7 +46,9 @@ pub(super) async fn change_password(visit: &Visit) -> Outcome {
         return refuse(StatusCode::UNPROCESSABLE_ENTITY, None);
     }
     // Whoever found the browser open should not get to try passwords either.
-    if let Err(wait) = dashboard.limits.admit(visit.network, email) {
+    let admitted = dashboard.limits.admit_from(visit.network);
+    let admitted = admitted.and_then(|()| dashboard.limits.admit_at(email, visit.network, true));
+    if let Err(wait) = admitted {
         let told = format!("Too many tries. Wait {}, then try again.", seconds(wait));
         let mut response = refuse(StatusCode::TOO_MANY_REQUESTS, Some(told))?;
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(wait));

@@ -113,7 +113,7 @@ impl Dashboard {
             trusted_proxies: parts.trusted_proxies,
             now: parts.now,
             passwords: Passwords::new(parts.options.hashing.clone()),
-            limits: Limits::new(parts.clock),
+            limits: Limits::new(&parts.clock),
             options: parts.options,
         }
     }

@@ -11,6 +11,7 @@ use super::password::BYTES_MAX;
 use super::refusal::{Refusal, seconds};
 use super::reply::{self, Outcome};
 use super::visit::{Visit, timely};
+use crate::admin::is_email;
 
 #[derive(Template)]
 #[template(path = "dashboard/sign_in.html")]
@@ -33,14 +34,16 @@ pub(super) async fn show(visit: &Visit) -> Outcome {
 pub(super) async fn sign_in(visit: &Visit) -> Outcome {
     let dashboard = &visit.dashboard;
     let email = visit.posted.get("email").trim();
-    if let Err(wait) = dashboard.limits.admit(visit.network, email) {
-        let problem = format!("Too many tries. Wait {}, then try again.", seconds(wait));
-        let mut response = again(visit, StatusCode::TOO_MANY_REQUESTS, problem)?;
-        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(wait));
-        return Ok(response);
+    if let Err(wait) = dashboard.limits.admit_from(visit.network) {
+        return too_many(visit, wait);
     }
     let password = visit.posted.get("password");
-    let found = timely(dashboard.store.credentials(email)).await?;
+    // Of what is no address the store is not asked: nobody has it.
+    let found =
+        if is_email(email) { timely(dashboard.store.credentials(email)).await? } else { None };
+    if let Err(wait) = dashboard.limits.admit_at(email, visit.network, found.is_some()) {
+        return too_many(visit, wait);
+    }
     // The same for whom nobody knows and for whom there is no password: one hash, and one answer.
     let stored = found.as_ref().and_then(|found| found.password.as_ref());
     let typed =
@@ -56,6 +59,13 @@ pub(super) async fn sign_in(visit: &Visit) -> Outcome {
             again(visit, StatusCode::UNPROCESSABLE_ENTITY, problem)
         }
     }
+}
+
+fn too_many(visit: &Visit, wait: u64) -> Outcome {
+    let problem = format!("Too many tries. Wait {}, then try again.", seconds(wait));
+    let mut response = again(visit, StatusCode::TOO_MANY_REQUESTS, problem)?;
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(wait));
+    Ok(response)
 }
 
 fn again(visit: &Visit, status: StatusCode, problem: String) -> Outcome {

@@ -57,6 +57,7 @@ pub use records::{
     NewSubmission, PageRequest, PublicForm, Revision, SPAM_BYTES_MAX, SPAM_MAX, SpamRecord,
     SpamRequest, StagedForm, StagedSubmission, StoredPage, UserRecord,
 };
+pub(crate) use rules::email_key;
 pub use work::WorkSignal;
 
 /// A boxed future of a store call; it borrows the store only.

@@ -47,7 +47,7 @@ pub(super) fn known_status(status: &FormStatus) -> Result<&str, StoreError> {
 }
 
 /// What e-mail addresses are compared by.
-pub(super) fn email_key(email: &str) -> String {
+pub(crate) fn email_key(email: &str) -> String {
     email.to_lowercase()
 }
 

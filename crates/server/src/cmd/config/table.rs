@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::cmd::place;
+use crate::cmd::address;
 
 /// A setting: how it is called in each place it can be set in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl Setting {
     /// A value as it may be shown: without a password.
     pub fn shown(self, value: &str) -> Cow<'_, str> {
         match self.kind {
-            Kind::Database => place::without_password(value),
+            Kind::Database => address::masked(value),
             _ => Cow::Borrowed(value),
         }
     }

@@ -56,7 +56,7 @@ pub(in crate::dashboard) async fn send(visit: &Visit) -> Outcome {
     let form = visit.form().await?;
     let endpoint = visit.endpoint(&form).await?;
     let dashboard = &visit.dashboard;
-    if let Err(wait) = dashboard.limits.admit_test(endpoint.id.as_str()) {
+    if let Err(wait) = dashboard.limits.admit_test(&visit.user()?.id, endpoint.id.as_str()) {
         let problem = format!("Enough tests for now. Wait {}, then send another.", seconds(wait));
         let mut response = page(visit, &form, &endpoint, None, Some(problem))?;
         *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;

@@ -20,6 +20,10 @@ pub(super) async fn credentials(
     db: &impl GenericClient,
     email: &str,
 ) -> Result<Option<Credentials>, StoreError> {
+    // A text here cannot have that character, and so nobody does.
+    if email.contains('\0') {
+        return Ok(None);
+    }
     let sql = "SELECT id, email, name, password FROM users WHERE email_key = $1";
     let Some(row) = query_opt(db, sql, &[&email_key(email)]).await? else { return Ok(None) };
     let password = column::<Option<String>>(&row, 3)?.map(PasswordHash::new);

@@ -25,12 +25,18 @@ pub(super) enum Refused {
 
 impl Address {
     /// Takes `sslrootcert` out, and makes `sslmode=verify-full` what is the same here: TLS that is insisted
-    /// on is always checked in full.
+    /// on is always checked in full. Whoever says whom to trust insists on it, unless they say otherwise.
     pub(super) fn read(text: &str) -> Result<Self, Refused> {
         let Some((place, parameters)) = text.split_once('?') else {
             return Ok(Self { text: text.to_owned(), roots: None });
         };
         let (mut kept, mut roots) = (Vec::new(), None);
+        let names = || parameters.split('&').filter_map(|parameter| parameter.split_once('='));
+        if names().any(|(name, _)| name == "sslrootcert")
+            && names().all(|(name, _)| name != "sslmode")
+        {
+            kept.push("sslmode=require");
+        }
         for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
             match parameter.split_once('=') {
                 Some(("sslrootcert", value)) => {
@@ -56,8 +62,17 @@ mod tests {
             ("postgres://u@h/d", "postgres://u@h/d", None),
             ("postgres://h/d?sslmode=require", "postgres://h/d?sslmode=require", None),
             ("postgres://h?sslmode=verify-full&a=b", "postgres://h?sslmode=require&a=b", None),
-            ("postgres://h?a=b&sslrootcert=%2Fx+y%20z", "postgres://h?a=b", Some("/x+y z")),
-            ("postgres://h?sslrootcert=system", "postgres://h?", None),
+            (
+                "postgres://h?a=b&sslrootcert=%2Fx+y%20z",
+                "postgres://h?sslmode=require&a=b",
+                Some("/x+y z"),
+            ),
+            ("postgres://h?sslrootcert=system", "postgres://h?sslmode=require", None),
+            (
+                "postgres://h?sslrootcert=/x&sslmode=prefer",
+                "postgres://h?sslmode=prefer",
+                Some("/x"),
+            ),
         ] {
             let Ok(address) = Address::read(text) else { panic!("{text}") };
             assert_eq!((address.text.as_str(), address.roots), (left, roots.map(PathBuf::from)));
