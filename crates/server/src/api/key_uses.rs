@@ -18,11 +18,30 @@ pub(crate) struct KeyUses {
     store: Arc<dyn Store>,
     clock: Clock,
     noted: Mutex<HashMap<KeyId, FormInstant>>,
+    /// Whose turn it is to write.
+    turn: tokio::sync::Mutex<()>,
+}
+
+/// Uses that are being written. Those that are left when it is dropped are noted again: a write may fail,
+/// and be dropped with the loop that waits for it.
+struct Batch<'a> {
+    uses: HashMap<KeyId, FormInstant>,
+    of: &'a KeyUses,
+}
+
+impl Drop for Batch<'_> {
+    fn drop(&mut self) {
+        let mut noted = self.of.noted();
+        for (key, at) in self.uses.drain() {
+            let newer = noted.entry(key).or_insert(at);
+            *newer = at.max(*newer);
+        }
+    }
 }
 
 impl KeyUses {
     pub(super) fn new(store: Arc<dyn Store>, clock: Clock) -> Self {
-        Self { store, clock, noted: Mutex::default() }
+        Self { store, clock, noted: Mutex::default(), turn: tokio::sync::Mutex::default() }
     }
 
     /// Notes that a key is being used.
@@ -35,22 +54,28 @@ impl KeyUses {
         }
     }
 
-    /// Writes what was noted. What cannot be written is kept, and written the next time.
+    /// Writes what was noted, after what is being written. What cannot be written is kept, and written
+    /// the next time.
     pub(crate) async fn write(&self) -> Result<(), StoreError> {
-        let uses = std::mem::take(&mut *self.noted());
-        if uses.is_empty() {
+        self.write_by(|list| self.store.note_key_uses(list)).await
+    }
+
+    async fn write_by<F>(
+        &self,
+        put: impl FnOnce(Vec<(KeyId, FormInstant)>) -> F,
+    ) -> Result<(), StoreError>
+    where
+        F: Future<Output = Result<(), StoreError>>,
+    {
+        // Dropped after the batch, so that whoever waits finds what is put back.
+        let _turn = self.turn.lock().await;
+        let mut batch = Batch { uses: std::mem::take(&mut *self.noted()), of: self };
+        if batch.uses.is_empty() {
             return Ok(());
         }
-        let list = uses.iter().map(|(key, at)| (key.clone(), *at)).collect();
-        let written = self.store.note_key_uses(list).await;
-        if written.is_err() {
-            let mut noted = self.noted();
-            for (key, at) in uses {
-                let newer = noted.entry(key).or_insert(at);
-                *newer = at.max(*newer);
-            }
-        }
-        written
+        put(batch.uses.iter().map(|(key, at)| (key.clone(), *at)).collect()).await?;
+        batch.uses.clear();
+        Ok(())
     }
 
     /// Writes what was noted, for as long as it is left running.
@@ -155,5 +180,36 @@ mod tests {
         assert!(world.uses.write().await.is_err());
         let noted: Vec<_> = world.uses.noted().values().copied().collect();
         assert_eq!(noted, [FormInstant::from_micros(7_000_000)]);
+    }
+    /// A write that hangs, as far as the store.
+    async fn begun(
+        uses: &KeyUses,
+    ) -> std::pin::Pin<Box<impl Future<Output = Result<(), StoreError>>>> {
+        let mut hanging = Box::pin(uses.write_by(|_| std::future::pending()));
+        assert!(tokio::time::timeout(Duration::ZERO, &mut hanging).await.is_err());
+        assert!(uses.noted().is_empty());
+        hanging
+    }
+
+    #[tokio::test]
+    async fn what_is_being_written_when_the_loop_is_ended_is_kept() {
+        let world = World::new().await;
+        world.use_at(5);
+        drop(begun(&world.uses).await);
+        assert_eq!(world.uses.noted().len(), 1);
+        world.uses.write().await.unwrap();
+        assert_eq!(world.last().await, Some(5));
+    }
+
+    #[tokio::test]
+    async fn the_last_write_waits_for_the_one_before_it() {
+        let world = World::new().await;
+        world.use_at(5);
+        let hanging = begun(&world.uses).await;
+        let mut last = Box::pin(world.uses.write());
+        assert!(tokio::time::timeout(Duration::ZERO, &mut last).await.is_err());
+        drop(hanging);
+        last.await.unwrap();
+        assert_eq!(world.last().await, Some(5));
     }
 }

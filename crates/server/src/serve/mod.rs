@@ -241,11 +241,12 @@ impl Running {
         self.phase.send_replace(Phase::Killed);
         fault_point!(BeforeClose);
         if let Some(backing) = self.backing {
-            backing.stop_loops();
+            // Before the loop that writes them too is ended, perhaps in the middle of it.
             if let Err(error) = backing.key_uses.write().await {
                 let cause = on_one_line(&error);
                 tracing::warn!(cause, "the last uses of keys could not be written");
             }
+            backing.stop_loops();
             backing.store.close().await?;
         }
         Ok(Stopped { abandoned })
