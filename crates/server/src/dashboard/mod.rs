@@ -6,7 +6,7 @@
 //! | which pages there are, and who may open them | `routes` |
 //! | what every request passes first | `gate`, `site`, `cookie`, `token` |
 //! | what a handler may ask for | `visit`, `pairs` |
-//! | who may sign in, and how often they may try | `sign_in`, `welcome`, `account`, `password`, `limits` |
+//! | who may sign in, and how often they may try | `sign_in`, `welcome`, `account`, `password`, `limits`, `turns` |
 //! | what goes back | `reply`, `refusal`, `policy`, `chrome`, `said`, `when`, `templates/dashboard` |
 //! | what each page does | `forms`, `submissions`, `channels`, `deliveries`, `keys` |
 //!
@@ -39,6 +39,7 @@ mod sign_in;
 mod site;
 mod submissions;
 mod token;
+mod turns;
 mod visit;
 mod welcome;
 mod when;

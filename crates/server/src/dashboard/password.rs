@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use argon2::{Algorithm, Argon2, Params, Version};
 use secrecy::{ExposeSecret, SecretString};
-use tokio::sync::Semaphore;
 
 use super::refusal::Refusal;
+use super::turns::{Turns, at_turn};
 use crate::api::{Problem, text_cause};
 use crate::random;
 use crate::store::PasswordHash;
@@ -58,8 +58,7 @@ pub(super) fn flaw(password: &str) -> Option<&'static str> {
 pub(super) struct Passwords {
     hashing: Hashing,
     params: Params,
-    running: Semaphore,
-    waiting: Semaphore,
+    turns: Turns,
 }
 
 impl Passwords {
@@ -70,8 +69,7 @@ impl Passwords {
         Self {
             hashing,
             params: params.expect("the least costs, one lane and the usual length are in range"),
-            running: Semaphore::new(AT_A_TIME),
-            waiting: Semaphore::new(AT_A_TIME + WAITING_MAX),
+            turns: Turns::new(AT_A_TIME, WAITING_MAX),
         }
     }
 
@@ -121,17 +119,19 @@ impl Passwords {
         &self,
         hash: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Refusal> {
-        let busy = || Problem::unavailable("too many passwords are being checked", None);
-        let _waiting = self.waiting.try_acquire().map_err(|_| busy())?;
-        let _running = self.running.acquire().await.map_err(|_| busy())?;
+        let turn = self.turns.take("too many passwords are being checked").await?;
         self.hashing.computed.fetch_add(1, Ordering::Relaxed);
-        let computed = tokio::task::spawn_blocking(hash).await;
-        Ok(computed.map_err(|error| Problem::internal(Arc::new(error)))?)
+        Ok(at_turn(turn, hash).await?.1)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use formsvc_protocol::ErrorCode;
+
     use super::*;
 
     fn passwords() -> Passwords {
@@ -173,6 +173,52 @@ mod tests {
         // What is computed for nobody is a hash like any other.
         let nobody = PasswordHash::new(passwords.of_nobody());
         assert!(argon2::password_hash::phc::PasswordHash::new(nobody.expose()).is_ok());
+    }
+
+    /// Whether it ends at once.
+    async fn ends_at_once<T>(future: impl Future<Output = T>) -> Option<T> {
+        tokio::time::timeout(Duration::ZERO, future).await.ok()
+    }
+
+    #[tokio::test]
+    async fn whoever_hangs_up_has_no_more_than_two_hashed_at_a_time() {
+        let passwords = passwords();
+        let computed = || passwords.hashing.computed.load(Ordering::Relaxed);
+        let mut holds = Vec::new();
+        for _ in 0..120 {
+            let (hold, work) = mpsc::channel::<()>();
+            let hash = passwords.compute(move || work.recv().is_err());
+            assert!(ends_at_once(hash).await.is_none());
+            holds.push(hold);
+        }
+        assert_eq!(computed(), 2, "those that were begun go on, and nothing else is begun");
+        drop(holds);
+        assert_eq!(passwords.verify("x".into(), None).await.ok(), Some(false));
+        assert_eq!(computed(), 3);
+    }
+
+    #[tokio::test]
+    async fn sixty_four_wait_and_more_are_sent_away() {
+        let passwords = passwords();
+        let (mut holds, mut waiting) = (Vec::new(), Vec::new());
+        for _ in 0..AT_A_TIME + WAITING_MAX {
+            let (hold, work) = mpsc::channel::<()>();
+            let mut hash = Box::pin(passwords.compute(move || work.recv().is_err()));
+            assert!(ends_at_once(&mut hash).await.is_none());
+            holds.push(hold);
+            waiting.push(hash);
+        }
+        let refused = ends_at_once(passwords.compute(|| true)).await.unwrap();
+        let Err(Refusal::Problem(problem)) = refused else { panic!("{refused:?}") };
+        assert_eq!(problem.code(), &ErrorCode::Unavailable);
+        assert!(problem.retry_after().is_some());
+        // Who waits and hangs up makes room.
+        waiting.pop();
+        assert!(ends_at_once(passwords.compute(|| true)).await.is_none());
+        drop(holds);
+        for hash in waiting {
+            assert_eq!(hash.await.ok(), Some(true));
+        }
     }
 
     #[test]
