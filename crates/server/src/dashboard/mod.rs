@@ -58,6 +58,7 @@ use crate::secrets::Vault;
 use crate::store::{Clock, Store};
 use limits::Limits;
 use password::Passwords;
+use submissions::Searches;
 
 pub use link::{FirstLink, first_link};
 pub use options::DashboardOptions;
@@ -100,6 +101,7 @@ pub struct Dashboard {
     options: DashboardOptions,
     passwords: Passwords,
     limits: Limits,
+    searches: Searches,
 }
 
 impl Dashboard {
@@ -115,6 +117,7 @@ impl Dashboard {
             now: parts.now,
             passwords: Passwords::new(parts.options.hashing.clone()),
             limits: Limits::new(&parts.clock),
+            searches: Searches::default(),
             options: parts.options,
         }
     }

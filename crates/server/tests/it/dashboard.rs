@@ -9,4 +9,5 @@ mod service;
 mod signing_in;
 mod strangers;
 mod things;
+mod watched;
 mod webhooks;

@@ -4,9 +4,12 @@ use formsvc_protocol::{Answers, SubmissionId, Timestamp, text_of};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::api::{Problem, text_cause};
+use crate::dashboard::refusal::Refusal;
+
 /// Answers of a row in a list.
 const FIRST: usize = 4;
-/// Characters of each of them.
+/// Characters of each of them, and of each label.
 const FIRST_CHARS: usize = 90;
 
 /// A submission of a page.
@@ -27,25 +30,33 @@ pub(super) struct AnswerView {
     pub(super) is_blank: bool,
 }
 
-/// The submissions of a page as a store gives them. What it made, it can be read of.
-pub(super) fn rows(items: &[u8]) -> Vec<Row> {
+/// The submissions of a page as a store gives them.
+pub(super) fn rows(items: &[u8]) -> Result<Vec<Row>, Refusal> {
     let text = [b"[", items, b"]"].concat();
-    serde_json::from_slice(&text).unwrap_or_default()
+    // Where it is, and not what: that may hold what somebody answered.
+    let unreadable = |error: serde_json::Error| {
+        let (kind, column) = (error.classify(), error.column());
+        let cause = format!("a page of submissions cannot be read at byte {column}: {kind:?}");
+        Problem::internal(text_cause(cause))
+    };
+    Ok(serde_json::from_slice(&text).map_err(unreadable)?)
 }
 
 /// The first answers, cut, and how many more there are.
 pub(super) fn first(answers: &Answers) -> (Vec<AnswerView>, usize) {
     let fields = answers.fields();
-    let shown = fields.iter().take(FIRST).map(|(label, value)| {
-        let text = text_of_value(value);
-        let mut characters = text.chars();
-        let mut cut: String = characters.by_ref().take(FIRST_CHARS).collect();
-        if characters.next().is_some() {
-            cut.push('…');
-        }
-        view(label, cut)
-    });
+    let shown = fields.iter().take(FIRST);
+    let shown = shown.map(|(label, value)| view(&cut(label), cut(&text_of_value(value))));
     (shown.collect(), fields.len().saturating_sub(FIRST))
+}
+
+fn cut(text: &str) -> String {
+    let mut characters = text.chars();
+    let mut cut: String = characters.by_ref().take(FIRST_CHARS).collect();
+    if characters.next().is_some() {
+        cut.push('…');
+    }
+    cut
 }
 
 /// All of them, whole.
@@ -95,10 +106,23 @@ mod tests {
     #[test]
     fn a_row_of_a_list_has_the_first_answers_cut() {
         let long = "é".repeat(200);
-        let json = format!(r#"{{"a":"{long}","b":1,"c":2,"d":3,"e":4,"f":5}}"#);
+        let json = format!(r#"{{"a":"{long}","{long}":1,"c":2,"d":3,"e":4,"f":5}}"#);
         let (shown, more) = first(&Answers::parse(json).unwrap());
         assert_eq!((shown.len(), more), (4, 2));
-        assert_eq!(shown[0].text, format!("{}…", "é".repeat(FIRST_CHARS)));
+        let cut = format!("{}…", "é".repeat(FIRST_CHARS));
+        assert_eq!((&shown[0].text, &shown[1].label), (&cut, &cut));
         assert_eq!(first(&Answers::parse("{}").unwrap()), (Vec::new(), 0));
+    }
+
+    #[test]
+    fn a_page_that_cannot_be_read_is_a_fault_with_a_cause_that_tells_no_answer() {
+        assert_eq!(rows(b"").ok().map(|rows| rows.len()), Some(0));
+        let torn = r#"{"id":"sub_1","data":{"a":"private"},"created_at":"x"}"#;
+        for torn in [torn, &torn[..30], "private"] {
+            let Err(refusal) = rows(torn.as_bytes()) else { panic!("{torn}") };
+            let cause = refusal.cause().unwrap().to_string();
+            assert!(cause.contains("cannot be read at byte"), "{cause}");
+            assert!(!cause.contains("private"), "{cause}");
+        }
     }
 }

@@ -1,11 +1,14 @@
 //! The submissions of a form: newest first, a page at a time, and one alone.
 
 mod answer;
+mod row;
 mod search;
 
 use askama::Template;
+use formsvc_protocol::limits::PAGE_SIZE_MAX;
 use formsvc_protocol::{Form, FormInstant, Timestamp};
 
+use super::Dashboard;
 use super::chrome::{Chrome, Section};
 use super::deliveries::{DeliveryView, of_submission};
 use super::forms::{Head, Tab, path_of};
@@ -16,23 +19,17 @@ use super::visit::{Visit, timely};
 use super::when::When;
 use crate::store::PageRequest;
 use answer::{AnswerView, Row, rows};
+use row::RowView;
 use search::Found;
+
+pub(super) use search::Searches;
 
 /// Submissions of a page.
 const PAGE: u32 = 50;
 /// Submissions looked through for one that is told by its time: as many as share a millisecond.
-const TIED_MAX: usize = 1_000;
+const TIED_MAX: u32 = 1_000;
 /// Longest text that is searched for, in characters.
 const SOUGHT_MAX: usize = 200;
-
-struct RowView {
-    path: String,
-    when: When,
-    /// The first answers, cut.
-    answers: Vec<AnswerView>,
-    /// How many more there are.
-    more: usize,
-}
 
 #[derive(Template)]
 #[template(path = "dashboard/submissions.html")]
@@ -76,13 +73,16 @@ pub(super) async fn list(visit: &Visit) -> Outcome {
     let form = visit.form().await?;
     let before = FormInstant::parse_cursor(visit.query.get("before")).ok();
     let sought: String = visit.query.get("q").trim().chars().take(SOUGHT_MAX).collect();
+    let request = request(visit, &form, before, PAGE)?;
+    let Dashboard { store, searches, .. } = &*visit.dashboard;
     let found = if sought.is_empty() {
-        let request = request(visit, &form, before, PAGE)?;
-        let page = timely(visit.dashboard.store.page(request)).await?.ok_or(Refusal::NotFound)?;
+        let page = timely(store.page(request)).await?.ok_or(Refusal::NotFound)?;
         let last = page.last.filter(|_| page.has_more);
-        Found { rows: rows(&page.items), scanned: page.len, last, until: None }
+        let rows = rows(&page.items)?;
+        let rows = rows.iter().map(|row| RowView::new(&form, row, visit.now)).collect();
+        Found { rows, scanned: page.len, last, until: None }
     } else {
-        search::search(visit, &form, before, &sought).await?
+        searches.search(&**store, &form, request, &sought, visit.now).await?
     };
     let searched = (!sought.is_empty()).then(|| Searched {
         scanned: found.scanned,
@@ -99,19 +99,13 @@ pub(super) async fn list(visit: &Visit) -> Outcome {
         id: form.id.as_str(),
         address: &visit.address,
         sought: &sought,
-        rows: found.rows.iter().map(|row| shown(visit, &form, row)).collect(),
+        rows: found.rows,
         searched,
         is_newest: before.is_none(),
         newest: format!("{path}{}", query(&[("q", &sought)])),
         older,
     };
     reply::page(&page)
-}
-
-fn shown(visit: &Visit, form: &Form, row: &Row) -> RowView {
-    let (answers, more) = answer::first(&row.answers);
-    let path = path_of_one(form, row.id.as_str(), &row.created_at);
-    RowView { path, when: When::new(&row.created_at, visit.now), answers, more }
 }
 
 fn request(
@@ -145,10 +139,10 @@ async fn find(visit: &Visit, form: &Form) -> Result<Option<Row>, Refusal> {
     let wanted = visit.param("submission");
     // Times are shown in milliseconds, and several may share one.
     let mut before = Some(FormInstant::from_micros(at.unix_micros().saturating_add(1_000)));
-    for _ in 0..TIED_MAX / 100 {
-        let request = request(visit, form, before, 100)?;
+    for _ in 0..TIED_MAX / PAGE_SIZE_MAX {
+        let request = request(visit, form, before, PAGE_SIZE_MAX)?;
         let page = timely(visit.dashboard.store.page(request)).await?.ok_or(Refusal::NotFound)?;
-        let found = rows(&page.items);
+        let found = rows(&page.items)?;
         let is_past = found.last().is_none_or(|row| row.created_at < at);
         if let Some(row) = found.into_iter().find(|row| row.id.as_str() == wanted) {
             return Ok(Some(row));

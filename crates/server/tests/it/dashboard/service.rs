@@ -18,6 +18,7 @@ use formsvc_server::store::{Clock, Store, system_clock};
 use secrecy::ExposeSecret;
 
 use super::browser::Browser;
+use super::watched::Watched;
 
 pub(super) const EMAIL: &str = "ada@example.org";
 pub(super) const PASSWORD: &str = "correct horse battery";
@@ -25,6 +26,8 @@ pub(super) const PASSWORD: &str = "correct horse battery";
 pub(super) struct Service {
     pub(super) base: String,
     pub(super) store: Arc<dyn Store>,
+    /// The same store, to look at what is asked of it.
+    pub(super) watched: Arc<Watched>,
     pub(super) admin: Admin,
     pub(super) vault: Vault,
     /// Passwords that were hashed.
@@ -53,8 +56,9 @@ impl Service {
     }
 
     pub(super) async fn with(wanted: Wanted) -> Self {
-        let store: Arc<dyn Store> =
-            Arc::new(SqliteStore::in_memory(Arc::clone(&wanted.store_clock)).unwrap());
+        let kept = SqliteStore::in_memory(Arc::clone(&wanted.store_clock)).unwrap();
+        let watched = Arc::new(Watched::new(Arc::new(kept)));
+        let store: Arc<dyn Store> = Arc::<Watched>::clone(&watched);
         let vault = Vault::ephemeral().unwrap();
         let policy = EgressPolicy::dev();
         let client = ClientOptions { policy: policy.clone(), ..ClientOptions::default() };
@@ -92,7 +96,7 @@ impl Service {
         }
         let admin = Admin::new(Arc::clone(&store));
         let base = running.base_url();
-        Self { base, store, admin, vault, hashed, passed, _running: running }
+        Self { base, store, watched, admin, vault, hashed, passed, _running: running }
     }
 
     pub(super) fn browser(&self) -> Browser {
