@@ -91,6 +91,10 @@ impl Place {
     }
 
     /// Whether it is there and can be read by this release. Changes nothing.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(clippy::unused_async, reason = "a file is not waited for")
+    )]
     pub(super) async fn reach(&self) -> Result<(), CommandError> {
         match self {
             Self::File(path) if !path.exists() => {
@@ -103,6 +107,10 @@ impl Place {
     }
 
     /// Opens it for a command, beside a server that may run on it.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(clippy::unused_async, reason = "a file is not waited for")
+    )]
     pub(super) async fn open(&self, missing: Missing) -> Result<Arc<dyn Store>, CommandError> {
         match self {
             Self::File(path) => {
@@ -120,6 +128,10 @@ impl Place {
     }
 
     /// Opens it to copy all of it, or into it, which nobody else may use meanwhile.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(clippy::unused_async, reason = "a file is not waited for")
+    )]
     pub(super) async fn open_to_copy(&self, role: Role) -> Result<Side, CommandError> {
         match self {
             Self::File(path) => {
@@ -135,6 +147,10 @@ impl Place {
     }
 
     /// Opens it for a server, which a file has only one of.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(clippy::unused_async, reason = "a file is not waited for")
+    )]
     pub(super) async fn open_to_serve(&self) -> Result<Arc<dyn Store>, CommandError> {
         match self {
             Self::File(path) => {

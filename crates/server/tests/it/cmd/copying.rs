@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 use std::sync::Arc;
 
@@ -106,7 +107,9 @@ impl Bench {
         if copied.take(after).count() == after {
             child.kill().unwrap();
         }
-        !child.wait().unwrap().success()
+        let status = child.wait().unwrap();
+        assert!(status.success() || status.signal() == Some(9), "it failed by itself: {status}");
+        !status.success()
     }
 }
 
@@ -147,7 +150,7 @@ async fn a_copy_goes_on_after_being_killed_and_nothing_uses_it_before_it_is_whol
             bench.copy(&to, &bench.file()).failed(10, "was not finished");
             after = after * 2 + 1;
         }
-        assert!(killed >= 4, "{killed}");
+        assert!(killed >= 4, "it was done after being killed {killed} times: nothing is shown");
         assert_eq!(to.picture().await, source.picture().await);
     }
 }
@@ -157,7 +160,7 @@ async fn a_source_that_was_changed_since_is_refused() {
     let Some(bench) = Bench::new() else { return };
     let source = bench.service(12).await;
     let to = bench.server();
-    assert!(bench.copy_and_kill(&source, &to, 5));
+    assert!(bench.copy_and_kill(&source, &to, 5), "it was done before it was killed");
     let other = bench.service(13).await;
     bench.copy(&other, &to).failed(2, "was changed since");
     let store = source.open().await;
@@ -178,7 +181,7 @@ async fn what_differs_at_the_end_is_told_and_not_served() {
     let At::Server(address) = bench.server() else { unreachable!() };
     let to = At::Server(address.clone());
     // Killed once all users are there, and before the end.
-    assert!(bench.copy_and_kill(&source, &to, 4));
+    assert!(bench.copy_and_kill(&source, &to, 4), "it was done before it was killed");
     let schema = address.rsplit("%3D").next().unwrap();
     bench.cluster.sql(&format!("UPDATE {schema}.users SET name = name || '!' WHERE user_no = 1"));
     bench.copy(&source, &to).failed(1, "`users` has 3 rows");
