@@ -2,4 +2,6 @@
 
 mod exhaustion;
 mod limits;
+pub(crate) mod proxy;
+mod silence;
 mod tls;

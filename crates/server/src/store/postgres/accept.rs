@@ -1,15 +1,23 @@
-//! Accepting submissions that wait at the same time, in one transaction.
+//! Accepting submissions that wait at the same time, in a transaction of two round trips: what has to be
+//! known first, and then all that is written, with the commit. What is sent together is carried out in
+//! order, and once one statement failed the database carries out none of those behind it, the commit
+//! included.
 
 use std::collections::HashMap;
 
-use deadpool_postgres::{GenericClient, Transaction};
+use deadpool_postgres::{GenericClient, Object};
 use formsvc_protocol::{FormId, FormInstant, FormStatus, SubmissionId};
-use futures_util::future::{try_join3, try_join5};
+use futures_util::TryFutureExt;
+use futures_util::future::try_join4;
+use tokio_postgres::Statement;
+use tokio_postgres::error::DbError;
 
-use super::notify::Notice;
+use super::lent::in_time;
+use super::notify;
 use super::pages::SEQ_BITS;
 use super::repeats::{self, Repeats};
-use super::rows::{column, instant, instant_opt, prepare, text_id};
+use super::rows::{Params, column, instant, instant_opt, prepare, text_id};
+use super::submitter::Desk;
 use super::time::Time;
 use crate::store::rules::no_form;
 use crate::store::{Accepted, EndpointNo, Lane, NewSubmission, Revision, StoreError, item};
@@ -23,24 +31,26 @@ const FORMS: &str =
 const ENDPOINTS: &str = "SELECT e.form_no, e.endpoint_no FROM endpoints e JOIN forms f USING (form_no)
     WHERE f.id = ANY($1) AND f.ready AND e.status = 'enabled' ORDER BY e.endpoint_no FOR SHARE OF e";
 
-const SUBMISSIONS: &str = "INSERT INTO submissions (key, form_no, instant_us, id, item)
-    SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::text[])
-    ON CONFLICT (id) DO NOTHING";
+/// Submissions, their deliveries, and the new ends of their forms. One statement, for each costs the
+/// database as much as some rows do.
+const WRITE: &str = "WITH
+    added AS (INSERT INTO submissions (key, form_no, instant_us, id, item)
+        SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::text[])),
+    delivered AS (INSERT INTO deliveries (submission, endpoint_no, state, attempts, form_title)
+        SELECT n.submission, n.endpoint_no, 0, 0, n.title
+        FROM unnest($6::bigint[], $7::bigint[], $8::text[]) AS n (submission, endpoint_no, title)),
+    queued AS (INSERT INTO queue (endpoint_no, submission, lane, at_us, retries, claims, resend)
+        SELECT n.endpoint_no, n.submission, 0, n.at_us, 0, 0, false
+        FROM unnest($6::bigint[], $7::bigint[], $9::bigint[]) AS n (submission, endpoint_no, at_us))
+    UPDATE forms f SET last_seq = n.seq, last_instant_us = n.at_us
+    FROM unnest($10::bigint[], $11::bigint[], $12::bigint[]) AS n (form_no, seq, at_us)
+    WHERE f.form_no = n.form_no";
 const KEYS: &str = "INSERT INTO idempotency (form_no, key, fingerprint, submission, created_us)
     SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bytea[], $4::bigint[], $5::bigint[])
     ON CONFLICT (form_no, key) DO UPDATE SET fingerprint = excluded.fingerprint,
         submission = excluded.submission, created_us = excluded.created_us";
-const DELIVERIES: &str =
-    "INSERT INTO deliveries (submission, endpoint_no, state, attempts, form_title)
-    SELECT n.submission, n.endpoint_no, 0, 0, n.title
-    FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS n (submission, endpoint_no, title)";
-const QUEUE: &str =
-    "INSERT INTO queue (endpoint_no, submission, lane, at_us, retries, claims, resend)
-    SELECT n.endpoint_no, n.submission, 0, n.at_us, 0, 0, false
-    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS n (submission, endpoint_no, at_us)";
-const ENDS: &str = "UPDATE forms f SET last_seq = n.seq, last_instant_us = n.at_us
-    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS n (form_no, seq, at_us)
-    WHERE f.form_no = n.form_no";
+/// The constraint by which an id is there once.
+const ID_ONCE: &str = "submissions_id_key";
 
 /// What became of a batch.
 pub(super) struct Outcome {
@@ -63,15 +73,29 @@ struct Open {
     changed: bool,
 }
 
-/// Accepts submissions inside a transaction; fails when one of them cannot be kept, and then nothing
-/// of it may be committed.
+/// Why a batch was not accepted.
+pub(super) enum Failed {
+    /// Nothing of it is kept.
+    Refused(StoreError),
+    /// Its commit was sent and not answered: it may be kept.
+    InDoubt(Outcome, StoreError),
+}
+
+impl From<StoreError> for Failed {
+    fn from(error: StoreError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+/// Accepts submissions in a transaction of their own. One that fails is left open: its connection is to
+/// be thrown away.
 pub(super) async fn accept(
-    tx: &Transaction<'_>,
+    db: &Object,
     batch: &[NewSubmission],
-    time: &Time,
-    notice: &Notice,
-) -> Result<Outcome, StoreError> {
-    let (mut forms, mut repeats) = read(tx, batch, time).await?;
+    with: &Desk,
+) -> Result<Outcome, Failed> {
+    let reading = read(db, batch, &with.time);
+    let (mut forms, mut repeats, statements) = in_time(&with.pool, with.within, reading).await??;
     let mut rows = Rows::default();
     let answers = batch
         .iter()
@@ -80,22 +104,31 @@ pub(super) async fn accept(
             admit(open, &mut repeats, new, &mut rows)
         })
         .collect();
-    if rows.keys.is_empty() {
-        return Ok(Outcome { answers, endpoints: Vec::new() });
+    let changed: Vec<_> = forms.into_values().filter(|open| open.changed).collect();
+    let ends = Ends::of(&changed);
+    let endpoints: Vec<_> = changed.into_iter().flat_map(|open| open.endpoints).collect();
+    let lanes = endpoints.iter().map(|endpoint| (*endpoint, Lane::Fresh));
+    let notices = with.notice.texts(lanes);
+    let outcome = Outcome { answers, endpoints };
+    let writing = write(db, &statements, &rows, &ends, (with.notice.channel(), &notices));
+    match in_time(&with.pool, with.within, writing).await {
+        Ok(Ok(())) => Ok(outcome),
+        // A statement before the commit, which the database then did not carry out.
+        Ok(Err((Sent::Statement, error))) if error.code().is_some() => {
+            Err(Failed::Refused(refused(error, &rows)))
+        }
+        Ok(Err((_, error))) => Err(Failed::InDoubt(outcome, error.into())),
+        Err(error) => Err(Failed::InDoubt(outcome, error)),
     }
-    write(tx, &rows, forms.values().filter(|open| open.changed)).await?;
-    let changed = forms.into_values().filter(|open| open.changed);
-    let endpoints: Vec<_> = changed.flat_map(|open| open.endpoints).collect();
-    notice.send(tx, endpoints.iter().map(|endpoint| (*endpoint, Lane::Fresh))).await?;
-    Ok(Outcome { answers, endpoints })
 }
 
-/// What has to be known of the forms, read in one round trip.
+/// What has to be known of the forms, read in one round trip, which begins the transaction; and the
+/// statements that end it.
 async fn read(
-    tx: &Transaction<'_>,
+    db: &Object,
     batch: &[NewSubmission],
     time: &Time,
-) -> Result<(HashMap<FormId, Open>, Repeats), StoreError> {
+) -> Result<(HashMap<FormId, Open>, Repeats, [Statement; 3]), StoreError> {
     let mut ids: Vec<_> = batch.iter().map(|new| new.form.as_str()).collect();
     ids.sort_unstable();
     ids.dedup();
@@ -103,15 +136,18 @@ async fn read(
         .iter()
         .filter_map(|new| new.idempotency.map(|known| (new.form.as_str(), known.key.to_vec())))
         .unzip();
-    let [forms, endpoints, known] = prepare(tx, [FORMS, ENDPOINTS, repeats::FIND]).await?;
+    let [forms, endpoints, known, writing @ ..] =
+        prepare(db, [FORMS, ENDPOINTS, repeats::FIND, WRITE, KEYS, notify::SEND]).await?;
     let given = time.given();
     // They are carried out in this order: the locks of the first stand before the others look.
-    let (forms, endpoints, known) = try_join3(
-        tx.query(&forms, &[&ids, &given]),
-        tx.query(&endpoints, &[&ids]),
-        tx.query(&known, &[&asked.0, &asked.1]),
+    let ((), forms, endpoints, known) = try_join4(
+        db.batch_execute("BEGIN"),
+        db.query(&forms, &[&ids, &given]),
+        db.query(&endpoints, &[&ids]),
+        unless(asked.0.is_empty(), db.query(&known, &[&asked.0, &asked.1])),
     )
     .await?;
+    let known = known.unwrap_or_default();
     let mut open = HashMap::new();
     for row in &forms {
         let form_no = column(row, 0)?;
@@ -132,7 +168,7 @@ async fn read(
         };
         open.insert(text_id(row, 1, FormId::new)?, form);
     }
-    Ok((open, Repeats::of(&known)?))
+    Ok((open, Repeats::of(&known)?, writing))
 }
 
 /// Decides about one submission, and adds what is to be written.
@@ -210,46 +246,90 @@ impl Rows {
     }
 }
 
-/// Writes all of it in one round trip.
-async fn write(
-    tx: &Transaction<'_>,
-    rows: &Rows,
-    ends: impl Iterator<Item = &Open>,
-) -> Result<(), StoreError> {
-    let mut columns = (Vec::new(), Vec::new(), Vec::new());
-    for open in ends {
-        columns.0.push(open.form_no);
-        columns.1.push(open.seq);
-        columns.2.push(open.last.map(FormInstant::micros));
+/// Columns of the ends that forms get.
+#[derive(Default)]
+struct Ends {
+    forms: Vec<i64>,
+    seqs: Vec<i64>,
+    instants: Vec<Option<i64>>,
+}
+
+impl Ends {
+    fn of(changed: &[Open]) -> Self {
+        let mut ends = Self::default();
+        for open in changed {
+            ends.forms.push(open.form_no);
+            ends.seqs.push(open.seq);
+            ends.instants.push(open.last.map(FormInstant::micros));
+        }
+        ends
     }
-    let [submissions, keys, deliveries, queue, ends] =
-        prepare(tx, [SUBMISSIONS, KEYS, DELIVERIES, QUEUE, ENDS]).await?;
-    let (added, ..) = try_join5(
-        tx.execute(
-            &submissions,
-            &[&rows.keys, &rows.forms, &rows.instants, &rows.ids, &rows.items],
-        ),
-        tx.execute(
-            &keys,
-            &[
-                &rows.key_forms,
-                &rows.key_texts,
-                &rows.fingerprints,
-                &rows.key_submissions,
-                &rows.key_times,
-            ],
-        ),
-        tx.execute(&deliveries, &[&rows.delivered, &rows.endpoints, &rows.titles]),
-        tx.execute(&queue, &[&rows.delivered, &rows.endpoints, &rows.delivery_instants]),
-        tx.execute(&ends, &[&columns.0, &columns.1, &columns.2]),
+}
+
+/// What was sent.
+#[derive(Clone, Copy)]
+enum Sent {
+    Statement,
+    Commit,
+}
+
+/// Writes all of it, and commits, in one round trip.
+async fn write(
+    db: &Object,
+    [write, keys, notify]: &[Statement; 3],
+    rows: &Rows,
+    ends: &Ends,
+    (channel, notices): (&str, &[String]),
+) -> Result<(), (Sent, tokio_postgres::Error)> {
+    let all: Params<'_> = &[
+        &rows.keys,
+        &rows.forms,
+        &rows.instants,
+        &rows.ids,
+        &rows.items,
+        &rows.delivered,
+        &rows.endpoints,
+        &rows.titles,
+        &rows.delivery_instants,
+        &ends.forms,
+        &ends.seqs,
+        &ends.instants,
+    ];
+    let remembered: Params<'_> = &[
+        &rows.key_forms,
+        &rows.key_texts,
+        &rows.fingerprints,
+        &rows.key_submissions,
+        &rows.key_times,
+    ];
+    let told: Params<'_> = &[&channel, &notices];
+    let of = |sent| move |error| (sent, error);
+    try_join4(
+        unless(rows.keys.is_empty(), db.execute(write, all)).map_err(of(Sent::Statement)),
+        unless(rows.key_forms.is_empty(), db.execute(keys, remembered))
+            .map_err(of(Sent::Statement)),
+        unless(notices.is_empty(), db.execute(notify, told)).map_err(of(Sent::Statement)),
+        db.batch_execute("COMMIT").map_err(of(Sent::Commit)),
     )
     .await?;
-    if added == rows.keys.len() as u64 {
-        return Ok(());
+    Ok(())
+}
+
+/// Asks nothing when that is needless.
+async fn unless<T, E>(
+    needless: bool,
+    asking: impl Future<Output = Result<T, E>>,
+) -> Result<Option<T>, E> {
+    if needless { Ok(None) } else { asking.await.map(Some) }
+}
+
+/// What the database refused. Which id was there already is told when they are accepted one by one.
+fn refused(error: tokio_postgres::Error, rows: &Rows) -> StoreError {
+    if error.as_db_error().and_then(DbError::constraint) != Some(ID_ONCE) {
+        return error.into();
     }
-    // Which one was there already is told when they are accepted one by one.
     let value = rows.ids.first().cloned().unwrap_or_default();
-    Err(StoreError::Exists { what: "submission id", value })
+    StoreError::Exists { what: "submission id", value }
 }
 
 /// Submissions of these ids that are kept: what a commit came to that was not answered.

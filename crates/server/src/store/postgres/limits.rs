@@ -15,6 +15,7 @@ use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use super::fault::closed;
+use super::lent::{Lent, in_time};
 use super::rows::{Params, column, execute, query};
 use super::time::Time;
 use crate::rate_limit::whole_seconds;
@@ -89,11 +90,11 @@ pub(super) struct Limits {
 
 impl Limits {
     /// Begins to count. Must be called within a tokio runtime.
-    pub(super) fn start(pool: &Pool, time: &Time) -> Self {
+    pub(super) fn start(pool: &Pool, time: &Time, within: Duration) -> Self {
         let (queue, waiting) = mpsc::channel(QUEUE_MAX);
         let (pool, time, waiting) = (pool.clone(), time.clone(), Arc::new(Mutex::new(waiting)));
         let working = tokio::spawn(supervise("rate limits", move || {
-            work(pool.clone(), time.clone(), Arc::clone(&waiting))
+            work(pool.clone(), time.clone(), within, Arc::clone(&waiting))
         }));
         Self { queue, working }
     }
@@ -118,19 +119,25 @@ impl Drop for Limits {
     }
 }
 
-async fn work(pool: Pool, time: Time, waiting: Arc<Mutex<mpsc::Receiver<Waiting>>>) {
+async fn work(
+    pool: Pool,
+    time: Time,
+    within: Duration,
+    waiting: Arc<Mutex<mpsc::Receiver<Waiting>>>,
+) {
     let mut waiting = waiting.lock().await;
     let mut swept = Instant::now();
     let mut batch = Vec::with_capacity(BATCH_MAX);
     while waiting.recv_many(&mut batch, BATCH_MAX).await > 0 {
         for (rule, asked) in by_rule(batch.drain(..)) {
-            let counted = count(&pool, &time, rule, &asked).await;
+            let counting = count(&pool, &time, rule, &asked);
+            let counted = in_time(&pool, within, counting).await.flatten();
             answer(asked, &counted.map_err(Arc::new));
         }
         if swept.elapsed() >= SWEEP_EVERY {
             swept = Instant::now();
             // What is left is removed the next time.
-            let _ = sweep(&pool, &time).await;
+            let _ = in_time(&pool, within, sweep(&pool, &time)).await;
         }
     }
 }
@@ -160,9 +167,11 @@ async fn count(pool: &Pool, time: &Time, rule: Rule, asked: &Asked) -> Result<Co
     let window = i64::try_from(window).unwrap_or(i64::from(i32::MAX));
     let params: Params<'_> =
         &[&keys, &counts, &number(rule.requests.get()), &window, &time.given()];
-    let client = pool.get().await?;
+    let client = Lent::by(pool).await?;
+    let rows = query(&*client, COUNT, params).await?;
+    client.give_back();
     let mut counted = Counted::new();
-    for row in query(&client, COUNT, params).await? {
+    for row in rows {
         let admitted: i32 = column(&row, 1)?;
         let wait: i64 = column(&row, 2)?;
         let wait = Duration::from_micros(wait.unsigned_abs());
@@ -196,8 +205,10 @@ fn answer(asked: Asked, counted: &Result<Counted, Arc<StoreError>>) {
 }
 
 async fn sweep(pool: &Pool, time: &Time) -> Result<u64, StoreError> {
-    let client = pool.get().await?;
-    execute(&client, SWEEP, &[&time.given()]).await
+    let client = Lent::by(pool).await?;
+    let swept = execute(&*client, SWEEP, &[&time.given()]).await?;
+    client.give_back();
+    Ok(swept)
 }
 
 #[cfg(all(test, feature = "contract"))]

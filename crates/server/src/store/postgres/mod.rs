@@ -4,6 +4,7 @@
 //! |---|---|
 //! | what it is made of, and each call of it | `store`, `calls` |
 //! | where is it, how long may it take | `address`, `connect`, `tls`, `schema`, `time` |
+//! | how long an answer is waited for | `lent` |
 //! | how a submission gets committed | `submitter`, `accept`, `repeats` |
 //! | how processes tell each other of work | `notify` |
 //! | how requests are counted, for all processes | `limits` |
@@ -12,9 +13,9 @@
 //! | of webhooks | `endpoints`, `due`, `claims`, `settle`, `deliveries` |
 //! | what failures mean | `fault`, `open_error` |
 //!
-//! Submissions that wait at the same time share one transaction and one round trip for each of its
-//! statements; other writes have a transaction of their own, in a task that nobody cancels. Times that
-//! matter are the database's, the one clock that all processes share.
+//! Submissions that wait at the same time share one transaction of two round trips; other writes have a
+//! transaction of their own, in a task that nobody cancels. Times that matter are the database's, the one
+//! clock that all processes share.
 
 mod accept;
 mod accounts;
@@ -28,6 +29,7 @@ mod due;
 mod endpoints;
 mod fault;
 mod forms;
+mod lent;
 mod limits;
 mod notify;
 mod open_error;

@@ -18,6 +18,9 @@ use crate::supervise::Backoff;
 /// Bytes of a notice; the database takes fewer than 8,000.
 const NOTICE_MAX: usize = 7_000;
 
+/// Sends notices on a channel.
+pub(super) const SEND: &str = "SELECT pg_notify($1, text) FROM unnest($2::text[]) AS text";
+
 /// What sends notices, in the name of this process.
 #[derive(Clone, Debug)]
 pub(super) struct Notice {
@@ -38,21 +41,29 @@ impl Notice {
         tx: &impl GenericClient,
         lanes: impl Iterator<Item = (EndpointNo, Lane)>,
     ) -> Result<(), StoreError> {
-        let mut text = self.own.to_string();
-        let begin = text.len();
-        for (endpoint, lane) in lanes {
-            write!(text, " {}:{}", endpoint.0, lane as u8).expect("a string takes all");
-            if text.len() > NOTICE_MAX {
-                self.notify(tx, &text).await?;
-                text.truncate(begin);
-            }
+        let texts = self.texts(lanes);
+        if !texts.is_empty() {
+            execute(tx, SEND, &[&&*self.channel, &texts]).await?;
         }
-        if text.len() > begin { self.notify(tx, &text).await } else { Ok(()) }
+        Ok(())
     }
 
-    async fn notify(&self, tx: &impl GenericClient, text: &str) -> Result<(), StoreError> {
-        execute(tx, "SELECT pg_notify($1, $2)", &[&&*self.channel, &text]).await?;
-        Ok(())
+    /// What [`SEND`] is to tell of lanes; nothing when there are none.
+    pub(super) fn texts(&self, lanes: impl Iterator<Item = (EndpointNo, Lane)>) -> Vec<String> {
+        let mut texts: Vec<String> = Vec::new();
+        for (endpoint, lane) in lanes {
+            if texts.last().is_none_or(|text| text.len() > NOTICE_MAX) {
+                texts.push(self.own.to_string());
+            }
+            let text = texts.last_mut().expect("there is one by now");
+            write!(text, " {}:{}", endpoint.0, lane as u8).expect("a string takes all");
+        }
+        texts
+    }
+
+    /// Where [`SEND`] is to tell it.
+    pub(super) fn channel(&self) -> &str {
+        &self.channel
     }
 
     /// The lanes in another process's notice; none in one of our own, or that cannot be read.

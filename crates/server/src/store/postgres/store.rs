@@ -12,6 +12,7 @@ use tokio::task::JoinHandle;
 
 use super::connect::Connector;
 use super::fault::is_conflict;
+use super::lent::{Lent, in_time};
 use super::limits::Limits;
 use super::notify::Notice;
 use super::submitter::{self, Submitter, Told};
@@ -33,6 +34,11 @@ const CONNECTIONS: usize = 16;
 /// succeed again.
 const STANDS: Duration = Duration::from_secs(1);
 
+/// The database ends a statement after 30 s, and says so.
+const ANSWER_WITHIN: Duration = Duration::from_secs(35);
+/// A transaction may take so many times as long as one answer.
+const ANSWERS: u32 = 3;
+
 /// How a database is used.
 #[derive(Clone)]
 pub struct PostgresOptions {
@@ -43,12 +49,15 @@ pub struct PostgresOptions {
     pub connections: usize,
     /// Whether tables are made where there are none.
     pub create: bool,
+    /// How long an answer of the database is waited for. Longer than the database takes at most for one
+    /// statement, which is 30 s unless the address says otherwise.
+    pub answer_within: Duration,
 }
 
 impl PostgresOptions {
     /// The usual, for an address.
     pub fn of(address: SecretString) -> Self {
-        Self { address, connections: CONNECTIONS, create: true }
+        Self { address, connections: CONNECTIONS, create: true, answer_within: ANSWER_WITHIN }
     }
 }
 
@@ -68,6 +77,8 @@ pub(super) struct Shared {
     pub(super) notice: Notice,
     pub(super) gate: Arc<Gate>,
     pub(super) observer: Arc<OnceLock<Arc<dyn StoreObserver>>>,
+    /// How long a transaction may take.
+    within: Duration,
 }
 
 impl std::fmt::Debug for PostgresStore {
@@ -158,6 +169,7 @@ impl PostgresStore {
             time: time.clone(),
             notice: notice.clone(),
             told,
+            within: options.answer_within,
         };
         let listening = {
             let (notice, work) = (notice.clone(), Arc::clone(&work));
@@ -165,9 +177,10 @@ impl PostgresStore {
                 notify::listen(connector.clone(), notice.clone(), Arc::clone(&work))
             }))
         };
-        let shared = Arc::new(Shared { pool, time, notice, gate, observer });
+        let within = options.answer_within * ANSWERS;
+        let shared = Arc::new(Shared { pool, time, notice, gate, observer, within });
         remove_given_up(&shared).await;
-        let limits = Limits::start(&shared.pool, &shared.time);
+        let limits = Limits::start(&shared.pool, &shared.time, options.answer_within);
         Ok(Self { shared, submitter: Submitter::start(&desk), limits, work, listening })
     }
 
@@ -178,8 +191,13 @@ impl PostgresStore {
         F: for<'c> FnOnce(&'c Object, Option<i64>) -> Work<'c, T> + Send + 'a,
     {
         Box::pin(async move {
-            let client = self.shared.pool.get().await?;
-            work(&client, self.shared.time.given()).await
+            let Shared { pool, time, within, .. } = &*self.shared;
+            let client = pool.get().await?;
+            let read = in_time(pool, *within, work(&client, time.given())).await;
+            if read.is_err() {
+                drop(Object::take(client));
+            }
+            read.flatten()
         })
     }
 
@@ -236,12 +254,17 @@ impl Shared {
     where
         F: for<'c> Fn(&'c Transaction<'c>, &'c Self) -> Work<'c, T>,
     {
-        let mut client = self.pool.get().await?;
-        let tx = client.transaction().await?;
-        // Dropped without a commit, it is rolled back.
-        let outcome = work(&tx, self).await?;
-        tx.commit().await?;
-        Ok(outcome)
+        let mut client = Lent::by(&self.pool).await?;
+        let writing = async {
+            let tx = client.transaction().await?;
+            // Dropped without a commit, it is rolled back.
+            let outcome = work(&tx, self).await?;
+            tx.commit().await?;
+            Ok(outcome)
+        };
+        let outcome = in_time(&self.pool, self.within, writing).await?;
+        client.give_back();
+        outcome
     }
 }
 

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use deadpool_postgres::Pool;
 use tokio::sync::{Mutex, mpsc, oneshot};
 
-use super::accept::{self, Outcome};
+use super::accept::{self, Failed, Outcome};
 use super::fault::{closed, is_conflict, is_of_the_data};
+use super::lent::Lent;
 use super::notify::Notice;
 use super::time::Time;
 use crate::causes::on_one_line;
@@ -48,6 +49,8 @@ pub(super) struct Desk {
     pub(super) time: Time,
     pub(super) notice: Notice,
     pub(super) told: Told,
+    /// How long the database is waited for in each round trip.
+    pub(super) within: Duration,
 }
 
 impl Submitter {
@@ -177,37 +180,39 @@ impl Desk {
     }
 
     async fn try_commit(&self, batch: &[NewSubmission]) -> Result<Outcome, StoreError> {
-        let mut client = self.pool.get().await?;
-        let tx = client.transaction().await?;
-        let outcome = accept::accept(&tx, batch, &self.time, &self.notice).await?;
-        match tx.commit().await {
-            Ok(()) => Ok(outcome),
-            Err(error) => self.look_again(batch, outcome, error.into()).await,
+        let db = Lent::by(&self.pool).await?;
+        match accept::accept(&db, batch, self).await {
+            Ok(outcome) => {
+                db.give_back();
+                Ok(outcome)
+            }
+            Err(Failed::Refused(error)) => Err(error),
+            Err(Failed::InDoubt(outcome, error)) => {
+                drop(db);
+                if self.is_kept(batch, &outcome).await { Ok(outcome) } else { Err(error) }
+            }
         }
     }
 
     /// A commit that was not answered may have been made: what is there tells.
-    async fn look_again(
-        &self,
-        batch: &[NewSubmission],
-        outcome: Outcome,
-        error: StoreError,
-    ) -> Result<Outcome, StoreError> {
+    async fn is_kept(&self, batch: &[NewSubmission], outcome: &Outcome) -> bool {
         const FOR: Duration = Duration::from_secs(5);
         const PAUSE: Duration = Duration::from_millis(100);
         let ids: Vec<_> = batch.iter().map(|new| new.id.clone()).collect();
-        let since = Instant::now();
-        while since.elapsed() < FOR {
-            if let Ok(client) = self.pool.get().await
-                && let Ok(kept) = accept::kept(&client, &ids).await
-            {
-                let made = outcome.answers.iter().flatten().filter(|accepted| !accepted.repeated);
-                let mut made = made.map(|accepted| kept.get(accepted.id.as_str()));
-                return if made.all(|kept| kept.is_some()) { Ok(outcome) } else { Err(error) };
+        let looking = async {
+            loop {
+                if let Ok(db) = Lent::by(&self.pool).await
+                    && let Ok(kept) = accept::kept(&*db, &ids).await
+                {
+                    db.give_back();
+                    return kept;
+                }
+                tokio::time::sleep(PAUSE).await;
             }
-            tokio::time::sleep(PAUSE).await;
-        }
-        Err(error)
+        };
+        let Ok(kept) = tokio::time::timeout(FOR, looking).await else { return false };
+        let made = outcome.answers.iter().flatten().filter(|accepted| !accepted.repeated);
+        made.map(|accepted| accepted.id.as_str()).all(|id| kept.contains_key(id))
     }
 }
 

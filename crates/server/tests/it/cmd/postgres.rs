@@ -2,7 +2,6 @@
 
 mod faults;
 mod load;
-mod proxy;
 
 use std::collections::HashSet;
 

@@ -1,7 +1,7 @@
 //! An endpoint on this machine that keeps what comes and answers as it is told.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc;
 
 use formsvc_protocol::limits::SIGNATURE_TOLERANCE;
@@ -14,6 +14,8 @@ use super::PATIENCE;
 pub(super) struct Received {
     pub(super) signature: String,
     pub(super) body: String,
+    /// Where it waits for an answer that it did not get yet.
+    waits: Option<TcpStream>,
 }
 
 pub(super) struct Receiver {
@@ -24,34 +26,34 @@ pub(super) struct Receiver {
 impl Receiver {
     /// Answers each request with the next of these; the last is for all that follow.
     pub(super) fn answering(answers: &'static [&'static [u8]]) -> Self {
-        Self::start(answers, false)
+        Self::start(Some(answers))
     }
 
-    /// The same, but the first connection stays open whatever is, or is not, answered on it.
-    pub(super) fn holding_the_first(answers: &'static [&'static [u8]]) -> Self {
-        Self::start(answers, true)
+    /// Leaves the answers to who takes the deliveries.
+    pub(super) fn waiting() -> Self {
+        Self::start(None)
     }
 
-    fn start(answers: &'static [&'static [u8]], keep_first: bool) -> Self {
+    fn start(answers: Option<&'static [&'static [u8]]>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let addr = listener.local_addr().unwrap();
         let (keep, received) = mpsc::channel();
         // Ends with the process; a test is one.
         std::thread::spawn(move || {
-            let mut answers = answers.iter().copied().peekable();
-            let mut open = None;
+            let mut answers = answers.map(|answers| answers.iter().copied().peekable());
             loop {
                 let (stream, _) = listener.accept().unwrap();
                 stream.set_read_timeout(Some(PATIENCE)).unwrap();
                 let mut stream = BufReader::new(stream);
-                let Some(delivery) = read(&mut stream) else { continue };
-                let answer = *answers.peek().unwrap();
-                if answers.len() > 1 {
-                    answers.next();
-                }
-                let _ = stream.get_mut().write_all(answer);
-                if keep_first && open.is_none() {
-                    open = Some(stream);
+                let Some(mut delivery) = read(&mut stream) else { continue };
+                if let Some(answers) = &mut answers {
+                    let answer = *answers.peek().unwrap();
+                    if answers.len() > 1 {
+                        answers.next();
+                    }
+                    let _ = stream.get_mut().write_all(answer);
+                } else {
+                    delivery.waits = Some(stream.into_inner());
                 }
                 let _ = keep.send(delivery);
             }
@@ -74,7 +76,7 @@ impl Receiver {
 }
 
 /// A request with its body, if one comes.
-fn read(stream: &mut BufReader<std::net::TcpStream>) -> Option<Received> {
+fn read(stream: &mut BufReader<TcpStream>) -> Option<Received> {
     let (mut signature, mut length) = (String::new(), 0);
     loop {
         let mut line = String::new();
@@ -95,10 +97,15 @@ fn read(stream: &mut BufReader<std::net::TcpStream>) -> Option<Received> {
     }
     let mut body = vec![0; length];
     stream.read_exact(&mut body).ok()?;
-    Some(Received { signature, body: String::from_utf8(body).unwrap() })
+    Some(Received { signature, body: String::from_utf8(body).unwrap(), waits: None })
 }
 
 impl Received {
+    /// Answers, when the receiver has not, and ends the connection.
+    pub(super) fn answer(self, answer: &[u8]) {
+        self.waits.expect("it has no answer yet").write_all(answer).unwrap();
+    }
+
     /// Whether a secret signed it just now.
     pub(super) fn is_signed_with(&self, secret: &str) -> bool {
         let secret = SigningSecret::new(&SecretString::from(secret.to_owned())).unwrap();

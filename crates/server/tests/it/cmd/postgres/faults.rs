@@ -11,7 +11,7 @@ use super::super::receiver::Receiver;
 use super::super::{PATIENCE, Serving, Site};
 use super::id_of;
 use super::load::{Load, Told};
-use super::proxy::Proxy;
+use crate::postgres::proxy::Proxy;
 
 fn is_long() -> bool {
     std::env::var_os("FORMSVC_SOAK").is_some()
@@ -42,6 +42,11 @@ impl<'a> Service<'a> {
     }
 
     fn serve(&self) -> Serving {
+        self.serve_patiently("1s")
+    }
+
+    /// A server that waits so long for an endpoint's answer.
+    fn serve_patiently(&self, attempt_timeout: &str) -> Serving {
         let key = self.site.path("server.key");
         let serving = self.site.serve(&[
             "--profile",
@@ -49,7 +54,7 @@ impl<'a> Service<'a> {
             "--secret-key-file",
             key.to_str().unwrap(),
             "--attempt-timeout",
-            "1s",
+            attempt_timeout,
             "--sender-limit",
             "off",
             "--form-limit",
@@ -120,29 +125,26 @@ fn wait_for(server: &Serving, status: &str) {
 #[test]
 fn a_frozen_server_settles_nothing_that_another_took_over() {
     let Some(cluster) = Cluster::or_skip() else { return };
-    // The first is not answered: its server hangs meanwhile.
-    let answers: &[&[u8]] = &[b"", b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n"];
-    let service = Service::on(cluster, Receiver::holding_the_first(answers));
+    let service = Service::on(cluster, Receiver::waiting());
     let frozen = service.serve();
     frozen.submit("contact", "{\"n\":1}");
+    // Never answered: once its server goes on, the time for that is over.
     let first = service.receiver.next();
     frozen.signal("STOP");
     if !is_long() {
         // What a test does not wait for: the lease is over.
         service.sql("UPDATE queue SET at_us = at_us - 60000000 WHERE lane = 2");
     }
-    let other = service.serve();
+    let other = service.serve_patiently("30s");
     let began = Instant::now();
     let again = service.receiver.next();
     if is_long() {
         assert!(began.elapsed() > Duration::from_secs(15), "not while the lease holds");
     }
     assert_eq!(id_of(&first.body), id_of(&again.body));
-    while service.sql("SELECT count(*) FROM queue") != "0" {
-        assert!(began.elapsed() < PATIENCE, "it is not settled");
-        // Sleeps because another process's work is no event here.
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    let held = || service.sql("SELECT lane, token, at_us, claims FROM queue");
+    let (lease, attempts) = (held(), "SELECT count(*) FROM attempts");
+    // While the other's attempt is under way it settles its own, by a lease that is another's now.
     frozen.signal("CONT");
     let lost = |server: &Serving| {
         let metrics = server.get("/metrics", "");
@@ -151,14 +153,22 @@ fn a_frozen_server_settles_nothing_that_another_took_over() {
     };
     let began = Instant::now();
     while lost(&frozen) < 1.0 {
+        assert_eq!(service.sql(attempts), "0", "it settled what is another's");
         assert!(began.elapsed() < PATIENCE, "it finds out that it came too late");
         // Sleeps because metrics are asked for.
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!((held(), service.sql(attempts)), (lease, "0".to_owned()));
+    again.answer(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n");
+    let began = Instant::now();
+    while service.sql("SELECT count(*) FROM queue") != "0" {
+        assert!(began.elapsed() < PATIENCE, "it is not settled");
+        // Sleeps because another process's work is no event here.
         std::thread::sleep(Duration::from_millis(10));
     }
     assert!(lost(&other) < 1.0);
     assert_eq!(service.sql("SELECT state, attempts FROM deliveries"), "2|1");
     assert_eq!(service.sql("SELECT number, status FROM attempts"), "1|204");
-    drop(other);
 }
 
 #[test]
