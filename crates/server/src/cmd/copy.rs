@@ -86,7 +86,9 @@ impl From<CopyError> for CommandError {
                 (Exit::Failed, "nothing serves the destination: empty it, and copy again")
             }
             CopyError::Sealed { .. } => (Exit::LocalIo, "name its key with `--secret-key-file`"),
-            CopyError::Note(_) => (Exit::Failed, "empty the destination, and copy again"),
+            CopyError::Note(_) | CopyError::Key { .. } => {
+                (Exit::Failed, "empty the destination, and copy again")
+            }
             CopyError::Store(_) => (Exit::LocalIo, "the same command goes on where this one ended"),
         };
         Self::of(exit, &error).hint(hint)

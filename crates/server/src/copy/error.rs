@@ -42,6 +42,12 @@ pub(crate) enum CopyError {
     /// The note of how far the copy is cannot be read.
     #[error("the destination's note of how far the copy is cannot be read")]
     Note(#[source] serde_json::Error),
+    /// A row, or the note, has a key that rows cannot be read after.
+    #[error("a key of `{table}` is not of the numbers and bytes that its rows are read by")]
+    Key {
+        /// The table.
+        table: &'static str,
+    },
     /// A database failed.
     #[error(transparent)]
     Store(#[from] StoreError),

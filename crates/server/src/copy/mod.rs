@@ -249,10 +249,20 @@ pub(crate) mod tests {
 
     use super::table::{EMPTIED, LEFT, TABLES};
 
-    /// Checks the names of all tables of a backend and their columns.
-    pub(crate) fn assert_complete(found: Vec<(String, String)>) {
+    /// Types of columns that rows can be read by, as backends call them.
+    const KEY_TYPES: [&str; 6] = ["INTEGER", "BLOB", "smallint", "integer", "bigint", "bytea"];
+
+    /// Checks the names of all tables of a backend and their columns, with the types of these.
+    pub(crate) fn assert_complete(found: Vec<(String, String, String)>) {
+        for (table, column, kind) in &found {
+            let copied = TABLES.iter().find(|copied| copied.name == table);
+            if copied.is_some_and(|copied| copied.key.contains(&column.as_str())) {
+                assert!(KEY_TYPES.contains(&kind.as_str()), "{table}.{column} is {kind}");
+            }
+        }
+        let found = found.into_iter().map(|(table, column, _)| (table, column));
         let is_left = |table: &str| EMPTIED.contains(&table) || LEFT.contains(&table);
-        let found: BTreeSet<_> = found.into_iter().filter(|(table, _)| !is_left(table)).collect();
+        let found: BTreeSet<_> = found.filter(|(table, _)| !is_left(table)).collect();
         let copied = TABLES.iter().flat_map(|table| {
             table.columns.iter().map(|column| (table.name.to_owned(), (*column).to_owned()))
         });

@@ -2,6 +2,8 @@
 
 use sha2::{Digest, Sha256};
 
+use super::error::CopyError;
+
 /// A value, as any backend can keep it; what is true or false is 1 or 0.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Value {
@@ -19,7 +21,8 @@ pub(crate) type Row = Vec<Value>;
 pub(crate) struct Table {
     pub(crate) name: &'static str,
     pub(crate) columns: &'static [&'static str],
-    /// The columns that tell its rows apart, and in whose order they are read.
+    /// The columns that tell its rows apart, and in whose order they are read: numbers and bytes, which
+    /// every backend orders alike, and has an index of.
     pub(crate) key: &'static [&'static str],
     /// A column that may be long.
     #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "a file is read row by row"))]
@@ -81,8 +84,7 @@ pub(crate) const TABLES: &[Table] = &[
     Table {
         name: "idempotency",
         columns: &["form_no", "key", "fingerprint", "submission", "created_us"],
-        // A file forgets them in the order in which they were written.
-        key: &["created_us", "form_no", "key"],
+        key: &["form_no", "key"],
         long: None,
     },
     Table {
@@ -165,6 +167,27 @@ impl Table {
         let place = |name| self.columns.iter().position(|column| column == name);
         let values = self.key.iter().filter_map(|name| row.get(place(name)?));
         values.cloned().collect()
+    }
+
+    /// The values of one of its keys as a statement has them, bytes as a backend writes their hexadecimal
+    /// digits. Another kind of value would compare as nothing does, and end the reading unseen.
+    pub(crate) fn literals(
+        &self,
+        key: &Row,
+        bytes: impl Fn(&str) -> String,
+    ) -> Result<String, CopyError> {
+        let mut all = Vec::with_capacity(key.len());
+        for value in key {
+            all.push(match value {
+                Value::Int(number) => number.to_string(),
+                Value::Bytes(value) => bytes(&hex::encode(value)),
+                Value::Null | Value::Text(_) => return Err(CopyError::Key { table: self.name }),
+            });
+        }
+        if all.len() != self.key.len() {
+            return Err(CopyError::Key { table: self.name });
+        }
+        Ok(all.join(", "))
     }
 
     /// A statement that reads rows in the order of the key, from another than the table itself when the
@@ -258,5 +281,18 @@ mod tests {
         let row = (0..7).map(Value::Int).collect();
         let queue = TABLES.iter().find(|table| table.name == "queue").unwrap();
         assert_eq!(queue.key_of(&row), [0, 1, 2, 3].map(Value::Int));
+    }
+
+    #[test]
+    fn a_key_that_is_not_of_numbers_and_bytes_is_refused() {
+        let remembered = TABLES.iter().find(|table| table.name == "idempotency").unwrap();
+        let literals = |key: Row| remembered.literals(&key, |hex| format!("X'{hex}'"));
+        let written = literals(vec![Value::Int(-3), Value::Bytes(vec![0, 0xff])]);
+        assert_eq!(written.unwrap(), "-3, X'00ff'");
+        let (int, text) = (Value::Int(1), Value::Text("a".into()));
+        for key in [vec![int.clone(), text], vec![Value::Null, int.clone()], vec![int], vec![]] {
+            let refused = literals(key).unwrap_err();
+            assert!(matches!(refused, CopyError::Key { table: "idempotency" }), "{refused:?}");
+        }
     }
 }

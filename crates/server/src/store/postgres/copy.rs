@@ -1,6 +1,5 @@
 //! A PostgreSQL database that is copied from or into.
 
-use std::fmt::Write;
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
@@ -99,7 +98,9 @@ impl PostgresSide {
             "submissions" => SUBMISSIONS,
             name => name,
         };
-        let sql = format!("{} LIMIT {rows}", table.select(from, after.map(literals).as_deref()));
+        let after =
+            after.map(|key| table.literals(key, |hex| format!("'\\x{hex}'::bytea"))).transpose()?;
+        let sql = format!("{} LIMIT {rows}", table.select(from, after.as_deref()));
         let sql = table.long.map(|long| no_more_than_fits(table, &sql, long)).unwrap_or(sql);
         let found = self.db.query(&sql, &[]).await.map_err(StoreError::from)?;
         let values = |row| (0..table.columns.len()).map(|place| value(row, place)).collect();
@@ -196,23 +197,6 @@ fn value(row: &tokio_postgres::Row, place: usize) -> Result<Value, StoreError> {
     })
 }
 
-/// Values of a key, which are numbers and bytes, as SQL has them.
-fn literals(key: &Row) -> String {
-    let mut text = String::new();
-    for value in key {
-        if !text.is_empty() {
-            text.push_str(", ");
-        }
-        let written = match value {
-            Value::Int(number) => write!(text, "{number}"),
-            Value::Bytes(bytes) => write!(text, "'\\x{}'::bytea", hex::encode(bytes)),
-            Value::Null | Value::Text(_) => write!(text, "NULL"),
-        };
-        written.expect("a string takes all");
-    }
-    text
-}
-
 async fn copy_in(tx: &Transaction<'_>, table: &Table, rows: &[Row]) -> Result<(), StoreError> {
     let sql = format!("COPY {} ({}) FROM STDIN", table.name, table.listed());
     let mut text = BytesMut::new();
@@ -282,10 +266,10 @@ mod tests {
         let Some(cluster) = Cluster::or_skip() else { return };
         let pool = Connector::new(&cluster.fresh_schema()).unwrap().pool(1).unwrap();
         schema::migrate(&pool, true).await.unwrap();
-        let sql = "SELECT table_name::text, column_name::text FROM information_schema.columns
+        let sql = "SELECT table_name::text, column_name::text, data_type::text FROM information_schema.columns
             WHERE table_schema = current_schema()
                 AND (table_name, column_name) <> ('queue', 'token')";
         let columns = pool.get().await.unwrap().query(sql, &[]).await.unwrap();
-        assert_complete(columns.iter().map(|row| (row.get(0), row.get(1))).collect());
+        assert_complete(columns.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect());
     }
 }

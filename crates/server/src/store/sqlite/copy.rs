@@ -1,6 +1,5 @@
 //! A database file that is copied from or into.
 
-use std::fmt::Write;
 use std::path::Path;
 
 use formsvc_protocol::SubmissionId;
@@ -25,6 +24,12 @@ const FORMS: &str = "(SELECT * FROM forms WHERE ready)";
 /// The plus keeps them in the order of their keys.
 const SUBMISSIONS: &str = "(SELECT * FROM submissions
     WHERE +form_no IN (SELECT form_no FROM forms WHERE ready))";
+/// Forgetting looks at those in front, which are to be the oldest: what was read by key is put in the order
+/// of time. Copied ones are numbered from 1, so that none takes the number of another that is still there.
+const IN_ORDER_OF_TIME: &str = "UPDATE idempotency SET no = n.place FROM
+        (SELECT no AS was, row_number() OVER (ORDER BY created_us, no) - count(*) OVER () AS place
+            FROM idempotency) n
+    WHERE no = n.was";
 /// Commits after which the log is moved into the file.
 const CHECKPOINT_AFTER: u32 = 32;
 
@@ -58,13 +63,7 @@ impl SqliteSide {
         after: Option<&Row>,
         rows: usize,
     ) -> Result<Vec<Row>, CopyError> {
-        let from = match table.name {
-            "attempts" => ATTEMPTS,
-            "forms" => FORMS,
-            "submissions" => SUBMISSIONS,
-            name => name,
-        };
-        let sql = format!("{} LIMIT {rows}", table.select(from, after.map(literals).as_deref()));
+        let sql = statement(table, after, rows)?;
         Ok(read(&self.db, &sql, table)?)
     }
 
@@ -108,7 +107,10 @@ impl SqliteSide {
     }
 
     pub(crate) fn finish(&mut self) -> Result<(), CopyError> {
-        self.transaction(|db| db.execute_batch(&format!("DROP TABLE {NOTE_TABLE}")))?;
+        self.transaction(|db| {
+            db.execute(IN_ORDER_OF_TIME, [])?;
+            db.execute_batch(&format!("DROP TABLE {NOTE_TABLE}"))
+        })?;
         self.db.execute_batch("ANALYZE").map_err(StoreError::from)?;
         Ok(self.checkpoint()?)
     }
@@ -127,6 +129,18 @@ impl SqliteSide {
         self.db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
         Ok(())
     }
+}
+
+/// What reads a page of a table.
+fn statement(table: &Table, after: Option<&Row>, rows: usize) -> Result<String, CopyError> {
+    let from = match table.name {
+        "attempts" => ATTEMPTS,
+        "forms" => FORMS,
+        "submissions" => SUBMISSIONS,
+        name => name,
+    };
+    let after = after.map(|key| table.literals(key, |hex| format!("X'{hex}'"))).transpose()?;
+    Ok(format!("{} LIMIT {rows}", table.select(from, after.as_deref())))
 }
 
 fn read(db: &Connection, sql: &str, table: &Table) -> Result<Vec<Row>, StoreError> {
@@ -170,23 +184,6 @@ fn value(table: &str, column: &str, stored: ValueRef<'_>) -> Result<Value, Store
         }
         ValueRef::Real(_) => return Err(broken()),
     })
-}
-
-/// Values of a key, which are numbers and bytes, as SQL has them.
-fn literals(key: &Row) -> String {
-    let mut text = String::new();
-    for value in key {
-        if !text.is_empty() {
-            text.push_str(", ");
-        }
-        let written = match value {
-            Value::Int(number) => write!(text, "{number}"),
-            Value::Bytes(bytes) => write!(text, "X'{}'", hex::encode(bytes)),
-            Value::Null | Value::Text(_) => write!(text, "NULL"),
-        };
-        written.expect("a string takes all");
-    }
-    text
 }
 
 fn write_row(db: &Connection, table: &Table, row: &Row) -> rusqlite::Result<()> {
@@ -236,20 +233,75 @@ impl ToSql for Stored<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::copy::TABLES;
     use crate::copy::tests::assert_complete;
 
     #[test]
     fn every_column_of_every_table_is_copied_or_left_on_purpose() {
         let db = Place::memory().connect_writer().unwrap();
         schema::migrate(&db).unwrap();
-        let sql = "SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c
+        let sql = "SELECT t.name, c.name, c.type FROM sqlite_schema t, pragma_table_info(t.name) c
             WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'
                 -- Its order is that of the time.
                 AND (t.name, c.name) <> ('idempotency', 'no')
                 -- Attempts are read from there.
                 AND (c.name NOT LIKE 'last~_%' ESCAPE '~' OR t.name = 'forms')";
         let mut columns = db.prepare(sql).unwrap();
-        let columns = columns.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        let columns = columns.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
+        let columns = columns.unwrap();
         assert_complete(columns.map(Result::unwrap).collect());
+    }
+    fn side(dir: &Path) -> SqliteSide {
+        SqliteSide::open(&dir.join("a.db"), Role::Destination).unwrap()
+    }
+
+    #[test]
+    fn no_page_reads_or_sorts_all_of_a_table() {
+        let dir = tempfile::tempdir().unwrap();
+        let side = side(dir.path());
+        for table in TABLES {
+            let one = Value::Int(1);
+            let key = table.key.iter().map(|name| match (table.name, *name) {
+                ("idempotency", "key") => Value::Bytes(vec![1]),
+                _ => one.clone(),
+            });
+            let sql = statement(table, Some(&key.collect()), 100).unwrap();
+            let mut plan = side.db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+            let plan = plan.query_map([], |row| row.get::<_, String>(3)).unwrap();
+            let plan: Vec<_> = plan.map(Result::unwrap).collect();
+            // Forms are few beside what they have got.
+            let is_few = |step: &str| table.name == "submissions" && step == "SCAN forms";
+            let is_whole = |step: &String| {
+                step.contains("TEMP B-TREE") || step.starts_with("SCAN") && !is_few(step)
+            };
+            assert!(!plan.iter().any(is_whole), "{}: {plan:#?}", table.name);
+            assert!(plan.iter().any(|step| step.starts_with("SEARCH")), "{plan:#?}");
+        }
+    }
+
+    #[test]
+    fn copied_idempotency_keys_stand_in_the_order_of_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut side = side(dir.path());
+        side.db.pragma_update(None, "foreign_keys", false).unwrap();
+        side.begin("").unwrap();
+        let table = TABLES.iter().find(|table| table.name == "idempotency").unwrap();
+        let digest = |byte| Value::Bytes(vec![byte; 32]);
+        let times = [50, 10, 40, 10, 30, 20];
+        let rows = (1..).zip(times).map(|(byte, time)| {
+            vec![Value::Int(1), digest(byte), digest(0), Value::Int(1), Value::Int(time)]
+        });
+        let rows: Vec<Row> = rows.collect();
+        for page in rows.chunks(2) {
+            side.write(table, page, "").unwrap();
+        }
+        side.finish().unwrap();
+        let add = "INSERT INTO idempotency (form_no, key, fingerprint, submission, created_us)
+            VALUES (1, zeroblob(32), zeroblob(32), 1, 60)";
+        side.db.execute(add, []).unwrap();
+        let mut found = side.db.prepare("SELECT created_us FROM idempotency ORDER BY no").unwrap();
+        let found = found.query_map([], |row| row.get::<_, i64>(0)).unwrap();
+        let found: Vec<_> = found.map(Result::unwrap).collect();
+        assert_eq!(found, [10, 10, 20, 30, 40, 50, 60]);
     }
 }
