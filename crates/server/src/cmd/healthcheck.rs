@@ -1,8 +1,10 @@
 //! `formsvc-server healthcheck`: what a container runtime calls, without a shell or curl.
 
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use http::Uri;
@@ -29,7 +31,7 @@ pub(super) struct Args {
     /// given.
     #[arg(long, value_name = "N", env = "FORMSVC_SERVER_PORT")]
     port: Option<String>,
-    /// Time the server has to answer.
+    /// Time the server has to answer, and its name to be found.
     #[arg(long, value_name = "DURATION", default_value = "5s")]
     timeout: String,
 }
@@ -54,10 +56,11 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
         failed.about(url)
     })?;
     let status = status_of(&response);
-    let body = response.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    let body = response.split_once("\r\n\r\n").map_or("", |(_, body)| body.trim_end());
+    let body = Excerpt(body);
     match status {
         Some(200) => {
-            output::note(body);
+            output::note(&body.to_string());
             Ok(())
         }
         Some(status) => {
@@ -153,7 +156,8 @@ impl Target {
 
     fn connect(&self, left: impl Fn() -> Duration) -> io::Result<TcpStream> {
         let mut refused = io::Error::from(io::ErrorKind::NotFound);
-        for addr in self.address.to_socket_addrs()? {
+        let lookup = |address: &str| Ok(address.to_socket_addrs()?.collect());
+        for addr in resolve(self.address.clone(), lookup, left())? {
             match TcpStream::connect_timeout(&addr, left()) {
                 Ok(stream) => return Ok(stream),
                 Err(error) => refused = error,
@@ -161,6 +165,20 @@ impl Target {
         }
         Err(refused)
     }
+}
+
+/// Finds a name, within a time: the system's own lookup has none, and is left to itself beyond.
+fn resolve(
+    address: String,
+    lookup: impl FnOnce(&str) -> io::Result<Vec<SocketAddr>> + Send + 'static,
+    within: Duration,
+) -> io::Result<Vec<SocketAddr>> {
+    let (send, found) = channel();
+    thread::Builder::new().name("resolve".to_owned()).spawn(move || {
+        // Nobody may be waiting any more.
+        let _ = send.send(lookup(&address));
+    })?;
+    found.recv_timeout(within).map_err(|_| io::ErrorKind::TimedOut)?
 }
 
 fn status_of(response: &str) -> Option<u16> {
@@ -182,6 +200,21 @@ mod tests {
         {
             assert_eq!(parsed(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn a_name_is_waited_for_as_long_as_the_server() {
+        let (end, wait) = channel::<()>();
+        let silent = move |_: &str| {
+            let _ = wait.recv();
+            Ok(vec![])
+        };
+        let refused = resolve("h:1".into(), silent, Duration::from_millis(10)).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::TimedOut);
+        drop(end);
+        let lookup = |address: &str| Ok(vec![address.parse().unwrap()]);
+        let found = resolve("[::1]:80".into(), lookup, Duration::from_secs(60)).unwrap();
+        assert_eq!(found, ["[::1]:80".parse().unwrap()]);
     }
 
     #[test]
