@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::database::{DatabaseArgs, Missing, with};
 use super::error::CommandError;
 use super::output::{self, OutputArgs};
-use super::settings::bad;
+use super::settings::{bad, duration_of};
 use super::table::{Cut, Table};
 use crate::admin::Admin;
 use crate::store::{Prunable, PruneCursor, PruneRequest};
@@ -117,18 +117,8 @@ async fn all_steps(
 /// Digits and a unit: `m`, `h` or `d`.
 fn age(flag: &str, text: Option<&str>) -> Result<Option<Duration>, CommandError> {
     let Some(text) = text else { return Ok(None) };
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at(digits);
-    let seconds = match unit {
-        "m" => Some(60),
-        "h" => Some(60 * 60),
-        "d" => Some(24 * 60 * 60),
-        _ => None,
-    };
-    let number: Option<u64> = number.parse().ok();
-    let age = number.zip(seconds).and_then(|(number, seconds)| number.checked_mul(seconds));
-    let age = age.map(Duration::from_secs).filter(|age| *age <= AGE_MAX);
-    let rule = "must be a whole number with `m`, `h` or `d`, such as 30d";
+    let age = duration_of(text, &["m", "h", "d"], AGE_MAX);
+    let rule = "must be a whole number with `m`, `h` or `d`, of at most 36600d, such as 30d";
     age.map(Some).ok_or_else(|| bad(flag, text, rule))
 }
 
@@ -142,11 +132,13 @@ mod tests {
             let read = age("--age", Some(text)).unwrap();
             assert_eq!(read, Some(Duration::from_secs(seconds)), "{text}");
         }
-        for text in
-            ["", "30", "d", "-1d", "1.5d", "30 d", "1w", "99999999d", "99999999999999999999d"]
+        for text in ["", "30", "d", "-1d", "1.5d", "30 d", "1w", "36601d", "99999999999999999999d"]
         {
             assert!(age("--age", Some(text)).is_err(), "{text}");
         }
+        assert_eq!(age("--age", Some("36600d")).unwrap(), Some(AGE_MAX));
+        let told = format!("{:?}", age("--age", Some("36601d")).unwrap_err());
+        assert!(told.contains("at most 36600d"), "{told}");
         assert_eq!(age("--age", None).unwrap(), None);
     }
 }

@@ -10,7 +10,7 @@ use crate::printable::Excerpt;
 use crate::rate_limit::RateLimit;
 use crate::serve::ServeOptions;
 use crate::telemetry::LogFormat;
-pub(super) use crate::value_text::{duration, whole};
+pub(super) use crate::value_text::{duration, duration_of, whole};
 
 /// Where a server listens unless told otherwise.
 pub(super) const LISTEN_DEFAULT: &str = "127.0.0.1:8080";

@@ -10,7 +10,7 @@ use crate::cmd::database::{DatabaseArgs, Missing, with};
 use crate::cmd::error::CommandError;
 use crate::cmd::output;
 use crate::cmd::secret_key::SecretKeyArgs;
-use crate::cmd::settings::bad;
+use crate::cmd::settings::{bad, duration_of};
 use crate::secrets;
 
 #[derive(Debug, clap::Args)]
@@ -47,18 +47,7 @@ pub(in crate::cmd) async fn run(args: &Args) -> Result<(), CommandError> {
 }
 
 fn grace(text: &str) -> Result<Duration, CommandError> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at(digits);
-    let seconds = match unit {
-        "s" => Some(1),
-        "m" => Some(60),
-        "h" => Some(60 * 60),
-        "d" => Some(24 * 60 * 60),
-        _ => None,
-    };
-    let number: Option<u64> = number.parse().ok();
-    let grace = number.zip(seconds).and_then(|(number, seconds)| number.checked_mul(seconds));
-    let grace = grace.map(Duration::from_secs).filter(|grace| *grace <= GRACE_MAX);
+    let grace = duration_of(text, &["s", "m", "h", "d"], GRACE_MAX);
     let rule = "must be a whole number with `s`, `m`, `h` or `d`, of at most 7d, such as 24h";
     grace.ok_or_else(|| bad("--grace", text, rule))
 }
