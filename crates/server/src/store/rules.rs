@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use formsvc_protocol::{FormId, FormInstant, FormStatus, UserId};
 
-use super::{Due, EndpointNo, Lane, StoreError};
+use super::{Due, EndpointNo, LINK_HAS_USER, LINK_WANTS_USER, Lane, StoreError, UserRecord};
 
 /// How long an idempotency key is remembered.
 pub(super) const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
@@ -32,6 +32,25 @@ pub(super) fn password_changed(user: &UserId) -> StoreError {
 /// A link was used or has expired, or never was. What was asked for is a secret.
 pub(super) fn no_link() -> StoreError {
     StoreError::NotFound { what: "link", value: "given".into() }
+}
+
+/// Whose password a redeemed link sets.
+pub(super) enum Redeemed {
+    /// That of the user whose link it is.
+    Of(i64),
+    /// That of the user who is made with it.
+    New(UserRecord),
+}
+
+/// A link of a user makes none; the first owner's, which is nobody's yet, makes one.
+pub(super) fn redeemed(link: Option<i64>, new: Option<UserRecord>) -> Result<Redeemed, StoreError> {
+    let invalid = |rule| StoreError::Invalid { what: "link", value: "given".into(), rule };
+    match (link, new) {
+        (Some(user_no), None) => Ok(Redeemed::Of(user_no)),
+        (None, Some(new)) => Ok(Redeemed::New(new)),
+        (Some(_), Some(_)) => Err(invalid(LINK_HAS_USER)),
+        (None, None) => Err(invalid(LINK_WANTS_USER)),
+    }
 }
 
 /// The text of a status that a form can have.

@@ -10,10 +10,12 @@ use formsvc_protocol::{FormInstant, User, UserId};
 
 use super::rows::{Params, column, execute, instant, query_opt};
 use super::users::{add_user, user_at, user_no};
-use crate::store::rules::{EXPIRED_AT_ONCE, email_key, no_link, no_user, password_changed};
+use crate::store::rules::{
+    EXPIRED_AT_ONCE, Redeemed, email_key, no_link, no_user, password_changed, redeemed,
+};
 use crate::store::{
-    Credentials, LINK_HAS_USER, LINK_WANTS_USER, LinkRecord, NewLink, NewSession, PasswordHash,
-    Redemption, SessionRecord, StoreError, TokenHash,
+    Credentials, LinkRecord, NewLink, NewSession, PasswordHash, Redemption, SessionRecord,
+    StoreError, TokenHash,
 };
 
 pub(super) async fn credentials(
@@ -191,15 +193,12 @@ pub(super) async fn redeem_link(
     if execute(db, "DELETE FROM links WHERE token = $1", &[&&token.0[..]]).await? == 0 {
         return Err(no_link());
     }
-    let invalid = |rule| StoreError::Invalid { what: "link", value: "given".into(), rule };
-    let number = match (user, redemption.new_user) {
-        (Some(number), None) => number,
-        (None, Some(new)) => {
+    let number = match redeemed(user, redemption.new_user)? {
+        Redeemed::Of(number) => number,
+        Redeemed::New(new) => {
             let added = add_user(db, new, now).await?;
             user_no(db, &added.id).await?
         }
-        (Some(_), Some(_)) => return Err(invalid(LINK_HAS_USER)),
-        (None, None) => return Err(invalid(LINK_WANTS_USER)),
     };
     put_password(db, number, &redemption.password).await?;
     user_of(db, number).await

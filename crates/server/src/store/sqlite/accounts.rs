@@ -5,10 +5,12 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::columns::instant;
 use super::users::{add_user, user_at, user_no};
-use crate::store::rules::{EXPIRED_AT_ONCE, email_key, no_link, password_changed};
+use crate::store::rules::{
+    EXPIRED_AT_ONCE, Redeemed, email_key, no_link, password_changed, redeemed,
+};
 use crate::store::{
-    Credentials, LINK_HAS_USER, LINK_WANTS_USER, LinkRecord, NewLink, NewSession, PasswordHash,
-    Redemption, SessionRecord, StoreError, TokenHash,
+    Credentials, LinkRecord, NewLink, NewSession, PasswordHash, Redemption, SessionRecord,
+    StoreError, TokenHash,
 };
 
 pub(super) fn credentials(db: &Connection, email: &str) -> Result<Option<Credentials>, StoreError> {
@@ -151,12 +153,9 @@ pub(super) fn redeem_link(
     now: FormInstant,
 ) -> Result<User, StoreError> {
     let (user, _) = usable(db, token, now)?.ok_or_else(no_link)?;
-    let invalid = |rule| StoreError::Invalid { what: "link", value: "given".into(), rule };
-    let number = match (user, redemption.new_user) {
-        (Some(number), None) => number,
-        (None, Some(new)) => user_no(db, &add_user(db, new, now)?.id)?,
-        (Some(_), Some(_)) => return Err(invalid(LINK_HAS_USER)),
-        (None, None) => return Err(invalid(LINK_WANTS_USER)),
+    let number = match redeemed(user, redemption.new_user)? {
+        Redeemed::Of(number) => number,
+        Redeemed::New(new) => user_no(db, &add_user(db, new, now)?.id)?,
     };
     put_password(db, number, &redemption.password)?;
     db.prepare_cached("DELETE FROM links WHERE token = ?1")?.execute([token.0])?;
