@@ -98,10 +98,8 @@ fn readme_test_commands() -> Vec<String> {
     commands.map(|(_, command)| command).filter(|c| c.starts_with("cargo test")).collect()
 }
 
-#[test]
-fn what_ci_runs_is_the_readmes_test_command() {
-    let readme = readme_test_commands();
-    assert_eq!(readme.len(), 1, "the README has one test command: {readme:?}");
+/// The steps of `.ci/run` with their commands, in their order.
+fn ci_steps() -> Vec<(String, String)> {
     let output = Command::new("bash")
         .args([".ci/run", "--list"])
         .current_dir(root())
@@ -109,9 +107,29 @@ fn what_ci_runs_is_the_readmes_test_command() {
         .expect("bash runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let listed = String::from_utf8(output.stdout).expect("step names and commands are text");
-    let steps: HashMap<_, _> = listed.lines().filter_map(|line| line.split_once('\t')).collect();
-    assert_eq!(steps.get("test").copied(), Some(readme[0].as_str()), "{listed}");
-    assert!(steps.len() >= 6, "{listed}");
+    let steps = listed.lines().filter_map(|line| line.split_once('\t'));
+    steps.map(|(name, command)| (name.to_owned(), command.to_owned())).collect()
+}
+
+#[test]
+fn what_ci_runs_is_the_readmes_test_command() {
+    let readme = readme_test_commands();
+    assert_eq!(readme.len(), 1, "the README has one test command: {readme:?}");
+    let steps = ci_steps();
+    let test = steps.iter().find(|(name, _)| name == "test").map(|(_, command)| command);
+    assert_eq!(test, Some(&readme[0]), "{steps:?}");
+    assert!(steps.len() >= 6, "{steps:?}");
+}
+
+#[test]
+fn the_page_on_tests_has_a_row_for_each_step_of_ci() {
+    let page = read("docs/TESTING.md");
+    let (_, section) = page.split_once("## What `.ci/run` does\n").expect("there is a section");
+    let section = section.split("\n## ").next().unwrap_or_default();
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+    let rows: Vec<_> = rows.map(|(name, _)| name.to_owned()).collect();
+    let steps: Vec<_> = ci_steps().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(rows, steps);
 }
 
 #[test]
@@ -160,6 +178,24 @@ fn refused(arguments: &[&str]) -> Option<String> {
         Err(error) if !arguments.is_empty() => error.to_string().lines().next().map(str::to_owned),
         _ => None,
     }
+}
+
+#[test]
+fn every_command_in_the_dashboards_manual_exists() {
+    let page = "docs/DASHBOARD.md";
+    let commands = Markdown::parse(&read(page)).commands;
+    let ours = commands.iter().filter(|(_, command)| command.starts_with("formsvc "));
+    let mut findings = Findings::default();
+    let mut checked = 0;
+    for (line, command) in ours {
+        let words: Vec<_> = command.split_whitespace().skip(1).collect();
+        if let Some(error) = refused(&words) {
+            findings.at(page, *line, format!("`{command}`: {error}"));
+        }
+        checked += 1;
+    }
+    assert!(checked > 0, "{page} has no command: {commands:?}");
+    findings.assert_none("the dashboard's manual tells people to run what there is");
 }
 
 #[test]
