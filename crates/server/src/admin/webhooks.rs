@@ -8,7 +8,7 @@ use secrecy::SecretString;
 
 use super::{Admin, AdminError, Registrar, invalid, new_id, no_form};
 use crate::random::NoRandomness;
-use crate::secrets::{self, Vault};
+use crate::secrets::{self, OpenError, Vault};
 use crate::store::{EndpointRecord, NewEndpoint, SealedSecret};
 
 /// How long deliveries are signed with a replaced secret too, unless another time is chosen.
@@ -34,6 +34,8 @@ pub struct RotatedSecret {
     pub record: EndpointRecord,
     /// The new signing secret; this is the only time it can be shown.
     pub secret: SecretString,
+    /// Why the secret it replaces signs nothing any more, whatever the grace: it cannot be opened.
+    pub unopened: Option<OpenError>,
 }
 
 impl Admin {
@@ -65,7 +67,7 @@ impl Admin {
     }
 
     /// Gives an endpoint a new secret. For a grace of at most [`GRACE_MAX`] deliveries are signed
-    /// with the one it replaces as well.
+    /// with the one it replaces as well, unless that cannot be opened.
     pub async fn rotate_secret(
         &self,
         endpoint: &EndpointId,
@@ -76,9 +78,13 @@ impl Admin {
             let value = format!("{} s", grace.as_secs());
             return Err(invalid("grace", &value, "has at most 7 days"));
         }
+        let context = endpoint.as_str().as_bytes();
+        let current = self.store.signing_endpoint(endpoint).await?;
+        let unopened = current.and_then(|current| vault.open(context, &current.secret.0).err());
+        let grace = if unopened.is_some() { Duration::ZERO } else { grace };
         let (sealed, secret) = new_secret(endpoint, vault)?;
         let record = self.store.rotate_secret(endpoint, sealed, grace).await?;
-        Ok(RotatedSecret { record, secret })
+        Ok(RotatedSecret { record, secret, unopened })
     }
 
     /// Enables or disables an endpoint. While it is disabled its deliveries wait, and submissions

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use formsvc_protocol::signature::SigningSecret;
 
+use crate::causes::on_one_line;
 use crate::egress::{EndpointUrl, EndpointUrlError};
 use crate::secrets::{OpenError, Vault};
-use crate::store::{Claimed, ClaimedEndpoint, EndpointNo};
+use crate::store::{Claimed, ClaimedEndpoint, EndpointNo, SealedSecret};
 
 /// Claims without an outcome after which a delivery has to rest.
 const CLAIMS_MAX: u32 = 5;
@@ -74,14 +75,22 @@ impl Guard {
     pub(super) fn target(&self, endpoint: &ClaimedEndpoint) -> Result<Target, Obstacle> {
         let url = endpoint.url.parse()?;
         let id = &endpoint.id;
-        let secrets = [Some(&endpoint.secret), endpoint.previous_secret.as_ref()];
-        let secrets = secrets.into_iter().flatten().map(|sealed| {
+        let open = |sealed: &SealedSecret| {
             let opened = self.vault.open(id.as_str().as_bytes(), &sealed.0);
             let opened =
                 opened.map_err(|source| Obstacle::Secret { endpoint: id.clone(), source })?;
             SigningSecret::new(&opened).ok_or_else(|| Obstacle::EmptySecret(id.clone()))
-        });
-        Ok(Target { url, secrets: secrets.collect::<Result<_, _>>()? })
+        };
+        let mut secrets = vec![open(&endpoint.secret)?];
+        // Whoever replaced a secret whose key is lost has the new one: waiting helps nobody.
+        match endpoint.previous_secret.as_ref().map(open).transpose() {
+            Ok(previous) => secrets.extend(previous),
+            Err(obstacle) => {
+                let cause = on_one_line(&obstacle);
+                tracing::warn!(endpoint = id.as_str(), cause, "signed with the new secret only");
+            }
+        }
+        Ok(Target { url, secrets })
     }
 }
 

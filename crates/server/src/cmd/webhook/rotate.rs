@@ -36,6 +36,9 @@ pub(in crate::cmd) async fn run(args: &Args) -> Result<(), CommandError> {
         Ok(admin.rotate_secret(&id, grace, &vault).await?)
     };
     let rotated = with(&args.database, Missing::Refuse, rotate).await?;
+    if let Some(why) = rotated.unopened.filter(|_| !grace.is_zero()) {
+        output::note(&format!("warning: the secret of before is dropped at once: {why}"));
+    }
     let until = match rotated.record.previous_secret_until {
         Some(until) => format!("the one before signs as well until {until}"),
         None => "the one before signs nothing any more".to_owned(),

@@ -205,3 +205,30 @@ fn a_lost_key_is_not_replaced_while_a_secret_under_it_signs() {
     rotated(&site.run(&["webhook", "rotate", &id, "--grace", "0s"]).succeeded());
     assert!(key.exists(), "a new key, under which nothing old is needed");
 }
+
+#[test]
+fn a_secret_under_a_lost_key_is_dropped_when_it_is_replaced() {
+    let site = Site::with_free_form();
+    let receiver = Receiver::ok();
+    let (id, first) = add(&site, &receiver.url());
+    // Neither the key nor its name is left.
+    let key = site.path("db.key");
+    std::fs::remove_file(&key).unwrap();
+    let sealed_elsewhere = Site::with_free_form();
+    add(&sealed_elsewhere, "http://localhost/");
+    std::fs::copy(sealed_elsewhere.path("db.key"), &key).unwrap();
+    let run = site.run(&["webhook", "rotate", &id]).succeeded();
+    let second = rotated(&run);
+    let told = "warning: the secret of before is dropped at once: the secret was sealed under";
+    assert!(run.stderr.contains(told), "{}", run.stderr);
+    assert!(run.stderr.contains("the one before signs nothing any more"), "{}", run.stderr);
+    assert!(list(&site)[0]["previous_secret_until"].is_null());
+    let serving = site.serve(&["--profile", "dev"]);
+    serving.submit("contact", "{}");
+    let delivery = receiver.next();
+    assert!(delivery.is_signed_with(&second) && !delivery.is_signed_with(&first));
+    // The next one is replaced as ever.
+    let run = site.run(&["webhook", "rotate", &id]).succeeded();
+    assert!(!run.stderr.contains("warning"), "{}", run.stderr);
+    assert!(list(&site)[0]["previous_secret_until"].is_string());
+}

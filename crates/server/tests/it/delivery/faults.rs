@@ -133,3 +133,20 @@ async fn a_secret_that_cannot_be_read_costs_no_retry() {
     assert!(endpoint.received().is_empty());
     deliveries.stop(GRACE).await;
 }
+
+#[tokio::test]
+async fn a_secret_of_before_that_does_not_open_holds_up_nothing() {
+    let (mut world, endpoint) = (World::new().await, Endpoint::ok().await);
+    let id = world.endpoint("whe_1", endpoint.url()).await;
+    // The key was lost, and the secret replaced under a new one by somebody who kept the old one.
+    world.vault = Vault::ephemeral().unwrap();
+    let sealed = world.seal(&id, "whsec_new");
+    world.store.rotate_secret(&id, sealed, Duration::from_secs(3_600)).await.unwrap();
+    let deliveries = world.deliver(options());
+    world.submit("{}").await;
+    let detail = world.until(DeliveryState::Delivered).await;
+    assert_eq!(detail.history.len(), 1);
+    let received = &endpoint.received()[0];
+    assert_eq!(received.header("x-service-signature").matches("v1=").count(), 1);
+    deliveries.stop(GRACE).await;
+}
