@@ -305,8 +305,8 @@ async fn vault(store: &Arc<dyn Store>, database: Option<&Path>) -> Result<Vault,
     let unreadable = |error: &dyn std::error::Error| {
         failed("cannot use the key beside the sandbox's database").because(error)
     };
-    let sealed = store.has_endpoints().await.map_err(|error| unreadable(&error))?;
-    let missing = if sealed { Missing::Refuse } else { Missing::Create };
+    let sealed = store.sealed_secrets().await.map_err(|error| unreadable(&error))?;
+    let missing = if sealed.is_empty() { Missing::Create } else { Missing::Refuse };
     let file = KeyFile::beside(database).map_err(|error| unreadable(&error))?;
     let key = file.open(missing).map_err(|error| unreadable(&error))?;
     Ok(Vault::new(&key))

@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use formsvc_protocol::EndpointId;
+
 use super::config::directory_of;
 use super::error::CommandError;
 use super::exit::Exit;
 use super::place::Place;
-use crate::secrets::{KeyFile, KeyFileError, KeyFileFault, Missing, Vault};
-use crate::store::Store;
+use crate::secrets::{KeyFile, KeyFileError, KeyFileFault, Missing, OpenError, Vault};
+use crate::store::{SealedSecret, Store};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct SecretKeyArgs {
@@ -36,7 +38,39 @@ impl SecretKeyArgs {
     /// The vault of a database that has been opened, and so is there.
     pub(super) fn vault(&self, database: &Place, missing: Missing) -> Result<Vault, CommandError> {
         let file = self.file(database)?;
-        Ok(Vault::new(&file.open(missing).map_err(|error| refused(&error))?))
+        let key = match file.open(Missing::Refuse) {
+            Err(KeyFileError { fault: KeyFileFault::Absent, .. }) if missing == Missing::Create => {
+                let made = file.open(Missing::Create);
+                // Beside a file it can be nobody else's. Here the path may be mistyped.
+                if made.is_ok() && database.file().is_none() {
+                    let path = file.path().display().to_string();
+                    tracing::warn!(
+                        path,
+                        "made a new server key: every server on this database needs a copy of it"
+                    );
+                }
+                made
+            }
+            opened => opened,
+        };
+        Ok(Vault::new(&key.map_err(|error| refused(&error))?))
+    }
+
+    /// The vault that opens the secrets in a store. Without a key file a new key is made, unless the old
+    /// one sealed secrets that are still there: a new one beside it could not open them, and would hide
+    /// that the old one is missing. The file of another key is refused for the same reason.
+    pub(super) async fn vault_of(
+        &self,
+        database: &Place,
+        store: &Arc<dyn Store>,
+    ) -> Result<Vault, CommandError> {
+        let sealed = store.sealed_secrets().await?;
+        let missing = if sealed.is_empty() { Missing::Create } else { Missing::Refuse };
+        let vault = self.vault(database, missing)?;
+        match sealed_elsewhere(&vault, &sealed) {
+            Some(refused) => Err(refused.about(&self.path(database)?.display().to_string())),
+            None => Ok(vault),
+        }
     }
 
     /// Where the key is.
@@ -59,10 +93,41 @@ impl SecretKeyArgs {
     }
 }
 
-/// What to do without a key file: make a new key, unless the old one sealed secrets that are still
-/// there. A new one beside it could not open them, and would hide that the old one is missing.
-pub(super) async fn missing_key(store: &Arc<dyn Store>) -> Result<Missing, CommandError> {
-    Ok(if store.has_endpoints().await? { Missing::Refuse } else { Missing::Create })
+/// Endpoints that a refusal names.
+const NAMED_MAX: usize = 5;
+
+/// The refusal of a key, when others sealed some of the secrets. What else is wrong with a secret is told
+/// when it is to sign.
+fn sealed_elsewhere(vault: &Vault, sealed: &[(EndpointId, SealedSecret)]) -> Option<CommandError> {
+    let (mut keys, mut endpoints) = (Vec::new(), Vec::new());
+    for (id, secret) in sealed {
+        if let Err(OpenError::OtherKey { sealed_under, .. }) =
+            vault.open(id.as_str().as_bytes(), &secret.0)
+        {
+            let key = sealed_under.to_string();
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+            endpoints.push(format!("`{id}`"));
+        }
+    }
+    let (count, more) = (endpoints.len(), endpoints.len().saturating_sub(NAMED_MAX));
+    if count == 0 {
+        return None;
+    }
+    endpoints.truncate(NAMED_MAX);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let told = format!(
+        "this is the server key {}, and the signing secrets of {count} of {} endpoints are sealed under {}",
+        vault.key_id(),
+        sealed.len(),
+        keys.join(", "),
+    );
+    Some(CommandError::new(Exit::LocalIo, told).hint(format!(
+        "restore that key. If it is lost, `formsvc-server webhook rotate ID --grace 0s` gives an endpoint \
+         a new secret under this one, and `webhook remove ID` removes it: {}{more}",
+        endpoints.join(", "),
+    )))
 }
 
 fn refused(error: &KeyFileError) -> CommandError {

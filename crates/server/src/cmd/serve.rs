@@ -13,7 +13,7 @@ use super::egress::{EgressArgs, EgressRootsArgs};
 use super::error::CommandError;
 use super::exit::Exit;
 use super::public::PublicArgs;
-use super::secret_key::{SecretKeyArgs, missing_key};
+use super::secret_key::SecretKeyArgs;
 use super::service_manager;
 use super::settings::{ServeText, is_remote, resolve};
 use crate::admin::{Admin, Registrar};
@@ -156,7 +156,7 @@ async fn start(
         return Err(not_written(&error));
     }
     // At the start, not when the first secret is asked for: a key that cannot be read is found now.
-    let vault = args.secret_key.vault(&args.database.database, missing_key(store).await?)?;
+    let vault = args.secret_key.vault_of(&args.database.database, store).await?;
     tracing::info!(server_key = %vault.key_id(), "signing secrets can be read");
     tell_of_unreached(store, &settings.client.policy).await?;
     let metrics = Arc::clone(&settings.serving.metrics);
@@ -177,7 +177,8 @@ async fn start(
         now: system_clock(),
         options: DashboardOptions { test_timeout: options.timeout, ..dashboard },
     }));
-    let with_dashboard = |router: axum::Router| router.merge(dashboard::router(&dashboard));
+    let with_dashboard =
+        |router: axum::Router| router.merge(dashboard::router(&dashboard)).merge(front::router());
     let bound = Server::bind_with(serving, Arc::clone(store), with_dashboard).await;
     let running = bound.map_err(|error| {
         CommandError::of(Exit::LocalIo, &error)

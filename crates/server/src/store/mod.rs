@@ -209,8 +209,9 @@ pub trait Store: Send + Sync + 'static {
     fn signing_endpoint(&self, id: &EndpointId) -> StoreFuture<'_, Option<ClaimedEndpoint>>;
     /// The enabled endpoints of all forms, oldest first.
     fn enabled_endpoints(&self) -> StoreFuture<'_, Vec<EndpointRecord>>;
-    /// Whether there is an endpoint, and so a secret that was sealed, in any form.
-    fn has_endpoints(&self) -> StoreFuture<'_, bool>;
+    /// The secrets of all endpoints that were not removed, enabled or not, oldest first; not those in
+    /// their grace.
+    fn sealed_secrets(&self) -> StoreFuture<'_, Vec<(EndpointId, SealedSecret)>>;
     /// Gives an endpoint a new secret. For `grace` from now on deliveries are signed with the one it
     /// replaces as well; one that was in its grace already is forgotten. [`StoreError::NotFound`],
     /// also for a removed endpoint.

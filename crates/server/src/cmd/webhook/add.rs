@@ -7,7 +7,7 @@ use crate::cmd::database::{DatabaseArgs, Missing, with};
 use crate::cmd::egress::EgressArgs;
 use crate::cmd::error::CommandError;
 use crate::cmd::output;
-use crate::cmd::secret_key::{SecretKeyArgs, missing_key};
+use crate::cmd::secret_key::SecretKeyArgs;
 use crate::egress::{EndpointUrl, EndpointUrlError};
 
 #[derive(Debug, clap::Args)]
@@ -30,8 +30,7 @@ pub(in crate::cmd) async fn run(args: &Args) -> Result<(), CommandError> {
     let policy = args.egress.policy()?;
     let add = async |admin: &Admin| {
         let form = admin.find_form(&args.form).await?;
-        let vault =
-            args.secret_key.vault(&args.database.database, missing_key(admin.store()).await?)?;
+        let vault = args.secret_key.vault_of(&args.database.database, admin.store()).await?;
         let registrar = Registrar::new(vault, policy.clone());
         let added = admin.add_endpoint(&form.id, &args.url, &registrar).await;
         added.map_err(|error| {

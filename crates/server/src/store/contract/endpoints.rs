@@ -19,7 +19,7 @@ pub(super) async fn endpoints_are_listed_oldest_first(factory: Factory) {
     let world = World::new(factory).await;
     let other = world.add_form().await;
     assert!(world.store.endpoints(&world.form.id).await.expect("a list").is_empty());
-    assert!(!world.store.has_endpoints().await.expect("a lookup"));
+    assert!(world.store.sealed_secrets().await.expect("a list").is_empty());
     let mut added = Vec::new();
     for n in 0..4 {
         if n != 2 {
@@ -216,12 +216,15 @@ pub(super) async fn a_removed_endpoint_is_none(factory: Factory) {
     let world = World::new(factory).await;
     let other = world.add_form().await;
     let endpoint = world.add_endpoint(&other.id).await;
-    let has = async || world.store.has_endpoints().await.expect("a lookup");
-    assert!(has().await);
+    let sealed = async || world.store.sealed_secrets().await.expect("a list");
+    let secret = SealedSecret(b"next".to_vec());
+    world.store.rotate_secret(&endpoint.id, secret.clone(), HOUR).await.expect("rotated");
+    assert_eq!(sealed().await, [(endpoint.id.clone(), secret.clone())]);
     world.store.set_endpoint_enabled(&endpoint.id, false).await.expect("disabled");
-    assert!(has().await, "its secret is still needed");
+    let kept = [(endpoint.id.clone(), secret)];
+    assert_eq!(sealed().await, kept, "its secret is still needed");
     world.store.remove_endpoint(&endpoint.id).await.expect("removed");
-    assert!(!has().await);
+    assert!(sealed().await.is_empty());
 }
 
 pub(super) async fn what_is_removed_or_unknown_is_not_found(factory: Factory) {

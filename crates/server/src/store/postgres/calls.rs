@@ -313,8 +313,8 @@ impl Store for PostgresStore {
         self.read(move |db, now| Box::pin(endpoints::enabled(db, now)))
     }
 
-    fn has_endpoints(&self) -> StoreFuture<'_, bool> {
-        self.read(move |db, _| Box::pin(endpoints::any(db)))
+    fn sealed_secrets(&self) -> StoreFuture<'_, Vec<(EndpointId, SealedSecret)>> {
+        self.read(move |db, _| Box::pin(endpoints::sealed(db)))
     }
 
     fn rotate_secret(

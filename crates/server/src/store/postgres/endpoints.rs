@@ -165,10 +165,16 @@ pub(super) async fn enabled(
     query(db, &sql, &[&None::<&str>, &now]).await?.iter().map(endpoint_at).collect()
 }
 
-/// Whether there is any that was not removed.
-pub(super) async fn any(db: &impl GenericClient) -> Result<bool, StoreError> {
-    let sql = "SELECT 1 FROM endpoints WHERE status <> 'removed' LIMIT 1";
-    Ok(query_opt(db, sql, &[]).await?.is_some())
+/// The secrets of all that were not removed, oldest first.
+pub(super) async fn sealed(
+    db: &impl GenericClient,
+) -> Result<Vec<(EndpointId, SealedSecret)>, StoreError> {
+    let sql = "SELECT id, secret FROM endpoints WHERE status <> 'removed' ORDER BY endpoint_no";
+    let rows = query(db, sql, &[]).await?;
+    let sealed = rows
+        .iter()
+        .map(|row| Ok((text_id(row, 0, EndpointId::new)?, SealedSecret(column(row, 1)?))));
+    sealed.collect()
 }
 
 pub(super) async fn rotate_secret(

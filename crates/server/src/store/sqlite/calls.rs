@@ -349,8 +349,8 @@ impl Store for SqliteStore {
         self.read(move |db| endpoints::enabled(db, now))
     }
 
-    fn has_endpoints(&self) -> StoreFuture<'_, bool> {
-        self.read(endpoints::any)
+    fn sealed_secrets(&self) -> StoreFuture<'_, Vec<(EndpointId, SealedSecret)>> {
+        self.read(endpoints::sealed)
     }
 
     fn rotate_secret(

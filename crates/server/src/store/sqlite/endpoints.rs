@@ -174,10 +174,13 @@ pub(super) fn status(db: &Connection, endpoint: EndpointNo) -> Result<EndpointSt
     Ok(status.unwrap_or(EndpointStatus::Removed))
 }
 
-/// Whether there is any that was not removed.
-pub(super) fn any(db: &Connection) -> Result<bool, StoreError> {
-    let mut statement = db.prepare("SELECT 1 FROM endpoints WHERE status <> 'removed' LIMIT 1")?;
-    Ok(statement.exists([])?)
+/// The secrets of all that were not removed, oldest first.
+pub(super) fn sealed(db: &Connection) -> Result<Vec<(EndpointId, SealedSecret)>, StoreError> {
+    let sql = "SELECT id, secret FROM endpoints WHERE status <> 'removed' ORDER BY endpoint_no";
+    let mut statement = db.prepare(sql)?;
+    let rows = statement
+        .query_map([], |row| Ok((text_id(row, 0, EndpointId::new)?, SealedSecret(row.get(1)?))))?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 pub(super) fn rotate_secret(

@@ -127,7 +127,7 @@ all_broken! {
     endpoint(&EndpointId) -> Option<OwnedEndpoint>;
     signing_endpoint(&EndpointId) -> Option<ClaimedEndpoint>;
     enabled_endpoints() -> Vec<EndpointRecord>;
-    has_endpoints() -> bool;
+    sealed_secrets() -> Vec<(EndpointId, SealedSecret)>;
     add_endpoint(NewEndpoint) -> EndpointRecord;
     endpoints(&FormId) -> Vec<EndpointRecord>;
     rotate_secret(&EndpointId, SealedSecret, Duration) -> EndpointRecord;

@@ -44,7 +44,9 @@ fn what_one_server_accepts_another_delivers_when_the_first_is_killed() {
     site.run(&add).failed(2, "where is the key");
     let key = site.path("server.key");
     let key = ["--secret-key-file", key.to_str().unwrap()];
-    let secret = site.run(&[&add[..], &key].concat()).succeeded().line().to_owned();
+    let added = site.run(&[&add[..], &key].concat()).succeeded();
+    assert!(added.stderr.contains("made a new server key: every server on"), "{}", added.stderr);
+    let secret = added.line().to_owned();
 
     let (mut one, other) = (serve(&site), serve(&site));
     let mut accepted = HashSet::new();

@@ -232,3 +232,30 @@ fn a_secret_under_a_lost_key_is_dropped_when_it_is_replaced() {
     assert!(!run.stderr.contains("warning"), "{}", run.stderr);
     assert!(list(&site)[0]["previous_secret_until"].is_string());
 }
+
+#[test]
+fn the_file_of_another_key_is_refused_until_nothing_needs_the_lost_one() {
+    let site = Site::with_free_form();
+    let ids: Vec<_> = (0..3).map(|n| add(&site, &format!("http://localhost/{n}")).0).collect();
+    site.run(&["webhook", "disable", &ids[0]]).succeeded();
+    let other = Site::with_free_form();
+    add(&other, "http://localhost/");
+    std::fs::copy(other.path("db.key"), site.path("db.key")).unwrap();
+    let serve = ["serve", "--port", "0"];
+    let more = ["webhook", "add", "contact", "http://localhost/x", "--profile", "dev"];
+    for command in [&serve[..], &more] {
+        let told = "and the signing secrets of 3 of 3 endpoints are sealed under ";
+        let run = site.run(command).failed(10, told);
+        assert!(run.stderr.contains("db.key`: this is the server key "), "{}", run.stderr);
+        assert!(run.stderr.contains("hint: restore that key. "), "{}", run.stderr);
+        assert!(ids.iter().all(|id| run.stderr.contains(id)), "{}", run.stderr);
+    }
+    rotated(&site.run(&["webhook", "rotate", &ids[0], "--grace", "0s"]).succeeded());
+    rotated(&site.run(&["webhook", "rotate", &ids[1]]).succeeded());
+    site.run(&serve).failed(10, "the signing secrets of 1 of 3 endpoints are sealed under ");
+    site.run(&["webhook", "remove", &ids[2]]).succeeded();
+    let serving = site.serve(&["--profile", "dev"]);
+    site.run(&more).succeeded();
+    serving.signal("TERM");
+    assert_eq!(serving.wait().0, Some(0));
+}

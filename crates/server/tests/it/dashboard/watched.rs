@@ -113,7 +113,7 @@ passed_on! {
     endpoint(id: &EndpointId) -> Option<OwnedEndpoint>;
     signing_endpoint(id: &EndpointId) -> Option<ClaimedEndpoint>;
     enabled_endpoints() -> Vec<EndpointRecord>;
-    has_endpoints() -> bool;
+    sealed_secrets() -> Vec<(EndpointId, SealedSecret)>;
     rotate_secret(endpoint: &EndpointId, secret: SealedSecret, grace: Duration) -> EndpointRecord;
     set_endpoint_enabled(endpoint: &EndpointId, enabled: bool) -> EndpointRecord;
     remove_endpoint(endpoint: &EndpointId) -> EndpointRecord;
