@@ -48,7 +48,10 @@ impl PostgresSide {
     /// writes it meanwhile; what servers had claimed when they died is given back first.
     pub(crate) async fn open(address: &SecretString, role: Role) -> Result<Self, OpenError> {
         let pool = Connector::new(address)?.pool(1)?;
-        schema::migrate(&pool, role == Role::Destination).await?;
+        match role {
+            Role::Source => schema::migrate(&pool, false).await.map(drop)?,
+            Role::Destination => schema::migrate_copy(&pool).await?,
+        }
         let db = pool.get().await.map_err(StoreError::from)?;
         let side = Self { db };
         // It is one transaction, and waits for the other side.
@@ -113,7 +116,9 @@ impl PostgresSide {
         }
         let sql = format!("SELECT note FROM {NOTE_TABLE}");
         let row = self.db.query_one(&sql, &[]).await.map_err(StoreError::from)?;
-        Ok(Some(column(&row, 0)?))
+        let note: String = column(&row, 0)?;
+        // Of a copy that was not begun it has the mark only.
+        Ok((!note.is_empty()).then_some(note))
     }
 
     pub(crate) async fn begin(&mut self, note: &str) -> Result<(), CopyError> {
@@ -125,7 +130,10 @@ impl PostgresSide {
         for table in EMPTIED {
             tx.batch_execute(&format!("DELETE FROM {table}")).await?;
         }
-        tx.batch_execute(&format!("CREATE TABLE {NOTE_TABLE} (note text NOT NULL)")).await?;
+        tx.batch_execute(&format!(
+            "CREATE TABLE IF NOT EXISTS {NOTE_TABLE} (note text NOT NULL); DELETE FROM {NOTE_TABLE}"
+        ))
+        .await?;
         tx.execute(&format!("INSERT INTO {NOTE_TABLE} VALUES ($1)"), &[&note]).await?;
         Ok(tx.commit().await?)
     }
@@ -271,5 +279,24 @@ mod tests {
                 AND (table_name, column_name) <> ('queue', 'token')";
         let columns = pool.get().await.unwrap().query(sql, &[]).await.unwrap();
         assert_complete(columns.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect());
+    }
+
+    #[cfg(feature = "contract")]
+    #[tokio::test]
+    async fn a_destination_is_marked_from_its_first_moment_on() {
+        use crate::store::contract::cluster::Cluster;
+        use crate::store::postgres::{PostgresOptions, PostgresStore};
+        let Some(cluster) = Cluster::or_skip() else { return };
+        let address = cluster.fresh_schema();
+        drop(PostgresSide::open(&address, Role::Destination).await.unwrap());
+        let opened = PostgresStore::open(&PostgresOptions::of(address.clone())).await;
+        assert!(matches!(opened, Err(OpenError::Unfinished)), "{opened:?}");
+        let mut side = PostgresSide::open(&address, Role::Destination).await.unwrap();
+        assert_eq!(side.note().await.unwrap(), None, "nothing was begun");
+        for note in ["first", "second"] {
+            side.begin(note).await.unwrap();
+            assert_eq!(side.note().await.unwrap().as_deref(), Some(note));
+        }
+        side.finish().await.unwrap();
     }
 }

@@ -25,7 +25,19 @@ pub(super) async fn is_unfinished(db: &impl GenericClient) -> Result<bool, Store
 /// Brings a database to the current schema, each step in one transaction. Another process doing the
 /// same at the same time is waited for. Makes the first tables only when that is asked for. Gives the schema's name.
 pub(super) async fn migrate(pool: &Pool, create: bool) -> Result<String, OpenError> {
-    while step(pool, create).await? {}
+    take_steps(pool, create, None).await
+}
+
+/// The same; a database that is made by it is a copy that was not finished from its first moment on.
+pub(super) async fn migrate_copy(pool: &Pool) -> Result<(), OpenError> {
+    let mark = format!(
+        "CREATE TABLE {NOTE_TABLE} (note text NOT NULL); INSERT INTO {NOTE_TABLE} VALUES ('')"
+    );
+    take_steps(pool, true, Some(&mark)).await.map(drop)
+}
+
+async fn take_steps(pool: &Pool, create: bool, mark: Option<&str>) -> Result<String, OpenError> {
+    while step(pool, create, mark).await? {}
     let client = pool.get().await.map_err(StoreError::from)?;
     let row = query_opt(&client, "SELECT current_schema()::text", &[]).await?;
     let schema = row.map(|row| column::<Option<String>>(&row, 0)).transpose()?.flatten();
@@ -33,7 +45,7 @@ pub(super) async fn migrate(pool: &Pool, create: bool) -> Result<String, OpenErr
 }
 
 /// Takes one step; `false` when there was none left.
-async fn step(pool: &Pool, create: bool) -> Result<bool, OpenError> {
+async fn step(pool: &Pool, create: bool, mark: Option<&str>) -> Result<bool, OpenError> {
     let mut client = pool.get().await.map_err(StoreError::from)?;
     let tx = client.transaction().await.map_err(StoreError::from)?;
     // Long migrations of others are waited for; the lock ends with the transaction.
@@ -52,6 +64,9 @@ async fn step(pool: &Pool, create: bool) -> Result<bool, OpenError> {
         return Ok(false);
     };
     tx.batch_execute(script).await.map_err(StoreError::from)?;
+    if let Some(mark) = mark.filter(|_| done == 0) {
+        tx.batch_execute(mark).await.map_err(StoreError::from)?;
+    }
     let keep = format!(
         "CREATE TABLE IF NOT EXISTS formsvc_schema (version integer NOT NULL);
          DELETE FROM formsvc_schema;

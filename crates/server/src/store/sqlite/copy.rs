@@ -47,7 +47,10 @@ impl SqliteSide {
         let place = Place::file(path)?;
         let lock = ServerLock::take(place.path().unwrap_or(path))?;
         let db = place.connect_writer()?;
-        schema::migrate(&db)?;
+        match role {
+            Role::Source => schema::migrate(&db)?,
+            Role::Destination => schema::migrate_copy(&db)?,
+        }
         if role == Role::Source {
             schema::refuse_unfinished(&db)?;
             db.execute_batch("BEGIN IMMEDIATE")?;
@@ -72,8 +75,10 @@ impl SqliteSide {
             return Ok(None);
         }
         let sql = format!("SELECT note FROM {NOTE_TABLE}");
-        let note = self.db.query_row(&sql, [], |row| row.get(0)).map_err(StoreError::from)?;
-        Ok(Some(note))
+        let note: String =
+            self.db.query_row(&sql, [], |row| row.get(0)).map_err(StoreError::from)?;
+        // Of a copy that was not begun it has the mark only.
+        Ok((!note.is_empty()).then_some(note))
     }
 
     pub(crate) fn begin(&mut self, note: &str) -> Result<(), CopyError> {
@@ -81,7 +86,10 @@ impl SqliteSide {
             for table in EMPTIED {
                 db.execute_batch(&format!("DELETE FROM {table}"))?;
             }
-            db.execute_batch(&format!("CREATE TABLE {NOTE_TABLE} (note TEXT NOT NULL) STRICT"))?;
+            db.execute_batch(&format!(
+                "CREATE TABLE IF NOT EXISTS {NOTE_TABLE} (note TEXT NOT NULL) STRICT;
+                 DELETE FROM {NOTE_TABLE}"
+            ))?;
             db.execute(&format!("INSERT INTO {NOTE_TABLE} VALUES (?1)"), [note]).map(drop)
         });
         Ok(begun?)
@@ -303,5 +311,24 @@ mod tests {
         let found = found.query_map([], |row| row.get::<_, i64>(0)).unwrap();
         let found: Vec<_> = found.map(Result::unwrap).collect();
         assert_eq!(found, [10, 10, 20, 30, 40, 50, 60]);
+    }
+
+    #[test]
+    fn a_destination_is_marked_from_its_first_moment_on() {
+        use crate::store::sqlite::SqliteStore;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("db");
+        drop(SqliteSide::open(&path, Role::Destination).unwrap());
+        let opened = SqliteStore::open(&path, system_clock());
+        assert!(matches!(opened, Err(OpenError::Unfinished)), "{opened:?}");
+        let mut side = SqliteSide::open(&path, Role::Destination).unwrap();
+        assert_eq!(side.note().unwrap(), None, "nothing was begun");
+        for note in ["first", "second"] {
+            side.begin(note).unwrap();
+            assert_eq!(side.note().unwrap().as_deref(), Some(note));
+        }
+        side.finish().unwrap();
+        drop(side);
+        SqliteStore::open(&path, system_clock()).unwrap();
     }
 }

@@ -19,9 +19,21 @@ fn current_version() -> i32 {
 /// Brings a database to the current schema, each step in one transaction; another process doing
 /// the same at the same time is waited for.
 pub(super) fn migrate(connection: &Connection) -> Result<(), OpenError> {
+    take_steps(connection, None)
+}
+
+/// The same; a database that is made by it is a copy that was not finished from its first moment on.
+pub(super) fn migrate_copy(connection: &Connection) -> Result<(), OpenError> {
+    let mark = format!(
+        "CREATE TABLE {NOTE_TABLE} (note TEXT NOT NULL) STRICT; INSERT INTO {NOTE_TABLE} VALUES ('')"
+    );
+    take_steps(connection, Some(&mark))
+}
+
+fn take_steps(connection: &Connection, mark: Option<&str>) -> Result<(), OpenError> {
     loop {
         connection.execute_batch("BEGIN IMMEDIATE")?;
-        match step(connection) {
+        match step(connection, mark) {
             Ok(Step::Taken) => connection.execute_batch("COMMIT")?,
             Ok(Step::Done) => return Ok(connection.execute_batch("ROLLBACK")?),
             Err(error) => {
@@ -49,10 +61,13 @@ enum Step {
     Done,
 }
 
-fn step(connection: &Connection) -> Result<Step, OpenError> {
+fn step(connection: &Connection, mark: Option<&str>) -> Result<Step, OpenError> {
     let done = inspect(connection)?;
     let Some(script) = MIGRATIONS.get(done) else { return Ok(Step::Done) };
     connection.execute_batch(script)?;
+    if let Some(mark) = mark.filter(|_| done == 0) {
+        connection.execute_batch(mark)?;
+    }
     connection.pragma_update(None, "application_id", APPLICATION_ID)?;
     connection.pragma_update(None, "user_version", i64::try_from(done + 1).unwrap_or(i64::MAX))?;
     Ok(Step::Taken)
