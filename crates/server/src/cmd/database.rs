@@ -4,6 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use clap::builder::TypedValueParser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::error::CommandError;
 use super::exit::Exit;
@@ -18,6 +19,26 @@ pub(super) struct DatabaseArgs {
     #[arg(long, value_name = "DATABASE", env = "FORMSVC_SERVER_DATABASE", hide_env_values = true)]
     #[arg(value_parser = clap::builder::OsStringValueParser::new().map(Place::from))]
     pub(super) database: Place,
+}
+
+/// A command line that lacks a database and nothing else.
+pub(super) fn unnamed(refusal: &clap::Error) -> Option<CommandError> {
+    let Some(ContextValue::Strings(lacks)) = refusal.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let is_database = |argument: &String| argument.starts_with("--database ");
+    let is_all = refusal.kind() == ErrorKind::MissingRequiredArgument
+        && !lacks.is_empty()
+        && lacks.iter().all(is_database);
+    is_all.then(no_database)
+}
+
+/// The refusal of a command that was told of no database.
+pub(super) fn no_database() -> CommandError {
+    CommandError::usage("no database is named, and there is no default").hint(
+        "name one with `--database`, in the variable FORMSVC_SERVER_DATABASE, or as `database` in the file \
+         that `--config` names",
+    )
 }
 
 /// Runs a command that needs no second thread.

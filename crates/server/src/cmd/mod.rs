@@ -118,7 +118,7 @@ enum Command {
 
 /// The definition of the command line, for completions and manual pages.
 pub fn command() -> clap::Command {
-    Cli::command()
+    Cli::command().mut_subcommand("config", config::without_database)
 }
 
 /// Runs the command line and gives the status to exit with.
@@ -143,6 +143,10 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let (cli, matches) = match read {
         Ok(read) => read,
         Err(refusal) => {
+            if let Some(error) = database::unnamed(&refusal) {
+                error.report();
+                return error.exit().into();
+            }
             // A closed pipe leaves nobody to tell.
             let _ = refusal.print();
             return if refusal.use_stderr() { Exit::Usage } else { Exit::Done }.into();

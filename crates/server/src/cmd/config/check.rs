@@ -36,8 +36,14 @@ pub(super) fn run(args: &Args, layers: &Layers, matches: &ArgMatches) -> Result<
     let told = |error: CommandError| layers.explain(error, matches);
     let set = given.iter().filter(|given| given.origin != Origin::Default);
     let mut problems: Vec<_> = set.filter_map(|given| alone(given).err()).map(told).collect();
+    let is_nameless =
+        |given: &Given| given.setting.flag == "--database" && given.origin == Origin::Default;
+    let has_database = !given.iter().any(is_nameless);
     if problems.is_empty() {
-        problems.extend(together(args).into_iter().map(told));
+        problems.extend(together(args, has_database).into_iter().map(told));
+    }
+    if !has_database {
+        problems.push(database::no_database());
     }
     let Some(last) = problems.pop() else {
         tell_of_unknown_variables();
@@ -84,16 +90,18 @@ fn alone(given: &Given) -> Result<(), CommandError> {
 }
 
 /// What can only be judged with all settings known, and what they lead to.
-fn together(args: &Args) -> Vec<CommandError> {
+fn together(args: &Args, has_database: bool) -> Vec<CommandError> {
     let serve::Args { database, secret_key, ready_file, .. } = &args.serve;
     let ready = ready_file.as_deref().map_or(Ok(()), check_ready_file);
     let mut checks = vec![
         args.serve.judge().map(drop),
-        database.database.check().map_err(|error| error.of_flag("--database")),
         secret_key.check(&database.database).map_err(|error| error.of_flag("--secret-key-file")),
         ready.map_err(|error| error.of_flag("--ready-file")),
     ];
-    if args.connect {
+    if has_database {
+        checks.push(database.database.check().map_err(|error| error.of_flag("--database")));
+    }
+    if has_database && args.connect {
         let reached = database::block_on(database.database.reach());
         checks.push(reached.map_err(|error| error.of_flag("--database")));
     }

@@ -14,7 +14,7 @@ mod file;
 mod layers;
 mod table;
 
-use clap::{ArgMatches, Subcommand};
+use clap::{ArgMatches, Command, Subcommand};
 
 use super::error::CommandError;
 
@@ -29,6 +29,15 @@ pub(super) enum Group {
     Check(Box<check::Args>),
     /// Print a configuration file with every setting as a comment.
     Example,
+}
+
+/// Lets `check` go on without a database, to tell that beside all else.
+pub(super) fn without_database(config: Command) -> Command {
+    config.mut_subcommand("check", |check| {
+        check.mut_arg("database", |arg| {
+            arg.required(false).default_value("").hide_default_value(true)
+        })
+    })
 }
 
 pub(super) fn run(

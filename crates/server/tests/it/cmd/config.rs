@@ -198,3 +198,22 @@ fn a_variable_that_nothing_reads_is_told() {
         Run::from(command.env("FORMSVC_SERVER_RATE_LIMTI", "5").output().unwrap()).succeeded();
     assert!(run.stderr.contains("did you mean `FORMSVC_SERVER_RATE_LIMIT`?"), "{}", run.stderr);
 }
+
+#[test]
+fn a_command_without_a_database_is_told_how_to_name_one() {
+    let site = Site::new();
+    let run = |args: &[&str]| {
+        let mut command = site.command(args);
+        Run::from(command.env_remove("FORMSVC_SERVER_DATABASE").output().unwrap())
+    };
+    let told = "error: no database is named, and there is no default\nhint: name one with \
+        `--database`, in the variable FORMSVC_SERVER_DATABASE, or as `database` in the file";
+    for args in [&["user", "list"][..], &["serve"], &["migrate"], &["config", "check"]] {
+        run(args).failed(2, told);
+    }
+    // What else is wrong is told as well.
+    let check = run(&["config", "check", "--rate-limit", "0"]).failed(2, told);
+    assert!(check.stderr.contains("`--rate-limit` cannot be `0`"), "{}", check.stderr);
+    let check = run(&["config", "check", "--ready-file", "no/such/f", "--connect"]).failed(2, told);
+    assert!(check.stderr.contains("there is no directory `no/such`"), "{}", check.stderr);
+}
