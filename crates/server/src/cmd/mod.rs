@@ -14,6 +14,7 @@ mod egress;
 mod error;
 mod exit;
 mod form;
+mod front;
 mod healthcheck;
 mod key;
 mod migrate;

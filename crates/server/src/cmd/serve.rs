@@ -12,6 +12,7 @@ use super::delivery::DeliveryArgs;
 use super::egress::{EgressArgs, EgressRootsArgs};
 use super::error::CommandError;
 use super::exit::Exit;
+use super::front;
 use super::public::PublicArgs;
 use super::secret_key::SecretKeyArgs;
 use super::service_manager;

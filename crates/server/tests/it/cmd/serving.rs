@@ -172,3 +172,25 @@ fn the_servers_key_is_made_once_and_refused_when_others_can_see_it() {
     // The lock is gone with it, and the other key still serves.
     assert_eq!(logged(&[]).0, first);
 }
+
+#[test]
+fn a_browser_is_sent_from_the_root_to_the_dashboard_and_a_program_is_not() {
+    let site = Site::with_user();
+    let serving = site.serve(&[]);
+    let ask = |head: &str| serving.ask(&format!("{head}\r\n"), "").to_lowercase();
+    let page = "accept: text/html,application/xhtml+xml;q=0.9,*/*;q=0.8";
+    for method in ["GET", "HEAD"] {
+        let answer = ask(&format!("{method} / HTTP/1.1\r\n{page}"));
+        assert!(answer.starts_with("http/1.1 303"), "{answer}");
+        assert!(answer.contains("\r\nlocation: /dashboard\r\n"), "{answer}");
+    }
+    for head in [
+        "GET / HTTP/1.1\r\naccept: */*".to_owned(),
+        "GET / HTTP/1.1\r\naccept: application/json".to_owned(),
+        format!("POST / HTTP/1.1\r\n{page}"),
+        format!("GET /nothing HTTP/1.1\r\n{page}"),
+    ] {
+        let answer = ask(&head);
+        assert!(answer.starts_with("http/1.1 404") && answer.contains("not_found"), "{answer}");
+    }
+}
