@@ -9,7 +9,7 @@ pub(crate) fn page() -> String {
     let section = Section {
         title: "Variables `formsvc` reads",
         about: "A flag is stronger than a variable; an empty variable counts as unset. The variables \
-                of\n`formsvc-server` are in [SERVER.md](SERVER.md).",
+                of\n`formsvc-server` are in [SETTINGS.md](SETTINGS.md).",
         columns: &["Variable", "Meaning"],
         rows: ENV_VARS
             .iter()
