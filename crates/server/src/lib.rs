@@ -6,6 +6,8 @@ pub mod api;
 mod api_key;
 mod causes;
 pub mod cmd;
+#[cfg(test)]
+mod contrast;
 mod copy;
 pub mod dashboard;
 pub mod delivery;
