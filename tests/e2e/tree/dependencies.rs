@@ -7,6 +7,7 @@ use formsvc_tests::{Findings, Metadata};
 const MAY_SEE: &[(&str, &[&str])] = &[
     ("formsvc-protocol", &[]),
     ("formsvc-client", &["formsvc-protocol"]),
+    ("formsvc-receiver", &["formsvc-protocol"]),
     ("formsvc-export", &["formsvc-client", "formsvc-protocol"]),
     ("formsvc-server", &["formsvc-protocol"]),
     ("formsvc-cli", &["formsvc-client", "formsvc-export", "formsvc-protocol", "formsvc-server"]),
@@ -21,6 +22,7 @@ const ALL: &[&str] = &[
     "formsvc-client",
     "formsvc-export",
     "formsvc-protocol",
+    "formsvc-receiver",
     "formsvc-server",
     "xtask",
 ];

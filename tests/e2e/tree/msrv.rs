@@ -3,8 +3,14 @@
 use formsvc_tests::{Findings, Metadata, read};
 
 /// What users compile; tests and tools may ask for more.
-const SHIPPED: &[&str] =
-    &["formsvc-protocol", "formsvc-client", "formsvc-export", "formsvc-server", "formsvc-cli"];
+const SHIPPED: &[&str] = &[
+    "formsvc-protocol",
+    "formsvc-client",
+    "formsvc-receiver",
+    "formsvc-export",
+    "formsvc-server",
+    "formsvc-cli",
+];
 
 /// The root manifest's `rust-version`.
 fn promised() -> String {
