@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use hmac::digest::CtOutput;
 use hmac::{Hmac, KeyInit, Mac};
 use secrecy::{ExposeSecret, SecretString};
 use sha2::Sha256;
@@ -30,9 +31,9 @@ impl SigningSecret {
         (!text.is_empty()).then_some(Self { keyed })
     }
 
-    fn mac(&self, timestamp: &str, body: &[u8]) -> Hmac<Sha256> {
+    fn mac(&self, timestamp: &[u8], body: &[u8]) -> Hmac<Sha256> {
         let mut mac = self.keyed.clone();
-        mac.update(timestamp.as_bytes());
+        mac.update(timestamp);
         mac.update(b".");
         mac.update(body);
         mac
@@ -63,7 +64,7 @@ pub fn sign<'a>(
     header.push_str("t=");
     header.push_str(&timestamp);
     for secret in secrets {
-        let mac = secret.mac(&timestamp, body).finalize().into_bytes();
+        let mac = secret.mac(timestamp.as_bytes(), body).finalize().into_bytes();
         let mut digits = [0; 64];
         hex::encode_to_slice(mac, &mut digits).expect("two digits a byte");
         header.push_str(",v1=");
@@ -108,10 +109,8 @@ pub struct Verified {
     pub secret_index: usize,
 }
 
-/// Verifies a raw body against the value of its signature header.
-///
-/// Every secret is compared with every `v1`, without an early exit; the age is judged only once the
-/// signature is known to be right, since until then `t` is a stranger's word.
+/// Verifies a raw body against the value of its signature header: [`SignatureHeader::parse`], then
+/// [`SignatureHeader::verify`].
 pub fn verify(
     header: &[u8],
     body: &[u8],
@@ -119,67 +118,162 @@ pub fn verify(
     now_unix_seconds: u64,
     tolerance: Duration,
 ) -> Result<Verified, SignatureError> {
-    let Header { timestamp, unix_seconds, signatures } = Header::parse(header)?;
-    let mut matched = None;
-    for (index, secret) in secrets.iter().enumerate() {
-        let mac = secret.mac(timestamp, body);
-        for signature in &signatures {
-            if mac.clone().verify_slice(signature).is_ok() && matched.is_none() {
-                matched = Some(index);
-            }
-        }
-    }
-    let secret_index = matched.ok_or(SignatureError::NoMatch)?;
-    if now_unix_seconds.abs_diff(unix_seconds) <= tolerance.as_secs() {
-        Ok(Verified { unix_seconds, secret_index })
-    } else if unix_seconds < now_unix_seconds {
-        Err(SignatureError::TooOld)
-    } else {
-        Err(SignatureError::InFuture)
-    }
+    SignatureHeader::parse(header)?.verify(body, secrets, now_unix_seconds, tolerance)
 }
 
-/// The header's parts: `t` as the text that was signed, and the decoded `v1` values.
-struct Header<'a> {
-    timestamp: &'a str,
+/// A well-formed signature header, of which nothing is proven yet: `t` as the text that is signed,
+/// and the `v1` values. Borrows the header and allocates nothing. Has no `Debug`, since a header can be replayed.
+#[derive(Clone)]
+pub struct SignatureHeader<'a> {
+    timestamp: &'a [u8],
     unix_seconds: u64,
-    signatures: Vec<[u8; 32]>,
+    signatures: [[u8; 32]; SIGNATURES_MAX],
+    count: usize,
 }
 
-impl<'a> Header<'a> {
-    /// Comma-separated `key=value`; exactly one `t` of decimal digits; 1 to 8 `v1` of 64 lower-case
-    /// hex digits; other keys are skipped; anything else is malformed.
-    fn parse(header: &'a [u8]) -> Result<Self, SignatureError> {
-        let text = std::str::from_utf8(header).map_err(|_| SignatureError::Malformed)?;
-        let (mut timestamp, mut signatures) = (None, Vec::new());
-        for part in text.split(',') {
-            let (key, value) = part.split_once('=').ok_or(SignatureError::Malformed)?;
+impl<'a> SignatureHeader<'a> {
+    /// Comma-separated `key=value`; exactly one `t` of decimal digits; 1 to [`SIGNATURES_MAX`] `v1`
+    /// of 64 lower-case hex digits; other keys are skipped; anything else is
+    /// [`SignatureError::Malformed`]. Whoever reads a body only for a header that passes here spares
+    /// itself the bodies of most strangers.
+    pub fn parse(header: &'a [u8]) -> Result<Self, SignatureError> {
+        std::str::from_utf8(header).map_err(|_| SignatureError::Malformed)?;
+        let mut timestamp = None;
+        let (mut signatures, mut count) = ([[0; 32]; SIGNATURES_MAX], 0);
+        for part in header.split(|byte| *byte == b',') {
+            let at = part.iter().position(|byte| *byte == b'=');
+            let (key, value) = part.split_at(at.ok_or(SignatureError::Malformed)?);
+            let value = &value[1..];
             match key {
-                "t" => {
-                    let digits = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
-                    let seconds = value.parse().ok().filter(|_| digits);
-                    let seconds: u64 = seconds.ok_or(SignatureError::Malformed)?;
+                b"t" => {
+                    let seconds = decimal(value).ok_or(SignatureError::Malformed)?;
                     if timestamp.replace((value, seconds)).is_some() {
                         return Err(SignatureError::Malformed);
                     }
                 }
-                "v1" => {
-                    let mut mac = [0; 32];
-                    let lower = !value.bytes().any(|b| b.is_ascii_uppercase());
-                    let decoded = hex::decode_to_slice(value, &mut mac).is_ok();
-                    if !lower || !decoded || signatures.len() == SIGNATURES_MAX {
-                        return Err(SignatureError::Malformed);
-                    }
-                    signatures.push(mac);
+                b"v1" => {
+                    let place = signatures.get_mut(count).ok_or(SignatureError::Malformed)?;
+                    *place = lower_hex(value).ok_or(SignatureError::Malformed)?;
+                    count += 1;
                 }
-                "" => return Err(SignatureError::Malformed),
+                b"" => return Err(SignatureError::Malformed),
                 _ => {}
             }
         }
         let (timestamp, unix_seconds) = timestamp.ok_or(SignatureError::Malformed)?;
-        if signatures.is_empty() {
+        if count == 0 {
             return Err(SignatureError::Malformed);
         }
-        Ok(Self { timestamp, unix_seconds, signatures })
+        Ok(Self { timestamp, unix_seconds, signatures, count })
+    }
+
+    /// Whether one of the secrets signed the body, within the tolerance.
+    ///
+    /// Every secret is compared with every `v1`, without an early exit; the age is judged only once
+    /// the signature is known to be right, since until then `t` is a stranger's word.
+    pub fn verify(
+        &self,
+        body: &[u8],
+        secrets: &[SigningSecret],
+        now_unix_seconds: u64,
+        tolerance: Duration,
+    ) -> Result<Verified, SignatureError> {
+        let mut matched = None;
+        for (index, secret) in secrets.iter().enumerate() {
+            // Equality of such outputs takes the same time wherever they differ.
+            let expected = secret.mac(self.timestamp, body).finalize();
+            let mut is_one_of_them = false;
+            for signature in &self.signatures[..self.count] {
+                is_one_of_them |= expected == CtOutput::new((*signature).into());
+            }
+            if is_one_of_them && matched.is_none() {
+                matched = Some(index);
+            }
+        }
+        let secret_index = matched.ok_or(SignatureError::NoMatch)?;
+        let unix_seconds = self.unix_seconds;
+        if now_unix_seconds.abs_diff(unix_seconds) <= tolerance.as_secs() {
+            Ok(Verified { unix_seconds, secret_index })
+        } else if unix_seconds < now_unix_seconds {
+            Err(SignatureError::TooOld)
+        } else {
+            Err(SignatureError::InFuture)
+        }
+    }
+}
+
+/// The number that decimal digits mean; `None` for anything else, or a number over 64 bits.
+fn decimal(digits: &[u8]) -> Option<u64> {
+    let add = |number: u64, digit: &u8| match digit {
+        b'0'..=b'9' => number.checked_mul(10)?.checked_add(u64::from(digit - b'0')),
+        _ => None,
+    };
+    digits.iter().try_fold(0, add).filter(|_| !digits.is_empty())
+}
+
+/// The bytes that 64 lower-case hex digits mean.
+fn lower_hex(digits: &[u8]) -> Option<[u8; 32]> {
+    let (pairs, rest) = digits.as_chunks::<2>();
+    if pairs.len() != 32 || !rest.is_empty() {
+        return None;
+    }
+    let (mut bytes, mut bad) = ([0; 32], false);
+    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+        let (high, low) = (VALUE_OF_DIGIT[usize::from(*high)], VALUE_OF_DIGIT[usize::from(*low)]);
+        bad |= (high | low) > 0xf;
+        *byte = high << 4 | low & 0xf;
+    }
+    (!bad).then_some(bytes)
+}
+
+/// The value of each lower-case hex digit; 255 for every other byte. A table, since it is read 64
+/// times for each signature.
+const VALUE_OF_DIGIT: [u8; 256] = {
+    let (mut table, mut value) = ([255; 256], 0);
+    while value < 16 {
+        table[b"0123456789abcdef"[value as usize] as usize] = value;
+        value += 1;
+    }
+    table
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_read_up_to_the_largest_number() {
+        assert_eq!(decimal(b"0"), Some(0));
+        assert_eq!(decimal(b"007"), Some(7));
+        assert_eq!(decimal(b"18446744073709551615"), Some(u64::MAX));
+        for bad in [&b""[..], b"18446744073709551616", b"-1", b"+1", b" 1", b"1 ", b"0x1", b"1.0"] {
+            assert_eq!(decimal(bad), None, "{}", bad.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn hex_is_lower_case_and_of_the_one_length() {
+        let digits = hex::encode((0..32).map(|n| n * 8 + 7).collect::<Vec<u8>>());
+        assert_eq!(hex::encode(lower_hex(digits.as_bytes()).unwrap()), digits);
+        for at in 0..64 {
+            for byte in 0..=u8::MAX {
+                let mut digits = [b'0'; 64];
+                digits[at] = byte;
+                let is_digit = matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+                assert_eq!(lower_hex(&digits).is_some(), is_digit, "{byte} at {at}");
+            }
+        }
+        for length in [0, 1, 62, 63, 65, 66, 128] {
+            assert_eq!(lower_hex(&vec![b'0'; length]), None, "{length}");
+        }
+    }
+
+    #[test]
+    fn a_ninth_signature_is_malformed() {
+        let part = format!(",v1={}", "0".repeat(64));
+        let header = |count| format!("t=1{}", part.repeat(count));
+        assert_eq!(SignatureHeader::parse(header(8).as_bytes()).unwrap().count, 8);
+        assert!(SignatureHeader::parse(header(9).as_bytes()).is_err());
+        assert!(SignatureHeader::parse(header(0).as_bytes()).is_err());
     }
 }
