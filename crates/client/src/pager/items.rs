@@ -69,9 +69,7 @@ impl Submissions {
     /// what was not yielded is never skipped.
     pub fn resume_token(&self) -> ResumeToken {
         let Some(page) = &self.page else { return self.pages.resume_token() };
-        let last = self.yielded.checked_sub(1).and_then(|at| page.row(at));
-        let handed_on = page.rows().take(self.yielded).map(Row::id);
-        self.pages.token_within(handed_on, last.map(Row::unix_micros))
+        self.pages.token_after(page.passed(self.yielded))
     }
 
     fn poll_item(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Submission, Error>>> {

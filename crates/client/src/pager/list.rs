@@ -1,10 +1,11 @@
 //! What to ask for.
 
 use formsvc_protocol::limits::PAGE_SIZE_MAX;
-use formsvc_protocol::{Cursor, FormId};
+use formsvc_protocol::{Cursor, FormId, Timestamp};
 
+use super::bounds::Bounds;
 use super::walk::{Fault, Then, Walk};
-use super::{ResumeToken, SubmissionPage, SubmissionPages, Submissions, pages};
+use super::{ResumeToken, Row, SubmissionPage, SubmissionPages, Submissions, pages};
 use crate::error::{Error, ErrorKind};
 use crate::{Client, operation};
 
@@ -31,6 +32,7 @@ pub struct ListSubmissions {
     resume: Option<ResumeToken>,
     pub(super) max_pages: Option<u64>,
     pub(super) prefetch: bool,
+    pub(super) bounds: Bounds,
 }
 
 impl ListSubmissions {
@@ -43,6 +45,7 @@ impl ListSubmissions {
             resume: None,
             max_pages: None,
             prefetch: false,
+            bounds: Bounds::default(),
         }
     }
 
@@ -65,6 +68,48 @@ impl ListSubmissions {
     /// for.
     pub fn resume_from(mut self, token: ResumeToken) -> Self {
         self.resume = Some(token);
+        self
+    }
+
+    /// Ends the list before the first submission made earlier than this time. The list is newest
+    /// first (SPEC §4), so nothing older is asked for. Compared to the microsecond.
+    ///
+    /// The resume token then leads on, to the submissions left out: it is
+    /// [finished](ResumeToken::is_finished) only after the end of the service's list.
+    pub fn since(mut self, time: Timestamp) -> Self {
+        self.bounds.since(time);
+        self
+    }
+
+    /// Leaves out the submissions made at this time or later. The API cannot skip them, so their
+    /// pages are asked for all the same; [`before`](Self::before) skips without asking, if you have
+    /// a cursor. With [`since`](Self::since) it must be later than that, else it is an
+    /// [`ErrorKind::Config`] when the first page is asked for.
+    ///
+    /// A resume token counts them as passed.
+    pub fn until(mut self, time: Timestamp) -> Self {
+        self.bounds.until(time);
+        self
+    }
+
+    /// Ends the list before the first submission for which `stop` is true. It is asked about each
+    /// submission once, newest first, as its page arrives, also about those that
+    /// [`until`](Self::until) leaves out. The resume token then leads on, as with
+    /// [`since`](Self::since).
+    ///
+    /// To fetch only what is new, remember the newest id, and stop there the next time:
+    ///
+    /// ```no_run
+    /// # async fn example(form: formsvc_client::FormHandle, last: String) -> Result<(), formsvc_client::Error> {
+    /// let mut new = form.submissions().page_size(25).stop_when(move |row| row.id() == last).items();
+    /// while let Some(submission) = new.try_next().await? {
+    ///     println!("{}", submission.id);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn stop_when(mut self, stop: impl Fn(Row<'_>) -> bool + Send + Sync + 'static) -> Self {
+        self.bounds.stop_when(stop);
         self
     }
 
@@ -104,8 +149,9 @@ impl ListSubmissions {
         let cursor = walk.cursor().cloned();
         let (page, meta) =
             pages::fetch(self.client.clone(), self.form, self.page_size, cursor).await?;
-        let (page, then) = pages::take(&self.client, &mut walk, page, meta);
+        let (mut page, then) = pages::take(&self.client, &mut walk, page, meta);
         match then {
+            _ if page.cut(&self.bounds) => Ok(page),
             Then::Failed(fault @ Fault::OutOfOrder) => Err(pages::error(fault, &page)),
             Then::More | Then::End | Then::Failed(Fault::Stuck(_)) => Ok(page),
         }
@@ -119,6 +165,9 @@ impl ListSubmissions {
         if !(1..=PAGE_SIZE_MAX).contains(&self.page_size) {
             let size = self.page_size;
             return wrong(format!("the page size `{size}` is not in 1..={PAGE_SIZE_MAX}"));
+        }
+        if let Err(what) = self.bounds.check() {
+            return wrong(what);
         }
         match (&self.resume, &self.before) {
             (None, before) => Ok(Some(Walk::start(before.clone()))),

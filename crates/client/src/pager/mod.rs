@@ -4,11 +4,13 @@
 //! |---|---|---|
 //! | what to ask for | `list` | no |
 //! | which rows of a page are new, and where the list goes on | `walk` | no |
+//! | where the caller wants it to end | `bounds` | no |
 //! | where to resume | `token` | no |
 //! | one page, and rows that borrow from it | `page`, `row` | no |
 //! | page by page | `pages` | yes |
 //! | item by item | `items` | by `pages` |
 
+mod bounds;
 mod id_set;
 mod items;
 mod list;

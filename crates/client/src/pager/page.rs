@@ -4,6 +4,7 @@ use bytes::Bytes;
 use faststr::FastStr;
 use formsvc_protocol::{AnswerPlace, Cursor, PagePlaces, PageRef, Pagination, Submission};
 
+use super::bounds::Bounds;
 use super::row::{BrokenRule, Row, Span};
 use super::walk::Turn;
 use crate::ResponseMeta;
@@ -19,11 +20,13 @@ pub(super) struct RawPage {
 }
 
 /// One page of submissions, newest first. Holds the body as it came and reads rows from it; rows
-/// that an earlier page had are left out.
+/// that an earlier page had, or that the list's bounds exclude, are left out.
 #[derive(Clone, Debug)]
 pub struct SubmissionPage {
     text: FastStr,
     rows: Vec<Span>,
+    /// How many of them, from the first, are left out as too new.
+    skipped: usize,
     answers: Vec<AnswerPlace>,
     pagination: Pagination,
     meta: ResponseMeta,
@@ -88,7 +91,7 @@ impl RawPage {
             });
         }
         let Self { text, rows, answers, pagination } = self;
-        SubmissionPage { text, rows, answers, pagination, meta, cut_at }
+        SubmissionPage { text, rows, skipped: 0, answers, pagination, meta, cut_at }
     }
 }
 
@@ -100,23 +103,23 @@ impl SubmissionPage {
     /// The rows, newest first.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = Row<'_>> + DoubleEndedIterator {
         let (text, answers) = (&*self.text, &*self.answers);
-        self.rows.iter().map(move |span| Row::new(text, answers, span))
+        self.rows[self.skipped..].iter().map(move |span| Row::new(text, answers, span))
     }
 
     /// One row by its place, from 0.
     pub fn row(&self, at: usize) -> Option<Row<'_>> {
-        self.rows.get(at).map(|span| Row::new(&self.text, &self.answers, span))
+        self.rows[self.skipped..].get(at).map(|span| Row::new(&self.text, &self.answers, span))
     }
 
     /// Number of rows.
     pub fn len(&self) -> usize {
-        self.rows.len()
+        self.rows.len() - self.skipped
     }
 
     /// Whether there is no row. That is not the end of the list:
     /// [`has_more`](Self::has_more) alone decides.
     pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+        self.len() == 0
     }
 
     /// The rows as owned values.
@@ -129,6 +132,11 @@ impl SubmissionPage {
         &self.text
     }
 
+    /// The same as bytes, which share the page's memory instead of copying it.
+    pub fn bytes(&self) -> Bytes {
+        self.text.clone().into_bytes()
+    }
+
     /// Where the list goes on (SPEC §4), as the service says.
     pub fn next_cursor(&self) -> Option<&Cursor> {
         self.pagination.next_cursor.as_ref()
@@ -137,6 +145,24 @@ impl SubmissionPage {
     /// Whether the service says there is more.
     pub fn has_more(&self) -> bool {
         self.pagination.has_more
+    }
+
+    /// Leaves out what the bounds exclude; true when the list ends with this page.
+    pub(super) fn cut(&mut self, bounds: &Bounds) -> bool {
+        let cut = bounds.cut(self.rows());
+        self.rows.truncate(cut.kept);
+        self.skipped = cut.skipped;
+        cut.ended
+    }
+
+    /// The rows that are done once `handed_on` of those shown are: these, and before them those
+    /// left out as too new.
+    pub(super) fn passed(
+        &self,
+        handed_on: usize,
+    ) -> impl DoubleEndedIterator<Item = Row<'_>> + Clone {
+        let passed = &self.rows[..self.skipped + handed_on];
+        passed.iter().map(|span| Row::new(&self.text, &self.answers, span))
     }
 
     pub(super) fn cut_at(&self) -> Option<String> {

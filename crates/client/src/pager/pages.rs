@@ -7,9 +7,10 @@ use std::task::{Context, Poll};
 use formsvc_protocol::{Cursor, FormId};
 use futures_core::{FusedStream, Stream};
 
+use super::bounds::Bounds;
 use super::page::RawPage;
 use super::walk::{Fault, Then, Walk};
-use super::{ListSubmissions, ResumeToken, SubmissionPage};
+use super::{ListSubmissions, ResumeToken, Row, SubmissionPage};
 use crate::call::call;
 use crate::error::{Error, ErrorKind};
 use crate::operation::SUBMISSIONS;
@@ -48,6 +49,9 @@ pub struct SubmissionPages {
     then: Option<Then>,
     fetching: Option<Fetching>,
     prefetch: bool,
+    bounds: Bounds,
+    /// Where to go on when the bounds ended the list.
+    stopped: Option<ResumeToken>,
     /// A page that arrived and waits until the request for the next one is on its way.
     held: Option<SubmissionPage>,
     /// Comes after the page that was yielded last.
@@ -94,6 +98,8 @@ impl SubmissionPages {
             then: None,
             fetching: None,
             prefetch: list.prefetch,
+            bounds: list.bounds,
+            stopped: None,
             held: None,
             error,
             done,
@@ -108,7 +114,10 @@ impl SubmissionPages {
     /// Where to go on after the pages yielded so far; good at any time, also after an error.
     pub fn resume_token(&self) -> ResumeToken {
         if self.held.is_some() {
-            return self.token_within(std::iter::empty(), None);
+            return self.token_after(std::iter::empty());
+        }
+        if let Some(token) = &self.stopped {
+            return token.clone();
         }
         let form = self.form.clone();
         let token = |place, oldest| {
@@ -125,15 +134,15 @@ impl SubmissionPages {
         }
     }
 
-    /// Where to go on within the page that arrived last, of which only some rows were handed on.
-    pub(super) fn token_within<'i>(
-        &'i self,
-        handed_on: impl Iterator<Item = &'i str>,
-        last: Option<i64>,
+    /// Where to go on within the page that arrived last, of which only these rows are done.
+    pub(super) fn token_after<'p>(
+        &'p self,
+        done: impl DoubleEndedIterator<Item = Row<'p>> + Clone,
     ) -> ResumeToken {
         let place = self.walk.place_before().clone();
+        let last = done.clone().next_back().map(Row::unix_micros);
         let known_oldest = self.walk.known_oldest(last.or(place.oldest));
-        let seen = self.walk.known_before().chain(handed_on);
+        let seen = self.walk.known_before().chain(done.map(Row::id));
         ResumeToken::at_page(self.form.clone(), place, seen, known_oldest)
     }
 
@@ -191,8 +200,13 @@ impl SubmissionPages {
 
     fn take(&mut self, page: RawPage, meta: ResponseMeta) -> SubmissionPage {
         self.pages_left = self.pages_left.map(|left| left - 1);
-        let (page, then) = take(&self.client, &mut self.walk, page, meta);
+        let (mut page, then) = take(&self.client, &mut self.walk, page, meta);
         self.then = Some(then);
+        if page.cut(&self.bounds) {
+            self.stopped = Some(self.token_after(page.passed(page.len())));
+            self.done = true;
+            return page;
+        }
         match then {
             Then::More => {}
             Then::End => self.done = true,

@@ -1,0 +1,175 @@
+//! Lists that end early, and what they leave out.
+
+use std::sync::{Arc, Mutex};
+
+use formsvc_client::{ErrorKind, ListSubmissions, Row, Timestamp};
+use http::Request;
+use proptest::prelude::*;
+
+use crate::support::bodies::{last, page, time};
+use crate::support::builder;
+use crate::support::fake::{Answer, Fake, ok};
+
+/// A list of rows 0, 1, 2 …, newest first, in pages of three.
+fn three_by_three(rows: u32) -> Arc<Fake> {
+    Fake::rule(move |request| page_of_three(request, rows))
+}
+
+fn page_of_three(request: &Request<bytes::Bytes>, rows: u32) -> Answer {
+    let query = request.uri().query().unwrap();
+    let from: u32 = query.split_once("cursor=").map_or(0, |(_, at)| at.parse().unwrap());
+    let to = from + 3;
+    if to < rows { ok(page(from..to, &to.to_string())) } else { ok(last(from..rows)) }
+}
+
+fn list(fake: &Arc<Fake>) -> ListSubmissions {
+    let client = builder().transport(fake.wire()).build().unwrap();
+    client.form("frm_1".parse().unwrap()).submissions()
+}
+
+fn at(row: u32) -> Timestamp {
+    time(row).parse().unwrap()
+}
+
+fn number(id: &str) -> u32 {
+    id["sub_".len()..].parse().unwrap()
+}
+
+async fn read(list: ListSubmissions) -> Vec<u32> {
+    let all = list.items().try_collect_max(99).await.unwrap();
+    all.iter().map(|item| number(item.id.as_str())).collect()
+}
+
+#[tokio::test]
+async fn since_is_inclusive_and_asks_for_nothing_older() {
+    let fake = three_by_three(30);
+    assert_eq!(read(list(&fake).since(at(3))).await, [0, 1, 2, 3]);
+    assert_eq!(fake.sent().len(), 2);
+    assert_eq!(read(list(&fake).since(at(29))).await.len(), 30);
+}
+
+#[tokio::test]
+async fn until_is_exclusive_and_walks_over_what_is_newer() {
+    let fake = three_by_three(8);
+    assert_eq!(read(list(&fake).until(at(4))).await, [5, 6, 7]);
+    assert_eq!(fake.sent().len(), 3);
+    assert_eq!(read(list(&fake).since(at(5)).until(at(1))).await, [2, 3, 4, 5]);
+}
+
+#[tokio::test]
+async fn a_row_may_end_the_list_and_stays_out_of_it() {
+    let fake = three_by_three(30);
+    let stop = |row: Row<'_>| row.id() == "sub_4";
+    assert_eq!(read(list(&fake).stop_when(stop)).await, [0, 1, 2, 3]);
+    assert_eq!(fake.sent().len(), 2);
+    // It is heard even where `until` leaves rows out, or the walk would go past it.
+    assert!(read(list(&fake).stop_when(stop).until(at(7))).await.is_empty());
+    assert_eq!(fake.sent().len(), 4);
+}
+
+#[tokio::test]
+async fn bounds_hold_for_pages_too_and_no_page_is_prefetched_in_vain() {
+    for prefetch in [false, true] {
+        let fake = three_by_three(30);
+        let mut pages = list(&fake).since(at(6)).until(at(0)).prefetch(prefetch).pages();
+        let mut rows = Vec::new();
+        while let Some(page) = pages.try_next().await.unwrap() {
+            assert_eq!(page.len(), page.rows().len());
+            assert_eq!(page.row(0).map(Row::id), page.rows().next().map(Row::id));
+            rows.push(page.rows().map(|row| number(row.id())).collect::<Vec<_>>());
+            assert!(page.text().contains("has_more") && page.bytes() == page.text());
+        }
+        assert_eq!(rows, [vec![1, 2], vec![3, 4, 5], vec![6]]);
+        assert_eq!(fake.sent().len(), 3);
+        assert!(!pages.resume_token().is_finished());
+    }
+    let fake = three_by_three(30);
+    let one = list(&fake).since(at(1)).until(at(0)).page().await.unwrap();
+    assert_eq!(one.rows().map(|row| number(row.id())).collect::<Vec<_>>(), [1]);
+}
+
+#[tokio::test]
+async fn a_list_ended_by_its_bounds_can_be_gone_on_with() {
+    let fake = three_by_three(8);
+    let mut items = list(&fake).since(at(4)).items();
+    assert_eq!(items.try_collect_max(99).await.unwrap().len(), 5);
+    let token = items.resume_token();
+    assert!(!token.is_finished());
+    let sent = fake.sent().len();
+    assert!(read(list(&fake).since(at(4)).resume_from(token.clone())).await.is_empty());
+    assert_eq!(fake.sent().len(), sent + 1, "the same bounds end it at once");
+    assert_eq!(read(list(&fake).resume_from(token)).await, [5, 6, 7]);
+    // The end of the service's list is the end, bounds or not.
+    let mut items = list(&fake).since(at(59)).items();
+    items.try_collect_max(99).await.unwrap();
+    assert!(items.resume_token().is_finished());
+}
+
+#[tokio::test]
+async fn a_list_ended_by_its_bounds_does_not_mind_what_comes_after() {
+    let fake = Fake::script([ok(page([0, 1, 5, 2], "a"))]);
+    assert_eq!(read(list(&fake).since(at(1))).await, [0, 1]);
+    let fake = Fake::script([ok(page([0, 1, 5], ""))]);
+    assert_eq!(read(list(&fake).stop_when(|row| row.id() == "sub_5")).await, [0, 1]);
+}
+
+#[tokio::test]
+async fn bounds_that_leave_no_time_are_refused() {
+    for (since, until) in [(at(3), at(3)), (at(3), at(4))] {
+        let fake = Fake::script([]);
+        let list = list(&fake).since(since).until(until);
+        let error = list.clone().items().try_next().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config);
+        assert!(error.to_string().contains("which is not before `until`"), "{error}");
+        assert!(list.page().await.is_err());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn stopped_anywhere_and_resumed_a_bounded_list_is_the_same(
+        rows in 0_u32..20,
+        since in prop::option::of(0_u32..20),
+        until in prop::option::of(0_u32..20),
+        stop in prop::option::of(0_u32..20),
+        stops in prop::collection::vec(0_usize..9, 0..6),
+    ) {
+        prop_assume!(since.zip(until).is_none_or(|(since, until)| since > until));
+        let fake = three_by_three(rows);
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let bounded = || {
+            let mut list = list(&fake);
+            if let Some(row) = since { list = list.since(at(row)); }
+            if let Some(row) = until { list = list.until(at(row)); }
+            let (stop, asked) = (stop.map(|row| format!("sub_{row}")), asked.clone());
+            list.stop_when(move |row| {
+                asked.lock().unwrap().push(row.id().to_owned());
+                stop.as_deref() == Some(row.id())
+            })
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let end = rows.min(since.map_or(rows, |row| row + 1)).min(stop.unwrap_or(rows));
+            let start = until.map_or(0, |row| row + 1).min(end);
+            let mut list = bounded();
+            let mut all = Vec::new();
+            let mut token = None;
+            for stop in stops.iter().copied().chain([99]) {
+                let mut items = token.take().map_or(list, |token| bounded().resume_from(token)).items();
+                for _ in 0..stop {
+                    let Some(item) = items.try_next().await.unwrap() else { break };
+                    all.push(number(item.id.as_str()));
+                }
+                token = Some(items.resume_token());
+                list = bounded();
+            }
+            prop_assert_eq!(&all, &(start..end).collect::<Vec<_>>());
+            // Without its bounds, the list goes on where they ended it.
+            all.extend(read(self::list(&fake).resume_from(token.unwrap())).await);
+            prop_assert_eq!(all, (start..rows.max(start)).collect::<Vec<_>>());
+            Ok(())
+        })?;
+    }
+}
