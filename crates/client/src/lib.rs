@@ -20,7 +20,7 @@ mod transport;
 
 pub use builder::ClientBuilder;
 pub use client::Client;
-pub use error::{Error, ErrorKind};
+pub use error::{AnswersError, Error, ErrorKind};
 pub use event::{Event, RetryReason, WaitReason};
 pub use form::FormHandle;
 /// The wire's types, as they appear in this crate's signatures.
@@ -31,7 +31,7 @@ pub use formsvc_protocol::{
 pub use limit::RateLimit;
 pub use pager::{
     ListSubmissions, ResumeToken, ResumeTokenError, Row, SubmissionPage, SubmissionPages,
-    Submissions,
+    Submissions, TypedSubmission, TypedSubmissions,
 };
 pub use response::{Response, ResponseMeta};
 pub use retry::RetryPolicy;

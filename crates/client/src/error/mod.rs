@@ -1,5 +1,6 @@
 //! The one error type of this crate.
 
+mod answers;
 mod excerpt;
 mod kind;
 
@@ -12,6 +13,7 @@ use bytes::Bytes;
 use formsvc_protocol::ErrorCode;
 use http::StatusCode;
 
+pub use answers::AnswersError;
 pub(crate) use excerpt::{Safe, keep, looks_like_json, short, show};
 pub use kind::ErrorKind;
 

@@ -60,7 +60,7 @@ impl Submissions {
                 let what = format!("the list has more than `{max}` submissions");
                 return Err(Error::parts(ErrorKind::TooLarge, SUBMISSIONS, what).into());
             }
-            all.extend(self.take());
+            all.extend(self.take(|_, row| row.to_submission()));
         }
     }
 
@@ -73,8 +73,17 @@ impl Submissions {
     }
 
     fn poll_item(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Submission, Error>>> {
+        self.poll_row(cx, |_, row| row.to_submission())
+    }
+
+    /// The next row, as whatever the caller makes of it and its page.
+    pub(super) fn poll_row<R>(
+        &mut self,
+        cx: &mut Context<'_>,
+        read: impl FnOnce(&SubmissionPage, Row<'_>) -> R,
+    ) -> Poll<Option<Result<R, Error>>> {
         Poll::Ready(match ready!(self.poll_ready(cx)) {
-            Ok(_) => self.take().map(Ok),
+            Ok(_) => self.take(read).map(Ok),
             Err(error) => Some(Err(error)),
         })
     }
@@ -94,9 +103,9 @@ impl Submissions {
         Poll::Ready(Ok(true))
     }
 
-    fn take(&mut self) -> Option<Submission> {
+    fn take<R>(&mut self, read: impl FnOnce(&SubmissionPage, Row<'_>) -> R) -> Option<R> {
         let page = self.page.as_ref()?;
-        let item = page.row(self.yielded).map(Row::to_submission);
+        let item = page.row(self.yielded).map(|row| read(page, row));
         self.yielded += 1;
         if self.yielded == page.len() {
             self.page = None;

@@ -2,10 +2,13 @@
 
 use formsvc_protocol::limits::PAGE_SIZE_MAX;
 use formsvc_protocol::{Cursor, FormId, Timestamp};
+use serde::de::DeserializeOwned;
 
 use super::bounds::Bounds;
 use super::walk::{Fault, Then, Walk};
-use super::{ResumeToken, Row, SubmissionPage, SubmissionPages, Submissions, pages};
+use super::{
+    ResumeToken, Row, SubmissionPage, SubmissionPages, Submissions, TypedSubmissions, pages,
+};
 use crate::error::{Error, ErrorKind};
 use crate::{Client, operation};
 
@@ -133,6 +136,11 @@ impl ListSubmissions {
     /// The submissions one by one.
     pub fn items(self) -> Submissions {
         Submissions::new(self.pages())
+    }
+
+    /// The submissions one by one, the answers of each read as a `T`.
+    pub fn items_as<T: DeserializeOwned>(self) -> TypedSubmissions<T> {
+        TypedSubmissions::new(self.items())
     }
 
     /// The submissions page by page, which costs the least.

@@ -9,6 +9,7 @@
 //! | one page, and rows that borrow from it | `page`, `row` | no |
 //! | page by page | `pages` | yes |
 //! | item by item | `items` | by `pages` |
+//! | items with the caller's type of answers | `typed` | by `items` |
 
 mod bounds;
 mod id_set;
@@ -18,6 +19,7 @@ mod page;
 mod pages;
 mod row;
 mod token;
+mod typed;
 mod walk;
 
 pub use items::Submissions;
@@ -26,3 +28,4 @@ pub use page::SubmissionPage;
 pub use pages::SubmissionPages;
 pub use row::Row;
 pub use token::{ResumeToken, ResumeTokenError};
+pub use typed::{TypedSubmission, TypedSubmissions};

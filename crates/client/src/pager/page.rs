@@ -42,7 +42,7 @@ impl RawPage {
         let PagePlaces { rows: found, answers, pagination } = places;
         let mut rows = Vec::with_capacity(found.len());
         for row in found {
-            let span = Span::found(&text, row);
+            let span = Span::found(&text, row, rows.len());
             rows.push(span.map_err(|rule| broken(&text, rows.len(), rule))?);
         }
         Ok(Self { text, rows, answers, pagination })
@@ -61,7 +61,7 @@ impl RawPage {
         let (mut rows, mut answers) = (Vec::with_capacity(page.data.len()), Vec::new());
         let PageRef { data, pagination } = page;
         for row in data {
-            let span = Span::parsed(&text, row, &mut answers);
+            let span = Span::parsed(&text, row, &mut answers, rows.len());
             rows.push(span.map_err(|rule| broken(&text, rows.len(), rule))?);
         }
         Ok(Self { text, rows, answers, pagination })

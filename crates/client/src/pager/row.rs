@@ -7,6 +7,12 @@ use formsvc_protocol::{
     AnswerPlace, Answers, Literals, Place, RowPlaces, Submission, SubmissionId, SubmissionRef,
     Timestamp,
 };
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::TypedSubmission;
+use crate::decode::path_of;
+use crate::error::AnswersError;
 
 /// Where the parts of a row stand in the text of its page.
 #[derive(Clone, Debug)]
@@ -17,6 +23,8 @@ pub(super) struct Span {
     /// Which of the page's answers are of this row.
     answers: Range<usize>,
     micros: i64,
+    /// Which element of the page's `data` it is, from 0.
+    index: u32,
 }
 
 /// A string of a row.
@@ -67,12 +75,58 @@ impl<'p> Row<'p> {
         self.span.micros
     }
 
+    /// The answers, read as a `T`, which may borrow from the page.
+    ///
+    /// ```
+    /// # async fn example(page: formsvc_client::SubmissionPage) -> Result<(), formsvc_client::AnswersError> {
+    /// #[derive(serde::Deserialize)]
+    /// struct Contact<'a> {
+    ///     #[serde(rename = "E-mail", borrow)]
+    ///     email: std::borrow::Cow<'a, str>,
+    /// }
+    /// for row in page.rows() {
+    ///     println!("{}", row.data_as::<Contact>()?.email);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn data_as<T: Deserialize<'p>>(self) -> Result<T, AnswersError> {
+        serde_json::from_str(self.data()).map_err(|error| {
+            let mut again = serde_json::Deserializer::from_str(self.data());
+            let path = path_of(serde_path_to_error::deserialize::<_, T>(&mut again));
+            AnswersError::new(self.owned_id(), self.json_path(path.as_deref()), &error.to_string())
+        })
+    }
+
+    /// The row as an owned value, its answers read as a `T`.
+    pub fn to_typed<T: DeserializeOwned>(self) -> Result<TypedSubmission<T>, AnswersError> {
+        Ok(TypedSubmission::new(self.owned_id(), self.data_as()?, self.time()))
+    }
+
+    /// Where in the page's JSON a place of the answers is.
+    fn json_path(self, within: Option<&str>) -> String {
+        let index = self.span.index;
+        match within {
+            Some(path) if path.starts_with('[') => format!("data[{index}].data{path}"),
+            Some(path) => format!("data[{index}].data.{path}"),
+            None => format!("data[{index}].data"),
+        }
+    }
+
+    fn owned_id(self) -> SubmissionId {
+        SubmissionId::new(self.id()).expect("the page checked the id")
+    }
+
+    fn time(self) -> Timestamp {
+        self.created_at().parse().expect("the page checked the time")
+    }
+
     /// The row as an owned value.
     pub fn to_submission(self) -> Submission {
         Submission::new(
-            SubmissionId::new(self.id()).expect("the page checked the id"),
+            self.owned_id(),
             Answers::parse(self.data()).expect("the page checked that it is an object"),
-            self.created_at().parse::<Timestamp>().expect("the page checked the time"),
+            self.time(),
         )
     }
 }
@@ -91,11 +145,11 @@ impl BrokenRule {
 
 impl Span {
     /// Checks a row that was found on a page.
-    pub(super) fn found(page: &str, row: RowPlaces) -> Result<Self, BrokenRule> {
+    pub(super) fn found(page: &str, row: RowPlaces, index: usize) -> Result<Self, BrokenRule> {
         let RowPlaces { id, created_at, data, answers } = row;
         let micros = check(id.within(page), created_at.within(page))?;
         let (id, created_at) = (Text::Within(id), Text::Within(created_at));
-        Ok(Self { id, created_at, data, answers, micros })
+        Ok(Self { id, created_at, data, answers, micros, index: narrow(index) })
     }
 
     /// Checks a row that was parsed, and adds the places of its answers to those of the page.
@@ -103,6 +157,7 @@ impl Span {
         page: &str,
         row: SubmissionRef<'_>,
         answers: &mut Vec<AnswerPlace>,
+        index: usize,
     ) -> Result<Self, BrokenRule> {
         let micros = check(&row.id, &row.created_at)?;
         Answers::check(row.data).map_err(BrokenRule::of("data"))?;
@@ -117,6 +172,7 @@ impl Span {
             data,
             answers: first..answers.len(),
             micros,
+            index: narrow(index),
         })
     }
 
@@ -127,6 +183,10 @@ impl Span {
     pub(super) fn micros(&self) -> i64 {
         self.micros
     }
+}
+
+fn narrow(index: usize) -> u32 {
+    u32::try_from(index).expect("a page is capped below 4 GiB, and so is its number of rows")
 }
 
 /// Checks the rules of ids and times; the time in microseconds.

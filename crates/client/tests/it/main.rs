@@ -14,4 +14,5 @@ mod retry;
 mod secrets;
 mod socket;
 mod support;
+mod typed;
 mod types;
