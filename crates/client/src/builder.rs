@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use http::HeaderValue;
+use http::{HeaderMap, HeaderValue};
 use secrecy::SecretString;
 
 use crate::api_key::ApiKey;
@@ -159,12 +159,14 @@ impl ClientBuilder {
             shared: Arc::new(Shared {
                 transport,
                 base,
-                key,
+                key: Arc::new(key),
                 user_agent,
+                headers: HeaderMap::new(),
                 timeouts: self.timeouts,
-                budget: Budget::new(self.retry.budget),
+                budget: Arc::new(Budget::new(self.retry.budget)),
                 retry: self.retry,
-                gate: Gate::new(self.rate_limit),
+                rate_limit: self.rate_limit,
+                gate: Arc::new(Gate::new(self.rate_limit)),
                 max_wait: self.max_wait,
                 on_event: self.on_event,
                 clock: self.clock,
@@ -198,7 +200,7 @@ fn user_agent(suffix: Option<&str>) -> Result<HeaderValue, Error> {
         .expect("visible ASCII can stand in a header"))
 }
 
-fn wrong(what: impl Into<std::borrow::Cow<'static, str>>) -> Error {
+pub(crate) fn wrong(what: impl Into<std::borrow::Cow<'static, str>>) -> Error {
     Error::parts(ErrorKind::Config, BUILD, what).into()
 }
 

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use formsvc_protocol::{Form, FormId, FormList, User};
+use secrecy::SecretString;
 
-use crate::builder::ClientBuilder;
+use crate::api_key::ApiKey;
+use crate::builder::{ClientBuilder, wrong};
 use crate::call::call;
 use crate::form::FormHandle;
 use crate::shared::Shared;
-use crate::{Error, Response, decode, operation};
+use crate::{Error, RequestOptions, Response, decode, operation};
 
 /// A client of the service's REST API (SPEC §4). Clones are cheap and share one connection pool,
 /// one rate limiter and one retry budget: make one client per API key and clone it.
@@ -51,6 +53,42 @@ impl Client {
         let (list, meta) =
             call(&self.shared, operation::FORMS, address, decode::json::<FormList>).await?;
         Ok(Response::new(list.data, meta))
+    }
+
+    /// The same client with other settings for its calls: cheap, for one call or for many. It shares
+    /// the pool, the limiter, the retry budget and the listener with this one.
+    ///
+    /// Fails with [`ErrorKind::Config`](crate::ErrorKind::Config) on a time limit of zero, or on a
+    /// header that is the client's own.
+    ///
+    /// ```
+    /// # async fn example(client: formsvc_client::Client) -> Result<(), formsvc_client::Error> {
+    /// use std::time::Duration;
+    /// use formsvc_client::{RequestOptions, RetryPolicy};
+    /// let quick = RequestOptions::new()
+    ///     .overall_timeout(Some(Duration::from_secs(1)))
+    ///     .retry(RetryPolicy::none());
+    /// let alive = client.with_options(quick)?.me().await.is_ok();
+    /// # let _ = alive;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn with_options(&self, options: RequestOptions) -> Result<Self, Error> {
+        options.check().map_err(wrong)?;
+        Ok(Self { shared: Arc::new(self.shared.with_options(options)) })
+    }
+
+    /// The same client with another API key: it shares the connections and all settings, and has a
+    /// limiter and a retry budget of its own, because the service counts per key (SPEC §8). Keep
+    /// it, and clone it, rather than make it anew for each call: a new one knows nothing of
+    /// requests already sent.
+    ///
+    /// Fails with [`ErrorKind::Config`](crate::ErrorKind::Config) on a key that is empty or not
+    /// visible ASCII.
+    #[expect(clippy::needless_pass_by_value, reason = "the same as in the builder")]
+    pub fn with_api_key(&self, key: SecretString) -> Result<Self, Error> {
+        let key = ApiKey::check(&key).map_err(wrong)?;
+        Ok(Self { shared: Arc::new(self.shared.with_key(key)) })
     }
 
     /// A handle on one form. Sends nothing; whether the form exists shows on use.

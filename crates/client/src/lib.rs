@@ -11,6 +11,7 @@ mod event;
 mod form;
 mod limit;
 mod operation;
+mod options;
 mod pager;
 mod response;
 mod retry;
@@ -29,6 +30,7 @@ pub use formsvc_protocol::{
     Submission, SubmissionId, Timestamp, User, UserId, limits,
 };
 pub use limit::RateLimit;
+pub use options::RequestOptions;
 pub use pager::{
     ListSubmissions, ResumeToken, ResumeTokenError, Row, SubmissionPage, SubmissionPages,
     Submissions, TypedSubmission, TypedSubmissions,

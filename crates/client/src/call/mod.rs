@@ -204,6 +204,7 @@ impl Call<'_> {
     fn request(&self, uri: Uri) -> Request<Bytes> {
         let mut request = Request::new(Bytes::new());
         *request.uri_mut() = uri;
+        request.headers_mut().clone_from(&self.shared.headers);
         let headers = request.headers_mut();
         headers.insert(AUTHORIZATION, self.shared.key.authorization());
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));

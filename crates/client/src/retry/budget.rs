@@ -18,6 +18,12 @@ impl Budget {
         Self { tokens: full.map(|full| (Mutex::new(full), full)) }
     }
 
+    /// The retries that a full budget allows.
+    pub(crate) fn retries(&self) -> Option<u32> {
+        let (_, full) = self.tokens.as_ref()?;
+        Some(u32::try_from(full / RETRY_COST).expect("it was made from 32 bits"))
+    }
+
     /// Takes the price of one retry, if it is there.
     pub(crate) fn try_spend(&self) -> bool {
         let Some((tokens, _)) = &self.tokens else { return true };

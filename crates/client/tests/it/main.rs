@@ -9,6 +9,7 @@ mod errors;
 mod events;
 mod limit;
 mod list;
+mod options;
 mod resume;
 mod retry;
 mod secrets;
