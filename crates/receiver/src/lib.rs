@@ -1,1 +1,33 @@
 #![doc = include_str!("../README.md")]
+
+mod bad_json;
+mod builder;
+mod error;
+mod event;
+mod verified;
+mod verifier;
+
+pub use bad_json::{BadJson, JsonProblem};
+pub use builder::{ConfigError, MAX_BODY_DEFAULT, VerifierBuilder};
+pub use error::VerifyError;
+pub use event::{Event, SubmissionCreated, UnknownEvent};
+/// The name of the signature header, in lower case: `x-service-signature` (SPEC §5).
+pub use formsvc_protocol::signature::HEADER as SIGNATURE_HEADER;
+pub use formsvc_protocol::{Answers, EventKind, FormId, SubmissionId, Timestamp, WebhookEvent};
+pub use secrecy::SecretString;
+pub use verified::{Signed, Verified};
+pub use verifier::{Verifier, signature_header};
+
+/// What goes from task to task, and into requests, may do so.
+const _: () = {
+    const fn crosses_threads<T: Send + Sync + Clone + 'static>() {}
+    const fn is_an_error<T: std::error::Error + Send + Sync + Clone + 'static>() {}
+    crosses_threads::<Verifier>();
+    crosses_threads::<Signed>();
+    crosses_threads::<Event>();
+    crosses_threads::<Verified<Event>>();
+    crosses_threads::<Verified<SubmissionCreated>>();
+    is_an_error::<VerifyError>();
+    is_an_error::<BadJson>();
+    is_an_error::<ConfigError>();
+};
