@@ -12,6 +12,8 @@ pub(crate) struct BaseUrl {
     /// Scheme, host, port and path prefix, without a slash at the end.
     text: String,
     host: String,
+    #[cfg_attr(not(feature = "tracing"), expect(dead_code, reason = "for spans"))]
+    port: u16,
     https: bool,
     loopback: bool,
 }
@@ -44,6 +46,7 @@ impl BaseUrl {
         Ok(Self {
             text: url.as_str().trim_end_matches('/').to_owned(),
             host: host.to_string(),
+            port: url.port_or_known_default().expect("both schemes have a default port"),
             https: url.scheme() == "https",
             loopback,
         })
@@ -55,6 +58,11 @@ impl BaseUrl {
 
     pub(crate) fn host(&self) -> &str {
         &self.host
+    }
+
+    #[cfg(feature = "tracing")]
+    pub(crate) fn port(&self) -> u16 {
+        self.port
     }
 
     pub(crate) fn is_https(&self) -> bool {

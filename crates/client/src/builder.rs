@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -53,7 +54,7 @@ impl Default for ClientBuilder {
             transport: None,
             on_event: None,
             clock: Arc::new(SystemTime::now),
-            random: Arc::new(fastrand::f64),
+            random: Arc::new(random),
         }
     }
 }
@@ -174,6 +175,13 @@ impl ClientBuilder {
             }),
         })
     }
+}
+
+/// A number in 0..1 that tells processes and calls apart; jitter needs no more. The standard library
+/// seeds each state anew.
+fn random() -> f64 {
+    let bits = RandomState::new().hash_one(0_u8) >> (u64::BITS - 32);
+    f64::from(u32::try_from(bits).expect("32 bits are left")) / f64::from(u32::MAX)
 }
 
 fn check_timeouts(timeouts: Timeouts) -> Result<(), Error> {

@@ -17,6 +17,7 @@ mod response;
 mod retry;
 mod shared;
 mod timeouts;
+mod trace;
 mod transport;
 
 pub use builder::ClientBuilder;

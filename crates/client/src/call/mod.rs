@@ -8,8 +8,6 @@ use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Request, StatusCode, Uri};
 use tokio::time::{Instant, sleep, timeout};
-use tracing::field::{Empty, display};
-use tracing::{Instrument, Span};
 
 use crate::Event;
 use crate::decode::Broken;
@@ -19,6 +17,7 @@ use crate::operation::Operation;
 use crate::response::ResponseMeta;
 use crate::retry::{Decision, Failed, Limits, decide, retry_after};
 use crate::shared::Shared;
+use crate::trace::{CallSpan, Ending};
 use crate::transport::{AttemptContext, TransportError, TransportErrorKind};
 use failure::Failure;
 
@@ -32,25 +31,17 @@ pub(crate) async fn call<T>(
     address: String,
     decode: impl Fn(&Bytes) -> Result<T, Broken> + Send,
 ) -> Result<(T, ResponseMeta), Error> {
-    let span = tracing::info_span!(
-        "formsvc.call",
-        otel.kind = "client",
-        otel.name = operation.name,
-        http.request.method = "GET",
-        server.address = shared.base.host(),
-        url.template = operation.template,
-        http.response.status_code = Empty,
-        http.request.resend_count = Empty,
-        error.type = Empty,
-    );
-    let call = Call { shared, operation, started: Instant::now(), attempts: 0, retries: 0 };
-    call.run(&address, decode).instrument(span).await
+    let span = CallSpan::new(operation, &shared.base);
+    let call =
+        Call { shared, operation, span: &span, started: Instant::now(), attempts: 0, retries: 0 };
+    span.around(call.run(&address, decode)).await
 }
 
 /// A call under way.
 struct Call<'a> {
     shared: &'a Shared,
     operation: Operation,
+    span: &'a CallSpan,
     started: Instant,
     attempts: u32,
     /// Retries paid for from the budget.
@@ -115,19 +106,25 @@ impl Call<'_> {
             timeout: allowed,
             max_body: MAX_BODY,
         };
-        let sent = self.shared.transport.send(self.request(uri.clone()), &context);
-        let outcome = timeout(allowed, sent)
-            .await
-            .unwrap_or_else(|_| Err(TransportError::from_kind(TransportErrorKind::Timeout)));
-        let judged = self.judge(outcome, decode);
+        let span = self.span.attempt(self.operation, &self.shared.base, self.attempts);
+        let judged = span.around(async {
+            let sent = self.shared.transport.send(self.request(uri.clone()), &context);
+            let outcome = timeout(allowed, sent)
+                .await
+                .unwrap_or_else(|_| Err(TransportError::from_kind(TransportErrorKind::Timeout)));
+            self.judge(outcome, decode)
+        });
+        let judged = judged.await;
+        let ending = match &judged {
+            Ok((_, meta)) => Ending { status: Some(meta.status), failure: None },
+            Err(failure) => Ending { status: failure.status(), failure: Some(failure.kind()) },
+        };
+        span.end(ending);
         self.shared.tell(|| Event::Attempt {
             operation: self.operation.name,
             attempt: self.attempts,
-            status: match &judged {
-                Ok((_, meta)) => Some(meta.status),
-                Err(failure) => failure.status(),
-            },
-            failure: judged.as_ref().err().map(Failure::kind),
+            status: ending.status,
+            failure: ending.failure,
             elapsed: since.elapsed(),
         });
         judged
@@ -229,19 +226,7 @@ impl Call<'_> {
     }
 
     fn record(&self, status: Option<StatusCode>, failure: Option<ErrorKind>) {
-        let span = Span::current();
-        if span.is_disabled() {
-            return;
-        }
-        if let Some(status) = status {
-            span.record("http.response.status_code", status.as_u16());
-        }
-        if self.attempts > 1 {
-            span.record("http.request.resend_count", self.attempts - 1);
-        }
-        if let Some(kind) = failure {
-            span.record("error.type", display(kind));
-        }
+        self.span.end(self.attempts, Ending { status, failure });
     }
 }
 

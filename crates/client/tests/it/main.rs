@@ -15,5 +15,7 @@ mod retry;
 mod secrets;
 mod socket;
 mod support;
+#[cfg(feature = "tracing")]
+mod trace;
 mod typed;
 mod types;

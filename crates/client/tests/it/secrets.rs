@@ -72,9 +72,11 @@ async fn the_key_is_in_no_debug_display_source_event_or_span() {
     whole_chain(&mut out, &builder().api_key(format!("{KEY}\n").into()).build().unwrap_err());
     out.push_str(&events.lock().unwrap());
     let log = log().text();
-    assert!(log.contains("otel.name=\"submissions.list\""), "{log}");
-    assert!(log.contains("http.response.status_code=401"), "{log}");
-    assert!(log.contains("error.type=connect"), "{log}");
+    if cfg!(feature = "tracing") {
+        assert!(log.contains("otel.name=\"submissions.list\""), "{log}");
+        assert!(log.contains("http.response.status_code=401"), "{log}");
+        assert!(log.contains("error.type=connect"), "{log}");
+    }
     assert!(!log.contains("limit=100"), "query values do not belong in spans: {log}");
     out.push_str(&log);
     assert!(out.len() > 2_000, "{out}");

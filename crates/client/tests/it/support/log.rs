@@ -3,7 +3,10 @@
 use std::io;
 use std::sync::{Mutex, OnceLock};
 
+use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::format::FmtSpan;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 static LOG: OnceLock<Log> = OnceLock::new();
 
@@ -11,11 +14,13 @@ static LOG: OnceLock<Log> = OnceLock::new();
 /// decides for every thread what is worth recording.
 pub(crate) fn log() -> &'static Log {
     LOG.get_or_init(|| {
-        tracing_subscriber::fmt()
-            .with_max_level(tracing::Level::TRACE)
+        let text = tracing_subscriber::fmt::layer()
             .with_span_events(FmtSpan::FULL)
-            .with_writer(|| LOG.wait())
-            .init();
+            .with_writer(|| LOG.wait());
+        let all = tracing_subscriber::registry().with(LevelFilter::TRACE).with(text);
+        #[cfg(feature = "tracing")]
+        let all = all.with(super::spans::Recorder);
+        all.init();
         Log::default()
     })
 }
