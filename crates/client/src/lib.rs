@@ -41,4 +41,6 @@ pub use retry::RetryPolicy;
 /// What API keys are passed in; its Debug shows nothing.
 pub use secrecy::{ExposeSecret, SecretString};
 pub use timeouts::Timeouts;
+#[cfg(feature = "tower")]
+pub use transport::TowerTransport;
 pub use transport::{AttemptContext, BoxFuture, Transport, TransportError, TransportErrorKind};

@@ -1,6 +1,9 @@
 //! The seam between the SDK and whatever speaks HTTP.
 
+mod causes;
 mod over_reqwest;
+#[cfg(feature = "tower")]
+mod over_tower;
 #[cfg(feature = "rustls")]
 mod tls;
 
@@ -12,7 +15,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 
+use causes::causes;
 pub(crate) use over_reqwest::OverReqwest;
+#[cfg(feature = "tower")]
+pub use over_tower::TowerTransport;
 
 /// A boxed future that can be sent between threads.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

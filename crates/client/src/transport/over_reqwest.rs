@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, Response};
 
-use super::{AttemptContext, BoxFuture, Transport, TransportError, TransportErrorKind};
+use super::{AttemptContext, BoxFuture, Transport, TransportError, TransportErrorKind, causes};
 use crate::base_url::BaseUrl;
 
 /// Shorter than the idle timeouts of common gateways (60 s and 75 s), so that a connection is
@@ -149,22 +149,6 @@ fn failure(error: reqwest::Error, phase: Phase) -> TransportError {
         TransportErrorKind::Other
     };
     TransportError::new(kind, error)
-}
-
-/// A chain of causes, with those that I/O errors wrap: their own `source` skips what they wrap.
-fn causes<'a>(
-    error: &'a (dyn StdError + 'static),
-) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
-    let mut next = Some(error);
-    std::iter::from_fn(move || {
-        let error = next?;
-        let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        next = match wrapped {
-            Some(wrapped) => Some(wrapped),
-            None => error.source(),
-        };
-        Some(error)
-    })
 }
 
 fn is_broken(error: &reqwest::Error) -> bool {

@@ -15,6 +15,8 @@ mod retry;
 mod secrets;
 mod socket;
 mod support;
+#[cfg(feature = "tower")]
+mod tower;
 #[cfg(feature = "tracing")]
 mod trace;
 mod typed;
