@@ -2,5 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic; the lint spares tests alone")]
 
+mod bodies;
+mod layer;
+mod sockets;
 mod support;
+mod vectors;
 mod verifier;
+mod webhook;
