@@ -2,10 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic; the lint spares tests alone")]
 
-mod bodies;
-mod layer;
-mod sockets;
+mod inbox;
+mod process;
 mod support;
-mod vectors;
 mod verifier;
-mod webhook;

@@ -1,0 +1,191 @@
+//! What is claimed and what was handled, in the order in which it ends.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// Claims and marks of a process. Times are milliseconds since 1970.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    /// Hashed with a random key: whoever chooses keys cannot have them collide.
+    entries: HashMap<Arc<str>, Entry>,
+    /// What ends first of each, by its end and its fencing number, which no other has.
+    claims: Ends,
+    marks: Ends,
+    /// The greatest fencing number so far.
+    fence: i64,
+    forgotten: u64,
+}
+
+/// How long a claim is kept whose lease has ended: its handler may still complete it.
+const CLAIM_KEPT: i64 = 24 * 3_600 * 1_000;
+
+type Ends = BTreeMap<(i64, i64), Arc<str>>;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Entry {
+    is_mark: bool,
+    until: i64,
+    fence: i64,
+}
+
+/// What is known of a key.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Found {
+    /// It was handled.
+    Mark,
+    /// Its lease runs until then.
+    Claim { until: i64 },
+    /// Nothing that counts any more.
+    Nothing,
+}
+
+impl Table {
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(super) fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.entries.contains_key(name)
+    }
+
+    pub(super) fn find(&self, name: &str, now: i64) -> Found {
+        match self.entries.get(name) {
+            Some(entry) if entry.until <= now => Found::Nothing,
+            Some(entry) if entry.is_mark => Found::Mark,
+            Some(entry) => Found::Claim { until: entry.until },
+            None => Found::Nothing,
+        }
+    }
+
+    /// Claims a key, whatever was known of it.
+    pub(super) fn claim(&mut self, name: String, until: i64) -> i64 {
+        self.fence += 1;
+        let entry = Entry { is_mark: false, until, fence: self.fence };
+        match self.entries.get_key_value(&*name).map(|(name, _)| Arc::clone(name)) {
+            Some(name) => self.set(&name, entry),
+            None => self.set(&name.into(), entry),
+        }
+        self.fence
+    }
+
+    pub(super) fn extend(&mut self, name: &str, fence: i64, until: i64) -> bool {
+        self.change(name, fence, |entry| !entry.is_mark, Entry { is_mark: false, until, fence })
+    }
+
+    pub(super) fn complete(&mut self, name: &str, fence: i64, until: i64) -> bool {
+        self.change(name, fence, |_| true, Entry { is_mark: true, until, fence })
+    }
+
+    pub(super) fn release(&mut self, name: &str, fence: i64) -> bool {
+        let held = self.entries.get(name).is_some_and(|e| e.fence == fence && !e.is_mark);
+        if held {
+            self.remove(&Arc::from(name));
+        }
+        held
+    }
+
+    /// Forgets marks whose time has come, and claims that nobody came back for, at most so many.
+    pub(super) fn prune(&mut self, now: i64, at_most: usize) -> usize {
+        let late = now.saturating_sub(CLAIM_KEPT);
+        (0..at_most).take_while(|_| self.forget_mark(now) || self.forget_claim(late)).count()
+    }
+
+    /// Forgets the claim whose lease ended first, if it ended by then.
+    pub(super) fn forget_claim(&mut self, by: i64) -> bool {
+        let ended = first_of(&self.claims, by);
+        ended.inspect(|name| self.remove(name)).is_some()
+    }
+
+    fn forget_mark(&mut self, by: i64) -> bool {
+        let ended = first_of(&self.marks, by);
+        ended.inspect(|name| self.remove(name)).is_some()
+    }
+
+    /// Forgets the mark that ends first; `false` when there is none.
+    pub(super) fn forget_oldest(&mut self) -> bool {
+        let had_one = self.forget_mark(i64::MAX);
+        self.forgotten += u64::from(had_one);
+        had_one
+    }
+
+    fn change(
+        &mut self,
+        name: &str,
+        fence: i64,
+        may: impl FnOnce(&Entry) -> bool,
+        to: Entry,
+    ) -> bool {
+        let found = self.entries.get_key_value(name);
+        let found = found.filter(|(_, entry)| entry.fence == fence && may(entry));
+        let Some(name) = found.map(|(name, _)| Arc::clone(name)) else { return false };
+        self.set(&name, to);
+        true
+    }
+
+    fn set(&mut self, name: &Arc<str>, entry: Entry) {
+        self.remove(name);
+        self.ends(entry).insert((entry.until, entry.fence), Arc::clone(name));
+        self.entries.insert(Arc::clone(name), entry);
+    }
+
+    fn remove(&mut self, name: &Arc<str>) {
+        if let Some(entry) = self.entries.remove(name) {
+            self.ends(entry).remove(&(entry.until, entry.fence));
+        }
+    }
+
+    fn ends(&mut self, entry: Entry) -> &mut Ends {
+        if entry.is_mark { &mut self.marks } else { &mut self.claims }
+    }
+}
+
+/// What ends first, if by then.
+fn first_of(ends: &Ends, by: i64) -> Option<Arc<str>> {
+    let first = ends.first_key_value().filter(|((until, _), _)| *until <= by);
+    first.map(|(_, name)| Arc::clone(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn both_orders_hold_what_is_there_and_nothing_else(
+            steps in prop::collection::vec((0..5_u8, 0..4_u8, 0..6_i64, 0..20_i64), 1..200),
+        ) {
+            let mut table = Table::default();
+            for (step, name, fence, time) in steps {
+                let name = name.to_string();
+                match step {
+                    0 => drop(table.claim(name, time)),
+                    1 => drop(table.complete(&name, table.fence - fence, time)),
+                    2 => drop(table.release(&name, table.fence - fence)),
+                    3 => drop(table.extend(&name, table.fence - fence, time)),
+                    _ => drop(table.prune(time, 2)),
+                }
+                let in_order = table.claims.len() + table.marks.len();
+                prop_assert_eq!(in_order, table.entries.len());
+                for (name, entry) in table.entries.clone() {
+                    let ends = table.ends(entry);
+                    prop_assert_eq!(ends.get(&(entry.until, entry.fence)), Some(&name));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_claim_that_nobody_came_back_for_goes_a_day_after_its_lease_has_ended() {
+        let mut table = Table::default();
+        table.claim("a".into(), 10);
+        assert_eq!(table.prune(CLAIM_KEPT + 9, 9), 0);
+        assert_eq!(table.prune(CLAIM_KEPT + 10, 9), 1);
+        assert_eq!(table.len(), 0);
+    }
+}

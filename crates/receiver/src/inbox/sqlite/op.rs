@@ -1,0 +1,62 @@
+//! One thing asked of the writer, and its answer.
+
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use super::fault::closed;
+use super::tables::Held;
+use crate::inbox::InboxError;
+use crate::inbox::error::Shared;
+
+/// What waits for its answer.
+pub(super) type Answer<T> = oneshot::Receiver<Result<T, InboxError>>;
+
+/// Something to do within a transaction, and to answer once that is committed.
+pub(super) trait Op: Send {
+    /// Does it. The time is milliseconds since 1970.
+    fn run(&mut self, db: &Connection, now: i64) -> rusqlite::Result<()>;
+
+    /// Answers. Gives what was claimed for somebody who has gone.
+    fn answer(self: Box<Self>, committed: Result<(), Shared>) -> Option<Held>;
+}
+
+/// An answer that may hold a claim.
+pub(super) trait MayClaim {
+    fn claimed(&self) -> Option<Held>;
+}
+
+struct Asked<T, F> {
+    work: F,
+    done: Option<T>,
+    reply: oneshot::Sender<Result<T, InboxError>>,
+}
+
+/// An operation from what it does, and what waits for its answer.
+pub(super) fn op<T, F>(work: F) -> (Box<dyn Op>, Answer<T>)
+where
+    T: MayClaim + Send + 'static,
+    F: FnMut(&Connection, i64) -> rusqlite::Result<T> + Send + 'static,
+{
+    let (reply, answer) = oneshot::channel();
+    (Box::new(Asked { work, done: None, reply }), answer)
+}
+
+impl<T, F> Op for Asked<T, F>
+where
+    T: MayClaim + Send,
+    F: FnMut(&Connection, i64) -> rusqlite::Result<T> + Send,
+{
+    fn run(&mut self, db: &Connection, now: i64) -> rusqlite::Result<()> {
+        self.done = Some((self.work)(db, now)?);
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>, committed: Result<(), Shared>) -> Option<Held> {
+        let answer = match committed {
+            Ok(()) => self.done.ok_or_else(closed),
+            Err(lost) => Err(lost.into()),
+        };
+        // Whoever asked may have gone.
+        self.reply.send(answer).err()?.ok()?.claimed()
+    }
+}

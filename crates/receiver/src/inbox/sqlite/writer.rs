@@ -1,0 +1,267 @@
+//! The one thread that writes: it takes all that waits, commits it together, and only then answers.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use rusqlite::Connection;
+use tokio::sync::mpsc;
+
+use super::fault::closed;
+use super::op::Op;
+use super::tables::{self, Held};
+use crate::inbox::error::Shared;
+use crate::inbox::{Clock, InboxError};
+
+/// Operations that share a commit, at most.
+const BATCH_MAX: usize = 256;
+/// Operations that may wait; a caller beyond them waits to be queued.
+const QUEUE_MAX: usize = 1_024;
+/// Marks that are forgotten for each that is made, at most.
+const PRUNED_BESIDE: usize = 2;
+/// Durable commits between two looks for claims that nobody came back for.
+const CLAIMS_EVERY: u32 = 4_096;
+
+/// What waits for the disk.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Durability {
+    /// Lost with the machine's power, and with nothing less: others see it at once, and a process that is
+    /// killed leaves it.
+    UntilPowerCut,
+    /// Kept.
+    Kept,
+}
+
+struct Message {
+    op: Box<dyn Op>,
+    durability: Durability,
+}
+
+/// The writer's end that callers hold; the thread ends, when it has done what waits, with the last of them.
+#[derive(Clone, Debug)]
+pub(super) struct Writer {
+    queue: mpsc::Sender<Message>,
+}
+
+impl Writer {
+    pub(super) fn start(connection: Connection, clock: Clock) -> io::Result<Self> {
+        let (queue, waiting) = mpsc::channel(QUEUE_MAX);
+        let desk = Desk { connection, clock, durability: None, commits: 0 };
+        std::thread::Builder::new().name("inbox-writer".into()).spawn(|| desk.serve(waiting))?;
+        Ok(Self { queue })
+    }
+
+    /// Queues an operation. Once queued it is carried out, whoever waits for it.
+    pub(super) async fn send(
+        &self,
+        op: Box<dyn Op>,
+        durability: Durability,
+    ) -> Result<(), InboxError> {
+        self.queue.send(Message { op, durability }).await.map_err(|_| closed())
+    }
+
+    /// Queues an operation where there is room, and does not wait for any.
+    pub(super) fn try_send(&self, op: Box<dyn Op>, durability: Durability) {
+        let _ = self.queue.try_send(Message { op, durability });
+    }
+}
+
+/// What the thread owns.
+struct Desk {
+    connection: Connection,
+    clock: Clock,
+    /// What the connection is set to.
+    durability: Option<Durability>,
+    commits: u32,
+}
+
+impl Desk {
+    fn serve(mut self, mut waiting: mpsc::Receiver<Message>) {
+        let mut messages = Vec::with_capacity(BATCH_MAX);
+        while waiting.blocking_recv_many(&mut messages, BATCH_MAX) > 0 {
+            let (mut passing, mut kept) = (Vec::new(), Vec::new());
+            for Message { op, durability } in messages.drain(..) {
+                match durability {
+                    Durability::UntilPowerCut => passing.push(op),
+                    Durability::Kept => kept.push(op),
+                }
+            }
+            // What was claimed is handled while the disk writes.
+            let left = self.commit_and_answer(passing, Durability::UntilPowerCut);
+            self.commit_and_answer(kept, Durability::Kept);
+            self.give_back(&left);
+        }
+    }
+
+    /// Gives the claims of those who had gone when they were answered.
+    fn commit_and_answer(&mut self, mut ops: Vec<Box<dyn Op>>, as_: Durability) -> Vec<Held> {
+        if ops.is_empty() {
+            return Vec::new();
+        }
+        let committed = self.commit(&mut ops, as_).map_err(Shared::from);
+        // An answer wakes a task of the caller's, whose waker is not ours to trust.
+        let answer = |op: Box<dyn Op>| {
+            catch_unwind(AssertUnwindSafe(|| op.answer(committed.clone()))).unwrap_or_default()
+        };
+        ops.into_iter().filter_map(answer).collect()
+    }
+
+    fn give_back(&mut self, left: &[Held]) {
+        if left.is_empty() {
+            return;
+        }
+        let now = self.clock.millis();
+        // When it fails, the leases run out.
+        let _ = self.transact(Durability::UntilPowerCut, |db| {
+            left.iter().try_for_each(|held| tables::release(db, held, now).map(drop))
+        });
+    }
+
+    fn commit(&mut self, ops: &mut [Box<dyn Op>], as_: Durability) -> rusqlite::Result<()> {
+        let now = self.clock.millis();
+        let looks_at_claims = as_ == Durability::Kept && self.commits.is_multiple_of(CLAIMS_EVERY);
+        self.transact(as_, |db| {
+            ops.iter_mut().try_for_each(|op| op.run(db, now))?;
+            if as_ == Durability::Kept {
+                tables::prune_marks(db, now, ops.len() * PRUNED_BESIDE)?;
+            }
+            if looks_at_claims {
+                tables::prune_claims(db, now)?;
+            }
+            Ok(())
+        })?;
+        if as_ == Durability::Kept {
+            self.commits = self.commits.wrapping_add(1);
+        }
+        Ok(())
+    }
+
+    /// Runs work in one transaction. On an error nothing of it remains.
+    fn transact(
+        &mut self,
+        as_: Durability,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<()>,
+    ) -> rusqlite::Result<()> {
+        self.set(as_)?;
+        let db = &self.connection;
+        let run = |sql| db.prepare_cached(sql)?.execute([]).map(drop);
+        run("BEGIN IMMEDIATE")?;
+        let done = work(db).and_then(|()| run("COMMIT"));
+        if done.is_err() && !db.is_autocommit() {
+            // Fails only when the transaction is gone already.
+            let _ = db.execute_batch("ROLLBACK");
+        }
+        done
+    }
+
+    /// Has commits wait for the disk, or not. In WAL mode a commit that waits makes all before it durable.
+    fn set(&mut self, durability: Durability) -> rusqlite::Result<()> {
+        if self.durability == Some(durability) {
+            return Ok(());
+        }
+        self.durability = None;
+        // Not from the cache: SQLite does this while it prepares the statement, and not when it runs it.
+        self.connection.execute_batch(match durability {
+            Durability::UntilPowerCut => "PRAGMA synchronous = NORMAL",
+            Durability::Kept => "PRAGMA synchronous = FULL",
+        })?;
+        self.durability = Some(durability);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::op::{Answer, MayClaim, op};
+    use super::super::{file, tables};
+    use super::*;
+    use crate::inbox::{InboxErrorKind, Recorded, Scope};
+
+    fn desk() -> (tempfile::TempDir, Desk) {
+        let dir = tempfile::tempdir().unwrap();
+        let connection = file::open(&dir.path().join("inbox.db")).unwrap();
+        (dir, Desk { connection, clock: Clock::default(), durability: None, commits: 0 })
+    }
+
+    impl MayClaim for i64 {
+        fn claimed(&self) -> Option<Held> {
+            None
+        }
+    }
+
+    fn mark(key: &'static str) -> (Box<dyn Op>, Answer<Recorded>) {
+        op(move |db, now| tables::mark(db, &Scope::default(), key, now, now + 1_000))
+    }
+
+    fn marks(desk: &Desk) -> i64 {
+        let sql = "SELECT count(*) FROM formsvc_inbox_marks";
+        desk.connection.query_row(sql, [], |row| row.get(0)).unwrap()
+    }
+
+    #[test]
+    fn only_what_is_kept_waits_for_the_disk() {
+        let (_dir, mut desk) = desk();
+        // 1 is NORMAL and 2 is FULL, as SQLite numbers them.
+        let rows = [(Durability::UntilPowerCut, 1), (Durability::Kept, 2)];
+        for (durability, number) in [rows, rows].concat() {
+            let (ask, mut answer) =
+                op(|db, _| db.query_row("PRAGMA synchronous", [], |row| row.get::<_, i64>(0)));
+            desk.commit_and_answer(vec![ask], durability);
+            assert_eq!(answer.try_recv().unwrap().unwrap(), number, "{durability:?}");
+        }
+    }
+
+    #[test]
+    fn a_full_disk_is_told_to_all_who_share_the_commit_and_takes_no_mark() {
+        let (_dir, mut desk) = desk();
+        let (first, mut answer) = mark("first");
+        desk.commit_and_answer(vec![first], Durability::Kept);
+        assert_eq!(answer.try_recv().unwrap().unwrap(), Recorded::New);
+        desk.connection.execute_batch("PRAGMA max_page_count = 1").unwrap();
+        let (small, mut of_small) = mark("small");
+        let payload = vec![7; 1 << 20];
+        let (large, mut of_large) = op(move |db, now| {
+            let kept = tables::accept(db, &Scope::default(), "large", &payload, now)?;
+            Ok(kept.unwrap_or(Recorded::Duplicate))
+        });
+        desk.commit_and_answer(vec![small, large], Durability::Kept);
+        for answer in [&mut of_small, &mut of_large] {
+            let error = answer.try_recv().unwrap().unwrap_err();
+            assert_eq!(error.kind(), InboxErrorKind::Unavailable, "{error:?}");
+        }
+        assert_eq!(marks(&desk), 1, "the first one's");
+        desk.connection.execute_batch("PRAGMA max_page_count = 1000000").unwrap();
+        let (again, mut answer) = mark("small");
+        desk.commit_and_answer(vec![again], Durability::Kept);
+        assert_eq!(answer.try_recv().unwrap().unwrap(), Recorded::New);
+        assert_eq!(marks(&desk), 2);
+    }
+
+    #[test]
+    fn what_is_claimed_for_somebody_who_has_gone_is_given_back() {
+        let (_dir, mut desk) = desk();
+        let scope = Scope::default();
+        let ask = || {
+            op(move |db, now| super::super::inbox::claimed(db, &Scope::default(), "k", now, 9_000))
+        };
+        let (gone, answer) = ask();
+        drop(answer);
+        let left = desk.commit_and_answer(vec![gone], Durability::UntilPowerCut);
+        assert_eq!(left.len(), 1);
+        let now = desk.clock.millis();
+        let claim = |desk: &Desk| tables::claim(&desk.connection, &scope, "k", now, 9_000).unwrap();
+        assert!(matches!(claim(&desk), tables::Claimed::InFlight { .. }));
+        desk.give_back(&left);
+        assert!(matches!(claim(&desk), tables::Claimed::Acquired { .. }));
+    }
+
+    #[test]
+    fn marks_whose_time_has_come_go_while_others_are_made() {
+        let (_dir, mut desk) = desk();
+        for key in ["a", "b", "c"] {
+            let _new = tables::mark(&desk.connection, &Scope::default(), key, 0, 1).unwrap();
+        }
+        let (new, _answer) = mark("new");
+        desk.commit_and_answer(vec![new], Durability::Kept);
+        assert_eq!(marks(&desk), 2, "two for one, and the one");
+    }
+}

@@ -1,0 +1,5 @@
+//! Inboxes: one contract that each store keeps, and what each promises beyond it.
+
+mod contract;
+mod memory;
+mod sqlite;
