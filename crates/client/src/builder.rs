@@ -212,7 +212,7 @@ pub(crate) fn wrong(what: impl Into<std::borrow::Cow<'static, str>>) -> Error {
     Error::parts(ErrorKind::Config, BUILD, what).into()
 }
 
-fn cannot_set_up(source: Box<dyn StdError + Send + Sync>) -> Error {
+pub(crate) fn cannot_set_up(source: Box<dyn StdError + Send + Sync>) -> Error {
     let parts: Parts = Error::parts(ErrorKind::Config, BUILD, "the HTTP client cannot be set up");
     parts.with_source(source).into()
 }

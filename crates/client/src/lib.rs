@@ -2,6 +2,8 @@
 
 mod api_key;
 mod base_url;
+#[cfg(feature = "blocking")]
+pub mod blocking;
 mod builder;
 mod call;
 mod client;

@@ -6,8 +6,16 @@ mod error;
 mod event;
 pub mod inbox;
 mod process;
+#[cfg(feature = "tower")]
+mod rejection;
+#[cfg(feature = "test-util")]
+pub mod test_util;
+#[cfg(feature = "tower")]
+mod tower;
 mod verified;
 mod verifier;
+#[cfg(feature = "axum")]
+mod webhook;
 
 pub use bad_json::{BadJson, JsonProblem};
 pub use builder::{ConfigError, MAX_BODY_DEFAULT, VerifierBuilder};
@@ -17,9 +25,15 @@ pub use event::{Event, SubmissionCreated, UnknownEvent};
 pub use formsvc_protocol::signature::HEADER as SIGNATURE_HEADER;
 pub use formsvc_protocol::{Answers, EventKind, FormId, SubmissionId, Timestamp, WebhookEvent};
 pub use process::{Outcome, Panic, process_next, process_once};
+#[cfg(feature = "tower")]
+pub use rejection::Rejection;
 pub use secrecy::SecretString;
+#[cfg(feature = "tower")]
+pub use tower::{VerifyFuture, VerifyLayer, VerifyResponseBody, VerifyService};
 pub use verified::{Signed, Verified};
 pub use verifier::{Verifier, signature_header};
+#[cfg(feature = "axum")]
+pub use webhook::{Webhook, WebhookPayload};
 
 /// What goes from task to task, and into requests, may do so.
 const _: () = {

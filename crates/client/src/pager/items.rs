@@ -60,7 +60,7 @@ impl Submissions {
                 let what = format!("the list has more than `{max}` submissions");
                 return Err(Error::parts(ErrorKind::TooLarge, SUBMISSIONS, what).into());
             }
-            all.extend(self.take(|_, row| row.to_submission()));
+            all.extend(self.take_row(|_, row| row.to_submission()));
         }
     }
 
@@ -83,13 +83,13 @@ impl Submissions {
         read: impl FnOnce(&SubmissionPage, Row<'_>) -> R,
     ) -> Poll<Option<Result<R, Error>>> {
         Poll::Ready(match ready!(self.poll_ready(cx)) {
-            Ok(_) => self.take(read).map(Ok),
+            Ok(_) => self.take_row(read).map(Ok),
             Err(error) => Some(Err(error)),
         })
     }
 
     /// Sees to a page with a row that was not yielded; false at the end.
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+    pub(crate) fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         while self.page.is_none() {
             match ready!(self.pages.poll_page(cx)) {
                 None => return Poll::Ready(Ok(false)),
@@ -103,7 +103,17 @@ impl Submissions {
         Poll::Ready(Ok(true))
     }
 
-    fn take<R>(&mut self, read: impl FnOnce(&SubmissionPage, Row<'_>) -> R) -> Option<R> {
+    /// Whether there is a row at hand.
+    #[cfg(feature = "blocking")]
+    pub(crate) fn is_ready(&self) -> bool {
+        self.page.is_some()
+    }
+
+    /// Hands on the row at hand, as whatever the caller makes of it and its page.
+    pub(crate) fn take_row<R>(
+        &mut self,
+        read: impl FnOnce(&SubmissionPage, Row<'_>) -> R,
+    ) -> Option<R> {
         let page = self.page.as_ref()?;
         let item = page.row(self.yielded).map(|row| read(page, row));
         self.yielded += 1;

@@ -146,7 +146,7 @@ impl SubmissionPages {
         ResumeToken::at_page(self.form.clone(), place, seen, known_oldest)
     }
 
-    pub(super) fn poll_page(
+    pub(crate) fn poll_page(
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<SubmissionPage, Error>>> {

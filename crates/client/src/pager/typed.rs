@@ -87,16 +87,8 @@ impl<T: DeserializeOwned> TypedSubmissions<T> {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Result<TypedSubmission<T>, AnswersError>, Error>>> {
-        self.items.poll_row(cx, typed)
+        self.items.poll_row(cx, SubmissionPage::typed)
     }
-}
-
-/// A row of a page, and what came with the page should it be no `T`.
-fn typed<T: DeserializeOwned>(
-    page: &SubmissionPage,
-    row: Row<'_>,
-) -> Result<TypedSubmission<T>, AnswersError> {
-    row.to_typed().map_err(|error| error.on_page(page.meta()))
 }
 
 impl SubmissionPage {
@@ -105,7 +97,15 @@ impl SubmissionPage {
     pub fn submissions_as<T: DeserializeOwned>(
         &self,
     ) -> impl ExactSizeIterator<Item = Result<TypedSubmission<T>, AnswersError>> {
-        self.rows().map(|row| typed(self, row))
+        self.rows().map(|row| self.typed(row))
+    }
+
+    /// One of its rows; an error tells what came with the page.
+    pub(crate) fn typed<T: DeserializeOwned>(
+        &self,
+        row: Row<'_>,
+    ) -> Result<TypedSubmission<T>, AnswersError> {
+        row.to_typed().map_err(|error| error.on_page(self.meta()))
     }
 }
 

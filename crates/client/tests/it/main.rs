@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic; the lint spares tests alone")]
 
+#[cfg(feature = "blocking")]
+mod blocking;
 mod bounds;
 mod calls;
 mod errors;

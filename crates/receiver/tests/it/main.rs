@@ -2,7 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic; the lint spares tests alone")]
 
+mod bodies;
 mod inbox;
+mod layer;
 mod process;
+mod sockets;
 mod support;
+mod vectors;
 mod verifier;
+mod webhook;

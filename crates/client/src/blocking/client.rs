@@ -1,0 +1,87 @@
+//! The client and its forms.
+
+use std::sync::Arc;
+
+use formsvc_protocol::{Form, FormId, User};
+use secrecy::SecretString;
+use serde::de::DeserializeOwned;
+
+use super::runtime::Runtime;
+use super::{ListSubmissions, TypedSubmissions};
+use crate::builder::cannot_set_up;
+use crate::operation::{FORMS, ME};
+use crate::{ClientBuilder, Error, RequestOptions, Response};
+
+/// A [client](crate::Client) whose calls block. Clones are cheap and share everything.
+#[derive(Clone, Debug)]
+pub struct Client {
+    client: crate::Client,
+    runtime: Arc<Runtime>,
+}
+
+/// A form of the key's owner; cheap to make and to clone.
+#[derive(Clone, Debug)]
+pub struct FormHandle {
+    form: crate::FormHandle,
+    runtime: Arc<Runtime>,
+}
+
+impl Client {
+    /// See [`Client::me`](crate::Client::me).
+    pub fn me(&self) -> Result<Response<User>, Error> {
+        self.runtime.check(ME)?;
+        let client = self.client.clone();
+        self.runtime.run(async move { client.me().await })
+    }
+
+    /// See [`Client::forms`](crate::Client::forms).
+    pub fn forms(&self) -> Result<Response<Vec<Form>>, Error> {
+        self.runtime.check(FORMS)?;
+        let client = self.client.clone();
+        self.runtime.run(async move { client.forms().await })
+    }
+
+    /// A handle on one form. Sends nothing; whether the form exists shows on use.
+    pub fn form(&self, id: FormId) -> FormHandle {
+        FormHandle { form: self.client.form(id), runtime: self.runtime.clone() }
+    }
+
+    /// See [`Client::with_options`](crate::Client::with_options).
+    pub fn with_options(&self, options: RequestOptions) -> Result<Self, Error> {
+        Ok(Self { client: self.client.with_options(options)?, runtime: self.runtime.clone() })
+    }
+
+    /// See [`Client::with_api_key`](crate::Client::with_api_key).
+    pub fn with_api_key(&self, key: SecretString) -> Result<Self, Error> {
+        Ok(Self { client: self.client.with_api_key(key)?, runtime: self.runtime.clone() })
+    }
+}
+
+impl ClientBuilder {
+    /// Checks every setting and makes a [blocking client](crate::blocking::Client) with its thread.
+    /// Fails as [`build`](Self::build) does, and when no thread can be started.
+    pub fn build_blocking(self) -> Result<Client, Error> {
+        let client = self.build()?;
+        let runtime = Runtime::start().map_err(|error| cannot_set_up(error.into()))?;
+        Ok(Client { client, runtime: Arc::new(runtime) })
+    }
+}
+
+impl FormHandle {
+    /// The form's identifier.
+    pub fn id(&self) -> &FormId {
+        self.form.id()
+    }
+
+    /// The form's submissions, newest first (SPEC §4). Sends nothing before the first page is
+    /// asked for.
+    pub fn submissions(&self) -> ListSubmissions {
+        ListSubmissions::new(self.form.submissions(), self.runtime.clone())
+    }
+
+    /// The form's submissions with the answers read as a `T`: short for
+    /// [`submissions().items_as()`](ListSubmissions::items_as).
+    pub fn submissions_as<T: DeserializeOwned>(&self) -> TypedSubmissions<T> {
+        self.submissions().items_as()
+    }
+}

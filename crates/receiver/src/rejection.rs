@@ -1,0 +1,150 @@
+//! What the sender of a delivery that goes no further is answered.
+
+use std::fmt;
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header};
+use http_body_util::Full;
+
+use crate::VerifyError;
+
+/// Why a request goes no further than the layer or the extractor, and what its sender is answered.
+///
+/// | Variant | Status | Code |
+/// |---|---|---|
+/// | [`Refused`](Self::Refused) | that of the [`VerifyError`] | that of the [`VerifyError`] |
+/// | [`Unreadable`](Self::Unreadable) | 400 | `unreadable_body` |
+/// | [`Ignored`](Self::Ignored) | 200 | `event_ignored` |
+///
+/// The answer of a refusal is `{"error":{"code":…,"message":…}}`, the service's error shape (SPEC §7),
+/// in fixed words: nothing of the request, no secret, and not the right signature.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Rejection {
+    /// The delivery is not one of the service's, or not a right one.
+    Refused(VerifyError),
+    /// The body could not be read to its end: the connection broke, or whatever limits the reading
+    /// gave up.
+    Unreadable,
+    /// The delivery is the service's, and tells of something this handler does not take. The answer
+    /// is 200 without a body: anything but 2xx would make the service send it three times more, for
+    /// nothing (SPEC §6).
+    Ignored {
+        /// The kind of the event, any text.
+        kind: Box<str>,
+    },
+}
+
+impl Rejection {
+    /// The status of the answer.
+    pub fn status(&self) -> StatusCode {
+        match self {
+            Self::Refused(error) => {
+                StatusCode::from_u16(error.status()).expect("the table has statuses of HTTP")
+            }
+            Self::Unreadable => StatusCode::BAD_REQUEST,
+            Self::Ignored { .. } => StatusCode::OK,
+        }
+    }
+
+    /// The stable code of the answer, also for metrics.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Refused(error) => error.code(),
+            Self::Unreadable => "unreadable_body",
+            Self::Ignored { .. } => "event_ignored",
+        }
+    }
+
+    fn message(&self) -> &'static str {
+        match self {
+            Self::Refused(error) => error.message(),
+            Self::Unreadable => "the body could not be read",
+            Self::Ignored { .. } => "this receiver takes no events of this kind",
+        }
+    }
+
+    /// The answer.
+    pub fn to_response(&self) -> Response<Full<Bytes>> {
+        let mut response = Response::new(Full::default());
+        *response.status_mut() = self.status();
+        if !matches!(self, Self::Ignored { .. }) {
+            let (code, message) = (self.code(), self.message());
+            let body = format!(r#"{{"error":{{"code":"{code}","message":"{message}"}}}}"#);
+            *response.body_mut() = Full::new(body.into());
+            let json = HeaderValue::from_static("application/json");
+            response.headers_mut().insert(header::CONTENT_TYPE, json);
+        }
+        response
+    }
+}
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(error) => error.fmt(f),
+            // The kind is a stranger's text, so it stays in its field.
+            Self::Unreadable | Self::Ignored { .. } => f.write_str(self.message()),
+        }
+    }
+}
+
+impl std::error::Error for Rejection {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Refused(error) => error.source(),
+            Self::Unreadable | Self::Ignored { .. } => None,
+        }
+    }
+}
+
+impl From<VerifyError> for Rejection {
+    fn from(error: VerifyError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use formsvc_protocol::ErrorBody;
+    use http_body::Body;
+
+    use super::*;
+    use crate::Event;
+
+    #[test]
+    fn the_table_of_answers() {
+        let bad_json = Event::from_json("").unwrap_err();
+        for (rejection, status, code) in [
+            (VerifyError::MissingHeader.into(), 401, "missing_signature"),
+            (VerifyError::Malformed.into(), 401, "malformed_signature"),
+            (VerifyError::NoMatch.into(), 401, "signature_mismatch"),
+            (VerifyError::TooOld.into(), 401, "signature_too_old"),
+            (VerifyError::InFuture.into(), 401, "signature_in_future"),
+            (VerifyError::TooLarge.into(), 413, "payload_too_large"),
+            (VerifyError::BadJson(bad_json).into(), 400, "bad_event"),
+            (Rejection::Unreadable, 400, "unreadable_body"),
+        ] {
+            let response = rejection.to_response();
+            assert_eq!((response.status().as_u16(), rejection.code()), (status, code));
+            assert_eq!(response.headers()["content-type"], "application/json");
+            let mut body = response.into_body();
+            assert!(body.size_hint().exact().unwrap() < 120);
+            let waker = std::task::Waker::noop();
+            let frame = std::pin::Pin::new(&mut body)
+                .poll_frame(&mut std::task::Context::from_waker(waker));
+            let std::task::Poll::Ready(Some(Ok(frame))) = frame else { panic!("no body") };
+            let body: ErrorBody = serde_json::from_slice(frame.data_ref().unwrap()).unwrap();
+            assert_eq!(body.error.code.as_str(), code);
+        }
+    }
+
+    #[test]
+    fn an_event_that_is_ignored_is_no_failure_to_its_sender() {
+        let rejection = Rejection::Ignored { kind: "form.\u{1b}[2J".into() };
+        let response = rejection.to_response();
+        assert_eq!(response.status(), 200);
+        assert!(response.body().is_end_stream());
+        assert!(!rejection.to_string().contains('\u{1b}'));
+    }
+}
