@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 
-use crate::{ErrorKind, TransportErrorKind};
+use crate::{ErrorKind, FallbackReason, TieStorm, TransportErrorKind};
 
 /// Something that happened during a call, for progress bars and logs. Given to the function set
 /// with [`on_event`](crate::ClientBuilder::on_event) as it happens, on the task that makes the
@@ -64,6 +64,16 @@ pub enum Event {
         /// Time the call took, waits included.
         elapsed: Duration,
     },
+    /// A list goes on by the service's cursors alone: what it was asked for beyond that, the
+    /// service does not take part in. It is read to its end all the same.
+    #[non_exhaustive]
+    Fallback {
+        /// Why.
+        why: FallbackReason,
+    },
+    /// Submissions made in one millisecond could not be told apart, so some may be missing: see
+    /// [`OnTieStorm`](crate::OnTieStorm).
+    TieStorm(TieStorm),
 }
 
 /// Why an attempt failed in a way worth another try.

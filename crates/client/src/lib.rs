@@ -35,8 +35,8 @@ pub use formsvc_protocol::{
 pub use limit::RateLimit;
 pub use options::RequestOptions;
 pub use pager::{
-    ListSubmissions, ResumeToken, ResumeTokenError, Row, SubmissionPage, SubmissionPages,
-    Submissions, TypedSubmission, TypedSubmissions,
+    FallbackReason, ListSubmissions, OnTieStorm, ResumeToken, ResumeTokenError, Row,
+    SubmissionPage, SubmissionPages, Submissions, TieStorm, TypedSubmission, TypedSubmissions,
 };
 pub use response::{Response, ResponseMeta};
 pub use retry::RetryPolicy;

@@ -29,6 +29,9 @@ pub enum ErrorKind {
     /// A row is newer than the row before it, though the list is newest first (SPEC §4); going on
     /// could lose or repeat rows.
     OutOfOrder,
+    /// A whole page was made in one millisecond, and the service's cursor does not tell its rows
+    /// apart: rows may be missing. Only of [tie-safe](crate::ListSubmissions::tie_safe) lists.
+    TieStorm,
 }
 
 impl ErrorKind {
@@ -49,6 +52,7 @@ impl ErrorKind {
             Self::RateLimitWait => "rate_limit_wait",
             Self::PaginationStuck => "pagination_stuck",
             Self::OutOfOrder => "out_of_order",
+            Self::TieStorm => "tie_storm",
         }
     }
 }

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 use formsvc_protocol::Submission;
 use futures_core::{FusedStream, Stream};
 
-use super::{ResumeToken, Row, SubmissionPage, SubmissionPages};
+use super::{ResumeToken, Row, SubmissionPage, SubmissionPages, TieStorm};
 use crate::error::{Error, ErrorKind};
 use crate::operation::SUBMISSIONS;
 
@@ -62,6 +62,12 @@ impl Submissions {
             }
             all.extend(self.take_row(|_, row| row.to_submission()));
         }
+    }
+
+    /// The milliseconds that could not be proven complete so far: see
+    /// [`SubmissionPages::tie_storms`].
+    pub fn tie_storms(&self) -> &[TieStorm] {
+        self.pages.tie_storms()
     }
 
     /// Where to go on after the submissions yielded so far; good at any time, also after an

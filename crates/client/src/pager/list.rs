@@ -7,7 +7,8 @@ use serde::de::DeserializeOwned;
 use super::bounds::Bounds;
 use super::walk::{Fault, Then, Walk};
 use super::{
-    ResumeToken, Row, SubmissionPage, SubmissionPages, Submissions, TypedSubmissions, pages,
+    OnTieStorm, ResumeToken, Row, SubmissionPage, SubmissionPages, Submissions, TypedSubmissions,
+    pages,
 };
 use crate::error::{Error, ErrorKind};
 use crate::{Client, operation};
@@ -36,6 +37,8 @@ pub struct ListSubmissions {
     pub(super) max_pages: Option<u64>,
     pub(super) prefetch: bool,
     pub(super) bounds: Bounds,
+    tie_safe: bool,
+    on_tie_storm: OnTieStorm,
 }
 
 impl ListSubmissions {
@@ -49,6 +52,8 @@ impl ListSubmissions {
             max_pages: None,
             prefetch: false,
             bounds: Bounds::default(),
+            tie_safe: false,
+            on_tie_storm: OnTieStorm::default(),
         }
     }
 
@@ -133,6 +138,34 @@ impl ListSubmissions {
         self
     }
 
+    /// Reads on so that submissions made in one millisecond are not lost, even on a service whose
+    /// cursor has only milliseconds and answers with what is strictly older: such a service drops
+    /// the rest of the millisecond that a page ends in. The next page is asked for with a cursor of
+    /// this client's own, one millisecond later, and what was seen of that millisecond is left out;
+    /// about one row per page is sent twice. Pages of one submission are asked for with two.
+    ///
+    /// Where a whole page was made in one millisecond, the service's cursor decides: if rows of
+    /// that millisecond may be missing after it, that is a tie storm, and
+    /// [`on_tie_storm`](Self::on_tie_storm) says what happens. It is never passed over in silence.
+    ///
+    /// The service need not take cursors that it did not issue. The first is checked: its answer
+    /// must begin with submissions already seen. If it is refused (400) or does not, the list goes
+    /// on as without this setting, and [`Event::Fallback`](crate::Event::Fallback) says so.
+    ///
+    /// Off unless asked for: the reference service gives cursors that lose nothing. Tokens of lists
+    /// with and without resume each other.
+    pub fn tie_safe(mut self, on: bool) -> Self {
+        self.tie_safe = on;
+        self
+    }
+
+    /// What a [`tie_safe`](Self::tie_safe) list does where submissions made in one millisecond may
+    /// be missing. By default it fails.
+    pub fn on_tie_storm(mut self, then: OnTieStorm) -> Self {
+        self.on_tie_storm = then;
+        self
+    }
+
     /// The submissions one by one.
     pub fn items(self) -> Submissions {
         Submissions::new(self.pages())
@@ -154,15 +187,29 @@ impl ListSubmissions {
             let what = "the resume token stands at the end of the list";
             return Err(Error::parts(ErrorKind::Config, operation::SUBMISSIONS, what).into());
         };
-        let cursor = walk.cursor().cloned();
-        let (page, meta) =
-            pages::fetch(self.client.clone(), self.form, self.page_size, cursor).await?;
-        let (mut page, then) = pages::take(&self.client, &mut walk, page, meta);
-        match then {
-            _ if page.cut(&self.bounds) => Ok(page),
-            Then::Failed(fault @ Fault::OutOfOrder) => Err(pages::error(fault, &page)),
-            Then::More | Then::End | Then::Failed(Fault::Stuck(_)) => Ok(page),
+        loop {
+            let (client, form) = (self.client.clone(), self.form.clone());
+            let cursor = walk.cursor().cloned();
+            let (page, meta) = match pages::fetch(client, form, self.rows_asked(), cursor).await {
+                Ok(fetched) => fetched,
+                Err(error) if pages::asks_otherwise(&self.client, &mut walk, &error) => continue,
+                Err(error) => return Err(error),
+            };
+            let (mut page, then) = pages::take(&self.client, &mut walk, page, meta);
+            return match then {
+                Then::Again => continue,
+                _ if page.cut(&self.bounds) => Ok(page),
+                Then::Failed(fault @ (Fault::OutOfOrder | Fault::TieStorm(_))) => {
+                    Err(pages::error(fault, &page))
+                }
+                Then::More | Then::End | Then::Failed(Fault::Stuck(_)) => Ok(page),
+            };
         }
+    }
+
+    /// Rows to ask for. Where a page begins with a row that is known, it needs room for another.
+    pub(super) fn rows_asked(&self) -> u32 {
+        if self.tie_safe { self.page_size.max(2) } else { self.page_size }
     }
 
     /// The walk as set, or the rule that a setting breaks; `None` when there is nothing left.
@@ -177,16 +224,21 @@ impl ListSubmissions {
         if let Err(what) = self.bounds.check() {
             return wrong(what);
         }
-        match (&self.resume, &self.before) {
-            (None, before) => Ok(Some(Walk::start(before.clone()))),
-            (Some(_), Some(_)) => wrong("`before` and `resume_from` exclude each other".to_owned()),
-            (Some(token), None) if *token.form_id() != self.form => wrong(format!(
-                "the resume token is of the form `{}`, not `{}`",
-                token.form_id(),
-                self.form
-            )),
-            (Some(token), None) => Ok(token.walk()),
-        }
+        let walk = match (&self.resume, &self.before) {
+            (None, before) => Some(Walk::start(before.clone())),
+            (Some(_), Some(_)) => {
+                return wrong("`before` and `resume_from` exclude each other".to_owned());
+            }
+            (Some(token), None) if *token.form_id() != self.form => {
+                let of = token.form_id();
+                return wrong(format!(
+                    "the resume token is of the form `{of}`, not `{}`",
+                    self.form
+                ));
+            }
+            (Some(token), None) => token.walk(),
+        };
+        Ok(walk.map(|walk| if self.tie_safe { walk.tie_safe(self.on_tie_storm) } else { walk }))
     }
 
     /// The token of the place the list begins at.

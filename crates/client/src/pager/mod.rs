@@ -5,6 +5,7 @@
 //! | what to ask for | `list` | no |
 //! | which rows of a page are new, and where the list goes on | `walk` | no |
 //! | where the caller wants it to end | `bounds` | no |
+//! | which cursor keeps rows that share a millisecond | `tie` | no |
 //! | where to resume | `token` | no |
 //! | one page, and rows that borrow from it | `page`, `row` | no |
 //! | page by page | `pages` | yes |
@@ -18,6 +19,7 @@ mod list;
 mod page;
 mod pages;
 mod row;
+mod tie;
 mod token;
 mod typed;
 mod walk;
@@ -27,5 +29,6 @@ pub use list::ListSubmissions;
 pub use page::SubmissionPage;
 pub use pages::SubmissionPages;
 pub use row::Row;
+pub use tie::{FallbackReason, OnTieStorm, TieStorm};
 pub use token::{ResumeToken, ResumeTokenError};
 pub use typed::{TypedSubmission, TypedSubmissions};

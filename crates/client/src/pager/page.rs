@@ -72,7 +72,7 @@ impl RawPage {
     }
 
     /// Id and time of each row.
-    pub(super) fn rows(&self) -> impl Iterator<Item = (&str, i64)> {
+    pub(super) fn rows(&self) -> impl Iterator<Item = (&str, i64)> + Clone {
         let text = &*self.text;
         self.rows.iter().map(move |span| (span.id(text), span.micros()))
     }

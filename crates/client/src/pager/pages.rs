@@ -6,11 +6,12 @@ use std::task::{Context, Poll};
 
 use formsvc_protocol::{Cursor, FormId};
 use futures_core::{FusedStream, Stream};
+use http::StatusCode;
 
 use super::bounds::Bounds;
 use super::page::RawPage;
-use super::walk::{Fault, Then, Walk};
-use super::{ListSubmissions, ResumeToken, Row, SubmissionPage};
+use super::walk::{Fault, Notice, Then, Walk};
+use super::{ListSubmissions, ResumeToken, Row, SubmissionPage, TieStorm};
 use crate::call::call;
 use crate::error::{Error, ErrorKind};
 use crate::operation::SUBMISSIONS;
@@ -90,9 +91,9 @@ impl SubmissionPages {
         };
         Self {
             first: list.first_token(),
+            page_size: list.rows_asked(),
             client: list.client,
             form: list.form,
-            page_size: list.page_size,
             pages_left: list.max_pages,
             walk,
             then: None,
@@ -111,6 +112,12 @@ impl SubmissionPages {
         std::future::poll_fn(|cx| self.poll_page(cx)).await.transpose()
     }
 
+    /// The milliseconds that could not be proven complete so far, newest first: those of a list
+    /// with [`OnTieStorm::Report`](super::OnTieStorm::Report).
+    pub fn tie_storms(&self) -> &[TieStorm] {
+        self.walk.storms()
+    }
+
     /// Where to go on after the pages yielded so far; good at any time, also after an error.
     pub fn resume_token(&self) -> ResumeToken {
         if self.held.is_some() {
@@ -127,7 +134,9 @@ impl SubmissionPages {
         match self.then {
             None => self.first.clone(),
             Some(Then::End) => ResumeToken::at_end(form),
-            Some(Then::More) => token(self.walk.place(), self.walk.oldest()),
+            Some(Then::More | Then::Again | Then::Failed(Fault::TieStorm(_))) => {
+                token(self.walk.place(), self.walk.oldest())
+            }
             // There is no way on from that page, so it is asked for once more; what it gave is
             // not given again.
             Some(Then::Failed(_)) => token(self.walk.place_before().clone(), self.walk.oldest()),
@@ -161,15 +170,28 @@ impl SubmissionPages {
             self.done = true;
             return Poll::Ready(None);
         }
-        if !self.poll_fetching(cx) {
-            return Poll::Pending;
-        }
-        let Some(Fetching::Done(fetched)) = self.fetching.take() else {
-            unreachable!("it was just done")
+        let fetched = loop {
+            if !self.poll_fetching(cx) {
+                return Poll::Pending;
+            }
+            let Some(Fetching::Done(fetched)) = self.fetching.take() else {
+                unreachable!("it was just done")
+            };
+            match *fetched {
+                Ok((page, meta)) => {
+                    if let Some(page) = self.take(page, meta) {
+                        break Ok(page);
+                    }
+                    if let Some(error) = self.error.take() {
+                        break Err(error);
+                    }
+                }
+                Err(error) if asks_otherwise(&self.client, &mut self.walk, &error) => {}
+                Err(error) => break Err(error),
+            }
         };
-        match *fetched {
-            Ok((page, meta)) => {
-                let page = self.take(page, meta);
+        match fetched {
+            Ok(page) => {
                 if !self.prefetch || self.done || self.error.is_some() || self.pages_left == Some(0)
                 {
                     return Poll::Ready(Some(Ok(page)));
@@ -198,21 +220,29 @@ impl SubmissionPages {
         fetching.poll(cx)
     }
 
-    fn take(&mut self, page: RawPage, meta: ResponseMeta) -> SubmissionPage {
-        self.pages_left = self.pages_left.map(|left| left - 1);
+    /// A page that arrived; `None` when it does not count.
+    fn take(&mut self, page: RawPage, meta: ResponseMeta) -> Option<SubmissionPage> {
         let (mut page, then) = take(&self.client, &mut self.walk, page, meta);
+        if then == Then::Again {
+            return None;
+        }
         self.then = Some(then);
+        if let Then::Failed(fault @ Fault::TieStorm(_)) = then {
+            self.error = Some(error(fault, &page));
+            return None;
+        }
+        self.pages_left = self.pages_left.map(|left| left - 1);
         if page.cut(&self.bounds) {
             self.stopped = Some(self.token_after(page.passed(page.len())));
             self.done = true;
-            return page;
+            return Some(page);
         }
         match then {
-            Then::More => {}
+            Then::More | Then::Again => {}
             Then::End => self.done = true,
             Then::Failed(fault) => self.error = Some(error(fault, &page)),
         }
-        page
+        Some(page)
     }
 }
 
@@ -237,6 +267,10 @@ pub(super) fn take(
 ) -> (SubmissionPage, Then) {
     let turn = walk.turn(page.rows(), page.pagination());
     let page = page.keep(&turn, meta);
+    tell(client, turn.notice);
+    if turn.then == Then::Again {
+        return (page, turn.then);
+    }
     client.shared.tell(|| Event::PageFetched {
         rows: page.len(),
         duplicates: turn.duplicates.len(),
@@ -245,6 +279,26 @@ pub(super) fn take(
         elapsed: page.meta().elapsed(),
     });
     (page, turn.then)
+}
+
+/// Whether a request that failed is to be made in another way: the service refused a cursor that it
+/// had not issued.
+pub(super) fn asks_otherwise(client: &Client, walk: &mut Walk, error: &Error) -> bool {
+    let refuses = [StatusCode::BAD_REQUEST, StatusCode::UNPROCESSABLE_ENTITY];
+    if !error.status().is_some_and(|status| refuses.contains(&status)) {
+        return false;
+    }
+    let Some(turn) = walk.refused() else { return false };
+    tell(client, turn.notice);
+    true
+}
+
+fn tell(client: &Client, notice: Option<Notice>) {
+    let Some(notice) = notice else { return };
+    client.shared.tell(|| match notice {
+        Notice::FellBack(why) => Event::Fallback { why },
+        Notice::Storm(storm) => Event::TieStorm(storm.into()),
+    });
 }
 
 /// The error of a page that leads nowhere.
@@ -259,6 +313,16 @@ pub(super) fn error(fault: Fault, page: &SubmissionPage) -> Error {
             );
             parts.json_path = page.cut_at();
             parts
+        }
+        Fault::TieStorm(storm) => {
+            let storm = TieStorm::from(storm);
+            let what = format!(
+                "a whole page was made in the millisecond `{}`, and the service's cursor does not \
+                 tell its submissions apart; `{}` of them were read",
+                storm.created_at(),
+                storm.rows()
+            );
+            Error::parts(ErrorKind::TieStorm, SUBMISSIONS, what)
         }
     };
     let meta = page.meta();

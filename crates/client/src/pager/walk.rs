@@ -12,6 +12,7 @@
 use formsvc_protocol::{Cursor, Pagination};
 
 use super::id_set::{IdHash, IdSet};
+use super::tie::{FallbackReason, Judged, OnTieStorm, Storm, TieSafe, TieStorm, Verdict};
 
 /// Pages without a new row after which a list that claims to have more is stuck.
 const IDLE_PAGES_MAX: usize = 100;
@@ -39,6 +40,10 @@ pub(crate) struct Walk {
     tie_goes_on: bool,
     /// Where the walk stood when it asked for the last page.
     asked: Place,
+    /// The cursor it asked with.
+    sent: Option<Cursor>,
+    /// How it keeps rows that share a millisecond, if it does.
+    ties: Option<TieSafe>,
     idle_cursors: Vec<Option<Cursor>>,
 }
 
@@ -57,6 +62,17 @@ pub(crate) struct Turn {
     /// Which of them are duplicates, ascending.
     pub(crate) duplicates: Vec<usize>,
     pub(crate) then: Then,
+    /// What somebody should hear of.
+    pub(crate) notice: Option<Notice>,
+}
+
+/// Something that happened on the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Notice {
+    /// The walk goes on by the service's cursors alone.
+    FellBack(FallbackReason),
+    /// Rows of a millisecond may be missing.
+    Storm(Storm),
 }
 
 /// How it goes on after a page.
@@ -64,6 +80,8 @@ pub(crate) struct Turn {
 pub(crate) enum Then {
     /// Ask for the next page.
     More,
+    /// The page does not count: ask again, with the cursor that the walk has now.
+    Again,
     /// The list is complete.
     End,
     /// Nowhere.
@@ -77,6 +95,8 @@ pub(crate) enum Fault {
     Stuck(Stuck),
     /// The row after the last good one is newer than the one before it.
     OutOfOrder,
+    /// The rows of a millisecond cannot be told apart.
+    TieStorm(Storm),
 }
 
 /// Why there is no way on.
@@ -111,9 +131,20 @@ impl Walk {
         walk
     }
 
+    /// The same walk, keeping rows that share a millisecond.
+    pub(crate) fn tie_safe(mut self, on_storm: OnTieStorm) -> Self {
+        self.ties = Some(TieSafe::new(on_storm, self.cursor.as_ref(), self.oldest));
+        self
+    }
+
     /// The cursor to ask for the next page with.
     pub(crate) fn cursor(&self) -> Option<&Cursor> {
-        self.cursor.as_ref()
+        self.ties.as_ref().and_then(TieSafe::own).or(self.cursor.as_ref())
+    }
+
+    /// The milliseconds whose rows may not be complete.
+    pub(crate) fn storms(&self) -> &[TieStorm] {
+        self.ties.as_ref().map_or(&[], TieSafe::storms)
     }
 
     /// Where the walk stands, to resume at the next page.
@@ -154,13 +185,18 @@ impl Walk {
     /// Takes the page that the cursor brought: id and time of each row, and the pagination object.
     pub(crate) fn turn<'r>(
         &mut self,
-        rows: impl Iterator<Item = (&'r str, i64)>,
+        rows: impl Iterator<Item = (&'r str, i64)> + Clone,
         pagination: &Pagination,
     ) -> Turn {
+        let mut turn = Turn { rows: 0, duplicates: Vec::new(), then: Then::More, notice: None };
+        if let Some(then) = self.judge(rows.clone(), pagination, &mut turn) {
+            turn.then = then;
+            return turn;
+        }
+        self.sent = self.cursor().cloned();
         self.asked = self.place();
         let mut fresh = None;
-        let mut turn = Turn { rows: 0, duplicates: Vec::new(), then: Then::More };
-        for (id, time) in rows {
+        for (id, time) in rows.clone() {
             if turn.rows == 0 {
                 fresh = Some(false);
                 self.open_page();
@@ -185,7 +221,58 @@ impl Walk {
             self.tie_goes_on = self.asked.oldest.is_some() && self.oldest == self.asked.oldest;
         }
         turn.then = self.next(fresh == Some(true), pagination);
+        if let (Then::More, Some(ties)) = (turn.then, &mut self.ties) {
+            let all = rows.map(|(_, time)| time);
+            let is_fresh = |(at, _): &(usize, i64)| turn.duplicates.binary_search(at).is_err();
+            let fresh = all.clone().enumerate().filter(is_fresh).map(|(_, time)| time);
+            ties.advance(all, fresh, pagination);
+        }
         turn
+    }
+
+    /// The request was refused; `None` when there is no other way to ask.
+    pub(crate) fn refused(&mut self) -> Option<Turn> {
+        let verdict = self.ties.as_mut()?.refused()?;
+        let mut turn = Turn { rows: 0, duplicates: Vec::new(), then: Then::Again, notice: None };
+        self.heed(verdict, &mut turn);
+        Some(turn)
+    }
+
+    /// Whether the page counts; how it goes on when it does not.
+    fn judge<'r>(
+        &mut self,
+        rows: impl Iterator<Item = (&'r str, i64)> + Clone,
+        pagination: &Pagination,
+        turn: &mut Turn,
+    ) -> Option<Then> {
+        let mut ties = self.ties.take()?;
+        let known = |id: &str| {
+            let hash = self.hasher.hash(id);
+            self.knows(hash, id) || self.page.contains(hash, id)
+        };
+        let judged = rows.map(|(id, time)| Judged { id, time, known: known(id) });
+        let verdict = ties.judge(judged, pagination.has_more);
+        self.ties = Some(ties);
+        self.heed(verdict, turn)
+    }
+
+    fn heed(&mut self, verdict: Verdict, turn: &mut Turn) -> Option<Then> {
+        let ties = self.ties.as_ref()?;
+        let back = match verdict {
+            Verdict::Good => return None,
+            Verdict::Again => ties.service(),
+            Verdict::FellBack(why) => {
+                turn.notice = Some(Notice::FellBack(why));
+                ties.service()
+            }
+            Verdict::Storm(storm) => {
+                turn.notice = Some(Notice::Storm(storm));
+                let fails = !ties.goes_on_after_storms();
+                return fails.then_some(Then::Failed(Fault::TieStorm(storm)));
+            }
+        };
+        self.cursor = back.cloned();
+        Some(Then::Again)
     }
 
     fn knows(&self, hash: u64, id: &str) -> bool {
@@ -215,7 +302,7 @@ impl Walk {
         if any_new {
             self.idle_cursors.clear();
         } else {
-            self.idle_cursors.push(self.asked.cursor.clone());
+            self.idle_cursors.push(self.sent.clone());
         }
         if !pagination.has_more {
             return Then::End;
@@ -224,7 +311,7 @@ impl Walk {
             return Then::Failed(Fault::Stuck(Stuck::NoCursor));
         };
         let next = Some(next);
-        let circle = self.asked.cursor.as_ref() == next
+        let circle = self.sent.as_ref() == next
             || self.idle_cursors.iter().any(|used| used.as_ref() == next);
         if circle {
             return Then::Failed(Fault::Stuck(Stuck::Circle));

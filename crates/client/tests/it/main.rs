@@ -17,6 +17,7 @@ mod retry;
 mod secrets;
 mod socket;
 mod support;
+mod ties;
 #[cfg(feature = "tower")]
 mod tower;
 #[cfg(feature = "tracing")]
