@@ -27,10 +27,13 @@ pub use client::Client;
 pub use error::{AnswersError, Error, ErrorKind};
 pub use event::{Event, RetryReason, WaitReason};
 pub use form::FormHandle;
+/// An instant that the wire cannot show; of the conversions of [`Timestamp`].
+#[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
+pub use formsvc_protocol::OutOfRange;
 /// The wire's types, as they appear in this crate's signatures.
 pub use formsvc_protocol::{
     AnswerPlace, Answers, Cursor, ErrorCode, Form, FormId, FormStatus, Literals, PublicId,
-    Submission, SubmissionId, Timestamp, User, UserId, limits,
+    Submission, SubmissionId, TimeError, Timestamp, User, UserId, limits,
 };
 pub use limit::RateLimit;
 pub use options::RequestOptions;

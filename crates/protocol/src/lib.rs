@@ -35,6 +35,8 @@ mod scan;
 pub mod signature;
 mod submission;
 mod timestamp;
+#[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
+mod timestamp_conversions;
 mod user;
 
 pub use answers::{Answers, NotAnObject, text_of};
@@ -52,4 +54,6 @@ pub use rolling_window::RollingWindow;
 pub use scan::{AnswerPlace, Literal, Literals, PagePlaces, Place, RowPlaces};
 pub use submission::Submission;
 pub use timestamp::Timestamp;
+#[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
+pub use timestamp_conversions::OutOfRange;
 pub use user::User;

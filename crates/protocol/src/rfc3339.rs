@@ -36,6 +36,12 @@ pub(crate) fn micros_ceil(text: &str) -> Result<i64, TimeError> {
     micros(text, |nanos| nanos.div_euclid(1_000) + i128::from(nanos.rem_euclid(1_000) != 0))
 }
 
+/// The same to the nanosecond, with nothing cut.
+pub(crate) fn nanos(text: &str) -> Result<i128, TimeError> {
+    let since_epoch = parse_slowly(text.as_bytes()).ok_or(TimeError(()))?;
+    Ok(since_epoch.as_nanos())
+}
+
 fn micros(text: &str, round: impl FnOnce(i128) -> i128) -> Result<i64, TimeError> {
     if let Some(micros) = millis::micros(text) {
         return Ok(micros);
@@ -101,10 +107,10 @@ fn number(digits: &[u8]) -> Option<i16> {
         .try_fold(0_i16, |n, byte| byte.is_ascii_digit().then(|| n * 10 + i16::from(byte - b'0')))
 }
 
-/// `YYYY-MM-DDThh:mm:ss.fff…Z` with `digits` (3 or 6) of fraction; `None` outside years 0 to 9999.
+/// `YYYY-MM-DDThh:mm:ss.fff…Z` with `digits` (3, 6 or 9) of fraction; `None` outside years 0 to 9999.
 pub(crate) fn print(since_epoch: SignedDuration, digits: usize) -> Option<String> {
     let at = EPOCH.checked_add(since_epoch).ok().filter(|at| at.year() >= 0)?;
-    let mut text = *b"0000-00-00T00:00:00.000000";
+    let mut text = *b"0000-00-00T00:00:00.000000000";
     let mut put = |at: usize, digits: usize, mut number: i32| {
         for place in (at..at + digits).rev() {
             text[place] += u8::try_from(number % 10).expect("a digit");
@@ -117,7 +123,7 @@ pub(crate) fn print(since_epoch: SignedDuration, digits: usize) -> Option<String
     put(11, 2, at.hour().into());
     put(14, 2, at.minute().into());
     put(17, 2, at.second().into());
-    put(20, 6, at.subsec_nanosecond() / 1_000);
+    put(20, 9, at.subsec_nanosecond());
     let shown = std::str::from_utf8(text.get(..20 + digits)?).expect("digits and marks");
     let mut printed = String::with_capacity(shown.len() + 1);
     printed.push_str(shown);

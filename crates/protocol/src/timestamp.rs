@@ -1,9 +1,10 @@
 //! Times as resources show them.
 
+use jiff::SignedDuration;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::FormInstant;
-use crate::rfc3339::TimeError;
+use crate::rfc3339::{self, TimeError};
 
 /// A time on the wire (SPEC §2): `YYYY-MM-DDThh:mm:ss.sssZ`, kept as the text it arrived in.
 ///
@@ -35,6 +36,39 @@ impl Timestamp {
     /// Microseconds since 1970-01-01T00:00:00Z; a finer fraction is cut.
     pub fn unix_micros(&self) -> i64 {
         self.instant.micros()
+    }
+
+    /// Nanoseconds since 1970-01-01T00:00:00Z, with nothing cut.
+    ///
+    /// ```
+    /// use formsvc_protocol::Timestamp;
+    /// let t: Timestamp = "1970-01-01T00:00:00.000000001Z".parse()?;
+    /// assert_eq!((t.unix_nanos(), t.unix_micros()), (1, 0));
+    /// # Ok::<(), formsvc_protocol::TimeError>(())
+    /// ```
+    pub fn unix_nanos(&self) -> i128 {
+        rfc3339::nanos(&self.text).expect("the text was read before")
+    }
+
+    /// The time of an instant, in as many digits as it takes: 3, or 6, or 9. `None` outside the
+    /// years 0 to 9999.
+    ///
+    /// ```
+    /// use formsvc_protocol::Timestamp;
+    /// let text = |nanos| Timestamp::from_unix_nanos(nanos).map(|time| time.to_string());
+    /// assert_eq!(text(1_000_000).as_deref(), Some("1970-01-01T00:00:00.001Z"));
+    /// assert_eq!(text(1_000).as_deref(), Some("1970-01-01T00:00:00.000001Z"));
+    /// assert_eq!(text(i128::MAX), None);
+    /// ```
+    pub fn from_unix_nanos(nanos: i128) -> Option<Self> {
+        let digits = match nanos {
+            _ if nanos.rem_euclid(1_000_000) == 0 => 3,
+            _ if nanos.rem_euclid(1_000) == 0 => 6,
+            _ => 9,
+        };
+        let secs = i64::try_from(nanos.div_euclid(1_000_000_000)).ok()?;
+        let rest = i32::try_from(nanos.rem_euclid(1_000_000_000)).expect("below 10⁹");
+        rfc3339::print(SignedDuration::new(secs, rest), digits)?.parse().ok()
     }
 
     /// What [`unix_micros`](Self::unix_micros) of a text would be, without keeping the text: for

@@ -1,0 +1,144 @@
+//! Timestamps as the instants of other crates, and back. Exact both ways, to the nanosecond; only
+//! the text of a timestamp may come back spelled another way (`+00:00` as `Z`, `.12` as `.120`).
+
+use std::fmt;
+
+use crate::Timestamp;
+
+/// An instant that the other type cannot hold: a timestamp has the years 0 to 9999, an instant of
+/// jiff ends some hours before 9999 does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfRange(());
+
+impl fmt::Display for OutOfRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the instant is out of range")
+    }
+}
+
+impl std::error::Error for OutOfRange {}
+
+fn from_nanos(nanos: i128) -> Result<Timestamp, OutOfRange> {
+    Timestamp::from_unix_nanos(nanos).ok_or(OutOfRange(()))
+}
+
+#[cfg(feature = "jiff")]
+impl TryFrom<&Timestamp> for jiff::Timestamp {
+    type Error = OutOfRange;
+    fn try_from(time: &Timestamp) -> Result<Self, OutOfRange> {
+        Self::from_nanosecond(time.unix_nanos()).map_err(|_| OutOfRange(()))
+    }
+}
+
+#[cfg(feature = "jiff")]
+impl TryFrom<jiff::Timestamp> for Timestamp {
+    type Error = OutOfRange;
+    fn try_from(time: jiff::Timestamp) -> Result<Self, OutOfRange> {
+        from_nanos(time.as_nanosecond())
+    }
+}
+
+#[cfg(feature = "chrono")]
+impl From<&Timestamp> for chrono::DateTime<chrono::Utc> {
+    fn from(time: &Timestamp) -> Self {
+        let nanos = time.unix_nanos();
+        let secs = i64::try_from(nanos.div_euclid(1_000_000_000));
+        let rest = u32::try_from(nanos.rem_euclid(1_000_000_000)).expect("below 10⁹");
+        secs.ok()
+            .and_then(|secs| Self::from_timestamp(secs, rest))
+            .expect("chrono's years go far beyond 0 to 9999")
+    }
+}
+
+/// A leap second reads as the second after.
+#[cfg(feature = "chrono")]
+impl<Z: chrono::TimeZone> TryFrom<chrono::DateTime<Z>> for Timestamp {
+    type Error = OutOfRange;
+    fn try_from(time: chrono::DateTime<Z>) -> Result<Self, OutOfRange> {
+        let rest = i128::from(time.timestamp_subsec_nanos());
+        from_nanos(i128::from(time.timestamp()) * 1_000_000_000 + rest)
+    }
+}
+
+#[cfg(feature = "time")]
+impl From<&Timestamp> for time::OffsetDateTime {
+    fn from(time: &Timestamp) -> Self {
+        Self::from_unix_timestamp_nanos(time.unix_nanos())
+            .expect("the years of `time` go from -9999 to 9999")
+    }
+}
+
+#[cfg(feature = "time")]
+impl TryFrom<time::OffsetDateTime> for Timestamp {
+    type Error = OutOfRange;
+    fn try_from(time: time::OffsetDateTime) -> Result<Self, OutOfRange> {
+        from_nanos(time.unix_timestamp_nanos())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// There and back again: the instant stays to the nanosecond.
+    fn through_every_crate(time: &Timestamp) -> Vec<Timestamp> {
+        let mut back = vec![Timestamp::from_unix_nanos(time.unix_nanos()).unwrap()];
+        #[cfg(feature = "jiff")]
+        if let Ok(theirs) = jiff::Timestamp::try_from(time) {
+            back.push(theirs.try_into().unwrap());
+        }
+        #[cfg(feature = "chrono")]
+        {
+            let theirs = chrono::DateTime::<chrono::Utc>::from(time);
+            back.push(theirs.try_into().unwrap());
+            let east = chrono::FixedOffset::east_opt(7_200).unwrap();
+            back.push(theirs.with_timezone(&east).try_into().unwrap());
+        }
+        #[cfg(feature = "time")]
+        back.push(time::OffsetDateTime::from(time).try_into().unwrap());
+        back
+    }
+
+    proptest! {
+        #[test]
+        fn an_instant_survives_every_crate(
+            nanos in -62_167_219_200_000_000_000_i128..253_402_300_800_000_000_000,
+            cut in prop::sample::select(vec![1_i128, 1_000, 1_000_000]),
+        ) {
+            let nanos = nanos - nanos.rem_euclid(cut);
+            let time = Timestamp::from_unix_nanos(nanos).unwrap();
+            prop_assert_eq!(time.unix_nanos(), nanos);
+            for back in through_every_crate(&time) {
+                prop_assert_eq!(back.as_str(), time.as_str());
+            }
+        }
+    }
+
+    #[test]
+    fn the_wires_own_spelling_comes_back_unchanged() {
+        for text in
+            ["2026-01-31T09:30:00.120Z", "0000-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z"]
+        {
+            let time: Timestamp = text.parse().unwrap();
+            assert!(through_every_crate(&time).iter().all(|back| back.as_str() == text), "{text}");
+        }
+    }
+
+    #[cfg(feature = "jiff")]
+    #[test]
+    fn what_the_wire_cannot_show_is_refused() {
+        let error = Timestamp::try_from(jiff::Timestamp::MIN).unwrap_err();
+        assert_eq!(error.to_string(), "the instant is out of range");
+        let late: Timestamp = "9999-12-31T23:59:59.999Z".parse().unwrap();
+        assert_eq!(jiff::Timestamp::try_from(&late), Err(error));
+        // An offset may put an instant outside the years; it can still be handed on.
+        let early: Timestamp = "0000-01-01T00:00:00+01:00".parse().unwrap();
+        assert_eq!(jiff::Timestamp::try_from(&early).unwrap().as_second(), -62_167_222_800);
+        #[cfg(feature = "chrono")]
+        assert_eq!(chrono::DateTime::from(&early).timestamp(), -62_167_222_800);
+        #[cfg(feature = "time")]
+        assert_eq!(time::OffsetDateTime::from(&early).year(), -1);
+    }
+}
