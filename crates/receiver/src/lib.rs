@@ -1,5 +1,7 @@
 #![doc = include_str!("../README.md")]
 
+#[cfg(feature = "tower")]
+mod answer;
 mod bad_json;
 mod builder;
 mod error;

@@ -3,10 +3,11 @@
 use std::fmt;
 
 use bytes::Bytes;
-use http::{HeaderValue, Response, StatusCode, header};
+use http::{Response, StatusCode};
 use http_body_util::Full;
 
 use crate::VerifyError;
+use crate::answer::refusal;
 
 /// Why a request goes no further than the layer or the extractor, and what its sender is answered.
 ///
@@ -66,16 +67,10 @@ impl Rejection {
 
     /// The answer.
     pub fn to_response(&self) -> Response<Full<Bytes>> {
-        let mut response = Response::new(Full::default());
-        *response.status_mut() = self.status();
-        if !matches!(self, Self::Ignored { .. }) {
-            let (code, message) = (self.code(), self.message());
-            let body = format!(r#"{{"error":{{"code":"{code}","message":"{message}"}}}}"#);
-            *response.body_mut() = Full::new(body.into());
-            let json = HeaderValue::from_static("application/json");
-            response.headers_mut().insert(header::CONTENT_TYPE, json);
+        match self {
+            Self::Ignored { .. } => Response::new(Full::default()),
+            _ => refusal(self.status(), self.code(), self.message()),
         }
-        response
     }
 }
 
@@ -128,13 +123,9 @@ mod tests {
             let response = rejection.to_response();
             assert_eq!((response.status().as_u16(), rejection.code()), (status, code));
             assert_eq!(response.headers()["content-type"], "application/json");
-            let mut body = response.into_body();
-            assert!(body.size_hint().exact().unwrap() < 120);
-            let waker = std::task::Waker::noop();
-            let frame = std::pin::Pin::new(&mut body)
-                .poll_frame(&mut std::task::Context::from_waker(waker));
-            let std::task::Poll::Ready(Some(Ok(frame))) = frame else { panic!("no body") };
-            let body: ErrorBody = serde_json::from_slice(frame.data_ref().unwrap()).unwrap();
+            let body = crate::tower::read_now(response.into_body());
+            assert!(body.len() < 120);
+            let body: ErrorBody = serde_json::from_slice(&body).unwrap();
             assert_eq!(body.error.code.as_str(), code);
         }
     }

@@ -4,8 +4,9 @@ use axum_core::body::Body;
 use axum_core::extract::{FromRef, FromRequest, Request};
 use axum_core::response::{IntoResponse, Response};
 
+use crate::inbox::InboxError;
 use crate::tower::{ReadBody, admit};
-use crate::{Event, Rejection, SubmissionCreated, Verified, Verifier};
+use crate::{Event, Outcome, Rejection, SubmissionCreated, Verified, Verifier};
 
 /// An axum extractor: a delivery whose signature is right (SPEC §5).
 ///
@@ -85,6 +86,18 @@ where
 }
 
 impl IntoResponse for Rejection {
+    fn into_response(self) -> Response {
+        self.to_response().map(Body::new)
+    }
+}
+
+impl<T, E> IntoResponse for Outcome<T, E> {
+    fn into_response(self) -> Response {
+        self.to_response().map(Body::new)
+    }
+}
+
+impl IntoResponse for InboxError {
     fn into_response(self) -> Response {
         self.to_response().map(Body::new)
     }

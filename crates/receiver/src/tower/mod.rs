@@ -7,3 +7,5 @@ mod read;
 pub(crate) use admission::admit;
 pub use layer::{VerifyFuture, VerifyLayer, VerifyResponseBody, VerifyService};
 pub(crate) use read::ReadBody;
+#[cfg(test)]
+pub(crate) use read::read_now;

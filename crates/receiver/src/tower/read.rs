@@ -114,6 +114,16 @@ fn rejection(error: &(dyn Error + 'static)) -> Rejection {
     Rejection::Unreadable
 }
 
+/// The whole of a body that is there already.
+#[cfg(test)]
+pub(crate) fn read_now<B>(body: B) -> Bytes
+where
+    B: Body,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    tests::read(body, usize::MAX).expect("is there")
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::VecDeque;
@@ -142,7 +152,7 @@ mod tests {
         Pieces(texts.iter().map(|text| Frame::data(Bytes::from_static(text.as_bytes()))).collect())
     }
 
-    fn read<B>(body: B, max: usize) -> Result<Bytes, Rejection>
+    pub(super) fn read<B>(body: B, max: usize) -> Result<Bytes, Rejection>
     where
         B: Body,
         B::Error: Into<Box<dyn Error + Send + Sync>>,

@@ -92,8 +92,47 @@ fn hyper_tower_takes_what_is_verified_and_ends_after_its_count() {
 }
 
 #[test]
+fn axum_sqlite_handles_each_submission_once_over_restarts() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = directory.path().join("inbox.db");
+    let start = |count| {
+        Example::start("axum_sqlite", &["--count", count, "--database", database.to_str().unwrap()])
+    };
+    let line = "\"Test\": \"{\\\"Name\\\":\\\"Ada\\\"}\"\n";
+    let example = start("2");
+    assert_eq!(example.deliver(&submission_body("sub_1"), "whsec_of_somebody_else"), 401);
+    assert_eq!(example.deliver(br#"{"event":"form.closed"}"#, SECRET), 200);
+    for _ in 0..2 {
+        assert_eq!(example.deliver(&submission_body("sub_1"), SECRET), 200);
+    }
+    assert_eq!(example.ended(), line, "the second time it was known");
+    let example = start("2");
+    assert_eq!(example.deliver(&submission_body("sub_1"), SECRET), 200);
+    assert_eq!(example.deliver(&submission_body("sub_2"), SECRET), 200);
+    assert_eq!(example.ended(), line, "the first is known from the run before");
+}
+
+#[test]
+fn worker_answers_first_and_works_then() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = directory.path().join("queue.db");
+    let example =
+        Example::start("worker", &["--count", "2", "--database", database.to_str().unwrap()]);
+    assert_eq!(example.deliver(&submission_body("sub_1"), "whsec_of_somebody_else"), 401);
+    for id in ["sub_1", "sub_1", "sub_2"] {
+        assert_eq!(example.deliver(&submission_body(id), SECRET), 200, "{id}");
+    }
+    let told = example.ended();
+    let lines: Vec<_> = told.lines().collect();
+    assert_eq!(lines.len(), 2, "{told}");
+    for (line, id) in lines.iter().zip(["sub_1", "sub_2"]) {
+        assert!(line.starts_with("attempt 1: ") && line.contains(id), "{line}");
+    }
+}
+
+#[test]
 fn no_example_runs_without_a_secret_or_shows_one() {
-    for name in ["hyper_tower"] {
+    for name in ["axum_sqlite", "hyper_tower", "worker"] {
         for secret in [None, Some(""), Some("hunter2\n")] {
             let mut command = Example::command(name);
             command.args(["--port", "0"]).envs(secret.map(|text| ("FORMSVC_WEBHOOK_SECRET", text)));
