@@ -2,8 +2,8 @@
 //! file, durably, before the service is told so.
 //!
 //! ```sh
-//! FORMSVC_WEBHOOK_SECRET=whsec_… cargo run -p formsvc-receiver --features axum,sqlite \
-//!     --example axum_sqlite -- --port 9000 --database inbox.db
+//! FORMSVC_WEBHOOK_SECRET=whsec_… cargo run -p formsvc-receiver --example axum_sqlite \
+//!     -- --port 9000 --database inbox.db
 //! ```
 
 #![expect(clippy::print_stdout, reason = "it is how an example tells what happens")]

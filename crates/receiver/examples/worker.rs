@@ -2,8 +2,8 @@
 //! and answers; a worker takes from there, and has what failed come again.
 //!
 //! ```sh
-//! FORMSVC_WEBHOOK_SECRET=whsec_… cargo run -p formsvc-receiver --features axum,sqlite \
-//!     --example worker -- --port 9000 --database queue.db
+//! FORMSVC_WEBHOOK_SECRET=whsec_… cargo run -p formsvc-receiver --example worker \
+//!     -- --port 9000 --database queue.db
 //! ```
 //!
 //! The way to go when the work takes longer than the ten seconds the service waits (SPEC §6), or needs
