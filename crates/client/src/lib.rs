@@ -18,6 +18,8 @@ mod pager;
 mod response;
 mod retry;
 mod shared;
+#[cfg(feature = "test-util")]
+pub mod test_util;
 mod timeouts;
 mod trace;
 mod transport;

@@ -11,6 +11,8 @@ mod errors;
 mod events;
 mod limit;
 mod list;
+#[cfg(feature = "test-util")]
+mod mock;
 mod options;
 mod resume;
 mod retry;
