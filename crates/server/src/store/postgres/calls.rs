@@ -141,8 +141,7 @@ impl Store for PostgresStore {
     }
 
     fn authenticate(&self, hash: &KeyHash) -> StoreFuture<'_, Option<Authenticated>> {
-        let hash = *hash;
-        self.read(move |db, _| Box::pin(async move { users::authenticate(db, &hash).await }))
+        Box::pin(self.keys.ask(*hash))
     }
 
     fn note_key_uses(&self, uses: Vec<(KeyId, FormInstant)>) -> StoreFuture<'_, ()> {
@@ -485,6 +484,7 @@ impl Store for PostgresStore {
             self.submitter.close().await;
             self.listening.abort();
             self.limits.close();
+            self.keys.close();
             self.shared.pool.close();
             Ok(())
         })

@@ -1,31 +1,24 @@
 //! Rolling windows that all processes on the database count in, by the database's clock.
 //!
 //! The rule is that of `formsvc_protocol::RollingWindow`, written in SQL; a property holds the two
-//! together. Requests that come while a statement is under way share the next one. The row of a key is
-//! locked by whoever counts in it, for one statement without a transaction around it, so that no count is
-//! lost and nobody holds a lock while it hangs.
+//! together. The row of a key is locked by whoever counts in it, for one statement without a transaction
+//! around it, so that no count is lost and nobody holds a lock while it hangs.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use deadpool_postgres::Pool;
-use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use super::fault::closed;
 use super::lent::{Lent, in_time};
 use super::rows::{Params, column, execute, query};
 use super::time::Time;
+use super::turns::{Ask, Turns};
 use crate::rate_limit::whole_seconds;
 use crate::store::{KeyHash, StoreError};
 use crate::supervise::supervise;
 
-/// Requests counted by one statement, at most.
-const BATCH_MAX: usize = 512;
-/// Requests that may wait; a caller beyond them waits to be queued.
-const QUEUE_MAX: usize = 1_024;
 /// How often rows are removed in which nothing counts any more.
 const SWEEP_EVERY: Duration = Duration::from_secs(600);
 
@@ -73,43 +66,36 @@ pub(super) struct Rule {
     pub(super) window: Duration,
 }
 
-type Answer = Result<Result<(), u64>, StoreError>;
-
-/// A request that waits to be counted.
-struct Waiting {
-    key: KeyHash,
-    rule: Rule,
-    reply: oneshot::Sender<Answer>,
-}
+/// Admitted, or after how many whole seconds one would be.
+type Answer = Result<(), u64>;
 
 /// Where requests are handed in to be counted.
 pub(super) struct Limits {
-    queue: mpsc::Sender<Waiting>,
-    working: JoinHandle<()>,
+    turns: Turns<(KeyHash, Rule), Answer>,
+    sweeping: JoinHandle<()>,
 }
 
 impl Limits {
     /// Begins to count. Must be called within a tokio runtime.
     pub(super) fn start(pool: &Pool, time: &Time, within: Duration) -> Self {
-        let (queue, waiting) = mpsc::channel(QUEUE_MAX);
-        let (pool, time, waiting) = (pool.clone(), time.clone(), Arc::new(Mutex::new(waiting)));
-        let working = tokio::spawn(supervise("rate limits", move || {
-            work(pool.clone(), time.clone(), within, Arc::clone(&waiting))
+        let turns = Turns::start("rate limits", pool, within, Counting { time: time.clone() });
+        let (pool, time) = (pool.clone(), time.clone());
+        let sweeping = tokio::spawn(supervise("rate limits swept", move || {
+            sweep_from_time_to_time(pool.clone(), time.clone(), within)
         }));
-        Self { queue, working }
+        Self { turns, sweeping }
     }
 
     /// Counts a request, or says after how many whole seconds one would be admitted. One whose future is
     /// dropped before its turn is not counted.
-    pub(super) async fn count(&self, key: KeyHash, rule: Rule) -> Answer {
-        let (reply, answer) = oneshot::channel();
-        self.queue.send(Waiting { key, rule, reply }).await.map_err(|_| closed())?;
-        answer.await.unwrap_or_else(|_| Err(closed()))
+    pub(super) async fn count(&self, key: KeyHash, rule: Rule) -> Result<Answer, StoreError> {
+        self.turns.ask((key, rule)).await
     }
 
     /// Counts no more.
     pub(super) fn close(&self) {
-        self.working.abort();
+        self.turns.close();
+        self.sweeping.abort();
     }
 }
 
@@ -119,39 +105,47 @@ impl Drop for Limits {
     }
 }
 
-async fn work(
-    pool: Pool,
-    time: Time,
-    within: Duration,
-    waiting: Arc<Mutex<mpsc::Receiver<Waiting>>>,
-) {
-    let mut waiting = waiting.lock().await;
-    let mut swept = Instant::now();
-    let mut batch = Vec::with_capacity(BATCH_MAX);
-    while waiting.recv_many(&mut batch, BATCH_MAX).await > 0 {
-        for (rule, asked) in by_rule(batch.drain(..)) {
-            let counting = count(&pool, &time, rule, &asked);
-            let counted = in_time(&pool, within, counting).await.flatten();
-            answer(asked, &counted.map_err(Arc::new));
-        }
-        if swept.elapsed() >= SWEEP_EVERY {
-            swept = Instant::now();
-            // What is left is removed the next time.
-            let _ = in_time(&pool, within, sweep(&pool, &time)).await;
-        }
+async fn sweep_from_time_to_time(pool: Pool, time: Time, within: Duration) {
+    loop {
+        tokio::time::sleep(SWEEP_EVERY).await;
+        // What is left is removed the next time.
+        let _ = in_time(&pool, within, sweep(&pool, &time)).await;
     }
 }
 
-/// Those that ask about one key.
-type Asked = HashMap<[u8; 32], Vec<oneshot::Sender<Answer>>>;
+/// The places, among the questions, of those that ask about one key.
+type Asked = HashMap<[u8; 32], Vec<usize>>;
 
-/// Requests that somebody still waits for, by their rule and key. A process has one rule.
-fn by_rule(batch: impl Iterator<Item = Waiting>) -> HashMap<Rule, Asked> {
-    let mut rules: HashMap<Rule, Asked> = HashMap::new();
-    for Waiting { key, rule, reply } in batch.filter(|waiting| !waiting.reply.is_closed()) {
-        rules.entry(rule).or_default().entry(key.0).or_default().push(reply);
+/// Counts requests.
+struct Counting {
+    time: Time,
+}
+
+impl Ask<(KeyHash, Rule), Answer> for Counting {
+    async fn ask(
+        &self,
+        pool: &Pool,
+        questions: Vec<(KeyHash, Rule)>,
+    ) -> Result<Vec<Answer>, StoreError> {
+        // A process has one rule.
+        let mut rules: HashMap<Rule, Asked> = HashMap::new();
+        for (place, (key, rule)) in questions.iter().enumerate() {
+            rules.entry(*rule).or_default().entry(key.0).or_default().push(place);
+        }
+        let mut answers = vec![Ok(()); questions.len()];
+        for (rule, asked) in rules {
+            let counted = count(pool, &self.time, rule, &asked).await?;
+            for (key, places) in asked {
+                let counted = counted.get(&key[..]);
+                let (admitted, wait) =
+                    counted.ok_or_else(|| StoreError::Internal("a key was not counted".into()))?;
+                for place in places.into_iter().skip(*admitted) {
+                    answers[place] = Err(whole_seconds(*wait));
+                }
+            }
+        }
+        Ok(answers)
     }
-    rules
 }
 
 /// How many requests of a key are admitted, and how long the others wait.
@@ -161,7 +155,7 @@ async fn count(pool: &Pool, time: &Time, rule: Rule, asked: &Asked) -> Result<Co
     let number = |count: u32| i32::try_from(count).unwrap_or(i32::MAX);
     let (keys, counts): (Vec<&[u8]>, Vec<i32>) = asked
         .iter()
-        .map(|(key, replies)| (&key[..], i32::try_from(replies.len()).unwrap_or(i32::MAX)))
+        .map(|(key, places)| (&key[..], i32::try_from(places.len()).unwrap_or(i32::MAX)))
         .unzip();
     let window = rule.window.as_secs() + u64::from(rule.window.subsec_nanos() > 0);
     let window = i64::try_from(window).unwrap_or(i64::from(i32::MAX));
@@ -178,30 +172,6 @@ async fn count(pool: &Pool, time: &Time, rule: Rule, asked: &Asked) -> Result<Co
         counted.insert(column(&row, 0)?, (usize::try_from(admitted).unwrap_or(0), wait));
     }
     Ok(counted)
-}
-
-/// The database did not count; told to every request it was asked about.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("the request could not be counted")]
-struct NotCounted(#[source] Arc<StoreError>);
-
-fn answer(asked: Asked, counted: &Result<Counted, Arc<StoreError>>) {
-    for (key, replies) in asked {
-        let outcome = counted.as_ref().map(|counted| counted.get(&key[..]).copied());
-        for (place, reply) in replies.into_iter().enumerate() {
-            let answer = match &outcome {
-                Ok(Some((admitted, _))) if place < *admitted => Ok(Ok(())),
-                Ok(Some((_, wait))) => Ok(Err(whole_seconds(*wait))),
-                Ok(None) => Err(StoreError::Internal("a key was not counted".into())),
-                Err(error) => {
-                    let error = NotCounted(Arc::clone(error));
-                    Err(StoreError::Unavailable(Some(Box::new(error))))
-                }
-            };
-            // The caller may have gone.
-            let _ = reply.send(answer);
-        }
-    }
 }
 
 async fn sweep(pool: &Pool, time: &Time) -> Result<u64, StoreError> {
@@ -229,7 +199,7 @@ mod tests {
         let clock = ManualClock::at(1_767_225_600_000_000);
         let time = Time::Given(clock.clock());
         let rule = Rule { requests: NonZeroU32::MIN, window: Duration::from_secs(60) };
-        let asked = |key| Asked::from([([key; 32], vec![oneshot::channel().0])]);
+        let asked = |key| Asked::from([([key; 32], vec![0])]);
         count(&pool, &time, rule, &asked(1)).await.unwrap();
         clock.advance(30_000_000);
         count(&pool, &time, rule, &asked(2)).await.unwrap();

@@ -45,6 +45,7 @@ mod store;
 mod submitter;
 mod time;
 mod tls;
+mod turns;
 mod users;
 
 pub(crate) use copy::PostgresSide;

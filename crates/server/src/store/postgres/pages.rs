@@ -1,10 +1,11 @@
 //! Submissions, in pages.
 
+use bytes::Bytes;
 use deadpool_postgres::GenericClient;
 use formsvc_protocol::FormInstant;
 use formsvc_protocol::limits::{PAGE_BYTES_MAX, PAGE_SIZE_MAX};
 
-use super::rows::{column, instant_opt, query};
+use super::rows::{column, instant_opt, query, query_opt};
 use crate::store::{PageRequest, StoreError, StoredPage};
 
 /// Bits of a submission's key that number it within its form; the form's number is above them.
@@ -23,16 +24,60 @@ const PAGE: &str = "SELECT p.instant_us, CASE WHEN p.bytes <= $5 OR p.place = 1 
     WHERE f.id = $1 AND f.ready AND u.id = $2
     ORDER BY p.place";
 
+/// The same page in one row, which costs this process and the database less: the items with commas between
+/// them, how many there are, the instant of the last one, and how many were looked at. The items are null
+/// when one of them is so long that the page may not hold them all.
+const PAGE_OF_SHORT: &str =
+    "SELECT CASE WHEN p.short THEN p.items END, p.len, p.last, p.seen, coalesce(p.short, true)
+    FROM forms f JOIN users u USING (user_no), LATERAL (
+        SELECT string_agg(s.item, ',' ORDER BY s.instant_us DESC)
+                FILTER (WHERE s.place <= $4::bigint AND octet_length(s.item) <= $5) AS items,
+            count(*) FILTER (WHERE s.place <= $4::bigint) AS len,
+            min(s.instant_us) FILTER (WHERE s.place <= $4::bigint) AS last,
+            count(*) AS seen,
+            bool_and(octet_length(s.item) <= $5) AS short
+        FROM (SELECT instant_us, item, row_number() OVER (ORDER BY instant_us DESC) AS place
+              FROM submissions WHERE form_no = f.form_no AND instant_us < $3
+              ORDER BY instant_us DESC LIMIT $4::bigint + 1) s
+    ) p
+    WHERE f.id = $1 AND f.ready AND u.id = $2";
+
+/// A page holds a hundred such items, with what stands between them.
+const SHORT: usize = PAGE_BYTES_MAX / (PAGE_SIZE_MAX as usize + 1);
+
 pub(super) async fn page(
     db: &impl GenericClient,
     request: &PageRequest,
 ) -> Result<Option<StoredPage>, StoreError> {
     let before = request.before.map_or(i64::MAX, FormInstant::micros);
-    let limit = request.limit.clamp(1, PAGE_SIZE_MAX);
+    let limit = i64::from(request.limit.clamp(1, PAGE_SIZE_MAX));
+    let (form, user) = (request.form.as_str(), request.user.as_str());
+    let short = i32::try_from(SHORT).unwrap_or(i32::MAX);
+    let row = query_opt(db, PAGE_OF_SHORT, &[&form, &user, &before, &limit, &short]).await?;
+    let Some(row) = row else { return Ok(None) };
+    if !column::<bool>(&row, 4)? {
+        return page_of_long(db, request, before, limit).await;
+    }
+    let items: Option<&str> = column(&row, 0)?;
+    let (len, seen): (i64, i64) = (column(&row, 1)?, column(&row, 3)?);
+    Ok(Some(StoredPage {
+        items: Bytes::copy_from_slice(items.unwrap_or_default().as_bytes()),
+        len: usize::try_from(len).unwrap_or(0),
+        last: instant_opt(&row, 2)?,
+        has_more: seen > len,
+    }))
+}
+
+/// A page that has fewer items than were asked for when they are more than it may hold.
+async fn page_of_long(
+    db: &impl GenericClient,
+    request: &PageRequest,
+    before: i64,
+    limit: i64,
+) -> Result<Option<StoredPage>, StoreError> {
     let (form, user) = (request.form.as_str(), request.user.as_str());
     let bytes_max = i64::try_from(PAGE_BYTES_MAX).unwrap_or(i64::MAX);
-    let wanted = i64::from(limit) + 1;
-    let rows = query(db, PAGE, &[&form, &user, &before, &wanted, &bytes_max]).await?;
+    let rows = query(db, PAGE, &[&form, &user, &before, &(limit + 1), &bytes_max]).await?;
     if rows.is_empty() {
         return Ok(None);
     }
@@ -40,7 +85,7 @@ pub(super) async fn page(
     for row in &rows {
         let Some(instant) = instant_opt(row, 0)? else { break };
         let item: Option<&str> = column(row, 1)?;
-        let item = item.filter(|_| len < limit as usize);
+        let item = item.filter(|_| i64::try_from(len).is_ok_and(|len| len < limit));
         let Some(item) = item else {
             return Ok(Some(StoredPage { items: items.into(), len, last, has_more: true }));
         };

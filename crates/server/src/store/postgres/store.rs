@@ -17,12 +17,15 @@ use super::limits::Limits;
 use super::notify::Notice;
 use super::submitter::{self, Submitter, Told};
 use super::time::Time;
+use super::turns::Turns;
+use super::users::Authenticating;
 use super::{OpenError, endpoints, notify, schema, staged};
 use crate::admin::new_id;
 use crate::causes::on_one_line;
 use crate::fault_point::fault_point;
 use crate::store::{
-    Clock, Commit, EndpointNo, Lane, StoreError, StoreFuture, StoreObserver, WorkSignal,
+    Authenticated, Clock, Commit, EndpointNo, KeyHash, Lane, StoreError, StoreFuture,
+    StoreObserver, WorkSignal,
 };
 use crate::supervise::supervise;
 
@@ -66,6 +69,7 @@ pub struct PostgresStore {
     pub(super) shared: Arc<Shared>,
     pub(super) submitter: Submitter,
     pub(super) limits: Limits,
+    pub(super) keys: Turns<KeyHash, Option<Authenticated>>,
     pub(super) work: Arc<WorkSignal>,
     pub(super) listening: JoinHandle<()>,
 }
@@ -181,7 +185,8 @@ impl PostgresStore {
         let shared = Arc::new(Shared { pool, time, notice, gate, observer, within });
         remove_given_up(&shared).await;
         let limits = Limits::start(&shared.pool, &shared.time, options.answer_within);
-        Ok(Self { shared, submitter: Submitter::start(&desk), limits, work, listening })
+        let keys = Turns::start("keys", &shared.pool, options.answer_within, Authenticating);
+        Ok(Self { shared, submitter: Submitter::start(&desk), limits, keys, work, listening })
     }
 
     /// A read, on a connection of its own.

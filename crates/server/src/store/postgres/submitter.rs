@@ -1,9 +1,11 @@
 //! Submissions that wait at the same time share a transaction, and are answered after its commit.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use deadpool_postgres::Pool;
+use formsvc_protocol::FormId;
 use tokio::sync::{Mutex, mpsc, oneshot};
 
 use super::accept::{self, Failed, Outcome};
@@ -19,7 +21,8 @@ use crate::supervise::supervise;
 const BATCH_MAX: usize = 128;
 /// Submissions that may wait; a caller beyond them waits to be queued.
 const QUEUE_MAX: usize = 1_024;
-/// Batches under way at a time: one is written while another waits for its commit.
+/// Batches under way at a time, each of forms of its own: submissions of one form take their instants in
+/// turn, so that two batches of it would only wait for each other, each half as large.
 const AT_A_TIME: usize = 2;
 /// Times that a transaction is begun when others stand in its way.
 const TRIES: usize = 5;
@@ -37,7 +40,8 @@ pub(super) type Told = Arc<dyn Fn(Commit, &[EndpointNo]) + Send + Sync>;
 
 /// Where submissions are handed in.
 pub(super) struct Submitter {
-    queue: mpsc::Sender<Waiting>,
+    /// A form's submissions are all in one of these.
+    queues: [mpsc::Sender<Waiting>; AT_A_TIME],
     working: Mutex<Vec<tokio::task::JoinHandle<()>>>,
     closing: tokio::sync::watch::Sender<bool>,
 }
@@ -56,26 +60,26 @@ pub(super) struct Desk {
 impl Submitter {
     /// Begins to take submissions. Must be called within a tokio runtime.
     pub(super) fn start(desk: &Desk) -> Self {
-        let (queue, waiting) = mpsc::channel(QUEUE_MAX);
         let (closing, _) = tokio::sync::watch::channel(false);
-        let waiting = Arc::new(Mutex::new(waiting));
-        let working = (0..AT_A_TIME)
-            .map(|_| {
-                let (desk, waiting) = (desk.clone(), Arc::clone(&waiting));
-                let stop = closing.subscribe();
-                tokio::spawn(supervise("submissions", move || {
-                    work(desk.clone(), Arc::clone(&waiting), stop.clone())
-                }))
-            })
-            .collect();
-        Self { queue, working: Mutex::new(working), closing }
+        let mut working = Vec::with_capacity(AT_A_TIME);
+        let queues = std::array::from_fn(|_| {
+            let (queue, waiting) = mpsc::channel(QUEUE_MAX);
+            let (desk, waiting) = (desk.clone(), Arc::new(Mutex::new(waiting)));
+            let stop = closing.subscribe();
+            working.push(tokio::spawn(supervise("submissions", move || {
+                work(desk.clone(), Arc::clone(&waiting), stop.clone())
+            })));
+            queue
+        });
+        Self { queues, working: Mutex::new(working), closing }
     }
 
     /// Queues a submission and waits for its commit. Once queued it is carried out even when the
     /// future is dropped.
     pub(super) async fn submit(&self, new: NewSubmission) -> Answer {
         let (reply, answer) = oneshot::channel();
-        self.queue.send(Waiting { new, reply }).await.map_err(|_| closed())?;
+        let queue = &self.queues[place(&new.form)];
+        queue.send(Waiting { new, reply }).await.map_err(|_| closed())?;
         answer.await.unwrap_or_else(|_| Err(closed()))
     }
 
@@ -87,6 +91,14 @@ impl Submitter {
             let _ = working.await;
         }
     }
+}
+
+/// Which of the queues a form's submissions wait in.
+fn place(form: &FormId) -> usize {
+    let mut hasher = DefaultHasher::new();
+    form.hash(&mut hasher);
+    let place = hasher.finish() % AT_A_TIME as u64;
+    usize::try_from(place).expect("less than their number")
 }
 
 async fn work(

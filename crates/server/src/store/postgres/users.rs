@@ -1,10 +1,14 @@
 //! Users and their keys, in SQL.
 
-use deadpool_postgres::GenericClient;
+use std::collections::HashMap;
+
+use deadpool_postgres::{GenericClient, Pool};
 use formsvc_protocol::{FormInstant, KeyId, User, UserId};
 use tokio_postgres::Row;
 
+use super::lent::Lent;
 use super::rows::{column, execute, instant_opt, query, query_opt, text_id, timestamp};
+use super::turns::Ask;
 use crate::store::rules::{email_key, no_user};
 use crate::store::{Authenticated, KeyHash, KeyRecord, NewKey, StoreError, UserRecord};
 
@@ -140,19 +144,34 @@ pub(super) async fn note_key_uses(
     execute(db, sql, &[&ids, &times]).await.map(drop)
 }
 
-pub(super) async fn authenticate(
-    db: &impl GenericClient,
-    hash: &KeyHash,
-) -> Result<Option<Authenticated>, StoreError> {
-    let sql = "SELECT k.id, k.hash, k.revoked_us IS NOT NULL, u.id, u.email, u.name
-        FROM api_keys k JOIN users u USING (user_no) WHERE k.hash = $1";
-    let Some(row) = query_opt(db, sql, &[&&hash.0[..]]).await? else { return Ok(None) };
-    let stored: &[u8] = column(&row, 1)?;
-    let stored = stored.try_into().map_err(|error| StoreError::Internal(Box::new(error)))?;
-    Ok(Some(Authenticated {
-        key: text_id(&row, 0, KeyId::new)?,
-        hash: KeyHash(stored),
-        revoked: column(&row, 2)?,
-        user: user_at(&row, 3)?,
-    }))
+/// Finds the keys of hashes, for requests that come at the same time.
+pub(super) struct Authenticating;
+
+impl Ask<KeyHash, Option<Authenticated>> for Authenticating {
+    async fn ask(
+        &self,
+        pool: &Pool,
+        hashes: Vec<KeyHash>,
+    ) -> Result<Vec<Option<Authenticated>>, StoreError> {
+        let asked: Vec<&[u8]> = hashes.iter().map(|hash| &hash.0[..]).collect();
+        let sql = "SELECT k.id, k.hash, k.revoked_us IS NOT NULL, u.id, u.email, u.name
+            FROM api_keys k JOIN users u USING (user_no) WHERE k.hash = ANY($1)";
+        let db = Lent::by(pool).await?;
+        let rows = query(&*db, sql, &[&asked]).await?;
+        db.give_back();
+        let mut found = HashMap::with_capacity(rows.len());
+        for row in &rows {
+            let stored: &[u8] = column(row, 1)?;
+            let stored =
+                stored.try_into().map_err(|error| StoreError::Internal(Box::new(error)))?;
+            let key = Authenticated {
+                key: text_id(row, 0, KeyId::new)?,
+                hash: KeyHash(stored),
+                revoked: column(row, 2)?,
+                user: user_at(row, 3)?,
+            };
+            found.insert(stored, key);
+        }
+        Ok(hashes.iter().map(|hash| found.get(&hash.0).cloned()).collect())
+    }
 }
