@@ -38,6 +38,8 @@ mod clock;
 mod error;
 mod limits;
 mod memory;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod queue;
 mod scope;
 #[cfg(feature = "sqlite")]
@@ -55,6 +57,8 @@ pub use limits::{
     DEFAULT_LEASE, DEFAULT_TTL, KEY_MAX, LEASE_MAX, LEASE_MIN, PAYLOAD_MAX, TTL_MAX, TTL_MIN,
 };
 pub use memory::{MemoryInbox, MemoryInboxBuilder, WhenFull};
+#[cfg(feature = "postgres")]
+pub use postgres::{PostgresInbox, PostgresInboxBuilder, PostgresMarks};
 pub use queue::{Pending, Queue};
 pub(crate) use scope::Scope;
 #[cfg(feature = "sqlite")]

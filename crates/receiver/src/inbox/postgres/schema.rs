@@ -1,0 +1,79 @@
+//! The tables, and how older ones become current ones.
+
+use deadpool_postgres::Pool;
+use tokio_postgres::Transaction;
+use tokio_postgres::types::Type;
+
+use super::names::Names;
+use crate::inbox::{InboxError, InboxErrorKind};
+
+/// The version this release writes.
+const VERSION: i32 = 1;
+/// Of the lock that one process at a time migrates under. "fsvinbox".
+const LOCK: i64 = 0x6673_7669_6e62_6f78;
+
+/// What makes the tables. Of keys, the state is 0 claimed, 1 queued, 2 handled, 3 released. A key is bytes,
+/// since text of PostgreSQL has no NUL; `encode(key, 'escape')` shows it.
+pub(super) fn tables(names: &Names) -> String {
+    let [keys, queue, fence] = ["", "_queue", "_fence"].map(|rest| names.of(rest));
+    let [ends, due] = ["_ends", "_due"].map(|rest| names.bare(rest));
+    format!(
+        r#"CREATE SEQUENCE IF NOT EXISTS {fence};
+CREATE TABLE IF NOT EXISTS {keys} (
+    scope text COLLATE "C" NOT NULL,
+    key bytea NOT NULL,
+    state smallint NOT NULL,
+    fence bigint NOT NULL,
+    until timestamptz NOT NULL,
+    PRIMARY KEY (scope, key)
+);
+CREATE INDEX IF NOT EXISTS {ends} ON {keys} (until) WHERE state <> 1;
+CREATE TABLE IF NOT EXISTS {queue} (
+    place bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    scope text COLLATE "C" NOT NULL,
+    key bytea NOT NULL,
+    fence bigint NOT NULL,
+    attempts integer NOT NULL,
+    due timestamptz NOT NULL,
+    payload bytea NOT NULL
+);
+CREATE INDEX IF NOT EXISTS {due} ON {queue} (scope, due, place);
+"#
+    )
+}
+
+/// Makes the tables, or brings them to the current version, in one transaction; another process doing the
+/// same at the same time is waited for.
+pub(super) async fn migrate(pool: &Pool, names: &Names) -> Result<(), InboxError> {
+    let mut client = pool.get().await?;
+    let tx = client.transaction().await?;
+    create(&tx, names).await?;
+    Ok(tx.commit().await?)
+}
+
+/// The same within a transaction.
+pub(super) async fn create(tx: &Transaction<'_>, names: &Names) -> Result<(), InboxError> {
+    let lock = "SELECT FROM pg_advisory_xact_lock($1)";
+    tx.query_typed(lock, &[(&LOCK, Type::INT8)]).await?;
+    let versions = names.of("_schema");
+    let exists = "SELECT to_regclass($1) IS NOT NULL";
+    let exists: bool = tx.query_typed_one(exists, &[(&versions, Type::TEXT)]).await?.try_get(0)?;
+    if exists {
+        let found = format!("SELECT version FROM {versions}");
+        let found = tx.query_typed_opt(&found, &[]).await?;
+        let found: i32 = found.map_or(Ok(0), |row| row.try_get(0))?;
+        if !(0..=VERSION).contains(&found) {
+            let why = format!("the tables have version `{found}`; this release knows `{VERSION}`");
+            return Err(InboxError::with_source(InboxErrorKind::Setup, why));
+        }
+    }
+    let set = format!(
+        "CREATE TABLE IF NOT EXISTS {versions} (version integer NOT NULL);
+         DELETE FROM {versions}; INSERT INTO {versions} VALUES ({VERSION})"
+    );
+    if !exists {
+        tx.batch_execute(&tables(names)).await?;
+        tx.batch_execute(&set).await?;
+    }
+    Ok(())
+}
