@@ -13,6 +13,7 @@ mod limit;
 mod list;
 #[cfg(feature = "test-util")]
 mod mock;
+mod model;
 mod options;
 mod resume;
 mod retry;

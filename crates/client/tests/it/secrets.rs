@@ -8,7 +8,9 @@ use crate::support::bodies::{USER, error, last, page_of, row};
 use crate::support::fake::{Answer, Fake, ok};
 use crate::support::log::log;
 use crate::support::{KEY, builder};
-use formsvc_client::{RetryPolicy, TransportErrorKind};
+use formsvc_client::{RequestOptions, RetryPolicy, TransportErrorKind};
+use http::header::AUTHORIZATION;
+use http::{HeaderName, HeaderValue};
 
 /// Everything that can be printed of a value.
 fn debug(out: &mut String, value: &impl Debug) {
@@ -95,4 +97,76 @@ async fn the_key_is_in_no_error_of_a_page_that_leads_nowhere() {
         assert!(out.contains("request id [api key]"), "{out}");
         assert!(!out.contains(&KEY[4..]), "{out}");
     }
+}
+
+#[tokio::test]
+async fn the_key_is_in_no_setting_and_no_item_of_a_typed_list() {
+    let mut out = String::new();
+    // A service that echoes the key in its header, with answers that are not of the type.
+    let page = page_of(&[row(1), row(2)], None, false);
+    let fake = Fake::script([Answer::Status(200, vec![("x-request-id", KEY.into())], page)]);
+    let client = builder().transport(fake.wire()).build().unwrap();
+    let value = HeaderValue::from_static(KEY);
+    let options = RequestOptions::new().header(HeaderName::from_static("x-other-key"), value);
+    debug(&mut out, &options);
+    let client = client.with_options(options.clone()).unwrap();
+    debug(&mut out, &client);
+    debug(&mut out, &client.with_api_key(KEY.into()).unwrap());
+    let refused = client.with_options(options.header(AUTHORIZATION, HeaderValue::from_static(KEY)));
+    whole_chain(&mut out, &refused.unwrap_err());
+    let list = client.form("frm_1".parse().unwrap()).submissions();
+    let list = list.since("2026-01-01T00:00:00Z".parse().unwrap()).stop_when(|_| false);
+    debug(&mut out, &list);
+    let mut items = list.items_as::<Vec<u8>>();
+    let error = items.try_next().await.unwrap().unwrap().unwrap_err();
+    debug(&mut out, &items);
+    debug(&mut out, &error);
+    writeln!(out, "{error} {}", error.source().unwrap()).unwrap();
+    whole_chain(&mut out, &error.into());
+    assert!(out.contains("request id [api key]") && out.contains("x-other-key"), "{out}");
+    assert!(!out.contains(&KEY[4..]), "{out}");
+}
+
+#[cfg(feature = "blocking")]
+#[test]
+fn the_key_is_in_nothing_of_a_blocking_client() {
+    let mut out = String::new();
+    let fake = Fake::script([ok(last([1])), Answer::Status(401, Vec::new(), error(KEY, KEY))]);
+    let client = builder().transport(fake.wire()).build_blocking().unwrap();
+    let form = client.form("frm_1".parse().unwrap());
+    let list = form.submissions();
+    debug(&mut out, &(&client, &form, &list));
+    let (mut items, typed) = (list.clone().items(), list.clone().items_as::<u8>());
+    debug(&mut out, &items.next().unwrap().unwrap());
+    debug(&mut out, &(&items, &typed, list.pages()));
+    whole_chain(&mut out, &client.me().unwrap_err());
+    assert!(out.contains("[api key]") && !out.contains(&KEY[4..]), "{out}");
+}
+
+#[cfg(feature = "test-util")]
+#[tokio::test]
+async fn the_key_is_in_nothing_that_the_mock_shows() {
+    use formsvc_client::test_util::MockService;
+    let mut out = String::new();
+    let service = MockService::new().api_key(KEY);
+    let client = service.client().with_api_key(KEY.into()).unwrap();
+    client.me().await.unwrap();
+    debug(&mut out, &(&service, service.requests(), &client));
+    assert!(!out.contains(&KEY[4..]) && !out.contains(MockService::API_KEY), "{out}");
+}
+
+#[cfg(feature = "tower")]
+#[tokio::test]
+async fn the_key_is_in_no_error_of_a_tower_service_that_echoes_it() {
+    use formsvc_client::TowerTransport;
+    let mut out = String::new();
+    let service = tower::service_fn(|_| async {
+        let answer = http::Response::builder().status(403).header("x-request-id", KEY);
+        Ok::<_, std::io::Error>(answer.body(error("plan_expired", KEY)).unwrap())
+    });
+    let transport = TowerTransport::new(service);
+    debug(&mut out, &transport);
+    let client = builder().transport(transport).build().unwrap();
+    whole_chain(&mut out, &client.me().await.unwrap_err());
+    assert!(out.contains("[api key]") && !out.contains(&KEY[4..]), "{out}");
 }

@@ -1,8 +1,9 @@
 //! What the compiler can promise.
 
 use formsvc_client::{
-    Client, Error, Event, FormHandle, ListSubmissions, Response, ResumeToken, SubmissionPage,
-    SubmissionPages, Submissions, TransportError, User,
+    AnswersError, Client, Error, Event, FormHandle, ListSubmissions, RequestOptions, Response,
+    ResumeToken, SubmissionPage, SubmissionPages, Submissions, TransportError, TypedSubmission,
+    TypedSubmissions, User,
 };
 use futures_core::{FusedStream, Stream};
 
@@ -22,10 +23,15 @@ fn every_type_can_be_sent_shared_moved_and_kept() {
     everything::<SubmissionPage>();
     everything::<Response<User>>();
     everything::<Error>();
+    everything::<AnswersError>();
+    everything::<RequestOptions>();
+    everything::<TypedSubmission<String>>();
     everything::<TransportError>();
     everything::<Event>();
     fused_stream::<Submissions>();
     fused_stream::<SubmissionPages>();
+    // Also of a type that cannot be shared itself.
+    fused_stream::<TypedSubmissions<std::cell::Cell<u8>>>();
     assert_eq!(size_of::<Result<(), Error>>(), size_of::<usize>());
 }
 
@@ -38,6 +44,37 @@ fn every_future_can_be_sent() {
     sendable(&list.clone().page());
     sendable(&list.clone().items().try_next());
     sendable(&list.clone().items().try_collect_max(1));
-    sendable(&list.pages().try_next());
+    sendable(&list.clone().pages().try_next());
+    sendable(&list.items_as::<String>().try_next());
     sendable(&Client::builder());
+}
+
+#[cfg(feature = "blocking")]
+#[test]
+fn blocking_types_can_be_sent_shared_moved_and_kept() {
+    use formsvc_client::blocking;
+
+    fn iterator<T: std::iter::FusedIterator>() {}
+    everything::<blocking::Client>();
+    everything::<blocking::FormHandle>();
+    everything::<blocking::ListSubmissions>();
+    everything::<blocking::Submissions>();
+    everything::<blocking::SubmissionPages>();
+    everything::<blocking::TypedSubmissions<String>>();
+    iterator::<blocking::Submissions>();
+    iterator::<blocking::SubmissionPages>();
+    iterator::<blocking::TypedSubmissions<String>>();
+}
+
+#[cfg(feature = "tower")]
+#[test]
+fn a_tower_service_that_cannot_be_shared_makes_a_transport_that_can() {
+    everything::<formsvc_client::TowerTransport<std::cell::Cell<u8>>>();
+}
+
+#[cfg(feature = "test-util")]
+#[test]
+fn the_mock_can_be_sent_shared_moved_and_kept() {
+    everything::<formsvc_client::test_util::MockService>();
+    everything::<formsvc_client::test_util::SeenRequest>();
 }

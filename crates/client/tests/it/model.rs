@@ -1,0 +1,162 @@
+//! A list read from beginning to end, whatever stands in the way: the model of what the pager
+//! promises. A service cuts its list into pages in clumsy but honest ways, fails now and then, and
+//! the reader is killed and goes on from its token, again and again.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use formsvc_client::{ErrorKind, ListSubmissions, ResumeToken};
+use proptest::prelude::*;
+
+use crate::support::bodies::{last, page, page_of, row};
+use crate::support::builder;
+use crate::support::fake::{Answer, Fake, ok, status};
+
+/// How a page is cut: new rows, and rows of the page before that come again.
+type Cut = (u32, u32);
+
+/// What happens to a page when it is asked for the first time.
+#[derive(Clone, Copy, Debug)]
+enum Mishap {
+    Refused,
+    /// 503 more often than the client tries.
+    Down,
+    CutShort,
+}
+
+#[derive(Clone, Debug)]
+struct Plan {
+    cuts: Vec<Cut>,
+    mishaps: Vec<(usize, Mishap)>,
+    /// From this page on the list leads back to itself.
+    stuck_at: Option<usize>,
+}
+
+fn plans() -> impl Strategy<Value = Plan> {
+    let mishap = prop::sample::select(vec![Mishap::Refused, Mishap::Down, Mishap::CutShort]);
+    (
+        prop::collection::vec((0_u32..5, 0_u32..3), 1..12),
+        prop::collection::vec((0_usize..12, mishap), 0..4),
+        prop::option::weighted(0.2, 0_usize..12),
+    )
+        .prop_map(|(cuts, mishaps, stuck_at)| Plan { cuts, mishaps, stuck_at })
+}
+
+impl Plan {
+    /// The rows of page `at`, and all rows before the page after it.
+    fn rows(&self, at: usize) -> (std::ops::Range<u32>, u32) {
+        let from: u32 = self.cuts[..at].iter().map(|(fresh, _)| fresh).sum();
+        let (fresh, again) = self.cuts[at];
+        // Only rows of the last page that had any may come again.
+        let before = self.cuts[..at].iter().rev().find(|(fresh, _)| *fresh > 0);
+        let again = again.min(before.map_or(0, |(fresh, _)| *fresh));
+        // An empty page repeats nothing.
+        let start = if fresh == 0 { from } else { from - again };
+        (start..from + fresh, from + fresh)
+    }
+
+    fn answer(&self, at: usize) -> String {
+        let (rows, _) = self.rows(at);
+        if self.stuck_at == Some(at) {
+            let rows: Vec<_> = rows.map(row).collect();
+            return page_of(&rows, None, true);
+        }
+        if at + 1 == self.cuts.len() { last(rows) } else { page(rows, &(at + 1).to_string()) }
+    }
+
+    /// The rows that can be reached, and how it ends.
+    fn promise(&self) -> (Vec<u32>, Option<ErrorKind>) {
+        let stuck = self.stuck_at.filter(|at| *at < self.cuts.len());
+        let (_, rows) = self.rows(stuck.unwrap_or(self.cuts.len() - 1));
+        ((0..rows).collect(), stuck.map(|_| ErrorKind::PaginationStuck))
+    }
+
+    fn serve(self) -> Arc<Fake> {
+        let left = Mutex::new(self.mishaps.clone());
+        let downs = Mutex::new(BTreeSet::new());
+        let tries = Mutex::new(0);
+        Fake::rule(move |request| {
+            let query = request.uri().query().unwrap();
+            let at: usize = query.split_once("cursor=").map_or(0, |(_, at)| at.parse().unwrap());
+            let (mut left, mut downs) = (left.lock().unwrap(), downs.lock().unwrap());
+            if downs.contains(&at) {
+                let mut tries = tries.lock().unwrap();
+                *tries += 1;
+                if *tries % 4 == 0 {
+                    downs.remove(&at);
+                }
+                return status(503);
+            }
+            let Some(place) = left.iter().position(|(page, _)| *page == at) else {
+                return ok(self.answer(at));
+            };
+            match left.remove(place).1 {
+                Mishap::Refused => status(403),
+                Mishap::CutShort => Answer::BreaksOff(200, "req_broken"),
+                Mishap::Down => {
+                    downs.insert(at);
+                    *tries.lock().unwrap() += 1;
+                    status(503)
+                }
+            }
+        })
+    }
+}
+
+/// Reads on from a token for at most so many rows, then is killed. Only the token's text survives.
+async fn life(
+    list: ListSubmissions,
+    rows: usize,
+    read: &mut Vec<u32>,
+) -> (String, Option<ErrorKind>) {
+    let mut items = list.items();
+    let mut ended = None;
+    for _ in 0..rows {
+        match items.try_next().await {
+            Ok(Some(item)) => read.push(item.id.as_str()["sub_".len()..].parse().unwrap()),
+            Ok(None) => break,
+            Err(error) => {
+                ended = Some(error.kind());
+                break;
+            }
+        }
+    }
+    (items.resume_token().to_string(), ended)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn every_id_comes_exactly_once_or_the_reason_is_typed(
+        plan in plans(),
+        lives in prop::collection::vec(0_usize..9, 0..9),
+        prefetch in any::<bool>(),
+    ) {
+        let (promised, reason) = plan.promise();
+        let fake = plan.serve();
+        let client = builder().transport(fake.wire()).build().unwrap();
+        let list = || client.form("frm_1".parse().unwrap()).submissions().prefetch(prefetch);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        let (read, ended) = runtime.block_on(async {
+            let (mut read, mut ended, mut next) = (Vec::new(), None, list());
+            // At last somebody lives long enough. Each mishap ends a life at most once.
+            for rows in lives.iter().copied().chain([1_000; 9]) {
+                let (token, reason) = life(next, rows, &mut read).await;
+                ended = reason;
+                let token: ResumeToken = token.parse().unwrap();
+                if token.is_finished() {
+                    break;
+                }
+                next = list().resume_from(token);
+            }
+            (read, ended)
+        });
+        prop_assert_eq!(read, promised);
+        prop_assert_eq!(ended, reason);
+    }
+}
