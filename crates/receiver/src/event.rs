@@ -235,6 +235,7 @@ mod tests {
             &CREATED.replace("created\"", "updated\""),
         ] {
             let event = Event::from_json(text.to_owned()).unwrap();
+            assert_eq!(matches!(event, Event::Unknown(_)), text != CREATED, "{text}");
             let stored = serde_json::to_string(&event).unwrap();
             assert_eq!(stored, text);
             let again: Event = serde_json::from_str(&stored).unwrap();

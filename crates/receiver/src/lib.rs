@@ -50,3 +50,31 @@ const _: () = {
     is_an_error::<BadJson>();
     is_an_error::<ConfigError>();
 };
+
+#[cfg(feature = "tower")]
+const _: () = {
+    const fn crosses_threads<T: Send + Sync + Clone + 'static>() {}
+    const fn is_sent<T: Send + 'static>() {}
+    /// A service like those of routers, which is sent and not shared.
+    #[derive(Clone)]
+    struct Inner(std::marker::PhantomData<std::cell::Cell<()>>);
+    type Request = http::Request<http_body_util::Full<bytes::Bytes>>;
+    impl tower_service::Service<Request> for Inner {
+        type Response = http::Response<String>;
+        type Error = std::convert::Infallible;
+        type Future = std::future::Ready<Result<Self::Response, Self::Error>>;
+        fn poll_ready(
+            &mut self,
+            _: &mut std::task::Context<'_>,
+        ) -> std::task::Poll<Result<(), Self::Error>> {
+            std::task::Poll::Ready(Ok(()))
+        }
+        fn call(&mut self, _: Request) -> Self::Future {
+            std::future::ready(Ok(http::Response::default()))
+        }
+    }
+    crosses_threads::<VerifyLayer>();
+    crosses_threads::<Rejection>();
+    is_sent::<VerifyService<Inner>>();
+    is_sent::<VerifyFuture<Inner, String>>();
+};

@@ -67,10 +67,12 @@ impl Rejection {
 
     /// The answer.
     pub fn to_response(&self) -> Response<Full<Bytes>> {
-        match self {
-            Self::Ignored { .. } => Response::new(Full::default()),
-            _ => refusal(self.status(), self.code(), self.message()),
+        if let Self::Ignored { .. } = self {
+            let mut response = Response::new(Full::default());
+            *response.status_mut() = self.status();
+            return response;
         }
+        refusal(self.status(), self.code(), self.message())
     }
 }
 
@@ -107,10 +109,10 @@ mod tests {
     use super::*;
     use crate::Event;
 
-    #[test]
-    fn the_table_of_answers() {
+    /// Every way to be refused, with its status and code.
+    fn table() -> Vec<(Rejection, u16, &'static str)> {
         let bad_json = Event::from_json("").unwrap_err();
-        for (rejection, status, code) in [
+        vec![
             (VerifyError::MissingHeader.into(), 401, "missing_signature"),
             (VerifyError::Malformed.into(), 401, "malformed_signature"),
             (VerifyError::NoMatch.into(), 401, "signature_mismatch"),
@@ -119,7 +121,12 @@ mod tests {
             (VerifyError::TooLarge.into(), 413, "payload_too_large"),
             (VerifyError::BadJson(bad_json).into(), 400, "bad_event"),
             (Rejection::Unreadable, 400, "unreadable_body"),
-        ] {
+        ]
+    }
+
+    #[test]
+    fn the_table_of_answers() {
+        for (rejection, status, code) in table() {
             let response = rejection.to_response();
             assert_eq!((response.status().as_u16(), rejection.code()), (status, code));
             assert_eq!(response.headers()["content-type"], "application/json");
@@ -127,6 +134,16 @@ mod tests {
             assert!(body.len() < 120);
             let body: ErrorBody = serde_json::from_slice(&body).unwrap();
             assert_eq!(body.error.code.as_str(), code);
+        }
+    }
+
+    #[test]
+    fn the_readme_tells_every_status_and_code() {
+        for (_, status, code) in table() {
+            let row = include_str!("../README.md").lines().find(|line| {
+                line.starts_with(&format!("| {status} ")) && line.contains(&format!("`{code}`"))
+            });
+            assert!(row.is_some(), "{status} {code}");
         }
     }
 

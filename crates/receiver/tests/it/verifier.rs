@@ -153,6 +153,15 @@ fn no_refusal_shows_the_header_the_body_or_a_secret() {
 }
 
 #[test]
+fn what_people_wrote_does_not_show_in_debug() {
+    let body = CREATED.replace("Größe", "hunter2");
+    let header = signed(&[SECRET], body.as_bytes());
+    let verified = verifier().verify_event(header.as_bytes(), body).unwrap();
+    let shown = format!("{verified:?} {:?}", verified.event());
+    assert!(shown.contains(&NOW.to_string()) && !shown.contains("hunter2"), "{shown}");
+}
+
+#[test]
 fn verification_allocates_nothing() {
     let verifier =
         builder().secret(OLD_SECRET.into()).secret(SECRET.into()).max_body(1024).build().unwrap();
