@@ -51,3 +51,8 @@ pub use timeouts::Timeouts;
 #[cfg(feature = "tower")]
 pub use transport::TowerTransport;
 pub use transport::{AttemptContext, BoxFuture, Transport, TransportError, TransportErrorKind};
+
+/// The guide, whose examples need every feature.
+#[cfg(all(doctest, feature = "blocking", feature = "jiff", feature = "test-util"))]
+#[doc = include_str!("../../../docs/SDK.md")]
+struct Guide;

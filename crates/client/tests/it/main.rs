@@ -3,15 +3,14 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic; the lint spares tests alone")]
 
-#[cfg(feature = "blocking")]
 mod blocking;
 mod bounds;
 mod calls;
+mod dependencies;
 mod errors;
 mod events;
 mod limit;
 mod list;
-#[cfg(feature = "test-util")]
 mod mock;
 mod model;
 mod options;
@@ -21,9 +20,7 @@ mod secrets;
 mod socket;
 mod support;
 mod ties;
-#[cfg(feature = "tower")]
 mod tower;
-#[cfg(feature = "tracing")]
 mod trace;
 mod typed;
 mod types;

@@ -74,11 +74,9 @@ async fn the_key_is_in_no_debug_display_source_event_or_span() {
     whole_chain(&mut out, &builder().api_key(format!("{KEY}\n").into()).build().unwrap_err());
     out.push_str(&events.lock().unwrap());
     let log = log().text();
-    if cfg!(feature = "tracing") {
-        assert!(log.contains("otel.name=\"submissions.list\""), "{log}");
-        assert!(log.contains("http.response.status_code=401"), "{log}");
-        assert!(log.contains("error.type=connect"), "{log}");
-    }
+    assert!(log.contains("otel.name=\"submissions.list\""), "{log}");
+    assert!(log.contains("http.response.status_code=401"), "{log}");
+    assert!(log.contains("error.type=connect"), "{log}");
     assert!(!log.contains("limit=100"), "query values do not belong in spans: {log}");
     out.push_str(&log);
     assert!(out.len() > 2_000, "{out}");
@@ -127,7 +125,6 @@ async fn the_key_is_in_no_setting_and_no_item_of_a_typed_list() {
     assert!(!out.contains(&KEY[4..]), "{out}");
 }
 
-#[cfg(feature = "blocking")]
 #[test]
 fn the_key_is_in_nothing_of_a_blocking_client() {
     let mut out = String::new();
@@ -143,7 +140,6 @@ fn the_key_is_in_nothing_of_a_blocking_client() {
     assert!(out.contains("[api key]") && !out.contains(&KEY[4..]), "{out}");
 }
 
-#[cfg(feature = "test-util")]
 #[tokio::test]
 async fn the_key_is_in_nothing_that_the_mock_shows() {
     use formsvc_client::test_util::MockService;
@@ -155,7 +151,6 @@ async fn the_key_is_in_nothing_that_the_mock_shows() {
     assert!(!out.contains(&KEY[4..]) && !out.contains(MockService::API_KEY), "{out}");
 }
 
-#[cfg(feature = "tower")]
 #[tokio::test]
 async fn the_key_is_in_no_error_of_a_tower_service_that_echoes_it() {
     use formsvc_client::TowerTransport;

@@ -152,7 +152,6 @@ async fn a_name_under_localhost_is_this_machine() {
     client.me().await.unwrap();
 }
 
-#[cfg(feature = "rustls")]
 #[tokio::test]
 async fn a_peer_that_speaks_no_tls_is_a_connect_error_and_final() {
     let (url, _served) = raw_tls().await;
@@ -163,7 +162,6 @@ async fn a_peer_that_speaks_no_tls_is_a_connect_error_and_final() {
 }
 
 /// A peer that speaks plain HTTP where TLS is expected.
-#[cfg(feature = "rustls")]
 async fn raw_tls() -> (String, tokio::task::JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}", listener.local_addr().unwrap());
@@ -172,10 +170,4 @@ async fn raw_tls() -> (String, tokio::task::JoinHandle<()>) {
         stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
     });
     (url, task)
-}
-
-#[cfg(not(feature = "rustls"))]
-#[test]
-fn https_needs_the_feature() {
-    assert_eq!(builder().build().unwrap_err().kind(), ErrorKind::Config);
 }

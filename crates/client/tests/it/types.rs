@@ -49,7 +49,6 @@ fn every_future_can_be_sent() {
     sendable(&Client::builder());
 }
 
-#[cfg(feature = "blocking")]
 #[test]
 fn blocking_types_can_be_sent_shared_moved_and_kept() {
     use formsvc_client::blocking;
@@ -66,13 +65,11 @@ fn blocking_types_can_be_sent_shared_moved_and_kept() {
     iterator::<blocking::TypedSubmissions<String>>();
 }
 
-#[cfg(feature = "tower")]
 #[test]
 fn a_tower_service_that_cannot_be_shared_makes_a_transport_that_can() {
     everything::<formsvc_client::TowerTransport<std::cell::Cell<u8>>>();
 }
 
-#[cfg(feature = "test-util")]
 #[test]
 fn the_mock_can_be_sent_shared_moved_and_kept() {
     everything::<formsvc_client::test_util::MockService>();

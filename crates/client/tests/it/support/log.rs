@@ -18,9 +18,7 @@ pub(crate) fn log() -> &'static Log {
             .with_span_events(FmtSpan::FULL)
             .with_writer(|| LOG.wait());
         let all = tracing_subscriber::registry().with(LevelFilter::TRACE).with(text);
-        #[cfg(feature = "tracing")]
-        let all = all.with(super::spans::Recorder);
-        all.init();
+        all.with(super::spans::Recorder).init();
         Log::default()
     })
 }

@@ -5,7 +5,6 @@ pub(crate) mod bodies;
 pub(crate) mod fake;
 pub(crate) mod log;
 pub(crate) mod served;
-#[cfg(feature = "tracing")]
 pub(crate) mod spans;
 
 use std::time::Duration;
