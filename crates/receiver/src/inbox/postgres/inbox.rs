@@ -168,7 +168,7 @@ impl PostgresInbox {
 
     /// Forgets old keys now and then, beside everything else.
     fn prune_beside(&self) {
-        let done = self.shared.completions.fetch_add(1, Ordering::Relaxed);
+        let done = self.shared.completions.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
         if done.is_multiple_of(PRUNE_EVERY)
             && let Ok(runtime) = Handle::try_current()
         {

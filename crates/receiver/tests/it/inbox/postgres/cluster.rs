@@ -15,6 +15,10 @@ use tokio_postgres::{Config, NoTls};
 const REQUIRE: &str = "FORMSVC_REQUIRE_POSTGRES";
 /// Whom root starts a server as, and the user in the database.
 const USER: &str = "nobody";
+/// Connections of a test, at most.
+const CONNECTIONS: usize = 12;
+/// Those that are made before it begins, so that operations that could meet do.
+const READY: usize = 3;
 const PATIENCE: Duration = Duration::from_secs(20);
 /// A shell that ends the server, and removes what it leaves, once nobody can write to it any more.
 const KEEP: &str = "dir=$1; shift; \"$@\" </dev/null & pid=$!; read -r nothing; kill -INT $pid; \
@@ -61,7 +65,7 @@ impl Cluster {
         let mut command = unprivileged(Path::new("/bin/sh"));
         command.args(["-c", KEEP, "sh"]).arg(&self.dir).arg(self.programs.join("postgres"));
         command.arg("-D").arg(self.data()).arg("-k").arg(&self.dir);
-        for setting in ["listen_addresses=", "shared_buffers=32MB", "max_connections=200"] {
+        for setting in ["listen_addresses=", "shared_buffers=32MB", "max_connections=500"] {
             command.args(["-c", setting]);
         }
         for setting in settings {
@@ -96,14 +100,19 @@ impl Cluster {
         }
     }
 
-    /// Connections to a schema of their own, which nothing is in.
+    /// Connections, some there, to a schema of their own, which nothing is in.
     pub(super) async fn fresh_schema(&self) -> Pool {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let schema = format!("t{}", NEXT.fetch_add(1, Ordering::Relaxed));
         let pool = self.pool("public");
         let create = format!("CREATE SCHEMA {schema}");
         pool.get().await.unwrap().batch_execute(&create).await.unwrap();
-        self.pool(&schema)
+        let pool = self.pool(&schema);
+        let mut held = Vec::new();
+        for _ in 0..READY {
+            held.push(pool.get().await.unwrap());
+        }
+        pool
     }
 
     fn pool(&self, schema: &str) -> Pool {
@@ -116,7 +125,8 @@ pub(super) fn pool_at(dir: &Path, schema: &str) -> Pool {
     let mut config = Config::new();
     config.host_path(dir).user(USER).dbname("postgres");
     config.options(format!("-c search_path={schema}"));
-    let pool = Pool::builder(Manager::new(config, NoTls)).max_size(16).runtime(Runtime::Tokio1);
+    let pool =
+        Pool::builder(Manager::new(config, NoTls)).max_size(CONNECTIONS).runtime(Runtime::Tokio1);
     pool.wait_timeout(Some(PATIENCE)).create_timeout(Some(PATIENCE)).build().unwrap()
 }
 

@@ -1,11 +1,13 @@
 //! Marks that commit with the caller's effect.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool_postgres::Pool;
 use formsvc_receiver::inbox::{
     Claim, DEFAULT_LEASE, Inbox, InboxErrorKind, KEY_MAX, PostgresInbox, PostgresMarks, Recorded,
 };
+use tokio::sync::Barrier;
 
 use super::{Cluster, pass};
 
@@ -26,8 +28,19 @@ async fn effects(pool: &Pool) -> i64 {
 
 /// Handles a key; commits or leaves it.
 async fn handle(pool: &Pool, key: &str, commit: bool) -> Recorded {
+    handle_after(pool, key, commit, std::future::ready(())).await
+}
+
+/// The same in a transaction that waits before it marks the key.
+async fn handle_after(
+    pool: &Pool,
+    key: &str,
+    commit: bool,
+    start: impl Future<Output = ()>,
+) -> Recorded {
     let mut client = pool.get().await.unwrap();
     let tx = client.transaction().await.unwrap();
+    start.await;
     let recorded = PostgresMarks::new().mark(&tx, key).await.unwrap();
     if recorded == Recorded::New {
         tx.execute("INSERT INTO effects VALUES ($1)", &[&key]).await.unwrap();
@@ -51,10 +64,15 @@ async fn effect_and_mark_are_both_there_or_neither() {
 #[tokio::test]
 async fn of_transactions_on_one_key_at_once_one_has_its_effect() {
     let Some(pool) = database().await else { return };
-    let tasks: Vec<_> = (0..40)
+    // Each has its connection before any begins.
+    let start = Arc::new(Barrier::new(12));
+    let tasks: Vec<_> = (0..12)
         .map(|_| {
-            let pool = pool.clone();
-            tokio::spawn(async move { handle(&pool, "k", true).await })
+            let (pool, start) = (pool.clone(), Arc::clone(&start));
+            let started = async move {
+                start.wait().await;
+            };
+            tokio::spawn(async move { handle_after(&pool, "k", true, started).await })
         })
         .collect();
     let mut new = 0;

@@ -90,3 +90,18 @@ async fn a_database_that_is_not_there_is_unavailable() {
     let debug = format!("{inbox:?} {error:?}");
     assert!(!debug.contains("nobody"), "{debug}");
 }
+
+#[tokio::test]
+async fn an_error_quotes_no_row() {
+    let Some(cluster) = Cluster::or_skip() else { return };
+    let pool = cluster.fresh_schema().await;
+    let inbox = PostgresInbox::builder(pool.clone()).open().await.unwrap();
+    let broken = "ALTER TABLE formsvc_inbox_queue ADD CHECK (octet_length(payload) > 99)";
+    sql(&pool, broken).await;
+    let error = inbox.accept("k", b"a secret").await.unwrap_err();
+    assert_eq!(error.kind(), InboxErrorKind::Internal);
+    let shown = format!("{error:?} {}", std::error::Error::source(&error).unwrap());
+    assert!(shown.contains("23514"), "{shown}");
+    assert!(!shown.contains("Failing row"), "{shown}");
+    assert_eq!(inbox.accept("k", &[7; 100]).await.unwrap(), Recorded::New, "nothing was kept");
+}

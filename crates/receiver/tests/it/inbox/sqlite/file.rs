@@ -1,6 +1,7 @@
 //! The file: who may read it, what is refused, and what it knows when it is opened again.
 
 use std::path::{Path, PathBuf};
+use std::task::Poll;
 
 use formsvc_receiver::inbox::{
     Claim, DEFAULT_LEASE, Inbox, InboxError, InboxErrorKind, Queue, Recorded, SqliteInbox,
@@ -38,6 +39,35 @@ async fn what_was_handled_or_accepted_is_known_when_the_file_is_opened_again() {
 }
 
 #[tokio::test]
+async fn a_claim_whose_caller_has_gone_is_given_back_long_before_its_lease_ends() {
+    let (_dir, path) = place();
+    let inbox = SqliteInbox::open(&path).unwrap();
+    let mut gone = 0;
+    for round in 0..50 {
+        let key = format!("sub_{round}");
+        let mut claim = inbox.claim(&key, DEFAULT_LEASE);
+        let polled = std::future::poll_fn(|cx| Poll::Ready(claim.as_mut().poll(cx))).await;
+        if polled.is_ready() {
+            // Answered at once: whoever polled it has it.
+            continue;
+        }
+        gone += 1;
+        // What is asked after it is answered after it: now, or a little later, its answer is there.
+        if round % 2 == 0 {
+            handle(&inbox, &format!("other_{round}")).await;
+        }
+        drop(claim);
+        let free = async {
+            while !matches!(inbox.claim(&key, DEFAULT_LEASE).await.unwrap(), Claim::Acquired(_)) {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(DEFAULT_LEASE / 2, free).await.expect("it is free");
+    }
+    assert!(gone > 0, "somebody was gone");
+}
+
+#[tokio::test]
 async fn futures_need_no_runtime_of_a_kind() {
     let (_dir, path) = place();
     // No tokio runtime drives this one: a thread with an executor of its own.
@@ -61,8 +91,8 @@ fn block_on<F: Future>(future: F) -> F::Output {
     loop {
         let polled = future.as_mut().poll(&mut std::task::Context::from_waker(&waker));
         match polled {
-            std::task::Poll::Ready(output) => return output,
-            std::task::Poll::Pending => std::thread::park(),
+            Poll::Ready(output) => return output,
+            Poll::Pending => std::thread::park(),
         }
     }
 }
