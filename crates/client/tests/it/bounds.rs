@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use formsvc_client::{ErrorKind, ListSubmissions, Row, Timestamp};
+use formsvc_client::test_util::{MockService, form, submission};
+use formsvc_client::{ErrorKind, ListSubmissions, Row, Submission, Timestamp};
 use http::Request;
 use proptest::prelude::*;
 
@@ -171,5 +172,67 @@ proptest! {
             prop_assert_eq!(all, (start..rows.max(start)).collect::<Vec<_>>());
             Ok(())
         })?;
+    }
+}
+
+/// Rows of a few times, newest first, and the list that a mock serves of them.
+fn tied(times: &[u32]) -> (Vec<Submission>, MockService) {
+    let mut times = times.to_vec();
+    times.sort_unstable_by(|a, b| b.cmp(a));
+    let time = |ms: u32| format!("2026-01-01T00:00:00.{ms:03}Z");
+    let row = |(n, ms): (usize, &u32)| submission(&format!("sub_{n}"), "{}", &time(*ms));
+    let rows: Vec<_> = times.iter().enumerate().map(row).collect();
+    let service = MockService::new().form(form("frm_1", "F")).submissions("frm_1", rows.clone());
+    (rows, service)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn bounds_and_ties_do_not_hinder_each_other(
+        times in prop::collection::vec(0_u32..12, 0..30),
+        size in 2_u32..7,
+        since in prop::option::of(0_u32..6),
+        until in prop::option::of(6_u32..12),
+        stop in prop::option::of(0_usize..40),
+        rows_at_once in prop::collection::vec(0_usize..9, 0..5),
+        (tie_safe, prefetch) in any::<(bool, bool)>(),
+    ) {
+        let (rows, service) = tied(&times);
+        let time = |ms: u32| format!("2026-01-01T00:00:00.{ms:03}Z").parse::<Timestamp>().unwrap();
+        let client = service.client();
+        let bounded = || {
+            let list = client.form("frm_1".parse().unwrap()).submissions();
+            let mut list = list.page_size(size).tie_safe(tie_safe).prefetch(prefetch);
+            if let Some(ms) = since { list = list.since(time(ms)); }
+            if let Some(ms) = until { list = list.until(time(ms)); }
+            let stop = stop.map(|n| format!("sub_{n}"));
+            list.stop_when(move |row| stop.as_deref() == Some(row.id()))
+        };
+        let end = |row: &&Submission| {
+            since.is_none_or(|ms| row.created_at >= time(ms))
+                && stop.is_none_or(|n| row.id.as_str() != format!("sub_{n}"))
+        };
+        let expected: Vec<_> = rows
+            .iter()
+            .take_while(end)
+            .filter(|row| until.is_none_or(|ms| row.created_at < time(ms)))
+            .map(|row| row.id.clone())
+            .collect();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let read = runtime.block_on(async {
+            let (mut list, mut read) = (bounded(), Vec::new());
+            for rows in rows_at_once.iter().copied().chain([99]) {
+                let mut items = list.items();
+                for _ in 0..rows {
+                    let Some(item) = items.try_next().await.unwrap() else { break };
+                    read.push(item.id);
+                }
+                list = bounded().resume_from(items.resume_token());
+            }
+            read
+        });
+        prop_assert_eq!(read, expected);
     }
 }

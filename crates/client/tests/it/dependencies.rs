@@ -1,6 +1,7 @@
-//! What a program takes on with this crate.
+//! What a program takes on with this crate: other crates, and those of them it has to know.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::Command;
 
 /// Crates of a build on Linux with TLS by rustls and spans, this one included.
@@ -17,4 +18,59 @@ fn the_crates_of_a_build_are_counted() {
     let crates: BTreeSet<_> = listed.lines().map(name).filter(|name| !name.is_empty()).collect();
     assert!(crates.iter().any(|name| name.starts_with("formsvc-client ")), "{crates:?}");
     assert!(crates.len() <= CRATES_MAX, "{} crates: {crates:#?}", crates.len());
+}
+
+/// Crates whose types may change without this one's version doing so.
+const OURS_ALONE: [&str; 9] =
+    ["reqwest", "rustls", "hyper", "tokio", "faststr", "FastStr", "jiff", "httpdate", "url"];
+
+/// The public items and implementations of a source file, up to their bodies.
+fn signatures(source: &str) -> Vec<String> {
+    let code: Vec<_> = source
+        .split("#[cfg(test)]")
+        .next()
+        .unwrap_or_default()
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.starts_with("//"))
+        .collect();
+    let starts = |line: &str| line.starts_with("pub ") || line.starts_with("impl");
+    let mut found = Vec::new();
+    for (at, line) in code.iter().enumerate().filter(|(_, line)| starts(line)) {
+        let mut signature = (*line).to_owned();
+        for more in &code[at + 1..] {
+            if signature.contains(['{', ';', ',']) && !signature.ends_with([',', '(']) {
+                break;
+            }
+            signature.push(' ');
+            signature.push_str(more);
+        }
+        found.push(signature);
+    }
+    found
+}
+
+fn sources(directory: &Path, found: &mut Vec<String>) {
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|kind| kind == "rs") {
+            found.push(std::fs::read_to_string(path).unwrap());
+        }
+    }
+}
+
+#[test]
+fn no_public_signature_has_a_type_of_a_crate_that_is_ours_alone() {
+    let mut files = Vec::new();
+    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut files);
+    let all: Vec<_> = files.iter().flat_map(|source| signatures(source)).collect();
+    assert!(all.iter().any(|signature| signature.starts_with("pub fn api_key(")), "{all:#?}");
+    for signature in &all {
+        let mut words = signature.split(|c: char| !c.is_alphanumeric() && c != '_');
+        let found = words.find(|word| OURS_ALONE.contains(word));
+        let is_setter = signature.contains("url: impl Into<String>");
+        assert!(found.is_none() || is_setter, "`{}` in `{signature}`", found.unwrap_or_default());
+    }
 }
