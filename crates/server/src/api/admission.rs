@@ -43,7 +43,7 @@ impl Api {
     /// Judges the key of a request, then its quota, and gives its owner.
     pub async fn admit(&self, headers: &HeaderMap, trail: &mut Trail) -> Result<User, Problem> {
         let hash = api_key::hash(authorization::bearer_token(headers)?);
-        let found = within_deadline(self.store.authenticate(&hash)).await?;
+        let found = within_deadline(self.store.authenticate(&hash, self.limiter.limit())).await?;
         let found = found.filter(|found| bool::from(found.hash.0.ct_eq(&hash.0)));
         let Some(found) = found else { return Err(authorization::unknown_key()) };
         let key = trail.key.insert(found.key);
@@ -51,21 +51,13 @@ impl Api {
             return Err(Problem::new(ErrorCode::KeyRevoked, "this key was revoked"));
         }
         self.key_uses.note(key);
-        self.spend(&hash).await?;
-        Ok(found.user)
-    }
-
-    /// Counts a request: in the store when other processes count there too, else here. A store that
-    /// cannot be asked lets nobody through.
-    async fn spend(&self, hash: &KeyHash) -> Result<(), Problem> {
-        let counted = match self.store.count_request(hash, self.limiter.limit()) {
-            Some(counting) => within_deadline(counting).await?,
-            None => self.limiter.admit(hash),
-        };
+        // Counted by the store when other processes count there too, else here.
+        let counted = found.counted.unwrap_or_else(|| self.limiter.admit(&hash));
         counted.map_err(|wait| {
             self.metrics.rate_limited(Limit::ApiKey);
             Problem::rate_limited(wait)
-        })
+        })?;
+        Ok(found.user)
     }
 
     /// When the keys of requests were used last, for whoever has it written.

@@ -123,7 +123,15 @@ pub trait Store: Send + Sync + 'static {
     /// The keys of a user, newest first.
     fn keys(&self, user: &UserId) -> StoreFuture<'_, Vec<KeyRecord>>;
     /// The key with a hash, revoked or not, with its owner: what each API request asks first.
-    fn authenticate(&self, hash: &KeyHash) -> StoreFuture<'_, Option<Authenticated>>;
+    ///
+    /// Where other processes may share the store, the request is counted as well, unless the key was
+    /// revoked: among those of all of them, as a [`RateLimiter`](crate::rate_limit::RateLimiter) counts
+    /// those of one.
+    fn authenticate(
+        &self,
+        hash: &KeyHash,
+        limit: RateLimit,
+    ) -> StoreFuture<'_, Option<Authenticated>>;
 
     /// Notes when keys were used last. An earlier time than the one noted changes nothing, nor does an
     /// unknown key.
@@ -267,18 +275,6 @@ pub trait Store: Send + Sync + 'static {
     /// Forgets idempotency keys older than a day, at most some hundreds in one call; `true` when there
     /// may be more.
     fn forget_idempotency_keys(&self) -> StoreFuture<'_, bool>;
-
-    /// Counts a request of a key among those of all processes that share the store, as a
-    /// [`RateLimiter`](crate::rate_limit::RateLimiter) does among those of one; the answer is that of its
-    /// [`admit`](crate::rate_limit::RateLimiter::admit). `None` when nobody shares it, or nothing is
-    /// limited: its one process counts in memory.
-    fn count_request(
-        &self,
-        _key: &KeyHash,
-        _limit: RateLimit,
-    ) -> Option<StoreFuture<'_, Result<(), u64>>> {
-        None
-    }
 
     /// One step of removing what is old. The end of a form whose submissions are removed stays where it
     /// is, so that its instants go on increasing and no cursor finds a row twice; a repeat of what was

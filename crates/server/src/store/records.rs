@@ -74,6 +74,9 @@ pub struct Authenticated {
     pub revoked: bool,
     /// The owner.
     pub user: User,
+    /// What came of counting the request: admitted, or after how many whole seconds one would be. None
+    /// when nothing is limited, the key was revoked, or its one process is to count.
+    pub counted: Option<Result<(), u64>>,
 }
 
 /// A form to add.

@@ -4,6 +4,7 @@ use formsvc_protocol::{FormInstant, KeyId, UserId};
 
 use super::world::{Factory, NOW, World, add_user};
 use crate::admin::new_id;
+use crate::rate_limit::RateLimit;
 use crate::store::{KeyHash, NewKey, StoreError, UserRecord};
 
 fn new_key(user: &UserId, hash: u8) -> NewKey {
@@ -24,11 +25,23 @@ pub(super) async fn a_key_is_found_by_its_hash_with_its_owner(factory: Factory) 
         let record = world.store.add_key(key.clone()).await.expect("added");
         assert_eq!((&record.id, &record.user, &record.revoked_at), (&key.id, &user.id, &None));
         assert_eq!((record.name, record.prefix), (key.name, key.prefix));
-        let found = world.store.authenticate(&key.hash).await.expect("a lookup").expect("found");
+        let found = world
+            .store
+            .authenticate(&key.hash, RateLimit::Off)
+            .await
+            .expect("a lookup")
+            .expect("found");
         assert_eq!((found.key, found.user, found.revoked), (key.id, user.clone(), false));
         assert!(found.hash == key.hash);
     }
-    assert!(world.store.authenticate(&KeyHash([3; 32])).await.expect("a lookup").is_none());
+    assert!(
+        world
+            .store
+            .authenticate(&KeyHash([3; 32]), RateLimit::Off)
+            .await
+            .expect("a lookup")
+            .is_none()
+    );
 }
 
 pub(super) async fn a_revoked_key_is_found_as_revoked_since_the_first_time(factory: Factory) {
@@ -42,8 +55,9 @@ pub(super) async fn a_revoked_key_is_found_as_revoked_since_the_first_time(facto
     let again = world.store.revoke_key(&key.id).await.expect("revoked");
     assert!(first.revoked_at > Some(first.created_at.clone()));
     assert_eq!(again, first);
-    let found =
-        async |hash| world.store.authenticate(hash).await.expect("a lookup").expect("found");
+    let found = async |hash| {
+        world.store.authenticate(hash, RateLimit::Off).await.expect("a lookup").expect("found")
+    };
     assert!(found(&key.hash).await.revoked);
     assert!(!found(&kept.hash).await.revoked);
 }

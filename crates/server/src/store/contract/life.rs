@@ -9,6 +9,7 @@ use formsvc_protocol::FormStatus;
 
 use super::worker::{LEASE, new_endpoint, of_form};
 use super::world::{Factory, World, new_form, submission};
+use crate::rate_limit::RateLimit;
 use crate::store::{ClaimRequest, KeyHash, PageRequest, SpamRequest, StoreError};
 
 /// Futures dropped before, at and after their first poll: each row is there whole or not at all,
@@ -66,7 +67,7 @@ pub(super) async fn a_closed_store_refuses_everything(factory: Factory) {
         store.submit(submission(&form.id, "{}")).await.err(),
         store.page(page).await.err(),
         store.forms(&user.id).await.err(),
-        store.authenticate(&KeyHash([0; 32])).await.err(),
+        store.authenticate(&KeyHash([0; 32]), RateLimit::Off).await.err(),
         store.add_form(new_form(&user.id)).await.err(),
         store.set_form_status(&form.id, FormStatus::Closed).await.err(),
         store.probe().await.err(),
@@ -126,7 +127,7 @@ pub(super) async fn reads_and_writes_do_not_disturb_each_other(factory: Factory)
                 let rows = world.walk(None, 100).await.len();
                 assert!(rows >= seen, "a row that was seen is gone");
                 seen = rows;
-                let found = world.store.authenticate(&KeyHash([9; 32])).await;
+                let found = world.store.authenticate(&KeyHash([9; 32]), RateLimit::Off).await;
                 assert!(found.expect("a read beside writes").is_none());
                 reads += 1;
             }

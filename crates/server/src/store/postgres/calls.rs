@@ -9,7 +9,7 @@ use formsvc_protocol::{
 
 use super::claims::Claiming;
 use super::forms::Ready;
-use super::limits::Rule;
+use super::requests::Rule;
 use super::store::PostgresStore;
 use super::{
     accounts, claims, deliveries, due, endpoints, forms, pages, prune, repeats, rows, settle, spam,
@@ -140,8 +140,12 @@ impl Store for PostgresStore {
         self.read(move |db, _| Box::pin(async move { users::keys(db, &user).await }))
     }
 
-    fn authenticate(&self, hash: &KeyHash) -> StoreFuture<'_, Option<Authenticated>> {
-        Box::pin(self.keys.ask(*hash))
+    fn authenticate(
+        &self,
+        hash: &KeyHash,
+        limit: RateLimit,
+    ) -> StoreFuture<'_, Option<Authenticated>> {
+        Box::pin(self.requests.authenticate(*hash, Rule::of(limit)))
     }
 
     fn note_key_uses(&self, uses: Vec<(KeyId, FormInstant)>) -> StoreFuture<'_, ()> {
@@ -443,15 +447,6 @@ impl Store for PostgresStore {
         self.write(move |tx, shared| Box::pin(repeats::forget_some(tx, shared.time.given())))
     }
 
-    fn count_request(
-        &self,
-        key: &KeyHash,
-        limit: RateLimit,
-    ) -> Option<StoreFuture<'_, Result<(), u64>>> {
-        let RateLimit::Per { requests, window } = limit else { return None };
-        Some(Box::pin(self.limits.count(*key, Rule { requests, window })))
-    }
-
     fn prune(&self, request: PruneRequest) -> StoreFuture<'_, Pruned> {
         if request.dry {
             return self.read(move |db, now| {
@@ -483,8 +478,7 @@ impl Store for PostgresStore {
         Box::pin(async move {
             self.submitter.close().await;
             self.listening.abort();
-            self.limits.close();
-            self.keys.close();
+            self.requests.close();
             self.shared.pool.close();
             Ok(())
         })

@@ -13,19 +13,16 @@ use tokio::task::JoinHandle;
 use super::connect::Connector;
 use super::fault::is_conflict;
 use super::lent::{Lent, in_time};
-use super::limits::Limits;
 use super::notify::Notice;
+use super::requests::Requests;
 use super::submitter::{self, Submitter, Told};
 use super::time::Time;
-use super::turns::Turns;
-use super::users::Authenticating;
 use super::{OpenError, endpoints, notify, schema, staged};
 use crate::admin::new_id;
 use crate::causes::on_one_line;
 use crate::fault_point::fault_point;
 use crate::store::{
-    Authenticated, Clock, Commit, EndpointNo, KeyHash, Lane, StoreError, StoreFuture,
-    StoreObserver, WorkSignal,
+    Clock, Commit, EndpointNo, Lane, StoreError, StoreFuture, StoreObserver, WorkSignal,
 };
 use crate::supervise::supervise;
 
@@ -68,8 +65,7 @@ impl PostgresOptions {
 pub struct PostgresStore {
     pub(super) shared: Arc<Shared>,
     pub(super) submitter: Submitter,
-    pub(super) limits: Limits,
-    pub(super) keys: Turns<KeyHash, Option<Authenticated>>,
+    pub(super) requests: Requests,
     pub(super) work: Arc<WorkSignal>,
     pub(super) listening: JoinHandle<()>,
 }
@@ -184,9 +180,8 @@ impl PostgresStore {
         let within = options.answer_within * ANSWERS;
         let shared = Arc::new(Shared { pool, time, notice, gate, observer, within });
         remove_given_up(&shared).await;
-        let limits = Limits::start(&shared.pool, &shared.time, options.answer_within);
-        let keys = Turns::start("keys", &shared.pool, options.answer_within, Authenticating);
-        Ok(Self { shared, submitter: Submitter::start(&desk), limits, keys, work, listening })
+        let requests = Requests::start(&shared.pool, &shared.time, options.answer_within);
+        Ok(Self { shared, submitter: Submitter::start(&desk), requests, work, listening })
     }
 
     /// A read, on a connection of its own.

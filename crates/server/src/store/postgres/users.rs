@@ -1,14 +1,10 @@
 //! Users and their keys, in SQL.
 
-use std::collections::HashMap;
-
-use deadpool_postgres::{GenericClient, Pool};
+use deadpool_postgres::GenericClient;
 use formsvc_protocol::{FormInstant, KeyId, User, UserId};
 use tokio_postgres::Row;
 
-use super::lent::Lent;
 use super::rows::{column, execute, instant_opt, query, query_opt, text_id, timestamp};
-use super::turns::Ask;
 use crate::store::rules::{email_key, no_user};
 use crate::store::{Authenticated, KeyHash, KeyRecord, NewKey, StoreError, UserRecord};
 
@@ -144,34 +140,20 @@ pub(super) async fn note_key_uses(
     execute(db, sql, &[&ids, &times]).await.map(drop)
 }
 
-/// Finds the keys of hashes, for requests that come at the same time.
-pub(super) struct Authenticating;
+/// The keys with some hashes, with their owners.
+pub(super) const BY_HASHES: &str =
+    "SELECT k.id, k.hash, k.revoked_us IS NOT NULL, u.id, u.email, u.name
+    FROM api_keys k JOIN users u USING (user_no) WHERE k.hash = ANY($1)";
 
-impl Ask<KeyHash, Option<Authenticated>> for Authenticating {
-    async fn ask(
-        &self,
-        pool: &Pool,
-        hashes: Vec<KeyHash>,
-    ) -> Result<Vec<Option<Authenticated>>, StoreError> {
-        let asked: Vec<&[u8]> = hashes.iter().map(|hash| &hash.0[..]).collect();
-        let sql = "SELECT k.id, k.hash, k.revoked_us IS NOT NULL, u.id, u.email, u.name
-            FROM api_keys k JOIN users u USING (user_no) WHERE k.hash = ANY($1)";
-        let db = Lent::by(pool).await?;
-        let rows = query(&*db, sql, &[&asked]).await?;
-        db.give_back();
-        let mut found = HashMap::with_capacity(rows.len());
-        for row in &rows {
-            let stored: &[u8] = column(row, 1)?;
-            let stored =
-                stored.try_into().map_err(|error| StoreError::Internal(Box::new(error)))?;
-            let key = Authenticated {
-                key: text_id(row, 0, KeyId::new)?,
-                hash: KeyHash(stored),
-                revoked: column(row, 2)?,
-                user: user_at(row, 3)?,
-            };
-            found.insert(stored, key);
-        }
-        Ok(hashes.iter().map(|hash| found.get(&hash.0).cloned()).collect())
-    }
+/// A row of [`BY_HASHES`].
+pub(super) fn authenticated(row: &Row) -> Result<Authenticated, StoreError> {
+    let stored: &[u8] = column(row, 1)?;
+    let stored = stored.try_into().map_err(|error| StoreError::Internal(Box::new(error)))?;
+    Ok(Authenticated {
+        key: text_id(row, 0, KeyId::new)?,
+        hash: KeyHash(stored),
+        revoked: column(row, 2)?,
+        user: user_at(row, 3)?,
+        counted: None,
+    })
 }

@@ -19,6 +19,7 @@ use super::{
     submissions, users,
 };
 use crate::fault_point::fault_point;
+use crate::rate_limit::RateLimit;
 use crate::store::{
     Accepted, Authenticated, Backlog, ClaimRequest, ClaimedEndpoint, Claims, Credentials,
     DeliveriesRequest, DeliveryDetail, DeliveryRecord, Due, EndpointNo, EndpointRecord, FormChange,
@@ -190,7 +191,11 @@ impl Store for SqliteStore {
         self.read(move |db| users::keys(db, &user))
     }
 
-    fn authenticate(&self, hash: &KeyHash) -> StoreFuture<'_, Option<Authenticated>> {
+    fn authenticate(
+        &self,
+        hash: &KeyHash,
+        _limit: RateLimit,
+    ) -> StoreFuture<'_, Option<Authenticated>> {
         let hash = *hash;
         self.read(move |db| users::authenticate(db, &hash))
     }

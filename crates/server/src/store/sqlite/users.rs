@@ -159,6 +159,7 @@ pub(super) fn authenticate(
             hash: KeyHash(row.get(1)?),
             revoked: row.get(2)?,
             user: user_at(row, 3)?,
+            counted: None,
         })
     });
     Ok(found.optional()?)

@@ -61,7 +61,7 @@ impl Broken {
 macro_rules! all_broken {
     ($( $name:ident($($arg:ty),*) -> $out:ty; )+) => {
         impl Store for Broken {
-            fn authenticate(&self, _: &KeyHash) -> StoreFuture<'_, Option<Authenticated>> {
+            fn authenticate(&self, _: &KeyHash, _: RateLimit) -> StoreFuture<'_, Option<Authenticated>> {
                 if *self == Self::FindsAnotherKey {
                     Box::pin(async { Ok(Some(another_key())) })
                 } else {
@@ -162,7 +162,7 @@ fn a_form() -> PublicForm {
 fn another_key() -> Authenticated {
     let user = User::new(UserId::new("usr_1").unwrap(), "a@b.c", "A");
     let key = KeyId::new("key_1").unwrap();
-    Authenticated { key, hash: KeyHash([0; 32]), revoked: false, user }
+    Authenticated { key, hash: KeyHash([0; 32]), revoked: false, user, counted: None }
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use formsvc_protocol::{
     DeliveryId, EndpointId, Form, FormId, FormInstant, FormStatus, KeyId, PublicId, User, UserId,
 };
+use formsvc_server::rate_limit::RateLimit;
 use formsvc_server::store::{
     Accepted, Authenticated, Backlog, ClaimRequest, ClaimedEndpoint, Claims, Credentials,
     DeliveriesRequest, DeliveryDetail, DeliveryRecord, Due, EndpointRecord, FormChange, KeyHash,
@@ -90,7 +91,7 @@ passed_on! {
     revoke_key(key: &KeyId) -> KeyRecord;
     key(id: &KeyId) -> Option<KeyRecord>;
     keys(user: &UserId) -> Vec<KeyRecord>;
-    authenticate(hash: &KeyHash) -> Option<Authenticated>;
+    authenticate(hash: &KeyHash, limit: RateLimit) -> Option<Authenticated>;
     note_key_uses(uses: Vec<(KeyId, FormInstant)>) -> ();
     add_form(form: NewForm) -> Form;
     set_form_status(form: &FormId, status: FormStatus) -> Form;

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use axum::body::Body;
 use formsvc_protocol::limits::RATE_LIMIT;
+use formsvc_protocol::{KeyId, UserId};
 use formsvc_server::admin::Admin;
 use formsvc_server::api::{Api, Edge, router};
 use formsvc_server::rate_limit::{RateLimit, RateLimiter, monotonic_clock};
 use formsvc_server::store::contract::ManualClock;
 use formsvc_server::store::contract::cluster::Cluster;
 use formsvc_server::store::postgres::{PostgresOptions, PostgresStore};
-use formsvc_server::store::{KeyHash, Store};
+use formsvc_server::store::{KeyHash, NewKey, Store, UserRecord};
 use futures_util::future::join_all;
 use http::{Request, StatusCode};
 use proptest::prelude::*;
@@ -23,7 +24,23 @@ use secrecy::ExposeSecret;
 const NOW: i64 = 1_767_225_600_000_000;
 
 async fn count(store: &PostgresStore, key: KeyHash, limit: RateLimit) -> Result<(), u64> {
-    store.count_request(&key, limit).expect("it is shared").await.unwrap()
+    let found = store.authenticate(&key, limit).await.unwrap().expect("the key is there");
+    found.counted.expect("it is counted there")
+}
+
+/// A key with a hash made of a number.
+async fn add_key(store: &PostgresStore, user: &UserId, number: u64) -> KeyHash {
+    let mut hash = KeyHash([0; 32]);
+    hash.0[..8].copy_from_slice(&number.to_le_bytes());
+    let id = KeyId::new(&format!("key_{number}")).unwrap();
+    let (name, prefix) = ("k".to_owned(), "fsk_".to_owned());
+    store.add_key(NewKey { id, user: user.clone(), name, prefix, hash }).await.unwrap();
+    hash
+}
+
+async fn add_user(store: &PostgresStore) -> UserId {
+    let (id, email) = (UserId::new("usr_1").unwrap(), "a@example.org".to_owned());
+    store.add_user(UserRecord { id, email, name: "A".to_owned() }).await.unwrap().id
 }
 
 /// What comes at some instants: how long after the last, or before it, and how many requests, of which
@@ -45,15 +62,15 @@ async fn processes_together_decide_as_one_does_in_memory() {
     let clock = ManualClock::at(NOW);
     let one = PostgresStore::open_at(&options, clock.clock()).await.unwrap();
     let other = PostgresStore::open_at(&options, clock.clock()).await.unwrap();
+    let user = add_user(&one).await;
     let runtime = tokio::runtime::Handle::current();
     let next_key = AtomicU64::new(0);
     tokio::task::block_in_place(|| {
         let mut runner = TestRunner::new(Config { cases: 64, ..Config::default() });
         runner
             .run(&(schedule(), 1_u32..9, 1_u64..6), |(schedule, requests, window)| {
-                let mut key = KeyHash([0; 32]);
                 let number = next_key.fetch_add(1, Ordering::Relaxed);
-                key.0[..8].copy_from_slice(&number.to_le_bytes());
+                let key = runtime.block_on(add_key(&one, &user, number));
                 let requests = NonZeroU32::new(requests).unwrap();
                 let limit = RateLimit::Per { requests, window: Duration::from_secs(window) };
                 let reading = clock.clock();
@@ -87,14 +104,23 @@ async fn of_requests_that_come_to_all_processes_at_once_300_pass() {
     for _ in 0..3 {
         stores.push(PostgresStore::open(&options).await.unwrap());
     }
-    let (key, neighbour) = (KeyHash([1; 32]), KeyHash([2; 32]));
+    let user = add_user(&stores[0]).await;
+    let (key, neighbour) =
+        (add_key(&stores[0], &user, 1).await, add_key(&stores[0], &user, 2).await);
     let counting = (0..400).map(|n| count(&stores[n % 3], key, RateLimit::default()));
     let answers = join_all(counting).await;
     let (passed, waits): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
     assert_eq!(passed.len(), RATE_LIMIT as usize);
     assert!(waits.iter().all(|wait| (50..=61).contains(&wait.unwrap_err())), "{waits:?}");
     assert_eq!(count(&stores[0], neighbour, RateLimit::default()).await, Ok(()));
-    assert!(stores[0].count_request(&key, RateLimit::Off).is_none());
+    let unlimited = stores[0].authenticate(&key, RateLimit::Off).await.unwrap().unwrap();
+    assert_eq!(unlimited.counted, None);
+    let revoked = stores[0].revoke_key(&KeyId::new("key_2").unwrap()).await.unwrap().id;
+    let found = stores[0].authenticate(&neighbour, RateLimit::default()).await.unwrap().unwrap();
+    assert_eq!((found.key, found.revoked, found.counted), (revoked, true, None));
+    assert!(
+        stores[0].authenticate(&KeyHash([9; 32]), RateLimit::default()).await.unwrap().is_none()
+    );
 }
 
 #[tokio::test]
