@@ -1,21 +1,38 @@
 //! Where calls wait until they may send.
 
+use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 
 use super::RateLimit;
 use super::state::{State, Wait};
 
+/// How long a waiter lets those before it go first, once the limit has room. Whoever is polled has
+/// gone by then; whoever is not, a request of a stream whose owner is busy, holds nobody up.
+const AFTER_YOU: Duration = Duration::from_millis(1);
+
 /// One per client, shared by its clones. First come, first served; a waiter that is dropped has
-/// taken nothing and holds nobody up.
+/// taken nothing, and neither it nor one that is not polled holds anybody up.
 #[derive(Debug)]
 pub(crate) struct Gate {
     start: Instant,
     state: Mutex<State>,
-    /// Held by the one who waits at the front.
-    front: tokio::sync::Mutex<()>,
+    queue: Mutex<Queue>,
+}
+
+/// Those who wait, by the order they came in.
+#[derive(Debug, Default)]
+struct Queue {
+    next: u64,
+    waiting: BTreeSet<u64>,
+}
+
+/// A place in the queue, until it is dropped.
+struct Place<'a> {
+    gate: &'a Gate,
+    number: u64,
 }
 
 /// The wait would be longer than the caller's patience.
@@ -27,7 +44,7 @@ pub(crate) struct Refusal {
 impl Gate {
     pub(crate) fn new(limit: RateLimit) -> Self {
         let state = Mutex::new(State::new(limit));
-        Self { start: Instant::now(), state, front: tokio::sync::Mutex::new(()) }
+        Self { start: Instant::now(), state, queue: Mutex::default() }
     }
 
     /// Waits until a request may be sent, and counts it. Says at once when that would take longer
@@ -38,33 +55,36 @@ impl Gate {
         mut on_wait: impl FnMut(Wait),
     ) -> Result<(), Refusal> {
         let since = Instant::now();
-        if let Ok(_front) = self.front.try_lock() {
-            return self.pass_front(since, patience, &mut on_wait).await;
-        }
-        if let Some(wait) = self.state().foreseen(self.now()) {
-            refuse_beyond(patience, wait)?;
-            on_wait(wait);
-        }
-        let Ok(_front) = timeout(patience, self.front.lock()).await else {
-            let wait = self.state().foreseen(self.now()).map_or(Duration::ZERO, |w| w.duration);
-            return Err(Refusal { wait });
-        };
-        self.pass_front(since, patience, &mut on_wait).await
-    }
-
-    async fn pass_front(
-        &self,
-        since: Instant,
-        patience: Duration,
-        on_wait: &mut impl FnMut(Wait),
-    ) -> Result<(), Refusal> {
+        let place = self.queue_up();
+        let mut was_polite = false;
         loop {
-            let Err(wait) = self.state().try_pass(self.now()) else { return Ok(()) };
+            let tries = was_polite || place.is_first();
+            let wait = if tries {
+                match self.state().try_pass(self.now()) {
+                    Ok(()) => return Ok(()),
+                    Err(wait) => Some(wait),
+                }
+            } else {
+                self.state().foreseen(self.now())
+            };
+            was_polite = wait.is_none();
+            let Some(wait) = wait else {
+                sleep(AFTER_YOU).await;
+                continue;
+            };
             refuse_beyond(patience.saturating_sub(since.elapsed()), wait)?;
             on_wait(wait);
             // A cool-down may begin or grow during the sleep; the next turn of the loop sees it.
             sleep(wait.duration).await;
         }
+    }
+
+    fn queue_up(&self) -> Place<'_> {
+        let mut queue = self.queue();
+        let number = queue.next;
+        queue.next += 1;
+        queue.waiting.insert(number);
+        Place { gate: self, number }
     }
 
     /// A 429 arrived that asks for this wait.
@@ -76,8 +96,24 @@ impl Gate {
         self.start.elapsed()
     }
 
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().expect("no code panics while it holds this lock")
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("no code panics while it holds this lock")
+    }
+}
+
+impl Place<'_> {
+    fn is_first(&self) -> bool {
+        self.gate.queue().waiting.first() == Some(&self.number)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.gate.queue().waiting.remove(&self.number);
     }
 }
 
