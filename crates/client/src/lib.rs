@@ -15,6 +15,7 @@ mod limit;
 mod operation;
 mod options;
 mod pager;
+mod parallel;
 mod response;
 mod retry;
 mod shared;
@@ -43,6 +44,7 @@ pub use pager::{
     FallbackReason, ListSubmissions, OnTieStorm, ResumeToken, ResumeTokenError, Row,
     SubmissionPage, SubmissionPages, Submissions, TieStorm, TypedSubmission, TypedSubmissions,
 };
+pub use parallel::Parallel;
 pub use response::{Response, ResponseMeta};
 pub use retry::RetryPolicy;
 /// What API keys are passed in; its Debug shows nothing.

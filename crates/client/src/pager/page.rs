@@ -12,7 +12,7 @@ use crate::decode::{Broken, path_of, rule_broken, text, unreadable};
 
 /// A page as it came, before the walk has looked at it.
 #[derive(Debug)]
-pub(super) struct RawPage {
+pub(crate) struct RawPage {
     text: FastStr,
     rows: Vec<Span>,
     answers: Vec<AnswerPlace>,
@@ -67,12 +67,12 @@ impl RawPage {
         Ok(Self { text, rows, answers, pagination })
     }
 
-    pub(super) fn pagination(&self) -> &Pagination {
+    pub(crate) fn pagination(&self) -> &Pagination {
         &self.pagination
     }
 
     /// Id and time of each row.
-    pub(super) fn rows(&self) -> impl Iterator<Item = (&str, i64)> + Clone {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (&str, i64)> + Clone {
         let text = &*self.text;
         self.rows.iter().map(move |span| (span.id(text), span.micros()))
     }

@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Mutex;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use formsvc_protocol::{Cursor, FormId};
 use futures_core::{FusedStream, Stream};
@@ -15,9 +15,10 @@ use super::{ListSubmissions, ResumeToken, Row, SubmissionPage, TieStorm};
 use crate::call::call;
 use crate::error::{Error, ErrorKind};
 use crate::operation::SUBMISSIONS;
+use crate::parallel::{Arrival, Ended, Walkers};
 use crate::{BoxFuture, Client, Event, ResponseMeta};
 
-type Fetched = Result<(RawPage, ResponseMeta), Error>;
+pub(crate) type Fetched = Result<(RawPage, ResponseMeta), Error>;
 
 /// The pages of a list, as a stream: owned, fused, `Send`, `Sync` and `Unpin`. Pages that the
 /// service sends empty are yielded empty. After an error it ends; its
@@ -46,6 +47,10 @@ pub struct SubmissionPages {
     /// Where it began; the resume token until the first page arrives.
     first: ResumeToken,
     walk: Walk,
+    /// Those who read it, when it is read by several.
+    walkers: Option<Box<Walkers>>,
+    /// Whether they hand on pages as they come: then no place lies between the begin and the end.
+    unordered: bool,
     /// What the last page that arrived meant.
     then: Option<Then>,
     fetching: Option<Fetching>,
@@ -89,6 +94,10 @@ impl SubmissionPages {
             Ok(None) => (Walk::default(), None, true),
             Err(error) => (Walk::default(), Some(error), true),
         };
+        let (walk, walkers) = match &list.parallel {
+            Some(parallel) if !done => (list.recorder(), Some(list.walkers(parallel, walk))),
+            _ => (walk, None),
+        };
         Self {
             first: list.first_token(),
             page_size: list.rows_asked(),
@@ -96,6 +105,8 @@ impl SubmissionPages {
             form: list.form,
             pages_left: list.max_pages,
             walk,
+            walkers: walkers.map(Box::new),
+            unordered: list.parallel.as_ref().is_some_and(|parallel| !parallel.is_ordered()),
             then: None,
             fetching: None,
             prefetch: list.prefetch,
@@ -115,11 +126,15 @@ impl SubmissionPages {
     /// The milliseconds that could not be proven complete so far, newest first: those of a list
     /// with [`OnTieStorm::Report`](super::OnTieStorm::Report).
     pub fn tie_storms(&self) -> &[TieStorm] {
-        self.walk.storms()
+        self.walkers.as_ref().map_or(self.walk.storms(), |walkers| walkers.storms())
     }
 
-    /// Where to go on after the pages yielded so far; good at any time, also after an error.
+    /// Where to go on after the pages yielded so far; good at any time, also after an error. Of pages
+    /// that come as they arrive it is where the list began, until all have come.
     pub fn resume_token(&self) -> ResumeToken {
+        if self.unordered && self.then != Some(Then::End) {
+            return self.first.clone();
+        }
         if self.held.is_some() {
             return self.token_after(std::iter::empty());
         }
@@ -148,6 +163,9 @@ impl SubmissionPages {
         &'p self,
         done: impl DoubleEndedIterator<Item = Row<'p>> + Clone,
     ) -> ResumeToken {
+        if self.unordered {
+            return self.first.clone();
+        }
         let place = self.walk.place_before().clone();
         let last = done.clone().next_back().map(Row::unix_micros);
         let known_oldest = self.walk.known_oldest(last.or(place.oldest));
@@ -169,6 +187,9 @@ impl SubmissionPages {
         if self.done || self.pages_left == Some(0) {
             self.done = true;
             return Poll::Ready(None);
+        }
+        if self.walkers.is_some() {
+            return self.poll_walkers(cx);
         }
         let fetched = loop {
             if !self.poll_fetching(cx) {
@@ -220,6 +241,86 @@ impl SubmissionPages {
         fetching.poll(cx)
     }
 
+    fn poll_walkers(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<SubmissionPage, Error>>> {
+        let Some(walkers) = &mut self.walkers else { return Poll::Ready(None) };
+        let ended = match ready!(walkers.poll(cx)) {
+            Ok(arrival) => {
+                let page = self.take_from_walker(arrival);
+                return match self.error.take_if(|error| error.kind() == ErrorKind::TieStorm) {
+                    Some(error) => self.end(Some(error)),
+                    None => Poll::Ready(Some(Ok(page))),
+                };
+            }
+            Err(ended) => ended,
+        };
+        match ended {
+            Ended::AtEnd => {
+                self.then = Some(Then::End);
+                self.end(None)
+            }
+            Ended::Before => self.end(None),
+            Ended::Failed(error) => self.end(Some(error)),
+        }
+    }
+
+    fn end(&mut self, error: Option<Error>) -> Poll<Option<Result<SubmissionPage, Error>>> {
+        self.done = true;
+        self.stop_walkers();
+        Poll::Ready(error.map(Err))
+    }
+
+    fn stop_walkers(&mut self) {
+        if let Some(walkers) = &mut self.walkers {
+            walkers.stop();
+        }
+    }
+
+    /// A page that a walker has read; in order, it is recorded where the list stands.
+    fn take_from_walker(&mut self, arrival: Arrival) -> SubmissionPage {
+        let Arrival { page, meta, mut turn, next } = arrival;
+        let mut then = turn.then;
+        if !self.unordered {
+            let rows = page.rows().take(turn.rows).enumerate();
+            let kept = rows.filter(|(at, _)| turn.duplicates.binary_search(at).is_err());
+            let recorded = self.walk.record(kept.clone().map(|(_, row)| row), next);
+            let at = |nth: &usize| kept.clone().nth(*nth).map(|(at, _)| at);
+            let again: Vec<_> = recorded.duplicates.iter().filter_map(at).collect();
+            if let Then::Failed(_) = recorded.then {
+                turn.rows = at(&recorded.rows).unwrap_or(turn.rows);
+            }
+            if !matches!(then, Then::Failed(_)) {
+                then = recorded.then;
+            }
+            turn.duplicates.extend(again);
+            turn.duplicates.sort_unstable();
+        }
+        let mut page = page.keep(&turn, meta);
+        tell_of(&self.client, &page, turn.duplicates.len());
+        let cut = page.cut(&self.bounds);
+        if self.unordered {
+            if let Then::Failed(fault) = then {
+                self.error = Some(error(fault, &page));
+            }
+            return page;
+        }
+        self.then = Some(then);
+        if cut {
+            self.stopped = Some(self.token_after(page.passed(page.len())));
+            self.done = true;
+        }
+        match then {
+            _ if cut => {}
+            Then::More | Then::Again => return page,
+            Then::End => self.done = true,
+            Then::Failed(fault) => self.error = Some(error(fault, &page)),
+        }
+        self.stop_walkers();
+        page
+    }
+
     /// A page that arrived; `None` when it does not count.
     fn take(&mut self, page: RawPage, meta: ResponseMeta) -> Option<SubmissionPage> {
         let (mut page, then) = take(&self.client, &mut self.walk, page, meta);
@@ -247,7 +348,7 @@ impl SubmissionPages {
 }
 
 /// Asks for one page.
-pub(super) async fn fetch(
+pub(crate) async fn fetch(
     client: Client,
     form: FormId,
     page_size: u32,
@@ -271,21 +372,24 @@ pub(super) fn take(
     if turn.then == Then::Again {
         return (page, turn.then);
     }
+    tell_of(client, &page, turn.duplicates.len());
+    (page, turn.then)
+}
+
+fn tell_of(client: &Client, page: &SubmissionPage, duplicates: usize) {
     client.shared.tell(|| Event::PageFetched {
         rows: page.len(),
-        duplicates: turn.duplicates.len(),
+        duplicates,
         bytes: page.text().len(),
         has_more: page.has_more(),
         elapsed: page.meta().elapsed(),
     });
-    (page, turn.then)
 }
 
 /// Whether a request that failed is to be made in another way: the service refused a cursor that it
 /// had not issued.
 pub(super) fn asks_otherwise(client: &Client, walk: &mut Walk, error: &Error) -> bool {
-    let refuses = [StatusCode::BAD_REQUEST, StatusCode::UNPROCESSABLE_ENTITY];
-    if !error.status().is_some_and(|status| refuses.contains(&status)) {
+    if !refuses_cursor(error) {
         return false;
     }
     let Some(turn) = walk.refused() else { return false };
@@ -293,7 +397,13 @@ pub(super) fn asks_otherwise(client: &Client, walk: &mut Walk, error: &Error) ->
     true
 }
 
-fn tell(client: &Client, notice: Option<Notice>) {
+/// Whether the service may have refused the cursor.
+pub(crate) fn refuses_cursor(error: &Error) -> bool {
+    let refuses = [StatusCode::BAD_REQUEST, StatusCode::UNPROCESSABLE_ENTITY];
+    error.status().is_some_and(|status| refuses.contains(&status))
+}
+
+pub(crate) fn tell(client: &Client, notice: Option<Notice>) {
     let Some(notice) = notice else { return };
     client.shared.tell(|| match notice {
         Notice::FellBack(why) => Event::Fallback { why },

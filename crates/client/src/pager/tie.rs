@@ -121,16 +121,26 @@ impl TieSafe {
             counted: (0, 0),
             storms: Vec::new(),
         };
-        if let (Some(cursor), Some(oldest)) = (cursor, oldest) {
-            let ms = millisecond(oldest);
-            state.service = Some(cursor.clone());
-            // A cursor finer than a millisecond may stand in the midst of more rows than a page.
-            match within(cursor, ms).filter(|micros| *micros != ms * MICROS_PER_MS) {
-                Some(micros) => state.just_above(ms, micros),
-                None => state.over(ms),
-            }
-        }
+        state.stand_at(cursor, oldest);
         state
+    }
+
+    /// The walk stands at this cursor of the service, after a row of this time.
+    pub(crate) fn stand_at(&mut self, cursor: Option<&Cursor>, oldest: Option<i64>) {
+        (self.ask, self.own, self.whole) = (Ask::Plain, None, false);
+        let (Some(cursor), Some(oldest), false) = (cursor, oldest, self.off) else { return };
+        let ms = millisecond(oldest);
+        self.service = Some(cursor.clone());
+        // A cursor finer than a millisecond may stand in the midst of more rows than a page.
+        match within(cursor, ms).filter(|micros| *micros != ms * MICROS_PER_MS) {
+            Some(micros) => self.just_above(ms, micros),
+            None => self.over(ms),
+        }
+    }
+
+    /// The service was seen elsewhere to take cursors that it had not issued.
+    pub(crate) fn trust(&mut self) {
+        self.checked = true;
     }
 
     /// The cursor to send instead of the service's.

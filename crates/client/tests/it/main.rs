@@ -14,6 +14,7 @@ mod list;
 mod mock;
 mod model;
 mod options;
+mod parallel;
 mod resume;
 mod retry;
 mod secrets;
