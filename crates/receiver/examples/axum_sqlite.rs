@@ -2,7 +2,7 @@
 //! file, durably, before the service is told so.
 //!
 //! ```sh
-//! FORMSVC_WEBHOOK_SECRET=whsec_… cargo run -p formsvc-receiver --example axum_sqlite \
+//! FORMSVC_SIGNING_SECRET=whsec_… cargo run -p formsvc-receiver --example axum_sqlite \
 //!     -- --port 9000 --database inbox.db
 //! ```
 

@@ -1,7 +1,7 @@
 //! A receiver of bare hyper: the tower layer verifies, what is behind it gets verified events.
 //!
 //! ```sh
-//! FORMSVC_WEBHOOK_SECRET=whsec_… cargo run -p formsvc-receiver --example hyper_tower -- --port 9000
+//! FORMSVC_SIGNING_SECRET=whsec_… cargo run -p formsvc-receiver --example hyper_tower -- --port 9000
 //! ```
 //!
 //! It forgets what it has seen: see the other examples for each submission handled once.

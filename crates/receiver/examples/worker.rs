@@ -2,7 +2,7 @@
 //! and answers; a worker takes from there, and has what failed come again.
 //!
 //! ```sh
-//! FORMSVC_WEBHOOK_SECRET=whsec_… cargo run -p formsvc-receiver --example worker \
+//! FORMSVC_SIGNING_SECRET=whsec_… cargo run -p formsvc-receiver --example worker \
 //!     -- --port 9000 --database queue.db
 //! ```
 //!

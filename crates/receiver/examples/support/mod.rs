@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 
 /// The variable that the signing secret is read from. Never an argument: those stand in the list of
 /// processes, for others to read.
-const SECRET: &str = "FORMSVC_WEBHOOK_SECRET";
+const SECRET: &str = "FORMSVC_SIGNING_SECRET";
 
 /// The signing secret of the endpoint.
 pub(crate) fn secret() -> Result<SecretString, Box<dyn Error>> {

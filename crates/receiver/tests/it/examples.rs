@@ -27,13 +27,13 @@ impl Example {
             "`cargo test` builds {name}"
         );
         let mut command = Command::new(path);
-        command.env_remove("FORMSVC_WEBHOOK_SECRET").stdout(Stdio::piped());
+        command.env_remove("FORMSVC_SIGNING_SECRET").stdout(Stdio::piped());
         command
     }
 
     fn start(name: &str, arguments: &[&str]) -> Self {
         let mut command = Self::command(name);
-        command.args(["--port", "0"]).args(arguments).env("FORMSVC_WEBHOOK_SECRET", SECRET);
+        command.args(["--port", "0"]).args(arguments).env("FORMSVC_SIGNING_SECRET", SECRET);
         let mut child = command.spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
@@ -135,7 +135,7 @@ fn no_example_runs_without_a_secret_or_shows_one() {
     for name in ["axum_sqlite", "hyper_tower", "worker"] {
         for secret in [None, Some(""), Some("hunter2\n")] {
             let mut command = Example::command(name);
-            command.args(["--port", "0"]).envs(secret.map(|text| ("FORMSVC_WEBHOOK_SECRET", text)));
+            command.args(["--port", "0"]).envs(secret.map(|text| ("FORMSVC_SIGNING_SECRET", text)));
             let output = command.stderr(Stdio::piped()).output().unwrap();
             assert!(!output.status.success(), "{name} {secret:?}");
             let told = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
