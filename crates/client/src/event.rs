@@ -53,7 +53,8 @@ pub enum Event {
     /// A page of submissions arrived and was understood.
     #[non_exhaustive]
     PageFetched {
-        /// Rows handed on, duplicates not counted.
+        /// Rows that are new to the list, duplicates not counted; those that the list's bounds then
+        /// leave out are among them.
         rows: usize,
         /// Rows dropped because an earlier page had them.
         duplicates: usize,
