@@ -2,8 +2,9 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 use tokio::sync::mpsc;
 
 use super::fault::closed;
@@ -16,6 +17,10 @@ use crate::inbox::{Clock, InboxError};
 const BATCH_MAX: usize = 256;
 /// Operations that may wait; a caller beyond them waits to be queued.
 const QUEUE_MAX: usize = 1_024;
+/// The part of a durable commit's time that others are waited for to share it.
+const LINGER_PART: u32 = 8;
+/// A commit that takes longer is waited with as if it took so long.
+const COMMIT_MAX: Duration = Duration::from_millis(8);
 /// Marks that are forgotten for each that is made, at most.
 const PRUNED_BESIDE: usize = 2;
 /// Durable commits between two looks for claims that nobody came back for.
@@ -29,6 +34,22 @@ pub(super) enum Durability {
     UntilPowerCut,
     /// Kept.
     Kept,
+}
+
+/// Operations that are carried out together.
+#[derive(Default)]
+struct Batch {
+    passing: Vec<Box<dyn Op>>,
+    kept: Vec<Box<dyn Op>>,
+}
+
+impl Batch {
+    fn push(&mut self, message: Message) {
+        match message.durability {
+            Durability::UntilPowerCut => self.passing.push(message.op),
+            Durability::Kept => self.kept.push(message.op),
+        }
+    }
 }
 
 struct Message {
@@ -45,7 +66,8 @@ pub(super) struct Writer {
 impl Writer {
     pub(super) fn start(connection: Connection, clock: Clock) -> io::Result<Self> {
         let (queue, waiting) = mpsc::channel(QUEUE_MAX);
-        let desk = Desk { connection, clock, durability: None, commits: 0 };
+        let desk =
+            Desk { connection, clock, durability: None, commits: 0, commit_took: Duration::ZERO };
         std::thread::Builder::new().name("inbox-writer".into()).spawn(|| desk.serve(waiting))?;
         Ok(Self { queue })
     }
@@ -72,23 +94,50 @@ struct Desk {
     /// What the connection is set to.
     durability: Option<Durability>,
     commits: u32,
+    /// How long the last durable commit took.
+    commit_took: Duration,
 }
 
 impl Desk {
     fn serve(mut self, mut waiting: mpsc::Receiver<Message>) {
         let mut messages = Vec::with_capacity(BATCH_MAX);
+        let mut batch = Batch::default();
         while waiting.blocking_recv_many(&mut messages, BATCH_MAX) > 0 {
-            let (mut passing, mut kept) = (Vec::new(), Vec::new());
-            for Message { op, durability } in messages.drain(..) {
-                match durability {
-                    Durability::UntilPowerCut => passing.push(op),
-                    Durability::Kept => kept.push(op),
-                }
-            }
+            messages.drain(..).for_each(|message| batch.push(message));
             // What was claimed is handled while the disk writes.
-            let left = self.commit_and_answer(passing, Durability::UntilPowerCut);
-            self.commit_and_answer(kept, Durability::Kept);
+            let mut left = Vec::new();
+            if self.answer_passing(&mut batch, &mut left) && !batch.kept.is_empty() {
+                self.gather(&mut waiting, &mut batch, &mut left);
+            }
+            let kept = std::mem::take(&mut batch.kept);
+            left.extend(self.commit_and_answer(kept, Durability::Kept));
             self.give_back(&left);
+        }
+    }
+
+    /// `false` when there was nothing.
+    fn answer_passing(&mut self, batch: &mut Batch, left: &mut Vec<Held>) -> bool {
+        let passing = std::mem::take(&mut batch.passing);
+        let any = !passing.is_empty();
+        left.extend(self.commit_and_answer(passing, Durability::UntilPowerCut));
+        any
+    }
+
+    /// Whoever has just got a claim may complete it in a moment: waiting for that, for a part of the time
+    /// that the disk takes, lets twice as many share a commit when the disk is what everybody waits for.
+    fn gather(
+        &mut self,
+        waiting: &mut mpsc::Receiver<Message>,
+        batch: &mut Batch,
+        left: &mut Vec<Held>,
+    ) {
+        let (began, patience) = (Instant::now(), self.commit_took.min(COMMIT_MAX) / LINGER_PART);
+        while batch.kept.len() < BATCH_MAX && began.elapsed() < patience {
+            std::thread::yield_now();
+            while let Ok(message) = waiting.try_recv() {
+                batch.push(message);
+            }
+            self.answer_passing(batch, left);
         }
     }
 
@@ -97,7 +146,12 @@ impl Desk {
         if ops.is_empty() {
             return Vec::new();
         }
-        let committed = self.commit(&mut ops, as_).map_err(Shared::from);
+        let committed = self.commit(&mut ops, as_);
+        if ops.len() > 1 && committed.as_ref().is_err_and(may_be_of_one) {
+            // Whoever fails alone fails nobody else: a mark is not lost to a payload that finds no room.
+            return ops.into_iter().flat_map(|op| self.commit_and_answer(vec![op], as_)).collect();
+        }
+        let committed = committed.map_err(Shared::from);
         // An answer wakes a task of the caller's, whose waker is not ours to trust.
         let answer = |op: Box<dyn Op>| {
             catch_unwind(AssertUnwindSafe(|| op.answer(committed.clone()))).unwrap_or_default()
@@ -117,7 +171,7 @@ impl Desk {
     }
 
     fn commit(&mut self, ops: &mut [Box<dyn Op>], as_: Durability) -> rusqlite::Result<()> {
-        let now = self.clock.millis();
+        let (now, began) = (self.clock.millis(), Instant::now());
         let looks_at_claims = as_ == Durability::Kept && self.commits.is_multiple_of(CLAIMS_EVERY);
         self.transact(as_, |db| {
             ops.iter_mut().try_for_each(|op| op.run(db, now))?;
@@ -131,6 +185,7 @@ impl Desk {
         })?;
         if as_ == Durability::Kept {
             self.commits = self.commits.wrapping_add(1);
+            self.commit_took = began.elapsed();
         }
         Ok(())
     }
@@ -169,6 +224,20 @@ impl Desk {
     }
 }
 
+/// Whether one operation can have failed all that shared its commit, rather than the file's place.
+fn may_be_of_one(error: &rusqlite::Error) -> bool {
+    !matches!(
+        error.sqlite_error_code(),
+        Some(
+            ErrorCode::DatabaseBusy
+                | ErrorCode::DatabaseLocked
+                | ErrorCode::SystemIoFailure
+                | ErrorCode::CannotOpen
+                | ErrorCode::ReadOnly
+        )
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::op::{Answer, MayClaim, op};
@@ -179,7 +248,16 @@ mod tests {
     fn desk() -> (tempfile::TempDir, Desk) {
         let dir = tempfile::tempdir().unwrap();
         let connection = file::open(&dir.path().join("inbox.db")).unwrap();
-        (dir, Desk { connection, clock: Clock::default(), durability: None, commits: 0 })
+        (
+            dir,
+            Desk {
+                connection,
+                clock: Clock::default(),
+                durability: None,
+                commits: 0,
+                commit_took: Duration::ZERO,
+            },
+        )
     }
 
     impl MayClaim for i64 {
@@ -211,29 +289,31 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_told_to_all_who_share_the_commit_and_takes_no_mark() {
+    fn what_finds_no_room_fails_and_nobody_who_shares_its_commit() {
         let (_dir, mut desk) = desk();
         let (first, mut answer) = mark("first");
         desk.commit_and_answer(vec![first], Durability::Kept);
         assert_eq!(answer.try_recv().unwrap().unwrap(), Recorded::New);
+        // No more pages than there are.
         desk.connection.execute_batch("PRAGMA max_page_count = 1").unwrap();
-        let (small, mut of_small) = mark("small");
+        let (before, mut of_before) = mark("before");
         let payload = vec![7; 1 << 20];
         let (large, mut of_large) = op(move |db, now| {
             let kept = tables::accept(db, &Scope::default(), "large", &payload, now)?;
             Ok(kept.unwrap_or(Recorded::Duplicate))
         });
-        desk.commit_and_answer(vec![small, large], Durability::Kept);
-        for answer in [&mut of_small, &mut of_large] {
-            let error = answer.try_recv().unwrap().unwrap_err();
-            assert_eq!(error.kind(), InboxErrorKind::Unavailable, "{error:?}");
+        let (after, mut of_after) = mark("after");
+        desk.commit_and_answer(vec![before, large, after], Durability::Kept);
+        let error = of_large.try_recv().unwrap().unwrap_err();
+        assert_eq!(error.kind(), InboxErrorKind::Unavailable, "{error:?}");
+        for answer in [&mut of_before, &mut of_after] {
+            assert_eq!(answer.try_recv().unwrap().unwrap(), Recorded::New);
         }
-        assert_eq!(marks(&desk), 1, "the first one's");
+        assert_eq!(marks(&desk), 3, "and nothing of the large one");
         desk.connection.execute_batch("PRAGMA max_page_count = 1000000").unwrap();
-        let (again, mut answer) = mark("small");
+        let (again, mut answer) = mark("large");
         desk.commit_and_answer(vec![again], Durability::Kept);
         assert_eq!(answer.try_recv().unwrap().unwrap(), Recorded::New);
-        assert_eq!(marks(&desk), 2);
     }
 
     #[test]

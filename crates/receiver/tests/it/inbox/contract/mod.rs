@@ -4,6 +4,7 @@ mod claims;
 mod keys;
 mod leases;
 mod marks;
+mod model;
 mod queue;
 mod world;
 
@@ -35,6 +36,7 @@ pub(super) mod checks {
     pub(crate) use super::keys::*;
     pub(crate) use super::leases::*;
     pub(crate) use super::marks::*;
+    pub(crate) use super::model::*;
     pub(crate) use super::queue::*;
 }
 
@@ -58,6 +60,7 @@ checks! { inbox_contract:
         a_mark_ends_with_its_time_to_live,
         pruning_takes_what_has_ended_and_no_more_than_was_asked,
         a_handled_key_is_a_duplicate_whoever_asks;
+    model: any_operations_in_any_order_do_as_the_model_says;
     keys: scopes_do_not_hide_a_key_from_each_other,
         any_text_is_a_key,
         a_key_has_bounds,

@@ -177,3 +177,15 @@ async fn a_damaged_file_is_an_error_and_never_a_new_key() {
     let error = inbox.claim("k", DEFAULT_LEASE).await.unwrap_err();
     assert_eq!((error.kind(), error.status()), (InboxErrorKind::Internal, 503));
 }
+
+#[tokio::test]
+async fn a_writer_that_is_gone_is_an_error_and_holds_up_nobody() {
+    let (_dir, path) = place();
+    let broken = SqliteInbox::builder().clock(|| panic!("no time")).open(&path).unwrap();
+    for _ in 0..2 {
+        let error = broken.claim("k", DEFAULT_LEASE).await.unwrap_err();
+        assert_eq!((error.kind(), error.status()), (InboxErrorKind::Unavailable, 503));
+    }
+    let inbox = SqliteInbox::open(&path).unwrap();
+    handle(&inbox, "k").await;
+}
