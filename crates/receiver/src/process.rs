@@ -79,7 +79,9 @@ where
 /// that gives up, such as one whose [`Pending::attempts`] are too many, puts the delivery where people look
 /// and gives `Ok`.
 ///
-/// The answers of a sender come from [`Queue::accept`]; nobody waits for this outcome.
+/// The answers of a sender come from [`Queue::accept`]; nobody waits for this outcome. A worker that asks in
+/// a loop pauses after `None`, and after [`Outcome::NotClaimed`] too, which can come at once while the store
+/// is unavailable.
 pub async fn process_next<Q, T, E, H, F>(
     queue: &Q,
     lease: Duration,

@@ -31,9 +31,9 @@ type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 /// Feature `postgres`.
 ///
 /// Leases and marks go by the database's clock, and each operation is one statement on a connection of the
-/// caller's pool, prepared by nobody, so that poolers between do no harm. What
-/// [`complete`](Inbox::complete) and [`accept`](Queue::accept) answered is committed durably, even where
-/// `synchronous_commit` is `off`; the other values of it are left as they are.
+/// caller's pool, prepared by nobody, so that poolers between do no harm. What was claimed, completed or
+/// accepted is committed durably, even where `synchronous_commit` is `off`; the other values of it are left
+/// as they are.
 ///
 /// [`abandon`](Inbox::abandon) releases in a task of the tokio runtime it is called in. A pool without
 /// time limits waits for ever: give it some.

@@ -22,7 +22,8 @@ pub(super) struct Sql {
 }
 
 /// Has the commit of this statement wait for the disk, where the caller's settings would not: what is
-/// answered with 2xx must be there after a crash.
+/// answered with 2xx must be there after a crash, and a fencing number that somebody has must not be given
+/// to another.
 const DURABLY: &str = "durably AS MATERIALIZED (
     SELECT set_config('synchronous_commit', 'on', true)
     WHERE current_setting('synchronous_commit') = 'off')";
@@ -37,8 +38,9 @@ impl Sql {
     pub(super) fn new(names: &Names) -> Self {
         let [keys, queue, fence] = ["", "_queue", "_fence"].map(|rest| names.of(rest));
         Self {
-            claim: take(&keys, &fence, 0, "$3"),
-            mark: take(&keys, &fence, 2, "$3"),
+            claim: format!("WITH {DURABLY}, {}", take(&keys, &fence, 0, IS_DURABLE)),
+            // In a transaction of the caller's, who decides what its commit waits for.
+            mark: format!("WITH {}", take(&keys, &fence, 2, "true")),
             extend: format!(
                 "UPDATE {keys} SET until = {in_4} WHERE scope = $1 AND key = $2 AND fence = $3
                      AND state = 0 RETURNING 1",
@@ -76,8 +78,9 @@ impl Sql {
             ),
             accept: accept(&keys, &queue, &fence),
             next: format!(
-                "WITH next AS (
-                     SELECT place FROM {queue} WHERE scope = $1 AND due <= statement_timestamp()
+                "WITH {DURABLY}, next AS (
+                     SELECT place FROM {queue}
+                     WHERE scope = $1 AND due <= statement_timestamp() AND {IS_DURABLE}
                      ORDER BY due, place LIMIT 1 FOR UPDATE SKIP LOCKED)
                  UPDATE {queue} q
                  SET due = {in_2}, fence = nextval('{fence}'), attempts = attempts + 1
@@ -113,13 +116,13 @@ fn in_the_way(keys: &str) -> String {
     )
 }
 
-/// Takes a row that is free, or says what is in the way.
-fn take(keys: &str, fence: &str, state: u8, millis: &str) -> String {
-    let (until, in_the_way) = (after(millis), in_the_way(keys));
+/// Takes a row that is free for as many milliseconds as the third parameter says, or says what is in the way.
+fn take(keys: &str, fence: &str, state: u8, condition: &str) -> String {
+    let (until, in_the_way) = (after("$3"), in_the_way(keys));
     format!(
-        "WITH won AS (
+        "won AS (
              INSERT INTO {keys} AS held (scope, key, state, fence, until)
-             VALUES ($1, $2, {state}, nextval('{fence}'), {until})
+             SELECT $1, $2, {state}, nextval('{fence}'), {until} WHERE {condition}
              ON CONFLICT (scope, key) DO UPDATE
              SET state = excluded.state, fence = excluded.fence, until = {until}
              WHERE {IS_FREE} RETURNING fence)

@@ -26,6 +26,14 @@ async fn what_was_answered_outlives_a_crash_whatever_the_settings() {
     cluster.serve(&settings);
     assert_eq!(claim_when_back(&inbox, "handled").await, Claim::Duplicate);
 
+    // Its number must not be given to another while its holder goes on.
+    let token = acquire(&inbox, "claimed").await;
+    cluster.crash();
+    cluster.serve(&settings);
+    let again = claim_when_back(&inbox, "claimed").await;
+    assert!(matches!(again, Claim::InFlight { .. }), "{again:?}");
+    assert!(acquire(&inbox, "later").await.fence() > token.fence());
+
     assert_eq!(inbox.accept("accepted", b"{}").await.unwrap(), Recorded::New);
     cluster.crash();
     cluster.serve(&settings);
