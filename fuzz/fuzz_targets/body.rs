@@ -1,0 +1,89 @@
+//! The body of a delivery: any bytes verify as they were signed, and the event is what a plain reading
+//! finds in them.
+
+#![no_main]
+
+use std::sync::LazyLock;
+use std::time::{Duration, UNIX_EPOCH};
+
+use formsvc_fuzz::{Member, NOW, SECRET, is_id, members, nanos};
+use formsvc_protocol::signature::{SigningSecret, sign};
+use formsvc_receiver::{Event, Verifier, VerifyError};
+use libfuzzer_sys::fuzz_target;
+
+static VERIFIER: LazyLock<Verifier> = LazyLock::new(|| {
+    let clock = || UNIX_EPOCH + Duration::from_secs(NOW);
+    Verifier::builder().secret(SECRET.into()).clock(clock).build().expect("one secret will do")
+});
+
+const CREATED: &str = "submission.created";
+
+/// The text of the one string of this name.
+fn string(members: &[Member<'_>], name: &str) -> Option<String> {
+    let mut found = members.iter().filter(|(known, _)| known == name);
+    let (Some((_, value)), None) = (found.next(), found.next()) else { return None };
+    serde_json::from_str(value.get()).ok()
+}
+
+/// The kind of the event in a body; `None` when there is none.
+fn kind(body: &[u8]) -> Option<String> {
+    let members = members(std::str::from_utf8(body).ok()?)?;
+    let kind = string(&members, "event")?;
+    if kind != CREATED {
+        return Some(kind);
+    }
+    let mut answers = members.iter().filter(|(name, _)| name == "data");
+    let one_object = answers.next().is_some_and(|(_, value)| value.get().starts_with('{'))
+        && answers.next().is_none();
+    let good = one_object
+        && string(&members, "form_title").is_some()
+        && string(&members, "submission_id").is_some_and(|id| is_id(&id))
+        && string(&members, "form_id").is_some_and(|id| is_id(&id))
+        && nanos(&string(&members, "created_at")?).is_some();
+    good.then_some(kind)
+}
+
+/// The members that this release knows are those that stand in the text.
+fn check(event: &Event) {
+    let Event::SubmissionCreated(submission) = event else { return };
+    let members = members(submission.as_json()).expect("it was read");
+    let told = |name| string(&members, name).expect("it was read");
+    assert_eq!(submission.submission_id.as_str(), told("submission_id"));
+    assert_eq!(submission.form_id.as_str(), told("form_id"));
+    assert_eq!(submission.form_title, told("form_title"));
+    assert_eq!(submission.created_at.as_str(), told("created_at"));
+    let data = members.iter().find(|(name, _)| name == "data").expect("it was read").1;
+    assert_eq!(submission.data.as_json(), data.get());
+    submission.data.fields();
+}
+
+fuzz_target!(|body: &[u8]| {
+    let key = SigningSecret::new(&SECRET.into()).expect("text");
+    let header = sign([&key], NOW, body);
+    assert!(VERIFIER.verify(header.as_bytes(), body).is_ok());
+    let mut other = body.to_vec();
+    match other.last_mut() {
+        Some(last) => *last ^= 1,
+        None => other.push(0),
+    }
+    assert_eq!(VERIFIER.verify(header.as_bytes(), &other), Err(VerifyError::NoMatch));
+
+    let event = match (VERIFIER.verify_event(header.as_bytes(), body.to_vec()), kind(body)) {
+        (Ok(event), Some(kind)) => {
+            assert_eq!(event.kind(), kind);
+            event
+        }
+        (Err(VerifyError::BadJson(bad)), None) => {
+            assert!(bad.to_string().is_ascii() && bad.to_string().len() < 120, "{bad}");
+            return;
+        }
+        (found, plain) => panic!("{found:?} is not {plain:?}"),
+    };
+    assert_eq!(event.body().as_ref(), body);
+    let text = std::str::from_utf8(body).expect("it was read");
+    assert_eq!(event.as_json(), text.trim_matches([' ', '\t', '\r', '\n']));
+    check(event.event());
+    let stored = serde_json::to_string(event.event()).expect("it is JSON");
+    assert_eq!(stored, event.as_json());
+    assert_eq!(&serde_json::from_str::<Event>(&stored).expect("it was read"), event.event());
+});

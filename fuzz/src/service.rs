@@ -1,0 +1,71 @@
+//! A service in memory that answers with bytes of the fuzzer's choice.
+
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use formsvc_client::{
+    AttemptContext, BoxFuture, Client, RateLimit, RetryPolicy, Transport, TransportError,
+};
+use http::{Request, Response};
+
+/// Answers a request for the page at a cursor; refused with 400 when there is none.
+pub type Answer = dyn Fn(Option<&str>) -> Option<Bytes> + Send + Sync;
+
+/// What the client talks to, and what it asked for.
+#[derive(Clone)]
+pub struct Service {
+    answer: Arc<Answer>,
+    asked: Arc<Mutex<Vec<Option<String>>>>,
+}
+
+impl Service {
+    /// A service that answers so.
+    pub fn new(answer: impl Fn(Option<&str>) -> Option<Bytes> + Send + Sync + 'static) -> Self {
+        Self { answer: Arc::new(answer), asked: Arc::default() }
+    }
+
+    /// A client of it that asks each time once.
+    pub fn client(&self) -> Client {
+        Client::builder()
+            .base_url("https://forms.example")
+            .api_key("fsk_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG".into())
+            .retry(RetryPolicy::none())
+            .rate_limit(RateLimit::off())
+            .transport(self.clone())
+            .build()
+            .expect("these settings are right")
+    }
+
+    /// The cursor of each request.
+    pub fn asked(&self) -> Vec<Option<String>> {
+        self.asked.lock().expect("nobody panics with it").clone()
+    }
+}
+
+impl Transport for Service {
+    fn send<'a>(
+        &'a self,
+        request: Request<Bytes>,
+        _context: &'a AttemptContext,
+    ) -> BoxFuture<'a, Result<Response<Bytes>, TransportError>> {
+        let query = request.uri().query().unwrap_or_default();
+        let mut pairs = url::form_urlencoded::parse(query.as_bytes());
+        let cursor = pairs.find(|(name, _)| name == "cursor").map(|(_, value)| value.into_owned());
+        let body = (self.answer)(cursor.as_deref());
+        self.asked.lock().expect("nobody panics with it").push(cursor);
+        let status = if body.is_some() { 200 } else { 400 };
+        let response = Response::builder().status(status).body(body.unwrap_or_default());
+        Box::pin(async { Ok(response.expect("a status and a body are an answer")) })
+    }
+}
+
+/// Runs a future on this thread.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    thread_local! {
+        static RUNTIME: tokio::runtime::Runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .expect("a runtime needs nothing");
+    }
+    RUNTIME.with(|runtime| runtime.block_on(future))
+}
