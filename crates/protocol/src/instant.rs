@@ -79,18 +79,26 @@ impl FormInstant {
     /// The cursor that continues after this instant: 3 fraction digits when it is a whole
     /// millisecond, else 6.
     pub fn to_cursor(self) -> Cursor {
-        let digits = if self.0.rem_euclid(MICROS_PER_MS) == 0 { 3 } else { 6 };
-        Cursor::new(self.print(digits))
+        let printable = self.printable();
+        let digits = if printable.0.rem_euclid(MICROS_PER_MS) == 0 { 3 } else { 6 };
+        Cursor::new(printable.print(digits))
     }
 
     /// `created_at` as shown: milliseconds, cut, never rounded up.
     pub fn to_timestamp(self) -> Timestamp {
-        Timestamp::from_parts(self.print(3), self)
+        let printable = self.printable();
+        Timestamp::from_parts(printable.print(3), printable)
+    }
+
+    /// An instant that was read can lie outside the years that can be printed, by its offset or by
+    /// having been rounded up.
+    fn printable(self) -> Self {
+        Self::from_micros(self.0)
     }
 
     fn print(self, digits: usize) -> String {
         rfc3339::print(SignedDuration::from_micros(self.0), digits)
-            .expect("instants are clamped to the years that can be printed")
+            .expect("callers bring it into the years that can be printed")
     }
 
     /// Reads a cursor: the bound such that `instant < bound` holds exactly for the instants
@@ -118,6 +126,19 @@ mod tests {
         let fine = FormInstant::from_micros(1_767_225_600_120_001);
         assert_eq!(fine.to_cursor().as_str(), "2026-01-01T00:00:00.120001Z");
         assert_eq!(fine.to_timestamp().as_str(), "2026-01-01T00:00:00.120Z");
+    }
+
+    #[test]
+    fn a_cursor_beyond_the_years_that_can_be_printed_is_printed_as_the_last_that_can() {
+        for (text, printed) in [
+            ("9999-12-31T23:59:59.999999999Z", "9999-12-31T23:59:59.999999Z"),
+            ("9999-12-31T23:59:60Z", "9999-12-31T23:59:59.999999Z"),
+            ("0000-01-01T00:00:00+23:59", "0000-01-01T00:00:00.000Z"),
+        ] {
+            let instant = FormInstant::parse_cursor(text).unwrap();
+            assert_eq!(instant.to_cursor().as_str(), printed, "{text}");
+            assert_eq!(instant.to_timestamp().as_str().len(), 24);
+        }
     }
 
     #[test]
