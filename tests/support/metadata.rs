@@ -44,6 +44,8 @@ pub struct Dependency {
     pub kind: Option<DependencyKind>,
     /// Whether a feature must ask for it.
     pub optional: bool,
+    /// Its other features that are asked for.
+    pub features: Vec<String>,
 }
 
 /// What a dependency is for; absent in cargo's answer for a normal one.

@@ -1,8 +1,10 @@
 //! The tree keeps its own rules: who may depend on whom, how files are cut, and that what the
 //! documents say is so. Each test shows every breach at once, as `file:line`.
 
+mod ceilings;
 mod dependencies;
 mod docs;
+mod features;
 mod generated;
 mod habits;
 mod layout;

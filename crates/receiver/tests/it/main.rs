@@ -8,6 +8,7 @@ mod inbox;
 mod layer;
 mod process;
 mod sockets;
+mod stripe;
 mod support;
 mod vectors;
 mod verifier;
