@@ -14,6 +14,10 @@ pub const LEASE_MIN: Duration = Duration::from_millis(1);
 pub const LEASE_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// A lease for handlers that answer within the 10 s that the sender waits (SPEC §6): 30 s. What a process
 /// that died had claimed is handled again by the sender's second retry, about 70 s later, at the latest.
+///
+/// A lease must end before the sender's last retry, some 7 minutes after its first attempt, or what a process
+/// that died had claimed is never handled. The service waits as long as a `Retry-After` of up to an hour asks,
+/// so leases of up to an hour are safe where [`InFlight`](super::Claim::InFlight) is answered with one.
 pub const DEFAULT_LEASE: Duration = Duration::from_secs(30);
 /// How long a durable store remembers what was handled, unless told otherwise: 30 days. The sender's own
 /// retries end sooner, see [`TTL_MIN`]; what is sent again by hand comes days later.

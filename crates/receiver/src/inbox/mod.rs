@@ -73,7 +73,8 @@ pub type InboxFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, InboxError>>
 /// tasks at once. A future that is dropped leaves its operation done or not done, never half done.
 pub trait Inbox: Send + Sync + 'static {
     /// Claims a key for a lease, which is [`LEASE_MIN`] to [`LEASE_MAX`] long: longer than the handler takes
-    /// at worst, since whoever takes over runs it again.
+    /// at worst, since whoever takes over runs it again, and [not so long](DEFAULT_LEASE) that the sender gives
+    /// up before it ends.
     ///
     /// Of any number of callers at once one gets the claim. Fails with [`InboxErrorKind::Key`] for a key that
     /// is empty or has more than [`KEY_MAX`] bytes; any other text is a key, whatever is in it.

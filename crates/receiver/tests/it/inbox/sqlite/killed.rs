@@ -1,7 +1,7 @@
-//! Processes that are killed, and what the file knows afterwards.
+//! Processes that share a file or are killed, and what the file knows afterwards.
 //!
 //! Each test starts this binary again to run one test, [`child`], which does its part when a variable says
-//! which, and is killed while it does.
+//! which, and may be killed while it does.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -33,6 +33,7 @@ async fn child() {
         "accept" => accept_forever(&file).await,
         "claim" => claim_and_wait(&file).await,
         "mark" => mark_and_wait(&file),
+        "share" => handle_what_is_free(&file).await,
         other => panic!("no part is called {other}"),
     }
 }
@@ -55,6 +56,20 @@ async fn accept_forever(file: &Path) {
         let key = format!("sub_{number}");
         assert_eq!(inbox.accept(&key, key.as_bytes()).await.unwrap(), Recorded::New);
         say(&key);
+    }
+}
+
+/// Keys that processes race for.
+const SHARED: usize = 100;
+
+async fn handle_what_is_free(file: &Path) {
+    let inbox = SqliteInbox::open(file).unwrap();
+    for number in 0..SHARED {
+        let key = format!("sub_{number}");
+        if let Claim::Acquired(token) = inbox.claim(&key, DEFAULT_LEASE).await.unwrap() {
+            inbox.complete(&token).await.unwrap();
+            say(&key);
+        }
     }
 }
 
@@ -149,6 +164,19 @@ async fn what_was_accepted_is_handled_after_its_process_was_killed() {
         let pending = inbox.next(DEFAULT_LEASE).await.unwrap().expect("it is there");
         assert_eq!((pending.token.key(), &*pending.payload), (&**key, key.as_bytes()));
     }
+}
+
+#[test]
+fn of_processes_that_race_for_a_key_one_handles_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("inbox.db");
+    let mut parts = [(); 3].map(|()| Part::start("share", &file));
+    let mut said: Vec<_> =
+        parts.iter_mut().flat_map(|part| std::iter::from_fn(|| part.heard())).collect();
+    said.sort();
+    let mut expected: Vec<_> = (0..SHARED).map(|number| format!("sub_{number}")).collect();
+    expected.sort();
+    assert_eq!(said, expected);
 }
 
 #[tokio::test]
