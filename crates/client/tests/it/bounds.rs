@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use formsvc_client::test_util::{MockService, form, submission};
-use formsvc_client::{ErrorKind, ListSubmissions, Row, Submission, Timestamp};
+use formsvc_client::{ErrorKind, ListSubmissions, Parallel, Row, Submission, Timestamp};
 use http::Request;
 use proptest::prelude::*;
 
@@ -176,54 +176,63 @@ proptest! {
 }
 
 /// Rows of a few times, newest first, and the list that a mock serves of them.
-fn tied(times: &[u32]) -> (Vec<Submission>, MockService) {
+fn tied(times: &[u32], apart_ms: u32) -> (Vec<Submission>, MockService) {
     let mut times = times.to_vec();
     times.sort_unstable_by(|a, b| b.cmp(a));
-    let time = |ms: u32| format!("2026-01-01T00:00:00.{ms:03}Z");
-    let row = |(n, ms): (usize, &u32)| submission(&format!("sub_{n}"), "{}", &time(*ms));
+    let time = |n: u32| nth(n, apart_ms).to_string();
+    let row = |(n, at): (usize, &u32)| submission(&format!("sub_{n}"), "{}", &time(*at));
     let rows: Vec<_> = times.iter().enumerate().map(row).collect();
     let service = MockService::new().form(form("frm_1", "F")).submissions("frm_1", rows.clone());
     (rows, service)
+}
+
+fn nth(n: u32, apart_ms: u32) -> Timestamp {
+    let new_year = 1_767_225_600_000;
+    Timestamp::from_unix_nanos((new_year + i128::from(n * apart_ms)) * 1_000_000).unwrap()
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn bounds_and_ties_do_not_hinder_each_other(
-        times in prop::collection::vec(0_u32..12, 0..30),
+    fn bounds_ties_and_walkers_do_not_hinder_each_other(
+        times in prop::collection::vec(0_u32..120, 0..90),
         size in 2_u32..7,
-        since in prop::option::of(0_u32..6),
-        until in prop::option::of(6_u32..12),
-        stop in prop::option::of(0_usize..40),
-        rows_at_once in prop::collection::vec(0_usize..9, 0..5),
+        since in prop::option::of(0_u32..60),
+        until in prop::option::of(60_u32..120),
+        stop in prop::option::of(0_usize..100),
+        rows_at_once in prop::collection::vec(0_usize..30, 0..5),
         (tie_safe, prefetch) in any::<(bool, bool)>(),
+        walkers in prop::option::of(2_u32..5),
+        apart_ms in prop::sample::select(vec![1_u32, 1_000, 3_600_000]),
     ) {
-        let (rows, service) = tied(&times);
-        let time = |ms: u32| format!("2026-01-01T00:00:00.{ms:03}Z").parse::<Timestamp>().unwrap();
+        let (rows, service) = tied(&times, apart_ms);
+        let time = |n: u32| nth(n, apart_ms);
         let client = service.client();
         let bounded = || {
             let list = client.form("frm_1".parse().unwrap()).submissions();
             let mut list = list.page_size(size).tie_safe(tie_safe).prefetch(prefetch);
-            if let Some(ms) = since { list = list.since(time(ms)); }
-            if let Some(ms) = until { list = list.until(time(ms)); }
+            if let Some(n) = since { list = list.since(time(n)); }
+            if let Some(n) = until { list = list.until(time(n)); }
+            if let Some(walkers) = walkers { list = list.parallel(Parallel::walkers(walkers)); }
             let stop = stop.map(|n| format!("sub_{n}"));
             list.stop_when(move |row| stop.as_deref() == Some(row.id()))
         };
         let end = |row: &&Submission| {
-            since.is_none_or(|ms| row.created_at >= time(ms))
+            since.is_none_or(|n| row.created_at >= time(n))
                 && stop.is_none_or(|n| row.id.as_str() != format!("sub_{n}"))
         };
         let expected: Vec<_> = rows
             .iter()
             .take_while(end)
-            .filter(|row| until.is_none_or(|ms| row.created_at < time(ms)))
+            .filter(|row| until.is_none_or(|n| row.created_at < time(n)))
             .map(|row| row.id.clone())
             .collect();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let read = runtime.block_on(async {
             let (mut list, mut read) = (bounded(), Vec::new());
-            for rows in rows_at_once.iter().copied().chain([99]) {
+            let stops = rows_at_once.iter().copied().filter(|_| walkers.is_none());
+            for rows in stops.chain([99]) {
                 let mut items = list.items();
                 for _ in 0..rows {
                     let Some(item) = items.try_next().await.unwrap() else { break };
