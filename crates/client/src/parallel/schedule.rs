@@ -177,13 +177,13 @@ impl<P: Answer> Planner<P> {
         }
     }
 
-    /// The service says that nothing is older than this answer.
+    /// The service says that nothing is older than this answer. So it covers the ranges below that
+    /// nobody has read of, down to the first that somebody has: that one and those below it go on, as
+    /// its rows are not this walker's.
     fn reach_the_end(&mut self, at: usize) {
-        let mut place = 0;
-        self.ranges.retain(|range| {
-            place += 1;
-            place <= at + 1 || range.is_known()
-        });
+        let below = &self.ranges[at + 1..];
+        let covered = below.iter().position(Range::is_known).unwrap_or(below.len());
+        self.ranges.drain(at + 1..at + 1 + covered);
         self.ranges[at].lo = self.ranges.get(at + 1).map_or(self.settings.floor, |next| next.hi);
     }
 
