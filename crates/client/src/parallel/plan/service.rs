@@ -24,6 +24,8 @@ pub(super) enum Kind {
     Skipping { after: usize },
     /// Takes some cursors that it did not issue, then refuses them.
     Tiring { after: usize },
+    /// Takes some cursors that it did not issue, then answers with the newest page.
+    Forgetful { after: usize },
 }
 
 /// A list by instants in microseconds, newest first.
@@ -88,6 +90,7 @@ impl Service {
         match self.kind {
             Kind::Refusing if foreign => return None,
             Kind::Tiring { after } if foreign && number >= after => return None,
+            Kind::Forgetful { after } if foreign && number >= after => bound = i64::MAX,
             Kind::Newest if foreign => bound = i64::MAX,
             Kind::Empty if foreign => bound = i64::MIN,
             Kind::Skipping { after } if foreign && number >= after => skip = 1,

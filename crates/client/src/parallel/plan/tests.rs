@@ -169,16 +169,24 @@ proptest! {
         settings in any_settings(),
         choices in prop::collection::vec(any::<u8>(), 1..40),
         after in 1_usize..6,
-        tires in any::<bool>(),
+        how in 0..3,
     ) {
-        let kind = if tires { Kind::Tiring { after } } else { Kind::Skipping { after } };
+        let kind = match how {
+            0 => Kind::Tiring { after },
+            1 => Kind::Skipping { after },
+            _ => Kind::Forgetful { after },
+        };
         // No row at a whole millisecond, so no cursor of the service is also one of ours.
         let rows: Vec<_> = rows.into_iter().map(|row| row + 7).collect();
         let service = Service::new(kind, &rows, settings.page);
         let all = all(&service);
         let ordered = settings.ordered;
+        let newest = service.rows.first().copied();
         let out = Run::new(service, settings).at_random(&choices, |_, _| {});
         prop_assert!(out.once());
+        // What is not older than the cursor shows itself at once, not at the seam.
+        let why = |why| out.notices.contains(&Notice::FellBack(why));
+        prop_assert!(how != 2 || newest.is_none() || !why(FallbackReason::SeamBroken));
         match out.finish {
             Some(Finish::End) if ordered => prop_assert_eq!(out.ids, all),
             Some(Finish::End) => prop_assert_eq!(sorted(out.ids), sorted(all)),
@@ -357,4 +365,43 @@ fn nothing_below_the_floor_is_asked_for() {
     let out = Run::new(Service::new(Kind::Exact, &rows, 100), settings).in_rounds();
     assert_eq!((out.finish, out.ids.len()), (Some(Finish::Floor), 3_000));
     assert!(out.requests <= 36, "{}", out.requests);
+}
+
+/// Reads a list of which a row is deleted that one side of a seam has seen, and the other not yet.
+fn with_a_row_deleted_at_a_seam(seen_by_upper: bool) -> (Outcome, Vec<String>) {
+    let rows: Vec<i64> = (0..2_000).map(|n| n * 1_000_000).collect();
+    let service = Service::new(Kind::Exact, &rows, 10);
+    let all = all(&service);
+    let mut run = Run::new(service, settings(4, 10, true));
+    let mut deleted = None;
+    while run.send() > 0 {
+        let seam =
+            run.planner.ranges.windows(2).find_map(|pair| match (&pair[0].below, &pair[1].first) {
+                (Some(Edge::Row { id, .. }), None) if seen_by_upper => Some(id.clone()),
+                (None, Some(Edge::Row { id, .. })) if !seen_by_upper => Some(id.clone()),
+                _ => None,
+            });
+        if let (Some(id), None) = (seam, &deleted) {
+            run.service.rows.retain(|row| format!("sub_{row}") != id);
+            deleted = Some(id);
+        }
+        // The first range's answers come first, so that it is done before the next has one.
+        let first = run.planner.ranges[0].request;
+        let at = run.under_way.iter().position(|request| Some(request.id) == first);
+        run.answer(if seen_by_upper { at.unwrap_or(0) } else { 0 });
+        while run.take() {}
+    }
+    run.out.finish = run.planner.finish();
+    let deleted = deleted.expect("there was such a seam");
+    (run.out, all.into_iter().filter(|id| *id != deleted).collect())
+}
+
+#[test]
+fn a_row_deleted_at_a_seam_is_no_reason_to_fall_back() {
+    for seen_by_upper in [true, false] {
+        let (out, stayed) = with_a_row_deleted_at_a_seam(seen_by_upper);
+        assert_eq!((out.finish, &out.notices[..]), (Some(Finish::End), &[][..]), "{seen_by_upper}");
+        let read: Vec<_> = out.ids.into_iter().filter(|id| stayed.contains(id)).collect();
+        assert_eq!(read, stayed);
+    }
 }
