@@ -120,3 +120,32 @@ impl Drop for Place<'_> {
 fn refuse_beyond(patience: Duration, wait: Wait) -> Result<(), Refusal> {
     if wait.duration > patience { Err(Refusal { wait: wait.duration }) } else { Ok(()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn who_comes_as_the_limit_has_room_does_not_overtake_who_waits() {
+        let gate = Gate::new(RateLimit::per_minute(NonZeroU32::MIN));
+        let patience = Duration::from_secs(600);
+        gate.pass(Duration::ZERO, |_| {}).await.unwrap();
+        let Err(Refusal { wait }) = gate.pass(Duration::ZERO, |_| {}).await else {
+            panic!("the limit is reached")
+        };
+        let order = Mutex::new(Vec::new());
+        let pass = async |name| {
+            gate.pass(patience, |_| {}).await.unwrap();
+            order.lock().unwrap().push(name);
+        };
+        let comes_later = async {
+            sleep(wait).await;
+            pass("later").await;
+        };
+        // Polled first, and at the instant at which the other may pass.
+        tokio::join!(biased; comes_later, pass("first"));
+        assert_eq!(*order.lock().unwrap(), ["first", "later"]);
+    }
+}

@@ -331,3 +331,12 @@ fn a_row_deleted_between_two_pages_is_no_mistreatment_once_the_service_was_check
     }
     assert_eq!(ids, [8, 7, 6, 5, 4, 3, 2, 1, 0]);
 }
+
+#[test]
+fn an_empty_answer_is_no_end_before_the_services_own_cursor_says_so() {
+    // By chance the first cursor of ours is one that the service issues too.
+    let service = Service::new(Kind::Empty, &[5_000, 4_000, 1, 0], 2);
+    let out = read(&service, OnTieStorm::Fail);
+    assert_eq!((out.ended, &out.ids), (Some(Then::End), &all(&service)));
+    assert_eq!(out.notices, [Notice::FellBack(FallbackReason::CursorMistreated)]);
+}
