@@ -280,11 +280,12 @@ impl<P: Answer> Planner<P> {
             return;
         }
         let has_more = page.pagination().has_more;
-        let last = page.rows().last().map(|(_, time)| millisecond(time));
+        // The last row's, unless the page is out of order.
+        let last = page.rows().map(|(_, time)| millisecond(time)).min();
         self.reach(at, last, has_more);
         self.pace(at, &page);
-        if has_more && last.is_some_and(|last| last >= self.ranges[at].lo) {
-            self.aim(at);
+        if let Some(last) = last.filter(|last| has_more && *last >= self.ranges[at].lo) {
+            self.aim(at, last);
         }
         let last_of_all = at + 1 == self.ranges.len();
         let range = &mut self.ranges[at];

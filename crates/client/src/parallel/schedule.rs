@@ -160,9 +160,11 @@ impl<P: Answer> Planner<P> {
         }
     }
 
-    /// Says how far the walker goes on from its oldest row, which is within its range.
-    pub(super) fn aim(&mut self, at: usize) {
-        let (Phase::On, Some(last)) = (&self.phase, self.ranges[at].at) else { return };
+    /// Says how far the walker goes on from its oldest row, made in this millisecond of its range.
+    pub(super) fn aim(&mut self, at: usize, last: i64) {
+        if !matches!(self.phase, Phase::On) {
+            return;
+        }
         let Some(density) = self.density_above(at + 1, self.wasted() < self.may_waste() / 2) else {
             return;
         };

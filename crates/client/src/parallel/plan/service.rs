@@ -44,6 +44,13 @@ pub(super) struct Page {
     pagination: Pagination,
 }
 
+impl Page {
+    pub(super) fn of(rows: &[i64], next: Option<i64>, has_more: bool) -> Self {
+        let rows = rows.iter().map(|row| (format!("sub_{row}"), cut(*row))).collect();
+        Self { rows, pagination: Pagination { next_cursor: next.map(cursor_at), has_more } }
+    }
+}
+
 impl std::fmt::Debug for Page {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "page of {}", self.rows.len())
@@ -103,11 +110,11 @@ impl Service {
         let mut rows: Vec<i64> = rows.copied().collect();
         let has_more = rows.len() > self.limit;
         rows.truncate(self.limit);
-        let next_cursor = rows.last().map(|row| cursor_at(if millis { cut(*row) } else { *row }));
-        let next = next_cursor.iter().map(|cursor| cursor.as_str().to_owned());
-        self.issued.extend(next.filter(|cursor| !self.foreign.contains(cursor)));
-        let rows = rows.into_iter().map(|row| (format!("sub_{row}"), cut(row))).collect();
-        Some(Page { rows, pagination: Pagination { next_cursor, has_more } })
+        let next = rows.last().map(|row| if millis { cut(*row) } else { *row });
+        let page = Page::of(&rows, next, has_more);
+        let issued = page.pagination.next_cursor.iter().map(|cursor| cursor.as_str().to_owned());
+        self.issued.extend(issued.filter(|cursor| !self.foreign.contains(cursor)));
+        Some(page)
     }
 }
 

@@ -367,6 +367,84 @@ fn nothing_below_the_floor_is_asked_for() {
     assert!(out.requests <= 36, "{}", out.requests);
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Among the answers are some of a good service, so that ranges are opened.
+    #[test]
+    fn whatever_is_answered_the_list_ends_and_no_row_in_order_comes_twice(
+        rows in any_rows(),
+        settings in any_settings(),
+        ties in prop::option::of(Just(OnTieStorm::Report)),
+        answers in prop::collection::vec(
+            (0_u8..8, prop::collection::vec(0_i64..40_000_000, 0..6), any::<bool>(), 0_i64..40_000_000),
+            1..60,
+        ),
+        choices in prop::collection::vec(any::<u8>(), 1..40),
+    ) {
+        let settings = Settings { ties, ..settings };
+        let ordered = settings.ordered;
+        let mut service = Service::new(Kind::Exact, &rows, settings.page);
+        let mut planner: Planner<Page> = Planner::new(settings, Walk::start(None));
+        let (mut walk, mut ids) = (Walk::start(None), Vec::new());
+        let (mut under_way, mut answers) = (Vec::<Request>::new(), answers.into_iter());
+        for step in 0.. {
+            prop_assert!(step < 5_000, "it does not end");
+            under_way.retain(|request| {
+                let wanted = planner.wants(request.id);
+                if !wanted {
+                    planner.dropped();
+                }
+                wanted
+            });
+            under_way.extend(planner.requests());
+            let mut taken = false;
+            while let Some(out) = planner.next() {
+                taken = true;
+                let rows = out.page.rows().take(out.turn.rows).enumerate();
+                let rows: Vec<_> = rows
+                    .filter(|(at, _)| !out.turn.duplicates.contains(at))
+                    .map(|(_, row)| row)
+                    .collect();
+                // What is left to the walk that records: rows that come again, or out of order.
+                let recorded = walk.record(rows.iter().copied(), out.next);
+                let rows = rows.into_iter().enumerate().filter(|(at, _)| {
+                    !ordered || *at < recorded.rows && !recorded.duplicates.contains(at)
+                });
+                if ordered && matches!(recorded.then, Then::Failed(_)) {
+                    return Ok(());
+                }
+                ids.extend(rows.map(|(_, (id, _))| id.to_owned()));
+            }
+            if under_way.is_empty() {
+                if taken {
+                    continue;
+                }
+                break;
+            }
+            let choice = usize::from(choices[step % choices.len()]);
+            let request = under_way.remove(choice % under_way.len());
+            let page = match answers.next() {
+                Some((0, rows, has_more, next)) => Some(Page::of(&rows, Some(next), has_more)),
+                Some((1, mut rows, has_more, next)) => {
+                    rows.sort_unstable_by_key(|row| -row);
+                    Some(Page::of(&rows, Some(next), has_more))
+                }
+                Some((2, _, true, _)) => None,
+                _ => service.answer(request.cursor.as_ref()),
+            };
+            match page {
+                Some(page) => planner.arrived(request.id, page),
+                None if planner.refused(request.id) => {}
+                None => planner.failed(request.id),
+            }
+        }
+        prop_assert!(planner.finish().is_some(), "{:?}", planner);
+        let once: std::collections::BTreeSet<_> = ids.iter().collect();
+        prop_assert!(!ordered || once.len() == ids.len(), "{:?}", ids);
+    }
+}
+
 /// Reads a list of which a row is deleted that one side of a seam has seen, and the other not yet.
 fn with_a_row_deleted_at_a_seam(seen_by_upper: bool) -> (Outcome, Vec<String>) {
     let rows: Vec<i64> = (0..2_000).map(|n| n * 1_000_000).collect();
