@@ -262,6 +262,57 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Among the answers are some of a good service, so that it gets anywhere.
+    #[test]
+    fn whatever_is_answered_no_row_comes_twice_and_the_walk_ends(
+        rows in any_rows(),
+        limit in 2_usize..=5,
+        fails in any::<bool>(),
+        answers in prop::collection::vec(
+            (0_u8..7, prop::collection::vec(0_i64..6_000, 0..5), any::<bool>(), 0_i64..6_000),
+            0..40,
+        ),
+    ) {
+        let service = Service::new(Kind::Exact, &rows, limit);
+        let on_storm = if fails { OnTieStorm::Fail } else { OnTieStorm::Report };
+        let mut walk = Walk::start(None).tie_safe(on_storm);
+        let (mut ids, mut answers) = (Vec::new(), answers.into_iter());
+        for step in 0.. {
+            prop_assert!(step < 1_000, "it does not end");
+            let answer = match answers.next() {
+                Some((0, mut rows, has_more, next)) => {
+                    rows.sort_unstable_by_key(|row| -row);
+                    let rows = rows.iter().map(|row| (format!("sub_{row}"), Service::cut(*row)));
+                    let pagination = Pagination { next_cursor: Some(cursor_at(next)), has_more };
+                    Some((rows.collect(), pagination))
+                }
+                Some((1, ..)) => None,
+                _ => service.answer(walk.cursor()),
+            };
+            let Some((rows, pagination)) = answer else {
+                match walk.refused() {
+                    Some(turn) => prop_assert_eq!(turn.then, Then::Again),
+                    None => break,
+                }
+                continue;
+            };
+            let turn = walk.turn(rows.iter().map(|(id, time)| (id.as_str(), *time)), &pagination);
+            let kept = rows[..turn.rows].iter().enumerate();
+            ids.extend(kept.filter(|(at, _)| !turn.duplicates.contains(at)).map(|row| row.1.0.clone()));
+            if !matches!(turn.then, Then::More | Then::Again) {
+                break;
+            }
+        }
+        let mut once = ids.clone();
+        once.sort();
+        once.dedup();
+        prop_assert_eq!(once.len(), ids.len(), "{:?}", ids);
+    }
+}
+
 /// Three rows share a millisecond, and a page ends among them.
 const TIED: [i64; 6] = [5_000, 4_000, 3_002, 3_001, 3_000, 2_000];
 
