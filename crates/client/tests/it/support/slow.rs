@@ -113,6 +113,7 @@ impl Transport for SlowWire {
                 UnderWay(slow)
             };
             let (status, body) = slow.answer(request.uri().query().unwrap_or_default());
+            // Sleeps because a slow service is the point; who uses it has paused the clock.
             sleep(slow.latency).await;
             drop(under_way);
             let response = Response::builder().status(status).header("retry-after", "1");
