@@ -181,8 +181,7 @@ impl SubmissionPages {
             return Poll::Ready(Some(Ok(page)));
         }
         if let Some(error) = self.error.take() {
-            self.done = true;
-            return Poll::Ready(Some(Err(error)));
+            return self.end(Some(error));
         }
         if self.done || self.pages_left == Some(0) {
             self.done = true;
