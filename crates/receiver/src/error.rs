@@ -34,9 +34,10 @@ pub enum VerifyError {
     Malformed,
     /// No signature matches any secret.
     NoMatch,
-    /// The signature is right, but older than the tolerance (SPEC §8).
+    /// The signature is older than the tolerance (SPEC §8). It is right, unless
+    /// [`admit`](crate::Verifier::admit) says so, as the layer and the extractor ask before they read.
     TooOld,
-    /// The signature is right, but its time lies further ahead than the tolerance (SPEC §8).
+    /// Its time lies further ahead than the tolerance (SPEC §8); otherwise as [`TooOld`](Self::TooOld).
     InFuture,
     /// The body is longer than [`max_body`](crate::VerifierBuilder::max_body).
     TooLarge,

@@ -20,13 +20,15 @@ mod verifier;
 mod webhook;
 
 pub use bad_json::{BadJson, JsonProblem};
-pub use builder::{ConfigError, MAX_BODY_DEFAULT, VerifierBuilder};
+pub use builder::{ConfigError, MAX_BODY_DEFAULT, SECRET_MIN, TOLERANCE_MAX, VerifierBuilder};
 pub use error::VerifyError;
 pub use event::{Event, SubmissionCreated, UnknownEvent};
 /// The name of the signature header, in lower case: `x-service-signature` (SPEC §5).
 pub use formsvc_protocol::signature::HEADER as SIGNATURE_HEADER;
 pub use formsvc_protocol::{Answers, EventKind, FormId, SubmissionId, Timestamp, WebhookEvent};
-pub use process::{Outcome, Panic, process_next, process_once};
+#[cfg(feature = "rt")]
+pub use process::process_once_detached;
+pub use process::{IdempotencyKey, Outcome, Panic, process_next, process_once};
 #[cfg(feature = "tower")]
 pub use rejection::Rejection;
 pub use secrecy::SecretString;

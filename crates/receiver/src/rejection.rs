@@ -15,6 +15,8 @@ use crate::answer::refusal;
 /// |---|---|---|
 /// | [`Refused`](Self::Refused) | that of the [`VerifyError`] | that of the [`VerifyError`] |
 /// | [`Unreadable`](Self::Unreadable) | 400 | `unreadable_body` |
+/// | [`TooSlow`](Self::TooSlow) | 408 | `body_timeout` |
+/// | [`EventMismatch`](Self::EventMismatch) | 400 | `event_mismatch` |
 /// | [`Ignored`](Self::Ignored) | 200 | `event_ignored` |
 ///
 /// The answer of a refusal is `{"error":{"code":…,"message":…}}`, the service's error shape (SPEC §7),
@@ -27,6 +29,11 @@ pub enum Rejection {
     /// The body could not be read to its end: the connection broke, or whatever limits the reading
     /// gave up.
     Unreadable,
+    /// The body took longer than the verifier's
+    /// [`read_timeout`](crate::VerifierBuilder::read_timeout).
+    TooSlow,
+    /// `X-Service-Event` names another kind than the body, which alone is signed.
+    EventMismatch,
     /// The delivery is the service's, and tells of something this handler does not take. The answer
     /// is 200 without a body: anything but 2xx would make the service send it three times more, for
     /// nothing (SPEC §6).
@@ -43,7 +50,8 @@ impl Rejection {
             Self::Refused(error) => {
                 StatusCode::from_u16(error.status()).expect("the table has statuses of HTTP")
             }
-            Self::Unreadable => StatusCode::BAD_REQUEST,
+            Self::Unreadable | Self::EventMismatch => StatusCode::BAD_REQUEST,
+            Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::Ignored { .. } => StatusCode::OK,
         }
     }
@@ -53,6 +61,8 @@ impl Rejection {
         match self {
             Self::Refused(error) => error.code(),
             Self::Unreadable => "unreadable_body",
+            Self::TooSlow => "body_timeout",
+            Self::EventMismatch => "event_mismatch",
             Self::Ignored { .. } => "event_ignored",
         }
     }
@@ -61,6 +71,8 @@ impl Rejection {
         match self {
             Self::Refused(error) => error.message(),
             Self::Unreadable => "the body could not be read",
+            Self::TooSlow => "the body took too long",
+            Self::EventMismatch => "the event is of another kind than its header says",
             Self::Ignored { .. } => "this receiver takes no events of this kind",
         }
     }
@@ -81,7 +93,7 @@ impl fmt::Display for Rejection {
         match self {
             Self::Refused(error) => error.fmt(f),
             // The kind is a stranger's text, so it stays in its field.
-            Self::Unreadable | Self::Ignored { .. } => f.write_str(self.message()),
+            _ => f.write_str(self.message()),
         }
     }
 }
@@ -90,7 +102,7 @@ impl std::error::Error for Rejection {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Refused(error) => error.source(),
-            Self::Unreadable | Self::Ignored { .. } => None,
+            _ => None,
         }
     }
 }
@@ -121,6 +133,8 @@ mod tests {
             (VerifyError::TooLarge.into(), 413, "payload_too_large"),
             (VerifyError::BadJson(bad_json).into(), 400, "bad_event"),
             (Rejection::Unreadable, 400, "unreadable_body"),
+            (Rejection::TooSlow, 408, "body_timeout"),
+            (Rejection::EventMismatch, 400, "event_mismatch"),
         ]
     }
 

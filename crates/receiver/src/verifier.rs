@@ -7,6 +7,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use formsvc_protocol::signature::{SignatureHeader, SigningSecret};
 
+#[cfg(feature = "tower")]
+use crate::tower::ReadLimit;
 use crate::{Event, Signed, Verified, VerifierBuilder, VerifyError};
 
 pub(crate) type Clock = dyn Fn() -> SystemTime + Send + Sync;
@@ -14,10 +16,16 @@ pub(crate) type Clock = dyn Fn() -> SystemTime + Send + Sync;
 /// Tells whether the service sent a body, by the signature in its header (SPEC §5). Cheap to clone;
 /// clones share the secrets.
 ///
+/// **One verifier is one endpoint.** Several secrets are for the rotation of that endpoint's secret, and
+/// for nothing else: who holds any of them can sign any event, those of other forms and other people
+/// included, and what is forged hides what comes later under the same `submission_id`. A receiver of
+/// several endpoints has a verifier for each, chosen by the path of the request and not by what it says,
+/// and for each a [scope](crate::inbox#scopes) of the inbox.
+///
 /// ```
 /// use formsvc_receiver::{Verifier, VerifyError};
 ///
-/// let verifier = Verifier::builder().secret("whsec_example".into()).build()?;
+/// let verifier = Verifier::builder().secret("whsec_of_an_example".into()).build()?;
 /// let refused = verifier.verify(b"t=1700000000,v1=beef", b"{}");
 /// assert_eq!(refused, Err(VerifyError::Malformed));
 /// # Ok::<(), formsvc_receiver::ConfigError>(())
@@ -33,6 +41,8 @@ struct Inner {
     tolerance: Duration,
     max_body: usize,
     clock: Box<Clock>,
+    #[cfg(feature = "tower")]
+    read_limit: Option<ReadLimit>,
 }
 
 impl Verifier {
@@ -41,14 +51,22 @@ impl Verifier {
         VerifierBuilder::new()
     }
 
+    /// Of settings that were checked.
     pub(crate) fn new(
         keys: Vec<SigningSecret>,
         names: Vec<Arc<str>>,
-        tolerance: Duration,
-        max_body: usize,
-        clock: Box<Clock>,
+        settings: VerifierBuilder,
     ) -> Self {
-        Self { inner: Arc::new(Inner { keys, names, tolerance, max_body, clock }) }
+        let inner = Inner {
+            keys,
+            names,
+            tolerance: settings.tolerance,
+            max_body: settings.max_body,
+            clock: settings.clock,
+            #[cfg(feature = "tower")]
+            read_limit: settings.read_limit,
+        };
+        Self { inner: Arc::new(inner) }
     }
 
     /// Verifies a raw body, of any bytes, against the value of its `X-Service-Signature` header.
@@ -62,9 +80,7 @@ impl Verifier {
         if body.len() > self.inner.max_body {
             return Err(VerifyError::TooLarge);
         }
-        // A clock before 1970 is wrong by more than any tolerance.
-        let now = (self.inner.clock)().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let found = header.verify(body, &self.inner.keys, now, self.inner.tolerance)?;
+        let found = header.verify(body, &self.inner.keys, self.now(), self.inner.tolerance)?;
         let name = Arc::clone(&self.inner.names[found.secret_index]);
         Ok(Signed::new(found.unix_seconds, name))
     }
@@ -85,10 +101,31 @@ impl Verifier {
         Ok(Verified::new(event, body, signed))
     }
 
-    /// Whether a header could be right for some body: what can be said before the body is read.
+    /// Whether a header could be right now for some body: it is well-formed, and its time is within the
+    /// tolerance. A body whose header fails here need not be read, since it would be refused all the same.
+    ///
+    /// Nothing is proven yet. The time is the sender's word, so who signed nothing is told of its age here,
+    /// where [`verify`](Self::verify) says that no signature matches.
+    pub fn admit(&self, header: &[u8]) -> Result<(), VerifyError> {
+        let header = SignatureHeader::parse(header)?;
+        Ok(header.check_time(self.now(), self.inner.tolerance)?)
+    }
+
+    /// Whether a header is well-formed, whatever the time.
     pub fn check_header(header: &[u8]) -> Result<(), VerifyError> {
         SignatureHeader::parse(header)?;
         Ok(())
+    }
+
+    /// Seconds since 1970. A clock before that is wrong by more than any tolerance.
+    fn now(&self) -> u64 {
+        (self.inner.clock)().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+    }
+
+    /// The limit of the time that reading a body takes, from now on.
+    #[cfg(feature = "tower")]
+    pub(crate) fn read_limit(&self) -> Option<&ReadLimit> {
+        self.inner.read_limit.as_ref()
     }
 
     /// Longest body taken, in bytes.

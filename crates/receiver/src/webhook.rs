@@ -5,15 +5,18 @@ use axum_core::extract::{FromRef, FromRequest, Request};
 use axum_core::response::{IntoResponse, Response};
 
 use crate::inbox::InboxError;
-use crate::tower::{ReadBody, admit};
+use crate::tower::{ReadBody, admit, check_event};
 use crate::{Event, Outcome, Rejection, SubmissionCreated, Verified, Verifier};
 
 /// An axum extractor: a delivery whose signature is right (SPEC §5).
 ///
 /// The router's state holds the [`Verifier`], or gives one by [`FromRef`]. The body is asked for only
-/// once the signature header is there, single and well-formed, and no announced length is over the
-/// verifier's [`max_body`](crate::VerifierBuilder::max_body), which alone bounds it: axum's
-/// `DefaultBodyLimit` does not count here. How long a sender may take is the server's affair.
+/// once the signature header is there, single, well-formed and of about now, and no announced length is
+/// over the verifier's [`max_body`](crate::VerifierBuilder::max_body), which alone bounds it: axum's
+/// `DefaultBodyLimit` does not count here. **Set [`read_timeout`](crate::VerifierBuilder::read_timeout)**:
+/// without it a stranger's body may come as slowly as it likes, since axum has no limit either.
+///
+/// An `X-Service-Event` that names another kind than the body is refused: only the body is signed.
 ///
 /// `Webhook<Event>` takes every event. `Webhook<SubmissionCreated>` takes submissions; events of other
 /// kinds are answered with 200 and not given to the handler, so that the service does not send them
@@ -31,7 +34,7 @@ use crate::{Event, Outcome, Rejection, SubmissionCreated, Verified, Verifier};
 ///     StatusCode::NO_CONTENT
 /// }
 ///
-/// let verifier = Verifier::builder().secret("whsec_example".into()).build()?;
+/// let verifier = Verifier::builder().secret("whsec_of_an_example".into()).build()?;
 /// let router: Router = Router::new().route("/hook", post(hook)).with_state(verifier);
 /// # Ok::<(), formsvc_receiver::ConfigError>(())
 /// ```
@@ -79,8 +82,9 @@ where
         let verifier = Verifier::from_ref(state);
         let (head, body) = request.into_parts();
         let signature = admit(&verifier, &head.headers, &body)?;
-        let body = ReadBody::new(body, verifier.max_body()).await?;
+        let body = ReadBody::new(body, &verifier).await?;
         let event = verifier.verify_event(signature.as_bytes(), body)?;
+        check_event(&head.headers, event.event())?;
         T::of(event).map(Self)
     }
 }

@@ -5,10 +5,10 @@
 //! use formsvc_receiver::{Verifier, test_util};
 //!
 //! let now = UNIX_EPOCH + Duration::from_secs(1_767_225_600);
-//! let verifier = Verifier::builder().secret("whsec_test".into()).clock(move || now).build()?;
+//! let verifier = Verifier::builder().secret("whsec_of_my_tests".into()).clock(move || now).build()?;
 //!
 //! let body = test_util::submission_body("sub_1");
-//! let header = test_util::sign(&"whsec_test".into(), now, &body);
+//! let header = test_util::sign(&"whsec_of_my_tests".into(), now, &body);
 //! let event = verifier.verify_event(header.as_bytes(), body)?;
 //! assert_eq!(event.kind(), "submission.created");
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -17,7 +17,7 @@ use crate::{Event, SIGNATURE_HEADER};
 /// use std::time::UNIX_EPOCH;
 /// use formsvc_receiver::test_util::{SignedRequest, submission_body};
 ///
-/// let request = SignedRequest::new(&"whsec_test".into(), UNIX_EPOCH, submission_body("sub_1"))
+/// let request = SignedRequest::new(&"whsec_of_my_tests".into(), UNIX_EPOCH, submission_body("sub_1"))
 ///     .uri("/hook".parse()?)
 ///     .build();
 /// assert!(request.headers().contains_key("x-service-signature"));

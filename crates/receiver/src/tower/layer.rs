@@ -12,7 +12,7 @@ use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::{ReadBody, admit};
+use super::{ReadBody, admit, check_event};
 use crate::{Rejection, Verifier};
 
 /// The body of an answer: the inner service's, or that of a refusal.
@@ -20,15 +20,20 @@ pub type VerifyResponseBody<B> = Either<B, Full<Bytes>>;
 
 /// A tower layer that lets only verified deliveries through (SPEC §5).
 ///
-/// A request whose signature header is missing, repeated or malformed, or whose announced length is
-/// over the verifier's [`max_body`](crate::VerifierBuilder::max_body), is refused before one byte of
-/// its body is asked for. Otherwise at most that many bytes are read. How long a sender may take is
-/// the server's affair: put a time limit around the connection or this layer.
+/// A request whose signature header is missing, repeated, malformed or of another time than now, or whose
+/// announced length is over the verifier's [`max_body`](crate::VerifierBuilder::max_body), is refused
+/// before one byte of its body is asked for. Otherwise at most that many bytes are read, for at most the
+/// verifier's [`read_timeout`](crate::VerifierBuilder::read_timeout): **set it**, or put a time limit around
+/// this layer. Anybody can make a header that is worth reading on.
 ///
 /// What is verified goes on with its body whole, as [`Full`], and [`Signed`](crate::Signed) in its
 /// extensions; with [`events`](Self::events) also [`Verified<Event>`](crate::Verified). What is not is
 /// answered as [`Rejection`] says; the inner service does not see it. Errors of the inner service
 /// pass through, of whatever type they are.
+///
+/// The layer itself is always ready. The inner service is asked whether it is once a request is verified,
+/// and waited for, so strangers take up none of the places that a limit behind the layer has. A layer in
+/// front that sheds load does not see that the inner service is busy: put it behind.
 ///
 /// ```
 /// use bytes::Bytes;
@@ -36,7 +41,7 @@ pub type VerifyResponseBody<B> = Either<B, Full<Bytes>>;
 /// use http_body_util::Full;
 /// use tower::ServiceBuilder;
 ///
-/// let verifier = Verifier::builder().secret("whsec_example".into()).build()?;
+/// let verifier = Verifier::builder().secret("whsec_of_an_example".into()).build()?;
 /// let service = ServiceBuilder::new().layer(VerifyLayer::events(verifier)).service_fn(
 ///     |request: http::Request<Full<Bytes>>| async move {
 ///         let event = request.extensions().get::<Verified<Event>>().expect("the layer put it there");
@@ -58,7 +63,8 @@ impl VerifyLayer {
         Self { verifier, reads_events: false }
     }
 
-    /// Verifies, and reads the body as an event (SPEC §6): a body that is none is refused.
+    /// Verifies, and reads the body as an event (SPEC §6): a body that is none is refused, and so is one
+    /// of another kind than `X-Service-Event` says, which is not signed.
     pub fn events(verifier: Verifier) -> Self {
         Self { verifier, reads_events: true }
     }
@@ -88,8 +94,8 @@ where
     type Error = S::Error;
     type Future = VerifyFuture<S, B>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.inner.poll_ready(context)
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
@@ -97,10 +103,8 @@ where
         let state = match admit(&self.layer.verifier, &head.headers, &body) {
             Err(error) => State::Refused { rejection: error.into() },
             Ok(signature) => {
-                let reading = ReadBody::new(body, self.layer.verifier.max_body());
-                // The one that said it is ready is the one that must be called.
-                let next = self.inner.clone();
-                let service = std::mem::replace(&mut self.inner, next);
+                let reading = ReadBody::new(body, &self.layer.verifier);
+                let service = self.inner.clone();
                 let call = Call { service, head, signature, layer: self.layer.clone() };
                 State::Reading { reading, call: Some(call) }
             }
@@ -117,11 +121,13 @@ struct Call<S> {
     layer: VerifyLayer,
 }
 
-impl<S: Service<Request<Full<Bytes>>>> Call<S> {
-    fn with(self, body: Bytes) -> Result<S::Future, Rejection> {
-        let Self { mut service, mut head, signature, layer } = self;
+impl<S> Call<S> {
+    /// The service and what it is to be called with, once it is ready.
+    fn with(self, body: Bytes) -> Result<(S, Request<Full<Bytes>>), Rejection> {
+        let Self { service, mut head, signature, layer } = self;
         let signed = if layer.reads_events {
             let verified = layer.verifier.verify_event(signature.as_bytes(), body.clone())?;
+            check_event(&head.headers, verified.event())?;
             let signed = verified.signed().clone();
             head.extensions.insert(verified);
             signed
@@ -129,7 +135,7 @@ impl<S: Service<Request<Full<Bytes>>>> Call<S> {
             layer.verifier.verify(signature.as_bytes(), &body)?
         };
         head.extensions.insert(signed);
-        Ok(service.call(Request::from_parts(head, Full::new(body))))
+        Ok((service, Request::from_parts(head, Full::new(body))))
     }
 }
 
@@ -152,6 +158,7 @@ pin_project! {
     {
         Refused { rejection: Rejection },
         Reading { #[pin] reading: ReadBody<B>, call: Option<Call<S>> },
+        Verified { service: S, request: Option<Request<Full<Bytes>>> },
         Calling { #[pin] future: S::Future },
     }
 }
@@ -178,9 +185,17 @@ where
                     let body = ready!(reading.poll(context));
                     let call = call.take().expect("this state is left at once");
                     match body.and_then(|body| call.with(body)) {
-                        Ok(future) => State::Calling { future },
+                        Ok((service, request)) => {
+                            State::Verified { service, request: Some(request) }
+                        }
                         Err(rejection) => State::Refused { rejection },
                     }
+                }
+                StateNow::Verified { service, request } => {
+                    // The one that says it is ready is the one that must be called.
+                    ready!(service.poll_ready(context))?;
+                    let request = request.take().expect("this state is left at once");
+                    State::Calling { future: service.call(request) }
                 }
             };
             state.set(next);

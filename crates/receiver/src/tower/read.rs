@@ -9,10 +9,11 @@ use http_body::Body;
 use http_body_util::LengthLimitError;
 use pin_project_lite::pin_project;
 
-use crate::{Rejection, VerifyError};
+use super::limit::TimeLeft;
+use crate::{Rejection, Verifier, VerifyError};
 
 pin_project! {
-    /// Reads a body of at most `max` bytes. A body that comes in one piece is not copied. One that
+    /// Reads a body of at most `max` bytes, while there is time. A body that comes in one piece is not copied. One that
     /// comes in many is gathered in one buffer: kept as they are, pieces of one byte each would take
     /// up many times the cap.
     pub(crate) struct ReadBody<B> {
@@ -20,6 +21,7 @@ pin_project! {
         body: B,
         gathered: Gathered,
         max: usize,
+        time: TimeLeft,
     }
 }
 
@@ -30,8 +32,10 @@ enum Gathered {
 }
 
 impl<B> ReadBody<B> {
-    pub(crate) fn new(body: B, max: usize) -> Self {
-        Self { body, gathered: Gathered::Nothing, max }
+    /// Within what the verifier allows.
+    pub(crate) fn new(body: B, verifier: &Verifier) -> Self {
+        let time = TimeLeft::new(verifier.read_limit());
+        Self { body, gathered: Gathered::Nothing, max: verifier.max_body(), time }
     }
 }
 
@@ -85,7 +89,11 @@ where
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         loop {
-            let piece = match ready!(this.body.as_mut().poll_frame(context)) {
+            let polled = this.body.as_mut().poll_frame(context);
+            if polled.is_pending() && this.time.is_over(context) {
+                return Poll::Ready(Err(Rejection::TooSlow));
+            }
+            let piece = match ready!(polled) {
                 None => return Poll::Ready(Ok(this.gathered.take())),
                 Some(Err(error)) => return Poll::Ready(Err(rejection(&*error.into()))),
                 Some(Ok(frame)) => frame.into_data(),
@@ -157,7 +165,8 @@ mod tests {
         B: Body,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        let mut reading = Box::pin(ReadBody::new(body, max));
+        let (gathered, time) = (Gathered::Nothing, TimeLeft::new(None));
+        let mut reading = Box::pin(ReadBody { body, gathered, max, time });
         match reading.as_mut().poll(&mut Context::from_waker(std::task::Waker::noop())) {
             Poll::Ready(result) => result,
             Poll::Pending => panic!("nothing here waits"),

@@ -4,9 +4,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
+use formsvc_receiver::VerifierBuilder;
 use http_body::{Frame, SizeHint};
+use tokio::sync::Notify;
+
+use crate::support::{SECRET, builder};
 
 /// A body of zeros, of any length, whose reader is watched.
 pub(crate) struct Watched {
@@ -62,6 +67,36 @@ impl http_body::Body for Watched {
     fn size_hint(&self) -> SizeHint {
         if self.announces { SizeHint::with_exact(self.pieces << 16) } else { SizeHint::default() }
     }
+}
+
+/// A body that does not come, and does not end.
+pub(crate) fn stalled() -> Body {
+    struct Stalled;
+    impl http_body::Body for Stalled {
+        type Data = Bytes;
+        type Error = std::io::Error;
+        fn poll_frame(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+            Poll::Pending
+        }
+    }
+    Body::new(Stalled)
+}
+
+/// A verifier's limit of ten seconds; how often it began to run; and what ends it.
+pub(crate) fn time_limit() -> (VerifierBuilder, Arc<AtomicU64>, Arc<Notify>) {
+    let (begun, over) = (Arc::new(AtomicU64::new(0)), Arc::new(Notify::new()));
+    let (count, end) = (Arc::clone(&begun), Arc::clone(&over));
+    let limit = Duration::from_secs(10);
+    let builder = builder().secret(SECRET.into()).read_timeout(limit, move |asked| {
+        assert_eq!(asked, limit);
+        count.fetch_add(1, Ordering::Relaxed);
+        let end = Arc::clone(&end);
+        async move { end.notified().await }
+    });
+    (builder, begun, over)
 }
 
 /// A body that breaks off.

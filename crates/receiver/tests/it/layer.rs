@@ -2,6 +2,8 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
@@ -9,10 +11,11 @@ use formsvc_receiver::test_util::{SignedRequest, submission_body};
 use formsvc_receiver::{Event, Rejection, Signed, Verified, VerifyError, VerifyLayer};
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
-use tower::{Layer, Service, ServiceExt, service_fn};
+use tokio::sync::Notify;
+use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
 
-use crate::bodies::{Watched, broken};
-use crate::support::{CREATED, NOW, SECRET, at, builder, signed, verifier};
+use crate::bodies::{Watched, broken, stalled, time_limit};
+use crate::support::{CREATED, NOW, SECRET, at, builder, polled, signed, verifier};
 
 type Answer = Response<Full<Bytes>>;
 
@@ -54,6 +57,8 @@ async fn a_body_is_not_touched_before_its_header_is_right() {
     let signature = good.split_once(',').unwrap().1;
     let upper = good.replace("v1=", "V1=");
     let malformed = || answer(401, "malformed_signature", "the signature header is malformed");
+    let unsigned = |time: u64| format!("t={time},v1={}", "0".repeat(64));
+    let (old, ahead) = (unsigned(NOW - 301), unsigned(NOW + 301));
     let missing = answer(401, "missing_signature", "the signature header is missing");
     for (headers, expected) in [
         (&[][..], missing),
@@ -63,6 +68,8 @@ async fn a_body_is_not_touched_before_its_header_is_right() {
         (&[&upper], malformed()),
         (&[&good, &good], malformed()),
         (&["t=1", signature], malformed()),
+        (&[&old], answer(401, "signature_too_old", "the signature is too old")),
+        (&[&ahead], answer(401, "signature_in_future", "the signature lies in the future")),
     ] {
         for layer in [VerifyLayer::new(verifier()), VerifyLayer::events(verifier())] {
             let body = Watched::of_length(4 << 20);
@@ -119,6 +126,83 @@ async fn a_wrong_delivery_is_refused_in_the_words_of_the_table() {
     let expected = answer(400, "unreadable_body", "the body could not be read");
     let breaks = request(&[&signed(&[SECRET], b"{}")], broken());
     assert_eq!(refused(events(), breaks).await, expected);
+}
+
+#[tokio::test]
+async fn a_head_that_names_another_event_than_the_body_is_refused() {
+    let expected =
+        answer(400, "event_mismatch", "the event is of another kind than its header says");
+    for kinds in [&["form.closed"][..], &[""], &["submission.created", "form.closed"]] {
+        let mut request = delivery(CREATED);
+        request.headers_mut().remove("x-service-event");
+        for kind in kinds {
+            request.headers_mut().append("x-service-event", kind.parse().unwrap());
+        }
+        assert_eq!(refused(VerifyLayer::events(verifier()), request).await, expected, "{kinds:?}");
+    }
+    let mut without = delivery(CREATED);
+    without.headers_mut().remove("x-service-event");
+    let inner = service_fn(async |_| Ok::<_, String>(Answer::default()));
+    let response = VerifyLayer::events(verifier()).layer(inner).oneshot(without).await.unwrap();
+    assert_eq!(response.status(), 200, "what is not there contradicts nothing");
+}
+
+#[tokio::test]
+async fn a_strangers_body_takes_up_no_place_behind_the_layer() {
+    let inner = service_fn(async |_: Request<Full<Bytes>>| Ok::<_, String>(Answer::default()));
+    let service = ServiceBuilder::new()
+        .layer(VerifyLayer::new(verifier()))
+        .concurrency_limit(1)
+        .service(inner);
+    let forged = format!("t={NOW},v1={}", "0".repeat(64));
+    let mut waiting = Box::pin(service.clone().oneshot(request(&[&forged], stalled())));
+    assert!(polled(waiting.as_mut()).await.is_pending(), "for a body that does not come");
+    let mut verified = Box::pin(service.oneshot(delivery("{}").map(Body::new)));
+    let Poll::Ready(answer) = polled(verified.as_mut()).await else { panic!("waits") };
+    assert_eq!(answer.unwrap().status(), 200);
+}
+
+#[tokio::test]
+async fn a_verified_request_waits_until_the_service_is_ready() {
+    let go = Arc::new(Notify::new());
+    let wait = Arc::clone(&go);
+    let inner = service_fn(move |_: Request<Full<Bytes>>| {
+        let wait = Arc::clone(&wait);
+        async move {
+            wait.notified().await;
+            Ok::<_, String>(Answer::default())
+        }
+    });
+    let service = ServiceBuilder::new()
+        .layer(VerifyLayer::new(verifier()))
+        .concurrency_limit(1)
+        .service(inner);
+    let mut first = Box::pin(service.clone().oneshot(delivery("{}")));
+    let mut second = Box::pin(service.oneshot(delivery("{}")));
+    assert!(polled(first.as_mut()).await.is_pending());
+    assert!(polled(second.as_mut()).await.is_pending());
+    go.notify_one();
+    assert!(polled(first).await.is_ready());
+    assert!(polled(second.as_mut()).await.is_pending(), "it is called only now");
+    go.notify_one();
+    assert!(polled(second).await.is_ready());
+}
+
+#[tokio::test]
+async fn a_body_that_comes_too_slowly_is_let_go() {
+    let (limit, begun, over) = time_limit();
+    let layer = VerifyLayer::new(limit.build().unwrap());
+    let at_once = service_fn(async |_| Ok::<_, String>(Answer::default()));
+    let response = layer.layer(at_once).oneshot(delivery("{}")).await.unwrap();
+    assert_eq!((response.status().as_u16(), begun.load(Ordering::Relaxed)), (200, 0), "no timer");
+    let stalls = request(&[&signed(&[SECRET], b"{}")], stalled());
+    let mut waiting = Box::pin(refused(layer, stalls));
+    for _ in 0..3 {
+        assert!(polled(waiting.as_mut()).await.is_pending());
+    }
+    over.notify_one();
+    assert_eq!(waiting.await, answer(408, "body_timeout", "the body took too long"));
+    assert_eq!(begun.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test]
@@ -184,7 +268,7 @@ impl Service<Request<Full<Bytes>>> for OnceReady {
 }
 
 #[tokio::test]
-async fn the_service_that_was_ready_is_the_one_that_is_called() {
+async fn the_service_that_is_ready_is_the_one_that_is_called() {
     let inner = OnceReady { ready: false, calls: Rc::default() };
     let calls = Rc::clone(&inner.calls);
     let mut service = VerifyLayer::new(verifier()).layer(inner);

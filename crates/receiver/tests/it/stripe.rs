@@ -23,7 +23,7 @@ const BODIES: usize = 10_000;
 /// Keys are text of any kind, and of lengths around a block of the hash.
 const SECRETS: [&str; 6] = [
     SECRET,
-    "x",
+    "the shortest: 16",
     "two words, t=1,v1=\"quoted\" \\ 100% {} $HOME `id`\u{0}\u{7f} end",
     "schlüssel 鍵 \u{202e}\u{2028}🔑",
     "64 bytes 64 bytes 64 bytes 64 bytes 64 bytes 64 bytes 64 bytes 6",

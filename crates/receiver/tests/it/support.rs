@@ -1,5 +1,7 @@
 //! What the tests share: a receiver's clock, secrets, and deliveries signed by the protocol.
 
+use std::pin::Pin;
+use std::task::Poll;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use formsvc_protocol::signature::{SigningSecret, sign};
@@ -24,6 +26,11 @@ pub(crate) fn builder() -> VerifierBuilder {
 
 pub(crate) fn verifier() -> Verifier {
     builder().secret(SECRET.into()).build().unwrap()
+}
+
+/// Polls a future once.
+pub(crate) async fn polled<F: Future + Unpin>(mut future: F) -> Poll<F::Output> {
+    std::future::poll_fn(|context| Poll::Ready(Pin::new(&mut future).poll(context))).await
 }
 
 /// The header of a body signed now with each of the secrets.

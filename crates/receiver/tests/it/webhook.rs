@@ -12,8 +12,8 @@ use formsvc_receiver::{
 use http_body_util::BodyExt;
 use tower::ServiceExt;
 
-use crate::bodies::{Watched, broken};
-use crate::support::{CREATED, NOW, SECRET, at, signed, verifier};
+use crate::bodies::{Watched, broken, stalled, time_limit};
+use crate::support::{CREATED, NOW, SECRET, at, polled, signed, verifier};
 
 /// State that is more than a verifier.
 #[derive(Clone)]
@@ -105,7 +105,9 @@ async fn a_handler_can_answer_a_refusal_itself() {
 #[tokio::test]
 async fn a_body_is_not_touched_before_its_header_is_right() {
     let good = signed(&[SECRET], b"{}");
+    let old = format!("t={},v1={}", NOW - 301, "0".repeat(64));
     for (headers, body, status) in [
+        (vec![&*old], Watched::of_length(4 << 20), 401),
         (vec![], Watched::of_length(4 << 20), 401),
         (vec!["t=1"], Watched::of_length(4 << 20), 401),
         (vec![&*good, &*good], Watched::of_length(4 << 20), 401),
@@ -119,6 +121,26 @@ async fn a_body_is_not_touched_before_its_header_is_right() {
         assert_eq!(answer("/any", request).await.0, status, "{headers:?}");
         assert_eq!(polls.count(), 0, "{headers:?}");
     }
+}
+
+#[tokio::test]
+async fn a_head_that_names_another_event_than_the_body_is_refused() {
+    let mut request = delivery(CREATED);
+    request.headers_mut().insert("x-service-event", "form.closed".parse().unwrap());
+    let (status, body) = answer("/submissions", request).await;
+    assert_eq!((status, body.contains("event_mismatch")), (400, true), "{body}");
+}
+
+#[tokio::test]
+async fn a_body_that_comes_too_slowly_is_let_go() {
+    let (limit, _, over) = time_limit();
+    let router = Router::new().route("/", post(any)).with_state(limit.build().unwrap());
+    let header = signed(&[SECRET], b"{}");
+    let request = Request::post("/").header("x-service-signature", header).body(stalled());
+    let mut waiting = Box::pin(router.oneshot(request.unwrap()));
+    assert!(polled(waiting.as_mut()).await.is_pending());
+    over.notify_one();
+    assert_eq!(waiting.await.unwrap().status(), 408);
 }
 
 #[tokio::test]
