@@ -27,25 +27,26 @@ use tower::{ServiceBuilder, service_fn};
 
 use support::End;
 
-/// The service waits so long for an answer (SPEC §6); nobody else may take longer either.
+/// The service waits so long for an answer (SPEC §6); nobody else may take longer for a head or a body either.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let verifier = Verifier::builder().secret(support::secret()?).build()?;
+    let verifier = Verifier::builder()
+        .secret(support::secret()?)
+        .read_timeout(TIME_LIMIT, tokio::time::sleep)
+        .build()?;
     let end = End::from_arguments()?;
     let counting = end.clone();
-    let service = ServiceBuilder::new()
-        // Around the layer, for it is there that a slow body is waited for.
-        .timeout(TIME_LIMIT)
-        .layer(VerifyLayer::events(verifier))
-        .service(service_fn(move |request: Request<Full<Bytes>>| {
+    let service = ServiceBuilder::new().layer(VerifyLayer::events(verifier)).service(service_fn(
+        move |request: Request<Full<Bytes>>| {
             handle(&request);
             counting.count_one();
             let mut response = Response::new(Full::<Bytes>::default());
             *response.status_mut() = StatusCode::NO_CONTENT;
             std::future::ready(Ok::<_, Infallible>(response))
-        }));
+        },
+    ));
 
     let listener = TcpListener::bind(support::address()?).await?;
     println!("listening on http://{}/", listener.local_addr()?);

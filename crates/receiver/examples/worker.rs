@@ -28,6 +28,11 @@ use tokio::sync::Notify;
 
 use support::End;
 
+/// The service waits so long for an answer (SPEC §6); nobody else may take longer for a body either.
+const TIME_LIMIT: Duration = Duration::from_secs(10);
+/// Between two questions to a queue that had nothing, or did not answer.
+const IDLE: Duration = Duration::from_secs(1);
+
 #[derive(Clone)]
 struct App {
     verifier: Verifier,
@@ -43,7 +48,10 @@ impl FromRef<App> for Verifier {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let verifier = Verifier::builder().secret(support::secret()?).build()?;
+    let verifier = Verifier::builder()
+        .secret(support::secret()?)
+        .read_timeout(TIME_LIMIT, tokio::time::sleep)
+        .build()?;
     let database = support::argument("--database").unwrap_or_else(|| "queue.db".to_owned());
     let queue = SqliteInbox::open(database)?;
     let end = End::from_arguments()?;
@@ -77,12 +85,17 @@ async fn work(queue: SqliteInbox, arrived: Arc<Notify>, end: End) {
         // Again after 2, 4, 8 … seconds, and at last every hour.
         let pause = |attempts: u32| Duration::from_secs(1 << attempts.min(11));
         match process_next(&queue, DEFAULT_LEASE, pause, handle).await {
-            Some(outcome) if outcome.is_success() => end.count_one(),
+            Ok(Some(outcome)) if outcome.is_success() => end.count_one(),
             // It is due again after its pause, and others are due before.
-            Some(_) => {}
+            Ok(Some(_)) => {}
             // Something arrives, or the pause of something ends.
-            None => {
-                let _ = tokio::time::timeout(Duration::from_secs(1), arrived.notified()).await;
+            Ok(None) => {
+                let _ = tokio::time::timeout(IDLE, arrived.notified()).await;
+            }
+            // The store fails, and can do so at once each time it is asked.
+            Err(error) => {
+                println!("the queue does not answer: {error}");
+                tokio::time::sleep(IDLE).await;
             }
         }
     }

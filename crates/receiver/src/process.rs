@@ -1,5 +1,8 @@
 //! Running a handler once for each key.
 
+#[cfg(feature = "rt")]
+mod detached;
+mod key;
 mod outcome;
 
 use std::future::{Future, poll_fn};
@@ -7,24 +10,37 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::time::Duration;
 
+#[cfg(feature = "rt")]
+pub use self::detached::process_once_detached;
+pub use self::key::IdempotencyKey;
 pub use self::outcome::{Outcome, Panic};
-use crate::inbox::{Claim, ClaimToken, Inbox, InboxError, InboxErrorKind, Pending, Queue};
+use crate::inbox::{
+    Claim, ClaimToken, Inbox, InboxError, InboxErrorKind, PROCESS_LEASE_MAX, Pending, Queue,
+};
 
 /// Runs a handler for a delivery, unless it was handled or is being handled, and marks the delivery as
 /// handled when it succeeds.
 ///
-/// The key is the `submission_id` of a verified delivery (SPEC §6). Answer with [`Outcome::status`] and
-/// [`Outcome::retry_after`]: a success is told only once the mark is durable.
+/// The key is the `submission_id` of a verified delivery (SPEC §6): give the [`Verified`](crate::Verified)
+/// itself. Answer with [`Outcome::status`] and [`Outcome::retry_after`]: a success is told only once the mark
+/// is durable.
 ///
 /// | The handler | The claim |
 /// |---|---|
 /// | gives `Ok` | is completed; once more, when the store does not answer |
 /// | gives `Err`, or panics | is released, so that the sender's next attempt is handled |
-/// | is dropped with this future | is [abandoned](Inbox::abandon): released in the background, or by the end of the lease |
+/// | is dropped with this future | holds until its lease ends |
 /// | takes longer than the lease | may be taken over, and then is [`Outcome::Lost`] |
 ///
+/// **Servers drop this future** when the sender hangs up, and time limits do. What the handler began may run
+/// on nevertheless, a blocking call or a request that was sent, so the claim is not given up: it holds until
+/// its lease ends. And a future that is dropped after the handler has succeeded may leave no mark, so that it
+/// is handled again. `process_once_detached`, of the feature `rt`, has neither trouble.
+///
 /// Nothing prolongs the lease by itself: choose one that is longer than the handler takes at worst, or have
-/// the handler [extend](Inbox::extend) it with the token that it is given.
+/// the handler [extend](Inbox::extend) it with the token that it is given. A lease over
+/// [`PROCESS_LEASE_MAX`] is refused, as [`Outcome::NotClaimed`] with [`InboxErrorKind::Lease`], before
+/// anything is claimed; what takes longer belongs in a [`Queue`].
 ///
 /// ```
 /// use formsvc_receiver::inbox::{DEFAULT_LEASE, MemoryInbox};
@@ -41,32 +57,38 @@ use crate::inbox::{Claim, ClaimToken, Inbox, InboxError, InboxErrorKind, Pending
 /// # Ok(()) })
 /// # }
 /// ```
-pub async fn process_once<I, T, E, H, F>(
+pub async fn process_once<I, K, T, E, H, F>(
     inbox: &I,
-    key: &str,
+    key: &K,
     lease: Duration,
     handler: H,
 ) -> Outcome<T, E>
 where
     I: Inbox + ?Sized,
+    K: IdempotencyKey + ?Sized,
     H: FnOnce(ClaimToken) -> F,
     F: Future<Output = Result<T, E>>,
 {
-    let token = match inbox.claim(key, lease).await {
+    if lease > PROCESS_LEASE_MAX {
+        let most = PROCESS_LEASE_MAX.as_secs();
+        let why = format!("a lease of `{lease:?}` outlasts the sender's retries: {most} s at most");
+        return Outcome::NotClaimed(InboxError::with_source(InboxErrorKind::Lease, why));
+    }
+    let token = match inbox.claim(key.idempotency_key(), lease).await {
         Ok(Claim::Acquired(token)) => token,
         Ok(Claim::Duplicate) => return Outcome::Duplicate,
         Ok(Claim::InFlight { retry_after }) => return Outcome::InFlight { retry_after },
         Err(error) => return Outcome::NotClaimed(error),
     };
-    let held = Held { inbox, token: Some(token.clone()) };
+    let held = token.clone();
     match caught(async { handler(token).await }).await {
-        Ok(Ok(value)) => completed(held, value).await,
+        Ok(Ok(value)) => completed(inbox, &held, value).await,
         Ok(Err(error)) => {
-            held.release().await;
+            release(inbox, &held).await;
             Outcome::Failed(error)
         }
         Err(panic) => {
-            held.release().await;
+            release(inbox, &held).await;
             Outcome::Panicked(panic)
         }
     }
@@ -77,90 +99,83 @@ where
 /// As [`process_once`], but what failed is due again after the pause that `retry_after` tells from how often
 /// it was attempted, of at most [`LEASE_MAX`](crate::inbox::LEASE_MAX). There is no last attempt: a handler
 /// that gives up, such as one whose [`Pending::attempts`] are too many, puts the delivery where people look
-/// and gives `Ok`.
+/// and gives `Ok`. A lease may be as long as `LEASE_MAX`: no sender waits.
 ///
-/// The answers of a sender come from [`Queue::accept`]; nobody waits for this outcome. A worker that asks in
-/// a loop pauses after `None`, and after [`Outcome::NotClaimed`] too, which can come at once while the store
-/// is unavailable.
+/// What a worker had taken that is dropped or dies is due again when its lease ends.
+///
+/// # Errors
+///
+/// Those of [`Queue::next`], which can come at once while the store is unavailable. A worker that asks in a
+/// loop pauses after them, as it does after `None`.
 pub async fn process_next<Q, T, E, H, F>(
     queue: &Q,
     lease: Duration,
     retry_after: impl FnOnce(u32) -> Duration,
     handler: H,
-) -> Option<Outcome<T, E>>
+) -> Result<Option<Outcome<T, E>>, InboxError>
 where
     Q: Queue + ?Sized,
     H: FnOnce(Pending) -> F,
     F: Future<Output = Result<T, E>>,
 {
-    let pending = match queue.next(lease).await {
-        Ok(pending) => pending?,
-        Err(error) => return Some(Outcome::NotClaimed(error)),
-    };
+    let Some(pending) = queue.next(lease).await? else { return Ok(None) };
     let (token, attempts) = (pending.token.clone(), pending.attempts);
-    let held = Held { inbox: queue, token: Some(token.clone()) };
-    let give_back = async |held: Held<'_, Q>| {
+    let give_back = async || {
         // When it cannot be given back, the lease runs out by itself.
         let _ = queue.retry(&token, retry_after(attempts)).await;
-        held.settled();
     };
-    Some(match caught(async { handler(pending).await }).await {
-        Ok(Ok(value)) => completed(held, value).await,
+    Ok(Some(match caught(async { handler(pending).await }).await {
+        Ok(Ok(value)) => completed(queue, &token, value).await,
         Ok(Err(error)) => {
-            give_back(held).await;
+            give_back().await;
             Outcome::Failed(error)
         }
         Err(panic) => {
-            give_back(held).await;
+            give_back().await;
             Outcome::Panicked(panic)
         }
-    })
+    }))
 }
 
-async fn completed<I: Inbox + ?Sized, T, E>(held: Held<'_, I>, value: T) -> Outcome<T, E> {
-    match held.complete().await {
+async fn completed<I: Inbox + ?Sized, T, E>(
+    inbox: &I,
+    token: &ClaimToken,
+    value: T,
+) -> Outcome<T, E> {
+    let completed = match inbox.complete(token).await {
+        // It may be there nevertheless; repeating it does no harm, and not doing so repeats the effect.
+        Err(error) if error.kind() == InboxErrorKind::Unavailable => inbox.complete(token).await,
+        settled => settled,
+    };
+    match completed {
         Ok(()) => Outcome::Done(value),
         Err(error) if error.kind() == InboxErrorKind::ClaimLost => Outcome::Lost(value),
         Err(error) => Outcome::NotCompleted { value, error },
     }
 }
 
-/// A claim that is abandoned unless it was settled: whoever drops a future drops this.
-struct Held<'a, I: Inbox + ?Sized> {
-    inbox: &'a I,
-    token: Option<ClaimToken>,
+/// Releases the claim of a handler that has ended without success.
+async fn release<I: Inbox + ?Sized>(inbox: &I, token: &ClaimToken) {
+    let dropped = Abandon(Some((inbox, token)));
+    // When it cannot be released, the lease runs out by itself.
+    let _ = inbox.release(token).await;
+    dropped.settled();
 }
 
-impl<I: Inbox + ?Sized> Held<'_, I> {
-    async fn complete(mut self) -> Result<(), InboxError> {
-        // The effect is there: from here on, dropping it must not invite another.
-        let Some(token) = self.token.take() else { return Ok(()) };
-        match self.inbox.complete(&token).await {
-            // It may be there nevertheless; repeating it does no harm, and not doing so repeats the effect.
-            Err(error) if error.kind() == InboxErrorKind::Unavailable => {
-                self.inbox.complete(&token).await
-            }
-            settled => settled,
-        }
-    }
+/// A claim that is abandoned when whoever waits for its release is dropped. Nothing runs any more that would
+/// need it.
+struct Abandon<'a, I: Inbox + ?Sized>(Option<(&'a I, &'a ClaimToken)>);
 
-    async fn release(self) {
-        if let Some(token) = &self.token {
-            // When it cannot be released, the lease runs out by itself.
-            let _ = self.inbox.release(token).await;
-        }
-        self.settled();
-    }
-
+impl<I: Inbox + ?Sized> Abandon<'_, I> {
     fn settled(mut self) {
-        self.token = None;
+        self.0 = None;
     }
 }
 
-impl<I: Inbox + ?Sized> Drop for Held<'_, I> {
+impl<I: Inbox + ?Sized> Drop for Abandon<'_, I> {
     fn drop(&mut self) {
-        if let Some(token) = self.token.take() {
-            self.inbox.abandon(&token);
+        if let Some((inbox, token)) = self.0 {
+            inbox.abandon(token);
         }
     }
 }

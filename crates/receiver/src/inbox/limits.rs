@@ -19,6 +19,10 @@ pub const LEASE_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// that died had claimed is never handled. The service waits as long as a `Retry-After` of up to an hour asks,
 /// so leases of up to an hour are safe where [`InFlight`](super::Claim::InFlight) is answered with one.
 pub const DEFAULT_LEASE: Duration = Duration::from_secs(30);
+/// Longest lease of [`process_once`](crate::process_once): 5 minutes. What a process that died had claimed
+/// must be free again before the sender's last retry, some 7 minutes after its first attempt, or it is never
+/// handled. What takes longer belongs in a [`Queue`](super::Queue), which no sender waits for.
+pub const PROCESS_LEASE_MAX: Duration = Duration::from_secs(300);
 /// How long a durable store remembers what was handled, unless told otherwise: 30 days. The sender's own
 /// retries end sooner, see [`TTL_MIN`]; what is sent again by hand comes days later.
 pub const DEFAULT_TTL: Duration = Duration::from_secs(30 * 24 * 3_600);
@@ -72,6 +76,13 @@ mod tests {
         assert!(check_ttl(TTL_MIN.saturating_sub(Duration::from_millis(1))).is_err());
         assert!(check_ttl(TTL_MAX).is_ok());
         assert!(check_ttl(Duration::MAX).is_err());
+    }
+
+    #[test]
+    fn what_a_dead_process_had_claimed_is_free_before_the_last_retry() {
+        let pauses = [10, 60, 360].map(Duration::from_secs);
+        assert!(DEFAULT_LEASE < pauses[0] + pauses[1]);
+        assert!(PROCESS_LEASE_MAX < pauses.iter().sum());
     }
 
     #[test]

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use self::table::{Found, Table};
-use super::clock::until;
-use super::limits::{check_key, check_lease, check_ttl};
+use super::clock::{millis, until};
+use super::limits::{TTL_MIN, check_key, check_lease, check_ttl};
 use super::{Claim, ClaimToken, Clock, Inbox, InboxError, InboxErrorKind, InboxFuture, Scope};
 
 /// Keys remembered at most, unless told otherwise: some 20 MB.
@@ -21,8 +21,8 @@ const PRUNED_BESIDE: usize = 2;
 /// An inbox in memory. **One process only**: another process, or this one started again, knows nothing of
 /// what was handled. For tests, and for effects that bear being repeated after a restart.
 ///
-/// It is bounded by a count of keys. When it is full of marks whose time has not come, it
-/// [refuses](WhenFull::Refuse) new keys, or [forgets the oldest](WhenFull::ForgetOldest), as it was told.
+/// It is bounded by a count of keys. When it is full of marks whose time has not come, it forgets [those that
+/// no sender will ask for](WhenFull::ForgetSettled), or does [as it was told](MemoryInboxBuilder::when_full).
 ///
 /// Clones share what they remember. Nothing here waits: each future is ready when it is polled.
 #[derive(Clone, Debug)]
@@ -43,10 +43,18 @@ struct Shared {
 /// What a [`MemoryInbox`] does with a new key when it is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenFull {
+    /// Forgets the mark that was made first, if that is longer ago than the sender's retries can last, which
+    /// is [`TTL_MIN`](super::TTL_MIN); otherwise refuses the key, as [`Refuse`](Self::Refuse) does. What is
+    /// forgotten is handled again only if somebody has it sent again by hand; [`MemoryInbox::forgotten`] counts
+    /// it.
+    ///
+    /// Strangers who fill in a public form decide how many deliveries there are: so they have to send more
+    /// than the capacity in 4 hours, and not in the whole time to live, before deliveries are refused.
+    #[default]
+    ForgetSettled,
     /// Refuses it with [`InboxErrorKind::Full`], which is answered with 503, so that the sender sends it
     /// again later. Nothing is handled twice; a receiver that gets more than its capacity within the time to
-    /// live refuses deliveries.
-    #[default]
+    /// live refuses deliveries, which are lost when the sender's retries end before there is room.
     Refuse,
     /// Forgets the mark that was made first. What is forgotten is handled again when it is delivered again;
     /// [`MemoryInbox::forgotten`] counts it. Claims are never forgotten: when nothing but claims is left, the
@@ -79,7 +87,7 @@ impl MemoryInboxBuilder {
         self
     }
 
-    /// What happens to a new key when it is full; it is refused unless set.
+    /// What happens to a new key when it is full; [`WhenFull::ForgetSettled`] unless set.
     #[must_use]
     pub fn when_full(mut self, when_full: WhenFull) -> Self {
         self.when_full = when_full;
@@ -139,7 +147,7 @@ impl MemoryInbox {
         self.len() == 0
     }
 
-    /// How many marks were forgotten before their time, by [`WhenFull::ForgetOldest`].
+    /// How many marks were forgotten before their time, to make room.
     pub fn forgotten(&self) -> u64 {
         self.table().forgotten()
     }
@@ -168,15 +176,26 @@ impl MemoryInbox {
         }
         table.prune(now, PRUNED_BESIDE);
         if !table.has(&name) && table.len() >= self.shared.capacity {
-            let may_forget = self.shared.when_full == WhenFull::ForgetOldest;
             // A claim that has ended is kept for a handler that may come late, where there is room.
-            let made_room = table.forget_claim(now) || (may_forget && table.forget_oldest());
-            if !made_room {
+            if !table.forget_claim(now) && !self.make_room(&mut table, now) {
                 return Err(InboxErrorKind::Full.into());
             }
         }
         let fence = table.claim(name, now.saturating_add(lease));
         Ok(Claim::Acquired(ClaimToken::new(self.scope.clone(), key, fence)))
+    }
+
+    /// Forgets a mark before its time, where that is allowed.
+    fn make_room(&self, table: &mut Table, now: i64) -> bool {
+        match self.shared.when_full {
+            WhenFull::Refuse => false,
+            WhenFull::ForgetOldest => table.forget_oldest(i64::MAX),
+            WhenFull::ForgetSettled => {
+                // A mark ends a time to live after it was made.
+                let settled = self.shared.ttl.saturating_sub(millis(TTL_MIN));
+                table.forget_oldest(now.saturating_add(settled))
+            }
+        }
     }
 
     /// The key of a token within the table; none for a token of another kind of store.

@@ -6,7 +6,7 @@
 //!
 //! | What you do with a delivery | Use |
 //! |---|---|
-//! | handle it, then answer | [`process_once`](crate::process_once), on any [`Inbox`] |
+//! | handle it, then answer | `process_once_detached` (feature `rt`) or [`process_once`](crate::process_once), on any [`Inbox`] |
 //! | keep it and answer at once, handle it later | [`Queue::accept`], [`process_next`](crate::process_next) |
 //! | write to the database that the inbox is in | `SqliteMarks`, `PostgresMarks`: effect and mark commit together |
 //!
@@ -54,7 +54,8 @@ pub use claim::{Claim, ClaimToken, Recorded};
 pub(crate) use clock::Clock;
 pub use error::{InboxError, InboxErrorKind};
 pub use limits::{
-    DEFAULT_LEASE, DEFAULT_TTL, KEY_MAX, LEASE_MAX, LEASE_MIN, PAYLOAD_MAX, TTL_MAX, TTL_MIN,
+    DEFAULT_LEASE, DEFAULT_TTL, KEY_MAX, LEASE_MAX, LEASE_MIN, PAYLOAD_MAX, PROCESS_LEASE_MAX,
+    TTL_MAX, TTL_MIN,
 };
 pub use memory::{MemoryInbox, MemoryInboxBuilder, WhenFull};
 #[cfg(feature = "postgres")]

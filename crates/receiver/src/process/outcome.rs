@@ -43,7 +43,8 @@ pub enum Outcome<T, E> {
         /// Why there is no mark.
         error: InboxError,
     },
-    /// The inbox failed before the handler ran.
+    /// The inbox failed before the handler ran; or the runtime was shut down, while a handler of
+    /// `process_once_detached` may have run.
     NotClaimed(InboxError),
 }
 

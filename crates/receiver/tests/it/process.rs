@@ -6,14 +6,25 @@ use std::time::Duration;
 
 use formsvc_receiver::inbox::{
     Claim, ClaimToken, DEFAULT_LEASE, Inbox, InboxError, InboxErrorKind, InboxFuture, MemoryInbox,
-    Pending, Queue, Recorded,
+    PROCESS_LEASE_MAX, Pending, Queue, Recorded,
 };
-use formsvc_receiver::{Outcome, process_next, process_once};
+use formsvc_receiver::test_util::{submission_body, verified};
+use formsvc_receiver::{Event, Outcome, process_next, process_once, process_once_detached};
+
+use crate::support::polled;
 
 type Handled = Outcome<u32, &'static str>;
 
 fn inbox() -> MemoryInbox {
     MemoryInbox::builder().build().unwrap()
+}
+
+/// An inbox, and what has its time pass.
+fn inbox_with_clock() -> (MemoryInbox, impl Fn(Duration)) {
+    let now = Arc::new(Mutex::new(std::time::SystemTime::UNIX_EPOCH));
+    let clock = Arc::clone(&now);
+    let inbox = MemoryInbox::builder().clock(move || *clock.lock().unwrap()).build().unwrap();
+    (inbox, move |time| *now.lock().unwrap() += time)
 }
 
 async fn run(inbox: &dyn Inbox, result: Result<u32, &'static str>) -> Handled {
@@ -74,22 +85,100 @@ async fn a_handler_that_panics_releases_its_claim() {
 }
 
 #[tokio::test]
-async fn a_handler_that_is_dropped_releases_its_claim() {
-    let inbox = inbox();
+async fn a_handler_that_is_dropped_keeps_its_claim_until_its_lease_ends() {
+    let (inbox, pass) = inbox_with_clock();
     let ran = Cell::new(false);
     let mut running = Box::pin(process_once(&inbox, "sub_1", DEFAULT_LEASE, |_| async {
         ran.set(true);
         std::future::pending::<Result<u32, &str>>().await
     }));
-    std::future::poll_fn(|cx| {
-        assert!(running.as_mut().poll(cx).is_pending());
-        std::task::Poll::Ready(())
-    })
-    .await;
+    assert!(polled(running.as_mut()).await.is_pending());
     assert!(ran.get());
-    assert!(matches!(run(&inbox, Ok(8)).await, Outcome::InFlight { .. }));
     drop(running);
+    // What it began may run on: a blocking call, a request that was sent.
+    assert!(matches!(run(&inbox, Ok(8)).await, Outcome::InFlight { .. }));
+    pass(DEFAULT_LEASE);
     assert!(is_free(&inbox).await);
+}
+
+#[tokio::test]
+async fn a_lease_that_outlasts_the_senders_retries_is_refused() {
+    let inbox = Scripted::default();
+    let run = |lease| process_once(&inbox, "sub_1", lease, |_| async { Ok::<_, ()>(()) });
+    let Outcome::NotClaimed(error) = run(PROCESS_LEASE_MAX + Duration::from_nanos(1)).await else {
+        panic!("it was claimed")
+    };
+    assert_eq!(error.kind(), InboxErrorKind::Lease);
+    assert!(inbox.asked().is_empty());
+    assert!(matches!(run(PROCESS_LEASE_MAX).await, Outcome::Done(())));
+}
+
+#[tokio::test]
+async fn the_key_of_a_verified_submission_is_the_id_that_was_signed() {
+    let event = verified(Event::from_json(submission_body("sub_1")).unwrap());
+    let submission = event.into_submission().unwrap();
+    let inbox = inbox();
+    let handled = |_| async { Ok::<_, ()>(()) };
+    let first = process_once(&inbox, &submission, DEFAULT_LEASE, handled).await;
+    assert!(matches!(first, Outcome::Done(())));
+    assert!(matches!(run(&inbox, Ok(7)).await, Outcome::Duplicate));
+}
+
+/// What becomes of `sub_1` while other tasks do what they can.
+async fn is_marked_soon(inbox: &MemoryInbox) -> bool {
+    for _ in 0..100 {
+        match inbox.claim("sub_1", DEFAULT_LEASE).await.unwrap() {
+            Claim::Duplicate => return true,
+            Claim::InFlight { .. } => tokio::task::yield_now().await,
+            Claim::Acquired(_) => return false,
+        }
+    }
+    false
+}
+
+#[tokio::test]
+async fn a_detached_handler_outlives_whoever_waits_for_it() {
+    let inbox = inbox();
+    let (go, wait) = tokio::sync::oneshot::channel::<u32>();
+    let handler = |_, _| wait;
+    let mut waiting =
+        Box::pin(process_once_detached(inbox.clone(), "sub_1", DEFAULT_LEASE, handler));
+    for _ in 0..3 {
+        assert!(polled(waiting.as_mut()).await.is_pending());
+        tokio::task::yield_now().await;
+    }
+    assert!(matches!(run(&inbox, Ok(8)).await, Outcome::InFlight { .. }));
+    // The sender hangs up.
+    drop(waiting);
+    go.send(7).unwrap();
+    assert!(is_marked_soon(&inbox).await);
+}
+
+#[tokio::test]
+async fn a_detached_handler_comes_to_what_it_would_come_to_otherwise() {
+    let inbox = inbox();
+    let run = async |result: Result<u32, &'static str>| {
+        let handler = move |key: String, claim: ClaimToken| async move {
+            assert_eq!(key, claim.key());
+            result
+        };
+        process_once_detached(inbox.clone(), "sub_1".to_owned(), DEFAULT_LEASE, handler).await
+    };
+    assert!(matches!(run(Err("no")).await, Outcome::Failed("no")));
+    assert!(matches!(run(Ok(7)).await, Outcome::Done(7)));
+    assert!(matches!(run(Ok(8)).await, Outcome::Duplicate));
+    let panics = |_, _| async { panic_at::<Result<(), ()>>("work") };
+    let panicked = process_once_detached(inbox, "sub_2", DEFAULT_LEASE, panics).await;
+    assert!(matches!(panicked, Outcome::Panicked(_)));
+}
+
+#[tokio::test]
+async fn a_release_that_nobody_waits_for_is_left_to_the_inbox() {
+    let inbox = Scripted { releases_hang: true, ..Scripted::default() };
+    let mut running = Box::pin(run(&inbox, Err("no")));
+    assert!(polled(running.as_mut()).await.is_pending());
+    drop(running);
+    assert_eq!(inbox.asked(), ["claim", "release", "abandon"]);
 }
 
 #[tokio::test]
@@ -144,6 +233,7 @@ struct Scripted {
     /// What each completion comes to; it succeeds when there is nothing left.
     completions: Mutex<Vec<InboxErrorKind>>,
     claim_fails: bool,
+    releases_hang: bool,
     asked: Mutex<Vec<String>>,
 }
 
@@ -179,7 +269,8 @@ impl Inbox for Scripted {
     }
 
     fn release<'a>(&'a self, _: &'a ClaimToken) -> InboxFuture<'a, ()> {
-        self.answer("release", Err(InboxErrorKind::Unavailable))
+        let answer = self.answer("release", Err(InboxErrorKind::Unavailable));
+        if self.releases_hang { Box::pin(std::future::pending()) } else { answer }
     }
 
     fn abandon(&self, _: &ClaimToken) {
@@ -198,7 +289,9 @@ impl Queue for Scripted {
 
     fn next(&self, _: Duration) -> InboxFuture<'_, Option<Pending>> {
         let token = ClaimToken::issue("scripted", "sub_1", 1).unwrap();
-        self.answer("next", Ok(Some(Pending::new(token, b"{}".to_vec(), 3))))
+        let failure = self.claim_fails.then_some(InboxErrorKind::Unavailable);
+        let pending = Pending::new(token, b"{}".to_vec(), 3);
+        self.answer("next", failure.map_or(Ok(Some(pending)), Err))
     }
 
     fn retry<'a>(&'a self, _: &'a ClaimToken, after: Duration) -> InboxFuture<'a, ()> {
@@ -252,28 +345,32 @@ async fn what_a_worker_fails_at_is_due_again_after_a_pause() {
         assert_eq!((&*pending.payload, pending.attempts), (&b"{}"[..], 3));
         Err::<(), _>("no")
     });
-    assert!(matches!(failed.await, Some(Outcome::Failed("no"))));
+    assert!(matches!(failed.await, Ok(Some(Outcome::Failed("no")))));
     let panicked = process_next(&queue, DEFAULT_LEASE, pause, |_| async {
         panic_at::<Result<(), ()>>("work")
     });
-    assert!(matches!(panicked.await, Some(Outcome::Panicked(_))));
+    assert!(matches!(panicked.await, Ok(Some(Outcome::Panicked(_)))));
     let done = process_next(&queue, DEFAULT_LEASE, pause, |_| async { Ok::<_, ()>(()) });
-    assert!(matches!(done.await, Some(Outcome::Done(()))));
+    assert!(matches!(done.await, Ok(Some(Outcome::Done(())))));
     assert_eq!(queue.asked(), ["next", "retry 30s", "next", "retry 30s", "next", "complete"]);
 }
 
 #[tokio::test]
-async fn a_worker_that_is_dropped_gives_back_what_it_took() {
+async fn a_queue_that_fails_is_an_error_and_no_outcome() {
+    let queue = Scripted { claim_fails: true, ..Scripted::default() };
+    let handler = async |_| -> Result<(), ()> { unreachable!() };
+    let result = process_next(&queue, DEFAULT_LEASE, |_| Duration::ZERO, handler).await;
+    assert_eq!(result.unwrap_err().kind(), InboxErrorKind::Unavailable);
+}
+
+#[tokio::test]
+async fn what_a_dropped_worker_had_taken_is_left_to_its_lease() {
     let queue = Scripted::default();
     let pause = |_| Duration::ZERO;
     let mut working = Box::pin(process_next(&queue, DEFAULT_LEASE, pause, |_| {
         std::future::pending::<Result<(), ()>>()
     }));
-    std::future::poll_fn(|cx| {
-        assert!(working.as_mut().poll(cx).is_pending());
-        std::task::Poll::Ready(())
-    })
-    .await;
+    assert!(polled(working.as_mut()).await.is_pending());
     drop(working);
-    assert_eq!(queue.asked(), ["next", "abandon"]);
+    assert_eq!(queue.asked(), ["next"]);
 }

@@ -105,9 +105,9 @@ impl Table {
         ended.inspect(|name| self.remove(name)).is_some()
     }
 
-    /// Forgets the mark that ends first; `false` when there is none.
-    pub(super) fn forget_oldest(&mut self) -> bool {
-        let had_one = self.forget_mark(i64::MAX);
+    /// Forgets the mark that ends first, before its time, if it ends by then; `false` when there is none.
+    pub(super) fn forget_oldest(&mut self, by: i64) -> bool {
+        let had_one = self.forget_mark(by);
         self.forgotten += u64::from(had_one);
         had_one
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formsvc_receiver::inbox::{
-    Claim, Inbox, InboxErrorKind, MemoryInbox, MemoryInboxBuilder, WhenFull,
+    Claim, Inbox, InboxErrorKind, MemoryInbox, MemoryInboxBuilder, TTL_MIN, WhenFull,
 };
 
 use super::contract::{Clock, World, inbox_contract};
@@ -50,15 +50,38 @@ async fn handle(inbox: &MemoryInbox, key: &str) {
 
 #[tokio::test]
 async fn a_full_inbox_refuses_rather_than_forgets() {
-    let (inbox, clock) = inbox(|builder| builder.capacity(2));
+    let (inbox, clock) = inbox(|builder| builder.capacity(2).when_full(WhenFull::Refuse));
     for key in ["a", "b"] {
         handle(&inbox, key).await;
     }
     assert_eq!(claim(&inbox, "c").await, Err(InboxErrorKind::Full));
     assert_eq!(claim(&inbox, "a").await, Ok(Claim::Duplicate), "what it knows it tells");
-    clock.pass(TTL);
+    clock.pass(TTL.saturating_sub(Duration::from_millis(1)));
+    assert_eq!(claim(&inbox, "c").await, Err(InboxErrorKind::Full));
+    clock.pass(Duration::from_millis(1));
     handle(&inbox, "c").await;
     assert_eq!(inbox.forgotten(), 0);
+}
+
+#[tokio::test]
+async fn a_full_inbox_forgets_what_no_sender_will_repeat_and_else_refuses() {
+    let (inbox, clock) = inbox(|builder| builder.capacity(2));
+    handle(&inbox, "a").await;
+    clock.pass(Duration::from_secs(1));
+    assert!(matches!(claim(&inbox, "b").await, Ok(Claim::Acquired(_))));
+    assert_eq!(claim(&inbox, "c").await, Err(InboxErrorKind::Full));
+    clock.pass(TTL_MIN.saturating_sub(Duration::from_millis(1_001)));
+    let Ok(Claim::Acquired(token)) = claim(&inbox, "b").await else { panic!("its lease ended") };
+    assert_eq!(claim(&inbox, "c").await, Err(InboxErrorKind::Full), "it may be sent again");
+    clock.pass(Duration::from_millis(1));
+    handle(&inbox, "c").await;
+    assert_eq!((inbox.len(), inbox.forgotten()), (2, 1));
+    assert_eq!(
+        inbox.complete(&token).await.map_err(|error| error.kind()),
+        Ok(()),
+        "the claim held"
+    );
+    assert_eq!(claim(&inbox, "d").await, Err(InboxErrorKind::Full), "both marks are new");
 }
 
 #[tokio::test]
