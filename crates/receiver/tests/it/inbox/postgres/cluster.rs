@@ -1,6 +1,7 @@
-//! A PostgreSQL server of a test's own, on a socket in a directory of its own, gone with the process that
-//! started it.
+//! A PostgreSQL server for the tests of one run, on a socket in a directory of its own, gone with the run; or
+//! one of a test's own, gone with its process.
 
+use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -20,9 +21,14 @@ const CONNECTIONS: usize = 12;
 /// Those that are made before it begins, so that operations that could meet do.
 const READY: usize = 3;
 const PATIENCE: Duration = Duration::from_secs(20);
-/// A shell that ends the server, and removes what it leaves, once nobody can write to it any more.
-const KEEP: &str = "dir=$1; shift; \"$@\" </dev/null & pid=$!; read -r nothing; kill -INT $pid; \
-    wait $pid; rm -rf \"$dir\"";
+/// What is lost with the machine is lost with the test.
+const SHARED_SETTINGS: &[&str] = &["fsync=off"];
+/// What nextest calls a run, each test of which is a process of its own and a child of nextest's.
+const RUN: &str = "NEXTEST_RUN_ID";
+/// A shell that ends the server, and removes what it leaves, once nobody can write to it any more and the
+/// process that it was told of has ended.
+const KEEP: &str = "dir=$1; run=$2; place=$3; shift 3; \"$@\" </dev/null & pid=$!; read -r nothing; \
+    while [ $run != 0 ] && kill -0 $run; do sleep 1; done; kill -INT $pid; wait $pid; rm -rf \"$dir\" $place $place.lock";
 
 pub(super) struct Cluster {
     dir: PathBuf,
@@ -30,14 +36,40 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    /// The server of this process; where there is no PostgreSQL, none, which is told.
+    /// The server of this run; where there is no PostgreSQL, none, which is told.
     pub(super) fn or_skip() -> Option<&'static Self> {
         static SHARED: OnceLock<Option<Cluster>> = OnceLock::new();
-        SHARED.get_or_init(|| Self::start(&["fsync=off"])).as_ref()
+        let shared = || match std::env::var(RUN) {
+            Ok(run) => Self::of_run(&run),
+            Err(_) => Self::start(SHARED_SETTINGS),
+        };
+        SHARED.get_or_init(shared).as_ref()
+    }
+
+    /// The server that the first of the run's processes starts, since starting one takes longer than most
+    /// tests.
+    fn of_run(run: &str) -> Option<Self> {
+        let place = std::env::temp_dir().join(format!("formsvc-pg-{run}"));
+        let lock = File::create(place.with_extension("lock")).unwrap();
+        lock.lock().unwrap();
+        if let Ok(dir) = std::fs::read_to_string(&place) {
+            return Some(Self { dir: dir.into(), programs: programs()? });
+        }
+        let cluster = Self::make()?;
+        cluster.serve_until(SHARED_SETTINGS, std::os::unix::process::parent_id(), &place);
+        std::fs::write(&place, cluster.dir.to_str().unwrap()).unwrap();
+        Some(cluster)
     }
 
     /// A server of a test's own.
     pub(super) fn start(settings: &[&str]) -> Option<Self> {
+        let cluster = Self::make()?;
+        cluster.serve(settings);
+        Some(cluster)
+    }
+
+    /// The files of a server.
+    fn make() -> Option<Self> {
         let Some(programs) = programs() else {
             let required = std::env::var_os(REQUIRE).is_some_and(|value| value == "1");
             assert!(!required, "there is no PostgreSQL, and {REQUIRE}=1 asks for one");
@@ -52,7 +84,6 @@ impl Cluster {
         run(unprivileged(&cluster.programs.join("initdb"))
             .args(["--no-sync", "-A", "trust", "-E", "UTF8", "--locale", "C", "-U", USER, "-D"])
             .arg(cluster.data()));
-        cluster.serve(settings);
         Some(cluster)
     }
 
@@ -62,8 +93,16 @@ impl Cluster {
 
     /// Has the server run until this process ends.
     pub(super) fn serve(&self, settings: &[&str]) {
-        let mut command = unprivileged(Path::new("/bin/sh"));
-        command.args(["-c", KEEP, "sh"]).arg(&self.dir).arg(self.programs.join("postgres"));
+        self.serve_until(settings, 0, Path::new(""));
+    }
+
+    /// Has it run until this process ends and another one, unless that is 0, and leaves no trace of the place
+    /// where others find it.
+    fn serve_until(&self, settings: &[&str], run: u32, place: &Path) {
+        let server = unprivileged(&self.programs.join("postgres"));
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", KEEP, "sh"]).arg(&self.dir).arg(run.to_string()).arg(place);
+        command.arg(server.get_program()).args(server.get_args());
         command.arg("-D").arg(self.data()).arg("-k").arg(&self.dir);
         for setting in ["listen_addresses=", "shared_buffers=32MB", "max_connections=500"] {
             command.args(["-c", setting]);
@@ -103,7 +142,8 @@ impl Cluster {
     /// Connections, some there, to a schema of their own, which nothing is in.
     pub(super) async fn fresh_schema(&self) -> Pool {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let schema = format!("t{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let schema = format!("t{}_{number}", std::process::id());
         let pool = self.pool("public");
         let create = format!("CREATE SCHEMA {schema}");
         pool.get().await.unwrap().batch_execute(&create).await.unwrap();

@@ -38,12 +38,13 @@ async fn tables_of_a_later_release_are_refused() {
 async fn inboxes_with_other_names_know_nothing_of_each_other() {
     let Some(cluster) = Cluster::or_skip() else { return };
     let pool = cluster.fresh_schema().await;
-    sql(&pool, "CREATE SCHEMA IF NOT EXISTS elsewhere").await;
+    let elsewhere = format!("elsewhere_{}", std::process::id());
+    sql(&pool, &format!("CREATE SCHEMA {elsewhere}")).await;
     let builder = || PostgresInbox::builder(pool.clone());
     let inboxes = [
         builder().open().await.unwrap(),
         builder().table_prefix("order").unwrap().open().await.unwrap(),
-        builder().schema("elsewhere").unwrap().open().await.unwrap(),
+        builder().schema(&elsewhere).unwrap().open().await.unwrap(),
     ];
     for inbox in &inboxes {
         let claim = inbox.claim("k", DEFAULT_LEASE).await.unwrap();
