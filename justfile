@@ -7,6 +7,10 @@ _list:
 check:
     .ci/run
 
+# What takes longer, or a nightly Rust: features, oldest and newer versions, the public API, Miri, fuzzing
+ci-full *STEPS:
+    .ci/full {{ STEPS }}
+
 # The tests, or those whose name holds FILTER
 test FILTER="":
     cargo test --workspace -- {{ FILTER }}

@@ -26,12 +26,18 @@ PAGES = [WIRE[name] for name in WIRE if name.startswith("page_")] + [
     b'{"data":[{"id":"sub\\u005f1","data":{"a":[1,{"b":"}"}],"a":null,"\\ud800":1e400},'
     b'"created_at":"2026-01-31T09:30:00+02:00","x":[]}],"pagination":{"has_more":false}}',
     b'[[["sub_1",{},"2026-01-31T09:30:00Z"]],[null,false]]',
+    b'{"data":[{"id":"sub_1","data":{"a":1},"created_at":"2026-01-31T09:30:00Z","data":{"b":2}}],'
+    b'"pagination":{"has_more":false}}',
+    b'{"data":[],"pagination":{"has_more":false},"pagination":{"has_more":true}}',
+    b'{"data":[],"pagination":{"\\u001b[2J":e}}',
 ]
 
 SEEDS = {
     "header": [vector["header"].encode() for vector in VECTORS],
     "body": [bytes.fromhex(vector["body_hex"]) for vector in VECTORS]
-    + [WIRE["webhook_event.json"], b' {"event":"form.closed","x":[1e400]}\r\n'],
+    + [WIRE["webhook_event.json"], b' {"event":"form.closed","x":[1e400]}\r\n']
+    # A list of the members in their order, which a parser may take for the object.
+    + [b'["form.closed"]', b'{"event":"a","event":"b"}'],
     "cursor": [text.encode() for text in TIMES + NAUGHTY_TEXTS],
     "token": [text.encode() for text in TOKENS],
     "page": PAGES,
