@@ -36,7 +36,8 @@ pub(crate) struct Bench {
     /// Where generated data is kept for the next run [default: a temporary directory, removed]
     #[arg(long, global = true, value_name = "PATH")]
     pub(crate) dir: Option<PathBuf>,
-    /// Seconds to wait at most, before each round, for other programs to be quiet
+    /// Seconds to wait at most, before each measurement, for other programs to be quiet; with 0, none
+    /// is made again because they were not
     #[arg(long, global = true, value_name = "SECONDS", default_value_t = 60)]
     pub(crate) patience: u64,
     /// Submissions of the large export; the small one has a tenth
@@ -45,6 +46,12 @@ pub(crate) struct Bench {
     /// Seconds of each measurement of a server under load, after one second that is not counted
     #[arg(long, global = true, value_name = "SECONDS", default_value_t = 4)]
     pub(crate) window: u64,
+    /// A directory with the npm packages `express` and `stripe` [default: Express is not measured]
+    #[arg(long, global = true, value_name = "DIR", env = "FORMSVC_BENCH_NODE")]
+    pub(crate) node: Option<PathBuf>,
+    /// A Python with `fastapi`, `uvicorn` and `stripe` [default: FastAPI is not measured]
+    #[arg(long, global = true, value_name = "PATH", env = "FORMSVC_BENCH_PYTHON")]
+    pub(crate) python: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -53,6 +60,10 @@ pub(crate) enum Command {
     All,
     /// Exports against a client that drops what it reads: CPU and memory
     Export,
+    /// The client's items, rows, prefetch and parallel mode against reading and dropping, and without
+    Client,
+    /// Receivers of webhooks against one that only reads, a synced log, Express and FastAPI
+    Receiver,
     /// Pages from SQLite against a constant page, a parsing server, and bare hyper
     Pages,
     /// Submissions by HTTP against a bare SQLite thread, and delivered against a skeleton
@@ -81,7 +92,15 @@ pub(crate) enum Part {
     #[command(hide = true)]
     Keep(Keep),
     #[command(hide = true)]
+    Pinned(Pinned),
+    #[command(hide = true)]
     Drain(Drain),
+    #[command(hide = true)]
+    Read(Read),
+    #[command(hide = true)]
+    Receive(Receive),
+    #[command(hide = true)]
+    Verify,
     #[command(hide = true)]
     Serve(Serve),
     #[command(hide = true)]
@@ -121,6 +140,49 @@ pub(crate) struct Keep {
     pub(crate) core: Option<usize>,
     #[arg(trailing_var_arg = true, required = true)]
     pub(crate) program: Vec<OsString>,
+}
+
+/// Becomes a program that stays on a core.
+#[derive(Debug, Args)]
+pub(crate) struct Pinned {
+    #[arg(long)]
+    pub(crate) core: usize,
+    #[arg(trailing_var_arg = true, required = true)]
+    pub(crate) program: Vec<OsString>,
+}
+
+/// Reads a form with the client. The key is in the environment, how it reads on standard input.
+#[derive(Debug, Args)]
+pub(crate) struct Read {
+    pub(crate) base_url: String,
+    pub(crate) form: String,
+}
+
+/// Receives webhooks until standard input ends.
+#[derive(Debug, Args)]
+pub(crate) struct Receive {
+    pub(crate) variant: Receiving,
+    /// A path where nothing is.
+    pub(crate) file: PathBuf,
+}
+
+/// How webhooks are received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Receiving {
+    /// The body is read, and nothing else done.
+    Body,
+    /// Verified and read, and no more.
+    Verified,
+    /// And handled once, as an inbox in memory knows.
+    Memory,
+    /// And handled once, as an inbox in SQLite knows.
+    Sqlite,
+    /// And kept in SQLite.
+    SqliteQueue,
+    /// The body is appended to a log.
+    Log,
+    /// Verified and read, and its key appended to a log.
+    SeenLog,
 }
 
 /// Reads every page of a form and drops it. The key is in the environment.

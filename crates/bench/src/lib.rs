@@ -5,8 +5,9 @@
 //!
 //! | Question | File |
 //! |---|---|
-//! | what is compared | [`export`], [`pages`], [`intake`], [`deliveries`], [`postgres`], [`dashboard`], [`idle`], [`startup`] |
-//! | what databases and requests are made of, where deliveries go | [`database`], [`load`], [`left`], [`sink`] |
+//! | what is compared | [`export`], [`client`], [`receiver`], [`pages`], [`intake`], [`deliveries`], [`postgres`], [`dashboard`], [`idle`], [`startup`] |
+//! | what databases and requests are made of, where deliveries go | [`database`], [`load`], [`signed`], [`left`], [`sink`] |
+//! | the service as a process | [`sandbox`] |
 //! | what the disk can do | [`disk`] |
 //! | how a process is started, pinned, measured and stopped | [`child`], [`pin`], [`measure`] |
 //! | what CPU time went where | [`accounting`] |
@@ -17,6 +18,7 @@
 mod accounting;
 mod args;
 mod child;
+mod client;
 mod dashboard;
 mod database;
 mod deliveries;
@@ -32,8 +34,11 @@ mod measure;
 mod pages;
 mod pin;
 mod postgres;
+mod receiver;
 mod report;
 mod rounds;
+mod sandbox;
+mod signed;
 mod sink;
 mod startup;
 
@@ -63,6 +68,8 @@ fn run(cli: Cli) -> Result<(), BenchError> {
     match cli.command {
         Command::All => compare(&bench, &ALL),
         Command::Export => compare(&bench, &[export::run]),
+        Command::Client => compare(&bench, &[client::run]),
+        Command::Receiver => compare(&bench, &[receiver::run]),
         Command::Pages => compare(&bench, &[pages::run]),
         Command::Intake => compare(&bench, &[intake::run]),
         Command::Deliveries => compare(&bench, &[deliveries::run]),
@@ -73,7 +80,11 @@ fn run(cli: Cli) -> Result<(), BenchError> {
         Command::Startup => compare(&bench, &[startup::run]),
         Command::Part(Part::Measure(args)) => measure::measure(&args),
         Command::Part(Part::Keep(args)) => measure::keep(&args),
+        Command::Part(Part::Pinned(args)) => pin::become_program(&args),
         Command::Part(Part::Drain(args)) => export::drain::run(&args),
+        Command::Part(Part::Read(args)) => client::read::run(&args),
+        Command::Part(Part::Receive(args)) => receiver::serve::run(&args),
+        Command::Part(Part::Verify) => receiver::verify::run(),
         Command::Part(Part::Serve(args)) => pages::serve::run(&args),
         Command::Part(Part::Load) => load::run(),
         Command::Part(Part::Sink) => sink::run(),
@@ -89,8 +100,10 @@ fn run(cli: Cli) -> Result<(), BenchError> {
 /// One benchmark; it adds its rows to the report.
 type Benchmark = fn(&args::Bench, &mut Report) -> Result<(), BenchError>;
 
-const ALL: [Benchmark; 9] = [
+const ALL: [Benchmark; 11] = [
     export::run,
+    client::run,
+    receiver::run,
     pages::run,
     intake::run,
     deliveries::run,

@@ -19,6 +19,7 @@ use tokio::task::LocalSet;
 use crate::accounting::{Watch, cpu_of};
 use crate::error::BenchError;
 use crate::left::Left;
+use crate::signed::Signed;
 use crate::{child, pin};
 
 const WARM_UP: Duration = Duration::from_secs(1);
@@ -40,11 +41,19 @@ pub(crate) struct Load {
     pub(crate) connections: usize,
     /// Seconds.
     pub(crate) window: u64,
-    /// Whole requests, asked in turn.
-    pub(crate) requests: Vec<String>,
+    pub(crate) requests: Requests,
     pub(crate) expect: Expect,
     /// What must be done as well.
     pub(crate) left: Option<Left>,
+}
+
+/// What is asked.
+#[derive(Serialize, Deserialize)]
+pub(crate) enum Requests {
+    /// Whole requests, in turn.
+    Texts(Vec<String>),
+    /// Signed deliveries, so many of them signed before the first is sent.
+    Deliveries { prepared: usize },
 }
 
 /// What an answer must be.
@@ -114,7 +123,12 @@ pub(crate) fn run() -> Result<(), BenchError> {
 
 async fn put(load: Load) -> Result<Loaded, BenchError> {
     let shared = Rc::new(Shared {
-        requests: load.requests,
+        source: match load.requests {
+            Requests::Texts(texts) => Source::Texts(texts),
+            Requests::Deliveries { prepared } => {
+                Source::Deliveries(Box::new(Signed::new(prepared)))
+            }
+        },
         expect: load.expect,
         next: Cell::new(0),
         took: RefCell::default(),
@@ -193,7 +207,7 @@ fn cpu_of_each(processes: &[u32]) -> Result<f64, BenchError> {
 
 /// What the connections share.
 struct Shared {
-    requests: Vec<String>,
+    source: Source,
     expect: Expect,
     next: Cell<usize>,
     /// Microseconds that each answer took.
@@ -201,11 +215,23 @@ struct Shared {
     stop: Cell<bool>,
 }
 
+enum Source {
+    Texts(Vec<String>),
+    Deliveries(Box<Signed>),
+}
+
 impl Shared {
-    fn next_request(&self) -> &[u8] {
+    /// The next request, which may be written to `room`.
+    fn next_request<'a>(&'a self, room: &'a mut Vec<u8>) -> &'a [u8] {
         let at = self.next.get();
-        self.next.set((at + 1) % self.requests.len());
-        self.requests[at].as_bytes()
+        self.next.set(at + 1);
+        match &self.source {
+            Source::Texts(texts) => texts[at % texts.len()].as_bytes(),
+            Source::Deliveries(signed) => {
+                signed.request(at, room);
+                room
+            }
+        }
     }
 }
 
@@ -214,10 +240,10 @@ async fn converse(addr: SocketAddr, shared: &Shared) -> Result<(), BenchError> {
     let failed = |why| BenchError::io("the server cannot be reached", why);
     let mut stream = TcpStream::connect(addr).await.map_err(failed)?;
     stream.set_nodelay(true).map_err(failed)?;
-    let mut buffer = vec![0; BUFFER];
+    let (mut buffer, mut room) = (vec![0; BUFFER], Vec::new());
     while !shared.stop.get() {
         let since = Instant::now();
-        stream.write_all(shared.next_request()).await.map_err(failed)?;
+        stream.write_all(shared.next_request(&mut room)).await.map_err(failed)?;
         let mut got = 0;
         let whole = loop {
             got += stream.read(&mut buffer[got..]).await.map_err(failed)?;

@@ -1,8 +1,12 @@
 //! Keeping a process on one core.
 
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
+use crate::args::Pinned;
 use crate::error::BenchError;
 
 /// The core that servers are kept on.
@@ -16,6 +20,17 @@ pub(crate) fn to_core(core: usize) -> Result<(), BenchError> {
     let mut cores = CpuSet::new();
     cores.set(core).map_err(failed)?;
     sched_setaffinity(Pid::from_raw(0), &cores).map_err(failed)
+}
+
+/// The child `pinned`: becomes another program, with this process's number and its pipes.
+pub(crate) fn become_program(args: &Pinned) -> Result<(), BenchError> {
+    to_core(args.core)?;
+    let [name, rest @ ..] = &*args.program else {
+        return Err(BenchError::new("no program was named"));
+    };
+    // Comes back only when it fails.
+    let why = Command::new(name).args(rest).exec();
+    Err(BenchError::because(format_args!("cannot start `{}`", name.display()), why))
 }
 
 /// Whether this process may use a core for servers and another for clients.

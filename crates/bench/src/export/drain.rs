@@ -23,7 +23,7 @@ pub(crate) fn run(args: &Drain) -> Result<(), BenchError> {
 }
 
 /// What `formsvc` runs on.
-pub(super) fn runtime() -> Result<tokio::runtime::Runtime, BenchError> {
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, BenchError> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -5,7 +5,7 @@
 //! submission, and the same without those. The small form of a pair has a tenth of the submissions:
 //! memory must not grow with rows.
 
-mod data;
+pub(crate) mod data;
 pub(crate) mod drain;
 
 use std::ffi::OsString;
@@ -21,6 +21,7 @@ use crate::measure::Used;
 use crate::pin;
 use crate::report::{Goal, Measurement, Report};
 use crate::rounds::Series;
+use crate::sandbox::remove;
 
 use data::{BIG, PLAIN, PLAIN_SMALL, Prepared, SMALL};
 
@@ -102,25 +103,18 @@ fn measure(subject: &Subject, prepared: &Prepared) -> Result<(Used, f64), BenchE
     // Freeing the blocks of an output that is replaced is no part of an export.
     remove(&prepared.dir().join(OUT))?;
     let watch = Watch::start();
-    let service = prepared.service_cpu()?;
+    let service = prepared.service.cpu()?;
     let used: Used = child::run(&mut command(subject, prepared)?, &())?;
-    let ours = used.cpu + (prepared.service_cpu()? - service);
+    let ours = used.cpu + (prepared.service.cpu()? - service);
     Ok((used, watch.foreign(ours)))
-}
-
-fn remove(path: &Path) -> Result<(), BenchError> {
-    match std::fs::remove_file(path) {
-        Err(why) if why.kind() != std::io::ErrorKind::NotFound => Err(BenchError::at(path)(why)),
-        _ => Ok(()),
-    }
 }
 
 fn command(subject: &Subject, prepared: &Prepared) -> Result<Command, BenchError> {
     let program: Vec<OsString> = match subject.reader {
         Reader::Drop => {
             let this = std::env::current_exe().map_err(|why| BenchError::io("myself", why))?;
-            let form = prepared.form_id(subject.form)?;
-            vec![this.into(), "drain".into(), prepared.base_url().into(), form.into()]
+            let (service, form) = (&prepared.service, prepared.service.form_id(subject.form)?);
+            vec![this.into(), "drain".into(), service.base_url().into(), form.into()]
         }
         Reader::Export(format) | Reader::Discard(format) => {
             let file = matches!(subject.reader, Reader::Export(_));
@@ -133,7 +127,7 @@ fn command(subject: &Subject, prepared: &Prepared) -> Result<Command, BenchError
         }
     };
     let mut command = child::measured(pin::CLIENT, program)?;
-    prepared.credentials(&mut command);
+    prepared.service.credentials(&mut command);
     Ok(command)
 }
 

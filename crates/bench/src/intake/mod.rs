@@ -23,7 +23,7 @@ use crate::disk;
 use crate::error::BenchError;
 use crate::export::Directory;
 use crate::left::Left;
-use crate::load::{Expect, Load, Loaded};
+use crate::load::{Expect, Load, Loaded, Requests};
 use crate::pin;
 use crate::report::{Goal, Measurement, Report};
 use crate::rounds::Series;
@@ -131,7 +131,7 @@ fn measure(
         core: pin::CLIENT,
         connections: CLIENTS,
         window: bench.window,
-        requests: (0..BODIES).map(request).collect(),
+        requests: Requests::Texts((0..BODIES).map(request).collect()),
         expect: Expect { status: 201, least: 0 },
         left: left(variant, &scratch),
     };

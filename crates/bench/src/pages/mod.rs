@@ -17,7 +17,7 @@ use crate::args::{Bench, Variant};
 use crate::child::{self, Background};
 use crate::error::BenchError;
 use crate::export::Directory;
-use crate::load::{Expect, Load, Loaded};
+use crate::load::{Expect, Load, Loaded, Requests};
 use crate::pin;
 use crate::report::{Goal, Measurement, Report};
 use crate::rounds::Series;
@@ -115,7 +115,7 @@ fn measure(subject: &Subject, prepared: &Prepared, bench: &Bench) -> Result<Load
         core: pin::CLIENT,
         connections: CONNECTIONS,
         window: bench.window,
-        requests: prepared.requests(subject.ask),
+        requests: Requests::Texts(prepared.requests(subject.ask)),
         expect: Expect { status: 200, least: 1_000 },
         left: None,
     };

@@ -20,7 +20,7 @@ use crate::args::Bench;
 use crate::child::{self, Background};
 use crate::error::BenchError;
 use crate::export::Directory;
-use crate::load::{Expect, Load, Loaded};
+use crate::load::{Expect, Load, Loaded, Requests};
 use crate::pin;
 use crate::report::{Goal, Measurement, Report};
 use crate::rounds::Series;
@@ -141,7 +141,7 @@ fn measure(
         core: pin::CLIENT,
         connections,
         window: bench.window,
-        requests,
+        requests: Requests::Texts(requests),
         expect,
         left: None,
     };

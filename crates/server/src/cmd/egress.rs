@@ -51,12 +51,9 @@ impl EgressRootsArgs {
         let mut options = ClientOptions { policy, ..ClientOptions::default() };
         if let Some(path) = &self.egress_ca {
             let shown = path.display().to_string();
-            let flag = "--egress-ca";
-            let text = std::fs::read(path)
-                .map_err(|error| CommandError::unread(path, &error).of_flag(flag))?;
-            options.extra_roots = ExtraRoots::from_pem(&text).map_err(|error| {
-                CommandError::of(Exit::Usage, &error).about(&shown).of_flag(flag)
-            })?;
+            let text = std::fs::read(path).map_err(|error| CommandError::unread(path, &error))?;
+            options.extra_roots = ExtraRoots::from_pem(&text)
+                .map_err(|error| CommandError::of(Exit::Usage, &error).about(&shown))?;
         }
         Ok(options)
     }

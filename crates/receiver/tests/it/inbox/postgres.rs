@@ -1,7 +1,6 @@
 //! The inbox in PostgreSQL.
 
 mod cluster;
-mod connections;
 mod durability;
 mod marks;
 mod tables;
