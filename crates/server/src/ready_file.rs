@@ -49,8 +49,22 @@ fn try_write(path: &Path, content: &impl Serialize) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the file where there is one: at the start, what a run that was killed left; at the end,
-/// before the server stops to answer. Its presence means that the server answers.
+/// Removes at the start what a run that was killed left: a file whose process is gone. That of a process
+/// that runs stays until this one answers and writes its own, for it may answer as long. Its presence means
+/// that a server answers.
+///
+/// What is no ready file is refused as by [`clear`].
+pub fn clear_stale(path: &Path) -> Result<(), ReadyFileError> {
+    let is_stale = |pid| pid == std::process::id() || !runs(pid);
+    if pid(path).is_some_and(is_stale) { clear(path) } else { check(path) }
+}
+
+/// Removes the file at the end, unless another process has written its own meanwhile.
+pub fn clear_own(path: &Path) -> Result<(), ReadyFileError> {
+    if pid(path).is_some_and(|pid| pid != std::process::id()) { Ok(()) } else { clear(path) }
+}
+
+/// Removes the file where there is one, whoever wrote it.
 ///
 /// What is no ready file, a JSON object with a `base_url`, is left alone and refused with
 /// [`InvalidData`](io::ErrorKind::InvalidData): the path may have been a slip.
@@ -75,6 +89,37 @@ pub fn check(path: &Path) -> Result<(), ReadyFileError> {
 
 /// Where the server answers that wrote the file.
 pub fn base_url(path: &Path) -> io::Result<String> {
+    let found = read(path)?;
+    let base_url = found.as_ref().and_then(|found| found.get("base_url")?.as_str());
+    base_url.map(str::to_owned).ok_or_else(|| {
+        let what = "what is there is no ready file: a JSON object with a `base_url`";
+        io::Error::new(io::ErrorKind::InvalidData, what)
+    })
+}
+
+/// The process that wrote the file.
+fn pid(path: &Path) -> Option<u32> {
+    let found = read(path).ok()??;
+    // Only of a ready file.
+    found.get("base_url")?.as_str()?;
+    found.get("pid")?.as_u64()?.try_into().ok()
+}
+
+/// Whether there is such a process. One that may not be asked is there.
+#[cfg(unix)]
+fn runs(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    let gone = |pid| rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH);
+    pid.is_some_and(|pid| !gone(pid))
+}
+
+#[cfg(not(unix))]
+fn runs(_pid: u32) -> bool {
+    true
+}
+
+/// The JSON in it, if it is that.
+fn read(path: &Path) -> io::Result<Option<Value>> {
     // Before it is opened: opening a pipe waits for whoever writes to it.
     let text = if std::fs::symlink_metadata(path)?.is_file() {
         let mut text = Vec::new();
@@ -83,12 +128,7 @@ pub fn base_url(path: &Path) -> io::Result<String> {
     } else {
         Vec::new()
     };
-    let found: Option<Value> = serde_json::from_slice(&text).ok();
-    let base_url = found.as_ref().and_then(|found| found.get("base_url")?.as_str());
-    base_url.map(str::to_owned).ok_or_else(|| {
-        let what = "what is there is no ready file: a JSON object with a `base_url`";
-        io::Error::new(io::ErrorKind::InvalidData, what)
-    })
+    Ok(serde_json::from_slice(&text).ok())
 }
 
 #[cfg(test)]
@@ -122,6 +162,32 @@ mod tests {
         write(&path, &serde_json::json!({"base_url": "http://[::1]:80", "pid": 1})).unwrap();
         clear(&path).unwrap();
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn at_the_start_and_at_the_end_only_that_of_a_process_that_is_gone_or_its_own_goes() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ready.json");
+        let left_by = |pid: u32| {
+            write(&path, &serde_json::json!({"base_url": "http://x", "pid": pid})).unwrap();
+        };
+        let own = std::process::id();
+        // No process has the greatest number, and the first is always there.
+        for (pid, at_start, at_end) in
+            [(i32::MAX.unsigned_abs(), false, true), (1, true, true), (own, false, false)]
+        {
+            left_by(pid);
+            clear_stale(&path).unwrap();
+            assert_eq!(path.exists(), at_start, "{pid}");
+            left_by(pid);
+            clear_own(&path).unwrap();
+            assert_eq!(path.exists(), at_end, "{pid}");
+        }
+        std::fs::write(&path, "precious").unwrap();
+        assert!(clear_stale(&path).is_err() && clear_own(&path).is_err());
+        std::fs::remove_file(&path).unwrap();
+        clear_stale(&path).unwrap();
+        clear_own(&path).unwrap();
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The address of a PostgreSQL database as text: whether it carries a password, and how it may be shown.
 //!
 //! It is taken apart as the client library does, so that nothing is a password to one and not to the
-//! other: who connects stands before the first `@`, whatever else stands there.
+//! other: who connects stands before the first `@`, whatever else stands there. What other programs take
+//! for an address is none here, but may carry a password all the same.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -10,6 +11,25 @@ use crate::percent::{Plus, decode};
 
 /// Begin the address of a PostgreSQL database.
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
+/// Addresses of pages and endpoints, which are no databases: commands have their own rules for them.
+const OF_PAGES: [&str; 2] = ["http", "https"];
+/// With one of these begins an address of the kind `key=value key=value`, which libpq reads.
+const KEYS: [&str; 14] = [
+    "host",
+    "hostaddr",
+    "port",
+    "dbname",
+    "user",
+    "password",
+    "passfile",
+    "service",
+    "servicefile",
+    "sslmode",
+    "sslrootcert",
+    "options",
+    "application_name",
+    "connect_timeout",
+];
 /// Stands for what is not shown.
 const MASK: &str = "***";
 
@@ -23,13 +43,37 @@ struct Parts<'a> {
     parameters: Option<&'a str>,
 }
 
-/// Whether a text is meant as an address, however it is written; else it is the path of a file.
-pub(super) fn is_address(text: &str) -> bool {
-    behind_scheme(text).is_some()
+/// What a text that names a database is.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Shape<'a> {
+    /// The address of a PostgreSQL database, however it is written.
+    Address,
+    /// `key=value key=value`, which is not read.
+    Pairs,
+    /// An address of another kind, by its scheme.
+    Foreign(&'a str),
+    /// The path of a file.
+    Path,
+}
+
+impl<'a> Shape<'a> {
+    pub(super) fn of(text: &'a str) -> Self {
+        match scheme(text) {
+            Some(known) if SCHEMES.iter().any(|known_to_us| is_same(known_to_us, known)) => {
+                Self::Address
+            }
+            Some(other) => Self::Foreign(other.trim_end_matches("://")),
+            None if is_of_pairs(text) => Self::Pairs,
+            None => Self::Path,
+        }
+    }
 }
 
 /// Whether a text is an address with a password in it, or with what may be one.
 pub(super) fn has_password(text: &str) -> bool {
+    if Shape::of(text) == Shape::Pairs {
+        return text.to_ascii_lowercase().contains("pass");
+    }
     Parts::of(text)
         .is_some_and(|parts| parts.password.is_some() || parts.parameters().any(is_secret))
 }
@@ -38,7 +82,10 @@ pub(super) fn has_password(text: &str) -> bool {
 pub(super) fn gives_away(argument: &OsStr) -> bool {
     let text = argument.to_string_lossy();
     let is_flag = |(flag, _): &(&str, &str)| flag.starts_with("--") && !flag.contains(':');
-    has_password(text.split_once('=').filter(is_flag).map_or(&*text, |(_, value)| value))
+    let value = text.split_once('=').filter(is_flag).map_or(&*text, |(_, value)| value);
+    let is_of_pages = |scheme| OF_PAGES.iter().any(|page| is_same(page, scheme));
+    !matches!(Shape::of(value), Shape::Foreign(scheme) if is_of_pages(scheme))
+        && has_password(value)
 }
 
 /// An address with stars for its passwords; anything else is left as it is.
@@ -46,8 +93,8 @@ pub(super) fn masked(text: &str) -> Cow<'_, str> {
     if !has_password(text) {
         return Cow::Borrowed(text);
     }
-    let parts = Parts::of(text).expect("what has a password is an address");
-    Cow::Owned(parts.print(Some(MASK)))
+    // Of pairs none is shown: values may be quoted, and have blanks in them.
+    Cow::Owned(Parts::of(text).map_or_else(|| MASK.to_owned(), |parts| parts.print(Some(MASK))))
 }
 
 /// An address without its passwords, to be used by who has them from elsewhere.
@@ -55,24 +102,35 @@ pub(super) fn without_passwords(text: &str) -> String {
     Parts::of(text).map_or_else(|| text.to_owned(), |parts| parts.print(None))
 }
 
-fn behind_scheme(text: &str) -> Option<&str> {
+/// What an address begins with, up to `://`.
+fn scheme(text: &str) -> Option<&str> {
     let text = text.trim_start();
-    let fits = |scheme: &&str| {
-        text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
-    };
-    SCHEMES.iter().find(|scheme| fits(scheme)).map(|scheme| &text[scheme.len()..])
+    let end = text.find("://")?;
+    let is_of_scheme = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+    let is_name = text.starts_with(|c: char| c.is_ascii_alphabetic());
+    (is_name && text[..end].chars().all(is_of_scheme)).then(|| &text[..end + 3])
+}
+
+fn is_same(one: &str, other: &str) -> bool {
+    one.eq_ignore_ascii_case(other)
+}
+
+fn is_of_pairs(text: &str) -> bool {
+    let key = text.split_once('=').map(|(key, _)| key.trim());
+    key.is_some_and(|key| KEYS.iter().any(|known| is_same(known, key)))
 }
 
 /// Whether a parameter is a password: by its name, which may be any if it cannot be read.
 fn is_secret(parameter: &str) -> bool {
     let name = parameter.split('=').next().unwrap_or_default();
-    decode(name, Plus::IsItself).is_none_or(|name| name.to_ascii_lowercase().contains("pass"))
+    let is_password = |name: &str| name.contains("pass") && name != "passfile";
+    decode(name, Plus::IsItself).is_none_or(|name| is_password(&name.to_ascii_lowercase()))
 }
 
 impl<'a> Parts<'a> {
     fn of(text: &'a str) -> Option<Self> {
-        let rest = behind_scheme(text)?;
-        let scheme = &text[..text.len() - rest.len()];
+        let begin = text.len() - text.trim_start().len();
+        let (scheme, rest) = text.split_at(begin + scheme(text)?.len());
         let (user, password, rest) = match rest.split_once('@') {
             None => (None, None, rest),
             Some((who, rest)) => match who.split_once(':') {
@@ -156,6 +214,8 @@ mod tests {
                 "postgres://h?x=y",
             ),
             ("postgres://h?%zz=hunter2", "postgres://h?password=***", "postgres://h"),
+            ("postgre://me:hunter2@h/d", "postgre://me:***@h/d", "postgre://me@h/d"),
+            ("mysql://me:hunter2@h/d", "mysql://me:***@h/d", "mysql://me@h/d"),
         ] {
             assert!(has_password(text), "{text}");
             assert_eq!((&*masked(text), &*without_passwords(text)), (shown, left));
@@ -170,10 +230,23 @@ mod tests {
             "--to=POSTGRES://me:secret@h/d",
             "postgres://h/d?sslmode=require&passwor%64=secret",
             "postgres://me:@h",
+            "mysql://me:secret@h/d",
+            "--database=postgre://me:secret@h/d",
+            "host=127.0.0.1 user=me password=secret",
+            "--database=host=h password='se cret'",
         ] {
             assert!(gives_away(OsStr::new(told)), "{told}");
         }
-        for plain in ["postgres://me@h:5432/d", "postgres://h:5432/d", "a:b@c", "--database=a.db"] {
+        for plain in [
+            "postgres://me@h:5432/d",
+            "postgres://h:5432/d",
+            "postgres://h/d?passfile=x",
+            "a:b@c",
+            "--database=a.db",
+            "--database=host=h dbname=d",
+            // An endpoint's address has rules of its own.
+            "https://me:secret@example.org/hook?pass=1",
+        ] {
             assert!(!gives_away(OsStr::new(plain)), "{plain}");
         }
     }
@@ -190,6 +263,28 @@ mod tests {
             assert!(!has_password(text), "{text}");
             assert!(matches!(masked(text), Cow::Borrowed(same) if same == text));
         }
-        assert!(!is_address("sqlite:postgres://h") && is_address("PostgreSQL://h"));
+    }
+
+    #[test]
+    fn a_text_that_names_a_database_has_one_shape() {
+        for (text, shape) in [
+            ("PostgreSQL://h", Shape::Address),
+            (" postgres://h", Shape::Address),
+            ("sqlite://x.db", Shape::Foreign("sqlite")),
+            ("postgre://h", Shape::Foreign("postgre")),
+            ("mysql+x://h", Shape::Foreign("mysql+x")),
+            ("host=h user=me", Shape::Pairs),
+            (" Host = h", Shape::Pairs),
+            ("dbname='a b' host=h", Shape::Pairs),
+            ("sqlite:postgres://h", Shape::Path),
+            ("./host=h", Shape::Path),
+            ("a=b.db", Shape::Path),
+            ("a.db", Shape::Path),
+            ("://x", Shape::Path),
+            ("", Shape::Path),
+        ] {
+            assert_eq!(Shape::of(text), shape, "{text}");
+        }
+        assert_eq!(masked("host=h password=hunter2 user=x"), "***");
     }
 }

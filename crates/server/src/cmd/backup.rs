@@ -7,11 +7,15 @@ use serde::Serialize;
 #[cfg(feature = "postgres")]
 use super::address;
 use super::database::DatabaseArgs;
+#[cfg(feature = "postgres")]
+use super::database::block_on;
 use super::error::CommandError;
 use super::exit::Exit;
 use super::output;
-use super::place::Place;
+use super::place::{Place, UNFINISHED};
 use super::secret_key::SecretKeyArgs;
+use crate::printable::Excerpt;
+use crate::same_file::is_same_file;
 use crate::store::sqlite::{BackupError, OpenError, backup};
 
 #[derive(Debug, clap::Args)]
@@ -43,11 +47,21 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     let database = match &args.database.database {
         Place::File(path) => path,
         #[cfg(feature = "postgres")]
-        Place::Server(address) => return Err(on_a_server(address, &args.file)),
+        Place::Server(address) => {
+            // A half is no service, by whichever tool it is copied.
+            block_on(refuse_unfinished(address))?;
+            return Err(on_a_server(address, &args.file));
+        }
+        other @ Place::Unread(_) => return other.check(),
     };
     let place = &args.database.database;
     if !database.exists() {
         return Err(CommandError::new(Exit::NotFound, format!("there is no database `{place}`")));
+    }
+    let is_key = |key: PathBuf| key == args.file || is_same_file(&key, &args.file);
+    if args.secret_key.path(place).is_ok_and(is_key) {
+        let told = format!("`{}` is the server's key", Excerpt(&args.file.display().to_string()));
+        return Err(CommandError::usage(told).hint("choose another name"));
     }
     let made = backup(database, &args.file, args.force).map_err(|error| refused(place, &error))?;
     match args.secret_key.path(place) {
@@ -79,6 +93,9 @@ fn refused(place: &Place, error: &BackupError) -> CommandError {
         BackupError::Open(OpenError::NotADatabase | OpenError::NotOurs) => {
             CommandError::new(Exit::LocalIo, format!("`{place}` is not a formsvc database"))
         }
+        BackupError::Open(OpenError::Unfinished) => {
+            CommandError::of(Exit::LocalIo, error).hint(UNFINISHED).about(&place.to_string())
+        }
         BackupError::Damaged(_) => CommandError::of(Exit::Failed, error)
             .hint("keep the copies you have, and look at the disk"),
         _ => CommandError::of(Exit::LocalIo, error)
@@ -86,12 +103,22 @@ fn refused(place: &Place, error: &BackupError) -> CommandError {
     }
 }
 
+/// Refuses a copy that was not finished. What else is wrong with the database is told by PostgreSQL's tool.
+#[cfg(feature = "postgres")]
+async fn refuse_unfinished(address: &secrecy::SecretString) -> Result<(), CommandError> {
+    use crate::store::postgres::{OpenError, PostgresStore};
+    match PostgresStore::inspect(address).await {
+        Err(error @ OpenError::Unfinished) => {
+            Err(CommandError::of(Exit::LocalIo, &error).hint(UNFINISHED))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// PostgreSQL has a tool of its own, which is told where the database is, but no password.
 #[cfg(feature = "postgres")]
 fn on_a_server(address: &secrecy::SecretString, file: &Path) -> CommandError {
     use secrecy::ExposeSecret;
-
-    use crate::printable::Excerpt;
     let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
     let address = address::without_passwords(address.expose_secret());
     let (file, address) = (quoted(&file.display().to_string()), quoted(&address));

@@ -41,6 +41,11 @@ pub(super) async fn run(args: &Args) -> Result<(), CommandError> {
         .ok_or_else(|| bad("--rows", &args.rows, "must be a whole number from 1 to 100000"))?;
     let rows = usize::try_from(rows).unwrap_or(usize::MAX);
     let (from_place, to_place) = args.places()?;
+    if from_place.is_same(to_place) {
+        return Err(CommandError::usage("the source and the destination are the same database").hint(
+            "what of `--from` and `--to` is not given is in FORMSVC_SERVER_DATABASE: name the other one",
+        ));
+    }
     let mut from = from_place.open_to_copy(Role::Source).await?;
     let sealed = copy::sealed_secrets(&mut from).await?;
     if !sealed.is_empty() {

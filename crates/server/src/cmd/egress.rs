@@ -51,9 +51,12 @@ impl EgressRootsArgs {
         let mut options = ClientOptions { policy, ..ClientOptions::default() };
         if let Some(path) = &self.egress_ca {
             let shown = path.display().to_string();
-            let text = std::fs::read(path).map_err(|error| CommandError::unread(path, &error))?;
-            options.extra_roots = ExtraRoots::from_pem(&text)
-                .map_err(|error| CommandError::of(Exit::Usage, &error).about(&shown))?;
+            let flag = "--egress-ca";
+            let text = std::fs::read(path)
+                .map_err(|error| CommandError::unread(path, &error).of_flag(flag))?;
+            options.extra_roots = ExtraRoots::from_pem(&text).map_err(|error| {
+                CommandError::of(Exit::Usage, &error).about(&shown).of_flag(flag)
+            })?;
         }
         Ok(options)
     }

@@ -91,10 +91,18 @@ impl CommandError {
         self
     }
 
-    /// Says where what is wrong stands.
+    /// Says where what is wrong stands. After that no other setting is to blame.
     #[must_use]
     pub(super) fn at(mut self, place: &str) -> Self {
         self.message = format!("{place}: {}", self.message);
+        self.flag = None;
+        self
+    }
+
+    /// The same, with another exit status.
+    #[must_use]
+    pub(super) fn exiting(mut self, exit: Exit) -> Self {
+        self.exit = exit;
         self
     }
 

@@ -129,48 +129,58 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         let told = "a password on the command line is seen by everyone on this machine";
         let error = CommandError::new(Exit::Usage, told)
             .hint("give the address in FORMSVC_SERVER_DATABASE instead");
-        error.report();
-        return error.exit().into();
+        return ended(&[error]);
     }
-    let layers = match Layers::read(&command(), &args) {
+    let mut layers = match Layers::read(&command(), &args) {
         Ok(layers) => layers,
-        Err(problems) => {
-            problems.iter().for_each(CommandError::report);
-            return problems.last().map_or(Exit::Failed, CommandError::exit).into();
-        }
+        Err(unread) => return ended(&[unread]),
     };
+    let in_file = layers.take_problems();
     let matches = layers.applied(command()).try_get_matches_from(args);
     let read = matches.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
+    let is_checked = |cli: &Cli| matches!(cli.command, Command::Config(config::Group::Check(_)));
+    if !in_file.is_empty() && !read.as_ref().is_ok_and(|(cli, _)| is_checked(cli)) {
+        return ended(&in_file);
+    }
     let (cli, matches) = match read {
         Ok(read) => read,
-        Err(refusal) => {
-            if let Some(error) = database::unnamed(&refusal) {
-                error.report();
-                return error.exit().into();
-            }
-            // A closed pipe leaves nobody to tell.
-            let _ = refusal.print();
-            return if refusal.use_stderr() { Exit::Usage } else { Exit::Done }.into();
-        }
+        Err(refusal) => return refused(&refusal),
     };
-    match run(cli, &layers, &matches) {
+    match run(cli, &layers, in_file, &matches) {
         Ok(()) => Exit::Done.into(),
-        Err(error) => {
-            let error = layers.explain(error, &matches);
-            error.report();
-            error.exit().into()
-        }
+        Err(error) => ended(&[layers.explain(error, &matches)]),
     }
+}
+
+/// Tells what is wrong; the status is that of the last.
+fn ended(problems: &[CommandError]) -> ExitCode {
+    problems.iter().for_each(CommandError::report);
+    problems.last().map_or(Exit::Failed, CommandError::exit).into()
+}
+
+/// A command line that is none, or asks for help.
+fn refused(refusal: &clap::Error) -> ExitCode {
+    if let Some(error) = database::unnamed(refusal) {
+        return ended(&[error]);
+    }
+    // A closed pipe leaves nobody to tell.
+    let _ = refusal.print();
+    if refusal.use_stderr() { Exit::Usage } else { Exit::Done }.into()
 }
 
 fn run(
     Cli { log, command, .. }: Cli,
     layers: &Layers,
+    in_file: Vec<CommandError>,
     matches: &ArgMatches,
 ) -> Result<(), CommandError> {
     let is_serve = matches!(command, Command::Serve(_));
     let usual = if is_serve { LevelFilter::INFO } else { LevelFilter::WARN };
-    let (level, format) = log.judge()?;
+    let (level, format) = match log.judge() {
+        // Told together with all else.
+        Err(_) if matches!(command, Command::Config(_)) => (None, LogFormat::Text),
+        judged => judged?,
+    };
     // Written out once the command is done, whatever its outcome.
     let _log = telemetry::init(level.unwrap_or(usual), format, system_clock());
     match command {
@@ -189,7 +199,7 @@ fn run(
         Command::Backup(args) => backup::run(&args),
         Command::Prune(args) => database::block_on(prune::run(&args)),
         Command::Seed(args) => database::block_on(seed::run(&args)),
-        Command::Config(group) => config::run(&group, layers, matches),
+        Command::Config(group) => config::run(&group, layers, in_file, matches),
         Command::Healthcheck(args) => healthcheck::run(&args),
     }
 }

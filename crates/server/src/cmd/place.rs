@@ -4,19 +4,24 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-#[cfg(feature = "postgres")]
-use super::address;
+use formsvc_protocol::EndpointId;
+
+use super::address::Shape;
 use super::config::directory_of;
 use super::error::CommandError;
 use super::exit::Exit;
 use super::settings::bad;
 use crate::copy::{Role, Side};
 use crate::printable::Excerpt;
+use crate::same_file::is_same_file;
 use crate::store::sqlite::{OpenError, SqliteSide, SqliteStore};
-use crate::store::{Store, steady_clock, system_clock};
+use crate::store::{SealedSecret, Store, steady_clock, system_clock};
 
 /// Begins the path of a file, where it would be taken for something else.
 const FILE: &str = "sqlite:";
+/// With these begins what SQLite and others call a URI, which is not read here: a slip in it would make a
+/// file of another name, or in another directory.
+const URIS: [&str; 2] = ["sqlite://", "file:"];
 
 /// Where a database is.
 #[derive(Clone)]
@@ -26,6 +31,48 @@ pub(super) enum Place {
     /// On a PostgreSQL server. The address may carry a password.
     #[cfg(feature = "postgres")]
     Server(secrecy::SecretString),
+    /// Meant as an address, and none that is read.
+    Unread(Unread),
+}
+
+/// Why a text names no database. What it says is not repeated: it may carry a password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unread {
+    /// A URI of a file.
+    Uri,
+    /// `key=value key=value`.
+    Pairs,
+    /// A scheme of somebody else's.
+    Scheme,
+    /// What only a program with the feature `postgres` reads.
+    #[cfg(not(feature = "postgres"))]
+    Postgres,
+}
+
+impl Unread {
+    fn told(self) -> CommandError {
+        let (told, hint) = match self {
+            Self::Uri => (
+                "the database is named by a path, and a URI is none",
+                "`data/x.db`, or `sqlite:data/x.db`, with a slash at the begin where the path has one",
+            ),
+            Self::Pairs => (
+                "an address of a database made of `key=value` is not read",
+                "give it as `postgres://user@host/database`",
+            ),
+            Self::Scheme => (
+                "there is no such kind of database: the address begins with another scheme",
+                "`postgres://user@host/database` for PostgreSQL; anything without `://` is the path of a \
+                 file",
+            ),
+            #[cfg(not(feature = "postgres"))]
+            Self::Postgres => (
+                "this program was built without PostgreSQL",
+                "build it with the feature `postgres`, or name the path of a file",
+            ),
+        };
+        CommandError::usage(told).hint(hint)
+    }
 }
 
 /// Without the address of a server, which may carry a password.
@@ -35,6 +82,7 @@ impl fmt::Debug for Place {
             Self::File(path) => f.debug_tuple("File").field(path).finish(),
             #[cfg(feature = "postgres")]
             Self::Server(_) => f.write_str("Server(..)"),
+            Self::Unread(why) => f.debug_tuple("Unread").field(why).finish(),
         }
     }
 }
@@ -46,6 +94,7 @@ impl fmt::Display for Place {
             Self::File(path) => Excerpt(&path.display().to_string()).fmt(f),
             #[cfg(feature = "postgres")]
             Self::Server(_) => f.write_str("the PostgreSQL database"),
+            Self::Unread(_) => f.write_str("the database"),
         }
     }
 }
@@ -53,11 +102,18 @@ impl fmt::Display for Place {
 impl From<std::ffi::OsString> for Place {
     fn from(text: std::ffi::OsString) -> Self {
         let Some(plain) = text.to_str() else { return Self::File(text.into()) };
-        #[cfg(feature = "postgres")]
-        if address::is_address(plain) {
-            return Self::Server(plain.to_owned().into());
+        if URIS.iter().any(|uri| plain.starts_with(uri)) {
+            return Self::Unread(Unread::Uri);
         }
-        Self::File(plain.strip_prefix(FILE).unwrap_or(plain).into())
+        match Shape::of(plain) {
+            #[cfg(feature = "postgres")]
+            Shape::Address => Self::Server(plain.to_owned().into()),
+            #[cfg(not(feature = "postgres"))]
+            Shape::Address => Self::Unread(Unread::Postgres),
+            Shape::Pairs => Self::Unread(Unread::Pairs),
+            Shape::Foreign(_) => Self::Unread(Unread::Scheme),
+            Shape::Path => Self::File(plain.strip_prefix(FILE).unwrap_or(plain).into()),
+        }
     }
 }
 
@@ -75,6 +131,7 @@ impl Place {
             Self::File(path) => Some(path),
             #[cfg(feature = "postgres")]
             Self::Server(_) => None,
+            Self::Unread(_) => None,
         }
     }
 
@@ -87,15 +144,17 @@ impl Place {
             Self::File(path) => directory_of(path),
             #[cfg(feature = "postgres")]
             Self::Server(address) => server::check(address),
+            Self::Unread(why) => Err(why.told()),
         }
     }
 
-    /// Whether it is there and can be read by this release. Changes nothing.
+    /// Whether it is there and can be read by this release, and which signing secrets are in it. Changes
+    /// nothing.
     #[cfg_attr(
         not(feature = "postgres"),
         expect(clippy::unused_async, reason = "a file is not waited for")
     )]
-    pub(super) async fn reach(&self) -> Result<(), CommandError> {
+    pub(super) async fn reach(&self) -> Result<Vec<(EndpointId, SealedSecret)>, CommandError> {
         match self {
             Self::File(path) if !path.exists() => {
                 Err(absent(&format!("there is no database `{self}`")))
@@ -103,6 +162,20 @@ impl Place {
             Self::File(path) => SqliteStore::inspect(path).map_err(|error| refused(path, &error)),
             #[cfg(feature = "postgres")]
             Self::Server(address) => server::reach(address).await,
+            Self::Unread(why) => Err(why.told()),
+        }
+    }
+
+    /// Whether it is the same as another, as far as can be seen without asking.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::File(one), Self::File(other)) => is_same_file(one, other),
+            #[cfg(feature = "postgres")]
+            (Self::Server(one), Self::Server(other)) => {
+                use secrecy::ExposeSecret;
+                one.expose_secret().trim() == other.expose_secret().trim()
+            }
+            _ => false,
         }
     }
 
@@ -119,11 +192,16 @@ impl Place {
                 if missing == Missing::Refuse && !is_there {
                     return Err(absent(&format!("there is no database `{self}`")));
                 }
+                // Nor may a question make a database of a file in which there is none.
+                if missing == Missing::Refuse && is_empty(path) {
+                    return Err(absent(&format!("there is no database in `{self}`: it is empty")));
+                }
                 let store = SqliteStore::open(path, system_clock());
                 Ok(Arc::new(store.map_err(|error| refused(path, &error))?))
             }
             #[cfg(feature = "postgres")]
             Self::Server(address) => server::open(address, missing).await,
+            Self::Unread(why) => Err(why.told()),
         }
     }
 
@@ -143,6 +221,7 @@ impl Place {
             }
             #[cfg(feature = "postgres")]
             Self::Server(address) => Ok(Side::Server(server::open_to_copy(address, role).await?)),
+            Self::Unread(why) => Err(why.told()),
         }
     }
 
@@ -160,11 +239,19 @@ impl Place {
             }
             #[cfg(feature = "postgres")]
             Self::Server(address) => server::open(address, Missing::Create).await,
+            Self::Unread(why) => Err(why.told()),
         }
     }
 }
 
-const UNFINISHED: &str = "finish it with `formsvc-server copy`, from the source it was begun with";
+/// Whether a file has nothing in it.
+fn is_empty(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() == 0)
+}
+
+/// What to do with a copy that was not finished.
+pub(super) const UNFINISHED: &str =
+    "finish it with `formsvc-server copy`, from the source it was begun with";
 
 fn absent(what: &str) -> CommandError {
     CommandError::new(Exit::NotFound, what)
@@ -200,7 +287,9 @@ fn refused(path: &Path, error: &OpenError) -> CommandError {
 mod server {
     use secrecy::SecretString;
 
-    use super::{Arc, CommandError, Exit, Missing, Role, Store, UNFINISHED, absent};
+    use super::{
+        Arc, CommandError, EndpointId, Exit, Missing, Role, SealedSecret, Store, UNFINISHED, absent,
+    };
     use crate::store::postgres::{OpenError, PostgresOptions, PostgresSide, PostgresStore};
 
     pub(super) async fn open(
@@ -226,11 +315,10 @@ mod server {
         PostgresStore::check_address(address).map_err(|error| refused(&error))
     }
 
-    pub(super) async fn reach(address: &SecretString) -> Result<(), CommandError> {
-        match PostgresStore::inspect(address).await {
-            Err(OpenError::Missing) => Err(absent("the PostgreSQL database is empty")),
-            inspected => inspected.map_err(|error| refused(&error)),
-        }
+    pub(super) async fn reach(
+        address: &SecretString,
+    ) -> Result<Vec<(EndpointId, SealedSecret)>, CommandError> {
+        PostgresStore::inspect(address).await.map_err(|error| refused(&error))
     }
 
     fn refused(error: &OpenError) -> CommandError {
@@ -244,7 +332,32 @@ mod server {
             OpenError::Certificate(_) => (
                 Exit::LocalIo,
                 "it must be for the host in the address, and signed by an authority that the system \
-                 trusts, or by one in the file that `sslrootcert` names",
+                 trusts, or by one in the PEM file that `?sslrootcert=PATH` in the address names; for a \
+                 database on this machine `?sslmode=disable` goes without TLS",
+            ),
+            OpenError::OfAuthority => (
+                Exit::LocalIo,
+                "give the database a certificate of its own, and name the file of the authority that \
+                 signed it with `?sslrootcert=PATH` in the address; for a database on this machine \
+                 `?sslmode=disable` goes without TLS",
+            ),
+            OpenError::NoPassword => (
+                Exit::LocalIo,
+                "it goes into the address, as in `postgres://user:password@host/database`, and that into \
+                 FORMSVC_SERVER_DATABASE or the configuration file; PGPASSWORD and PGPASSFILE are not \
+                 read",
+            ),
+            OpenError::Denied(_) => {
+                (Exit::LocalIo, "check the user and the password in the address")
+            }
+            OpenError::NoSchema => (
+                Exit::LocalIo,
+                "make it with `CREATE SCHEMA`, or let `search_path` in the address name one that is there",
+            ),
+            OpenError::Parameter { .. } => (
+                Exit::Usage,
+                "behind the `?` stand `sslmode` (disable, prefer, require or verify-full), `sslrootcert`, \
+                 `connect_timeout`, `application_name` or `options`, with `&` between",
             ),
             OpenError::InUse { .. } => (Exit::LocalIo, "stop its servers first"),
             OpenError::Address | OpenError::NoHost => {
@@ -278,6 +391,24 @@ mod tests {
             let place = Place::from(std::ffi::OsString::from(text));
             assert_eq!(place.file(), None, "{text}");
             assert!(!format!("{place:?} {place}").contains("hunter2"));
+        }
+    }
+
+    #[test]
+    fn what_is_meant_as_an_address_makes_no_file_and_is_not_repeated() {
+        for (text, why) in [
+            ("sqlite://hunter2.db", Unread::Uri),
+            ("sqlite:///hunter2.db", Unread::Uri),
+            ("file:hunter2.db", Unread::Uri),
+            ("host=h password=hunter2", Unread::Pairs),
+            ("postgre://me:hunter2@h", Unread::Scheme),
+            ("mysql://me:hunter2@h", Unread::Scheme),
+        ] {
+            let place = Place::from(std::ffi::OsString::from(text));
+            assert!(matches!(place, Place::Unread(found) if found == why), "{text}: {place:?}");
+            let told = place.check().unwrap_err();
+            assert_eq!(told.exit(), Exit::Usage);
+            assert!(!format!("{told:?} {place}").contains("hunter2"), "{told:?}");
         }
     }
 }

@@ -64,10 +64,28 @@ impl SecretKeyArgs {
         database: &Place,
         store: &Arc<dyn Store>,
     ) -> Result<Vault, CommandError> {
-        let sealed = store.sealed_secrets().await?;
-        let missing = if sealed.is_empty() { Missing::Create } else { Missing::Refuse };
-        let vault = self.vault(database, missing)?;
-        match sealed_elsewhere(&vault, &sealed) {
+        match store.sealed_secrets().await?.as_slice() {
+            [] => self.vault(database, Missing::Create),
+            sealed => self.vault_for(database, sealed),
+        }
+    }
+
+    /// Whether the key that there is opens secrets; none is made.
+    pub(super) fn check_for(
+        &self,
+        database: &Place,
+        sealed: &[(EndpointId, SealedSecret)],
+    ) -> Result<(), CommandError> {
+        if sealed.is_empty() { Ok(()) } else { self.vault_for(database, sealed).map(drop) }
+    }
+
+    fn vault_for(
+        &self,
+        database: &Place,
+        sealed: &[(EndpointId, SealedSecret)],
+    ) -> Result<Vault, CommandError> {
+        let vault = self.vault(database, Missing::Refuse)?;
+        match sealed_elsewhere(&vault, sealed) {
             Some(refused) => Err(refused.about(&self.path(database)?.display().to_string())),
             None => Ok(vault),
         }

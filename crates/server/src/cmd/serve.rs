@@ -152,8 +152,8 @@ async fn start(
     settings: Settings,
     store: &Arc<dyn Store>,
 ) -> Result<Running, CommandError> {
-    // Only now: a server that is refused the database must not withdraw the other one's.
-    if let Some(Err(error)) = args.ready_file.as_deref().map(ready_file::clear) {
+    // That of a server that runs stays: this one may be refused the port or the key yet.
+    if let Some(Err(error)) = args.ready_file.as_deref().map(ready_file::clear_stale) {
         return Err(not_written(&error));
     }
     // At the start, not when the first secret is asked for: a key that cannot be read is found now.
@@ -232,7 +232,7 @@ fn announce(running: &Running) {
 
 /// Removes the ready file. A server that cannot must stop all the same.
 fn withdraw(ready_file: Option<&Path>) {
-    if let Some(Err(error)) = ready_file.map(ready_file::clear) {
+    if let Some(Err(error)) = ready_file.map(ready_file::clear_own) {
         let cause = error.source.to_string();
         tracing::warn!(%error, cause, "the ready file is left");
     }

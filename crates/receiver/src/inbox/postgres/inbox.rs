@@ -9,10 +9,12 @@ use tokio::runtime::Handle;
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
+use super::alone::query_alone;
 use super::answer::{Answer, BUSY_PAUSE, TRIES};
 use super::names::Names;
 use super::schema;
 use super::sql::Sql;
+use super::task::in_task;
 use crate::inbox::clock::millis;
 use crate::inbox::limits::{check_key, check_lease, check_payload, check_ttl};
 use crate::inbox::{
@@ -25,7 +27,7 @@ const PRUNE_EVERY: u32 = 128;
 const PRUNED: usize = 512;
 
 /// A parameter of a statement, with its type.
-type Param<'a> = (&'a (dyn ToSql + Sync), Type);
+pub(super) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 
 /// An inbox, and a queue, in PostgreSQL (12 or later): for any number of receivers on any number of machines.
 /// Feature `postgres`.
@@ -33,9 +35,11 @@ type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 /// Leases and marks go by the database's clock, and each operation is one statement on a connection of the
 /// caller's pool, prepared by nobody, so that poolers between do no harm. What was claimed, completed or
 /// accepted is committed durably, even where `synchronous_commit` is `off`; the other values of it are left
-/// as they are.
+/// as they are. A connection on which somebody left a transaction open is closed, and the operation fails with
+/// [`InboxErrorKind::Unavailable`].
 ///
-/// [`abandon`](Inbox::abandon) releases in a task of the tokio runtime it is called in. A pool without
+/// A claim, or what is next, whose future is dropped is given back, and a completion goes on, in a task of the
+/// tokio runtime that they are polled in. [`abandon`](Inbox::abandon) releases in a task of the tokio runtime it is called in. A pool without
 /// time limits waits for ever: give it some.
 ///
 /// The types of deadpool-postgres 0.14 are part of this: a release of it that breaks them breaks this.
@@ -105,7 +109,8 @@ impl PostgresInboxBuilder {
 
     /// Whether [`open`](Self::open) makes tables that are missing; it does unless told otherwise, for which
     /// the database's user must be allowed to. Where it is not, have
-    /// [`create_tables_sql`](Self::create_tables_sql) run by who is.
+    /// [`create_tables_sql`](Self::create_tables_sql) run by who is, and the user allowed to read and write
+    /// the tables and to use the sequence.
     #[must_use]
     pub fn creates_tables(self, creates_tables: bool) -> Self {
         Self { creates_tables, ..self }
@@ -118,12 +123,14 @@ impl PostgresInboxBuilder {
 
     /// Makes it, with its tables.
     ///
-    /// Fails with [`InboxErrorKind::Setup`] for a time to live out of range and for tables of a later
-    /// release, and with [`InboxErrorKind::Unavailable`] when the database cannot be reached.
+    /// Fails with [`InboxErrorKind::Setup`] for a time to live out of range, for tables of a later
+    /// release, and for none where none are made; and with [`InboxErrorKind::Unavailable`] when the database cannot be reached.
     pub async fn open(self) -> Result<PostgresInbox, InboxError> {
         let ttl = check_ttl(self.ttl)?;
         if self.creates_tables {
             schema::migrate(&self.pool, &self.names).await?;
+        } else {
+            schema::inspect(&self.pool, &self.names).await?;
         }
         let (sql, pool) = (Sql::new(&self.names), self.pool);
         let shared = Shared { pool, sql, ttl, completions: AtomicU32::new(0) };
@@ -144,8 +151,7 @@ impl PostgresInbox {
     }
 
     async fn query(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, InboxError> {
-        let client = self.shared.pool.get().await?;
-        Ok(client.query_typed(sql, params).await?)
+        query_alone(self.shared.pool.get().await?, sql, params).await
     }
 
     /// Runs a statement that gives a row when the claim is held.
@@ -154,13 +160,78 @@ impl PostgresInbox {
         if rows.is_empty() { Err(InboxErrorKind::ClaimLost.into()) } else { Ok(()) }
     }
 
+    async fn claim_now(&self, key: &str, lease: i64) -> Result<Claim, InboxError> {
+        let (scope, bytes) = (self.scope.name(), key.as_bytes());
+        let params: &[Param<'_>] =
+            &[(&scope, Type::TEXT), (&bytes, Type::BYTEA), (&lease, Type::INT8)];
+        for _ in 0..TRIES {
+            let rows = self.query(&self.shared.sql.claim, params).await?;
+            return Ok(match Answer::read(rows.first())? {
+                Answer::Taken { fence } => {
+                    Claim::Acquired(ClaimToken::new(self.scope.clone(), key, fence))
+                }
+                Answer::Known => Claim::Duplicate,
+                Answer::Claimed { left } => Claim::InFlight { retry_after: left },
+                Answer::Changed => continue,
+            });
+        }
+        Ok(Claim::InFlight { retry_after: BUSY_PAUSE })
+    }
+
+    async fn complete_now(&self, token: &ClaimToken) -> Result<(), InboxError> {
+        let (sql, named) = (&self.shared.sql, Named::of(token));
+        let [scope, key, fence] = named.params();
+        let ttl: Param<'_> = (&self.shared.ttl, Type::INT8);
+        match token.place() {
+            None => self.held(&sql.complete, &[scope, key, fence, ttl]).await?,
+            Some(place) => {
+                let place: Param<'_> = (&place, Type::INT8);
+                self.held(&sql.complete_queued, &[scope, key, fence, ttl, place]).await?;
+            }
+        }
+        self.prune_beside();
+        Ok(())
+    }
+
+    async fn next_now(&self, lease: i64) -> Result<Option<Pending>, InboxError> {
+        let scope = self.scope.name();
+        let params: &[Param<'_>] = &[(&scope, Type::TEXT), (&lease, Type::INT8)];
+        let rows = self.query(&self.shared.sql.next, params).await?;
+        let Some(row) = rows.first() else { return Ok(None) };
+        let key = String::from_utf8_lossy(row.try_get(1)?);
+        let (place, fence, attempts) =
+            (row.try_get(0)?, row.try_get(2)?, row.try_get::<_, i32>(3)?);
+        let token = ClaimToken::queued(self.scope.clone(), &key, fence, place);
+        Ok(Some(Pending::new(token, row.try_get(4)?, attempts.unsigned_abs())))
+    }
+
+    /// Gives back what was claimed for somebody who had gone, and so was no attempt. When it fails, the lease
+    /// runs out.
+    pub(super) async fn give_back(&self, token: &ClaimToken) {
+        let _ = self.release_as(token, 0, 1).await;
+    }
+
     async fn release_after(&self, token: &ClaimToken, pause: i64) -> Result<(), InboxError> {
+        self.release_as(token, pause, 0).await
+    }
+
+    /// Releases, taking back so many attempts.
+    async fn release_as(
+        &self,
+        token: &ClaimToken,
+        pause: i64,
+        taken_back: i32,
+    ) -> Result<(), InboxError> {
         let sql = &self.shared.sql;
         match token.place() {
             None => self.held(&sql.release, &Named::of(token).params()).await,
             Some(place) => {
-                let params: &[Param<'_>] =
-                    &[(&place, Type::INT8), (&token.number(), Type::INT8), (&pause, Type::INT8)];
+                let params: &[Param<'_>] = &[
+                    (&place, Type::INT8),
+                    (&token.number(), Type::INT8),
+                    (&pause, Type::INT8),
+                    (&taken_back, Type::INT4),
+                ];
                 self.held(&sql.release_queued, params).await
             }
         }
@@ -200,21 +271,8 @@ impl Inbox for PostgresInbox {
     fn claim<'a>(&'a self, key: &'a str, lease: Duration) -> InboxFuture<'a, Claim> {
         Box::pin(async move {
             check_key(key)?;
-            let (scope, bytes, lease) = (self.scope.name(), key.as_bytes(), check_lease(lease)?);
-            let params: &[Param<'_>] =
-                &[(&scope, Type::TEXT), (&bytes, Type::BYTEA), (&lease, Type::INT8)];
-            for _ in 0..TRIES {
-                let rows = self.query(&self.shared.sql.claim, params).await?;
-                return Ok(match Answer::read(rows.first())? {
-                    Answer::Taken { fence } => {
-                        Claim::Acquired(ClaimToken::new(self.scope.clone(), key, fence))
-                    }
-                    Answer::Known => Claim::Duplicate,
-                    Answer::Claimed { left } => Claim::InFlight { retry_after: left },
-                    Answer::Changed => continue,
-                });
-            }
-            Ok(Claim::InFlight { retry_after: BUSY_PAUSE })
+            let (inbox, key, lease) = (self.clone(), Box::<str>::from(key), check_lease(lease)?);
+            in_task(self, async move { inbox.claim_now(&key, lease).await }).await
         })
     }
 
@@ -233,20 +291,9 @@ impl Inbox for PostgresInbox {
     }
 
     fn complete<'a>(&'a self, token: &'a ClaimToken) -> InboxFuture<'a, ()> {
-        Box::pin(async move {
-            let (sql, named) = (&self.shared.sql, Named::of(token));
-            let [scope, key, fence] = named.params();
-            let ttl: Param<'_> = (&self.shared.ttl, Type::INT8);
-            match token.place() {
-                None => self.held(&sql.complete, &[scope, key, fence, ttl]).await?,
-                Some(place) => {
-                    let place: Param<'_> = (&place, Type::INT8);
-                    self.held(&sql.complete_queued, &[scope, key, fence, ttl, place]).await?;
-                }
-            }
-            self.prune_beside();
-            Ok(())
-        })
+        let (inbox, token) = (self.clone(), token.clone());
+        // Whoever asks has the effect already: a mark must follow.
+        Box::pin(in_task(self, async move { inbox.complete_now(&token).await }))
     }
 
     fn release<'a>(&'a self, token: &'a ClaimToken) -> InboxFuture<'a, ()> {
@@ -292,15 +339,8 @@ impl Queue for PostgresInbox {
 
     fn next(&self, lease: Duration) -> InboxFuture<'_, Option<Pending>> {
         Box::pin(async move {
-            let (scope, lease) = (self.scope.name(), check_lease(lease)?);
-            let params: &[Param<'_>] = &[(&scope, Type::TEXT), (&lease, Type::INT8)];
-            let rows = self.query(&self.shared.sql.next, params).await?;
-            let Some(row) = rows.first() else { return Ok(None) };
-            let key = String::from_utf8_lossy(row.try_get(1)?);
-            let (place, fence, attempts) =
-                (row.try_get(0)?, row.try_get(2)?, row.try_get::<_, i32>(3)?);
-            let token = ClaimToken::queued(self.scope.clone(), &key, fence, place);
-            Ok(Some(Pending::new(token, row.try_get(4)?, attempts.unsigned_abs())))
+            let (inbox, lease) = (self.clone(), check_lease(lease)?);
+            in_task(self, async move { inbox.next_now(lease).await }).await
         })
     }
 

@@ -15,10 +15,13 @@ use crate::inbox::{DEFAULT_TTL, InboxError, InboxErrorKind, Recorded, Scope};
 /// Marks of what was handled in the caller's own PostgreSQL database, so that an effect there and its mark
 /// commit together: after a crash both are there, or neither. Feature `postgres`.
 ///
-/// Mark the key first, and do nothing when it is a duplicate. Of two transactions on one key the second waits
-/// for the first to end; at the level `READ COMMITTED` it is then told what came of it, above that it fails
-/// with [`InboxErrorKind::Unavailable`] when the first committed. After an error the transaction is
-/// to be rolled back. Answer with 2xx after the commit, which is as durable as `synchronous_commit` makes it.
+/// Mark the key first, and do nothing when it is a duplicate. Of two transactions on one key at once the second
+/// fails at once with [`InboxErrorKind::InFlight`], so that strangers who send one delivery many times do not
+/// have connections wait for each other. Above the level `READ COMMITTED`, one that began before another
+/// committed fails with [`InboxErrorKind::Unavailable`]. After an error the transaction is to be rolled back.
+///
+/// Answer with 2xx after the commit, which then waits for the disk: where `synchronous_commit` is `off`, a mark
+/// turns it on for its transaction.
 ///
 /// ```no_run
 /// use formsvc_receiver::inbox::{PostgresMarks, Recorded};
@@ -94,12 +97,18 @@ impl PostgresMarks {
     }
 
     /// Marks a key as handled, if and when the transaction commits. For [`Recorded::Duplicate`] there is
-    /// nothing to do. Fails with [`InboxErrorKind::InFlight`] when an inbox has a claim on it.
+    /// nothing to do. Fails with [`InboxErrorKind::InFlight`] when an inbox has a claim on it, or another
+    /// transaction has marked it and not ended.
     pub async fn mark(&self, tx: &Transaction<'_>, key: &str) -> Result<Recorded, InboxError> {
         check_key(key)?;
         let (scope, key, ttl) = (self.scope.name(), key.as_bytes(), check_ttl(self.ttl)?);
         let params: [(&(dyn ToSql + Sync), Type); 3] =
             [(&scope, Type::TEXT), (&key, Type::BYTEA), (&ttl, Type::INT8)];
+        // Until the transaction ends. Nobody waits for a lock here.
+        let begins = tx.query_typed_one(&self.sql.mark_begins, &params[..2]).await?;
+        if !begins.try_get::<_, bool>(0)? {
+            return Err(InboxErrorKind::InFlight.into());
+        }
         for _ in 0..TRIES {
             let rows = tx.query_typed(&self.sql.mark, &params).await?;
             return match Answer::read(rows.first())? {

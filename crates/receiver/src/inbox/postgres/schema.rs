@@ -1,8 +1,8 @@
 //! The tables, and how older ones become current ones.
 
 use deadpool_postgres::Pool;
-use tokio_postgres::Transaction;
 use tokio_postgres::types::Type;
+use tokio_postgres::{GenericClient, Transaction};
 
 use super::names::Names;
 use crate::inbox::{InboxError, InboxErrorKind};
@@ -15,7 +15,8 @@ const LOCK: i64 = 0x6673_7669_6e62_6f78;
 /// What makes the tables. Of keys, the state is 0 claimed, 1 queued, 2 handled, 3 released. A key is bytes,
 /// since text of PostgreSQL has no NUL; `encode(key, 'escape')` shows it.
 pub(super) fn tables(names: &Names) -> String {
-    let [keys, queue, fence] = ["", "_queue", "_fence"].map(|rest| names.of(rest));
+    let [keys, queue, fence, versions] =
+        ["", "_queue", "_fence", "_schema"].map(|rest| names.of(rest));
     let [ends, due] = ["_ends", "_due"].map(|rest| names.bare(rest));
     format!(
         r#"CREATE SEQUENCE IF NOT EXISTS {fence};
@@ -38,6 +39,8 @@ CREATE TABLE IF NOT EXISTS {queue} (
     payload bytea NOT NULL
 );
 CREATE INDEX IF NOT EXISTS {due} ON {queue} (scope, due, place);
+CREATE TABLE IF NOT EXISTS {versions} (version integer NOT NULL);
+INSERT INTO {versions} SELECT {VERSION} WHERE NOT EXISTS (SELECT FROM {versions});
 "#
     )
 }
@@ -55,25 +58,36 @@ pub(super) async fn migrate(pool: &Pool, names: &Names) -> Result<(), InboxError
 pub(super) async fn create(tx: &Transaction<'_>, names: &Names) -> Result<(), InboxError> {
     let lock = "SELECT FROM pg_advisory_xact_lock($1)";
     tx.query_typed(lock, &[(&LOCK, Type::INT8)]).await?;
-    let versions = names.of("_schema");
-    let exists = "SELECT to_regclass($1) IS NOT NULL";
-    let exists: bool = tx.query_typed_one(exists, &[(&versions, Type::TEXT)]).await?.try_get(0)?;
-    if exists {
-        let found = format!("SELECT version FROM {versions}");
-        let found = tx.query_typed_opt(&found, &[]).await?;
-        let found: i32 = found.map_or(Ok(0), |row| row.try_get(0))?;
-        if !(0..=VERSION).contains(&found) {
-            let why = format!("the tables have version `{found}`; this release knows `{VERSION}`");
-            return Err(InboxError::with_source(InboxErrorKind::Setup, why));
-        }
-    }
-    let set = format!(
-        "CREATE TABLE IF NOT EXISTS {versions} (version integer NOT NULL);
-         DELETE FROM {versions}; INSERT INTO {versions} VALUES ({VERSION})"
-    );
-    if !exists {
+    if version(tx, names).await?.is_none() {
         tx.batch_execute(&tables(names)).await?;
-        tx.batch_execute(&set).await?;
     }
     Ok(())
+}
+
+/// Refuses tables that this release does not know, and where there are none. Changes nothing.
+pub(super) async fn inspect(pool: &Pool, names: &Names) -> Result<(), InboxError> {
+    let client = pool.get().await?;
+    if version(&**client, names).await?.is_some() {
+        return Ok(());
+    }
+    let why = format!("there is no table `{}`", names.of("_schema"));
+    Err(InboxError::with_source(InboxErrorKind::Setup, why))
+}
+
+/// The version of the tables, if there are any; one of a later release is refused.
+async fn version(client: &impl GenericClient, names: &Names) -> Result<Option<i32>, InboxError> {
+    let versions = names.of("_schema");
+    let exists = "SELECT to_regclass($1) IS NOT NULL";
+    let exists = client.query_typed(exists, &[(&versions, Type::TEXT)]).await?;
+    let exists = exists.first().map_or(Ok(false), |row| row.try_get(0))?;
+    if !exists {
+        return Ok(None);
+    }
+    let found = client.query_typed(&format!("SELECT version FROM {versions}"), &[]).await?;
+    let found: i32 = found.first().map_or(Ok(0), |row| row.try_get(0))?;
+    if !(0..=VERSION).contains(&found) {
+        let why = format!("the tables have version `{found}`; this release knows `{VERSION}`");
+        return Err(InboxError::with_source(InboxErrorKind::Setup, why));
+    }
+    Ok(Some(found))
 }

@@ -18,6 +18,7 @@ pub(super) struct Sql {
     pub(super) accept: String,
     pub(super) next: String,
     pub(super) mark: String,
+    pub(super) mark_begins: String,
     pub(super) prune: String,
 }
 
@@ -39,8 +40,12 @@ impl Sql {
         let [keys, queue, fence] = ["", "_queue", "_fence"].map(|rest| names.of(rest));
         Self {
             claim: format!("WITH {DURABLY}, {}", take(&keys, &fence, 0, IS_DURABLE)),
-            // In a transaction of the caller's, who decides what its commit waits for.
-            mark: format!("WITH {}", take(&keys, &fence, 2, "true")),
+            // In a transaction of the caller's, whose commit waits for the disk too.
+            mark: format!("WITH {DURABLY}, {}", take(&keys, &fence, 2, IS_DURABLE)),
+            mark_begins: format!(
+                "SELECT pg_try_advisory_xact_lock(
+                     hashtextextended($1 || encode($2, 'hex'), hashtext('{keys}')))"
+            ),
             extend: format!(
                 "UPDATE {keys} SET until = {in_4} WHERE scope = $1 AND key = $2 AND fence = $3
                      AND state = 0 RETURNING 1",
@@ -72,7 +77,8 @@ impl Sql {
                  WHERE scope = $1 AND key = $2 AND fence = $3 AND state = 0 RETURNING 1"
             ),
             release_queued: format!(
-                "UPDATE {queue} SET due = {in_3}, fence = nextval('{fence}')
+                "UPDATE {queue} SET due = {in_3}, fence = nextval('{fence}'),
+                     attempts = greatest(attempts - $4, 0)
                  WHERE place = $1 AND fence = $2 RETURNING 1",
                 in_3 = after("$3")
             ),

@@ -24,7 +24,7 @@ use crate::inbox::{
 /// database, whose other tables it leaves alone. It is in WAL mode, and must be on a local disk. What
 /// [`complete`](Inbox::complete) and [`accept`](Queue::accept) answered survives a power cut, as far as the disk
 /// keeps its word; a claim survives its process and ends with its lease. Operations that wait at the same
-/// time share a commit.
+/// time share a commit; the payloads that wait have at most 64 MiB in all, and more of them wait for room.
 ///
 /// Clones share one thread, which ends with the last of them. Futures can be awaited on any executor.
 ///
@@ -107,7 +107,7 @@ impl SqliteInbox {
     }
 
     fn give_back(&self, held: Held) {
-        let (op, _) = op(move |db, now| Ok(Did(tables::release(db, &held, now)?)));
+        let (op, _) = op(move |db, now| Ok(Did(tables::give_back(db, &held, now)?)));
         self.writer.try_send(op, Durability::UntilPowerCut);
     }
 
@@ -249,7 +249,9 @@ impl Inbox for SqliteInbox {
     }
 
     fn abandon(&self, token: &ClaimToken) {
-        self.give_back(held(token));
+        let held = held(token);
+        let (op, _) = op(move |db, now| Ok(Did(tables::release(db, &held, now)?)));
+        self.writer.try_send(op, Durability::UntilPowerCut);
     }
 
     fn prune(&self, at_most: usize) -> InboxFuture<'_, usize> {
@@ -266,8 +268,13 @@ impl Queue for SqliteInbox {
             check_key(key)?;
             check_payload(payload)?;
             let (scope, key) = (self.scope.clone(), Box::<str>::from(key));
+            // The copy is made once there is room for it, which it has until it is written.
+            let room = self.writer.room_for(payload.len()).await?;
             let payload = payload.to_vec();
-            let work = move |db: &Connection, now| tables::accept(db, &scope, &key, &payload, now);
+            let work = move |db: &Connection, now| {
+                let _taken = &room;
+                tables::accept(db, &scope, &key, &payload, now)
+            };
             self.ask(Durability::Kept, work).await?.ok_or(InboxErrorKind::InFlight.into())
         })
     }

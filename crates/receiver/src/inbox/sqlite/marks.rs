@@ -6,15 +6,18 @@ use rusqlite::{Connection, Transaction};
 
 use super::{schema, tables};
 use crate::inbox::limits::{check_key, check_ttl};
-use crate::inbox::{Clock, DEFAULT_TTL, InboxError, Recorded, Scope};
+use crate::inbox::{Clock, DEFAULT_TTL, InboxError, InboxErrorKind, Recorded, Scope};
+
+/// `PRAGMA synchronous` as SQLite numbers it.
+const FULL: i64 = 2;
 
 /// Marks of what was handled in the caller's own SQLite database, so that an effect there and its mark
 /// commit together: after a crash both are there, or neither. Feature `sqlite`.
 ///
 /// Begin the transaction as `IMMEDIATE`, mark the key first, and do nothing when it is a duplicate. Of two
 /// transactions on one key the second waits for the first, or fails as busy; it never sees the key as new
-/// once the first has committed. Answer with 2xx after the commit, which is as durable as the connection's
-/// `synchronous` makes it.
+/// once the first has committed. Answer with 2xx after the commit. The connection's `synchronous` must be `FULL`
+/// or `EXTRA`, so that the commit waits for the disk: `FULL` is what SQLite starts with.
 ///
 /// ```
 /// use formsvc_receiver::inbox::{Recorded, SqliteMarks};
@@ -77,9 +80,11 @@ impl SqliteMarks {
     }
 
     /// Marks a key as handled, if and when the transaction commits. For [`Recorded::Duplicate`] there is
-    /// nothing to do.
+    /// nothing to do. Fails with [`InboxErrorKind::Setup`] where the commit would not outlive a power cut: the
+    /// database is a file and `synchronous` is `NORMAL` or `OFF`.
     pub fn mark(&self, tx: &Transaction<'_>, key: &str) -> Result<Recorded, InboxError> {
         check_key(key)?;
+        check_durable(tx)?;
         let (now, ttl) = (self.clock.millis(), check_ttl(self.ttl)?);
         Ok(tables::mark(tx, &self.scope, key, now, now.saturating_add(ttl))?)
     }
@@ -89,6 +94,21 @@ impl SqliteMarks {
     pub fn prune(&self, db: &Connection, at_most: usize) -> Result<usize, InboxError> {
         Ok(tables::prune_marks(db, self.clock.millis(), at_most)?)
     }
+}
+
+/// Refuses a file whose commits do not wait for the disk.
+fn check_durable(tx: &Transaction<'_>) -> Result<(), InboxError> {
+    if tx.path().is_none_or(str::is_empty) {
+        return Ok(());
+    }
+    // Not from the cache: SQLite looks while it prepares the statement, and not when it runs it.
+    let synchronous: i64 = tx.query_row("PRAGMA synchronous", [], |row| row.get(0))?;
+    if synchronous >= FULL {
+        return Ok(());
+    }
+    let why =
+        format!("`PRAGMA synchronous` is `{synchronous}`: a power cut takes marks. Set `FULL`");
+    Err(InboxError::with_source(InboxErrorKind::Setup, why))
 }
 
 impl Default for SqliteMarks {

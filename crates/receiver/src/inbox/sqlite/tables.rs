@@ -93,14 +93,27 @@ pub(super) fn extend(db: &Connection, held: &Held, until: i64) -> Result<bool> {
 /// Gives a claim up. What is queued is due then, and has a new fencing number, so that the old one is worth
 /// nothing.
 pub(super) fn release(db: &Connection, held: &Held, due: i64) -> Result<bool> {
+    release_as(db, held, due, 0)
+}
+
+/// Gives back what was claimed for somebody who had gone, and so was no attempt.
+pub(super) fn give_back(db: &Connection, held: &Held, now: i64) -> Result<bool> {
+    release_as(db, held, now, 1)
+}
+
+fn release_as(db: &Connection, held: &Held, due: i64, taken_back: i64) -> Result<bool> {
     let Some(place) = held.place else { return remove_claim(db, held) };
     let still = "SELECT 1 FROM formsvc_inbox_queue WHERE place = ?1 AND fence = ?2";
     if !sql(db, still)?.exists([place, held.fence])? {
         return Ok(false);
     }
     let fence = next_fence(db)?;
-    sql(db, "UPDATE formsvc_inbox_queue SET due_ms = ?2, fence = ?3 WHERE place = ?1")?
-        .execute([place, due, fence])?;
+    sql(
+        db,
+        "UPDATE formsvc_inbox_queue SET due_ms = ?2, fence = ?3, attempts = max(attempts - ?4, 0)
+         WHERE place = ?1",
+    )?
+    .execute([place, due, fence, taken_back])?;
     Ok(true)
 }
 

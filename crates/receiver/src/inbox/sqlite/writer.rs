@@ -2,10 +2,11 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode};
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::fault::closed;
 use super::op::Op;
@@ -17,6 +18,8 @@ use crate::inbox::{Clock, InboxError};
 const BATCH_MAX: usize = 256;
 /// Operations that may wait; a caller beyond them waits to be queued.
 const QUEUE_MAX: usize = 1_024;
+/// KiB of payloads that wait, at most: 64 MiB, whatever the count of operations.
+const PAYLOADS_MAX: usize = 64 << 10;
 /// The part of a durable commit's time that others are waited for to share it.
 const LINGER_PART: u32 = 8;
 /// A commit that takes longer is waited with as if it took so long.
@@ -44,6 +47,10 @@ struct Batch {
 }
 
 impl Batch {
+    fn len(&self) -> usize {
+        self.passing.len() + self.kept.len()
+    }
+
     fn push(&mut self, message: Message) {
         match message.durability {
             Durability::UntilPowerCut => self.passing.push(message.op),
@@ -61,6 +68,7 @@ struct Message {
 #[derive(Clone, Debug)]
 pub(super) struct Writer {
     queue: mpsc::Sender<Message>,
+    payloads: Arc<Semaphore>,
 }
 
 impl Writer {
@@ -69,7 +77,7 @@ impl Writer {
         let desk =
             Desk { connection, clock, durability: None, commits: 0, commit_took: Duration::ZERO };
         std::thread::Builder::new().name("inbox-writer".into()).spawn(|| desk.serve(waiting))?;
-        Ok(Self { queue })
+        Ok(Self { queue, payloads: Arc::new(Semaphore::new(PAYLOADS_MAX)) })
     }
 
     /// Queues an operation. Once queued it is carried out, whoever waits for it.
@@ -79,6 +87,13 @@ impl Writer {
         durability: Durability,
     ) -> Result<(), InboxError> {
         self.queue.send(Message { op, durability }).await.map_err(|_| closed())
+    }
+
+    /// Waits for room for a payload, which is taken until the permit is dropped.
+    pub(super) async fn room_for(&self, bytes: usize) -> Result<OwnedSemaphorePermit, InboxError> {
+        let kib = bytes.div_ceil(1 << 10).min(PAYLOADS_MAX);
+        let kib = u32::try_from(kib).unwrap_or(u32::MAX);
+        Arc::clone(&self.payloads).acquire_many_owned(kib).await.map_err(|_| closed())
     }
 
     /// Queues an operation where there is room, and does not wait for any.
@@ -134,7 +149,10 @@ impl Desk {
         let (began, patience) = (Instant::now(), self.commit_took.min(COMMIT_MAX) / LINGER_PART);
         while batch.kept.len() < BATCH_MAX && began.elapsed() < patience {
             std::thread::yield_now();
-            while let Ok(message) = waiting.try_recv() {
+            // What is left waits for the next batch.
+            while batch.len() < BATCH_MAX
+                && let Ok(message) = waiting.try_recv()
+            {
                 batch.push(message);
             }
             self.answer_passing(batch, left);
@@ -166,7 +184,7 @@ impl Desk {
         let now = self.clock.millis();
         // When it fails, the leases run out.
         let _ = self.transact(Durability::UntilPowerCut, |db| {
-            left.iter().try_for_each(|held| tables::release(db, held, now).map(drop))
+            left.iter().try_for_each(|held| tables::give_back(db, held, now).map(drop))
         });
     }
 
@@ -286,6 +304,20 @@ mod tests {
             desk.commit_and_answer(vec![ask], durability);
             assert_eq!(answer.try_recv().unwrap().unwrap(), number, "{durability:?}");
         }
+    }
+
+    #[test]
+    fn a_commit_has_its_bounds_however_many_wait() {
+        let (_dir, mut desk) = desk();
+        desk.commit_took = Duration::from_secs(1);
+        let (queue, mut waiting) = mpsc::channel(QUEUE_MAX);
+        for _ in 0..QUEUE_MAX {
+            let message = Message { op: mark("k").0, durability: Durability::Kept };
+            assert!(queue.try_send(message).is_ok());
+        }
+        let mut batch = Batch::default();
+        desk.gather(&mut waiting, &mut batch, &mut Vec::new());
+        assert_eq!(batch.len(), BATCH_MAX);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The inbox in PostgreSQL.
 
 mod cluster;
+mod connections;
 mod durability;
 mod marks;
 mod tables;

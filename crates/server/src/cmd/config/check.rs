@@ -12,6 +12,7 @@ use super::table::{Kind, SETTINGS, Setting};
 use crate::cmd::error::CommandError;
 use crate::cmd::exit::Exit;
 use crate::cmd::output::{self, OutputArgs};
+use crate::cmd::place::Place;
 use crate::cmd::table::{Cut, Table};
 use crate::cmd::{LogArgs, database, serve};
 use crate::printable::Excerpt;
@@ -30,33 +31,55 @@ pub(in crate::cmd) struct Args {
     output: OutputArgs,
 }
 
-pub(super) fn run(args: &Args, layers: &Layers, matches: &ArgMatches) -> Result<(), CommandError> {
+pub(super) fn run(
+    args: &Args,
+    layers: &Layers,
+    in_file: Vec<CommandError>,
+    matches: &ArgMatches,
+) -> Result<(), CommandError> {
     let shape = args.output.shape()?;
+    tell_of_unknown_variables();
     let given = layers.given(matches);
     let told = |error: CommandError| layers.explain(error, matches);
     let set = given.iter().filter(|given| given.origin != Origin::Default);
-    let mut problems: Vec<_> = set.filter_map(|given| alone(given).err()).map(told).collect();
     let is_nameless =
         |given: &Given| given.setting.flag == "--database" && given.origin == Origin::Default;
     let has_database = !given.iter().any(is_nameless);
-    if problems.is_empty() {
-        problems.extend(together(args, has_database).into_iter().map(told));
-    }
+
+    let mut values: Vec<_> = set.filter_map(|given| alone(given).err()).collect();
+    let judged = args.serve.judge().err();
+    let exit_of_values = values.iter().find(|error| is_of_log(error)).or(judged.as_ref());
+    let exit_of_values = exit_of_values.map(CommandError::exit);
+    // What a value breaks by itself was told.
+    let is_told = |error: &CommandError| values.iter().any(|told| told.flag() == error.flag());
+    let of_several = judged.filter(|error| !is_told(error));
+    values.extend(of_several);
+    let led_to = led_to(args, has_database);
+
+    // The status is that of `serve`, which ends at the first that it meets.
+    let exit = in_file.last().map(CommandError::exit);
+    let exit = exit.or((!has_database).then_some(Exit::Usage)).or(exit_of_values);
+    let exit = exit.or(led_to.first().map(CommandError::exit));
+    let mut problems = in_file;
+    problems.extend(values.into_iter().chain(led_to).map(told));
     if !has_database {
         problems.push(database::no_database());
     }
     let Some(last) = problems.pop() else {
-        tell_of_unknown_variables();
         let records: Vec<_> = given.iter().map(Record::of).collect();
         let columns = [("SETTING", Cut::Never), ("VALUE", Cut::End), ("FROM", Cut::End)];
         return output::list(shape, &records, Table::new(columns), |table, record| {
             table.row([record.setting, &record.value_text(), &record.origin_text()]);
         });
     };
-    for problem in problems {
-        problem.report();
-    }
-    Err(last)
+    problems.iter().for_each(CommandError::report);
+    let exit = exit.unwrap_or(last.exit());
+    Err(last.exiting(exit))
+}
+
+/// Whether it is of the log, which is begun before all else.
+fn is_of_log(error: &CommandError) -> bool {
+    error.flag().is_some_and(|flag| flag.starts_with("--log-"))
 }
 
 /// Judges a value by itself, by what reads it for `serve`, so that one problem hides no other.
@@ -89,23 +112,31 @@ fn alone(given: &Given) -> Result<(), CommandError> {
     judged.map_err(|error| error.of_flag(flag))
 }
 
-/// What can only be judged with all settings known, and what they lead to.
-fn together(args: &Args, has_database: bool) -> Vec<CommandError> {
+/// What is wrong with what settings lead to.
+fn led_to(args: &Args, has_database: bool) -> Vec<CommandError> {
     let serve::Args { database, secret_key, ready_file, .. } = &args.serve;
-    let ready = ready_file.as_deref().map_or(Ok(()), check_ready_file);
-    let mut checks = vec![
-        args.serve.judge().map(drop),
-        secret_key.check(&database.database).map_err(|error| error.of_flag("--secret-key-file")),
-        ready.map_err(|error| error.of_flag("--ready-file")),
-    ];
+    let place = &database.database;
+    let of_database = |error: CommandError| error.of_flag("--database");
+    let of_key = |error: CommandError| error.of_flag("--secret-key-file");
+    let mut problems = Vec::new();
+    let mut sealed = Vec::new();
     if has_database {
-        checks.push(database.database.check().map_err(|error| error.of_flag("--database")));
+        let is_there = place.check().map_err(of_database);
+        if is_there.is_ok() && args.connect {
+            match database::block_on(place.reach()) {
+                Ok(found) => sealed = found,
+                Err(error) => problems.push(of_database(error)),
+            }
+        }
+        problems.extend(is_there.err());
     }
-    if has_database && args.connect {
-        let reached = database::block_on(database.database.reach());
-        checks.push(reached.map_err(|error| error.of_flag("--database")));
+    let ready = ready_file.as_deref().map_or(Ok(()), check_ready_file);
+    problems.extend(ready.err().map(|error| error.of_flag("--ready-file")));
+    if !matches!(place, Place::Unread(_)) {
+        let key = secret_key.check(place).and_then(|()| secret_key.check_for(place, &sealed));
+        problems.extend(key.err().map(of_key));
     }
-    checks.into_iter().filter_map(Result::err).collect()
+    problems
 }
 
 fn check_ready_file(path: &Path) -> Result<(), CommandError> {

@@ -96,7 +96,7 @@ mod tests {
         let path = dir.path().join("server.toml");
         for (text, is_set) in [(&text, false), (&live.join("\n"), true)] {
             std::fs::write(&path, text).unwrap();
-            let file = ConfigFile::read(&path).unwrap();
+            let file = ConfigFile::read(&path).unwrap().0;
             for setting in SETTINGS.iter().filter(|setting| setting.key.is_some()) {
                 assert_eq!(file.entry(setting).is_some(), is_set, "{setting:?}");
             }

@@ -34,9 +34,9 @@ pub(super) struct Entry {
 }
 
 impl ConfigFile {
-    /// Reads a file, or tells everything that is wrong with it.
-    pub(super) fn read(path: &Path) -> Result<Self, Vec<CommandError>> {
-        let unread = |error| vec![CommandError::unread(path, &error)];
+    /// Reads a file, and tells everything that is wrong with its settings; or why none can be read.
+    pub(super) fn read(path: &Path) -> Result<(Self, Vec<CommandError>), CommandError> {
+        let unread = |error| CommandError::unread(path, &error);
         let file = File::open(path).map_err(unread)?;
         let about = file.metadata().map_err(unread)?;
         let mut text = String::new();
@@ -45,7 +45,7 @@ impl ConfigFile {
             let long = io::Error::new(io::ErrorKind::InvalidData, "it has a mebibyte or more");
             return Err(unread(long));
         }
-        let entries = parse(path, &text)?;
+        let (entries, mut problems) = parse(path, &text)?;
         let is_secret = |(key, entry): (&&str, &Entry)| {
             let setting = Setting::of_key(key);
             setting.is_some_and(|s| entry.values.iter().any(|value| s.is_secret(value)))
@@ -54,9 +54,9 @@ impl ConfigFile {
             && let Err(fault) = check_private(&about)
         {
             let told = CommandError::of(Exit::LocalIo, &fault).about(&path.display().to_string());
-            return Err(vec![told.hint("it holds a password: `chmod 600` it")]);
+            problems.push(told.hint("it holds a password: `chmod 600` it"));
         }
-        Ok(Self { path: path.to_owned(), entries })
+        Ok((Self { path: path.to_owned(), entries }, problems))
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -77,13 +77,16 @@ fn place(path: &Path, line: usize) -> String {
     format!("`{}` line {line}", Excerpt(&path.display().to_string()))
 }
 
-fn parse(path: &Path, text: &str) -> Result<BTreeMap<&'static str, Entry>, Vec<CommandError>> {
+/// The settings that can be read, and what is wrong with the others.
+type Parsed = (BTreeMap<&'static str, Entry>, Vec<CommandError>);
+
+fn parse(path: &Path, text: &str) -> Result<Parsed, CommandError> {
     let line_of =
         |span: Range<usize>| text.get(..span.start).unwrap_or_default().matches('\n').count() + 1;
     let table = DeTable::parse(text).map_err(|error| {
         let place = place(path, line_of(error.span().unwrap_or_default()));
         // Only the parser's rule: its display shows the line, which may hold a password.
-        vec![CommandError::usage(format!("{place}: no TOML: {}", Excerpt(error.message())))]
+        CommandError::usage(format!("{place}: no TOML: {}", Excerpt(error.message())))
     })?;
     let (mut entries, mut problems) = (BTreeMap::new(), Vec::new());
     for (key, value) in table.into_inner() {
@@ -95,7 +98,7 @@ fn parse(path: &Path, text: &str) -> Result<BTreeMap<&'static str, Entry>, Vec<C
             Err(error) => problems.push(error.at(&place(path, line))),
         }
     }
-    if problems.is_empty() { Ok(entries) } else { Err(problems) }
+    Ok((entries, problems))
 }
 
 fn entry(key: &str, value: &DeValue<'_>) -> Result<(&'static str, Vec<String>), CommandError> {
@@ -163,8 +166,11 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<BTreeMap<&'static str, Entry>, Vec<String>> {
-        parse(Path::new("s.toml"), text)
-            .map_err(|problems| problems.iter().map(CommandError::told).collect())
+        match parse(Path::new("s.toml"), text) {
+            Ok((entries, problems)) if problems.is_empty() => Ok(entries),
+            Ok((_, problems)) => Err(problems.iter().map(CommandError::told).collect()),
+            Err(unread) => Err(vec![unread.told()]),
+        }
     }
 
     #[test]

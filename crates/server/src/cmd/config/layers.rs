@@ -17,6 +17,8 @@ use crate::cmd::error::CommandError;
 #[derive(Debug, Default)]
 pub(in crate::cmd) struct Layers {
     file: Option<ConfigFile>,
+    /// What is wrong with settings of the file, which are as good as not set.
+    problems: Vec<CommandError>,
 }
 
 /// Where a value comes from.
@@ -39,14 +41,19 @@ pub(super) struct Given {
 
 impl Layers {
     /// Reads the file that the arguments or the environment name, if they do.
-    pub(in crate::cmd) fn read(
-        command: &Command,
-        args: &[OsString],
-    ) -> Result<Self, Vec<CommandError>> {
+    pub(in crate::cmd) fn read(command: &Command, args: &[OsString]) -> Result<Self, CommandError> {
         // What else is wrong with the arguments is told when they are read for good.
         let lenient = command.clone().ignore_errors(true).try_get_matches_from(args);
         let named = lenient.ok().and_then(|matches| matches.get_one::<PathBuf>("config").cloned());
-        Ok(Self { file: named.map(|path| ConfigFile::read(&path)).transpose()? })
+        let read = named.map(|path| ConfigFile::read(&path)).transpose()?;
+        let (file, problems) =
+            read.map_or_else(Default::default, |(file, problems)| (Some(file), problems));
+        Ok(Self { file, problems })
+    }
+
+    /// Takes what is wrong with settings of the file: no command goes on with it but the one that checks.
+    pub(in crate::cmd) fn take_problems(&mut self) -> Vec<CommandError> {
+        std::mem::take(&mut self.problems)
     }
 
     /// The definition of the command line, with what the file sets as defaults.

@@ -43,10 +43,11 @@ pub(super) fn without_database(config: Command) -> Command {
 pub(super) fn run(
     group: &Group,
     layers: &Layers,
+    in_file: Vec<CommandError>,
     matches: &ArgMatches,
 ) -> Result<(), CommandError> {
     match group {
-        Group::Check(args) => check::run(args, layers, layers::deepest(matches)),
+        Group::Check(args) => check::run(args, layers, in_file, layers::deepest(matches)),
         Group::Example => example::run(),
     }
 }

@@ -1,5 +1,6 @@
 //! Connections to the database: where it is, over TLS when it asks for that, and how long it may take.
 
+use std::error::Error;
 use std::time::Duration;
 
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
@@ -40,7 +41,8 @@ impl Connector {
             Refused::Unreadable => OpenError::Address,
             Refused::VerifyCa => OpenError::VerifyCa,
         })?;
-        let mut config: Config = address.text.parse().map_err(|_| OpenError::Address)?;
+        let mut config: Config =
+            address.text.parse().map_err(|error| unread(&address.text, &error))?;
         if config.get_hosts().is_empty() {
             return Err(OpenError::NoHost);
         }
@@ -92,5 +94,47 @@ impl Connector {
         let (client, mut connection) = self.config.connect(self.tls.clone()).await?;
         let messages = futures_util::stream::poll_fn(move |cx| connection.poll_message(cx));
         Ok((client, messages))
+    }
+}
+
+/// Why an address cannot be read. A parameter is named, unless it may be a part of somebody's password: one
+/// with `@` in it ends too early, and what follows is taken for something else.
+fn unread(address: &str, error: &tokio_postgres::Error) -> OpenError {
+    let is_plain = address.contains('?') && address.matches('@').count() <= 1;
+    let told = error.source().map(ToString::to_string).filter(|_| is_plain);
+    let is_of_parameter =
+        |told: &String| told.starts_with("unknown option") || told.starts_with("invalid value");
+    match told.filter(is_of_parameter) {
+        Some(told) => OpenError::Parameter { told },
+        None => OpenError::Address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parameter_that_is_not_read_is_named_unless_it_may_be_a_password() {
+        let told = |address: &str| {
+            let Err(error) = Connector::new(&address.to_owned().into()) else {
+                panic!("{address} is read")
+            };
+            error.to_string()
+        };
+        for (address, name) in [
+            ("postgres://me:hunter2@h/d?foo=1", "unknown option `foo`"),
+            ("postgres://h/d?passfile=pgpass", "unknown option `passfile`"),
+            ("postgres://h/d?sslmode=allow", "invalid value for option `sslmode`"),
+            ("postgres://h/d?connect_timeout=soon", "invalid value for option `connect_timeout`"),
+        ] {
+            let told = told(address);
+            assert!(told.contains("is not like") && told.contains(name), "{told}");
+            assert!(!told.contains("hunter2"), "{told}");
+        }
+        for address in ["postgres://me:hun@x/d?ter2=@h/d", "postgres://me:hunter2@h:x/d"] {
+            let told = told(address);
+            assert!(!told.contains("ter2"), "{told}");
+        }
     }
 }

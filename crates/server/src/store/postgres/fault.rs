@@ -3,6 +3,7 @@
 use deadpool_postgres::PoolError;
 use tokio_postgres::error::SqlState;
 
+use crate::causes::causes;
 use crate::store::StoreError;
 
 /// Whether the failure is one of the database's place or state, and may pass: it cannot be reached, is
@@ -40,7 +41,12 @@ pub(super) fn is_of_the_data(error: &StoreError) -> bool {
         .is_some_and(|code| ["22", "23"].iter().any(|class| code.code().starts_with(class)))
 }
 
-fn code_of(error: &StoreError) -> Option<&SqlState> {
+/// Whether the database asks for a password that nobody gave us. The client library says so in words only.
+pub(super) fn lacks_password(error: &StoreError) -> bool {
+    causes(error).any(|cause| cause == "password missing")
+}
+
+pub(super) fn code_of(error: &StoreError) -> Option<&SqlState> {
     let (StoreError::Unavailable(Some(source)) | StoreError::Internal(source)) = error else {
         return None;
     };

@@ -7,6 +7,12 @@ pub enum OpenError {
     /// The address cannot be read. It may carry a password, and is not repeated.
     #[error("the address is not like `postgres://user@host/database`")]
     Address,
+    /// A parameter of the address is none that is known, or has a value that it cannot have.
+    #[error("the address is not like `postgres://user@host/database?name=value`: {told}")]
+    Parameter {
+        /// Which, as the client library says it.
+        told: String,
+    },
     /// The address names no host.
     #[error("the address names no host")]
     NoHost,
@@ -28,6 +34,20 @@ pub enum OpenError {
     /// The database's certificate is not what it must be.
     #[error("the database's certificate is not trusted, or not for this host")]
     Certificate(#[source] crate::store::StoreError),
+    /// The database shows the certificate of an authority.
+    #[error(
+        "the database's certificate is that of an authority, and a server must not use one as its own"
+    )]
+    OfAuthority,
+    /// The database asks for a password.
+    #[error("the database asks for a password, and there is none in the address")]
+    NoPassword,
+    /// The database lets this user in not, or not with this password.
+    #[error("the database does not let this user in")]
+    Denied(#[source] crate::store::StoreError),
+    /// None of the schemas of the search path is there.
+    #[error("the schema that the address names is not there")]
+    NoSchema,
     /// The pool of connections could not be made.
     #[error("no pool of connections: {0}")]
     Pool(String),
@@ -64,6 +84,20 @@ pub enum OpenError {
 
 impl From<crate::store::StoreError> for OpenError {
     fn from(error: crate::store::StoreError) -> Self {
-        if super::tls::is_of_tls(&error) { Self::Certificate(error) } else { Self::Store(error) }
+        if let Some(tls) = super::tls::failure(&error) {
+            return if super::tls::is_of_authority(tls) {
+                Self::OfAuthority
+            } else {
+                Self::Certificate(error)
+            };
+        }
+        if super::fault::lacks_password(&error) {
+            return Self::NoPassword;
+        }
+        match super::fault::code_of(&error).map(tokio_postgres::error::SqlState::code) {
+            Some("28000" | "28P01") => Self::Denied(error),
+            Some("3F000") => Self::NoSchema,
+            _ => Self::Store(error),
+        }
     }
 }

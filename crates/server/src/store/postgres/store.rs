@@ -22,7 +22,8 @@ use crate::admin::new_id;
 use crate::causes::on_one_line;
 use crate::fault_point::fault_point;
 use crate::store::{
-    Clock, Commit, EndpointNo, Lane, StoreError, StoreFuture, StoreObserver, WorkSignal,
+    Clock, Commit, EndpointNo, Lane, SealedSecret, StoreError, StoreFuture, StoreObserver,
+    WorkSignal,
 };
 use crate::supervise::supervise;
 
@@ -136,9 +137,18 @@ impl PostgresStore {
         Connector::new(address).map(drop)
     }
 
-    /// Whether there is a database of ours that this release can read. Changes nothing.
-    pub async fn inspect(address: &SecretString) -> Result<(), OpenError> {
-        schema::inspect(&Connector::new(address)?.pool(1)?).await
+    /// Whether there is a database of ours that this release can read and serve, and the sealed secrets of
+    /// its endpoints. Changes nothing.
+    pub async fn inspect(
+        address: &SecretString,
+    ) -> Result<Vec<(EndpointId, SealedSecret)>, OpenError> {
+        let pool = Connector::new(address)?.pool(1)?;
+        schema::inspect(&pool).await?;
+        let client = pool.get().await.map_err(StoreError::from)?;
+        if schema::is_unfinished(&client).await? {
+            return Err(OpenError::Unfinished);
+        }
+        Ok(endpoints::sealed(&client).await?)
     }
 
     async fn start(options: &PostgresOptions, time: Time) -> Result<Self, OpenError> {

@@ -58,17 +58,23 @@ fn authorities(path: &Path) -> Result<RootCertStore, OpenError> {
     Ok(store)
 }
 
-/// Whether a failure is that of a certificate, or of TLS otherwise, and not the connection's own.
-pub(super) fn is_of_tls(error: &StoreError) -> bool {
+/// What TLS failed with, if it was that, and not the connection's own failure.
+pub(super) fn failure(error: &StoreError) -> Option<&rustls::Error> {
     let mut cause: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(error) = cause {
         let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        if inner.is_some_and(<dyn Error + Send + Sync>::is::<rustls::Error>) {
-            return true;
+        if let Some(found) = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+            return Some(found);
         }
         cause = error.source();
     }
-    false
+    None
+}
+
+/// Whether the certificate is one of an authority, which the verifier has no plain words for: such are made
+/// by whoever signs a certificate with itself.
+pub(super) fn is_of_authority(error: &rustls::Error) -> bool {
+    format!("{error:?}").contains("CaUsedAsEndEntity")
 }
 
 impl MakeTlsConnect<Socket> for Tls {

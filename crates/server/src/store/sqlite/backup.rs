@@ -12,6 +12,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 
 use super::{OpenError, schema};
+use crate::same_file::is_same_file;
 
 /// How long a server that opens or recovers the database is waited for.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -69,6 +70,8 @@ pub fn backup(database: &Path, copy: &Path, replace: bool) -> Result<BackupRepor
         // An empty file is a database of nobody.
         return Err(OpenError::NotADatabase.into());
     }
+    // A copy of it could not be finished: that is noted by the rows of this one.
+    schema::refuse_unfinished(&source)?;
     let folder = copy.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     judge(database, folder, copy, replace)?;
@@ -108,7 +111,9 @@ fn judge(database: &Path, folder: &Path, copy: &Path, replace: bool) -> Result<(
     let belongs = COMPANIONS.iter().any(|suffix| {
         let mut own = database.clone().into_os_string();
         own.push(suffix);
-        place.as_os_str() == own || there.as_ref().is_ok_and(|there| there.as_os_str() == own)
+        place.as_os_str() == own
+            || there.as_ref().is_ok_and(|there| there.as_os_str() == own)
+            || is_same_file(copy, Path::new(&own))
     });
     if belongs {
         return Err(BackupError::Itself(copy.to_owned()));

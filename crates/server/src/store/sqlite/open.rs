@@ -35,6 +35,13 @@ pub(super) enum Place {
     Memory(String),
 }
 
+/// What there is in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    Empty,
+    Database,
+}
+
 impl Place {
     /// A file by the one name it has, links followed; made when there is none. What stands beside it,
     /// the lock and the log, must not have two names either.
@@ -110,13 +117,19 @@ impl Place {
         Ok(connection)
     }
 
-    /// Whether the database can be read by this release. Changes nothing in it.
-    pub(super) fn inspect(path: &Path) -> Result<(), OpenError> {
+    /// A connection that reads, to a database that this release can read and serve, or to an empty file.
+    /// Changes nothing in it.
+    pub(super) fn inspect(path: &Path) -> Result<(Connection, Found), OpenError> {
         if path == Path::new(IN_MEMORY) {
             return Err(OpenError::InMemory);
         }
-        schema::inspect(&Self::File(path.canonicalize()?).connect_reader()?)?;
-        Ok(())
+        let connection = Self::File(path.canonicalize()?).connect_reader()?;
+        let found = match schema::inspect(&connection)? {
+            0 => Found::Empty,
+            _ => Found::Database,
+        };
+        schema::refuse_unfinished(&connection)?;
+        Ok((connection, found))
     }
 
     /// A connection that cannot write.
@@ -149,10 +162,27 @@ fn create_private(path: &Path) -> std::io::Result<()> {
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     match options.open(path) {
         Ok(_) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            tighten_empty(path);
+            Ok(())
+        }
         Err(error) => Err(error),
     }
 }
+
+/// Takes an empty file from others than its owner: it becomes a database, as if it were made here. One that
+/// is somebody else's stays as it is, and is reported by who serves it.
+#[cfg(unix)]
+fn tighten_empty(path: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    let is_empty = std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() == 0);
+    if is_empty && loose_mode(path).is_some() {
+        let _ = std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600));
+    }
+}
+
+#[cfg(not(unix))]
+fn tighten_empty(_path: &Path) {}
 
 /// Tells whoever runs a server that others may read or write its database.
 pub(super) fn report_loose_mode(database: &Path) {
@@ -221,6 +251,12 @@ mod tests {
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
             assert_eq!(loose_mode(&path), Some(mode));
         }
+        create_private(&path).unwrap();
+        assert_eq!(loose_mode(&path), None, "nothing is in it yet");
+        std::fs::write(&path, "something").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+        create_private(&path).unwrap();
+        assert_eq!(loose_mode(&path), Some(0o640), "somebody chose that");
     }
 
     #[cfg(unix)]

@@ -55,6 +55,9 @@ pub enum OpenError {
     /// What a server had claimed when it died could not be given back.
     #[error("claims of a server that died cannot be given back")]
     Claims(#[source] crate::store::StoreError),
+    /// What is in it cannot be read.
+    #[error("the database cannot be read")]
+    Unread(#[source] crate::store::StoreError),
     /// The file cannot be read, made or locked.
     #[error("the database file cannot be opened")]
     Io(#[from] std::io::Error),

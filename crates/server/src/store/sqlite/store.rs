@@ -4,19 +4,19 @@ use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use formsvc_protocol::FormInstant;
+use formsvc_protocol::{EndpointId, FormInstant};
 use rusqlite::Connection;
 
 use super::checkpoint::Checkpointer;
 use super::intake::Gate;
 use super::lock::ServerLock;
-use super::open::{Place, report_loose_mode};
+use super::open::{Found, Place, report_loose_mode};
 use super::readers::Readers;
 use super::turns::Turns;
 use super::writer::{Desk, Writer};
-use super::{OpenError, schema, staged};
+use super::{OpenError, endpoints, schema, staged};
 use crate::admin::new_id;
-use crate::store::{Clock, Commit, EndpointNo, Lane, StoreObserver, WorkSignal};
+use crate::store::{Clock, Commit, EndpointNo, Lane, SealedSecret, StoreObserver, WorkSignal};
 
 /// Pages read at the same time.
 const LARGE_READS: usize = 4;
@@ -72,9 +72,15 @@ impl SqliteStore {
         Self::start(Place::file(path)?, None, clock)
     }
 
-    /// Whether there is a database of ours that this release can read. Changes nothing.
-    pub fn inspect(path: &Path) -> Result<(), OpenError> {
-        Place::inspect(path)
+    /// Whether there is a database of ours that this release can read and serve, or an empty file, and the
+    /// sealed secrets of its endpoints. Changes nothing.
+    pub fn inspect(path: &Path) -> Result<Vec<(EndpointId, SealedSecret)>, OpenError> {
+        match Place::inspect(path)? {
+            (_, Found::Empty) => Ok(Vec::new()),
+            (connection, Found::Database) => {
+                endpoints::sealed(&connection).map_err(OpenError::Unread)
+            }
+        }
     }
 
     /// Opens a database file as its one server: fails with [`OpenError::Locked`] when another

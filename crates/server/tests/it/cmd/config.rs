@@ -100,7 +100,10 @@ fn all_that_is_wrong_is_told_with_the_place_it_comes_from() {
     ] {
         assert!(run.stderr.contains(told), "{told}: {}", run.stderr);
     }
-    // As the command itself says it.
+    // As the command itself says it: the place once, and the status that it ends with.
+    let run = check(&site, "database = \"x.db\"\negress_ca = \"no.pem\"\n", &[]);
+    let run = run.failed(3, "line 2: `no.pem`: ");
+    assert_eq!(run.stderr.matches("server.toml").count(), 1, "{}", run.stderr);
     let path = file(&site, "rate_limit = 0\n");
     let run = site.run(&["serve", "--config", path.to_str().unwrap()]);
     run.failed(2, "server.toml` line 1: `rate_limit` cannot be `0`: it must be `off`, or");
@@ -123,6 +126,60 @@ fn a_file_with_what_there_is_not_is_refused_by_every_command() {
     site.run(&["user", "list", "--config", "no.toml"]).failed(3, "error: `no.toml`: ");
     file(&site, "port = \n");
     site.run(&["user", "list", "--config", path]).failed(2, "line 1: no TOML: ");
+}
+
+#[test]
+fn no_problem_hides_another_and_the_status_is_that_of_serve() {
+    let site = Site::new();
+    let text = "databse = \"x\"\nready_file = \"no/such/r\"\negress_ca = \"no.pem\"\n\
+        retry_base = \"1h\"\nlisten = \"0.0.0.0:1\"\nlog_level = \"loud\"\n";
+    let path = file(&site, text);
+    let mut command = site.command(&["config", "check", "--config", path.to_str().unwrap()]);
+    let run = Run::from(command.env("FORMSVC_SERVER_RATE_LIMTI", "5").output().unwrap());
+    let run = run.failed(2, "line 1: there is no setting `databse`");
+    for told in [
+        "nothing reads the variable `FORMSVC_SERVER_RATE_LIMTI`",
+        "line 2: `no/such/r`: there is no directory",
+        "line 3: `no.pem`: ",
+        "line 4: `retry_base` cannot be `1h`",
+        "line 5: `listen` cannot be `0.0.0.0:1`",
+        "line 6: `log_level` cannot be `loud`",
+    ] {
+        assert_eq!(run.stderr.matches(told).count(), 1, "{told}: {}", run.stderr);
+    }
+    // A value comes before what it leads to, whichever is told last.
+    let text = "ready_file = \"no/such/r\"\negress_ca = \"no.pem\"\nretry_base = \"1h\"\n";
+    let path = file(&site, text);
+    for command in ["serve --port 0", "config check"] {
+        let args: Vec<_> = command.split(' ').chain(["--config", path.to_str().unwrap()]).collect();
+        site.run(&args).failed(2, "line 3: `retry_base` cannot be `1h`");
+    }
+}
+
+#[test]
+fn connecting_finds_a_key_that_is_not_the_databases() {
+    let site = Site::with_free_form();
+    let add = ["webhook", "add", "contact", "http://127.0.0.1:9/", "--profile", "dev"];
+    site.run(&add).succeeded();
+    let check = ["config", "check", "--connect"];
+    site.run(&check).succeeded();
+    let key = site.path("db.key");
+    fs::rename(&key, site.path("kept.key")).unwrap();
+    let absent = site.run(&check).failed(10, "db.key");
+    assert_eq!(absent.stderr, site.run(&["serve", "--port", "0"]).failed(10, "db.key").stderr);
+    assert!(!key.exists(), "none is made");
+    // Another database's.
+    let other = site.path("other.db");
+    let other = ["--database", other.to_str().unwrap()];
+    site.run(&[&["user", "add", "--email", "a@b.c", "--name", "A"], &other[..]].concat())
+        .succeeded();
+    let form = ["form", "create", "--user", "a@b.c", "--title", "T", "--public-id", "contact"];
+    site.run(&[&form[..], &other].concat()).succeeded();
+    site.run(&[&add[..], &other].concat()).succeeded();
+    fs::rename(site.path("other.db.key"), &key).unwrap();
+    site.run(&check).failed(10, "this is the server key");
+    fs::rename(site.path("kept.key"), &key).unwrap();
+    site.run(&check).succeeded();
 }
 
 #[test]

@@ -146,8 +146,18 @@ async fn a_copy_goes_on_after_being_killed_and_nothing_uses_it_before_it_is_whol
             let mut serve = bench.site.command(&["serve", "--port", "0"]);
             serve.env("FORMSVC_SERVER_DATABASE", to.text());
             Run::from(serve.output().unwrap()).failed(10, "was not finished");
-            // And nothing is copied from it.
+            // And nothing is copied from it, nor is it found fit to serve.
             bench.copy(&to, &bench.file()).failed(10, "was not finished");
+            let key = bench.site.path("server.key");
+            let backup = bench.site.path("backup");
+            for args in [["backup", backup.to_str().unwrap()], ["config", "check"]] {
+                let mut command = bench.site.command(&args);
+                command.args(if args[0] == "config" { &["--connect"][..] } else { &[] });
+                command.env("FORMSVC_SERVER_DATABASE", to.text());
+                let command = command.env("FORMSVC_SERVER_SECRET_KEY_FILE", &key);
+                Run::from(command.output().unwrap()).failed(10, "was not finished");
+            }
+            assert!(!backup.exists());
             after = after * 2 + 1;
         }
         assert!(killed >= 4, "it was done after being killed {killed} times: nothing is shown");
@@ -205,6 +215,18 @@ async fn a_database_in_use_is_neither_copied_from_nor_into() {
     refused.failed(10, "a server uses the source");
     bench.copy(&source, &to).failed(10, "a server uses the destination");
     serving.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_is_not_copied_onto_itself() {
+    let Some(bench) = Bench::new() else { return };
+    let (source, server) = (bench.service(17).await, bench.server());
+    let At::File(path) = &source else { unreachable!() };
+    let link = bench.site.path("link.db");
+    std::fs::hard_link(path, &link).unwrap();
+    for (from, to) in [(&source, &source), (&source, &At::File(link)), (&server, &server)] {
+        bench.copy(from, to).failed(2, "are the same database");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

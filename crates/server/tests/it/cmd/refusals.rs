@@ -57,6 +57,46 @@ fn each_bad_value_is_named_with_its_rule_and_exits_2() {
 }
 
 #[test]
+fn what_is_meant_as_an_address_makes_no_file() {
+    let site = Site::new();
+    for (database, told) in [
+        ("sqlite://x.db", "a URI is none"),
+        ("file:x.db", "a URI is none"),
+        ("postgre://me@h/d", "no such kind of database"),
+        ("host=127.0.0.1 user=me dbname=d", "made of `key=value` is not read"),
+    ] {
+        for command in [["migrate"].as_slice(), &["serve", "--port", "0"], &["backup", "copy"]] {
+            let mut command = site.command(command);
+            command.args(["--database", database]).current_dir(site.path(""));
+            Run::from(command.output().unwrap()).failed(2, told);
+        }
+        let mut check = site.command(&["config", "check", "--database", database]);
+        Run::from(check.output().unwrap()).failed(2, told);
+    }
+    let mut command = site.command(&["migrate"]);
+    let secret = "host=127.0.0.1 user=me password=hunter2 dbname=d";
+    let run = Run::from(command.env("FORMSVC_SERVER_DATABASE", secret).output().unwrap());
+    let run = run.failed(2, "is not read");
+    assert!(!run.stderr.contains("hunter2"), "{}", run.stderr);
+    site.run(&["migrate", "--database", secret]).failed(2, "is seen by everyone");
+    assert_eq!(std::fs::read_dir(site.path("")).unwrap().count(), 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_question_makes_no_database_of_an_empty_file() {
+    use std::os::unix::fs::PermissionsExt;
+    let site = Site::new();
+    std::fs::write(site.path("db"), "").unwrap();
+    std::fs::set_permissions(site.path("db"), PermissionsExt::from_mode(0o644)).unwrap();
+    let found = || std::fs::metadata(site.path("db")).unwrap();
+    site.run(&["user", "list"]).failed(3, "it is empty");
+    assert_eq!(found().len(), 0);
+    site.run(&["user", "add", "--email", "a@b.c", "--name", "A"]).succeeded();
+    assert_eq!(found().permissions().mode() & 0o777, 0o600, "as one that is made");
+}
+
+#[test]
 fn a_bad_variable_is_named_like_its_flag() {
     let site = Site::new();
     let mut command = site.command(&["serve"]);
@@ -91,10 +131,14 @@ fn what_this_machine_refuses_exits_10() {
     site.run(&["serve", "--listen", &addr]).failed(10, &format!("cannot listen on `{addr}`"));
     // What an earlier run left would say that this one answers.
     let stale = site.path("stale.json");
-    std::fs::write(&stale, r#"{"base_url":"http://127.0.0.1:1","pid":1}"#).unwrap();
+    std::fs::write(&stale, r#"{"base_url":"http://127.0.0.1:1","pid":2147483647}"#).unwrap();
     let args = ["serve", "--listen", &addr, "--ready-file", stale.to_str().unwrap()];
     site.run(&args).failed(10, "cannot listen");
     assert!(!stale.exists());
+    // But that of a process that runs may say so of that one.
+    std::fs::write(&stale, r#"{"base_url":"http://127.0.0.1:1","pid":1}"#).unwrap();
+    site.run(&args).failed(10, "cannot listen");
+    assert!(stale.exists());
     std::fs::write(&stale, "precious").unwrap();
     let args = ["serve", "--port", "0", "--ready-file", stale.to_str().unwrap()];
     site.run(&args).failed(10, "hint: choose another path");

@@ -25,6 +25,17 @@ fn a_backup_is_a_database_that_serves() {
     let database = site.path("db");
     let itself = ["backup", database.to_str().unwrap(), "--force"];
     site.run(&itself).failed(2, "is the database itself");
+    let key = site.path("db.key");
+    let kept = site.path("kept.key");
+    std::fs::copy(&key, &kept).unwrap();
+    let kept = kept.to_str().unwrap();
+    let onto_key = ["backup", kept, "--force", "--secret-key-file", kept];
+    site.run(&onto_key).failed(2, "is the server's key");
+    let link = site.path("link.db");
+    std::fs::hard_link(&database, &link).unwrap();
+    let onto_link = ["backup", link.to_str().unwrap(), "--force"];
+    site.run(&onto_link).failed(2, "is the database itself");
+    std::fs::remove_file(&link).unwrap();
     let nowhere = site.path("nowhere/copy.db");
     site.run(&["backup", nowhere.to_str().unwrap()]).failed(10, "cannot be written");
     Site::new().run(&["backup", "copy.db"]).failed(3, "there is no database");

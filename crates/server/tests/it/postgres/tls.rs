@@ -8,6 +8,7 @@ use formsvc_server::store::Store;
 use formsvc_server::store::contract::cluster::Cluster;
 use formsvc_server::store::postgres::{OpenError, PostgresOptions, PostgresStore};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use secrecy::ExposeSecret;
 
 fn authority() -> CertifiedIssuer<'static, KeyPair> {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
@@ -75,6 +76,50 @@ async fn a_certificate_must_be_trusted_and_for_the_host() {
         let (error, all) = open(address("localhost", &more)).await.unwrap_err();
         assert!(matches!(error, OpenError::RootCert { .. }), "{all}");
     }
+}
+
+#[tokio::test]
+async fn a_certificate_that_signs_itself_is_told_in_plain_words() {
+    let ours = authority();
+    let Some((_cluster, port)) = Cluster::with_tls(&ours.pem(), &ours.key().serialize_pem()) else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let trusted = dir.path().join("ours.pem");
+    std::fs::write(&trusted, ours.pem()).unwrap();
+    let more = format!("sslrootcert={}", percent(&trusted));
+    let address = format!("postgres://nobody@localhost:{port}/postgres?{more}");
+    let (error, all) = open(address).await.unwrap_err();
+    assert!(matches!(error, OpenError::OfAuthority), "{all}");
+    assert!(!all.contains("CaUsedAsEndEntity"), "{all}");
+}
+
+#[tokio::test]
+async fn a_database_that_asks_for_a_password_is_told_from_one_that_is_not_there() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let asked = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut len = [0; 4];
+        stream.read_exact(&mut len).unwrap();
+        let mut startup = vec![0; usize::try_from(u32::from_be_bytes(len)).unwrap() - 4];
+        stream.read_exact(&mut startup).unwrap();
+        // As a database asks for one in the clear.
+        stream.write_all(&[b'R', 0, 0, 0, 8, 0, 0, 0, 3]).unwrap();
+        let _ = stream.read_to_end(&mut startup);
+    });
+    let address = format!("postgres://me@127.0.0.1:{port}/d?sslmode=disable");
+    let (error, all) = open(address).await.unwrap_err();
+    assert!(matches!(error, OpenError::NoPassword), "{all}");
+    asked.join().unwrap();
+}
+
+#[tokio::test]
+async fn a_schema_that_is_not_there_is_told() {
+    let Some(cluster) = Cluster::or_skip() else { return };
+    let address = format!("{}_and_more", cluster.fresh_schema().expose_secret());
+    let (error, all) = open(address).await.unwrap_err();
+    assert!(matches!(error, OpenError::NoSchema), "{all}");
 }
 
 #[tokio::test]

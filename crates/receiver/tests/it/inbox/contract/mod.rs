@@ -8,7 +8,7 @@ mod model;
 mod queue;
 mod world;
 
-pub(super) use world::{Clock, World};
+pub(super) use world::{Clock, World, wait_until};
 
 macro_rules! checks {
     ($contract:ident: $( $module:ident: $( $name:ident ),+ ; )+) => {
@@ -77,6 +77,7 @@ checks! { queue_contract:
         a_worker_that_died_is_succeeded_and_comes_too_late,
         what_is_retried_is_due_after_its_pause,
         what_is_released_is_due_at_once,
+        what_is_taken_for_somebody_who_has_gone_is_no_attempt,
         what_is_queued_outlasts_the_time_to_live,
         a_key_that_is_claimed_cannot_be_accepted,
         a_claim_that_ran_out_does_not_keep_a_key_from_being_accepted,

@@ -1,12 +1,18 @@
 //! Deliveries that are acknowledged at once and handled later.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
 use std::time::Duration;
 
-use formsvc_receiver::inbox::{ClaimToken, InboxErrorKind, PAYLOAD_MAX, Pending, Queue, Recorded};
+use formsvc_receiver::inbox::{
+    ClaimToken, InboxErrorKind, LEASE_MAX, PAYLOAD_MAX, Pending, Queue, Recorded,
+};
 
-use super::world::{LEASE, SHORTLY_BEFORE_THE_END, TTL, World, acquire, assert_lost, is_duplicate};
+use super::world::{
+    LEASE, SHORTLY_BEFORE_THE_END, TTL, World, acquire, assert_lost, is_duplicate, wait_until,
+};
+use crate::support::polled;
 
 async fn accept(queue: &dyn Queue, key: &str) {
     assert_eq!(queue.accept(key, key.as_bytes()).await.unwrap(), Recorded::New);
@@ -18,6 +24,36 @@ async fn take(queue: &dyn Queue) -> Pending {
 
 async fn is_idle(queue: &dyn Queue) -> bool {
     queue.next(LEASE).await.unwrap().is_none()
+}
+
+pub(crate) async fn what_is_taken_for_somebody_who_has_gone_is_no_attempt(world: World) {
+    let [queue, elsewhere, _] = world.queue();
+    accept(&*queue, "sub_1").await;
+    let mut made = 0;
+    for round in 0..20 {
+        let mut next = queue.next(LEASE_MAX);
+        let at_once = polled(next.as_mut()).await;
+        for _ in 0..round {
+            tokio::task::yield_now().await;
+        }
+        drop(next);
+        if let Poll::Ready(taken) = at_once {
+            queue.release(&taken.unwrap().expect("it is due").token).await.unwrap();
+            made += 1;
+        }
+        // Whoever is told of it has it, and gives it back as somebody who tried.
+        let attempts = Mutex::new(None);
+        wait_until(async || {
+            let pending = elsewhere.next(LEASE_MAX).await.unwrap();
+            let Some(pending) = pending else { return false };
+            *attempts.lock().unwrap() = Some(pending.attempts);
+            elsewhere.release(&pending.token).await.unwrap();
+            true
+        })
+        .await;
+        made += 1;
+        assert_eq!(attempts.into_inner().unwrap(), Some(made), "attempts that were made");
+    }
 }
 
 pub(crate) async fn what_was_accepted_is_handled_once(world: World) {

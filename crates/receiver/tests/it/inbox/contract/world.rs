@@ -78,6 +78,16 @@ pub(crate) async fn assert_lost(inbox: &dyn Inbox, token: &ClaimToken) {
     }
 }
 
+/// Asks until it is so: what is done in the background tells nobody when it is.
+pub(crate) async fn wait_until(is_so: impl AsyncFn() -> bool) {
+    let asked = async {
+        while !is_so().await {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(LEASE / 2, asked).await.expect("it is so long before a lease ends");
+}
+
 /// A clock that goes when it is told to.
 #[derive(Clone, Default)]
 pub(crate) struct Clock(Arc<AtomicU64>);

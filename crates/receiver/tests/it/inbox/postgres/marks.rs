@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use deadpool_postgres::Pool;
 use formsvc_receiver::inbox::{
-    Claim, DEFAULT_LEASE, Inbox, InboxErrorKind, KEY_MAX, PostgresInbox, PostgresMarks, Recorded,
+    Claim, DEFAULT_LEASE, Inbox, InboxError, InboxErrorKind, KEY_MAX, PostgresInbox, PostgresMarks,
+    Recorded,
 };
 use tokio::sync::Barrier;
 
@@ -28,7 +29,7 @@ async fn effects(pool: &Pool) -> i64 {
 
 /// Handles a key; commits or leaves it.
 async fn handle(pool: &Pool, key: &str, commit: bool) -> Recorded {
-    handle_after(pool, key, commit, std::future::ready(())).await
+    handle_after(pool, key, commit, std::future::ready(())).await.unwrap()
 }
 
 /// The same in a transaction that waits before it marks the key.
@@ -37,18 +38,20 @@ async fn handle_after(
     key: &str,
     commit: bool,
     start: impl Future<Output = ()>,
-) -> Recorded {
+) -> Result<Recorded, InboxError> {
     let mut client = pool.get().await.unwrap();
     let tx = client.transaction().await.unwrap();
     start.await;
-    let recorded = PostgresMarks::new().mark(&tx, key).await.unwrap();
+    let recorded = PostgresMarks::new().mark(&tx, key).await?;
     if recorded == Recorded::New {
         tx.execute("INSERT INTO effects VALUES ($1)", &[&key]).await.unwrap();
     }
     if commit {
         tx.commit().await.unwrap();
+    } else {
+        tx.rollback().await.unwrap();
     }
-    recorded
+    Ok(recorded)
 }
 
 #[tokio::test]
@@ -77,29 +80,43 @@ async fn of_transactions_on_one_key_at_once_one_has_its_effect() {
         .collect();
     let mut new = 0;
     for task in tasks {
-        new += i64::from(task.await.unwrap() == Recorded::New);
+        match task.await.unwrap() {
+            Ok(recorded) => new += i64::from(recorded == Recorded::New),
+            Err(error) => assert_eq!(error.kind(), InboxErrorKind::InFlight),
+        }
     }
     assert_eq!((new, effects(&pool).await), (1, 1));
 }
 
 #[tokio::test]
-async fn a_transaction_waits_for_another_on_its_key_and_takes_its_place_when_it_fails() {
+async fn a_key_that_another_transaction_has_is_refused_at_once_and_free_when_that_fails() {
     let Some(pool) = database().await else { return };
     let mut first = pool.get().await.unwrap();
     let tx = first.transaction().await.unwrap();
     assert_eq!(PostgresMarks::new().mark(&tx, "k").await.unwrap(), Recorded::New);
-    let second = tokio::spawn({
-        let pool = pool.clone();
-        async move { handle(&pool, "k", true).await }
-    });
-    let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'
-        AND query LIKE '%' || current_schema() || '%' OR cardinality(pg_blocking_pids(pid)) > 0";
-    let client = pool.get().await.unwrap();
-    while client.query_one(waits, &[]).await.unwrap().get::<_, i64>(0) == 0 {
-        assert!(!second.is_finished(), "it waits");
-    }
+    assert_eq!(PostgresMarks::new().mark(&tx, "k").await.unwrap(), Recorded::Duplicate);
+    let mut second = pool.get().await.unwrap();
+    let other = second.transaction().await.unwrap();
+    // Whoever waited instead would not be told before the first has ended.
+    other.batch_execute("SET LOCAL lock_timeout = 1000").await.unwrap();
+    let error = PostgresMarks::new().mark(&other, "k").await.unwrap_err();
+    assert_eq!(error.kind(), InboxErrorKind::InFlight);
+    other.rollback().await.unwrap();
     tx.rollback().await.unwrap();
-    assert_eq!(second.await.unwrap(), Recorded::New);
+    assert_eq!(handle(&pool, "k", true).await, Recorded::New);
+}
+
+#[tokio::test]
+async fn a_marks_commit_waits_for_the_disk_whatever_the_settings() {
+    let Some(pool) = database().await else { return };
+    let mut client = pool.get().await.unwrap();
+    client.batch_execute("SET synchronous_commit = off").await.unwrap();
+    let tx = client.transaction().await.unwrap();
+    assert_eq!(PostgresMarks::new().mark(&tx, "k").await.unwrap(), Recorded::New);
+    let set = "SELECT current_setting('synchronous_commit')";
+    assert_eq!(tx.query_one(set, &[]).await.unwrap().get::<_, &str>(0), "on");
+    tx.commit().await.unwrap();
+    assert_eq!(client.query_one(set, &[]).await.unwrap().get::<_, &str>(0), "off", "as it was");
 }
 
 #[tokio::test]

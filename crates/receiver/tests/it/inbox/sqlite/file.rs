@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::task::Poll;
 
 use formsvc_receiver::inbox::{
-    Claim, DEFAULT_LEASE, Inbox, InboxError, InboxErrorKind, Queue, Recorded, SqliteInbox,
+    Claim, DEFAULT_LEASE, Inbox, InboxError, InboxErrorKind, PAYLOAD_MAX, Queue, Recorded,
+    SqliteInbox,
 };
 use rusqlite::Connection;
 
@@ -19,6 +20,31 @@ async fn handle(inbox: &SqliteInbox, key: &str) {
         panic!("{key} is free")
     };
     inbox.complete(&token).await.unwrap();
+}
+
+#[tokio::test]
+async fn payloads_that_wait_are_copied_only_as_far_as_there_is_room() {
+    let (_dir, path) = place();
+    let inbox = SqliteInbox::open(&path).unwrap();
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let payload = vec![7; PAYLOAD_MAX];
+    let keys: Vec<_> = (0..9).map(|number| format!("k{number}")).collect();
+    let mut waiting = Vec::new();
+    for (number, key) in keys.iter().enumerate() {
+        let mut accepting = inbox.accept(key, &payload);
+        let counted = allocation_counter::measure(|| {
+            let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+            assert!(accepting.as_mut().poll(&mut context).is_pending());
+        });
+        let is_copied = counted.bytes_total >= 8 << 20;
+        assert_eq!(is_copied, number < 8, "64 MiB in all, and this is number {number}");
+        waiting.push(accepting);
+    }
+    other.execute_batch("ROLLBACK").unwrap();
+    for accepting in waiting {
+        assert_eq!(accepting.await.unwrap(), Recorded::New);
+    }
 }
 
 #[tokio::test]

@@ -36,6 +36,24 @@ fn handle(db: &mut Connection, marks: &SqliteMarks, key: &str, commit: bool) -> 
 }
 
 #[test]
+fn a_file_whose_commits_do_not_wait_for_the_disk_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let marks = SqliteMarks::new();
+    let mut db = database(&dir.path().join("a.db"));
+    for (synchronous, is_refused) in [("NORMAL", true), ("FULL", false), ("OFF", true)] {
+        db.pragma_update(None, "synchronous", synchronous).unwrap();
+        let tx = db.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
+        let refused = marks.mark(&tx, "k").err().map(|error| error.kind());
+        assert_eq!(refused, is_refused.then_some(InboxErrorKind::Setup), "{synchronous}");
+    }
+    let mut memory = Connection::open_in_memory().unwrap();
+    marks.create_table(&memory).unwrap();
+    memory.pragma_update(None, "synchronous", "OFF").unwrap();
+    let tx = memory.transaction().unwrap();
+    assert_eq!(marks.mark(&tx, "k").unwrap(), Recorded::New, "no power cut leaves any of it");
+}
+
+#[test]
 fn effect_and_mark_are_both_there_or_neither() {
     let dir = tempfile::tempdir().unwrap();
     let mut db = database(&dir.path().join("a.db"));
