@@ -16,8 +16,16 @@ use serde_json::value::RawValue;
 /// assert_eq!(answers.fields()[0].1.get(), "12.50");
 /// # Ok::<(), formsvc_protocol::NotAnObject>(())
 /// ```
-#[derive(Clone, Debug)]
+///
+/// Its Debug says how long the text is and shows none of it: answers do not belong in logs.
+#[derive(Clone)]
 pub struct Answers(Box<RawValue>);
+
+impl std::fmt::Debug for Answers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Answers({} bytes)", self.as_json().len())
+    }
+}
 
 /// The text is not one JSON object.
 #[derive(Debug)]

@@ -50,7 +50,7 @@ pub struct PageRef<'a> {
 /// [`SubmissionId::check`]: crate::SubmissionId::check
 /// [`Answers::check`]: crate::Answers::check
 /// [`Timestamp::micros_of`]: crate::Timestamp::micros_of
-#[derive(Debug, Deserialize)]
+#[derive(Deserialize)]
 pub struct SubmissionRef<'a> {
     /// Identifier.
     #[serde(borrow)]
@@ -61,6 +61,17 @@ pub struct SubmissionRef<'a> {
     /// When it was made.
     #[serde(borrow)]
     pub created_at: Cow<'a, str>,
+}
+
+/// Without the answers, which do not belong in logs.
+impl std::fmt::Debug for SubmissionRef<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SubmissionRef")
+            .field("id", &self.id)
+            .field("data", &format_args!("{} bytes", self.data.get().len()))
+            .field("created_at", &self.created_at)
+            .finish()
+    }
 }
 
 #[cfg(test)]

@@ -47,14 +47,20 @@ pub struct AnswerPlace {
     plain: bool,
 }
 
-/// A value as it is spelled in JSON.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A value as it is spelled in JSON. Its Debug shows only how long it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Literal<'a> {
     /// The spelling.
     pub text: &'a str,
     /// Whether it is neither a list nor an object and holds no backslash and no comma: between the
     /// quotation marks, if it has them, it reads as what it means.
     pub plain: bool,
+}
+
+impl std::fmt::Debug for Literal<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Literal({} bytes, plain: {})", self.text.len(), self.plain)
+    }
 }
 
 impl AnswerPlace {
@@ -100,10 +106,17 @@ fn answers(
 }
 
 /// The answers of a submission as JSON literals: what each label and each value is spelled like.
-#[derive(Clone, Copy, Debug)]
+/// Its Debug shows only how many they are.
+#[derive(Clone, Copy)]
 pub struct Literals<'a> {
     text: &'a str,
     places: &'a [AnswerPlace],
+}
+
+impl std::fmt::Debug for Literals<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Literals({} answers)", self.places.len())
+    }
 }
 
 impl<'a> Literals<'a> {
