@@ -151,5 +151,5 @@ pub fn client_over(transport: InProcess, key: &SecretString) -> formsvc_client::
         .api_key(key.clone())
         .transport(transport)
         .max_wait(Duration::from_secs(600))
-        .timeouts(formsvc_client::Timeouts { overall: None, ..formsvc_client::Timeouts::default() })
+        .timeouts(formsvc_client::Timeouts::new().overall(None))
 }

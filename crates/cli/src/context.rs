@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::io;
+use std::time::Duration;
 
 use formsvc_client::{Client, Event, RateLimit, RetryReason, Timeouts, WaitReason};
 use serde::Serialize;
@@ -15,6 +16,9 @@ use crate::output::Output;
 use crate::progress::Progress;
 use crate::run::stopped;
 use crate::settings::{Service, Settings, loose_key_file};
+
+/// Time to connect, unless an attempt has less.
+const CONNECT_MAX: Duration = Duration::from_secs(5);
 
 /// What a command works with.
 pub(crate) struct Context {
@@ -95,9 +99,11 @@ impl Context {
 
     /// A page may wait as long as the rate limit asks; only single attempts and waits are bounded.
     fn timeouts(&self) -> Timeouts {
-        let defaults = Timeouts::default();
-        let attempt = self.settings.timeout.unwrap_or(defaults.attempt);
-        Timeouts { connect: defaults.connect.min(attempt), attempt, overall: None }
+        let limits = Timeouts::new().overall(None);
+        match self.settings.timeout {
+            Some(attempt) => limits.attempt(attempt).connect(attempt.min(CONNECT_MAX)),
+            None => limits,
+        }
     }
 
     #[cfg(feature = "sandbox")]

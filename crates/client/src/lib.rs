@@ -35,8 +35,9 @@ pub use form::FormHandle;
 pub use formsvc_protocol::OutOfRange;
 /// The wire's types, as they appear in this crate's signatures.
 pub use formsvc_protocol::{
-    AnswerPlace, Answers, Cursor, ErrorCode, Form, FormId, FormStatus, Literals, PublicId,
-    Submission, SubmissionId, TimeError, Timestamp, User, UserId, limits,
+    AnswerPlace, Answers, Cursor, ErrorCode, ErrorCodeRow, Form, FormId, FormStatus, IdError,
+    Literal, Literals, NotAnObject, PublicId, Submission, SubmissionId, TimeError, Timestamp,
+    UnknownErrorCode, UnknownFormStatus, User, UserId, limits::PAGE_SIZE_MAX,
 };
 pub use limit::RateLimit;
 pub use options::RequestOptions;

@@ -7,26 +7,49 @@ use std::time::Duration;
 /// ```
 /// use std::time::Duration;
 /// use formsvc_client::Timeouts;
-/// let patient = Timeouts { overall: None, ..Timeouts::default() };
-/// assert_eq!(patient.attempt, Duration::from_secs(30));
+/// let patient = Timeouts::new().attempt(Duration::from_secs(60)).overall(None);
+/// assert_ne!(patient, Timeouts::default());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
 pub struct Timeouts {
-    /// To connect, TLS included. Default 5 s.
-    pub connect: Duration,
-    /// For one attempt, from sending the request to the last byte of the answer. Default 30 s.
-    pub attempt: Duration,
-    /// For one whole call (one page, for lists): attempts, waits for the rate limit and pauses
-    /// between retries. Default 120 s; `None` leaves it to the other limits.
-    pub overall: Option<Duration>,
+    pub(crate) connect: Duration,
+    pub(crate) attempt: Duration,
+    pub(crate) overall: Option<Duration>,
 }
 
-impl Default for Timeouts {
-    fn default() -> Self {
+impl Timeouts {
+    /// 5 s to connect, 30 s for an attempt, 120 s overall.
+    pub fn new() -> Self {
         Self {
             connect: Duration::from_secs(5),
             attempt: Duration::from_secs(30),
             overall: Some(Duration::from_secs(120)),
         }
+    }
+
+    /// To connect, TLS included.
+    pub fn connect(mut self, limit: Duration) -> Self {
+        self.connect = limit;
+        self
+    }
+
+    /// For one attempt, from sending the request to the last byte of the answer.
+    pub fn attempt(mut self, limit: Duration) -> Self {
+        self.attempt = limit;
+        self
+    }
+
+    /// For one whole call (one page, for lists): attempts, waits for the rate limit and pauses
+    /// between retries. `None` leaves it to the other limits.
+    pub fn overall(mut self, limit: Option<Duration>) -> Self {
+        self.overall = limit;
+        self
+    }
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self::new()
     }
 }

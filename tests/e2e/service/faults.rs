@@ -100,7 +100,7 @@ fn quick_retries() -> RetryPolicy {
 async fn latency_is_a_timeout_for_who_is_in_a_hurry() {
     let sick = Sick::with(&["latency=10m"]).await;
     let overall = Some(Duration::from_millis(50));
-    let client = sick.client().timeouts(Timeouts { overall, ..Timeouts::default() });
+    let client = sick.client().timeouts(Timeouts::new().overall(overall));
     let client = client.build().unwrap();
     assert_eq!(client.me().await.unwrap_err().kind(), ErrorKind::Timeout);
     sick.faults.clear();

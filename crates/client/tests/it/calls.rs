@@ -71,11 +71,7 @@ async fn a_request_carries_the_key_marked_sensitive() {
 
 #[test]
 fn build_refuses_every_setting_that_breaks_a_rule() {
-    let zero = |timeouts: fn(&mut Timeouts)| {
-        let mut all = Timeouts::default();
-        timeouts(&mut all);
-        all
-    };
+    let (limits, zero) = (Timeouts::new(), Duration::ZERO);
     for (builder, text) in [
         (Client::builder().api_key("k".into()), "no base URL is set"),
         (Client::builder().base_url("https://h"), "no API key is set"),
@@ -85,9 +81,11 @@ fn build_refuses_every_setting_that_breaks_a_rule() {
         (builder().api_key(SecretString::from("")), "the API key is empty"),
         (builder().api_key(SecretString::from("a b")), "not visible ASCII"),
         (builder().user_agent_suffix("a\nb"), "`User-Agent`"),
-        (builder().timeouts(zero(|t| t.connect = Duration::ZERO)), "`connect` is zero"),
-        (builder().timeouts(zero(|t| t.attempt = Duration::ZERO)), "`attempt` is zero"),
-        (builder().timeouts(zero(|t| t.overall = Some(Duration::ZERO))), "`overall` is zero"),
+        (builder().timeouts(limits.connect(zero)), "`connect` is zero"),
+        (builder().timeouts(limits.attempt(zero)), "`attempt` is zero"),
+        (builder().timeouts(limits.overall(Some(zero))), "`overall` is zero"),
+        (builder().max_body(0), "`0` is not in 1..=1073741824 bytes"),
+        (builder().max_body(usize::MAX), "is not in 1..=1073741824 bytes"),
     ] {
         let error = builder.build().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Config);

@@ -29,7 +29,7 @@ impl List {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let client = cx.client().await?;
         let form = form_ref::resolve(cx, &self.form).await?;
-        let page_size = self.limit.min(formsvc_client::limits::PAGE_SIZE_MAX);
+        let page_size = self.limit.min(formsvc_client::PAGE_SIZE_MAX);
         let mut list = client.form(form.id).submissions().page_size(page_size);
         if let Some(before) = self.before {
             list = list.before(Cursor::new(before));
