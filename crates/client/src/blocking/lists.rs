@@ -12,10 +12,12 @@ use serde::de::DeserializeOwned;
 use super::runtime::Runtime;
 use crate::error::AnswersError;
 use crate::operation::SUBMISSIONS;
-use crate::{Error, ResumeToken, Row, SubmissionPage, TypedSubmission};
+use crate::pager::more_than;
+use crate::{Error, ResumeToken, Row, SubmissionPage, TieStorm, TypedSubmission};
 
 /// The submissions of a list, as an iterator that asks for a page when it is needed: the blocking
-/// form of [`Submissions`](crate::Submissions). After an error it ends.
+/// form of [`Submissions`](crate::Submissions). After an error it ends, and so it does after a panic of
+/// a function given to the client that was caught; its resume token stays good.
 #[must_use = "iterators do nothing unless they are consumed"]
 #[derive(Debug)]
 pub struct Submissions(Lent<crate::Submissions>);
@@ -50,41 +52,87 @@ pub struct TypedSubmissions<T> {
 #[derive(Debug)]
 pub struct SubmissionPages(Lent<crate::SubmissionPages>);
 
-const NOT_LOST: &str = "a panic while waiting is passed on, and a list is not used after one";
-
 /// A stream that the runtime borrows while it waits.
 #[derive(Debug)]
 struct Lent<S> {
-    /// Gone for good when a wait panicked.
-    stream: Option<S>,
+    stream: Result<S, Lost>,
     runtime: Arc<Runtime>,
 }
 
-impl<S: Send + 'static> Lent<S> {
+/// What is left of a stream that is lent, and for good when the wait panicked: then the list has
+/// ended.
+#[derive(Clone, Debug)]
+struct Lost {
+    token: ResumeToken,
+    storms: Vec<TieStorm>,
+}
+
+/// What both streams are.
+trait List: FusedStream + Send + 'static {
+    fn resume_token(&self) -> ResumeToken;
+    fn tie_storms(&self) -> &[TieStorm];
+}
+
+impl List for crate::Submissions {
+    fn resume_token(&self) -> ResumeToken {
+        self.resume_token()
+    }
+
+    fn tie_storms(&self) -> &[TieStorm] {
+        self.tie_storms()
+    }
+}
+
+impl List for crate::SubmissionPages {
+    fn resume_token(&self) -> ResumeToken {
+        self.resume_token()
+    }
+
+    fn tie_storms(&self) -> &[TieStorm] {
+        self.tie_storms()
+    }
+}
+
+impl<S: List> Lent<S> {
     fn new(stream: S, runtime: Arc<Runtime>) -> Self {
-        Self { stream: Some(stream), runtime }
+        Self { stream: Ok(stream), runtime }
     }
 
-    fn get(&self) -> &S {
-        self.stream.as_ref().expect(NOT_LOST)
+    fn resume_token(&self) -> ResumeToken {
+        match &self.stream {
+            Ok(stream) => stream.resume_token(),
+            Err(lost) => lost.token.clone(),
+        }
     }
 
-    fn get_mut(&mut self) -> &mut S {
-        self.stream.as_mut().expect(NOT_LOST)
+    fn tie_storms(&self) -> &[TieStorm] {
+        match &self.stream {
+            Ok(stream) => stream.tie_storms(),
+            Err(lost) => &lost.storms,
+        }
     }
 
+    fn is_terminated(&self) -> bool {
+        self.stream.as_ref().map_or(true, FusedStream::is_terminated)
+    }
+
+    /// What the poll gives; `None` when the stream was lost.
     fn wait<R: Send + 'static>(
         &mut self,
         poll: fn(&mut S, &mut Context<'_>) -> Poll<R>,
-    ) -> Result<R, Error> {
+    ) -> Result<Option<R>, Error> {
         self.runtime.check(SUBMISSIONS)?;
-        let mut stream = self.stream.take().expect(NOT_LOST);
+        // The place is noted before the wait: a panic leaves nothing that could be asked for it.
+        let lost = Lost { token: self.resume_token(), storms: self.tie_storms().to_vec() };
+        let Ok(mut stream) = std::mem::replace(&mut self.stream, Err(lost)) else {
+            return Ok(None);
+        };
         let (stream, result) = self.runtime.run(async move {
             let result = std::future::poll_fn(|cx| poll(&mut stream, cx)).await;
             (stream, result)
         });
-        self.stream = Some(stream);
-        Ok(result)
+        self.stream = Ok(stream);
+        Ok(Some(result))
     }
 }
 
@@ -96,25 +144,52 @@ impl Submissions {
     /// Where to go on after the submissions yielded so far; see
     /// [`Submissions::resume_token`](crate::Submissions::resume_token).
     pub fn resume_token(&self) -> ResumeToken {
-        self.0.get().resume_token()
+        self.0.resume_token()
+    }
+
+    /// The milliseconds that could not be proven complete so far; see
+    /// [`Submissions::tie_storms`](crate::Submissions::tie_storms).
+    pub fn tie_storms(&self) -> &[TieStorm] {
+        self.0.tie_storms()
+    }
+
+    /// The rest of the list, if it is no more than `max` submissions; see
+    /// [`Submissions::try_collect_max`](crate::Submissions::try_collect_max).
+    pub fn try_collect_max(&mut self, max: usize) -> Result<Vec<Submission>, Error> {
+        let mut all = Vec::new();
+        while self.ready()? {
+            if all.len() == max {
+                return Err(more_than(max));
+            }
+            all.extend(self.take_row(|_, row| row.to_submission()));
+        }
+        Ok(all)
+    }
+
+    /// Sees to a page with a row that was not yielded; false at the end.
+    fn ready(&mut self) -> Result<bool, Error> {
+        // The runtime is asked once a page, not once a row.
+        if self.0.stream.as_ref().is_ok_and(crate::Submissions::is_ready) {
+            return Ok(true);
+        }
+        if self.0.is_terminated() {
+            return Ok(false);
+        }
+        self.0.wait(crate::Submissions::poll_ready)?.unwrap_or(Ok(false))
+    }
+
+    fn take_row<R>(&mut self, read: impl FnOnce(&SubmissionPage, Row<'_>) -> R) -> Option<R> {
+        self.0.stream.as_mut().ok()?.take_row(read)
     }
 
     fn next_row<R>(
         &mut self,
         read: impl FnOnce(&SubmissionPage, Row<'_>) -> R,
     ) -> Option<Result<R, Error>> {
-        // The runtime is asked once a page, not once a row.
-        if !self.0.get().is_ready() {
-            if self.0.get().is_terminated() {
-                return None;
-            }
-            match self.0.wait(crate::Submissions::poll_ready).flatten() {
-                Ok(true) => {}
-                Ok(false) => return None,
-                Err(error) => return Some(Err(error)),
-            }
+        match self.ready() {
+            Ok(_) => self.take_row(read).map(Ok),
+            Err(error) => Some(Err(error)),
         }
-        self.0.get_mut().take_row(read).map(Ok)
     }
 }
 
@@ -137,6 +212,12 @@ impl<T: DeserializeOwned> TypedSubmissions<T> {
     /// [`TypedSubmissions::resume_token`](crate::TypedSubmissions::resume_token).
     pub fn resume_token(&self) -> ResumeToken {
         self.items.resume_token()
+    }
+
+    /// The milliseconds that could not be proven complete so far; see
+    /// [`TypedSubmissions::tie_storms`](crate::TypedSubmissions::tie_storms).
+    pub fn tie_storms(&self) -> &[TieStorm] {
+        self.items.tie_storms()
     }
 }
 
@@ -164,7 +245,13 @@ impl SubmissionPages {
     /// Where to go on after the pages yielded so far; see
     /// [`SubmissionPages::resume_token`](crate::SubmissionPages::resume_token).
     pub fn resume_token(&self) -> ResumeToken {
-        self.0.get().resume_token()
+        self.0.resume_token()
+    }
+
+    /// The milliseconds that could not be proven complete so far; see
+    /// [`SubmissionPages::tie_storms`](crate::SubmissionPages::tie_storms).
+    pub fn tie_storms(&self) -> &[TieStorm] {
+        self.0.tie_storms()
     }
 }
 
@@ -172,11 +259,11 @@ impl Iterator for SubmissionPages {
     type Item = Result<SubmissionPage, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.0.get().is_terminated() {
+        if self.0.is_terminated() {
             return None;
         }
         match self.0.wait(crate::SubmissionPages::poll_page) {
-            Ok(page) => page,
+            Ok(page) => page.flatten(),
             Err(error) => Some(Err(error)),
         }
     }

@@ -57,8 +57,7 @@ impl Submissions {
                 return Ok(all);
             }
             if all.len() == max {
-                let what = format!("the list has more than `{max}` submissions");
-                return Err(Error::parts(ErrorKind::TooLarge, SUBMISSIONS, what).into());
+                return Err(more_than(max));
             }
             all.extend(self.take_row(|_, row| row.to_submission()));
         }
@@ -128,6 +127,12 @@ impl Submissions {
         }
         item
     }
+}
+
+/// The error of a list that is longer than the caller allows.
+pub(crate) fn more_than(max: usize) -> Error {
+    let what = format!("the list has more than `{max}` submissions");
+    Error::parts(ErrorKind::TooLarge, SUBMISSIONS, what).into()
 }
 
 impl Stream for Submissions {

@@ -25,6 +25,8 @@ mod typed;
 mod walk;
 
 pub use items::Submissions;
+#[cfg(feature = "blocking")]
+pub(crate) use items::more_than;
 pub use list::ListSubmissions;
 pub(crate) use page::RawPage;
 pub use page::SubmissionPage;

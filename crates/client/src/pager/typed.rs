@@ -8,7 +8,7 @@ use formsvc_protocol::{SubmissionId, Timestamp};
 use futures_core::{FusedStream, Stream};
 use serde::de::DeserializeOwned;
 
-use super::{ResumeToken, Row, SubmissionPage, Submissions};
+use super::{ResumeToken, Row, SubmissionPage, Submissions, TieStorm};
 use crate::Error;
 use crate::error::AnswersError;
 
@@ -80,6 +80,12 @@ impl<T: DeserializeOwned> TypedSubmissions<T> {
     /// count as yielded.
     pub fn resume_token(&self) -> ResumeToken {
         self.items.resume_token()
+    }
+
+    /// The milliseconds that could not be proven complete so far: see
+    /// [`SubmissionPages::tie_storms`](super::SubmissionPages::tie_storms).
+    pub fn tie_storms(&self) -> &[TieStorm] {
+        self.items.tie_storms()
     }
 
     #[expect(clippy::type_complexity, reason = "a poll of the item, which is a result in a result")]

@@ -7,14 +7,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use formsvc_client::blocking::{Client, ListSubmissions};
 use formsvc_client::{
-    AttemptContext, BoxFuture, ErrorKind, RequestOptions, RetryPolicy, Row, SubmissionId, Timeouts,
-    Transport, TransportError,
+    AttemptContext, BoxFuture, ErrorKind, OnTieStorm, RequestOptions, RetryPolicy, Row,
+    SubmissionId, TieStorm, Timeouts, Transport, TransportError,
 };
 use http::{Request, Response};
 use wiremock::matchers::{any, path, query_param};
 use wiremock::{Mock, MockServer};
 
-use crate::support::bodies::{FORMS, USER, last, page};
+use crate::support::bodies::{FORMS, USER, last, page, page_of, row_at, time};
 use crate::support::builder;
 use crate::support::fake::{Answer, Fake, ok, status};
 use crate::support::served::answer;
@@ -163,7 +163,7 @@ async fn where_blocking_is_meant_to_be_it_works_too() {
 #[test]
 fn time_limits_hold() {
     let fake = Fake::script([Answer::Silence]);
-    let timeouts = Timeouts { attempt: Duration::from_millis(10), ..Timeouts::default() };
+    let timeouts = Timeouts::new().attempt(Duration::from_millis(10));
     let client = builder().timeouts(timeouts).retry(RetryPolicy::none()).transport(fake.wire());
     assert_eq!(client.build_blocking().unwrap().me().unwrap_err().kind(), ErrorKind::Timeout);
 }
@@ -192,12 +192,64 @@ fn a_call_from_within_a_call_fails_instead_of_waiting_for_itself() {
 
 #[test]
 fn a_panic_of_the_callers_function_reaches_the_caller_and_nobody_else() {
-    let fake = Fake::script([ok(last([1])), ok(USER)]);
+    let fake = Fake::script([ok(page([0], "a")), ok(last([1])), ok(USER), ok(last([1]))]);
     let client = client(&fake);
-    let items = client.form("frm_1".parse().unwrap()).submissions().stop_when(|_| panic!("mine"));
-    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| items.items().next()));
-    assert!(caught.is_err());
+    let list = client.form("frm_1".parse().unwrap()).submissions();
+    let stop = |row: Row<'_>| if row.id() == "sub_1" { panic!("mine") } else { false };
+    let mut items = list.clone().stop_when(stop).items();
+    items.next().unwrap().unwrap();
+    let next = std::panic::AssertUnwindSafe(|| items.next());
+    assert!(std::panic::catch_unwind(next).is_err());
     client.me().unwrap();
+    assert!(items.next().is_none() && items.tie_storms().is_empty(), "it has ended");
+    let rest = list.resume_from(items.resume_token()).items().try_collect_max(9).unwrap();
+    assert_eq!(rest.len(), 1, "its token still knows the place before the panic");
+}
+
+#[test]
+fn collecting_refuses_to_grow_beyond_its_bound() {
+    let answers = || [ok(page([0, 1], "a")), ok(last([2]))];
+    let fake = Fake::script(answers());
+    let mut items = list(&fake).items();
+    assert_eq!(items.try_collect_max(2).unwrap_err().kind(), ErrorKind::TooLarge);
+    assert_eq!(items.next().unwrap().unwrap().id.as_str(), "sub_2");
+    let fake = Fake::script(answers());
+    assert_eq!(list(&fake).items().try_collect_max(3).unwrap().len(), 3);
+}
+
+#[test]
+fn tie_storms_are_reported_by_every_list() {
+    let storm = || {
+        let tied = |n| row_at(n, &time(7));
+        let page = |rows: [u32; 2]| page_of(&rows.map(tied), Some(&time(7)), true);
+        [ok(page([0, 1])), ok(page([0, 1])), ok(last([9])), ok(last([9]))]
+    };
+    let list = |fake| list(fake).page_size(2).tie_safe(true).on_tie_storm(OnTieStorm::Report);
+    let found = |storms: &[TieStorm]| storms.iter().map(TieStorm::rows).collect::<Vec<_>>();
+
+    let fake = Fake::rule(by_turns(storm()));
+    let mut items = list(&fake).items();
+    assert_eq!(items.by_ref().filter_map(Result::ok).count(), 3);
+    assert_eq!(found(items.tie_storms()), [2]);
+    let fake = Fake::rule(by_turns(storm()));
+    let mut typed = list(&fake).items_as::<serde_json::Value>();
+    assert_eq!(typed.by_ref().filter_map(Result::ok).count(), 3);
+    assert_eq!(found(typed.tie_storms()), [2]);
+    let fake = Fake::rule(by_turns(storm()));
+    let mut pages = list(&fake).pages();
+    assert_eq!(pages.by_ref().filter_map(Result::ok).count(), 2);
+    assert_eq!(found(pages.tie_storms()), [2]);
+
+    let error = list(&Fake::script([])).page().unwrap_err();
+    assert_eq!((error.kind(), error.attempts()), (ErrorKind::Config, 0));
+}
+
+/// One answer after the other.
+fn by_turns(
+    answers: impl IntoIterator<Item = Answer>,
+) -> impl FnMut(&Request<Bytes>) -> Answer + Send + 'static {
+    let mut answers = answers.into_iter().collect::<std::collections::VecDeque<_>>();
+    move |_| answers.pop_front().unwrap_or_else(|| status(403))
 }
 
 /// Leaves a task behind on the client's runtime, which holds the sender until the runtime ends.
