@@ -36,6 +36,10 @@ impl IdSet {
         !self.entries.is_empty() && self.find(hash, id).is_ok()
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

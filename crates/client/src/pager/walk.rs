@@ -17,6 +17,10 @@ use super::tie::{FallbackReason, Judged, OnTieStorm, Storm, TieSafe, TieStorm, V
 /// Pages without a new row after which a list that claims to have more is stuck.
 const IDLE_PAGES_MAX: usize = 100;
 
+/// Most ids that are kept because their rows may come again. A service whose rows all have one time
+/// would make it any number.
+const KNOWN_MAX: usize = 100_000;
+
 /// A walk through one list.
 #[derive(Debug, Default)]
 pub(crate) struct Walk {
@@ -108,6 +112,8 @@ pub(crate) enum Fault {
     OutOfOrder,
     /// The rows of a millisecond cannot be told apart.
     TieStorm(Storm),
+    /// More rows share one time than ids are kept.
+    Crowd,
 }
 
 /// Why there is no way on.
@@ -119,6 +125,8 @@ pub(crate) enum Stuck {
     Circle,
     /// Too many pages in a row without a new row.
     Idle,
+    /// The service refuses the cursor that it gave.
+    Refused,
 }
 
 impl Walk {
@@ -238,7 +246,8 @@ impl Walk {
             return turn;
         }
         let rows = rows.take(keep);
-        let Some(any_new) = self.sift(rows.clone(), &mut turn) else { return turn };
+        let sifted = rows.clone().map(|(id, time)| (id, time, false));
+        let Some(any_new) = self.sift(sifted, &mut turn) else { return turn };
         turn.then = self.next(any_new, pagination);
         if let (Then::More, Some(ties)) = (turn.then, &mut self.ties) {
             let all = rows.map(|(_, time)| time);
@@ -249,10 +258,11 @@ impl Walk {
         turn
     }
 
-    /// Takes rows that another walk has let through, and where the list goes on after them.
+    /// Takes rows that another walk has let through, each with whether it was a duplicate there, and
+    /// where the list goes on after them.
     pub(crate) fn record<'r>(
         &mut self,
-        rows: impl Iterator<Item = (&'r str, i64)>,
+        rows: impl Iterator<Item = (&'r str, i64, bool)>,
         next: Next,
     ) -> Turn {
         let mut turn = Turn { rows: 0, duplicates: Vec::new(), then: Then::More, notice: None };
@@ -265,23 +275,24 @@ impl Walk {
         turn
     }
 
-    /// Tells new rows from known ones; whether any was new, or `None` when they break the order.
+    /// Tells new rows from known ones, some of which are known to be; whether any was new, or `None`
+    /// when they break the order.
     fn sift<'r>(
         &mut self,
-        rows: impl Iterator<Item = (&'r str, i64)>,
+        rows: impl Iterator<Item = (&'r str, i64, bool)>,
         turn: &mut Turn,
     ) -> Option<bool> {
         self.sent = self.cursor().cloned();
         self.once = None;
         self.asked = self.place();
         let mut fresh = None;
-        for (id, time) in rows {
+        for (id, time, again) in rows {
             if turn.rows == 0 {
                 fresh = Some(false);
                 self.open_page();
             }
             let hash = self.hasher.hash(id);
-            let known = self.knows(hash, id);
+            let known = again || self.knows(hash, id);
             let newer = self.oldest.is_some_and(|oldest| time > oldest);
             if newer && !known && !self.page.contains(hash, id) {
                 turn.then = Then::Failed(Fault::OutOfOrder);
@@ -382,6 +393,10 @@ impl Walk {
         let Some(next) = &pagination.next_cursor else {
             return Then::Failed(Fault::Stuck(Stuck::NoCursor));
         };
+        let known = [&self.told, &self.tied, &self.before, &self.page].map(IdSet::len);
+        if self.tie_goes_on && known.iter().sum::<usize>() > KNOWN_MAX {
+            return Then::Failed(Fault::Crowd);
+        }
         let next = Some(next);
         let circle = self.sent.as_ref() == next
             || self.idle_cursors.iter().any(|used| used.as_ref() == next);
@@ -396,12 +411,20 @@ impl Walk {
     }
 }
 
+impl Fault {
+    /// Whether the rows before it are a good page, so that one page alone can be handed on.
+    pub(crate) fn comes_after_the_page(self) -> bool {
+        matches!(self, Self::Stuck(_) | Self::Crowd)
+    }
+}
+
 impl Stuck {
     /// What failed, for a person.
     pub(crate) fn what(self) -> &'static str {
         match self {
             Self::NoCursor => "the list has more but no `next_cursor`",
             Self::Circle => "the list goes in circles: `next_cursor` repeats",
+            Self::Refused => "the service refuses the `next_cursor` that it gave",
             Self::Idle => "the list has more, but 100 pages brought no new row",
         }
     }

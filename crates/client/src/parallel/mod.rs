@@ -73,6 +73,7 @@ impl Parallel {
     }
 
     /// Most pages held in memory, the requests under way included; by default eight for each walker.
+    /// 0 is an [`ErrorKind::Config`](crate::ErrorKind::Config) when the first page is asked for.
     /// In order, pages wait for the newer ones before them, and a bound much below the default makes
     /// walkers wait. The walker at the front never does.
     pub fn max_pages_held(mut self, pages: u32) -> Self {
@@ -93,6 +94,9 @@ impl Parallel {
 
     /// Says which rule it breaks.
     pub(crate) fn check(&self) -> Result<(), String> {
+        if self.held == Some(0) {
+            return Err("the number of pages held `0` is not at least 1".to_owned());
+        }
         if WALKERS.contains(&self.walkers) {
             return Ok(());
         }

@@ -299,7 +299,7 @@ impl<P: Answer> Planner<P> {
         }
         let range = &mut self.ranges[at];
         let failed = match turn.then {
-            Then::Failed(Fault::Stuck(_)) if below.is_some() => false,
+            Then::Failed(Fault::Stuck(_) | Fault::Crowd) if below.is_some() => false,
             Then::Failed(_) => true,
             _ => false,
         };

@@ -3,7 +3,7 @@
 
 use super::pace::{density, rows_within, width};
 use super::plan::{Phase, Planner, Request, Settings};
-use super::range::{Answer, Range, State};
+use super::range::{Answer, Range, Seam, State};
 use crate::pager::{Walk, cursor_at};
 
 /// A range is not opened for fewer pages: the walker above reads them as fast.
@@ -21,11 +21,14 @@ impl<P: Answer> Planner<P> {
         }
         let mut requests = self.ask_again();
         let front = self.ranges.iter().position(|range| range.state != State::Done);
+        let asks_at_first_seam = matches!(self.ranges[0].seam, Seam::Asked { .. });
         for at in 0..self.ranges.len() {
             let range = &self.ranges[at];
             let idle = range.state == State::Open && range.request.is_none();
-            // The front never waits for room, so there is always progress.
-            let room = self.has_room() || Some(at) == front && self.ready.is_empty();
+            // The front never waits for room, so there is always progress; unless the first seam
+            // took what there is, and makes it.
+            let is_front = Some(at) == front && self.ready.is_empty() && !asks_at_first_seam;
+            let room = self.has_room() || is_front;
             if idle && room && self.in_flight < self.settings.walkers {
                 requests.push(self.ask(at));
             }
@@ -39,7 +42,7 @@ impl<P: Answer> Planner<P> {
         requests
     }
 
-    fn has_room(&self) -> bool {
+    pub(super) fn has_room(&self) -> bool {
         self.held() < self.settings.held
     }
 

@@ -27,12 +27,17 @@ impl<P: Answer> Planner<P> {
         }
     }
 
-    /// Requests that ask one side of a seam again. Once for a seam: what is deleted twice in the
-    /// same place within two answers is worth a fall-back.
+    /// Requests that ask one side of a seam again, as far as there are walkers and room for them.
+    /// Once for a seam: what is deleted twice in the same place within two answers is worth a
+    /// fall-back.
     pub(super) fn ask_again(&mut self) -> Vec<Request> {
         let mut requests = Vec::new();
         for at in 0..self.ranges.len().saturating_sub(1) {
             let Seam::Differs { upper } = self.ranges[at].seam else { continue };
+            // The first seam never waits for room: whatever takes it waits for that seam.
+            if self.in_flight >= self.settings.walkers || at > 0 && !self.has_room() {
+                break;
+            }
             let cursor = if upper {
                 self.ranges[at].asked.clone()
             } else {

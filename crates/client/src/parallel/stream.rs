@@ -79,7 +79,7 @@ impl Walkers {
         walk: Walk,
     ) -> Self {
         let walkers = parallel.walkers as usize;
-        let held = parallel.held.map_or(walkers * RANGE_PAGES, |pages| pages as usize).max(1);
+        let held = parallel.held.map_or(walkers * RANGE_PAGES, |pages| pages as usize);
         let settings = Settings {
             walkers,
             page: page_size as usize,

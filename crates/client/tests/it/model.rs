@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use formsvc_client::{ErrorKind, ListSubmissions, ResumeToken};
+use formsvc_client::{ErrorKind, ListSubmissions, Parallel, ResumeToken};
 use proptest::prelude::*;
 
 use crate::support::bodies::{last, page, page_of, row};
@@ -28,8 +28,8 @@ enum Mishap {
 struct Plan {
     cuts: Vec<Cut>,
     mishaps: Vec<(usize, Mishap)>,
-    /// From this page on the list leads back to itself.
-    stuck_at: Option<usize>,
+    /// From this page on the list leads nowhere: it names no cursor, or its own.
+    stuck_at: Option<(usize, bool)>,
 }
 
 fn plans() -> impl Strategy<Value = Plan> {
@@ -37,7 +37,7 @@ fn plans() -> impl Strategy<Value = Plan> {
     (
         prop::collection::vec((0_u32..5, 0_u32..3), 1..12),
         prop::collection::vec((0_usize..12, mishap), 0..4),
-        prop::option::weighted(0.2, 0_usize..12),
+        prop::option::weighted(0.3, (0_usize..12, any::<bool>())),
     )
         .prop_map(|(cuts, mishaps, stuck_at)| Plan { cuts, mishaps, stuck_at })
 }
@@ -57,16 +57,18 @@ impl Plan {
 
     fn answer(&self, at: usize) -> String {
         let (rows, _) = self.rows(at);
-        if self.stuck_at == Some(at) {
+        if let Some((stuck, circles)) = self.stuck_at
+            && stuck == at
+        {
             let rows: Vec<_> = rows.map(row).collect();
-            return page_of(&rows, None, true);
+            return page_of(&rows, circles.then(|| at.to_string()).as_deref(), true);
         }
         if at + 1 == self.cuts.len() { last(rows) } else { page(rows, &(at + 1).to_string()) }
     }
 
     /// The rows that can be reached, and how it ends.
     fn promise(&self) -> (Vec<u32>, Option<ErrorKind>) {
-        let stuck = self.stuck_at.filter(|at| *at < self.cuts.len());
+        let stuck = self.stuck_at.map(|(at, _)| at).filter(|at| *at < self.cuts.len());
         let (_, rows) = self.rows(stuck.unwrap_or(self.cuts.len() - 1));
         ((0..rows).collect(), stuck.map(|_| ErrorKind::PaginationStuck))
     }
@@ -77,7 +79,9 @@ impl Plan {
         let tries = Mutex::new(0);
         Fake::rule(move |request| {
             let query = request.uri().query().unwrap();
-            let at: usize = query.split_once("cursor=").map_or(0, |(_, at)| at.parse().unwrap());
+            let cursor = query.split_once("cursor=").map_or("0", |(_, at)| at);
+            // It takes only cursors that it issued.
+            let Ok(at) = cursor.parse::<usize>() else { return status(400) };
             let (mut left, mut downs) = (left.lock().unwrap(), downs.lock().unwrap());
             if downs.contains(&at) {
                 let mut tries = tries.lock().unwrap();
@@ -132,11 +136,20 @@ proptest! {
         plan in plans(),
         lives in prop::collection::vec(0_usize..9, 0..9),
         prefetch in any::<bool>(),
+        tie_safe in any::<bool>(),
+        walkers in prop::option::of(2_u32..5),
     ) {
         let (promised, reason) = plan.promise();
         let fake = plan.serve();
         let client = builder().transport(fake.wire()).build().unwrap();
-        let list = || client.form("frm_1".parse().unwrap()).submissions().prefetch(prefetch);
+        let list = || {
+            let list = client.form("frm_1".parse().unwrap()).submissions();
+            let list = list.prefetch(prefetch).tie_safe(tie_safe);
+            match walkers {
+                Some(walkers) => list.parallel(Parallel::walkers(walkers)),
+                None => list,
+            }
+        };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .start_paused(true)

@@ -35,7 +35,7 @@ fn patient(per_minute: Option<u32>) -> ClientBuilder {
     let limit = per_minute.and_then(NonZeroU32::new);
     builder()
         .rate_limit(limit.map_or(RateLimit::off(), RateLimit::per_minute))
-        .timeouts(Timeouts { overall: None, ..Timeouts::default() })
+        .timeouts(Timeouts::new().overall(None))
         .max_wait(Duration::from_secs(600))
 }
 
@@ -244,4 +244,14 @@ async fn who_works_with_the_client_between_pages_is_not_held_up_by_walkers_that_
         let page = tokio::time::timeout(Duration::from_secs(130), form.submissions().page()).await;
         assert_eq!(page.expect("it has its turn").unwrap().len(), 100);
     }
+}
+
+#[tokio::test]
+async fn no_page_held_is_an_error_not_a_guess() {
+    let slow = Slow::new(even(10), LATENCY, None);
+    let none = Parallel::walkers(2).max_pages_held(0);
+    let error = list(&slow, patient(None)).parallel(none).pages().try_next().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Config);
+    assert!(error.to_string().contains("pages held `0`"), "{error}");
+    assert_eq!(slow.seen().requests, 0);
 }

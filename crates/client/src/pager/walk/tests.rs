@@ -212,3 +212,24 @@ fn what_a_resumed_walk_was_told_is_forgotten_once_it_cannot_come_again() {
     turn(&mut walk, &page(&[9], 3));
     assert_eq!(walk.known().collect::<Vec<_>>(), ["sub_9"]);
 }
+
+#[test]
+fn a_list_without_end_at_one_time_fills_no_memory() {
+    let mut walk = Walk::start(None);
+    let mut pages = 0;
+    let then = loop {
+        let ids: Vec<String> = (0..1_000).map(|n| format!("sub_{pages}_{n}")).collect();
+        let rows = ids.iter().map(|id| (id.as_str(), 7));
+        let next_cursor = Some(Cursor::new(pages.to_string()));
+        let turn = walk.turn(rows, &Pagination { next_cursor, has_more: true });
+        pages += 1;
+        if turn.then != Then::More {
+            break turn.then;
+        }
+        assert!(pages <= 101, "it goes on");
+    };
+    assert_eq!((then, pages), (Then::Failed(Fault::Crowd), 101));
+    // A token of this place does not forget how many there are.
+    let known: Vec<String> = walk.known().map(str::to_owned).collect();
+    assert!(known.len() > 100_000 && known.len() <= 101_000);
+}

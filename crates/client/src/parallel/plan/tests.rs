@@ -230,6 +230,7 @@ proptest! {
     ) {
         let service = Service::new(Kind::Exact, &rows, settings.page);
         let (all, ordered) = (all(&service), settings.ordered);
+        let (held, walkers) = (settings.held, settings.walkers);
         let mut deleted = Vec::new();
         let mut newest = 1_000 * DAY;
         let out = Run::new(service, settings).at_random(&choices, |step, service| {
@@ -247,6 +248,8 @@ proptest! {
             }
         });
         prop_assert!(out.once());
+        // Seams that are asked about again need walkers and room too.
+        prop_assert!(out.under_way <= walkers && out.held <= held + 1, "{:?}", out);
         let stayed: Vec<_> = all.iter().filter(|id| !deleted.contains(id)).cloned().collect();
         match out.finish {
             Some(Finish::End) => {
@@ -402,19 +405,18 @@ proptest! {
             while let Some(out) = planner.next() {
                 taken = true;
                 let rows = out.page.rows().take(out.turn.rows).enumerate();
-                let rows: Vec<_> = rows
-                    .filter(|(at, _)| !out.turn.duplicates.contains(at))
-                    .map(|(_, row)| row)
-                    .collect();
+                let again = &out.turn.duplicates;
+                let rows: Vec<_> =
+                    rows.map(|(at, (id, time))| (id, time, again.contains(&at))).collect();
                 // What is left to the walk that records: rows that come again, or out of order.
                 let recorded = walk.record(rows.iter().copied(), out.next);
-                let rows = rows.into_iter().enumerate().filter(|(at, _)| {
-                    !ordered || *at < recorded.rows && !recorded.duplicates.contains(at)
+                let rows = rows.into_iter().enumerate().filter(|(at, row)| {
+                    !row.2 && (!ordered || *at < recorded.rows && !recorded.duplicates.contains(at))
                 });
                 if ordered && matches!(recorded.then, Then::Failed(_)) {
                     return Ok(());
                 }
-                ids.extend(rows.map(|(_, (id, _))| id.to_owned()));
+                ids.extend(rows.map(|(_, (id, ..))| id.to_owned()));
             }
             if under_way.is_empty() {
                 if taken {
@@ -481,5 +483,24 @@ fn a_row_deleted_at_a_seam_is_no_reason_to_fall_back() {
         assert_eq!((out.finish, &out.notices[..]), (Some(Finish::End), &[][..]), "{seen_by_upper}");
         let read: Vec<_> = out.ids.into_iter().filter(|id| stayed.contains(id)).collect();
         assert_eq!(read, stayed);
+    }
+}
+
+#[test]
+fn seams_asked_about_again_take_walkers_of_the_others() {
+    // A service that leaves out a row after each cursor it did not issue: no seam holds.
+    let rows: Vec<i64> = (0..3_000).map(|n| n * 1_000_000 + 7).collect();
+    for ordered in [true, false] {
+        let service = Service::new(Kind::Skipping { after: 1 }, &rows, 10);
+        let settings = Settings { range_pages: 2, held: 9, ..settings(8, 10, ordered) };
+        let mut run = Run::new(service, settings);
+        // Those that answer first are the ones that read the end of a range.
+        while run.send() > 0 {
+            run.answer(0);
+            if ordered {
+                while run.take() {}
+            }
+        }
+        assert!(run.out.under_way <= 8 && run.out.held <= 10, "{:?}", run.out);
     }
 }
