@@ -21,6 +21,10 @@ use crate::{Client, Event, RateLimit, RetryPolicy, Timeouts, Transport};
 
 /// Longest single wait unless set.
 const MAX_WAIT: Duration = Duration::from_secs(120);
+/// Largest body unless set: twice what the service puts on a page of more than one submission.
+const MAX_BODY: usize = 32 << 20;
+/// What it may be set to. Places in a body are kept in 32 bits.
+const MAX_BODY_RANGE: std::ops::RangeInclusive<usize> = 1..=1 << 30;
 const USER_AGENT: &str = concat!("formsvc-client/", env!("CARGO_PKG_VERSION"));
 
 /// The settings of a [`Client`]. Setters only store; [`build`](Self::build) checks everything.
@@ -32,6 +36,7 @@ pub struct ClientBuilder {
     retry: RetryPolicy,
     rate_limit: RateLimit,
     max_wait: Duration,
+    max_body: usize,
     allow_insecure_http: bool,
     user_agent_suffix: Option<String>,
     transport: Option<Arc<dyn Transport>>,
@@ -49,6 +54,7 @@ impl Default for ClientBuilder {
             retry: RetryPolicy::default(),
             rate_limit: RateLimit::default(),
             max_wait: MAX_WAIT,
+            max_body: MAX_BODY,
             allow_insecure_http: false,
             user_agent_suffix: None,
             transport: None,
@@ -100,6 +106,16 @@ impl ClientBuilder {
         self
     }
 
+    /// Largest body of an answer, in bytes; a larger one is an [`ErrorKind::TooLarge`]. Default
+    /// 32 MiB: the service ends a page at 16 MiB of submissions. At least 1, at most 1 GiB.
+    ///
+    /// Memory for a list is bounded by it: a body for each page held, and a few dozen bytes for
+    /// each submission and answer on it.
+    pub fn max_body(mut self, bytes: usize) -> Self {
+        self.max_body = bytes;
+        self
+    }
+
     /// Allows `http` to other machines. The API key then travels in the clear.
     pub fn allow_insecure_http(mut self, allow: bool) -> Self {
         self.allow_insecure_http = allow;
@@ -141,7 +157,7 @@ impl ClientBuilder {
     /// Checks every setting and makes the client. Sends nothing and needs no runtime.
     ///
     /// Fails with [`ErrorKind::Config`] on a base URL or key that is missing or breaks a rule, a
-    /// time limit of zero, a `User-Agent` suffix that cannot stand in a header, or TLS that cannot
+    /// time limit of zero, a cap of bodies out of range, a `User-Agent` suffix that cannot stand in a header, or TLS that cannot
     /// be set up.
     pub fn build(self) -> Result<Client, Error> {
         let Some(base_url) = &self.base_url else { return Err(wrong("no base URL is set")) };
@@ -149,6 +165,10 @@ impl ClientBuilder {
         let Some(key) = &self.api_key else { return Err(wrong("no API key is set")) };
         let key = ApiKey::check(key).map_err(wrong)?;
         check_timeouts(self.timeouts)?;
+        if !MAX_BODY_RANGE.contains(&self.max_body) {
+            let (bytes, most) = (self.max_body, MAX_BODY_RANGE.end());
+            return Err(wrong(format!("the largest body `{bytes}` is not in 1..={most} bytes")));
+        }
         let user_agent = user_agent(self.user_agent_suffix.as_deref())?;
         let transport = match self.transport {
             Some(transport) => transport,
@@ -169,6 +189,7 @@ impl ClientBuilder {
                 rate_limit: self.rate_limit,
                 gate: Arc::new(Gate::new(self.rate_limit)),
                 max_wait: self.max_wait,
+                max_body: self.max_body,
                 on_event: self.on_event,
                 clock: self.clock,
                 random: self.random,
@@ -226,6 +247,7 @@ impl fmt::Debug for ClientBuilder {
             .field("retry", &self.retry)
             .field("rate_limit", &self.rate_limit)
             .field("max_wait", &self.max_wait)
+            .field("max_body", &self.max_body)
             .field("allow_insecure_http", &self.allow_insecure_http)
             .field("user_agent_suffix", &self.user_agent_suffix)
             .finish_non_exhaustive()

@@ -34,6 +34,7 @@ pub(crate) struct Shared {
     pub(crate) rate_limit: RateLimit,
     pub(crate) gate: Arc<Gate>,
     pub(crate) max_wait: Duration,
+    pub(crate) max_body: usize,
     pub(crate) on_event: Option<OnEvent>,
     pub(crate) clock: Clock,
     pub(crate) random: Random,

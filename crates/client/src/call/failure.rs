@@ -8,10 +8,16 @@ use http::{HeaderMap, StatusCode};
 
 use crate::api_key::ApiKey;
 use crate::decode::Broken;
-use crate::error::{Error, ErrorKind, Parts, keep};
+use crate::error::{Error, ErrorKind, Parts, Safe, cut, head, keep, may_show, short};
 use crate::operation::{BUILD, Operation};
 use crate::retry::Failed;
 use crate::transport::{TransportError, TransportErrorKind};
+
+/// Characters of a service's code, and of its message, that an error keeps.
+const CODE_KEPT: usize = 100;
+const MESSAGE_KEPT: usize = 2_000;
+/// Characters of a place in JSON that an error keeps. The names in it may be a stranger's.
+const PATH_KEPT: usize = 1_000;
 
 /// What the retry decision looks at, and the error it becomes when it is final. Its headers come
 /// without the API key; its texts lose it in [`Parts::redact`].
@@ -56,12 +62,13 @@ impl Failure {
         let mut parts = Error::parts(ErrorKind::Api, BUILD, "");
         parts.status = Some(status);
         parts.request_id = request_id(headers);
-        match serde_json::from_slice::<ErrorBody>(body) {
-            Ok(ErrorBody { error }) => {
-                parts.code = Some(error.code);
-                parts.message = Some(error.message);
-            }
-            Err(_) => parts.body = Some(keep(body, key)),
+        if let Ok(ErrorBody { error }) = serde_json::from_slice(head(body, key)) {
+            let code = key.redact(error.code.as_str().to_owned());
+            parts.code = Some(cut(&code, CODE_KEPT).into());
+            parts.message = Some(cut(&key.redact(error.message), MESSAGE_KEPT).to_owned());
+        } else {
+            parts.shows_body = may_show(headers, body);
+            parts.body = Some(keep(body, key));
         }
         Self { failed: Failed::Status(status), retry_after, parts: Box::new(parts) }
     }
@@ -73,16 +80,20 @@ impl Failure {
         broken: Broken,
         key: &ApiKey,
     ) -> Self {
-        let what = match &broken.json_path {
-            Some(path) => format!("{} at `{path}`", broken.what).into(),
+        // Cut after the redaction, or half a key could survive at the edge.
+        let path = broken.json_path.map(|path| cut(&key.redact(path), PATH_KEPT).to_owned());
+        let what = match &path {
+            Some(path) => format!("{} at `{}`", broken.what, Safe(short(path))).into(),
             None => broken.what.into(),
         };
         let mut parts = Parts { what, ..Error::parts(ErrorKind::Decode, BUILD, "") };
         parts.status = Some(status);
         parts.request_id = request_id(headers);
-        parts.json_path = broken.json_path;
+        parts.json_path = path;
+        parts.shows_body = may_show(headers, &broken.body);
         parts.body = Some(keep(&broken.body, key));
-        parts.source = Some(key.redact(broken.why).into());
+        let why = key.redact(broken.why);
+        parts.source = Some(Safe(short(&why)).to_string().into());
         let failed = if broken.truncated { Failed::Truncated } else { Failed::Broken };
         Self { failed, retry_after: None, parts: Box::new(parts) }
     }

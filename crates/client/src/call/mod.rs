@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::Event;
 use crate::decode::Broken;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, KEPT};
 use crate::limit::Refusal;
 use crate::operation::Operation;
 use crate::response::ResponseMeta;
@@ -20,9 +20,6 @@ use crate::shared::Shared;
 use crate::trace::{CallSpan, Ending};
 use crate::transport::{AttemptContext, TransportError, TransportErrorKind};
 use failure::Failure;
-
-/// Largest body that is read. A page of 100 submissions is far below it.
-pub(crate) const MAX_BODY: usize = 256 * 1024 * 1024;
 
 /// Makes a call and decodes its answer. `decode` is asked again when an answer was cut short.
 pub(crate) async fn call<T>(
@@ -104,7 +101,8 @@ impl Call<'_> {
             operation: self.operation.name,
             attempt: self.attempts,
             timeout: allowed,
-            max_body: MAX_BODY,
+            max_body: self.shared.max_body,
+            max_error_body: KEPT + self.shared.key.len(),
         };
         let span = self.span.attempt(self.operation, &self.shared.base, self.attempts);
         let judged = span.around(async {
@@ -151,7 +149,7 @@ impl Call<'_> {
             let wait = self.retry_after(&headers);
             return Err(Failure::refused(status, &headers, wait, &body, key));
         }
-        if body.len() > MAX_BODY {
+        if body.len() > self.shared.max_body {
             let error = TransportError::from_kind(TransportErrorKind::TooLarge);
             return Err(Failure::no_answer(error.with_head(status, headers), |_| None));
         }

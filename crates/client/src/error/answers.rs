@@ -6,20 +6,22 @@ use std::fmt;
 use formsvc_protocol::SubmissionId;
 use http::StatusCode;
 
-use super::{Error, ErrorKind, Safe, short};
+use super::{Error, ErrorKind, Safe, cut, short};
 use crate::ResponseMeta;
 use crate::operation::SUBMISSIONS;
+
+/// Characters of a place in JSON that is kept.
+const PATH_KEPT: usize = 1_000;
 
 /// The answers of one submission cannot be read as the type that was asked for. Nothing is wrong
 /// with the service or the list: the others can be read.
 ///
-/// Display names the submission and the place, and quotes no answer;
+/// Display and Debug name the submission and the place, and quote no answer;
 /// [`source`](StdError::source) is the parser's sentence, which may quote one.
 ///
 /// Turns into an [`Error`] of the kind [`Decode`](ErrorKind::Decode) by `?`.
 pub struct AnswersError(Box<Parts>);
 
-#[derive(Debug)]
 struct Parts {
     submission_id: SubmissionId,
     json_path: String,
@@ -29,12 +31,12 @@ struct Parts {
 }
 
 /// What the parser said, safe to print and no longer than needed.
-#[derive(Debug)]
 struct Why(String);
 
 impl AnswersError {
-    pub(crate) fn new(submission_id: SubmissionId, json_path: String, why: &str) -> Self {
+    pub(crate) fn new(submission_id: SubmissionId, json_path: &str, why: &str) -> Self {
         let why = Why(Safe(short(why)).to_string());
+        let json_path = cut(json_path, PATH_KEPT).to_owned();
         Self(Box::new(Parts { submission_id, json_path, why, page: None }))
     }
 
@@ -49,8 +51,8 @@ impl AnswersError {
         &self.0.submission_id
     }
 
-    /// Where in the page's JSON, such as `data[3].data.Email`. Labels in it are the form's:
-    /// untrusted text, which Display escapes.
+    /// Where in the page's JSON, such as `data[3].data.Email`, cut after 1,000 characters. Labels
+    /// in it are the form's: untrusted text, which Display escapes.
     pub fn json_path(&self) -> &str {
         &self.0.json_path
     }
@@ -77,7 +79,7 @@ impl fmt::Display for AnswersError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.what())?;
         match self.request_id() {
-            Some(id) => write!(f, " (request id {})", Safe(id)),
+            Some(id) => write!(f, " (request id {})", Safe(short(id))),
             None => Ok(()),
         }
     }
@@ -87,7 +89,6 @@ impl fmt::Debug for AnswersError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AnswersError")
             .field("text", &format_args!("{self}"))
-            .field("source", &self.0.why)
             .finish_non_exhaustive()
     }
 }
@@ -101,6 +102,13 @@ impl StdError for AnswersError {
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+/// Shows nothing: it may quote an answer.
+impl fmt::Debug for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Why").finish_non_exhaustive()
     }
 }
 

@@ -2,11 +2,13 @@
 
 use bytes::Bytes;
 use formsvc_protocol::is_unsafe_in_terminals;
+use http::HeaderMap;
+use http::header::CONTENT_TYPE;
 
 use crate::api_key::ApiKey;
 
 /// Bytes of a body an error keeps.
-const KEPT: usize = 64 * 1024;
+pub(crate) const KEPT: usize = 64 * 1024;
 /// Characters of a body an error's text shows.
 const SHOWN: usize = 200;
 /// Characters of a service's message an error's text shows.
@@ -15,10 +17,35 @@ const MESSAGE_SHOWN: usize = 500;
 /// The first 64 KiB of a body without the API key, should the service have echoed it.
 pub(crate) fn keep(body: &[u8], key: &ApiKey) -> Bytes {
     // The cut comes after the redaction, or half a key could survive at its edge.
-    let head = &body[..body.len().min(KEPT + key.len())];
-    let mut clean = key.redact_bytes(head);
+    let mut clean = key.redact_bytes(head(body, key));
     clean.truncate(KEPT);
     Bytes::from(clean)
+}
+
+/// As much of a body as is looked at to keep some of it.
+pub(crate) fn head<'b>(body: &'b [u8], key: &ApiKey) -> &'b [u8] {
+    &body[..body.len().min(KEPT + key.len())]
+}
+
+/// Whether an error's text may show the beginning of a body: when it is markup, or is declared to
+/// be text and no JSON stands behind what some services put before it. Anything else may be answers
+/// of submitters.
+pub(crate) fn may_show(headers: &HeaderMap, body: &[u8]) -> bool {
+    let body = body.trim_ascii_start();
+    if body.first() == Some(&b'<') {
+        return true;
+    }
+    let declared = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let kind = declared.split(';').next().unwrap_or("").trim();
+    let is_text = ["text/html", "text/plain"].iter().any(|text| kind.eq_ignore_ascii_case(text));
+    is_text && !looks_like_json(without_guard(body))
+}
+
+/// What follows a byte order mark, and the prefix that keeps scripts from reading JSON.
+fn without_guard(body: &[u8]) -> &[u8] {
+    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body).trim_ascii_start();
+    let body = body.strip_prefix(b")]}'").unwrap_or(body);
+    body.strip_prefix(b",").unwrap_or(body)
 }
 
 /// Whether a body could be JSON by its first character; HTML and plain text are not.
@@ -49,7 +76,8 @@ pub(crate) fn short(message: &str) -> &str {
     cut(message, MESSAGE_SHOWN)
 }
 
-fn cut(text: &str, characters: usize) -> &str {
+/// The first so many characters.
+pub(crate) fn cut(text: &str, characters: usize) -> &str {
     text.char_indices().nth(characters).map_or(text, |(end, _)| &text[..end])
 }
 
@@ -92,6 +120,34 @@ mod tests {
         assert_eq!(cut(&"é".repeat(201), 200), "é".repeat(200));
         assert_eq!(short("enough"), "enough");
         assert_eq!(short(&"x".repeat(9_000)).len(), MESSAGE_SHOWN);
+    }
+
+    #[test]
+    fn only_markup_and_declared_text_are_shown() {
+        let declared = |kind: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(CONTENT_TYPE, http::HeaderValue::from_static(kind));
+            headers
+        };
+        assert!(may_show(&HeaderMap::new(), b" \n<html>"));
+        assert!(may_show(&declared("application/json"), b"<html>"));
+        for kind in ["text/plain", "TEXT/HTML; charset=utf-8", "text/plain;charset=x"] {
+            assert!(may_show(&declared(kind), b"Bad Gateway"), "{kind}");
+            for json in [
+                &b"{"[..],
+                b" [",
+                b"\xef\xbb\xbf{",
+                b")]}',\n{",
+                b")]}'\n[",
+                b"\xef\xbb\xbf )]}',[",
+            ] {
+                assert!(!may_show(&declared(kind), json), "{kind} {json:?}");
+            }
+        }
+        for kind in ["application/json", "text/csv", "text/plainer", ""] {
+            assert!(!may_show(&declared(kind), b"Bad Gateway"), "{kind}");
+        }
+        assert!(!may_show(&HeaderMap::new(), b")]}',{\"E-mail\""));
     }
 
     #[test]

@@ -15,10 +15,11 @@ pub enum ErrorKind {
     /// The service answered with another status than 200 (SPEC §7): see
     /// [`status`](crate::Error::status) and [`code`](crate::Error::code).
     Api,
-    /// The answer is not JSON, is cut short, or is not what the API promises: see
-    /// [`json_path`](crate::Error::json_path).
+    /// The answer is not JSON, is cut short, or is not what the API promises (more submissions than
+    /// were asked for, say): see [`json_path`](crate::Error::json_path).
     Decode,
-    /// More than the caller or this library is ready to hold: a body over the cap, or more items
+    /// More than the caller or this library is ready to hold: a body over
+    /// [`ClientBuilder::max_body`](crate::ClientBuilder::max_body), more items
     /// than `try_collect_max` allows.
     TooLarge,
     /// The rate limit demands a longer wait than [`max_wait`](crate::ClientBuilder::max_wait) or

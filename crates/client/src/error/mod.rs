@@ -14,7 +14,7 @@ use formsvc_protocol::ErrorCode;
 use http::StatusCode;
 
 pub use answers::AnswersError;
-pub(crate) use excerpt::{Safe, keep, looks_like_json, short, show};
+pub(crate) use excerpt::{KEPT, Safe, cut, head, keep, looks_like_json, may_show, short, show};
 pub use kind::ErrorKind;
 
 use crate::api_key::ApiKey;
@@ -47,6 +47,8 @@ pub(crate) struct Parts {
     pub(crate) attempts: u32,
     pub(crate) elapsed: Duration,
     pub(crate) body: Option<Bytes>,
+    /// Whether the text of the error may show the beginning of the body.
+    pub(crate) shows_body: bool,
     pub(crate) json_path: Option<String>,
     pub(crate) retryable: bool,
     pub(crate) source: Option<Box<dyn StdError + Send + Sync>>,
@@ -70,6 +72,7 @@ impl Error {
             attempts: 0,
             elapsed: Duration::ZERO,
             body: None,
+            shows_body: false,
             json_path: None,
             retryable: false,
             source: None,
@@ -91,8 +94,8 @@ impl Error {
         self.0.status
     }
 
-    /// The service's sentence for a person. Untrusted: it may hold control characters, which
-    /// Display escapes.
+    /// The service's sentence for a person, cut after 2,000 characters. Untrusted: it may hold
+    /// control characters, which Display escapes.
     pub fn message(&self) -> Option<&str> {
         self.0.message.as_deref()
     }
@@ -103,6 +106,7 @@ impl Error {
     }
 
     /// How long to wait before another try is worth it, when the service or the limiter said so.
+    /// Of the service's `Retry-After` at most one hour counts.
     pub fn retry_after(&self) -> Option<Duration> {
         self.0.retry_after
     }
@@ -134,7 +138,8 @@ impl Error {
     }
 
     /// Where in the JSON a [`Decode`](ErrorKind::Decode) error lies, such as
-    /// `data[3].created_at`.
+    /// `data[3].created_at`, cut after 1,000 characters. Names in it may be the service's:
+    /// untrusted text, which Display escapes.
     pub fn json_path(&self) -> Option<&str> {
         self.0.json_path.as_deref()
     }
@@ -204,11 +209,11 @@ impl Parts {
         self.write_excerpt(f)
     }
 
-    /// A body that is not JSON explains itself (a gateway's page, say); JSON may hold answers of
-    /// submitters and stays out of logs.
+    /// A gateway's page explains itself; anything else may hold answers of submitters, and stays
+    /// out of logs.
     fn write_excerpt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.body {
-            Some(body) if !body.is_empty() && !looks_like_json(body) => {
+            Some(body) if self.shows_body && !body.is_empty() => {
                 write!(f, ", body `{}`", show(body))
             }
             _ => Ok(()),
@@ -234,7 +239,7 @@ impl fmt::Display for Error {
             n => format!("{n} attempts"),
         };
         match &parts.request_id {
-            Some(id) => write!(f, " (request id {}, {attempts})", Safe(id)),
+            Some(id) => write!(f, " (request id {}, {attempts})", Safe(short(id))),
             None => write!(f, " ({attempts})"),
         }
     }
@@ -249,12 +254,13 @@ impl fmt::Debug for Error {
             out.field("status", &status.as_u16());
         }
         if let Some(path) = &parts.json_path {
-            out.field("json_path", path);
+            out.field("json_path", &format_args!("`{}`", Safe(short(path))));
         }
         if let Some(wait) = parts.retry_after {
             out.field("retry_after", &wait);
         }
-        if let Some(source) = &parts.source {
+        // The parser's sentence may quote an answer.
+        if let (Some(source), true) = (&parts.source, parts.kind != ErrorKind::Decode) {
             out.field("source", source);
         }
         out.finish_non_exhaustive()

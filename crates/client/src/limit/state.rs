@@ -7,9 +7,7 @@ use formsvc_protocol::RollingWindow;
 
 use super::{RateLimit, WINDOW};
 use crate::WaitReason;
-
-/// Longest cool-down. A service that asks for more is asked again after this long.
-const COOL_DOWN_MAX: Duration = Duration::from_secs(60 * 60);
+use crate::retry::RETRY_AFTER_MAX;
 
 /// A wait that is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +62,7 @@ impl State {
 
     /// A 429 asks everybody to wait. A shorter one never ends a longer one.
     pub(super) fn cool_down(&mut self, now: Duration, wait: Duration) {
-        self.cool_until = self.cool_until.max(now + wait.min(COOL_DOWN_MAX));
+        self.cool_until = self.cool_until.max(now + wait.min(RETRY_AFTER_MAX));
     }
 }
 
@@ -118,6 +116,6 @@ mod tests {
     fn an_absurd_cool_down_ends_within_the_hour() {
         let mut state = State::new(RateLimit::off());
         state.cool_down(at(0), Duration::MAX);
-        assert_eq!(state.try_pass(COOL_DOWN_MAX), Ok(()));
+        assert_eq!(state.try_pass(RETRY_AFTER_MAX), Ok(()));
     }
 }

@@ -5,12 +5,12 @@ use formsvc_protocol::{Cursor, FormId, Timestamp};
 use serde::de::DeserializeOwned;
 
 use super::bounds::Bounds;
-use super::walk::{Fault, Then, Walk};
+use super::walk::{Then, Walk};
 use super::{
     OnTieStorm, ResumeToken, Row, SubmissionPage, SubmissionPages, Submissions, TypedSubmissions,
     pages,
 };
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Safe};
 use crate::parallel::Walkers;
 use crate::{Client, Parallel, operation};
 
@@ -217,8 +217,13 @@ impl ListSubmissions {
         SubmissionPages::new(self)
     }
 
-    /// One page alone.
+    /// One page alone. It could not report a tie storm: a [`tie_safe`](Self::tie_safe) list that is
+    /// to report them is an [`ErrorKind::Config`].
     pub async fn page(self) -> Result<SubmissionPage, Error> {
+        if self.ties() == Some(OnTieStorm::Report) {
+            let what = "one page alone cannot report tie storms: ask for `pages`";
+            return Err(Error::parts(ErrorKind::Config, operation::SUBMISSIONS, what).into());
+        }
         let Some(mut walk) = self.walk()? else {
             let what = "the resume token stands at the end of the list";
             return Err(Error::parts(ErrorKind::Config, operation::SUBMISSIONS, what).into());
@@ -235,10 +240,10 @@ impl ListSubmissions {
             return match then {
                 Then::Again => continue,
                 _ if page.cut(&self.bounds) => Ok(page),
-                Then::Failed(fault @ (Fault::OutOfOrder | Fault::TieStorm(_))) => {
+                Then::Failed(fault) if !fault.comes_after_the_page() => {
                     Err(pages::error(fault, &page))
                 }
-                Then::More | Then::End | Then::Failed(Fault::Stuck(_)) => Ok(page),
+                Then::More | Then::End | Then::Failed(_) => Ok(page),
             };
         }
     }
@@ -266,11 +271,8 @@ impl ListSubmissions {
                 return wrong("`before` and `resume_from` exclude each other".to_owned());
             }
             (Some(token), None) if *token.form_id() != self.form => {
-                let of = token.form_id();
-                return wrong(format!(
-                    "the resume token is of the form `{of}`, not `{}`",
-                    self.form
-                ));
+                let (of, form) = (Safe(token.form_id().as_str()), Safe(self.form.as_str()));
+                return wrong(format!("the resume token is of the form `{of}`, not `{form}`"));
             }
             (Some(token), None) => token.walk(),
         };

@@ -1,5 +1,7 @@
 //! One page: its whole text, and where the rows stand in it.
 
+use std::fmt;
+
 use bytes::Bytes;
 use faststr::FastStr;
 use formsvc_protocol::{AnswerPlace, Cursor, PagePlaces, PageRef, Pagination, Submission};
@@ -10,8 +12,10 @@ use super::walk::Turn;
 use crate::ResponseMeta;
 use crate::decode::{Broken, path_of, rule_broken, text, unreadable};
 
+/// Longest cursor that is taken, in bytes; the service's have some 30.
+const CURSOR_MAX: usize = 1024;
+
 /// A page as it came, before the walk has looked at it.
-#[derive(Debug)]
 pub(crate) struct RawPage {
     text: FastStr,
     rows: Vec<Span>,
@@ -21,7 +25,9 @@ pub(crate) struct RawPage {
 
 /// One page of submissions, newest first. Holds the body as it came and reads rows from it; rows
 /// that an earlier page had, or that the list's bounds exclude, are left out.
-#[derive(Clone, Debug)]
+///
+/// Its Debug names the submissions and shows none of their answers.
+#[derive(Clone)]
 pub struct SubmissionPage {
     text: FastStr,
     rows: Vec<Span>,
@@ -36,10 +42,14 @@ pub struct SubmissionPage {
 
 impl RawPage {
     /// Reads a body without copying it.
-    pub(super) fn read(body: &Bytes) -> Result<Self, Broken> {
+    ///
+    /// Refuses more rows than were asked for, and a cursor that a resume token would have to carry
+    /// about and no address could hold.
+    pub(super) fn read(body: &Bytes, asked: u32) -> Result<Self, Broken> {
         let text = text(body)?;
-        let Some(places) = PagePlaces::of(&text) else { return Self::parse(text) };
+        let Some(places) = PagePlaces::of(&text) else { return Self::parse(text, asked) };
         let PagePlaces { rows: found, answers, pagination } = places;
+        check(&text, found.len(), asked, &pagination)?;
         let mut rows = Vec::with_capacity(found.len());
         for row in found {
             let span = Span::found(&text, row, rows.len());
@@ -49,7 +59,7 @@ impl RawPage {
     }
 
     /// Reads the text of a page that is spelled in an unusual way, or says why it is none.
-    fn parse(text: FastStr) -> Result<Self, Broken> {
+    fn parse(text: FastStr, asked: u32) -> Result<Self, Broken> {
         let page: PageRef<'_> = match serde_json::from_str(&text) {
             Ok(page) => page,
             Err(error) => {
@@ -58,6 +68,7 @@ impl RawPage {
                 return Err(unreadable(&text, &error, path));
             }
         };
+        check(&text, page.data.len(), asked, &page.pagination)?;
         let (mut rows, mut answers) = (Vec::with_capacity(page.data.len()), Vec::new());
         let PageRef { data, pagination } = page;
         for row in data {
@@ -93,6 +104,20 @@ impl RawPage {
         let Self { text, rows, answers, pagination } = self;
         SubmissionPage { text, rows, skipped: 0, answers, pagination, meta, cut_at }
     }
+}
+
+/// Checks what a page claims against what was asked for.
+fn check(text: &str, rows: usize, asked: u32, pagination: &Pagination) -> Result<(), Broken> {
+    if usize::try_from(asked).is_ok_and(|asked| rows > asked) {
+        let why = format!("`{rows}` submissions, though at most `{asked}` were asked for");
+        return Err(rule_broken(text, "data".to_owned(), why));
+    }
+    let cursor = pagination.next_cursor.as_ref().map_or(0, |cursor| cursor.as_str().len());
+    if cursor > CURSOR_MAX {
+        let why = format!("a cursor of `{cursor}` bytes is longer than `{CURSOR_MAX}`");
+        return Err(rule_broken(text, "pagination.next_cursor".to_owned(), why));
+    }
+    Ok(())
 }
 
 fn broken(text: &str, row: usize, rule: BrokenRule) -> Broken {
@@ -172,5 +197,23 @@ impl SubmissionPage {
     /// What came with the page.
     pub fn meta(&self) -> &ResponseMeta {
         &self.meta
+    }
+}
+
+impl fmt::Debug for SubmissionPage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SubmissionPage")
+            .field("ids", &self.rows().map(Row::id).collect::<Vec<_>>())
+            .field("bytes", &self.text.len())
+            .field("has_more", &self.has_more())
+            .field("next_cursor", &self.next_cursor().map(Cursor::as_str))
+            .field("request_id", &self.meta.request_id())
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for RawPage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RawPage").field("rows", &self.rows.len()).finish_non_exhaustive()
     }
 }

@@ -10,7 +10,7 @@ use http::StatusCode;
 
 use super::bounds::Bounds;
 use super::page::RawPage;
-use super::walk::{Fault, Notice, Then, Walk};
+use super::walk::{Fault, Notice, Stuck, Then, Walk};
 use super::{ListSubmissions, ResumeToken, Row, SubmissionPage, TieStorm};
 use crate::call::call;
 use crate::error::{Error, ErrorKind};
@@ -142,19 +142,20 @@ impl SubmissionPages {
             return token.clone();
         }
         let form = self.form.clone();
-        let token = |place, oldest| {
-            let known_oldest = self.walk.known_oldest(oldest);
-            ResumeToken::at_page(form.clone(), place, self.walk.known(), known_oldest)
+        let oldest = self.walk.known_oldest(self.walk.oldest());
+        let once_more = || {
+            let place = self.walk.place_before().clone();
+            ResumeToken::at_page(form.clone(), place, self.walk.known(), oldest)
         };
         match self.then {
             None => self.first.clone(),
             Some(Then::End) => ResumeToken::at_end(form),
             Some(Then::More | Then::Again | Then::Failed(Fault::TieStorm(_))) => {
-                token(self.walk.place(), self.walk.oldest())
+                ResumeToken::at_page(form, self.walk.place(), self.walk.known(), oldest)
             }
             // There is no way on from that page, so it is asked for once more; what it gave is
             // not given again.
-            Some(Then::Failed(_)) => token(self.walk.place_before().clone(), self.walk.oldest()),
+            Some(Then::Failed(_)) => once_more(),
         }
     }
 
@@ -207,7 +208,10 @@ impl SubmissionPages {
                     }
                 }
                 Err(error) if asks_otherwise(&self.client, &mut self.walk, &error) => {}
-                Err(error) => break Err(error),
+                Err(error) => {
+                    self.note_refusal(&error);
+                    break Err(error);
+                }
             }
         };
         match fetched {
@@ -261,7 +265,18 @@ impl SubmissionPages {
                 self.end(None)
             }
             Ended::Before => self.end(None),
-            Ended::Failed(error) => self.end(Some(error)),
+            Ended::Failed(error) => {
+                self.note_refusal(&error);
+                self.end(Some(error))
+            }
+        }
+    }
+
+    /// When the service refused the cursor that it gave with the last page, there is no way on from
+    /// that page.
+    fn note_refusal(&mut self, error: &Error) {
+        if refuses_cursor(error) && self.then.is_some() {
+            self.then = Some(Then::Failed(Fault::Stuck(Stuck::Refused)));
         }
     }
 
@@ -282,19 +297,16 @@ impl SubmissionPages {
         let Arrival { page, meta, mut turn, next } = arrival;
         let mut then = turn.then;
         if !self.unordered {
-            let rows = page.rows().take(turn.rows).enumerate();
-            let kept = rows.filter(|(at, _)| turn.duplicates.binary_search(at).is_err());
-            let recorded = self.walk.record(kept.clone().map(|(_, row)| row), next);
-            let at = |nth: &usize| kept.clone().nth(*nth).map(|(at, _)| at);
-            let again: Vec<_> = recorded.duplicates.iter().filter_map(at).collect();
-            if let Then::Failed(_) = recorded.then {
-                turn.rows = at(&recorded.rows).unwrap_or(turn.rows);
-            }
+            let rows = page
+                .rows()
+                .take(turn.rows)
+                .enumerate()
+                .map(|(at, (id, time))| (id, time, turn.duplicates.binary_search(&at).is_ok()));
+            let recorded = self.walk.record(rows, next);
             if !matches!(then, Then::Failed(_)) {
                 then = recorded.then;
             }
-            turn.duplicates.extend(again);
-            turn.duplicates.sort_unstable();
+            (turn.rows, turn.duplicates) = (recorded.rows, recorded.duplicates);
         }
         let mut page = page.keep(&turn, meta);
         tell_of(&self.client, &page, turn.duplicates.len());
@@ -355,7 +367,7 @@ pub(crate) async fn fetch(
 ) -> Fetched {
     let cursor = cursor.as_ref().map(Cursor::as_str);
     let address = client.shared.base.submissions(form.as_str(), page_size, cursor);
-    call(&client.shared, SUBMISSIONS, address, RawPage::read).await
+    call(&client.shared, SUBMISSIONS, address, |body| RawPage::read(body, page_size)).await
 }
 
 /// Leads the walk over a page that arrived, and tells of it.
@@ -423,6 +435,12 @@ pub(super) fn error(fault: Fault, page: &SubmissionPage) -> Error {
             parts.json_path = page.cut_at();
             parts
         }
+        Fault::Crowd => Error::parts(
+            ErrorKind::TooLarge,
+            SUBMISSIONS,
+            "more than 100,000 submissions share one `created_at`: no more can be told from those \
+             that come again",
+        ),
         Fault::TieStorm(storm) => {
             let storm = TieStorm::from(storm);
             let what = format!(

@@ -1,6 +1,7 @@
 //! One row of a page, borrowed.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::ops::Range;
 
 use formsvc_protocol::{
@@ -36,8 +37,8 @@ enum Text {
     Unescaped(Box<str>),
 }
 
-/// One submission on a page; copies nothing.
-#[derive(Clone, Copy, Debug)]
+/// One submission on a page; copies nothing. Its Debug does not show the answers.
+#[derive(Clone, Copy)]
 pub struct Row<'p> {
     page: &'p str,
     answers: &'p [AnswerPlace],
@@ -94,7 +95,7 @@ impl<'p> Row<'p> {
         serde_json::from_str(self.data()).map_err(|error| {
             let mut again = serde_json::Deserializer::from_str(self.data());
             let path = path_of(serde_path_to_error::deserialize::<_, T>(&mut again));
-            AnswersError::new(self.owned_id(), self.json_path(path.as_deref()), &error.to_string())
+            AnswersError::new(self.owned_id(), &self.json_path(path.as_deref()), &error.to_string())
         })
     }
 
@@ -128,6 +129,16 @@ impl<'p> Row<'p> {
             Answers::parse(self.data()).expect("the page checked that it is an object"),
             self.time(),
         )
+    }
+}
+
+impl fmt::Debug for Row<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Row")
+            .field("id", &self.id())
+            .field("data", &format_args!("{} bytes", self.data().len()))
+            .field("created_at", &self.created_at())
+            .finish()
     }
 }
 

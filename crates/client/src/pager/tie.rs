@@ -132,7 +132,7 @@ impl TieSafe {
         let ms = millisecond(oldest);
         self.service = Some(cursor.clone());
         // A cursor finer than a millisecond may stand in the midst of more rows than a page.
-        match within(cursor, ms).filter(|micros| *micros != ms * MICROS_PER_MS) {
+        match within(cursor, ms).filter(|micros| *micros != ms.saturating_mul(MICROS_PER_MS)) {
             Some(micros) => self.just_above(ms, micros),
             None => self.over(ms),
         }
@@ -294,7 +294,9 @@ impl TieSafe {
         self.whole = all.skip_while(|time| *time >= bound).all(|time| millisecond(time) == ms);
         match within(next, ms) {
             _ if !self.whole => self.over(ms),
-            Some(micros) if micros + 1 < bound_over(ms) => self.just_above(ms, micros),
+            Some(micros) if micros.saturating_add(1) < bound_over(ms) => {
+                self.just_above(ms, micros);
+            }
             _ => self.ask = Ask::AsItSays(ms),
         }
     }
@@ -305,7 +307,7 @@ impl TieSafe {
     }
 
     fn just_above(&mut self, ms: i64, micros: i64) {
-        let bound = micros + 1;
+        let bound = micros.saturating_add(1);
         self.ask = Ask::JustAbove { ms, bound };
         self.own = Some(cursor_at(bound));
     }
@@ -323,7 +325,7 @@ pub(crate) fn cursor_at(micros: i64) -> Cursor {
 
 /// The instant above all of a millisecond.
 fn bound_over(ms: i64) -> i64 {
-    (ms + 1) * MICROS_PER_MS
+    ms.saturating_add(1).saturating_mul(MICROS_PER_MS)
 }
 
 /// The instant of a cursor, if it is one and lies in this millisecond.

@@ -5,11 +5,15 @@ use std::time::{Duration, SystemTime};
 use http::HeaderMap;
 use http::header::{DATE, RETRY_AFTER};
 
+/// Longest wait that counts, whatever is asked for. Whoever asks for more is asked again after this
+/// long; and no clock overflows when it is added to a time.
+pub(crate) const RETRY_AFTER_MAX: Duration = Duration::from_secs(60 * 60);
+
 /// How long an answer asks to wait: whole seconds or an HTTP date (RFC 9110 §10.2.3).
 ///
 /// A date is measured against the answer's own `Date`, so that a clock of ours that is wrong does
-/// no harm, and against `now` when there is none. A date that has passed is zero; what cannot be
-/// read is `None`.
+/// no harm, and against `now` when there is none. A date that has passed is zero, more than an hour
+/// is an hour; what cannot be read is `None`.
 pub(crate) fn retry_after(
     headers: &HeaderMap,
     now: impl FnOnce() -> SystemTime,
@@ -17,12 +21,14 @@ pub(crate) fn retry_after(
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         // More digits than fit is a very long time all the same.
-        return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
+        let wait = Duration::from_secs(text.parse().unwrap_or(u64::MAX));
+        return Some(wait.min(RETRY_AFTER_MAX));
     }
     let until = httpdate::parse_http_date(text).ok()?;
     let date = headers.get(DATE).and_then(|date| date.to_str().ok());
     let from = date.and_then(|date| httpdate::parse_http_date(date.trim()).ok());
-    Some(until.duration_since(from.unwrap_or_else(now)).unwrap_or(Duration::ZERO))
+    let wait = until.duration_since(from.unwrap_or_else(now)).unwrap_or(Duration::ZERO);
+    Some(wait.min(RETRY_AFTER_MAX))
 }
 
 #[cfg(test)]
@@ -47,8 +53,16 @@ mod tests {
         assert_eq!(read("0", None), seconds(0));
         assert_eq!(read("120", None), seconds(120));
         assert_eq!(read(" 7 ", None), seconds(7));
-        assert_eq!(read("36000", None), seconds(36_000));
-        assert_eq!(read("99999999999999999999999", None), seconds(u64::MAX));
+        assert_eq!(read("3600", None), seconds(3_600));
+    }
+
+    #[test]
+    fn more_than_an_hour_is_an_hour() {
+        for text in ["3601", "99999999999999999999999", "Fri, 31 Dec 9999 23:59:59 GMT"] {
+            let wait = read(text, None).unwrap();
+            assert_eq!(wait, RETRY_AFTER_MAX, "{text}");
+            assert!(SystemTime::now().checked_add(wait).is_some());
+        }
     }
 
     #[test]

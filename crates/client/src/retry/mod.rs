@@ -5,7 +5,7 @@ mod budget;
 mod decision;
 mod policy;
 
-pub(crate) use after::retry_after;
+pub(crate) use after::{RETRY_AFTER_MAX, retry_after};
 pub(crate) use budget::Budget;
 pub(crate) use decision::{Decision, Failed, Limits, decide};
 pub use policy::RetryPolicy;

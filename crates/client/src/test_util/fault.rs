@@ -31,6 +31,7 @@ pub enum Fault {
     EmptyPage,
     /// A page that says there is more, and leads back to itself.
     StuckCursor,
-    /// A page that begins with the last row of the page before.
+    /// A page that begins with the last row of the page before; a page of one row has no room for
+    /// it.
     RepeatedRow,
 }

@@ -36,6 +36,11 @@ impl StoredForm {
     ) -> Page<Submission> {
         let before = cursor.map_or(i64::MAX, |(_, instant)| instant.micros());
         let older = self.rows.range(..before).rev();
+        let again = match fault {
+            Some(Fault::RepeatedRow) if limit > 1 => self.rows.range(before..).next(),
+            _ => None,
+        };
+        let limit = limit - usize::from(again.is_some());
         let mut page: Vec<_> = older.clone().take(limit).collect();
         let mut has_more = older.count() > page.len();
         let mut next = page.last().map(|(instant, _)| cursor_of(**instant));
@@ -51,13 +56,9 @@ impl StoredForm {
                 next = cursor.map(|(asked, _)| asked.clone()).or(next);
                 has_more = true;
             }
-            Some(Fault::RepeatedRow) => {
-                if let Some(repeated) = self.rows.range(before..).next() {
-                    page.insert(0, repeated);
-                }
-            }
             _ => {}
         }
+        page.splice(0..0, again);
         let data = page.into_iter().map(|(_, row)| row.clone()).collect();
         Page { data, pagination: Pagination { next_cursor: next, has_more } }
     }

@@ -60,7 +60,8 @@ pub trait Transport: Send + Sync + 'static {
     ///
     /// Redirects must not be followed: the API has none, and the request carries the key. A body
     /// over [`AttemptContext::max_body`] should be given up early as
-    /// [`TransportErrorKind::TooLarge`].
+    /// [`TransportErrorKind::TooLarge`]; where the status is not 200, as success,
+    /// [`AttemptContext::max_error_body`] bytes of it are enough.
     fn send<'a>(
         &'a self,
         request: http::Request<Bytes>,
@@ -75,6 +76,7 @@ pub struct AttemptContext {
     pub(crate) attempt: u32,
     pub(crate) timeout: Duration,
     pub(crate) max_body: usize,
+    pub(crate) max_error_body: usize,
 }
 
 impl AttemptContext {
@@ -96,6 +98,12 @@ impl AttemptContext {
     /// Largest body to read, in bytes.
     pub fn max_body(&self) -> usize {
         self.max_body
+    }
+
+    /// How much to read of the body of an answer whose status is not 200, in bytes: about 64 KiB.
+    /// Nobody looks at the rest.
+    pub fn max_error_body(&self) -> usize {
+        self.max_error_body
     }
 }
 

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 
 use super::{AttemptContext, BoxFuture, Transport, TransportError, TransportErrorKind, causes};
 use crate::base_url::BaseUrl;
@@ -57,7 +57,7 @@ impl OverReqwest {
     async fn exchange(
         &self,
         request: Request<Bytes>,
-        max_body: usize,
+        context: &AttemptContext,
     ) -> Result<Response<Bytes>, TransportError> {
         let (parts, body) = request.into_parts();
         let mut builder =
@@ -68,7 +68,11 @@ impl OverReqwest {
         let mut answer = builder.send().await.map_err(|error| failure(error, Phase::Head))?;
         let status = answer.status();
         let headers = std::mem::take(answer.headers_mut());
-        match read_body(&mut answer, max_body).await {
+        let body = match status {
+            StatusCode::OK => read_body(&mut answer, context.max_body()).await,
+            _ => read_start(&mut answer, context.max_error_body()).await,
+        };
+        match body {
             Ok(body) => {
                 let mut response = Response::new(body);
                 *response.status_mut() = status;
@@ -86,7 +90,7 @@ impl Transport for OverReqwest {
         request: Request<Bytes>,
         context: &'a AttemptContext,
     ) -> BoxFuture<'a, Result<Response<Bytes>, TransportError>> {
-        Box::pin(self.exchange(request, context.max_body()))
+        Box::pin(self.exchange(request, context))
     }
 }
 
@@ -118,6 +122,21 @@ async fn read_body(
         // Only what is given back can be filled again.
         drop(piece);
         next = chunk(answer).await?;
+    }
+    Ok(Bytes::from(body))
+}
+
+/// The first bytes of a body; a connection that has more to give is closed.
+async fn read_start(
+    answer: &mut reqwest::Response,
+    enough: usize,
+) -> Result<Bytes, TransportError> {
+    let mut body = Vec::new();
+    while let Some(piece) = chunk(answer).await? {
+        body.extend_from_slice(&piece[..piece.len().min(enough - body.len())]);
+        if body.len() == enough {
+            break;
+        }
     }
     Ok(Bytes::from(body))
 }

@@ -6,8 +6,8 @@ use std::io;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bytes::{Buf, Bytes};
-use http::{Request, Response};
+use bytes::{Buf, BufMut, Bytes};
+use http::{Request, Response, StatusCode};
 use http_body::Body;
 use tower_service::Service;
 
@@ -84,7 +84,7 @@ impl<S> TowerTransport<S> {
         &self,
         mut service: S,
         request: Request<Bytes>,
-        max_body: usize,
+        context: &AttemptContext,
     ) -> Result<Response<Bytes>, TransportError>
     where
         S: Service<Request<Bytes>, Response = Response<B>, Error: Into<BoxError>>,
@@ -93,7 +93,11 @@ impl<S> TowerTransport<S> {
         std::future::poll_fn(|cx| service.poll_ready(cx)).await.map_err(|e| self.failure(e))?;
         let answer = service.call(request).await.map_err(|error| self.failure(error))?;
         let (head, body) = answer.into_parts();
-        match self.read(body, max_body).await {
+        let body = match head.status {
+            StatusCode::OK => self.read(body, context.max_body()).await,
+            _ => self.read_start(body, context.max_error_body()).await,
+        };
+        match body {
             Ok(body) => Ok(Response::from_parts(head, body)),
             Err(error) => Err(error.with_head(head.status, head.headers)),
         }
@@ -128,6 +132,26 @@ impl<S> TowerTransport<S> {
             }
         }
         Ok(if whole.is_empty() { first } else { Bytes::from(whole) })
+    }
+
+    /// The first bytes of a body.
+    async fn read_start<B>(&self, body: B, enough: usize) -> Result<Bytes, TransportError>
+    where
+        B: Body<Error: Into<BoxError>>,
+    {
+        let mut body = pin!(body);
+        let mut start = Vec::new();
+        while let Some(frame) = std::future::poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+            let Ok(data) = frame.map_err(|error| self.failure(error))?.into_data() else {
+                continue;
+            };
+            let room = enough - start.len();
+            start.put(data.take(room));
+            if start.len() == enough {
+                break;
+            }
+        }
+        Ok(Bytes::from(start))
     }
 }
 
@@ -169,7 +193,7 @@ where
         context: &'a AttemptContext,
     ) -> BoxFuture<'a, Result<Response<Bytes>, TransportError>> {
         let service = self.service.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Box::pin(self.exchange(service, request, context.max_body()))
+        Box::pin(self.exchange(service, request, context))
     }
 }
 

@@ -22,7 +22,7 @@ fn per_minute(n: u32) -> RateLimit {
 }
 
 fn no_overall() -> Timeouts {
-    Timeouts { overall: None, ..Timeouts::default() }
+    Timeouts::new().overall(None)
 }
 
 #[tokio::test(start_paused = true)]
@@ -59,7 +59,11 @@ async fn fifty_tasks_never_make_a_service_of_the_same_limit_say_429() {
         task.await.unwrap();
     }
     assert_eq!(*refused.lock().unwrap(), 0);
-    assert_eq!(fake.times().len(), 1_000);
+    let times = fake.times();
+    assert_eq!(times.len(), 1_000);
+    // The same, counted without any code of ours: of 301 requests the last is a minute later.
+    let crowded = times.windows(301).find(|some| some[300] - some[0] < Duration::from_secs(60));
+    assert!(crowded.is_none(), "more than 300 requests within a minute");
     // 1,000 requests are three full windows of 300 and a rest.
     let elapsed = start.elapsed().as_secs();
     assert!((3 * 60..=3 * 64).contains(&elapsed), "{elapsed}");
@@ -86,7 +90,7 @@ async fn a_wait_longer_than_max_wait_is_refused_at_once() {
 #[tokio::test(start_paused = true)]
 async fn the_time_of_a_call_bounds_the_wait_too() {
     let fake = Fake::script([ok(USER)]);
-    let timeouts = Timeouts { overall: Some(Duration::from_secs(10)), ..Timeouts::default() };
+    let timeouts = Timeouts::new().overall(Some(Duration::from_secs(10)));
     let client = builder()
         .rate_limit(per_minute(1))
         .timeouts(timeouts)

@@ -9,6 +9,7 @@ mod calls;
 mod dependencies;
 mod errors;
 mod events;
+mod hostile;
 mod limit;
 mod list;
 mod mock;

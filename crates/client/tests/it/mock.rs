@@ -181,9 +181,10 @@ async fn faults_of_pages_wait_for_a_page() {
     assert!(pages.try_next().await.unwrap().unwrap().is_empty());
     service.fail_next(Fault::RepeatedRow);
     let again = pages.try_next().await.unwrap().unwrap();
-    assert_eq!((again.len(), again.text().matches("\"id\"").count()), (2, 3));
-    service.fail_next(Fault::StuckCursor);
+    assert_eq!((again.len(), again.text().matches("\"id\"").count()), (1, 2));
     assert_eq!(pages.try_next().await.unwrap().unwrap().len(), 2);
+    service.fail_next(Fault::StuckCursor);
+    assert_eq!(pages.try_next().await.unwrap().unwrap().len(), 1);
     assert_eq!(pages.try_next().await.unwrap_err().kind(), ErrorKind::PaginationStuck);
 }
 

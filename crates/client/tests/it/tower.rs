@@ -155,26 +155,45 @@ async fn a_body_that_breaks_off_keeps_status_and_request_id() {
     }
 }
 
-#[tokio::test]
-async fn a_body_over_the_cap_is_given_up() {
-    struct Endless(Arc<Mutex<usize>>);
-    impl Body for Endless {
-        type Data = Bytes;
-        type Error = Infallible;
-        fn poll_frame(
-            self: Pin<&mut Self>,
-            _cx: &mut Context<'_>,
-        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-            static MEGABYTES: [u8; 64 << 20] = [0; 64 << 20];
-            *self.0.lock().unwrap() += 1;
-            Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(&MEGABYTES)))))
-        }
+/// A body without end, which counts the pieces of 8 MiB that were taken.
+struct Endless(Arc<Mutex<usize>>);
+
+impl Body for Endless {
+    type Data = Bytes;
+    type Error = Infallible;
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        static MEGABYTES: [u8; 8 << 20] = [0; 8 << 20];
+        *self.0.lock().unwrap() += 1;
+        Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(&MEGABYTES)))))
     }
+}
+
+/// The failure of a call that is answered so, and how many pieces of the body were read.
+async fn endless(status: u16) -> (formsvc_client::Error, usize) {
     let pieces = Arc::new(Mutex::new(0));
     let count = pieces.clone();
-    let service =
-        service_fn(move |_| ready(Ok::<_, Infallible>(Response::new(Endless(count.clone())))));
+    let service = service_fn(move |_| {
+        let answer = Response::builder().status(status).body(Endless(count.clone()));
+        ready(Ok::<_, Infallible>(answer.unwrap()))
+    });
     let failure = client(TowerTransport::new(service)).me().await.unwrap_err();
+    let pieces = *pieces.lock().unwrap();
+    (failure, pieces)
+}
+
+#[tokio::test]
+async fn a_body_over_the_cap_is_given_up() {
+    let (failure, pieces) = endless(200).await;
     assert_eq!(failure.kind(), ErrorKind::TooLarge);
-    assert_eq!(*pieces.lock().unwrap(), 5, "the cap is 256 MiB");
+    assert_eq!(pieces, 5, "the cap is 32 MiB");
+}
+
+#[tokio::test]
+async fn of_the_body_of_an_error_64_kib_are_read() {
+    let (failure, pieces) = endless(404).await;
+    assert_eq!((failure.kind(), pieces), (ErrorKind::Api, 1));
+    assert_eq!(failure.body().unwrap().len(), 64 << 10);
 }

@@ -1,0 +1,158 @@
+//! What a service that means harm, or is broken, can put into an error, a token or memory.
+
+use std::error::Error as _;
+use std::time::Duration;
+
+use formsvc_client::{ClientBuilder, Error, ErrorKind, ResumeToken, RetryPolicy, SubmissionPage};
+use tokio::time::Instant;
+
+use crate::support::bodies::{USER, error, last, page_of, row};
+use crate::support::builder;
+use crate::support::fake::{Answer, Fake, ok};
+
+async fn ask(builder: ClientBuilder, rows: u32, answer: Answer) -> Result<SubmissionPage, Error> {
+    let fake = Fake::script([answer]);
+    let client = builder.retry(RetryPolicy::none()).transport(fake.wire()).build().unwrap();
+    client.form("frm_1".parse().unwrap()).submissions().page_size(rows).page().await
+}
+
+/// The error of a list that is answered so.
+async fn failure(answer: Answer) -> Error {
+    ask(builder(), 100, answer).await.unwrap_err()
+}
+
+/// An answer that says of what kind it is.
+fn declared(kind: &str, body: &str) -> Answer {
+    Answer::Status(200, vec![("content-type", kind.to_owned())], body.to_owned())
+}
+
+/// All that an error shows.
+fn shown(error: &Error) -> String {
+    let source = error.source().map(ToString::to_string).unwrap_or_default();
+    format!("{error} {error:?} {source}")
+}
+
+#[tokio::test]
+async fn names_of_the_service_move_no_cursor_and_fill_no_log() {
+    let name = format!(r"\u001b[2J\u202e{}", "k".repeat(1_000_000));
+    for body in [
+        format!(r#"{{"{name}":[1,}}"#),
+        format!(r#"{{"data":[],"pagination":{{"has_more":"{name}"}}}}"#),
+    ] {
+        let error = failure(ok(body)).await;
+        assert_eq!(error.kind(), ErrorKind::Decode);
+        let text = shown(&error);
+        assert!(text.len() < 5_000 && !text.contains(['\u{1b}', '\u{202e}']), "{}", text.len());
+        assert!(error.json_path().unwrap().chars().count() <= 1_000);
+    }
+    let error = failure(ok(format!(r#"{{"{name}":[1,}}"#))).await;
+    assert!(error.json_path().unwrap().starts_with("\u{1b}[2J"), "the raw text has its place");
+}
+
+#[tokio::test]
+async fn a_form_id_turns_no_line_around() {
+    let token: ResumeToken = "v1:frm_%E2%80%AE1:newest:::".parse().unwrap();
+    let client = builder().transport(Fake::script([]).wire()).build().unwrap();
+    let list = client.form("frm_1".parse().unwrap()).submissions().resume_from(token);
+    let text = shown(&list.page().await.unwrap_err());
+    assert!(text.contains(r"frm_\u{202e}1") && !text.contains('\u{202e}'), "{text}");
+}
+
+#[tokio::test]
+async fn answers_of_submitters_are_shown_whatever_stands_before_them_never() {
+    let answers = r#"{"data":[{"E-mail":"ada@example.org""#;
+    for guard in ["", "\u{feff}", ")]}',\n", ")]}'\n", "while(1);"] {
+        let body = format!("{guard}{answers}");
+        let error = failure(ok(body.clone())).await;
+        assert!(!shown(&error).contains("ada"), "{error:?}");
+        if guard != "while(1);" {
+            let error = failure(declared("text/plain; charset=utf-8", &body)).await;
+            assert!(!shown(&error).contains("ada"), "{error:?}");
+        }
+    }
+    let error = failure(declared("text/plain", "Bad Gateway")).await;
+    assert!(error.to_string().contains("body `Bad Gateway`"), "{error}");
+    let error = failure(declared("application/json", "Bad Gateway")).await;
+    assert!(!error.to_string().contains("Gateway"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_of_aeons_is_an_hour_and_can_be_added_to_a_time() {
+    for text in ["99999999999999999999", "18446744073709551615", "86400"] {
+        let headers = vec![("retry-after", text.to_owned())];
+        let error = failure(Answer::Status(429, headers, error("rate_limited", "x"))).await;
+        assert_eq!(error.retry_after(), Some(Duration::from_secs(3_600)), "{text}");
+        let _ = Instant::now() + error.retry_after().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_page_with_more_rows_than_were_asked_for_is_refused() {
+    let rows: Vec<_> = (0..3).map(row).collect();
+    let usual = page_of(&rows, None, false);
+    let odd = usual.replacen("\"data\"", "\"d\\u0061ta\"", 1);
+    for body in [usual, odd] {
+        let error = ask(builder(), 2, ok(body.clone())).await.unwrap_err();
+        assert_eq!((error.kind(), error.json_path()), (ErrorKind::Decode, Some("data")));
+        let why = error.source().unwrap().to_string();
+        assert_eq!(why, "`3` submissions, though at most `2` were asked for");
+        assert_eq!(ask(builder(), 3, ok(body)).await.unwrap().len(), 3);
+    }
+}
+
+#[tokio::test]
+async fn a_cursor_too_long_to_carry_is_refused_as_the_page_is_read() {
+    for (length, is_taken) in [(1_024, true), (1_025, false), (100_000, false)] {
+        let body = page_of(&[row(0)], Some(&"c".repeat(length)), true);
+        match ask(builder(), 100, ok(body)).await {
+            Ok(page) => assert!(is_taken && page.next_cursor().is_some()),
+            Err(error) => {
+                assert!(!is_taken && error.kind() == ErrorKind::Decode);
+                assert_eq!(error.json_path(), Some("pagination.next_cursor"));
+                assert!(shown(&error).len() < 1_000);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_body_over_the_cap_is_refused_whoever_sends_it() {
+    let body = last([0, 1]);
+    let least = body.len();
+    assert_eq!(ask(builder().max_body(least), 2, ok(body.clone())).await.unwrap().len(), 2);
+    let error = ask(builder().max_body(least - 1), 2, ok(body)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooLarge);
+    let padded = format!("{}{}", " ".repeat(32 << 20), last([0]));
+    assert_eq!(failure(ok(padded)).await.kind(), ErrorKind::TooLarge, "32 MiB unless set");
+}
+
+#[tokio::test]
+async fn of_a_code_and_a_message_a_bounded_part_is_kept() {
+    let body = error(&"c".repeat(20_000), &"m".repeat(20_000));
+    let error = failure(Answer::Status(403, Vec::new(), body)).await;
+    assert_eq!(error.code().unwrap().as_str(), "c".repeat(100));
+    assert_eq!(error.message().unwrap(), "m".repeat(2_000));
+}
+
+#[tokio::test]
+async fn debug_shows_no_answer() {
+    let rows = || vec![row(0).replace("0.50", r#""ada@example.org""#), row(1)];
+    let page = ask(builder(), 2, ok(page_of(&rows(), None, false))).await.unwrap();
+    let error = page.row(0).unwrap().data_as::<std::collections::BTreeMap<String, bool>>();
+    let error = error.unwrap_err();
+    assert!(
+        error.source().unwrap().to_string().contains("ada"),
+        "what is not to be shown is there"
+    );
+    let first = format!("{page:?} {:?} {error:?} {error}", page.row(0).unwrap());
+    let error = Error::from(error);
+    let second = format!("{error:?} {error} {:?}", error.source());
+
+    let fake = Fake::script([ok(page_of(&rows(), None, false)), ok(USER)]);
+    let client = builder().transport(fake.wire()).build().unwrap();
+    let mut items = client.form("frm_1".parse().unwrap()).submissions().items();
+    let item = items.try_next().await.unwrap().unwrap();
+    let text = format!("{first} {second} {items:?} {item:?}");
+    client.me().await.unwrap();
+    assert!(!text.contains("ada@") && text.contains("sub_0"), "{text}");
+}
