@@ -5,6 +5,7 @@ use crate::open_enum::open_enum;
 
 /// What a row of the table says about a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ErrorCodeRow {
     /// The HTTP status it is sent with.
     pub status: u16,
