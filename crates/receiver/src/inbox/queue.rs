@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use super::{ClaimToken, Inbox, InboxFuture, Recorded};
 
 /// An inbox that keeps what was delivered until a worker has handled it.
@@ -18,10 +20,10 @@ use super::{ClaimToken, Inbox, InboxFuture, Recorded};
 /// with [`InboxErrorKind::InFlight`](super::InboxErrorKind::InFlight).
 pub trait Queue: Inbox {
     /// Keeps a delivery durably, unless the key was seen before; then answer 200 either way. The payload is
-    /// kept byte for byte; it has at most [`PAYLOAD_MAX`](super::PAYLOAD_MAX).
+    /// kept byte for byte, and shared until it is written; it has at most [`PAYLOAD_MAX`](super::PAYLOAD_MAX).
     ///
     /// Only bytes that were verified should be kept: whoever reads them later has no signature.
-    fn accept<'a>(&'a self, key: &'a str, payload: &'a [u8]) -> InboxFuture<'a, Recorded>;
+    fn accept<'a>(&'a self, key: &'a str, payload: &'a Bytes) -> InboxFuture<'a, Recorded>;
 
     /// Takes what is due, oldest first, for a lease; `None` when nothing is. What is not completed in time is
     /// taken by the next who asks.
@@ -33,7 +35,7 @@ pub trait Queue: Inbox {
 }
 
 impl<Q: Queue + ?Sized> Queue for Arc<Q> {
-    fn accept<'a>(&'a self, key: &'a str, payload: &'a [u8]) -> InboxFuture<'a, Recorded> {
+    fn accept<'a>(&'a self, key: &'a str, payload: &'a Bytes) -> InboxFuture<'a, Recorded> {
         (**self).accept(key, payload)
     }
 

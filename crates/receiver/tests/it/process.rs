@@ -283,7 +283,7 @@ impl Inbox for Scripted {
 }
 
 impl Queue for Scripted {
-    fn accept<'a>(&'a self, _: &'a str, _: &'a [u8]) -> InboxFuture<'a, Recorded> {
+    fn accept<'a>(&'a self, _: &'a str, _: &'a bytes::Bytes) -> InboxFuture<'a, Recorded> {
         self.answer("accept", Ok(Recorded::New))
     }
 

@@ -26,8 +26,22 @@ pub(super) async fn query_alone(
 ) -> Result<Vec<Row>, InboxError> {
     // Both are sent at once, so that it costs no round trip to ask.
     let (asked, rows) = both(client.simple_query(IS_ALONE), client.query_typed(sql, params)).await;
+    let _client = judged(client, asked)?;
+    Ok(rows?)
+}
+
+/// A connection that no transaction is open on, or an error.
+pub(super) async fn alone(client: Object) -> Result<Object, InboxError> {
+    let asked = client.simple_query(IS_ALONE).await;
+    judged(client, asked)
+}
+
+fn judged(
+    client: Object,
+    asked: Result<Vec<SimpleQueryMessage>, Error>,
+) -> Result<Object, InboxError> {
     if asked.as_deref().is_ok_and(says_yes) {
-        return Ok(rows?);
+        return Ok(client);
     }
     drop(Object::take(client));
     asked?;

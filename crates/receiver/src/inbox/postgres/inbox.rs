@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use deadpool_postgres::Pool;
 use tokio::runtime::Handle;
 use tokio_postgres::Row;
@@ -317,11 +318,11 @@ impl Inbox for PostgresInbox {
 }
 
 impl Queue for PostgresInbox {
-    fn accept<'a>(&'a self, key: &'a str, payload: &'a [u8]) -> InboxFuture<'a, Recorded> {
+    fn accept<'a>(&'a self, key: &'a str, payload: &'a Bytes) -> InboxFuture<'a, Recorded> {
         Box::pin(async move {
             check_key(key)?;
             check_payload(payload)?;
-            let (scope, key) = (self.scope.name(), key.as_bytes());
+            let (scope, key, payload) = (self.scope.name(), key.as_bytes(), &payload[..]);
             let params: &[Param<'_>] =
                 &[(&scope, Type::TEXT), (&key, Type::BYTEA), (&payload, Type::BYTEA)];
             for _ in 0..TRIES {

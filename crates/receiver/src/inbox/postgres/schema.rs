@@ -4,6 +4,7 @@ use deadpool_postgres::Pool;
 use tokio_postgres::types::Type;
 use tokio_postgres::{GenericClient, Transaction};
 
+use super::alone::alone;
 use super::names::Names;
 use crate::inbox::{InboxError, InboxErrorKind};
 
@@ -48,7 +49,7 @@ INSERT INTO {versions} SELECT {VERSION} WHERE NOT EXISTS (SELECT FROM {versions}
 /// Makes the tables, or brings them to the current version, in one transaction; another process doing the
 /// same at the same time is waited for.
 pub(super) async fn migrate(pool: &Pool, names: &Names) -> Result<(), InboxError> {
-    let mut client = pool.get().await?;
+    let mut client = alone(pool.get().await?).await?;
     let tx = client.transaction().await?;
     create(&tx, names).await?;
     Ok(tx.commit().await?)

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
 use rusqlite::Connection;
 
 use super::fault::closed;
@@ -263,14 +264,14 @@ impl Inbox for SqliteInbox {
 }
 
 impl Queue for SqliteInbox {
-    fn accept<'a>(&'a self, key: &'a str, payload: &'a [u8]) -> InboxFuture<'a, Recorded> {
+    fn accept<'a>(&'a self, key: &'a str, payload: &'a Bytes) -> InboxFuture<'a, Recorded> {
         Box::pin(async move {
             check_key(key)?;
             check_payload(payload)?;
             let (scope, key) = (self.scope.clone(), Box::<str>::from(key));
-            // The copy is made once there is room for it, which it has until it is written.
+            // It is shared once there is room for it, which it has until it is written.
             let room = self.writer.room_for(payload.len()).await?;
-            let payload = payload.to_vec();
+            let payload = payload.clone();
             let work = move |db: &Connection, now| {
                 let _taken = &room;
                 tables::accept(db, &scope, &key, &payload, now)

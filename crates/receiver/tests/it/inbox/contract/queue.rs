@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 
+use bytes::Bytes;
 use formsvc_receiver::inbox::{
     ClaimToken, InboxErrorKind, LEASE_MAX, PAYLOAD_MAX, Pending, Queue, Recorded,
 };
@@ -15,7 +16,10 @@ use super::world::{
 use crate::support::polled;
 
 async fn accept(queue: &dyn Queue, key: &str) {
-    assert_eq!(queue.accept(key, key.as_bytes()).await.unwrap(), Recorded::New);
+    assert_eq!(
+        queue.accept(key, &Bytes::copy_from_slice(key.as_bytes())).await.unwrap(),
+        Recorded::New
+    );
 }
 
 async fn take(queue: &dyn Queue) -> Pending {
@@ -60,17 +64,26 @@ pub(crate) async fn what_was_accepted_is_handled_once(world: World) {
     let [queue, elsewhere, _] = world.queue();
     assert!(is_idle(&*queue).await);
     accept(&*queue, "sub_1").await;
-    assert_eq!(elsewhere.accept("sub_1", b"again").await.unwrap(), Recorded::Duplicate);
+    assert_eq!(
+        elsewhere.accept("sub_1", &Bytes::from_static(b"again")).await.unwrap(),
+        Recorded::Duplicate
+    );
     let pending = take(&*elsewhere).await;
     assert_eq!((&*pending.payload, pending.attempts), (&b"sub_1"[..], 1));
     assert_eq!(pending.token.key(), "sub_1");
     assert!(is_idle(&*queue).await, "it is taken");
-    assert_eq!(queue.accept("sub_1", b"again").await.unwrap(), Recorded::Duplicate);
+    assert_eq!(
+        queue.accept("sub_1", &Bytes::from_static(b"again")).await.unwrap(),
+        Recorded::Duplicate
+    );
     elsewhere.complete(&pending.token).await.unwrap();
     elsewhere.complete(&pending.token).await.expect("completing again does no harm");
     world.pass(LEASE * 2).await;
     assert!(is_idle(&*queue).await);
-    assert_eq!(queue.accept("sub_1", b"again").await.unwrap(), Recorded::Duplicate);
+    assert_eq!(
+        queue.accept("sub_1", &Bytes::from_static(b"again")).await.unwrap(),
+        Recorded::Duplicate
+    );
     assert!(is_idle(&*queue).await);
 }
 
@@ -79,7 +92,9 @@ pub(crate) async fn of_a_hundred_that_accept_one_key_one_is_new(world: World) {
     let tasks: Vec<_> = (0..100)
         .map(|task| {
             let queue = Arc::clone(if task % 2 == 0 { &queue } else { &elsewhere });
-            tokio::spawn(async move { queue.accept("sub_1", b"{}").await.unwrap() })
+            tokio::spawn(
+                async move { queue.accept("sub_1", &Bytes::from_static(b"{}")).await.unwrap() },
+            )
         })
         .collect();
     let mut new = 0;
@@ -95,7 +110,10 @@ pub(crate) async fn what_was_accepted_is_kept_byte_for_byte(world: World) {
     let [queue, ..] = world.queue();
     let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
     for (key, payload) in [("sub_1", &bytes[..]), ("sub_2", &[]), ("\0🦀'", b"\0")] {
-        assert_eq!(queue.accept(key, payload).await.unwrap(), Recorded::New);
+        assert_eq!(
+            queue.accept(key, &Bytes::copy_from_slice(payload)).await.unwrap(),
+            Recorded::New
+        );
         let pending = take(&*queue).await;
         assert_eq!(pending.token.key(), key);
         assert!(pending.payload == payload, "{key}");
@@ -183,11 +201,11 @@ pub(crate) async fn what_is_queued_outlasts_the_time_to_live(world: World) {
     accept(&*queue, "sub_1").await;
     world.pass(TTL * 2).await;
     assert_eq!(queue.prune(100).await.unwrap(), 0);
-    assert_eq!(queue.accept("sub_1", b"").await.unwrap(), Recorded::Duplicate);
+    assert_eq!(queue.accept("sub_1", &Bytes::from_static(b"")).await.unwrap(), Recorded::Duplicate);
     let pending = take(&*queue).await;
     queue.complete(&pending.token).await.unwrap();
     world.pass(SHORTLY_BEFORE_THE_END).await;
-    assert_eq!(queue.accept("sub_1", b"").await.unwrap(), Recorded::Duplicate);
+    assert_eq!(queue.accept("sub_1", &Bytes::from_static(b"")).await.unwrap(), Recorded::Duplicate);
     world.pass(LEASE).await;
     accept(&*queue, "sub_1").await;
     assert_eq!(take(&*queue).await.attempts, 1);
@@ -196,11 +214,14 @@ pub(crate) async fn what_is_queued_outlasts_the_time_to_live(world: World) {
 pub(crate) async fn a_key_that_is_claimed_cannot_be_accepted(world: World) {
     let [queue, ..] = world.queue();
     let token = world.acquire("sub_1").await;
-    let error = queue.accept("sub_1", b"{}").await.unwrap_err();
+    let error = queue.accept("sub_1", &Bytes::from_static(b"{}")).await.unwrap_err();
     assert_eq!((error.kind(), error.status()), (InboxErrorKind::InFlight, 503));
     assert!(is_idle(&*queue).await);
     world.inbox.complete(&token).await.unwrap();
-    assert_eq!(queue.accept("sub_1", b"{}").await.unwrap(), Recorded::Duplicate);
+    assert_eq!(
+        queue.accept("sub_1", &Bytes::from_static(b"{}")).await.unwrap(),
+        Recorded::Duplicate
+    );
     assert!(is_idle(&*queue).await);
 }
 
@@ -236,10 +257,10 @@ pub(crate) async fn scopes_have_queues_of_their_own(world: World) {
 pub(crate) async fn a_payload_has_bounds(world: World) {
     let [queue, ..] = world.queue();
     let longest = vec![7; PAYLOAD_MAX];
-    assert_eq!(queue.accept("sub_1", &longest).await.unwrap(), Recorded::New);
+    assert_eq!(queue.accept("sub_1", &Bytes::from(longest.clone())).await.unwrap(), Recorded::New);
     assert!(take(&*queue).await.payload == longest);
-    let error = queue.accept("sub_2", &vec![7; PAYLOAD_MAX + 1]).await.unwrap_err();
+    let error = queue.accept("sub_2", &Bytes::from(vec![7; PAYLOAD_MAX + 1])).await.unwrap_err();
     assert_eq!((error.kind(), error.status()), (InboxErrorKind::Payload, 413));
-    let error = queue.accept("", b"").await.unwrap_err();
+    let error = queue.accept("", &Bytes::from_static(b"")).await.unwrap_err();
     assert_eq!(error.kind(), InboxErrorKind::Key);
 }

@@ -1,6 +1,9 @@
 //! Connections that others left in disorder, and callers who go.
 
-use formsvc_receiver::inbox::{Claim, Inbox, InboxErrorKind, LEASE_MAX, Queue, Recorded};
+use bytes::Bytes;
+use formsvc_receiver::inbox::{
+    Claim, Inbox, InboxErrorKind, LEASE_MAX, PostgresInbox, Queue, Recorded,
+};
 
 use super::super::contract::wait_until;
 use super::{Cluster, open};
@@ -18,11 +21,17 @@ async fn what_somebody_elses_transaction_would_take_along_is_not_answered_as_kep
         left_open.push(client);
     }
     drop(left_open);
-    for number in 0..3 {
-        let error = inbox.accept("k", b"{}").await.unwrap_err();
+    let error = PostgresInbox::builder(pool.clone()).open().await.unwrap_err();
+    assert_eq!(error.kind(), InboxErrorKind::Unavailable);
+    for number in 0..2 {
+        let error = inbox.accept("k", &Bytes::from_static(b"{}")).await.unwrap_err();
         assert_eq!(error.kind(), InboxErrorKind::Unavailable, "{number}");
     }
-    assert_eq!(inbox.accept("k", b"{}").await.unwrap(), Recorded::New, "nothing was kept before");
+    assert_eq!(
+        inbox.accept("k", &Bytes::from_static(b"{}")).await.unwrap(),
+        Recorded::New,
+        "nothing was kept before"
+    );
     // One of them is not the one that wrote.
     let both = [pool.get().await.unwrap(), pool.get().await.unwrap()];
     for client in both {

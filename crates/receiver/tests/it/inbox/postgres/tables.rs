@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use deadpool_postgres::Pool;
 use formsvc_receiver::inbox::{
     Claim, DEFAULT_LEASE, Inbox, InboxErrorKind, PostgresInbox, Queue, Recorded,
@@ -52,7 +53,10 @@ async fn inboxes_with_other_names_know_nothing_of_each_other() {
     for inbox in &inboxes {
         let claim = inbox.claim("k", DEFAULT_LEASE).await.unwrap();
         assert!(matches!(claim, Claim::Acquired(_)), "{claim:?}");
-        assert_eq!(inbox.accept("queued", b"{}").await.unwrap(), Recorded::New);
+        assert_eq!(
+            inbox.accept("queued", &Bytes::from_static(b"{}")).await.unwrap(),
+            Recorded::New
+        );
     }
     for name in ["a\"; DROP TABLE formsvc_inbox; --", "", "Upper"] {
         assert_eq!(builder().schema(name).unwrap_err().kind(), InboxErrorKind::Setup);
@@ -104,10 +108,14 @@ async fn an_error_quotes_no_row() {
     let inbox = PostgresInbox::builder(pool.clone()).open().await.unwrap();
     let broken = "ALTER TABLE formsvc_inbox_queue ADD CHECK (octet_length(payload) > 99)";
     sql(&pool, broken).await;
-    let error = inbox.accept("k", b"a secret").await.unwrap_err();
+    let error = inbox.accept("k", &Bytes::from_static(b"a secret")).await.unwrap_err();
     assert_eq!(error.kind(), InboxErrorKind::Internal);
     let shown = format!("{error:?} {}", std::error::Error::source(&error).unwrap());
     assert!(shown.contains("23514"), "{shown}");
     assert!(!shown.contains("Failing row"), "{shown}");
-    assert_eq!(inbox.accept("k", &[7; 100]).await.unwrap(), Recorded::New, "nothing was kept");
+    assert_eq!(
+        inbox.accept("k", &Bytes::from_static(&[7; 100])).await.unwrap(),
+        Recorded::New,
+        "nothing was kept"
+    );
 }

@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
+use bytes::Bytes;
 use formsvc_receiver::inbox::{
     Claim, DEFAULT_LEASE, Inbox, LEASE_MAX, Queue, Recorded, SqliteInbox, SqliteMarks,
 };
@@ -54,7 +55,10 @@ async fn accept_forever(file: &Path) {
     let inbox = SqliteInbox::open(file).unwrap();
     for number in 0.. {
         let key = format!("sub_{number}");
-        assert_eq!(inbox.accept(&key, key.as_bytes()).await.unwrap(), Recorded::New);
+        assert_eq!(
+            inbox.accept(&key, &Bytes::copy_from_slice(key.as_bytes())).await.unwrap(),
+            Recorded::New
+        );
         say(&key);
     }
 }
