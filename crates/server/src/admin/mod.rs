@@ -217,9 +217,9 @@ fn check_name(what: &'static str, value: &str) -> Result<(), AdminError> {
     if value.trim().is_empty() {
         Err(invalid(what, value, "cannot be blank"))
     } else if value.chars().count() > NAME_MAX {
-        Err(invalid(what, value, "has at most 200 characters"))
+        Err(invalid(what, value, "must have at most 200 characters"))
     } else if value.chars().any(char::is_control) {
-        Err(invalid(what, value, "has no control characters"))
+        Err(invalid(what, value, "must have no control characters"))
     } else {
         Ok(())
     }
@@ -238,8 +238,8 @@ pub(crate) fn is_email(email: &str) -> bool {
 
 fn check_email(email: &str) -> Result<(), AdminError> {
     let rule = match email.rsplit_once('@') {
-        _ if email.len() > EMAIL_MAX => "has at most 254 bytes",
-        _ if email.chars().any(|c| c.is_whitespace() || c.is_control()) => "has no spaces",
+        _ if email.len() > EMAIL_MAX => "must have at most 254 bytes",
+        _ if email.chars().any(|c| c.is_whitespace() || c.is_control()) => "must have no spaces",
         Some((local, domain)) if !local.is_empty() && !domain.is_empty() => return Ok(()),
         _ => "needs a name, an @ and a domain",
     };
@@ -274,5 +274,7 @@ mod tests {
         assert!(name.contains(&format!("at most {NAME_MAX} characters")), "{name}");
         let email = check_email(&format!("{}@b", "x".repeat(EMAIL_MAX))).unwrap_err().to_string();
         assert!(email.contains(&format!("at most {EMAIL_MAX} bytes")), "{email}");
+        let control = check_name("name", "a\u{1b}b").unwrap_err().to_string();
+        assert!(control.ends_with("must have no control characters"), "{control}");
     }
 }

@@ -38,6 +38,11 @@ impl Registrar {
         Self { vault, policy, resolver }
     }
 
+    /// Whether endpoints on this machine are taken, with or without TLS.
+    pub(crate) fn opens_this_machine(&self) -> bool {
+        self.policy.opens_this_machine()
+    }
+
     /// What secrets are sealed with.
     pub(super) fn vault(&self) -> &Vault {
         &self.vault

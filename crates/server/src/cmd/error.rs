@@ -50,6 +50,13 @@ impl CommandError {
         Self::of(exit, error).about(&path.display().to_string())
     }
 
+    /// Names what it was caused by.
+    #[must_use]
+    pub(super) fn because(mut self, error: &(dyn Error + 'static)) -> Self {
+        self.causes.extend(causes(error));
+        self
+    }
+
     #[must_use]
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

@@ -37,8 +37,8 @@ exits! {
     NotFound = 3, "something named does not exist";
     LocalIo = 10, "a file, a port or the database cannot be used";
     {
-        by_signal(StopSignal::Interrupt, "a second SIGINT during shutdown"),
-        by_signal(StopSignal::Terminate, "a second SIGTERM during shutdown"),
+        by_signal(StopSignal::Interrupt, "a second SIGINT during shutdown; of other commands the first"),
+        by_signal(StopSignal::Terminate, "a second SIGTERM during shutdown; of other commands the first"),
     }
 }
 

@@ -28,6 +28,7 @@ mod serve;
 mod service_manager;
 mod settings;
 mod table;
+mod usage;
 mod user;
 mod webhook;
 
@@ -160,7 +161,7 @@ fn ended(problems: &[CommandError]) -> ExitCode {
 
 /// A command line that is none, or asks for help.
 fn refused(refusal: &clap::Error) -> ExitCode {
-    if let Some(error) = database::unnamed(refusal) {
+    if let Some(error) = database::unnamed(refusal).or_else(|| usage::told(refusal)) {
         return ended(&[error]);
     }
     // A closed pipe leaves nobody to tell.

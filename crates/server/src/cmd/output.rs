@@ -77,8 +77,7 @@ pub(super) fn line(text: &str) -> Result<(), CommandError> {
     let shown = if stdout.is_terminal() { stripped(text) } else { text.to_owned() };
     match writeln!(stdout, "{shown}").and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            let failed = CommandError::new(Exit::LocalIo, "cannot write to standard output");
-            Err(failed.hint(error.to_string()))
+            Err(CommandError::new(Exit::LocalIo, "cannot write to standard output").because(&error))
         }
         _ => Ok(()),
     }

@@ -168,6 +168,13 @@ async fn start(
     let registrar = Registrar::new(vault.clone(), client.policy.clone());
     let carrier: Arc<dyn Carrier> = Arc::new(DeliveryClient::new(client));
     let address = dashboard.site.origin().map(str::to_owned);
+    if dashboard.site.refuses_everybody() {
+        tracing::warn!(
+            "nobody can sign in at this `--public-url`: passwords would travel in the clear. \
+            Put a proxy that brings TLS in front and name its `https://` address, or add \
+            `--allow-plain-sign-in`"
+        );
+    }
     let dashboard = Arc::new(Dashboard::new(DashboardParts {
         store: Arc::clone(store),
         registrar,

@@ -83,6 +83,14 @@ pub(super) fn meaning(code: &str) -> &'static str {
     own.chain(network).find(|(known, _)| *known == code).map_or("", |(_, meaning)| meaning)
 }
 
+/// What a detail says beyond the meaning that stands before it.
+pub(super) fn beyond(meaning: &str, detail: Option<&str>) -> Option<String> {
+    let detail = detail?;
+    let rest = detail.strip_prefix(meaning).unwrap_or(detail);
+    let rest = rest.trim_start_matches([':', ' ']);
+    (!rest.is_empty()).then(|| rest.to_owned())
+}
+
 /// An attempt, with all that is known of it.
 pub(super) struct AttemptView {
     number: usize,
@@ -103,6 +111,7 @@ impl AttemptView {
     fn new(visit: &Visit, number: usize, attempt: &Attempt) -> Self {
         let (snippet, is_cut) = shown(&attempt.snippet);
         let code = attempt.error.clone();
+        let meaning = code.as_deref().map_or("", meaning);
         Self {
             number,
             began: When::of(attempt.started_at, visit.now),
@@ -110,9 +119,9 @@ impl AttemptView {
             is_success: code.is_none(),
             status: attempt.status,
             address: attempt.address.clone(),
-            meaning: code.as_deref().map_or("", meaning),
+            meaning,
             code,
-            detail: attempt.detail.clone(),
+            detail: beyond(meaning, attempt.detail.as_deref()),
             snippet,
             is_cut,
             resend: attempt.resend,
@@ -293,6 +302,16 @@ mod tests {
             assert_eq!(meaning(code), text);
         }
         assert_eq!(meaning("<script>"), "");
+    }
+
+    #[test]
+    fn a_detail_does_not_repeat_the_meaning() {
+        let told = |detail| beyond("no connection was made", Some(detail));
+        assert_eq!(told("no connection was made: refused").as_deref(), Some("refused"));
+        assert_eq!(told("no connection was made"), None);
+        assert_eq!(told("another").as_deref(), Some("another"));
+        assert_eq!(beyond("", Some("plain")).as_deref(), Some("plain"));
+        assert_eq!(beyond("", None), None);
     }
 
     #[test]

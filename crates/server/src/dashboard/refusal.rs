@@ -140,10 +140,11 @@ impl Refusal {
             ),
             Self::LinkGone => (
                 StatusCode::GONE,
-                "This link is used up",
-                "It works once and for a limited time. Whoever runs the service makes another one \
-                 with: formsvc-server user link EMAIL, or by starting the server again when nobody \
-                 can sign in yet."
+                "This link does not work any more",
+                "It works once and for a limited time, and only until a newer one is made. While \
+                 nobody can sign in yet, each server that starts makes a newer one: use the link of \
+                 the last. Whoever runs the service makes another one with: formsvc-server user link \
+                 EMAIL, or by starting a server again when nobody can sign in yet."
                     .into(),
             ),
             Self::Problem(problem) => of_problem(problem),

@@ -25,6 +25,7 @@ pub(super) const SAID: &[Said] = &[
     said("password", "Your password is changed, and all other sessions are ended."),
     said("others", "All other sessions are ended."),
     said("signed-out", "You are signed out."),
+    said("password-set", "Your password is set, and you are signed in."),
     said("welcome", "Welcome. This is where your forms will be."),
 ];
 

@@ -61,6 +61,14 @@ impl Site {
         self.is_https
     }
 
+    /// Whether nobody can sign in at the address that browsers see, which is plain http to another machine.
+    pub fn refuses_everybody(&self) -> bool {
+        let is_elsewhere = |origin: &String| {
+            origin.strip_prefix("http://").is_some_and(|host| !is_this_machine(host))
+        };
+        !self.allow_plain_http && self.origin.as_ref().is_some_and(is_elsewhere)
+    }
+
     /// Whether passwords and sessions are safe on the way from a browser at this address.
     pub(super) fn admits(&self, peer: IpAddr, headers: &HeaderMap) -> bool {
         if self.is_https || self.allow_plain_http {
@@ -168,6 +176,17 @@ mod tests {
         assert!(Site::at("https://forms.example.org").unwrap().admits(there, &host));
         assert!(!Site::at("http://forms.example.org").unwrap().admits(there, &host));
         assert!(Site::default().in_the_clear().admits(there, &host));
+    }
+
+    #[test]
+    fn an_address_in_the_clear_elsewhere_is_one_where_nobody_signs_in() {
+        let at = |url| Site::at(url).unwrap();
+        assert!(at("http://forms.example.org").refuses_everybody());
+        assert!(!at("http://forms.example.org").in_the_clear().refuses_everybody());
+        for good in ["https://forms.example.org", "http://127.0.0.1:80", "http://localhost:8080"] {
+            assert!(!at(good).refuses_everybody(), "{good}");
+        }
+        assert!(!Site::default().refuses_everybody());
     }
 
     #[test]

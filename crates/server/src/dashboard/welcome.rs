@@ -92,6 +92,7 @@ pub(super) async fn redeem(visit: &Visit) -> Outcome {
         email: email.to_owned(),
         name: name.to_owned(),
     });
+    let said = if new_user.is_some() { "welcome" } else { "password-set" };
     let redemption = Redemption { password: password.clone(), new_user };
     let user = match judged(visit.dashboard.store.redeem_link(token, redemption)).await? {
         Ok(user) => user,
@@ -102,7 +103,9 @@ pub(super) async fn redeem(visit: &Visit) -> Outcome {
         }
         Err(other) => return Err(other.into()),
     };
-    visit.begin_session(&user, Some(password), reply::redirect("/dashboard?said=welcome")).await
+    visit
+        .begin_session(&user, Some(password), reply::redirect(&format!("/dashboard?said={said}")))
+        .await
 }
 
 /// What is wrong with the name and the e-mail address of the first owner.

@@ -67,6 +67,11 @@ impl EgressPolicy {
         Self { loopback: true, entries: Vec::new() }
     }
 
+    /// Whether this machine is open as a whole.
+    pub fn opens_this_machine(&self) -> bool {
+        self.loopback
+    }
+
     /// The policy with one more entry.
     #[must_use]
     pub fn allow(mut self, entry: AllowEntry) -> Self {

@@ -18,6 +18,8 @@ struct NewPage<'a> {
     chrome: &'a Chrome,
     head: Head,
     url: &'a str,
+    /// Whether programs on this machine are reached, without TLS as well.
+    opens_this_machine: bool,
     problem: Option<String>,
 }
 
@@ -39,7 +41,8 @@ pub(in crate::dashboard) async fn show(visit: &Visit) -> Outcome {
     let form = visit.form().await?;
     let head = Head::new(visit, &form, Tab::Channels);
     let chrome = &visit.chrome(Section::Forms);
-    reply::page(&NewPage { chrome, head, url: "", problem: None })
+    let opens_this_machine = visit.dashboard.registrar.opens_this_machine();
+    reply::page(&NewPage { chrome, head, url: "", opens_this_machine, problem: None })
 }
 
 pub(in crate::dashboard) async fn add(visit: &Visit) -> Outcome {
@@ -68,6 +71,7 @@ pub(in crate::dashboard) async fn add(visit: &Visit) -> Outcome {
         Err(AdminError::Store(StoreError::Invalid { rule, .. })) => format!("this form {rule}"),
         Err(other) => return Err(other.into()),
     };
-    let page = NewPage { chrome, head, url, problem: Some(problem) };
+    let opens_this_machine = dashboard.registrar.opens_this_machine();
+    let page = NewPage { chrome, head, url, opens_this_machine, problem: Some(problem) };
     reply::page_with(StatusCode::UNPROCESSABLE_ENTITY, &page)
 }

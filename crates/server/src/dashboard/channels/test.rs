@@ -9,7 +9,7 @@ use http::{HeaderValue, StatusCode, header};
 use super::endpoint::page;
 use crate::admin::new_id;
 use crate::api::{Problem, text_cause};
-use crate::dashboard::deliveries::{meaning, shown};
+use crate::dashboard::deliveries::{beyond, meaning, shown};
 use crate::dashboard::refusal::{Refusal, seconds};
 use crate::dashboard::reply::Outcome;
 use crate::dashboard::visit::{Visit, timely};
@@ -38,13 +38,14 @@ pub(super) struct Tested {
 impl Tested {
     fn new(attempt: Attempt, body: &Bytes) -> Self {
         let (snippet, is_cut) = shown(&attempt.snippet);
+        let meaning = attempt.error.as_deref().map_or("", meaning);
         Self {
             is_success: attempt.error.is_none(),
             status: attempt.status,
             millis: attempt.duration.as_millis(),
-            meaning: attempt.error.as_deref().map_or("", meaning),
+            meaning,
             code: attempt.error,
-            detail: attempt.detail,
+            detail: beyond(meaning, attempt.detail.as_deref()),
             snippet,
             is_cut,
             body: String::from_utf8_lossy(body).into_owned(),

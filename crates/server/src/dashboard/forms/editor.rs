@@ -220,6 +220,9 @@ fn definition(row: &Row) -> String {
 
 /// What is wrong, for the page: where it is, is where the sentence stands.
 fn sentence(error: &FieldsError) -> String {
+    if error.value.trim().is_empty() && error.rule.starts_with("is no label") {
+        return "A field needs a label.".to_owned();
+    }
     format!("`{}` {}.", error.value, error.rule)
 }
 
@@ -332,6 +335,7 @@ mod tests {
         assert!(editor.judge().is_none());
         let wrong: Vec<_> = editor.rows.iter().map(|row| row.problem.is_some()).collect();
         assert_eq!(wrong, [true, false, false, true, true]);
+        assert_eq!(editor.rows[0].problem.as_deref(), Some("A field needs a label."));
         let mut twice = rows(&["fine", "fine"]);
         assert!(twice.judge().is_none());
         assert!(twice.rows[1].problem.as_deref().unwrap().contains("already"));

@@ -49,6 +49,8 @@ pub(super) struct Head {
     /// Where visitors find it.
     pub(super) public: String,
     pub(super) tabs: Vec<TabView>,
+    /// Whether it can be published from here: not beside fields that were typed and not saved.
+    pub(super) offers_publish: bool,
 }
 
 impl Head {
@@ -63,6 +65,7 @@ impl Head {
             title: form.title.clone(),
             status: form.status.clone(),
             public: public_url(&visit.address, form),
+            offers_publish: form.status != FormStatus::Draft || tab != Tab::Fields,
             tabs: tabs.collect(),
             path,
         }

@@ -1,12 +1,13 @@
 //! The submissions of a form: newest first, a page at a time, and one alone.
 
 mod answer;
+mod example;
 mod row;
 mod search;
 
 use askama::Template;
 use formsvc_protocol::limits::PAGE_SIZE_MAX;
-use formsvc_protocol::{Form, FormInstant, Timestamp};
+use formsvc_protocol::{Form, FormInstant, FormStatus, Timestamp};
 
 use super::Dashboard;
 use super::chrome::{Chrome, Section};
@@ -42,6 +43,8 @@ struct SubmissionsPage<'a> {
     rows: Vec<RowView>,
     /// How far was searched, when something was searched for.
     searched: Option<Searched>,
+    /// Answers to try the form with, for a shell; of a form that nobody sent anything to.
+    example: String,
     is_newest: bool,
     newest: String,
     older: Option<String>,
@@ -90,6 +93,12 @@ pub(super) async fn list(visit: &Visit) -> Outcome {
         is_all: found.last.is_none(),
     });
     let path = path_of(&form);
+    let is_first = found.rows.is_empty() && sought.is_empty() && before.is_none();
+    let example = if is_first && form.status == FormStatus::Published {
+        example::quoted(visit.whole_form().await?.fields.as_deref())
+    } else {
+        String::new()
+    };
     let older = found.last.map(FormInstant::to_cursor);
     let older = older
         .map(|cursor| format!("{path}{}", query(&[("q", &sought), ("before", cursor.as_str())])));
@@ -101,6 +110,7 @@ pub(super) async fn list(visit: &Visit) -> Outcome {
         sought: &sought,
         rows: found.rows,
         searched,
+        example,
         is_newest: before.is_none(),
         newest: format!("{path}{}", query(&[("q", &sought)])),
         older,

@@ -96,6 +96,16 @@ fn a_question_makes_no_database_of_an_empty_file() {
     assert_eq!(found().permissions().mode() & 0o777, 0o600, "as one that is made");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_cannot_be_written_is_told_with_its_cause() {
+    let site = Site::new();
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = site.command(&["config", "example"]);
+    let run = Run::from(command.stdout(full).output().unwrap());
+    run.failed(10, "cannot write to standard output\ncause: No space left");
+}
+
 #[test]
 fn a_bad_variable_is_named_like_its_flag() {
     let site = Site::new();

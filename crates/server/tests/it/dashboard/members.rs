@@ -50,7 +50,10 @@ async fn a_form_is_made_edited_published_closed_and_opened_again() {
     let fields = answer.leads().split('?').next().unwrap().to_owned();
     let form = fields.strip_suffix("/fields").unwrap().to_owned();
     let page = browser.get(answer.leads()).await.is(200);
-    page.says("as a draft");
+    page.says("as a draft").says("save-publish");
+    // What is typed there would not be published.
+    page.does_not_say("id=\"publish-form\"");
+    browser.get(&form).await.says("id=\"publish-form\"");
     let rev = revision(&page);
     // Buttons change the page and nothing else.
     let page = press(&browser, &fields, &["A", "B"], &rev, "add").await.is(200);
@@ -71,6 +74,8 @@ async fn a_form_is_made_edited_published_closed_and_opened_again() {
     let public = service.admin.find_form(id).await.unwrap();
     assert_eq!(public.status, FormStatus::Published);
     browser.get(&public.url).await.is(200).says("name=\"B\"");
+    // To try it with: its own labels.
+    browser.get(&form).await.says("{&#34;C&#34;:").does_not_say("Hello");
     browser.get(&format!("{form}/close")).await.is(200).says("Visitors are told");
     let status = format!("{form}/status");
     browser.post(&status, &[("status", "closed")]).await.leads();

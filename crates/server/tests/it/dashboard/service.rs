@@ -121,7 +121,7 @@ impl Service {
         let browser = self.browser();
         browser.get(url).await.is(200);
         let answer = browser.post(url, &[("password", PASSWORD), ("again", PASSWORD)]).await;
-        assert_eq!(answer.leads(), "/dashboard?said=welcome");
+        assert_eq!(answer.leads(), "/dashboard?said=password-set");
         user
     }
 

@@ -43,7 +43,7 @@ async fn the_first_owner_gets_in_by_a_link_that_works_once() {
     browser.get("/dashboard?said=welcome").await.is(200).says(EMAIL).says("Welcome.");
     assert!(matches!(first_link(&service.admin).await.unwrap(), FirstLink::NotNeeded));
     for other in [&browser, &service.browser()] {
-        other.get(&url).await.is(410).says("used up");
+        other.get(&url).await.is(410).says("does not work any more");
         other.post(&url, &OWNER).await;
     }
     assert_eq!(service.admin.list_users().await.unwrap().len(), 1);
@@ -60,7 +60,7 @@ async fn a_link_is_for_the_only_user_and_somebody_has_to_choose_among_several() 
     service.admin.create_user("bob@example.org", "Bob").await.unwrap();
     assert!(matches!(first_link(&service.admin).await.unwrap(), FirstLink::Ask));
     let pairs = [("password", PASSWORD), ("again", PASSWORD)];
-    assert_eq!(browser.post(&url, &pairs).await.leads(), "/dashboard?said=welcome");
+    assert_eq!(browser.post(&url, &pairs).await.leads(), "/dashboard?said=password-set");
     browser.get("/dashboard").await.is(200).says(EMAIL);
 }
 
