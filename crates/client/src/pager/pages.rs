@@ -145,7 +145,7 @@ impl SubmissionPages {
         let oldest = self.walk.known_oldest(self.walk.oldest());
         let once_more = || {
             let place = self.walk.place_before().clone();
-            ResumeToken::at_page(form.clone(), place, self.walk.known(), oldest)
+            ResumeToken::at_page(form.clone(), place, self.walk.known_once_more(), oldest)
         };
         match self.then {
             None => self.first.clone(),

@@ -176,7 +176,9 @@ impl TieSafe {
             return self.judge_without_rows(obeyed && early == 0, ms, has_more);
         };
         let meets = first.known && millisecond(first.time) == ms;
-        let idle = has_more && rows.clone().all(|row| row.known);
+        // A walk that was resumed may know a whole page, and is led on by its older rows.
+        let leads_on = rows.clone().any(|row| !row.known || millisecond(row.time) < ms);
+        let idle = has_more && !leads_on;
         let whole = rows.all(|row| millisecond(row.time) == ms);
         match self.ask {
             Ask::Plain | Ask::Confirm => Verdict::Good,

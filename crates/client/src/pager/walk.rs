@@ -201,7 +201,11 @@ impl Walk {
     /// Ids whose rows may come again on the next page.
     pub(crate) fn known(&self) -> impl Iterator<Item = &str> {
         let tied = [&self.tied, &self.before].into_iter().filter(|_| self.tie_goes_on);
-        self.told.iter().chain(tied.flat_map(IdSet::iter)).chain(self.page.iter())
+        let told = Some(&self.told).filter(|_| !self.is_past_told());
+        told.into_iter()
+            .flat_map(IdSet::iter)
+            .chain(tied.flat_map(IdSet::iter))
+            .chain(self.page.iter())
     }
 
     /// Ids, other than its own, whose rows may come again on the last page.
@@ -209,6 +213,12 @@ impl Walk {
         let page = Some(&self.page).filter(|_| self.page_was_empty);
         let earlier = self.tied.iter().chain(self.before.iter());
         self.told.iter().chain(earlier).chain(page.into_iter().flat_map(IdSet::iter))
+    }
+
+    /// Ids whose rows may come again when the last page is asked for once more.
+    pub(crate) fn known_once_more(&self) -> impl Iterator<Item = &str> {
+        let page = Some(&self.page).filter(|_| !self.page_was_empty);
+        self.known_before().chain(page.into_iter().flat_map(IdSet::iter))
     }
 
     /// The time below which no known id can come again, when the last row handed on was at
@@ -364,6 +374,11 @@ impl Walk {
             || self.told.contains(hash, id)
     }
 
+    /// Whether rows of the told ids would now break the order, and be noticed that way.
+    fn is_past_told(&self) -> bool {
+        self.oldest.zip(self.told_oldest).is_some_and(|(oldest, told)| oldest < told)
+    }
+
     /// Makes room for the ids of a page, and forgets those that can no longer come again.
     fn open_page(&mut self) {
         if self.tie_goes_on {
@@ -371,10 +386,7 @@ impl Walk {
         } else {
             self.tied.clear();
         }
-        // Rows of the told ids would now break the order, and be noticed that way.
-        if let (Some(oldest), Some(told)) = (self.oldest, self.told_oldest)
-            && oldest < told
-        {
+        if self.is_past_told() {
             self.told.clear();
         }
         std::mem::swap(&mut self.page, &mut self.before);
