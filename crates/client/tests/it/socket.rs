@@ -171,3 +171,14 @@ async fn raw_tls() -> (String, tokio::task::JoinHandle<()>) {
     });
     (url, task)
 }
+
+#[tokio::test]
+async fn of_a_long_body_of_an_error_64_kib_are_waited_for() {
+    // It announces ten megabytes and ends long before.
+    let head = "HTTP/1.1 404 Not Found\r\ncontent-length: 10000000\r\n\r\n";
+    let (url, task) = raw(vec![format!("{head}{}", "x".repeat(100_000))]).await;
+    let error = builder().base_url(url).build().unwrap().me().await.unwrap_err();
+    assert_eq!((error.kind(), error.attempts()), (ErrorKind::Api, 1));
+    assert_eq!(error.body().unwrap().len(), 64 << 10);
+    task.abort();
+}

@@ -487,20 +487,23 @@ fn a_row_deleted_at_a_seam_is_no_reason_to_fall_back() {
 }
 
 #[test]
-fn seams_asked_about_again_take_walkers_of_the_others() {
-    // A service that leaves out a row after each cursor it did not issue: no seam holds.
-    let rows: Vec<i64> = (0..3_000).map(|n| n * 1_000_000 + 7).collect();
-    for ordered in [true, false] {
-        let service = Service::new(Kind::Skipping { after: 1 }, &rows, 10);
-        let settings = Settings { range_pages: 2, held: 9, ..settings(8, 10, ordered) };
-        let mut run = Run::new(service, settings);
-        // Those that answer first are the ones that read the end of a range.
-        while run.send() > 0 {
+fn seams_asked_about_again_take_walkers_and_room_from_the_others() {
+    let rows: Vec<i64> = (0..3_000).map(|n| n * 1_000_000).collect();
+    for has_room in [true, false] {
+        let mut run = Run::new(Service::new(Kind::Exact, &rows, 10), settings(4, 10, true));
+        while run.planner.ranges.len() < 6 {
+            run.send();
             run.answer(0);
-            if ordered {
-                while run.take() {}
-            }
         }
-        assert!(run.out.under_way <= 8 && run.out.held <= 10, "{:?}", run.out);
+        let before = run.planner.in_flight;
+        assert!(before < 4);
+        if !has_room {
+            run.planner.settings.held = run.planner.held();
+        }
+        for range in &mut run.planner.ranges[..5] {
+            range.seam = Seam::Differs { upper: true };
+        }
+        let asked = run.planner.requests().len();
+        assert_eq!(asked, if has_room { 4 - before } else { 1 }, "one for the first seam");
     }
 }
