@@ -54,7 +54,7 @@ impl Unread {
         let (told, hint) = match self {
             Self::Uri => (
                 "the database is named by a path, and a URI is none",
-                "`data/x.db`, or `sqlite:data/x.db`, with a slash at the begin where the path has one",
+                "`data/x.db`, or `sqlite:data/x.db`, with a slash in front where the path has one",
             ),
             Self::Pairs => (
                 "an address of a database made of `key=value` is not read",
