@@ -82,7 +82,7 @@ mod tests {
     fn what_a_dead_process_had_claimed_is_free_before_the_last_retry() {
         let pauses = [10, 60, 360].map(Duration::from_secs);
         assert!(DEFAULT_LEASE < pauses[0] + pauses[1]);
-        assert!(PROCESS_LEASE_MAX < pauses.iter().sum());
+        assert!(PROCESS_LEASE_MAX < pauses.iter().sum::<Duration>());
     }
 
     #[test]

@@ -44,7 +44,7 @@ struct Shared {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenFull {
     /// Forgets the mark that was made first, if that is longer ago than the sender's retries can last, which
-    /// is [`TTL_MIN`](super::TTL_MIN); otherwise refuses the key, as [`Refuse`](Self::Refuse) does. What is
+    /// is [`TTL_MIN`]; otherwise refuses the key, as [`Refuse`](Self::Refuse) does. What is
     /// forgotten is handled again only if somebody has it sent again by hand; [`MemoryInbox::forgotten`] counts
     /// it.
     ///
@@ -80,7 +80,7 @@ impl MemoryInboxBuilder {
         self
     }
 
-    /// How long a mark is kept, from [`TTL_MIN`](super::TTL_MIN) on; a day unless set.
+    /// How long a mark is kept, from [`TTL_MIN`] on; a day unless set.
     #[must_use]
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = ttl;
