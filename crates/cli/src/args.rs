@@ -30,41 +30,78 @@ pub struct Cli {
 
 /// Flags of every command.
 #[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Global options")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch as typed")]
 pub struct Globals {
     /// Use a service started for this one command, with real data, and gone afterwards
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = ACCOUNT)]
     pub demo: bool,
+    /// Profile: which service, with which key [env: FORMSVC_PROFILE]
+    #[arg(long, global = true, value_name = "NAME", help_heading = ACCOUNT)]
+    pub profile: Option<String>,
     /// Address of the service: https, or http on this machine [env: FORMSVC_BASE_URL]
-    #[arg(long, global = true, value_name = "URL")]
+    #[arg(long, global = true, value_name = "URL", help_heading = ACCOUNT)]
     pub base_url: Option<String>,
     /// Read the API key from standard input (or set FORMSVC_API_KEY)
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = ACCOUNT)]
     pub api_key_stdin: bool,
     /// Read the API key from a file [env: FORMSVC_API_KEY_FILE]
-    #[arg(long, global = true, value_name = "PATH")]
+    #[arg(long, global = true, value_name = "PATH", help_heading = ACCOUNT)]
     pub api_key_file: Option<PathBuf>,
-    /// How lists are shown [default: table on a terminal, tsv in a pipe]
-    #[arg(long, global = true, value_name = "FORMAT")]
+    /// How data is shown [default: table on a terminal, tsv in a pipe]
+    #[arg(long, global = true, value_name = "FORMAT", help_heading = OUTPUT)]
     pub output: Option<OutputFormat>,
+    /// Only these fields, as JSON; without a value, which fields there are
+    #[arg(long, global = true, value_name = "FIELDS", num_args = 0..=1, default_missing_value = "", help_heading = OUTPUT)]
+    pub json: Option<String>,
+    /// What a jq expression makes of the JSON
+    #[arg(long, global = true, value_name = "EXPR", help_heading = OUTPUT)]
+    pub jq: Option<String>,
+    /// What a template makes of the JSON (see `formsvc help output`)
+    #[arg(long, global = true, value_name = "TEMPLATE", help_heading = OUTPUT)]
+    pub template: Option<String>,
     /// When to use colours
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = OUTPUT)]
     pub color: Color,
+    /// Do not show long output in a pager
+    #[arg(long, global = true, help_heading = OUTPUT)]
+    pub no_pager: bool,
     /// Say nothing but errors on standard error
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = MESSAGES)]
     pub quiet: bool,
     /// Say more on standard error: -v each request, -vv and -vvv what happens inside
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = MESSAGES)]
     pub verbose: u8,
+    /// How errors are told on standard error
+    #[arg(long, global = true, value_name = "FORMAT", default_value = "text", help_heading = MESSAGES)]
+    pub error_format: ErrorFormat,
+    /// Ask nothing, even on a terminal
+    #[arg(long, global = true, help_heading = MESSAGES)]
+    pub no_input: bool,
     /// Time for one request, answer included, such as `500ms` or `2m` [default: 30s]
-    #[arg(long, global = true, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, global = true, value_name = "DURATION", value_parser = duration, help_heading = NETWORK)]
     pub timeout: Option<Duration>,
     /// Longest single wait for a rate limit before giving up [default: 2m]
-    #[arg(long, global = true, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, global = true, value_name = "DURATION", value_parser = duration, help_heading = NETWORK)]
     pub max_wait: Option<Duration>,
     /// Requests a minute to make at most, or `off` [default: 300, the service's limit]
-    #[arg(long, global = true, value_name = "N|off", value_parser = rate)]
+    #[arg(long, global = true, value_name = "N|off", value_parser = rate, help_heading = NETWORK)]
     pub max_rate: Option<Rate>,
+}
+
+/// Headings that flags of every command stand under.
+const ACCOUNT: &str = "Account";
+const OUTPUT: &str = "Output";
+const MESSAGES: &str = "Messages";
+const NETWORK: &str = "Network";
+
+/// How errors are told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ErrorFormat {
+    /// Lines for people
+    #[default]
+    Text,
+    /// One JSON object
+    Json,
 }
 
 /// How lists are shown.

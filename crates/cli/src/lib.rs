@@ -13,6 +13,7 @@ mod error;
 pub mod exit;
 mod form_ref;
 mod output;
+mod paths;
 mod progress;
 mod run;
 #[cfg(feature = "sandbox")]

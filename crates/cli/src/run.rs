@@ -48,8 +48,11 @@ fn run(cli: Cli) -> Exit {
 }
 
 fn carry_out(cli: Cli) -> Result<(), CliError> {
-    let terminal =
-        Terminal { stdout: io::stdout().is_terminal(), stderr: io::stderr().is_terminal() };
+    let terminal = Terminal {
+        stdin: io::stdin().is_terminal(),
+        stdout: io::stdout().is_terminal(),
+        stderr: io::stderr().is_terminal(),
+    };
     let settings = settings::resolve(cli.globals, &|name| std::env::var_os(name), terminal)?;
     log_to_stderr(settings.verbose);
     let abort = Abort::default();

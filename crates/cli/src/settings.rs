@@ -7,25 +7,41 @@ use std::time::Duration;
 
 use formsvc_client::SecretString;
 
-use crate::args::{Color, Globals, OutputFormat, Rate};
+use crate::args::{Color, ErrorFormat, Globals, OutputFormat, Rate};
 use crate::env::{self, Lookup};
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::paths::Paths;
 
 /// How keys begin; a file name that does is a key in the wrong place, and must not be shown.
 const KEY_PREFIX: &str = "fsk_";
 /// Longest key file that is read; a key has a few dozen characters.
 const KEY_FILE_MAX: u64 = 4096;
 
+/// The profile that is used when none is named.
+pub(crate) const PROFILE_DEFAULT: &str = "default";
+
 /// What every command needs to know.
 #[derive(Debug)]
 pub struct Settings {
     /// Which service, with which key.
     pub service: Service,
-    /// How lists are shown.
+    /// The name of the profile, whether anything is kept under it or not.
+    pub profile: String,
+    /// How data is shown.
     pub output: OutputFormat,
+    /// What is made of the JSON before it is shown.
+    pub json: Json,
     /// When to use colours.
     pub color: Color,
+    /// Whether long output may go through a pager.
+    pub pager: bool,
+    /// Whether a person may be asked: there is a terminal to ask on, and `--no-input` is not given.
+    pub may_ask: bool,
+    /// How errors are told.
+    pub error_format: ErrorFormat,
+    /// Where configuration, state and caches are.
+    pub paths: Paths,
     /// Say nothing but errors.
     pub quiet: bool,
     /// How much more to say.
@@ -38,6 +54,17 @@ pub struct Settings {
     pub max_rate: Option<Rate>,
     /// What standard output and error are.
     pub terminal: Terminal,
+}
+
+/// What is made of the JSON before it is shown: `--json`, `--jq`, `--template`.
+#[derive(Debug, Default)]
+pub struct Json {
+    /// The fields, comma-separated; empty asks which there are.
+    pub fields: Option<String>,
+    /// A jq expression.
+    pub jq: Option<String>,
+    /// A template.
+    pub template: Option<String>,
 }
 
 /// Which service, with which key.
@@ -65,9 +92,11 @@ pub enum KeySource {
     Env(SecretString),
 }
 
-/// What standard output and standard error are.
+/// What the standard streams are.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Terminal {
+    /// Whether standard input is a terminal.
+    pub stdin: bool,
     /// Whether standard output is a terminal.
     pub stdout: bool,
     /// Whether standard error is a terminal.
@@ -82,6 +111,11 @@ pub(crate) fn resolve(
     terminal: Terminal,
 ) -> Result<Settings, CliError> {
     check_conflicts(&globals)?;
+    let paths = Paths::of(env);
+    let profile = match globals.profile {
+        Some(profile) => profile,
+        None => text(env, env::PROFILE.name)?.unwrap_or_else(|| PROFILE_DEFAULT.to_owned()),
+    };
     let service = if globals.demo {
         Service::Demo
     } else {
@@ -103,8 +137,14 @@ pub(crate) fn resolve(
     let default_output = if terminal.stdout { OutputFormat::Table } else { OutputFormat::Tsv };
     Ok(Settings {
         service,
+        profile,
         output: globals.output.unwrap_or(default_output),
+        json: Json { fields: globals.json, jq: globals.jq, template: globals.template },
         color: globals.color,
+        pager: !globals.no_pager,
+        may_ask: terminal.stdin && terminal.stderr && !globals.no_input,
+        error_format: globals.error_format,
+        paths,
         quiet: globals.quiet,
         verbose: globals.verbose,
         timeout: globals.timeout,
@@ -264,7 +304,7 @@ mod tests {
     #[test]
     fn lists_in_a_pipe_are_for_programs() {
         assert_eq!(with(Globals::default(), &[]).output, OutputFormat::Tsv);
-        let terminal = Terminal { stdout: true, stderr: false };
+        let terminal = Terminal { stdout: true, ..Terminal::default() };
         let settings = resolve(Globals::default(), &|_| None, terminal).unwrap();
         assert_eq!(settings.output, OutputFormat::Table);
     }
