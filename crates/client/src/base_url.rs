@@ -78,6 +78,22 @@ impl BaseUrl {
         format!("{}{path}", self.text)
     }
 
+    /// The address of a path and query of the caller's own. `query` stands in place of what the path
+    /// has under the same names. The error is the rule that is broken, after "the path …".
+    pub(crate) fn raw(&self, path: &str, query: &[(&str, &str)]) -> Result<String, &'static str> {
+        check_path(path)?;
+        let mut url = Url::parse(&self.join(path)).map_err(|_| "cannot be read")?;
+        if !query.is_empty() {
+            let of_path: Vec<(String, String)> = url.query_pairs().into_owned().collect();
+            let kept = of_path.iter().filter(|(name, _)| query.iter().all(|(own, _)| own != name));
+            let kept = kept.map(|(name, value)| (name.as_str(), value.as_str()));
+            url.query_pairs_mut().clear().extend_pairs(kept).extend_pairs(query);
+        }
+        // Whatever the rules above forgot: nothing but an address under the base is asked for.
+        let under = url.as_str().strip_prefix(&self.text).is_some_and(|rest| rest.starts_with('/'));
+        if under { Ok(url.into()) } else { Err("leads out of the base URL") }
+    }
+
     /// The address of a page of submissions (SPEC §4).
     pub(crate) fn submissions(&self, form: &str, limit: u32, cursor: Option<&str>) -> String {
         let (before, after) = SUBMISSIONS.around_form_id().expect("the list is that of one form");
@@ -90,6 +106,23 @@ impl BaseUrl {
         }
         address
     }
+}
+
+/// A path of the caller's own, with every place in it where it could lead out of the base address taken
+/// for what a server might make of it.
+fn check_path(path: &str) -> Result<(), &'static str> {
+    if !path.starts_with('/') || path.starts_with("//") {
+        return Err("does not begin with one `/`");
+    }
+    if path.contains(['\\', '#']) || path.chars().any(char::is_control) {
+        return Err("holds a backslash, a `#` or a control character");
+    }
+    let before_query = path.split('?').next().unwrap_or_default().to_ascii_lowercase();
+    let plain = before_query.replace("%2e", ".").replace("%2f", "/").replace("%5c", "/");
+    if plain.split('/').any(|segment| matches!(segment, "." | "..")) {
+        return Err("holds the segment `.` or `..`");
+    }
+    Ok(())
 }
 
 fn is_loopback(host: &Host<&str>) -> bool {
@@ -160,5 +193,61 @@ mod tests {
             plain.submissions("frm_1", 1, None),
             "https://h.example/api/v1/forms/frm_1/submissions?limit=1"
         );
+    }
+
+    #[test]
+    fn a_path_of_the_callers_own_stays_under_the_base() {
+        let base = BaseUrl::parse("https://h.example/tenant/a", false).unwrap();
+        for (path, query, address) in [
+            ("/api/v1/forms", &[][..], "/api/v1/forms"),
+            ("/api/v1/forms?limit=2&a=%20+b", &[], "/api/v1/forms?limit=2&a=%20+b"),
+            ("/é x/@evil:80?q=ü", &[], "/%C3%A9%20x/@evil:80?q=%C3%BC"),
+            ("/f?limit=2&cursor=1", &[("cursor", "a&b=+")], "/f?limit=2&cursor=a%26b%3D%2B"),
+            ("/f..g/...?x=../..", &[], "/f..g/...?x=../.."),
+        ] {
+            let address = format!("https://h.example/tenant/a{address}");
+            assert_eq!(base.raw(path, query).as_deref(), Ok(&*address), "{path}");
+        }
+        for bad in [
+            "",
+            "api",
+            "//evil.example/x",
+            "https://evil.example/",
+            "@evil.example/",
+            "/..",
+            "/../b",
+            "/x/../../b",
+            "/%2e%2E/b",
+            "/.%2e",
+            "/a/%2e%2e%2fb",
+            "/a%5c..%5cb",
+            "/./a",
+            "/a\\..\\b",
+            "\\\\evil.example",
+            "/a#b",
+            "/a\r\nHost: evil.example",
+            "/a\tb",
+            "/\0",
+        ] {
+            assert!(base.raw(bad, &[]).is_err(), "{bad:?}");
+        }
+        assert!(base.raw("/../b", &[("a", "b")]).is_err());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_path_leads_out_of_the_base(
+            path in r"(/|\.|%2e|%2E|%2f|\\|\?|#|@|:|a|é|\s){0,12}",
+        ) {
+            for text in ["https://h.example", "https://h.example/tenant/a"] {
+                let base = BaseUrl::parse(text, false).unwrap();
+                if let Ok(address) = base.raw(&path, &[("q", "..")]) {
+                    proptest::prop_assert!(address.starts_with(&format!("{text}/")), "{address}");
+                    let url = Url::parse(&address).unwrap();
+                    proptest::prop_assert_eq!(url.host_str(), Some("h.example"));
+                    proptest::prop_assert!(url.username().is_empty() && url.port().is_none());
+                }
+            }
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use formsvc_protocol::{Form, FormId, FormList, User};
 use secrecy::SecretString;
 
@@ -10,7 +11,7 @@ use crate::builder::{ClientBuilder, wrong};
 use crate::call::call;
 use crate::form::FormHandle;
 use crate::shared::Shared;
-use crate::{Error, RequestOptions, Response, decode, operation};
+use crate::{Error, ErrorKind, RequestOptions, Response, decode, operation};
 
 /// A client of the service's REST API (SPEC §4). Clones are cheap and share one connection pool,
 /// one rate limiter and one retry budget: make one client per API key and clone it.
@@ -53,6 +54,38 @@ impl Client {
         let (list, meta) =
             call(&self.shared, operation::FORMS, address, decode::json::<FormList>).await?;
         Ok(Response::new(list.data, meta))
+    }
+
+    /// The body of a path, exactly as it came: for what this client has no call for. It waits, tries
+    /// again and bounds the body like any other call.
+    ///
+    /// `path` begins with `/`, goes below the base URL, and may have a query; what cannot stand in an
+    /// address is percent-encoded. `query` is added to it, encoded, and stands in place of what the path
+    /// has under the same names. Fails with [`ErrorKind::Config`](crate::ErrorKind::Config), before the
+    /// key is sent anywhere, on a path that could lead out of the base URL: one with the segment `..`,
+    /// a backslash, a fragment or a control character.
+    ///
+    /// A status other than 200 is an [`ErrorKind::Api`](crate::ErrorKind::Api), which has the
+    /// [body](Error::body) and the [headers](Error::headers).
+    ///
+    /// ```
+    /// # async fn example(client: formsvc_client::Client) -> Result<(), formsvc_client::Error> {
+    /// let page = client.get_raw("/api/v1/forms/frm_1/submissions", &[("limit", "2")]).await?;
+    /// println!("{} bytes", page.len());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn get_raw(
+        &self,
+        path: &str,
+        query: &[(&str, &str)],
+    ) -> Result<Response<Bytes>, Error> {
+        let address = self.shared.base.raw(path, query).map_err(|rule| {
+            Error::from(Error::parts(ErrorKind::Config, operation::RAW, format!("the path {rule}")))
+        })?;
+        let whole = |body: &Bytes| Ok(body.clone());
+        let (body, meta) = call(&self.shared, operation::RAW, address, whole).await?;
+        Ok(Response::new(body, meta))
     }
 
     /// The same client with other settings for its calls: cheap, for one call or for many. It shares

@@ -19,4 +19,6 @@ impl Operation {
 pub(crate) const BUILD: Operation = Operation { name: "client.build", template: "" };
 pub(crate) const ME: Operation = Operation::of(paths::ME);
 pub(crate) const FORMS: Operation = Operation::of(paths::FORMS);
+/// A path of the caller's own, which stays out of logs: it may hold ids and cursors.
+pub(crate) const RAW: Operation = Operation { name: "raw", template: "" };
 pub(crate) const SUBMISSIONS: Operation = Operation::of(paths::SUBMISSIONS);

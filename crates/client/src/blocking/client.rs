@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use formsvc_protocol::{Form, FormId, User};
 use secrecy::SecretString;
 use serde::de::DeserializeOwned;
@@ -9,7 +10,7 @@ use serde::de::DeserializeOwned;
 use super::runtime::Runtime;
 use super::{ListSubmissions, TypedSubmissions};
 use crate::builder::cannot_set_up;
-use crate::operation::{FORMS, ME};
+use crate::operation::{FORMS, ME, RAW};
 use crate::{ClientBuilder, Error, RequestOptions, Response};
 
 /// A [client](crate::Client) whose calls block. Clones are cheap and share everything.
@@ -39,6 +40,19 @@ impl Client {
         self.runtime.check(FORMS)?;
         let client = self.client.clone();
         self.runtime.run(async move { client.forms().await })
+    }
+
+    /// See [`Client::get_raw`](crate::Client::get_raw).
+    pub fn get_raw(&self, path: &str, query: &[(&str, &str)]) -> Result<Response<Bytes>, Error> {
+        self.runtime.check(RAW)?;
+        let (client, path) = (self.client.clone(), path.to_owned());
+        let query: Vec<(String, String)> =
+            query.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        self.runtime.run(async move {
+            let query: Vec<(&str, &str)> =
+                query.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+            client.get_raw(&path, &query).await
+        })
     }
 
     /// A handle on one form. Sends nothing; whether the form exists shows on use.

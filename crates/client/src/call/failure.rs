@@ -42,6 +42,7 @@ impl Failure {
         if let Some((status, headers)) = head {
             parts.status = Some(status);
             parts.request_id = request_id(&headers);
+            parts.headers = Some(headers.clone());
             if status != StatusCode::OK {
                 failed = Failed::Status(status);
                 parts.kind = ErrorKind::Api;
@@ -62,13 +63,14 @@ impl Failure {
         let mut parts = Error::parts(ErrorKind::Api, BUILD, "");
         parts.status = Some(status);
         parts.request_id = request_id(headers);
+        parts.headers = Some(headers.clone());
+        parts.body = Some(keep(body, key));
         if let Ok(ErrorBody { error }) = serde_json::from_slice(head(body, key)) {
             let code = key.redact(error.code.as_str().to_owned());
             parts.code = Some(cut(&code, CODE_KEPT).into());
             parts.message = Some(cut(&key.redact(error.message), MESSAGE_KEPT).to_owned());
         } else {
             parts.shows_body = may_show(headers, body);
-            parts.body = Some(keep(body, key));
         }
         Self { failed: Failed::Status(status), retry_after, parts: Box::new(parts) }
     }
@@ -89,6 +91,7 @@ impl Failure {
         let mut parts = Parts { what, ..Error::parts(ErrorKind::Decode, BUILD, "") };
         parts.status = Some(status);
         parts.request_id = request_id(headers);
+        parts.headers = Some(headers.clone());
         parts.json_path = path;
         parts.shows_body = may_show(headers, &broken.body);
         parts.body = Some(keep(&broken.body, key));

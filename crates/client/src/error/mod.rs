@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use formsvc_protocol::ErrorCode;
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 
 pub use answers::AnswersError;
 pub(crate) use excerpt::{KEPT, Safe, cut, head, keep, looks_like_json, may_show, short, show};
@@ -43,6 +43,8 @@ pub(crate) struct Parts {
     pub(crate) code: Option<ErrorCode>,
     pub(crate) message: Option<String>,
     pub(crate) request_id: Option<String>,
+    /// Without the API key.
+    pub(crate) headers: Option<HeaderMap>,
     pub(crate) retry_after: Option<Duration>,
     pub(crate) attempts: u32,
     pub(crate) elapsed: Duration,
@@ -68,6 +70,7 @@ impl Error {
             code: None,
             message: None,
             request_id: None,
+            headers: None,
             retry_after: None,
             attempts: 0,
             elapsed: Duration::ZERO,
@@ -127,12 +130,19 @@ impl Error {
     }
 
     /// The template of the path, such as `/api/v1/forms/{form_id}/submissions`; empty when the
-    /// client could not be built.
+    /// client could not be built, and for a path of the caller's own.
     pub fn url_template(&self) -> &'static str {
         self.0.operation.template
     }
 
-    /// Up to 64 KiB of a body that could not be used. It may hold answers of submitters.
+    /// The headers, whenever there was an answer; without the API key should the service have echoed
+    /// it. Untrusted.
+    pub fn headers(&self) -> Option<&HeaderMap> {
+        self.0.headers.as_ref()
+    }
+
+    /// Up to 64 KiB of the body of an error (SPEC §7), or of a body that could not be used, without the
+    /// API key. It may hold answers of submitters.
     pub fn body(&self) -> Option<&Bytes> {
         self.0.body.as_ref()
     }

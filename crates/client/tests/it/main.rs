@@ -16,6 +16,7 @@ mod mock;
 mod model;
 mod options;
 mod parallel;
+mod raw;
 mod resume;
 mod retry;
 mod secrets;

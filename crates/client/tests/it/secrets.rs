@@ -25,6 +25,7 @@ fn whole_chain(out: &mut String, error: &formsvc_client::Error) {
         next = error.source();
     }
     debug(out, &(error.code(), error.message(), error.request_id(), error.json_path()));
+    debug(out, &error.headers());
     writeln!(out, "{}", String::from_utf8_lossy(error.body().map_or(&[], |b| b))).unwrap();
 }
 
