@@ -6,6 +6,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::sanitize::one_line;
+use crate::suggest;
 
 /// How many candidates an ambiguous name lists.
 const CANDIDATES_MAX: usize = 10;
@@ -41,8 +42,14 @@ fn pick(forms: &[Form], text: &str) -> Result<Form, CliError> {
             _ => return Err(ambiguous(text, &found)),
         }
     }
-    let problem = CliError::new(Exit::NotFound, format!("no form `{text}`"));
-    Err(problem.hint("`formsvc forms list` shows the forms this key can read"))
+    let names = forms.iter().flat_map(|form| [form.public_id.as_str(), &form.title]);
+    let ids = forms.iter().map(|form| form.id.as_str());
+    let listed = "`formsvc forms list` shows the forms this key can read";
+    let hint = match suggest::did_you_mean(text, names.chain(ids)) {
+        Some(near) => format!("{near} {listed}"),
+        None => listed.to_owned(),
+    };
+    Err(CliError::new(Exit::NotFound, format!("no form `{text}`")).hint(hint))
 }
 
 fn ambiguous(text: &str, found: &[&Form]) -> CliError {
@@ -87,6 +94,15 @@ mod tests {
         assert_eq!(picked("Palmer penguins").as_deref(), Ok("frm_aa1"));
         assert_eq!(picked("frm_b").as_deref(), Ok("frm_b"));
         assert_eq!(picked("peng").as_deref(), Ok("frm_aa1"));
+    }
+
+    #[test]
+    fn a_slip_in_a_name_is_told_the_nearest() {
+        let forms = [form("frm_aa1", "penguins", "Palmer penguins")];
+        let hint = |text| format!("{:?}", pick(&forms, text).unwrap_err());
+        assert!(hint("pengiuns").contains("did you mean `penguins`?"), "{}", hint("pengiuns"));
+        assert!(hint("palmer").contains("did you mean `Palmer penguins`"), "{}", hint("palmer"));
+        assert!(!hint("zebra").contains("did you mean"), "{}", hint("zebra"));
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod sandbox;
 mod sanitize;
 pub mod settings;
 mod signals;
+mod suggest;
 
 pub use run::main;
 
