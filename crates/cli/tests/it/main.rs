@@ -9,3 +9,5 @@ mod sandbox;
 mod settings;
 mod submissions;
 mod support;
+#[cfg(unix)]
+mod terminal;

@@ -1,0 +1,234 @@
+//! The binary in a real terminal.
+//!
+//! A [`Terminal`] is a pseudo-terminal of the kernel with a program in it, which sees what it would
+//! see in a person's window: three streams that are terminals, a size, an echo, Ctrl-C that becomes a
+//! signal. What the program writes goes through an emulator, so that a test can ask what stands on the
+//! screen; the bytes themselves are kept as well.
+//!
+//! ```ignore
+//! let mut terminal = Terminal::start(formsvc(&["auth", "login"]), (80, 24));
+//! terminal.wait_for("API key:");
+//! terminal.send("fsk_…\n");
+//! assert_eq!(terminal.finish(), Some(0));
+//! assert!(terminal.screen().contains("signed in"));
+//! ```
+//!
+//! Commands come from `support::formsvc`, whose environment is empty; a test that needs `TERM`,
+//! `PAGER` or `HOME` gives it. With [`Terminal::beside`] a stream goes elsewhere, as in
+//! `formsvc … > file`. Nothing sleeps: waiting is for output, or for the end. What does not come
+//! within [`PATIENCE`] fails the test, which then shows the screen.
+
+use std::io::{Read, Write};
+use std::num::NonZeroU16;
+use std::process::{Child, Command};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use pty_process::Size;
+use pty_process::blocking::{Command as InTerminal, Pty};
+use rustix::termios::{Termios, tcgetattr};
+
+/// Longest wait for something that must come.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Keys a person presses.
+pub(crate) const CTRL_C: &str = "\u{3}";
+/// The end of input, at the beginning of a line.
+pub(crate) const CTRL_D: &str = "\u{4}";
+
+/// A program in a terminal; killed when dropped.
+pub(crate) struct Terminal {
+    child: Child,
+    pty: Arc<Pty>,
+    /// How the terminal was set when the program began.
+    settings: Termios,
+    output: Receiver<Vec<u8>>,
+    emulator: vt100::Parser,
+    raw: Vec<u8>,
+}
+
+impl Terminal {
+    /// Starts the program in a window of so many columns and rows.
+    pub(crate) fn start(command: Command, size: (u16, u16)) -> Self {
+        Self::beside(command, size, |command| command)
+    }
+
+    /// Starts the program with streams of which not all are the terminal: `change` redirects them.
+    pub(crate) fn beside(
+        command: Command,
+        (columns, rows): (u16, u16),
+        change: impl FnOnce(InTerminal) -> InTerminal,
+    ) -> Self {
+        let (pty, inner) = pty_process::blocking::open().unwrap();
+        // Before the program is there: it must not see another size first.
+        pty.resize(Size::new(rows, columns)).unwrap();
+        let settings = tcgetattr(&pty).unwrap();
+        let child = change(InTerminal::from(command)).spawn(inner).unwrap();
+        let (pty, (sent, output)) = (Arc::new(pty), channel());
+        let reader = Arc::clone(&pty);
+        // Ends with the program: the kernel then says that nobody is in the terminal any more.
+        thread::spawn(move || {
+            let mut buf = [0; 4096];
+            while let Ok(read @ 1..) = (&*reader).read(&mut buf) {
+                if sent.send(buf[..read].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        let [rows, columns] = [rows, columns].map(|size| NonZeroU16::new(size).unwrap());
+        let emulator = vt100::Parser::new(rows, columns, 1000);
+        Self { child, pty, settings, output, emulator, raw: Vec::new() }
+    }
+
+    /// Waits until the text stands on the screen.
+    #[track_caller]
+    pub(crate) fn wait_for(&mut self, text: &str) {
+        self.wait_until(text, |terminal| terminal.screen().contains(text));
+    }
+
+    /// Waits until something is true of the terminal; `what` says it in a failure.
+    #[track_caller]
+    pub(crate) fn wait_until(&mut self, what: &str, holds: impl Fn(&Self) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !holds(self) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.output.recv_timeout(left) {
+                Ok(bytes) => self.take(&bytes),
+                Err(why) => panic!("{why} before {what:?}; the screen:\n{}", self.screen()),
+            }
+        }
+    }
+
+    /// What stands on the screen: lines without the space at their ends.
+    pub(crate) fn screen(&self) -> String {
+        self.emulator.screen().contents()
+    }
+
+    /// Each line of the screen.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.screen().lines().map(str::to_owned).collect()
+    }
+
+    /// The emulator's screen, which also knows colours, the cursor and the alternate screen.
+    pub(crate) fn emulated(&self) -> &vt100::Screen {
+        self.emulator.screen()
+    }
+
+    /// Every byte that was written, in order.
+    pub(crate) fn raw(&self) -> &[u8] {
+        &self.raw
+    }
+
+    /// Types.
+    pub(crate) fn send(&self, keys: &str) {
+        (&*self.pty).write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Gives the window another size, of which the program is told.
+    pub(crate) fn resize(&mut self, (columns, rows): (u16, u16)) {
+        self.pty.resize(Size::new(rows, columns)).unwrap();
+        let [rows, columns] = [rows, columns].map(|size| NonZeroU16::new(size).unwrap());
+        self.emulator.screen_mut().set_size(rows, columns);
+    }
+
+    /// The program: for signals, and for streams that go elsewhere.
+    pub(crate) fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    /// Waits for the end of the program, and of all that it started in the terminal. Gives the exit
+    /// code, or nothing if a signal ended it.
+    #[track_caller]
+    pub(crate) fn finish(&mut self) -> Option<i32> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.output.recv_timeout(left) {
+                Ok(bytes) => self.take(&bytes),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {
+                    panic!("no end; the screen:\n{}", self.screen())
+                }
+            }
+        }
+        self.child.wait().unwrap().code()
+    }
+
+    /// Whether what is typed shows.
+    pub(crate) fn echoes(&self) -> bool {
+        use rustix::termios::LocalModes;
+        tcgetattr(&self.pty).unwrap().local_modes.contains(LocalModes::ECHO)
+    }
+
+    /// What a program must leave as it found it: how the terminal is set, and the cursor.
+    #[track_caller]
+    pub(crate) fn assert_restored(&self) {
+        let now = tcgetattr(&self.pty).unwrap();
+        assert_eq!(format!("{now:?}"), format!("{:?}", self.settings));
+        assert!(!self.emulated().hide_cursor(), "the cursor is hidden:\n{}", self.screen());
+        assert!(!self.emulated().alternate_screen(), "the screen is not given back");
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        self.emulator.process(bytes);
+        self.raw.extend_from_slice(bytes);
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_terminal_shows_echoes_resizes_and_tells_the_exit_code() {
+    let mut shell = Command::new("/bin/sh");
+    shell.env_clear().args(["-c", "stty size; read line; stty size; exit 7"]);
+    let mut terminal = Terminal::start(shell, (57, 11));
+    terminal.wait_for("11 57");
+    terminal.resize((99, 22));
+    terminal.send("typed\n");
+    assert_eq!(terminal.finish(), Some(7));
+    assert_eq!(terminal.lines(), ["11 57", "typed", "22 99"]);
+    assert!(terminal.echoes());
+    terminal.assert_restored();
+}
+
+#[test]
+fn ctrl_c_is_a_signal_and_ctrl_d_the_end_of_input() {
+    for (key, code) in [(CTRL_C, None), (CTRL_D, Some(0))] {
+        let mut cat = Command::new("/bin/cat");
+        cat.env_clear();
+        let mut terminal = Terminal::start(cat, (80, 24));
+        terminal.send("x\n");
+        // Once typed, once by the program: it is there.
+        terminal.wait_until("an answer", |terminal| terminal.lines() == ["x", "x"]);
+        terminal.send(key);
+        assert_eq!(terminal.finish(), code);
+        assert!(terminal.raw().starts_with(b"x\r\nx\r\n"));
+    }
+}
+
+#[test]
+fn a_stream_may_go_elsewhere() {
+    let mut shell = Command::new("/bin/sh");
+    shell.env_clear().args(["-c", "echo data; echo told >&2"]);
+    let mut terminal =
+        Terminal::beside(shell, (80, 24), |shell| shell.stdout(std::process::Stdio::piped()));
+    assert_eq!(terminal.finish(), Some(0));
+    let mut data = String::new();
+    terminal.child().stdout.take().unwrap().read_to_string(&mut data).unwrap();
+    assert_eq!((data.as_str(), terminal.screen().as_str()), ("data\n", "told"));
+}
+
+#[test]
+#[should_panic(expected = "before \"more\"; the screen:\ndone")]
+fn what_does_not_come_fails_with_the_screen() {
+    let mut echo = Command::new("/bin/echo");
+    echo.env_clear().arg("done");
+    Terminal::start(echo, (80, 24)).wait_for("more");
+}
