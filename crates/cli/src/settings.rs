@@ -61,6 +61,8 @@ pub struct Settings {
 pub struct Json {
     /// The fields, comma-separated; empty asks which there are.
     pub fields: Option<String>,
+    /// The format given as a flag, which frames the fields: what is set elsewhere does not.
+    pub format: Option<OutputFormat>,
     /// A jq expression.
     pub jq: Option<String>,
     /// A template.
@@ -139,7 +141,12 @@ pub(crate) fn resolve(
         service,
         profile,
         output: globals.output.unwrap_or(default_output),
-        json: Json { fields: globals.json, jq: globals.jq, template: globals.template },
+        json: Json {
+            fields: globals.json,
+            format: globals.output,
+            jq: globals.jq,
+            template: globals.template,
+        },
         color: globals.color,
         pager: !globals.no_pager,
         may_ask: terminal.stdin && terminal.stderr && !globals.no_input,

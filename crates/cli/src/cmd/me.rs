@@ -2,9 +2,11 @@
 
 use clap::Args;
 
-use crate::context::{Context, to_json};
+use crate::context::Context;
 use crate::error::CliError;
-use crate::output::{Listing, text};
+use crate::output::Field;
+
+const FIELDS: &[Field] = &[Field::new("id"), Field::new("email"), Field::new("name")];
 
 /// Show whose API key this is
 #[derive(Debug, Args)]
@@ -13,12 +15,8 @@ pub(crate) struct Me {}
 
 impl Me {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
-        let user = cx.client().await?.me().await?.into_inner();
-        cx.output.item(&Listing {
-            columns: ["id", "email", "name"].map(str::to_owned).to_vec(),
-            json: vec![to_json(&user)],
-            last_in_tables: 0,
-            rows: vec![vec![text(user.id.to_string()), text(user.email), text(user.name)]],
-        })
+        let mut listing = cx.output.listing(FIELDS)?;
+        listing.push(&cx.client().await?.me().await?.into_inner());
+        cx.output.item(&listing)
     }
 }

@@ -1,125 +1,237 @@
-//! Rows to show: as text for tables, as JSON for programs.
+//! What a command shows: items, each as the JSON it came from. Columns are read out of that JSON, so
+//! that a command says what it shows only once.
 
-use std::io::{self, Write};
+use std::borrow::Cow;
+use std::collections::HashMap;
 
-use formsvc_export::{Cell, guarded};
+use formsvc_export::{Cell, cell};
+use serde::Serialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
 
-/// Items as rows of text under headings, and each as the JSON it came from.
-#[derive(Debug, Default)]
+use super::field::{Field, Kind, Place};
+use super::select::Pick;
+use crate::context::to_json;
+
+/// Items to show. Made by [`Output::listing`](super::Output::listing), filled by the command.
+#[derive(Debug)]
 pub(crate) struct Listing {
-    /// Headings, in lower case with underscores, as field names are.
-    pub(crate) columns: Vec<String>,
-    /// One row an item; exact text.
-    pub(crate) rows: Vec<Vec<Cell<'static>>>,
-    /// One JSON text an item.
-    pub(crate) json: Vec<String>,
-    /// How many columns from the left come last in tables, where space is short: an id is long and
-    /// tells a reader little.
-    pub(crate) last_in_tables: usize,
+    fields: &'static [Field],
+    /// The fields that were asked for, if any were.
+    picks: Option<Vec<Pick>>,
+    /// Headings of the columns that are known only when the items are.
+    more: Vec<String>,
+    items: Vec<Item>,
+    /// Whether objects have a column, where nobody lays out their members.
+    objects: bool,
 }
 
-/// A cell of text that somebody chose.
-pub(crate) fn text(text: impl Into<String>) -> Cell<'static> {
-    Cell { text: text.into().into(), free: true }
+#[derive(Debug)]
+struct Item {
+    json: String,
+    /// The cells under `more`.
+    more: Vec<Cell<'static>>,
+}
+
+/// A heading, and what stands under it.
+#[derive(Clone, Debug)]
+pub(super) struct Column {
+    pub(super) name: String,
+    #[expect(dead_code, reason = "tables will colour by it")]
+    pub(super) kind: Kind,
+    pub(super) last_in_tables: bool,
+}
+
+/// The items as rows under headings.
+#[derive(Debug)]
+pub(super) struct Grid<'a> {
+    pub(super) columns: Vec<Column>,
+    pub(super) rows: Vec<Vec<Cell<'a>>>,
 }
 
 impl Listing {
-    pub(super) fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
-        if self.json.is_empty() {
-            return writeln!(out, "[]");
-        }
-        for (at, item) in self.json.iter().enumerate() {
-            write!(out, "{}{item}", if at == 0 { "[\n" } else { ",\n" })?;
-        }
-        writeln!(out, "\n]")
+    pub(super) fn new(fields: &'static [Field], picks: Option<Vec<Pick>>) -> Self {
+        Self { fields, picks, more: Vec::new(), items: Vec::new(), objects: false }
     }
 
-    pub(super) fn write_ndjson(&self, out: &mut dyn Write) -> io::Result<()> {
-        self.json.iter().try_for_each(|item| writeln!(out, "{item}"))
+    /// Adds an item; its columns are its JSON's members by the names of the fields.
+    pub(crate) fn push(&mut self, item: &impl Serialize) {
+        self.push_with(item, Vec::new());
     }
 
-    /// With a header, and formulas made inert: this format is opened in spreadsheets.
-    pub(super) fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
-        let mut csv = csv::Writer::from_writer(out);
-        csv.write_record(self.columns.iter().map(|name| guarded(name).into_owned()))?;
-        for row in &self.rows {
-            csv.write_record(row.iter().map(|cell| {
-                let text = &*cell.text;
-                if cell.free { guarded(text).into_owned() } else { text.to_owned() }
-            }))?;
-        }
-        csv.flush()
+    /// Adds an item with cells for the columns that follow those of the fields.
+    pub(crate) fn push_with(&mut self, item: &impl Serialize, more: Vec<Cell<'static>>) {
+        self.items.push(Item { json: to_json(item), more });
     }
 
-    /// Without a header, exact, one line an item: a tab, line break or backslash in a value is
-    /// written `\t`, `\n`, `\r` or `\\`, so that a line is always a row.
-    pub(super) fn write_tsv(&self, out: &mut dyn Write) -> io::Result<()> {
-        for row in &self.rows {
-            for (at, cell) in row.iter().enumerate() {
-                if at > 0 {
-                    out.write_all(b"\t")?;
-                }
-                out.write_all(escaped(&cell.text).as_bytes())?;
+    /// Names the columns that follow those of the fields.
+    pub(crate) fn more_columns<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
+        self.more = names.into_iter().map(str::to_owned).collect();
+    }
+
+    /// Shows objects as the JSON they are, where nobody lays out their members.
+    pub(super) fn objects_have_columns(&mut self) {
+        self.objects = true;
+    }
+
+    fn has_column(&self, field: &Field) -> bool {
+        field.column != Place::Nowhere || self.objects && field.kind == Kind::Object
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// Each item as JSON: as it came, or with only what was asked for, each value as it came.
+    pub(super) fn json(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        self.items.iter().map(|item| match &self.picks {
+            None => Cow::Borrowed(&*item.json),
+            Some(picks) => Cow::Owned(self.picked_json(&item.json, picks)),
+        })
+    }
+
+    fn picked_json(&self, item: &str, picks: &[Pick]) -> String {
+        let members = members(item);
+        let mut json = String::from("{");
+        for pick in picks {
+            if json.len() > 1 {
+                json.push(',');
             }
-            out.write_all(b"\n")?;
+            json.push_str(&to_json(&pick.name));
+            json.push(':');
+            json.push_str(self.value(&members, pick).unwrap_or("null"));
         }
-        Ok(())
+        json.push('}');
+        json
+    }
+
+    fn value<'a>(&self, members: &Members<'a>, pick: &Pick) -> Option<&'a str> {
+        let value = *members.get(self.fields[pick.field].name)?;
+        match &pick.member {
+            None => Some(value),
+            Some(member) => self::members(value).get(&**member).copied(),
+        }
+    }
+
+    /// The items as rows under headings.
+    pub(super) fn grid(&self) -> Grid<'_> {
+        let columns: Vec<Column> = if let Some(picks) = &self.picks {
+            picks.iter().map(|pick| self.picked_column(pick)).collect()
+        } else {
+            let more = self.more.iter().map(|name| Column {
+                name: name.clone(),
+                kind: Kind::Any,
+                last_in_tables: false,
+            });
+            self.own_columns().chain(more).collect()
+        };
+        let rows = self.items.iter().map(|item| self.row(item)).collect();
+        Grid { columns, rows }
+    }
+
+    fn own_columns(&self) -> impl Iterator<Item = Column> {
+        self.fields.iter().filter(|field| self.has_column(field)).map(|field| Column {
+            name: field.name.to_owned(),
+            kind: field.kind,
+            last_in_tables: field.column == Place::LastInTables,
+        })
+    }
+
+    fn picked_column(&self, pick: &Pick) -> Column {
+        let kind = if pick.member.is_none() { self.fields[pick.field].kind } else { Kind::Any };
+        Column { name: pick.name.clone(), kind, last_in_tables: false }
+    }
+
+    fn row<'a>(&'a self, item: &'a Item) -> Vec<Cell<'a>> {
+        let members = members(&item.json);
+        let shown = |value: Option<&'a str>| cell(value.unwrap_or("null"));
+        if let Some(picks) = &self.picks {
+            return picks.iter().map(|pick| shown(self.value(&members, pick))).collect();
+        }
+        let own = self.fields.iter().filter(|field| self.has_column(field));
+        own.map(|field| shown(members.get(field.name).copied()))
+            .chain(item.more.iter().cloned())
+            .collect()
     }
 }
 
-fn escaped(cell: &str) -> String {
-    let mut text = String::with_capacity(cell.len());
-    for c in cell.chars() {
-        match c {
-            '\t' => text.push_str("\\t"),
-            '\n' => text.push_str("\\n"),
-            '\r' => text.push_str("\\r"),
-            '\\' => text.push_str("\\\\"),
-            c => text.push(c),
+/// The values of a JSON object by name, each as its literal.
+type Members<'a> = HashMap<Cow<'a, str>, &'a str>;
+
+/// The members of an object; none if the text is no object. Of two with one name the last counts, as
+/// it does for nearly every reader of JSON.
+fn members(object: &str) -> Members<'_> {
+    struct All;
+    impl<'de> Visitor<'de> for All {
+        type Value = Members<'de>;
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("an object")
+        }
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut members = Members::new();
+            while let Some((name, value)) = map.next_entry::<&'de RawValue, &'de RawValue>()? {
+                members.insert(formsvc_protocol::text_of(name.get()), value.get());
+            }
+            Ok(members)
         }
     }
-    text
+    serde_json::Deserializer::from_str(object).deserialize_map(All).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::select::picks;
 
-    fn number(json: &str) -> Cell<'static> {
-        Cell { text: json.to_owned().into(), free: false }
+    const FIELDS: &[Field] = &[
+        Field::new("id").last(),
+        Field::new("size"),
+        Field::object("data"),
+        Field::new("note").json_only(),
+    ];
+
+    fn raw(json: &str) -> Box<RawValue> {
+        RawValue::from_string(json.to_owned()).unwrap()
     }
 
-    fn listing() -> Listing {
-        Listing {
-            columns: vec!["id".into(), "=title".into()],
-            rows: vec![vec![number("-1e5"), text("a\tb\n\\")], vec![text("-1e5"), text("=1")]],
-            json: vec!["{\"id\":1}".into(), "{\"id\":2}".into()],
-            last_in_tables: 0,
-        }
-    }
-
-    fn written(write: impl FnOnce(&Listing, &mut dyn Write) -> io::Result<()>) -> String {
-        let mut out = Vec::new();
-        write(&listing(), &mut out).unwrap();
-        String::from_utf8(out).unwrap()
+    fn listing(asked: Option<&str>) -> Listing {
+        let picks = asked.map(|asked| picks(asked, FIELDS).unwrap());
+        let mut listing = Listing::new(FIELDS, picks);
+        listing.more_columns(["amount"]);
+        let json = r#"{"id":"a","size":12345678901234567890,"data":{"x":1.10,"y":[1, 2],"x":1.20},"note":"n"}"#;
+        listing.push_with(&raw(json), vec![cell("1.10").into_owned()]);
+        listing.push(&raw(r#"{"id":"b"}"#));
+        listing
     }
 
     #[test]
-    fn a_line_of_tsv_is_always_a_row() {
-        assert_eq!(written(|list, out| list.write_tsv(out)), "-1e5\ta\\tb\\n\\\\\n-1e5\t=1\n");
-    }
-
-    #[test]
-    fn csv_has_a_header_and_no_formulas() {
+    fn what_was_asked_for_comes_as_it_was_spelled() {
+        let listing = listing(Some("size,data.y,id,data.x,data.gone"));
+        let json: Vec<_> = listing.json().map(Cow::into_owned).collect();
         assert_eq!(
-            written(|list, out| list.write_csv(out)),
-            "id,'=title\n-1e5,\"a\tb\n\\\"\n'-1e5,'=1\n"
+            json,
+            [
+                r#"{"size":12345678901234567890,"data.y":[1, 2],"id":"a","data.x":1.20,"data.gone":null}"#,
+                r#"{"size":null,"data.y":null,"id":"b","data.x":null,"data.gone":null}"#
+            ]
         );
     }
 
     #[test]
-    fn json_is_one_document_and_ndjson_one_a_line() {
-        assert_eq!(written(|list, out| list.write_json(out)), "[\n{\"id\":1},\n{\"id\":2}\n]\n");
-        assert_eq!(written(|list, out| list.write_ndjson(out)), "{\"id\":1}\n{\"id\":2}\n");
+    fn columns_are_the_fields_and_what_follows_them_or_what_was_asked_for() {
+        let shown = |listing: &Listing| {
+            let grid = listing.grid();
+            let names: Vec<String> =
+                grid.columns.iter().map(|column| column.name.clone()).collect();
+            let first: Vec<String> =
+                grid.rows[0].iter().map(|cell| cell.text.to_string()).collect();
+            (names.join("|"), first.join("|"))
+        };
+        let all = listing(None);
+        assert_eq!(shown(&all), ("id|size|amount".into(), "a|12345678901234567890|1.10".into()));
+        assert!(all.grid().columns[0].last_in_tables);
+        let some = listing(Some("note,data.x,data"));
+        let data = r#"{"x":1.10,"y":[1, 2],"x":1.20}"#;
+        assert_eq!(shown(&some), ("note|data.x|data".into(), format!("n|1.20|{data}")));
     }
 }

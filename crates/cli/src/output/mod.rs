@@ -1,22 +1,34 @@
 //! What the reader of standard output sees. Only data goes there.
 
+mod field;
+mod formats;
 mod harmless;
 mod listing;
+mod select;
+#[expect(
+    dead_code,
+    reason = "the commands that go on come next; take this line out with the first"
+)]
+mod stream;
 mod table;
 
 use std::io::{self, BufWriter, Write};
 
 use anstream::AutoStream;
 
+pub(crate) use field::Field;
 pub(crate) use harmless::Harmless;
-pub(crate) use listing::{Listing, text};
+pub(crate) use listing::Listing;
 
 use crate::args::{Color, OutputFormat};
 use crate::error::CliError;
+use crate::exit::Exit;
 use crate::settings::Settings;
 
 /// Standard output, in the format that was asked for.
 pub(crate) struct Output {
+    /// The fields that were asked for with `--json`.
+    fields: Option<String>,
     format: OutputFormat,
     color: Color,
     width: u16,
@@ -25,33 +37,61 @@ pub(crate) struct Output {
 
 impl Output {
     pub(crate) fn new(settings: &Settings) -> Self {
+        let format = match (&settings.json.fields, settings.json.format) {
+            (Some(_), format) => format.unwrap_or(OutputFormat::Json),
+            (None, _) => settings.output,
+        };
         Self {
-            format: settings.output,
+            fields: settings.json.fields.clone(),
+            format,
             color: settings.color,
             width: table::terminal_width(),
             terminal: settings.terminal.stdout,
         }
     }
 
+    /// Something to fill with items that have these fields. Call it before anything is asked of the
+    /// service: a wrong field costs no request then, and `--json` without a value ends here, with
+    /// the names of the fields.
+    pub(crate) fn listing(&self, fields: &'static [Field]) -> Result<Listing, CliError> {
+        let picks = match self.fields.as_deref() {
+            None => None,
+            Some("") => {
+                self.write(|out| {
+                    fields.iter().try_for_each(|field| writeln!(out, "{}", field.name))
+                })?;
+                return Err(CliError::silent(Exit::Done));
+            }
+            Some(asked) => Some(select::picks(asked, fields)?),
+        };
+        Ok(Listing::new(fields, picks))
+    }
+
     /// Shows a list.
     pub(crate) fn list(&self, listing: &Listing) -> Result<(), CliError> {
         self.write(|out| match self.format {
-            OutputFormat::Table => table::list(out, listing, self.width),
-            OutputFormat::Json => listing.write_json(out),
-            OutputFormat::Ndjson => listing.write_ndjson(out),
-            OutputFormat::Csv => listing.write_csv(out),
-            OutputFormat::Tsv => listing.write_tsv(out),
+            OutputFormat::Table => table::list(out, &listing.grid(), self.width),
+            OutputFormat::Json => formats::json(out, listing),
+            OutputFormat::Ndjson => formats::ndjson(out, listing),
+            OutputFormat::Csv => formats::csv(out, &listing.grid(), true),
+            OutputFormat::Tsv => formats::tsv(out, &listing.grid()),
         })
     }
 
     /// Shows the one item of a listing.
     pub(crate) fn item(&self, listing: &Listing) -> Result<(), CliError> {
         self.write(|out| match self.format {
-            OutputFormat::Table => table::item(out, listing),
-            OutputFormat::Json | OutputFormat::Ndjson => listing.write_ndjson(out),
-            OutputFormat::Csv => listing.write_csv(out),
-            OutputFormat::Tsv => listing.write_tsv(out),
+            OutputFormat::Table => table::item(out, &listing.grid()),
+            OutputFormat::Json | OutputFormat::Ndjson => formats::ndjson(out, listing),
+            OutputFormat::Csv => formats::csv(out, &listing.grid(), true),
+            OutputFormat::Tsv => formats::tsv(out, &listing.grid()),
         })
+    }
+
+    /// Shows a JSON document as it came.
+    #[expect(dead_code, reason = "`api` comes next; take this line out with it")]
+    pub(crate) fn document(&self, json: &str) -> Result<(), CliError> {
+        self.write(|out| writeln!(out, "{}", json.trim_end()))
     }
 
     fn write(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), CliError> {

@@ -7,7 +7,7 @@ use comfy_table::{ColumnConstraint, Row, Table, Width, presets};
 use formsvc_export::Cell;
 use unicode_width::UnicodeWidthStr;
 
-use super::Listing;
+use super::listing::{Column, Grid};
 use crate::sanitize::one_line;
 
 /// Width when there is no terminal to ask.
@@ -23,15 +23,16 @@ pub(super) fn terminal_width() -> u16 {
 
 /// The list; columns that do not fit are left out from the right, and counted.
 /// Nothing where there is no item: a heading over nothing tells nobody anything.
-pub(super) fn list(out: &mut dyn Write, listing: &Listing, width: u16) -> io::Result<()> {
-    if listing.rows.is_empty() {
+pub(super) fn list(out: &mut dyn Write, grid: &Grid<'_>, width: u16) -> io::Result<()> {
+    if grid.rows.is_empty() {
         return Ok(());
     }
     let mut headings: Vec<String> =
-        listing.columns.iter().map(|name| one_line(name).to_uppercase()).collect();
-    let mut rows: Vec<Vec<String>> = listing.rows.iter().map(|row| sanitized(row)).collect();
+        grid.columns.iter().map(|column| one_line(&column.name).to_uppercase()).collect();
+    let mut rows: Vec<Vec<String>> = grid.rows.iter().map(|row| sanitized(row)).collect();
     for cells in rows.iter_mut().chain([&mut headings]) {
-        let last = listing.last_in_tables.min(cells.len());
+        let last = grid.columns.iter().filter(|column| column.last_in_tables).count();
+        let last = last.min(cells.len());
         cells.rotate_left(last);
     }
     let widths = fitting(&headings, &rows, usize::from(width));
@@ -63,7 +64,7 @@ pub(super) fn list(out: &mut dyn Write, listing: &Listing, width: u16) -> io::Re
             writeln!(out, "{line}")?;
         }
     }
-    let hidden = listing.columns.len() - shown;
+    let hidden = grid.columns.len() - shown;
     if hidden > 0 {
         let (dim, s) = (Style::new().dimmed(), if hidden == 1 { "" } else { "s" });
         writeln!(out, "{dim}({hidden} more column{s}: use --output json or csv){dim:#}")?;
@@ -92,11 +93,11 @@ fn fitting(headings: &[String], rows: &[Vec<String>], width: usize) -> Vec<u16> 
 }
 
 /// One item, a line for each of its fields.
-pub(super) fn item(out: &mut dyn Write, listing: &Listing) -> io::Result<()> {
+pub(super) fn item(out: &mut dyn Write, grid: &Grid<'_>) -> io::Result<()> {
     let bold = Style::new().bold();
-    let widest = listing.columns.iter().map(|name| name.width()).max().unwrap_or(0) + 1;
-    for row in &listing.rows {
-        for (name, value) in listing.columns.iter().zip(row) {
+    let widest = grid.columns.iter().map(|column| column.name.width()).max().unwrap_or(0) + 1;
+    for row in &grid.rows {
+        for (Column { name, .. }, value) in grid.columns.iter().zip(row) {
             let name = format!("{name}:");
             writeln!(out, "{bold}{name:widest$}{bold:#} {}", one_line(&value.text))?;
         }
@@ -104,23 +105,35 @@ pub(super) fn item(out: &mut dyn Write, listing: &Listing) -> io::Result<()> {
     Ok(())
 }
 
+/// Items on a line each, as they come: no widths to align them to are known.
+pub(super) fn line(out: &mut dyn Write, grid: &Grid<'_>, _width: u16) -> io::Result<()> {
+    for row in &grid.rows {
+        writeln!(out, "{}", sanitized(row).join("  "))?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::text;
+    use crate::output::field::Kind;
+
+    fn text(text: impl Into<String>) -> Cell<'static> {
+        Cell { text: text.into().into(), free: true }
+    }
 
     fn shown(width: u16) -> Vec<String> {
-        let listing = Listing {
-            columns: ["id", "title", "status"].map(str::to_owned).to_vec(),
+        let column =
+            |name: &str| Column { name: name.to_owned(), kind: Kind::Any, last_in_tables: false };
+        let grid = Grid {
+            columns: ["id", "title", "status"].map(column).to_vec(),
             rows: vec![
                 vec![text("frm_1"), text("漢字 and\nmore"), text("draft")],
                 vec![text("frm_22"), text("x".repeat(60)), text("\u{1b}[31mred")],
             ],
-            json: Vec::new(),
-            last_in_tables: 0,
         };
         let mut out = Vec::new();
-        list(&mut out, &listing, width).unwrap();
+        list(&mut out, &grid, width).unwrap();
         let text = anstream::adapter::strip_bytes(&out).into_vec();
         String::from_utf8(text).unwrap().lines().map(str::to_owned).collect()
     }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::listing;
+use super::FIELDS;
 use crate::context::Context;
 use crate::error::CliError;
 
@@ -17,10 +17,14 @@ pub(crate) struct List {}
 
 impl List {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
+        let mut listing = cx.output.listing(FIELDS)?;
         let forms = cx.client().await?.forms().await?.into_inner();
         if forms.is_empty() {
             cx.progress.remark("no forms");
         }
-        cx.output.list(&listing(&forms))
+        for form in &forms {
+            listing.push(form);
+        }
+        cx.output.list(&listing)
     }
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::listing;
+use super::FIELDS;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::form_ref;
@@ -19,7 +19,9 @@ pub(crate) struct View {
 
 impl View {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
+        let mut listing = cx.output.listing(FIELDS)?;
         let form = form_ref::resolve(cx, &self.form).await?;
-        cx.output.item(&listing(&[form]))
+        listing.push(&form);
+        cx.output.item(&listing)
     }
 }

@@ -4,10 +4,14 @@ use clap::Args;
 use formsvc_client::{AnswerPlace, Cursor, Literals, Submission};
 use formsvc_export::{Cell, Columns, Places, cell};
 
-use crate::context::{Context, to_json};
+use crate::context::Context;
 use crate::error::CliError;
 use crate::form_ref;
-use crate::output::{Listing, text};
+use crate::output::{Field, Listing};
+
+/// The fields of a submission; `data` has a column for each label.
+const FIELDS: [Field; 3] =
+    [Field::new("id").last(), Field::time("created_at"), Field::object("data")];
 
 /// Show the newest submissions of a form
 #[derive(Debug, Args)]
@@ -27,6 +31,7 @@ pub(crate) struct List {
 
 impl List {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
+        let mut listing = cx.output.listing(&FIELDS)?;
         let client = cx.client().await?;
         let form = form_ref::resolve(cx, &self.form).await?;
         let page_size = self.limit.min(formsvc_client::PAGE_SIZE_MAX);
@@ -42,22 +47,21 @@ impl List {
         if submissions.is_empty() {
             cx.progress.remark("no submissions");
         }
-        cx.output.list(&listing(&submissions))
+        fill(&mut listing, &submissions);
+        cx.output.list(&listing)
     }
 }
 
-fn listing(submissions: &[Submission]) -> Listing {
-    let own = ["id", "created_at"];
+/// Lays the answers out in columns behind the fields.
+fn fill(listing: &mut Listing, submissions: &[Submission]) {
+    let own = FIELDS.map(|field| field.name);
     let answers: Vec<_> = submissions.iter().map(|submission| submission.data.fields()).collect();
     let labels = answers.iter().map(|fields| fields.iter().map(|(label, _)| label.as_ref()));
-    let mut places = Places::new(Columns::lay_out(&own, labels));
-    let rows = submissions.iter().map(|submission| row(&mut places, submission)).collect();
-    Listing {
-        columns: own.into_iter().chain(places.columns().names()).map(str::to_owned).collect(),
-        rows,
-        json: submissions.iter().map(to_json).collect(),
-        last_in_tables: 1,
+    let mut places = Places::new(Columns::lay_out(&own[..2], labels));
+    for submission in submissions {
+        listing.push_with(submission, row(&mut places, submission));
     }
+    listing.more_columns(places.columns().names());
 }
 
 fn row(places: &mut Places, submission: &Submission) -> Vec<Cell<'static>> {
@@ -65,12 +69,8 @@ fn row(places: &mut Places, submission: &Submission) -> Vec<Cell<'static>> {
     let answers = submission.data.as_json();
     let found = AnswerPlace::of(answers).expect("answers are a JSON object");
     places.place(Literals::new(answers, &found), &mut cells);
-    let own = [text(submission.id.to_string()), text(submission.created_at.to_string())];
-    own.into_iter()
-        .chain(
-            cells
-                .into_iter()
-                .map(|value| cell(value.map_or("null", |value| value.text)).into_owned()),
-        )
+    cells
+        .into_iter()
+        .map(|value| cell(value.map_or("null", |value| value.text)).into_owned())
         .collect()
 }

@@ -1,0 +1,75 @@
+//! The fields of what a command shows: one table a command, from which columns, `--json` and its
+//! list of fields follow.
+
+/// A field of an item, known before anything is asked of the service.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Field {
+    /// Its name, as the item's JSON has it.
+    pub(crate) name: &'static str,
+    /// What its values are.
+    pub(crate) kind: Kind,
+    /// Where it stands when there are columns.
+    pub(crate) column: Place,
+}
+
+/// What the values of a field are, for those who show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Anything; a column of nothing but numbers is aligned like one.
+    Any,
+    /// An RFC 3339 instant.
+    Time,
+    /// A word of a closed set, which has a colour.
+    Status,
+    /// An object: its members are fields as well, such as `data.LABEL`.
+    Object,
+}
+
+/// Where a field stands when there are columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In its turn.
+    InTurn,
+    /// In its turn, but last in tables, where space is short: an id is long and tells a reader
+    /// little.
+    LastInTables,
+    /// Nowhere: only JSON has it.
+    Nowhere,
+}
+
+impl Field {
+    /// A field of any values.
+    pub(crate) const fn new(name: &'static str) -> Self {
+        Self { name, kind: Kind::Any, column: Place::InTurn }
+    }
+
+    /// A field of instants.
+    pub(crate) const fn time(name: &'static str) -> Self {
+        Self { name, kind: Kind::Time, column: Place::InTurn }
+    }
+
+    /// A field of a closed set of words.
+    pub(crate) const fn status(name: &'static str) -> Self {
+        Self { name, kind: Kind::Status, column: Place::InTurn }
+    }
+
+    /// A field of objects, without a column: whoever lists the items lays out its members.
+    pub(crate) const fn object(name: &'static str) -> Self {
+        Self { name, kind: Kind::Object, column: Place::Nowhere }
+    }
+
+    /// The field, last in tables.
+    #[must_use]
+    pub(crate) const fn last(mut self) -> Self {
+        self.column = Place::LastInTables;
+        self
+    }
+
+    /// The field, in JSON only.
+    #[must_use]
+    #[cfg_attr(not(test), expect(dead_code, reason = "take this line out with the first use"))]
+    pub(crate) const fn json_only(mut self) -> Self {
+        self.column = Place::Nowhere;
+        self
+    }
+}

@@ -1,0 +1,111 @@
+//! Items as text for programs: JSON, one JSON object a line, CSV, TSV.
+
+use std::io::{self, Write};
+
+use formsvc_export::guarded;
+
+use super::listing::{Grid, Listing};
+
+/// One array.
+pub(super) fn json(out: &mut dyn Write, listing: &Listing) -> io::Result<()> {
+    if listing.is_empty() {
+        return writeln!(out, "[]");
+    }
+    for (at, item) in listing.json().enumerate() {
+        write!(out, "{}{item}", if at == 0 { "[\n" } else { ",\n" })?;
+    }
+    writeln!(out, "\n]")
+}
+
+/// One object a line.
+pub(super) fn ndjson(out: &mut dyn Write, listing: &Listing) -> io::Result<()> {
+    listing.json().try_for_each(|item| writeln!(out, "{item}"))
+}
+
+/// With a header (unless it has been written), and formulas made inert: this format is opened in spreadsheets.
+pub(super) fn csv(out: &mut dyn Write, grid: &Grid<'_>, header: bool) -> io::Result<()> {
+    let mut csv = csv::Writer::from_writer(out);
+    if header {
+        csv.write_record(grid.columns.iter().map(|column| guarded(&column.name).into_owned()))?;
+    }
+    for row in &grid.rows {
+        csv.write_record(row.iter().map(|cell| {
+            let text = &*cell.text;
+            if cell.free { guarded(text).into_owned() } else { text.to_owned() }
+        }))?;
+    }
+    csv.flush()
+}
+
+/// Without a header, exact, one line an item: a tab, line break or backslash in a value is written
+/// `\t`, `\n`, `\r` or `\\`, so that a line is always a row.
+pub(super) fn tsv(out: &mut dyn Write, grid: &Grid<'_>) -> io::Result<()> {
+    for row in &grid.rows {
+        for (at, cell) in row.iter().enumerate() {
+            if at > 0 {
+                out.write_all(b"\t")?;
+            }
+            out.write_all(escaped(&cell.text).as_bytes())?;
+        }
+        out.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+fn escaped(cell: &str) -> String {
+    let mut text = String::with_capacity(cell.len());
+    for c in cell.chars() {
+        match c {
+            '\t' => text.push_str("\\t"),
+            '\n' => text.push_str("\\n"),
+            '\r' => text.push_str("\\r"),
+            '\\' => text.push_str("\\\\"),
+            c => text.push(c),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::value::RawValue;
+
+    use super::*;
+    use crate::output::Field;
+
+    const FIELDS: &[Field] = &[Field::new("id"), Field::new("=title")];
+
+    fn listing() -> Listing {
+        let mut listing = Listing::new(FIELDS, None);
+        for json in [r#"{"id":-1e5,"=title":"a\tb\n\\"}"#, r#"{"id":"-1e5","=title":"=1"}"#] {
+            listing.push(&RawValue::from_string(json.to_owned()).unwrap());
+        }
+        listing
+    }
+
+    fn written(write: impl FnOnce(&Listing, &mut dyn Write) -> io::Result<()>) -> String {
+        let mut out = Vec::new();
+        write(&listing(), &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_line_of_tsv_is_always_a_row() {
+        let tsv = written(|list, out| tsv(out, &list.grid()));
+        assert_eq!(tsv, "-1e5\ta\\tb\\n\\\\\n-1e5\t=1\n");
+    }
+
+    #[test]
+    fn csv_has_a_header_and_no_formulas() {
+        let csv = written(|list, out| csv(out, &list.grid(), true));
+        assert_eq!(csv, "id,'=title\n-1e5,\"a\tb\n\\\"\n'-1e5,'=1\n");
+    }
+
+    #[test]
+    fn json_is_one_document_and_ndjson_one_a_line() {
+        let items = written(|list, out| ndjson(out, list));
+        let (one, other) = items.trim_end().split_once('\n').unwrap();
+        assert_eq!(one, r#"{"id":-1e5,"=title":"a\tb\n\\"}"#);
+        assert_eq!(written(|list, out| json(out, list)), format!("[\n{one},\n{other}\n]\n"));
+    }
+}
