@@ -31,6 +31,39 @@ pub const CONFIG_DIR: EnvVar =
 /// The folder of what is kept between runs.
 pub const STATE_DIR: EnvVar =
     EnvVar { name: "FORMSVC_STATE_DIR", about: "the folder of what is kept between runs" };
+/// Where keys are kept.
+pub const CREDENTIAL_STORE: EnvVar = EnvVar {
+    name: "FORMSVC_CREDENTIAL_STORE",
+    about: "where `formsvc auth login` keeps the API key: keyring or file",
+};
+/// How data is shown.
+pub const OUTPUT: EnvVar =
+    EnvVar { name: "FORMSVC_OUTPUT", about: "how data is shown, as `--output`" };
+/// When to use colours.
+pub const COLOR: EnvVar =
+    EnvVar { name: "FORMSVC_COLOR", about: "when to use colours, as `--color`" };
+/// What shows long output.
+pub const PAGER: EnvVar = EnvVar {
+    name: "FORMSVC_PAGER",
+    about: "the command that shows long output on a terminal, or false; stronger than PAGER",
+};
+/// How errors are told.
+pub const ERROR_FORMAT: EnvVar =
+    EnvVar { name: "FORMSVC_ERROR_FORMAT", about: "how errors are told, as `--error-format`" };
+/// Whether anything is asked.
+pub const NO_INPUT: EnvVar =
+    EnvVar { name: "FORMSVC_NO_INPUT", about: "true asks nothing, as `--no-input`" };
+/// Time for one request.
+pub const TIMEOUT: EnvVar =
+    EnvVar { name: "FORMSVC_TIMEOUT", about: "time for one request, as `--timeout`" };
+/// Longest wait for a rate limit.
+pub const MAX_WAIT: EnvVar = EnvVar {
+    name: "FORMSVC_MAX_WAIT",
+    about: "longest single wait for a rate limit, as `--max-wait`",
+};
+/// Requests a minute.
+pub const MAX_RATE: EnvVar =
+    EnvVar { name: "FORMSVC_MAX_RATE", about: "requests a minute at most, as `--max-rate`" };
 /// Switches colour off.
 pub const NO_COLOR: EnvVar = EnvVar { name: "NO_COLOR", about: "when set, no colours" };
 /// Switches colour on.

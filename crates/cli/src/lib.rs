@@ -7,6 +7,7 @@
 mod abort;
 pub mod args;
 mod cmd;
+pub mod config;
 mod context;
 pub mod env;
 mod error;

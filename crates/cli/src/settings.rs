@@ -28,6 +28,8 @@ pub struct Settings {
     pub service: Service,
     /// The name of the profile, whether anything is kept under it or not.
     pub profile: String,
+    /// The profile that a flag or a variable names.
+    pub profile_named: Option<String>,
     /// How data is shown.
     pub output: OutputFormat,
     /// What is made of the JSON before it is shown.
@@ -114,10 +116,11 @@ pub(crate) fn resolve(
 ) -> Result<Settings, CliError> {
     check_conflicts(&globals)?;
     let paths = Paths::of(env);
-    let profile = match globals.profile {
-        Some(profile) => profile,
-        None => text(env, env::PROFILE.name)?.unwrap_or_else(|| PROFILE_DEFAULT.to_owned()),
+    let profile_named = match globals.profile {
+        Some(profile) => Some(profile),
+        None => text(env, env::PROFILE.name)?,
     };
+    let profile = profile_named.clone().unwrap_or_else(|| PROFILE_DEFAULT.to_owned());
     let service = if globals.demo {
         Service::Demo
     } else {
@@ -140,6 +143,7 @@ pub(crate) fn resolve(
     Ok(Settings {
         service,
         profile,
+        profile_named,
         output: globals.output.unwrap_or(default_output),
         json: Json {
             fields: globals.json,

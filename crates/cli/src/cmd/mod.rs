@@ -1,5 +1,6 @@
 //! The commands: `cmd/<group>/<verb>.rs` holds the arguments of a verb and what it does.
 
+mod config;
 mod forms;
 mod me;
 #[cfg(feature = "sandbox")]
@@ -21,6 +22,9 @@ pub(crate) enum Command {
     /// List and export the submissions of a form
     #[command(subcommand)]
     Submissions(submissions::Submissions),
+    /// Show and change settings that last
+    #[command(subcommand)]
+    Config(config::Config),
     #[cfg(feature = "sandbox")]
     Sandbox(sandbox::Sandbox),
 }
@@ -32,6 +36,7 @@ impl Command {
             Self::Me(me) => me.run(cx).await,
             Self::Forms(forms) => forms.run(cx).await,
             Self::Submissions(submissions) => submissions.run(cx).await,
+            Self::Config(config) => config.run(cx),
             #[cfg(feature = "sandbox")]
             Self::Sandbox(sandbox) => sandbox.run(cx).await,
         }

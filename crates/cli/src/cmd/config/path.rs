@@ -1,0 +1,26 @@
+//! `formsvc config path`
+
+use std::io::{self, Write};
+
+use clap::Args;
+
+use crate::config::File;
+use crate::context::Context;
+use crate::error::CliError;
+
+/// Show where the configuration file is, whether it exists or not
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  formsvc config path\n  cat \"$(formsvc config path)\"")]
+pub(crate) struct Path {}
+
+impl Path {
+    #[expect(clippy::unused_self, reason = "every command runs itself")]
+    pub(crate) fn run(self, cx: &Context) -> Result<(), CliError> {
+        let Some(path) = File::path_in(&cx.settings.paths) else { return Err(File::no_folder()) };
+        let shown = path.as_os_str().as_encoded_bytes();
+        let mut out = io::stdout().lock();
+        out.write_all(shown)
+            .and_then(|()| out.write_all(b"\n"))
+            .map_err(|error| CliError::stdout(&error))
+    }
+}

@@ -1,0 +1,28 @@
+//! `formsvc config unset`
+
+use clap::Args;
+
+use super::place;
+use crate::config::File;
+use crate::context::Context;
+use crate::error::CliError;
+
+/// Remove a setting from the file, so that a weaker one or the default counts
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  formsvc config unset output\n  formsvc config unset max_rate --profile work"
+)]
+pub(crate) struct Unset {
+    /// The setting, such as `output` or `profiles.work.base_url`
+    #[arg(value_name = "KEY")]
+    key: String,
+}
+
+impl Unset {
+    pub(crate) fn run(self, cx: &Context) -> Result<(), CliError> {
+        let place = place(cx, &self.key)?;
+        let mut file = File::load(&cx.settings.paths)?;
+        file.unset(&place.to_string())?;
+        file.save()
+    }
+}

@@ -1,0 +1,233 @@
+//! The user's configuration file.
+
+use std::path::{Path, PathBuf};
+
+use toml_edit::{Document, DocumentMut, Item, Table, TableLike};
+
+use super::FILE_NAME;
+use super::place::{PROFILES, Place};
+use super::replace;
+use super::text::{Entries, SyntaxError, entries};
+use super::value::Value;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::paths::Paths;
+
+/// The user's configuration, with the changes made to it since it was read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct File {
+    /// Where it is; absent where there is no home for it.
+    path: Option<PathBuf>,
+    /// The text, changes included.
+    text: String,
+    /// The changes alone: they are made again to what the file holds when it is saved.
+    edits: Vec<Edit>,
+}
+
+#[derive(Clone, Debug)]
+enum Edit {
+    Set(Place, Value),
+    Unset(Place),
+}
+
+impl File {
+    /// Reads the file. One that is not there is as good as an empty one.
+    pub(crate) fn load(paths: &Paths) -> Result<Self, CliError> {
+        let path = Self::path_in(paths);
+        let text = match &path {
+            Some(path) => read(path)?,
+            None => String::new(),
+        };
+        Ok(Self { path, text, edits: Vec::new() })
+    }
+
+    /// Where it is, whether it exists or not.
+    pub(crate) fn path_in(paths: &Paths) -> Option<PathBuf> {
+        paths.config.as_ref().map(|folder| folder.join(FILE_NAME))
+    }
+
+    /// There is no place where it could be.
+    pub(crate) fn no_folder() -> CliError {
+        CliError::new(Exit::LocalIo, "there is no folder for the configuration")
+            .hint("set HOME, or FORMSVC_CONFIG_DIR to a folder")
+    }
+
+    /// What it says.
+    pub(crate) fn entries(&self) -> Result<Entries, CliError> {
+        entries(&self.text).map_err(|error| self.syntax(&error))
+    }
+
+    /// The value of a setting by its dotted name, such as `profiles.work.base_url`; a list as its
+    /// words with spaces between them.
+    pub(crate) fn get(&self, name: &str) -> Result<Option<String>, CliError> {
+        Ok(self.value(&Place::parse(name)?)?.map(|value| value.text()))
+    }
+
+    /// The value in a place.
+    pub(crate) fn value(&self, place: &Place) -> Result<Option<Value>, CliError> {
+        let found = self
+            .entries()?
+            .entries
+            .into_iter()
+            .find(|entry| entry.profile == place.profile && entry.name == place.setting.name);
+        Ok(found.map(|entry| entry.value))
+    }
+
+    /// Sets a setting by its dotted name, after holding the value to its rule.
+    pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<(), CliError> {
+        let place = Place::parse(name)?;
+        let value = Value::typed(value, place.setting.kind).map_err(|rule| {
+            CliError::usage(format!("`{place}` cannot be what was given: expected {rule}"))
+        })?;
+        place.check(&value)?;
+        self.edit(Edit::Set(place, value))
+    }
+
+    /// Removes a setting by its dotted name.
+    pub(crate) fn unset(&mut self, name: &str) -> Result<(), CliError> {
+        self.edit(Edit::Unset(Place::parse(name)?))
+    }
+
+    /// The profiles that have a table, in the file's order.
+    #[cfg_attr(not(test), expect(dead_code, reason = "what accounts are listed by"))]
+    pub(crate) fn profiles(&self) -> Result<Vec<String>, CliError> {
+        Ok(self.entries()?.profiles)
+    }
+
+    /// Writes the changes, and nothing else: what other runs changed since the file was read stays.
+    pub(crate) fn save(&mut self) -> Result<(), CliError> {
+        if self.edits.is_empty() {
+            return Ok(());
+        }
+        let Some(path) = self.path.clone() else { return Err(Self::no_folder()) };
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let failed = |error: &std::io::Error| {
+            let message = format!("cannot write the configuration `{}`", path.display());
+            CliError::new(Exit::LocalIo, message).because(error)
+        };
+        replace::make_folder(folder).map_err(|error| failed(&error))?;
+        let _lock = replace::lock(folder).map_err(|error| failed(&error))?;
+        let before = read(&path)?;
+        self.text.clone_from(&before);
+        for edit in std::mem::take(&mut self.edits) {
+            self.text = self.edited(&edit)?;
+        }
+        if self.text == before && path.exists() {
+            return Ok(());
+        }
+        replace::replace(&path, &self.text).map_err(|error| failed(&error))
+    }
+
+    fn edit(&mut self, edit: Edit) -> Result<(), CliError> {
+        self.text = self.edited(&edit)?;
+        self.edits.push(edit);
+        Ok(())
+    }
+
+    fn edited(&self, edit: &Edit) -> Result<String, CliError> {
+        let document = Document::parse(self.text.as_str())
+            .map_err(|error| self.syntax(&SyntaxError::of(&error, &self.text)))?;
+        let mut document = document.into_mut();
+        match edit {
+            Edit::Set(place, value) => set(&mut document, place, value)?,
+            Edit::Unset(place) => {
+                if let Some(table) = table_of(&mut document, place) {
+                    table.remove(place.setting.name);
+                }
+            }
+        }
+        Ok(document.to_string())
+    }
+
+    fn syntax(&self, error: &SyntaxError) -> CliError {
+        let path = self.path.as_deref().unwrap_or(Path::new(FILE_NAME)).display();
+        let SyntaxError { line, column, rule } = error;
+        CliError::usage(format!("`{path}` line {line}, column {column}: {rule}"))
+            .hint("the file is TOML; `formsvc config path` says where it is")
+    }
+}
+
+fn read(path: &Path) -> Result<String, CliError> {
+    replace::read(path).map(Option::unwrap_or_default).map_err(|error| {
+        let exit = match error.kind() {
+            std::io::ErrorKind::InvalidData => Exit::Usage,
+            _ => Exit::LocalIo,
+        };
+        let message = format!("cannot read the configuration `{}`", path.display());
+        CliError::new(exit, message).because(&error)
+    })
+}
+
+/// The table that holds a place, if it is there.
+fn table_of<'a>(document: &'a mut DocumentMut, place: &Place) -> Option<&'a mut dyn TableLike> {
+    match &place.profile {
+        None => Some(document.as_table_mut()),
+        Some(profile) => {
+            document.get_mut(PROFILES)?.as_table_like_mut()?.get_mut(profile)?.as_table_like_mut()
+        }
+    }
+}
+
+fn set(document: &mut DocumentMut, place: &Place, value: &Value) -> Result<(), CliError> {
+    if let Some(profile) = &place.profile {
+        let implicit = || {
+            let mut table = Table::new();
+            table.set_implicit(true);
+            Item::Table(table)
+        };
+        let profiles = document.entry(PROFILES).or_insert_with(implicit);
+        let profiles = profiles.as_table_like_mut().ok_or_else(|| not_a_table(PROFILES))?;
+        let table = profiles.entry(profile).or_insert_with(|| Item::Table(Table::new()));
+        if !table.is_table_like() {
+            return Err(not_a_table(&format!("{PROFILES}.{profile}")));
+        }
+    }
+    let Some(table) = table_of(document, place) else { return Err(not_a_table(PROFILES)) };
+    let mut item = value.to_item(place.setting.kind);
+    match table.get_mut(place.setting.name) {
+        Some(old) => {
+            // The comment behind the value stays.
+            if let (Some(old), Some(new)) = (old.as_value(), item.as_value_mut()) {
+                *new.decor_mut() = old.decor().clone();
+            }
+            *old = item;
+        }
+        None => {
+            table.insert(place.setting.name, item);
+        }
+    }
+    Ok(())
+}
+
+fn not_a_table(name: &str) -> CliError {
+    CliError::usage(format!("`{name}` in the configuration is not a table"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str) -> File {
+        File { text: text.to_owned(), ..File::default() }
+    }
+
+    #[test]
+    fn a_change_leaves_the_rest_as_it_was_written() {
+        let mut file = file(
+            "# mine\noutput = 'json' # for scripts\n\n[profiles.work] # the real one\nbase_url='https://old.example'\n# end\n",
+        );
+        file.set("output", "csv").unwrap();
+        file.set("profile.work.base_url", "https://new.example").unwrap();
+        file.set("profiles.home.store", "file").unwrap();
+        file.set("profile", "home").unwrap();
+        assert_eq!(
+            file.text,
+            "# mine\noutput = \"csv\" # for scripts\nprofile = \"home\"\n\n[profiles.work] # the real one\nbase_url=\"https://new.example\"\n\n[profiles.home]\nstore = \"file\"\n# end\n"
+        );
+        assert_eq!(file.profiles().unwrap(), ["work", "home"]);
+        assert_eq!(file.get("profiles.home.store").unwrap().as_deref(), Some("file"));
+        file.unset("profiles.home.store").unwrap();
+        assert_eq!(file.get("profiles.home.store").unwrap(), None);
+        assert_eq!(file.profiles().unwrap(), ["work", "home"]);
+    }
+}
