@@ -25,6 +25,11 @@ pub const API_KEY_FILE: EnvVar = EnvVar {
 /// The profile.
 pub const PROFILE: EnvVar =
     EnvVar { name: "FORMSVC_PROFILE", about: "the profile, as `--profile`" };
+/// Where keys are kept.
+pub const CREDENTIAL_STORE: EnvVar = EnvVar {
+    name: "FORMSVC_CREDENTIAL_STORE",
+    about: "where keys are kept and looked for: auto (both), keyring or file",
+};
 /// The folder of the configuration.
 pub const CONFIG_DIR: EnvVar =
     EnvVar { name: "FORMSVC_CONFIG_DIR", about: "the folder of the configuration" };
@@ -71,8 +76,17 @@ pub const CLICOLOR_FORCE: EnvVar =
     EnvVar { name: "CLICOLOR_FORCE", about: "when set and not 0, colours even in a pipe" };
 
 /// Every variable the program reads.
-pub const ENV_VARS: &[EnvVar] =
-    &[BASE_URL, API_KEY, API_KEY_FILE, PROFILE, CONFIG_DIR, STATE_DIR, NO_COLOR, CLICOLOR_FORCE];
+pub const ENV_VARS: &[EnvVar] = &[
+    BASE_URL,
+    API_KEY,
+    API_KEY_FILE,
+    PROFILE,
+    CREDENTIAL_STORE,
+    CONFIG_DIR,
+    STATE_DIR,
+    NO_COLOR,
+    CLICOLOR_FORCE,
+];
 
 /// Looks a variable up; given to whoever reads the environment, so that tests own it.
 pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;

@@ -9,6 +9,7 @@ pub mod args;
 mod cmd;
 pub mod config;
 mod context;
+mod credentials;
 pub mod env;
 mod error;
 pub mod exit;

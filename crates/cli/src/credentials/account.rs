@@ -1,0 +1,173 @@
+//! Whose key: a profile, and the origin the key was saved for.
+
+use url::Url;
+
+use super::Store;
+use crate::error::CliError;
+
+/// Longest name of a profile.
+const PROFILE_MAX: usize = 64;
+/// Between origin and profile in the name of a keyring's entry. No profile has it, so that no two
+/// accounts share an entry.
+const BETWEEN: char = '|';
+
+/// Whose key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Account {
+    profile: String,
+    origin: String,
+    kept: Option<Store>,
+}
+
+impl Account {
+    /// The account of a profile at a service, whose address is taken as the client takes it: two
+    /// addresses are one origin only if requests go to the same place.
+    pub(crate) fn new(profile: &str, base_url: &str) -> Result<Self, CliError> {
+        check_profile(profile)?;
+        Ok(Self { profile: profile.to_owned(), origin: origin(base_url)?, kept: None })
+    }
+
+    /// The same account, with the store that the configuration says has its key.
+    #[must_use]
+    pub(crate) fn kept_in(mut self, store: Option<Store>) -> Self {
+        self.kept = store;
+        self
+    }
+
+    /// The name of the profile.
+    pub(crate) fn profile(&self) -> &str {
+        &self.profile
+    }
+
+    /// Scheme, host, port if it is not the usual one, and path if there is one.
+    pub(crate) fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    /// The store that should have the key.
+    pub(crate) fn kept(&self) -> Option<Store> {
+        self.kept
+    }
+
+    /// The name of its entry in a keyring.
+    pub(super) fn entry(&self) -> String {
+        format!("{}{BETWEEN}{}", self.origin, self.profile)
+    }
+
+    /// What people see in the list of their keyring.
+    pub(super) fn label(&self) -> String {
+        format!("formsvc API key of profile {} at {}", self.profile, self.origin)
+    }
+}
+
+/// Names that can stand in a file, a keyring and a shell's line as they are.
+pub(crate) fn check_profile(name: &str) -> Result<(), CliError> {
+    let starts = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+    let rest = name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
+    if starts && rest && name.len() <= PROFILE_MAX {
+        return Ok(());
+    }
+    Err(CliError::usage(format!("`{}` is no name for a profile", crate::sanitize::one_line(name)))
+        .hint("a name has up to 64 of A-Z, a-z, 0-9, `.`, `_`, `-`, and begins with a letter or digit"))
+}
+
+/// An address without what does not tell services apart. The error does not repeat the address, which may
+/// hold a password.
+fn origin(base_url: &str) -> Result<String, CliError> {
+    let wrong = |rule: &str| CliError::usage(format!("the service address {rule}"));
+    let url = Url::parse(base_url).map_err(|_| wrong("cannot be read"))?;
+    if !matches!(url.scheme(), "https" | "http") || url.host().is_none() {
+        return Err(wrong("is not https://… or http://…"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(wrong("holds a user name or password"));
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(wrong("has a query or a fragment"));
+    }
+    Ok(url.as_str().trim_end_matches('/').to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(base_url: &str) -> String {
+        Account::new("p", base_url).unwrap().origin
+    }
+
+    #[test]
+    fn spellings_of_one_place_are_one_origin() {
+        for same in [
+            "https://forms.example",
+            "https://forms.example/",
+            "https://forms.example//",
+            "HTTPS://Forms.EXAMPLE:443/",
+            "https://forms.example:0443",
+            "https://forms.example/x/..",
+            "https:/\\forms.example",
+            "  https://forms.example\n",
+        ] {
+            assert_eq!(of(same), "https://forms.example", "{same}");
+        }
+        assert_eq!(of("http://[0:0::1]:80/a/"), "http://[::1]/a");
+    }
+
+    #[test]
+    fn places_that_only_look_alike_are_different_origins() {
+        let origins = [
+            "https://forms.example",
+            "http://forms.example",
+            "https://forms.example:8443",
+            "https://forms.example.",
+            "https://forms.example.evil.example",
+            "https://forms-example",
+            // A Cyrillic letter.
+            "https://f\u{43e}rms.example",
+            "https://forms.example/a",
+            "https://forms.example/A",
+            "https://forms.example/a%2f",
+        ]
+        .map(of);
+        for (at, one) in origins.iter().enumerate() {
+            assert!(!origins[at + 1..].contains(one), "{one}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused_without_being_repeated() {
+        for bad in [
+            "",
+            "forms.example",
+            "ftp://h",
+            "file:///etc",
+            "https://u:p4ss@h",
+            "https://p4ss@h",
+            "https://h?p4ss",
+            "https://h#p4ss",
+            "https://",
+        ] {
+            let error = format!("{:?}", Account::new("p", bad).unwrap_err());
+            assert!(!error.contains("p4ss"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_profile_has_a_plain_name() {
+        for good in ["default", "work", "a", "A.b_c-9", "9"] {
+            assert!(check_profile(good).is_ok(), "{good}");
+        }
+        let long = "a".repeat(65);
+        for bad in ["", "-x", ".x", "a b", "a|b", "a\nb", "a\0b", "ä", "a/b", "..", &long] {
+            assert!(check_profile(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn no_two_accounts_share_an_entry() {
+        let one = Account::new("c", "https://h/a%7Cb").unwrap();
+        let other = Account::new("c", "https://h/a|b").unwrap();
+        assert_ne!(one.entry(), other.entry());
+        assert!(Account::new("b|c", "https://h/a").is_err());
+    }
+}

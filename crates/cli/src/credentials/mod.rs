@@ -1,0 +1,256 @@
+//! Where API keys are kept between runs: the keyring of the system, or a file that only its owner can
+//! read.
+//!
+//! A key belongs to an [`Account`]: the name of a profile, and the origin it was saved for. There is no
+//! way to ask for a key without naming the origin it will be sent to, so that a key saved for one service
+//! never reaches another.
+
+#![expect(dead_code, reason = "`auth` and the reading of keys come next")]
+
+mod account;
+mod bounded;
+mod error;
+mod file;
+mod keyring;
+#[cfg(all(unix, not(target_os = "macos")))]
+mod secret_service;
+
+use std::fmt;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use formsvc_client::{ExposeSecret, SecretString};
+
+pub(crate) use account::Account;
+pub(crate) use error::StoreError;
+use file::KeyFile;
+use keyring::Keyring;
+
+use crate::env::{self, Lookup};
+use crate::error::CliError;
+use crate::paths::Paths;
+
+/// Longest call to a keyring. One that takes longer is left behind on its thread.
+const KEYRING_MAX: Duration = Duration::from_secs(3);
+/// Longest key that is kept; one has a few dozen characters, and Windows takes 2560 bytes.
+const KEY_MAX: usize = 1024;
+
+/// Where a key is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Store {
+    /// The keyring of the system
+    Keyring,
+    /// A file in the configuration folder that only its owner can read
+    File,
+}
+
+/// Where keys may be looked for and kept: `FORMSVC_CREDENTIAL_STORE`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Choice {
+    /// In both; the keyring is asked first.
+    #[default]
+    Auto,
+    /// In the keyring alone.
+    Keyring,
+    /// In the file alone.
+    File,
+}
+
+/// A key that was found.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// Where it is kept.
+    pub(crate) store: Store,
+    /// The key.
+    pub(crate) key: SecretString,
+    /// Why the keyring, which comes first, could not be asked.
+    pub(crate) passed_over: Option<StoreError>,
+}
+
+/// What came of keeping a key.
+#[derive(Debug)]
+#[must_use = "an older copy may have stayed where it was"]
+pub(crate) struct Saved {
+    /// Why the store that had the key before could not be asked to forget it.
+    pub(crate) older_copy: Option<StoreError>,
+}
+
+/// The stores of this user.
+#[derive(Debug)]
+pub(crate) struct Stores {
+    choice: Choice,
+    file: KeyFile,
+    keyring: Keyring,
+}
+
+impl Stores {
+    /// The stores, as the environment has them. Nothing is opened yet.
+    pub(crate) fn new(paths: &Paths, env: Lookup<'_>) -> Result<Self, CliError> {
+        Ok(Self {
+            choice: choice(env)?,
+            file: KeyFile::new(paths.config.as_deref()),
+            keyring: Keyring::of_the_system(env, KEYRING_MAX),
+        })
+    }
+
+    /// Where a new key goes unless somebody says otherwise.
+    pub(crate) fn preferred(&self) -> Store {
+        if self.choice == Choice::File { Store::File } else { Store::Keyring }
+    }
+
+    /// The key of an account. A keyring that fails is no failure if the file has the key.
+    pub(crate) fn find(&self, account: &Account) -> Result<Option<Found>, StoreError> {
+        let found = |store, key, passed_over| Some(Found { store, key, passed_over });
+        let in_file = || if self.uses(Store::File) { self.file.get(account) } else { Ok(None) };
+        if !self.uses(Store::Keyring) {
+            return Ok(in_file()?.and_then(|key| found(Store::File, key, None)));
+        }
+        // Most often right, and then the keyring need not be woken.
+        if account.kept() == Some(Store::File)
+            && let Some(key) = in_file()?
+        {
+            return Ok(found(Store::File, key, None));
+        }
+        match self.keyring.get(account) {
+            Ok(Some(key)) => Ok(found(Store::Keyring, key, None)),
+            Ok(None) => Ok(in_file()?.and_then(|key| found(Store::File, key, None))),
+            Err(why) => match in_file()? {
+                Some(key) => Ok(found(Store::File, key, Some(why))),
+                None => Err(why),
+            },
+        }
+    }
+
+    /// Keeps a key in one store, reads it back, and has the other forget it. When it fails, what was kept
+    /// before is kept still.
+    pub(crate) fn save(
+        &self,
+        account: &Account,
+        key: &SecretString,
+        store: Store,
+    ) -> Result<Saved, StoreError> {
+        check_key(key)?;
+        self.set(account, key, store)?;
+        let read = self.get(account, store)?;
+        if read.as_ref().map(ExposeSecret::expose_secret) != Some(key.expose_secret()) {
+            return Err(StoreError::NotKept(store));
+        }
+        let other = store.other();
+        let older_copy = match self.forget(account, other) {
+            Ok(_) => None,
+            // What cannot be reached now could not have been written to either, unless it was once.
+            Err(why) if why.is_unreachable() => (account.kept() == Some(other)).then_some(why),
+            Err(why) => return Err(StoreError::Survives { store: other, why: Box::new(why) }),
+        };
+        Ok(Saved { older_copy })
+    }
+
+    /// Removes every copy of a key, and says where there was one.
+    pub(crate) fn remove(&self, account: &Account) -> Result<Vec<Store>, StoreError> {
+        let (mut removed, mut survives) = (Vec::new(), None);
+        for store in [Store::File, Store::Keyring] {
+            match self.forget(account, store) {
+                Ok(true) => removed.push(store),
+                Ok(false) => {}
+                Err(why) => {
+                    // The only copy was in the file: a machine without a keyring has none in it.
+                    let elsewhere = match account.kept() {
+                        Some(kept) => kept != store,
+                        None => !removed.is_empty() || matches!(why, StoreError::Absent(_)),
+                    };
+                    if !(elsewhere && why.is_unreachable()) {
+                        survives.get_or_insert(StoreError::Survives { store, why: Box::new(why) });
+                    }
+                }
+            }
+        }
+        survives.map_or(Ok(removed), Err)
+    }
+
+    /// Whether a store could be used now.
+    pub(crate) fn check(&self, store: Store) -> Result<(), StoreError> {
+        match store {
+            Store::Keyring => self.keyring.check(),
+            Store::File => self.file.check(),
+        }
+    }
+
+    fn uses(&self, store: Store) -> bool {
+        match self.choice {
+            Choice::Auto => true,
+            Choice::Keyring => store == Store::Keyring,
+            Choice::File => store == Store::File,
+        }
+    }
+
+    fn get(&self, account: &Account, store: Store) -> Result<Option<SecretString>, StoreError> {
+        match store {
+            Store::Keyring => self.keyring.get(account),
+            Store::File => self.file.get(account),
+        }
+    }
+
+    fn set(&self, account: &Account, key: &SecretString, store: Store) -> Result<(), StoreError> {
+        match store {
+            Store::Keyring => self.keyring.set(account, key),
+            Store::File => self.file.set(account, key),
+        }
+    }
+
+    /// Whether there was something to forget.
+    fn forget(&self, account: &Account, store: Store) -> Result<bool, StoreError> {
+        match store {
+            Store::Keyring => self.keyring.remove(account),
+            Store::File => self.file.remove(account),
+        }
+    }
+}
+
+impl Store {
+    fn other(self) -> Self {
+        match self {
+            Self::Keyring => Self::File,
+            Self::File => Self::Keyring,
+        }
+    }
+
+    /// Its name, as it is written in flags and configuration.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Keyring => "keyring",
+            Self::File => "file",
+        }
+    }
+}
+
+impl fmt::Display for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+fn choice(env: Lookup<'_>) -> Result<Choice, CliError> {
+    let name = env::CREDENTIAL_STORE.name;
+    let Some(value) = env(name).filter(|value| !value.is_empty()) else {
+        return Ok(Choice::Auto);
+    };
+    value.to_str().and_then(|text| Choice::from_str(text, false).ok()).ok_or_else(|| {
+        CliError::usage(format!("`{name}` is `{}`", value.to_string_lossy()))
+            .hint("it takes auto, keyring or file")
+    })
+}
+
+/// What no store would give back as it was, or would let a key be something else than a key.
+fn check_key(key: &SecretString) -> Result<(), StoreError> {
+    let key = key.expose_secret();
+    let rule = if key.is_empty() {
+        "it is empty"
+    } else if key.len() > KEY_MAX {
+        "it is longer than 1024 bytes"
+    } else if key.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        "it holds white space or control characters"
+    } else {
+        return Ok(());
+    };
+    Err(StoreError::NotAKey(rule))
+}

@@ -1,0 +1,39 @@
+//! What the store of the library does not tell of the Secret Service: whether a keyring can be seen.
+
+use std::error::Error as StdError;
+
+use secret_service::blocking::SecretService;
+use secret_service::{EncryptionType, Error};
+
+use super::error::{Absence, StoreError};
+
+/// Whether the keyring that new entries go to is there and unlocked. A service that was just started shows
+/// no keyring, or an empty one, until its owner has unlocked it: nothing found means nothing there only
+/// when this is well.
+pub(super) fn unlocked() -> Result<(), StoreError> {
+    // Nothing secret passes.
+    let service = SecretService::connect(EncryptionType::Plain).map_err(failed)?;
+    let collection = match service.get_default_collection() {
+        Err(Error::NoResult) => return Err(StoreError::Locked),
+        collection => collection.map_err(failed)?,
+    };
+    if collection.is_locked().map_err(failed)? { Err(StoreError::Locked) } else { Ok(()) }
+}
+
+/// Whether an error says that there is no keyring.
+pub(super) fn absence(error: &(dyn StdError + 'static)) -> Option<Absence> {
+    let error = error.downcast_ref::<Error>()?;
+    match error {
+        Error::Unavailable => Some(Absence::NoBus),
+        // The bus has nobody by that name, and nobody to start.
+        other if other.to_string().contains("ServiceUnknown") => Some(Absence::NoService),
+        _ => None,
+    }
+}
+
+fn failed(error: Error) -> StoreError {
+    match absence(&error) {
+        Some(absence) => StoreError::Absent(absence),
+        None => StoreError::Keyring(Box::new(error)),
+    }
+}
