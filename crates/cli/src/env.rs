@@ -36,11 +36,6 @@ pub const CONFIG_DIR: EnvVar =
 /// The folder of what is kept between runs.
 pub const STATE_DIR: EnvVar =
     EnvVar { name: "FORMSVC_STATE_DIR", about: "the folder of what is kept between runs" };
-/// Where keys are kept.
-pub const CREDENTIAL_STORE: EnvVar = EnvVar {
-    name: "FORMSVC_CREDENTIAL_STORE",
-    about: "where `formsvc auth login` keeps the API key: keyring or file",
-};
 /// How data is shown.
 pub const OUTPUT: EnvVar =
     EnvVar { name: "FORMSVC_OUTPUT", about: "how data is shown, as `--output`" };

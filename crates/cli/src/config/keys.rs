@@ -102,7 +102,7 @@ impl Kind {
     pub fn rule(self) -> String {
         match self {
             Self::ProfileName => {
-                "a name of 1 to 64 letters from a to z, digits, `-` and `_`".to_owned()
+                "a name of up to 64 of A-Z, a-z, 0-9, `.`, `_`, `-`, which begins with a letter or digit".to_owned()
             }
             Self::BaseUrl => {
                 "an address: https://…, or http://… on this machine, without /api/v1".to_owned()
@@ -156,7 +156,7 @@ pub const SETTINGS: &[Setting] = &[
         kind: Kind::Store,
         default: "keyring",
         flag: None,
-        variable: Some(env::CREDENTIAL_STORE),
+        variable: None,
         scope: Scope::Profile,
     },
     Setting {
