@@ -5,6 +5,7 @@
 //! A library only so that help, documents and tests can be derived from the same tables.
 
 mod abort;
+mod again;
 pub mod args;
 mod cmd;
 pub mod config;
@@ -24,6 +25,7 @@ mod sanitize;
 pub mod settings;
 mod signals;
 mod suggest;
+mod when;
 
 pub use run::main;
 

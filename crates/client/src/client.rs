@@ -124,6 +124,11 @@ impl Client {
         Ok(Self { shared: Arc::new(self.shared.with_key(key)) })
     }
 
+    /// The base URL, without a slash at the end. It holds no secret.
+    pub fn base_url(&self) -> &str {
+        self.shared.base.as_str()
+    }
+
     /// A handle on one form. Sends nothing; whether the form exists shows on use.
     pub fn form(&self, id: FormId) -> FormHandle {
         FormHandle::new(self.clone(), id)

@@ -19,7 +19,7 @@ pub(crate) enum Command {
     /// List and show forms
     #[command(subcommand)]
     Forms(forms::Forms),
-    /// List and export the submissions of a form
+    /// List, show, export and follow the submissions of a form
     #[command(subcommand)]
     Submissions(submissions::Submissions),
     /// Show and change settings that last

@@ -1,5 +1,6 @@
 //! What the reader of standard output sees. Only data goes there.
 
+mod detail;
 mod field;
 mod formats;
 mod harmless;
@@ -16,6 +17,7 @@ use std::io::{self, BufWriter, Write};
 
 use anstream::AutoStream;
 
+pub(crate) use detail::Detail;
 pub(crate) use field::Field;
 pub(crate) use harmless::Harmless;
 pub(crate) use listing::Listing;
@@ -48,6 +50,21 @@ impl Output {
             width: table::terminal_width(),
             terminal: settings.terminal.stdout,
         }
+    }
+
+    /// The output of a command whose data is in this format wherever nobody looks at it, unless
+    /// another was asked for.
+    pub(crate) fn piped_as(format: OutputFormat, settings: &Settings) -> Self {
+        let mut output = Self::new(settings);
+        if output.format == OutputFormat::Tsv && settings.json.format.is_none() {
+            output.format = format;
+        }
+        output
+    }
+
+    /// Whether the items are shown to a person, as they are.
+    pub(crate) fn is_for_reading(&self) -> bool {
+        self.format == OutputFormat::Table && self.fields.is_none()
     }
 
     /// Something to fill with items that have these fields. Call it before anything is asked of the
@@ -92,6 +109,11 @@ impl Output {
     #[expect(dead_code, reason = "`api` comes next; take this line out with it")]
     pub(crate) fn document(&self, json: &str) -> Result<(), CliError> {
         self.write(|out| writeln!(out, "{}", json.trim_end()))
+    }
+
+    /// Shows one submission to a person, long answers whole.
+    pub(crate) fn detail(&self, detail: &Detail<'_>) -> Result<(), CliError> {
+        self.write(|out| detail.write(out, self.width))
     }
 
     fn write(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), CliError> {

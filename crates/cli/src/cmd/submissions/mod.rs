@@ -2,16 +2,20 @@
 
 mod export;
 mod list;
+mod range;
+mod view;
 
 use clap::Subcommand;
+use formsvc_client::Form;
 
 use crate::context::Context;
 use crate::error::CliError;
 
-/// List and export the submissions of a form
+/// List, show, export and follow the submissions of a form
 #[derive(Debug, Subcommand)]
 pub(crate) enum Submissions {
     List(list::List),
+    View(view::View),
     Export(export::Export),
 }
 
@@ -19,7 +23,14 @@ impl Submissions {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         match self {
             Self::List(list) => list.run(cx).await,
+            Self::View(view) => view.run(cx).await,
             Self::Export(export) => export.run(cx).await,
         }
     }
+}
+
+/// What to call a form in a command: what people know it by, unless that looks like a flag.
+fn hint_name(form: &Form) -> &str {
+    let public_id = form.public_id.as_str();
+    if public_id.starts_with('-') { form.id.as_str() } else { public_id }
 }

@@ -1,6 +1,6 @@
 //! `formsvc submissions list`
 
-use crate::support::{run, succeed};
+use crate::support::{Canned, Said, formsvc, one_form, page, run, succeed};
 
 #[test]
 fn the_newest_come_first_and_no_more_than_asked_for() {
@@ -37,4 +37,70 @@ fn a_list_goes_on_before_a_given_instant() {
 fn a_table_of_nothing_has_no_heading() {
     let said = run(&["--demo", "submissions", "list", "contact", "--output", "table"]);
     assert_eq!((said.code, &*said.stdout, &*said.stderr), (Some(0), "", "no submissions\n"));
+}
+
+/// A row made at a second of one minute.
+fn row(id: &str, second: u32) -> String {
+    format!(r#"{{"id":"{id}","data":{{"A":1}},"created_at":"2026-01-01T00:00:{second:02}.000Z"}}"#)
+}
+
+fn rows(rows: &[(&str, u32)]) -> String {
+    rows.iter().map(|(id, second)| row(id, *second)).collect::<Vec<_>>().join(",")
+}
+
+#[test]
+fn a_range_is_half_open_and_ends_where_it_begins_in_time() {
+    let list = page(&rows(&[("e", 5), ("d", 4), ("c", 3), ("b", 2), ("a", 1)]), Some("more"));
+    // The page holds a row older than the range: there is no second request.
+    let service = Canned::start(vec![one_form(), list, Some(String::new())]);
+    let since = ["--since", "2026-01-01T00:00:02Z", "--until", "2026-01-01T00:00:04+00:00"];
+    let said = service.run(&[&["submissions", "list", "survey"], &since[..]].concat());
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let ids: Vec<&str> = said.stdout.lines().map(|line| &line[..1]).collect();
+    assert_eq!(ids, ["c", "b"]);
+}
+
+#[test]
+fn a_list_asks_for_no_more_than_it_shows() {
+    let pages = [
+        page(&rows(&[("d", 4)]), Some("2026-01-01T00:00:04.000Z")),
+        page(&rows(&[("c", 3), ("b", 2)]), Some("2026-01-01T00:00:02.000Z")),
+    ];
+    let mut answers = vec![one_form()];
+    answers.extend(pages);
+    let service = Canned::start(answers);
+    let said = service.run(&["submissions", "list", "survey", "--limit", "3"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert_eq!(said.stdout.lines().count(), 3);
+    let asked: Vec<String> = (0..3).map(|_| service.request()).collect();
+    assert!(asked[1].contains("limit=3 "), "{}", asked[1]);
+    // One came where three were asked for: two are left.
+    assert!(asked[2].contains("limit=2&cursor=2026-01-01T00%3A00%3A04.000Z"), "{}", asked[2]);
+}
+
+#[test]
+fn a_bare_date_is_local_and_said_to_be() {
+    let at = |zone: &str| {
+        let mut command =
+            formsvc(&["--demo", "submissions", "list", "contact", "--since", "2026-03-01"]);
+        let said = Said::from(command.env("TZ", zone).output().unwrap());
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        said.stderr
+    };
+    assert!(at("UTC").contains("--since is 2026-03-01 00:00:00 +00:00 (local time)\n"));
+    assert!(at("<+03>-3").contains("--since is 2026-03-01 00:00:00 +03:00 (local time)\n"));
+}
+
+#[test]
+fn a_range_that_holds_nothing_and_a_time_that_is_none_are_exit_2() {
+    let list = ["--demo", "submissions", "list", "penguins"];
+    for (flags, told) in [
+        (&["--since", "1d", "--until", "2d"][..], "is not before `--until`"),
+        (&["--since", "soon"], "expected a time such as 2026-03-01T09:30:00Z"),
+        (&["--since", "9000y"], "the time of `--since`"),
+    ] {
+        let said = run(&[&list[..], flags].concat());
+        assert_eq!(said.code, Some(2), "{}", said.stderr);
+        assert!(said.stderr.contains(told), "{}", said.stderr);
+    }
 }

@@ -3,3 +3,4 @@
 mod export;
 mod list;
 mod outputs;
+mod view;

@@ -1,0 +1,103 @@
+//! `--since` and `--until`: which submissions, by when they were made.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::Args;
+use formsvc_client::{ListSubmissions, Timestamp};
+use jiff::Zoned;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::when::{When, local, now};
+
+/// A range of time, from `--since` on and before `--until`.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Range {
+    /// Only those made at this time or later: 2026-03-01T09:30:00Z, 2026-03-01, yesterday, or 7d or 2h ago
+    #[arg(long, value_name = "WHEN")]
+    since: Option<When>,
+    /// Only those made before this time; newer ones are walked past, which takes requests
+    #[arg(long, value_name = "WHEN")]
+    until: Option<When>,
+}
+
+/// The same on the time line.
+#[derive(Debug, Default)]
+pub(crate) struct Bounds {
+    since: Option<Timestamp>,
+    until: Option<Timestamp>,
+    /// Whether a list has come to where the range begins.
+    left: Arc<AtomicBool>,
+}
+
+impl Range {
+    /// Where it begins and ends, seen from here and now. Says what was made of dates, which mean
+    /// something else elsewhere.
+    pub(crate) fn bounds(&self, cx: &Context) -> Result<Bounds, CliError> {
+        let now = now();
+        let bounds = Bounds {
+            since: place(cx, "--since", self.since.as_ref(), &now)?,
+            until: place(cx, "--until", self.until.as_ref(), &now)?,
+            left: Arc::default(),
+        };
+        match (&bounds.since, &bounds.until) {
+            (Some(since), Some(until)) if since >= until => {
+                let what = format!("`--since` {since} is not before `--until` {until}");
+                Err(CliError::usage(what)
+                    .hint("a range has what was made at --since or later, and before --until"))
+            }
+            _ => Ok(bounds),
+        }
+    }
+}
+
+/// The moment that a flag means.
+pub(crate) fn place(
+    cx: &Context,
+    flag: &str,
+    when: Option<&When>,
+    now: &Zoned,
+) -> Result<Option<Timestamp>, CliError> {
+    let Some(when) = when else { return Ok(None) };
+    let at =
+        when.at(now).map_err(|rule| CliError::usage(format!("the time of `{flag}` {rule}")))?;
+    if when.is_local() {
+        cx.progress.remark(&format!("{flag} is {} (local time)", local(&at, now.time_zone())));
+    }
+    Ok(Some(at))
+}
+
+impl Bounds {
+    /// The part of a list that lies within.
+    pub(crate) fn of(&self, list: ListSubmissions) -> ListSubmissions {
+        let list = match &self.since {
+            Some(since) => {
+                let (since, left) = (since.unix_micros(), Arc::clone(&self.left));
+                list.stop_when(move |row| {
+                    let is_older = row.unix_micros() < since;
+                    left.fetch_or(is_older, Ordering::Relaxed);
+                    is_older
+                })
+            }
+            None => list,
+        };
+        match &self.until {
+            Some(until) => list.until(until.clone()),
+            None => list,
+        }
+    }
+
+    /// Whether a list came to where the range begins: what follows is older.
+    pub(crate) fn were_left(&self) -> bool {
+        self.left.load(Ordering::Relaxed)
+    }
+
+    /// How flags say the same again, whenever that is.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let word = |flag: &str, at: &Option<Timestamp>| {
+            at.iter().flat_map(|at| [flag.to_owned(), at.to_string()]).collect::<Vec<_>>()
+        };
+        [word("--since", &self.since), word("--until", &self.until)].concat()
+    }
+}

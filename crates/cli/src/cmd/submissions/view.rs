@@ -1,0 +1,88 @@
+//! `formsvc submissions view`
+
+use clap::Args;
+use formsvc_client::{Cursor, Submission, SubmissionId};
+
+use super::list::{FIELDS, fill};
+use crate::args::OutputFormat;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::form_ref;
+use crate::output::{Detail, Listing, Output};
+
+/// Show one submission with all its answers
+///
+/// The service gives lists only, so the form is read from its newest submission on until this one is
+/// found; `--before` begins deeper. In a pipe it is JSON, exactly as the service sent it.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  formsvc submissions view penguins sub_0198e1f2 --before 2026-03-01T00:00:00Z\n  formsvc submissions view contact sub_0198e1f2 --output json"
+)]
+pub(crate) struct View {
+    /// The form: its id, public id, exact title, or the beginning of either id
+    form: String,
+    /// The submission's id, whole
+    id: SubmissionId,
+    /// Begin at this cursor or RFC 3339 instant instead of at the newest
+    #[arg(long, value_name = "CURSOR")]
+    before: Option<String>,
+}
+
+impl View {
+    pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
+        let output = Output::piped_as(OutputFormat::Ndjson, &cx.settings);
+        let listing = output.listing(&FIELDS)?;
+        let client = cx.client().await?;
+        let form = form_ref::resolve(cx, &self.form).await?;
+        let mut list = client.form(form.id).submissions().prefetch(true);
+        if let Some(before) = &self.before {
+            list = list.before(Cursor::new(before.clone()));
+        }
+        cx.progress.begin();
+        let (mut pages, mut looked, mut reached) = (list.pages(), 0, None);
+        while let Some(page) = pages.try_next().await? {
+            if let Some(found) = page.rows().find(|row| row.id() == self.id.as_str()) {
+                cx.progress.end();
+                return show(&output, listing, &found.to_submission());
+            }
+            looked += page.len() as u64;
+            if let Some(last) = page.rows().next_back() {
+                cx.progress.submissions(looked, last.created_at());
+                reached = Some(last.created_at().to_owned());
+            }
+        }
+        Err(self.missing(looked, reached.as_deref()))
+    }
+
+    /// It is not there, and how far was looked.
+    fn missing(&self, looked: u64, reached: Option<&str>) -> CliError {
+        let Self { form, id, before } = self;
+        let from = before.as_ref().map_or(String::new(), |at| format!(" before {at}"));
+        let looked = match reached {
+            Some(oldest) => format!("none of the {looked}{from}, back to {oldest}"),
+            None => format!("there are none{from}"),
+        };
+        let what = format!("no submission `{id}` in the form `{form}`: {looked}");
+        let error = CliError::new(Exit::NotFound, what);
+        if before.is_some() {
+            error.hint("without --before it is looked for from the newest on")
+        } else {
+            error.hint("an id is given whole, as `formsvc submissions list` shows it")
+        }
+    }
+}
+
+fn show(output: &Output, mut listing: Listing, submission: &Submission) -> Result<(), CliError> {
+    if !output.is_for_reading() {
+        fill(&mut listing, std::slice::from_ref(submission));
+        return output.item(&listing);
+    }
+    let fields = submission.data.fields();
+    let answers = fields
+        .iter()
+        .map(|(label, value)| (label.clone(), formsvc_export::cell(value.get()).text))
+        .collect();
+    let own = vec![("id", submission.id.as_str()), ("created_at", submission.created_at.as_str())];
+    output.detail(&Detail { own, answers })
+}

@@ -1,0 +1,119 @@
+//! One submission for a person: a line an answer, long text below its label.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use anstyle::Style;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use crate::sanitize::one_line;
+
+/// Before each line of text that stands below its label.
+const INDENT: &str = "    ";
+/// Widest a line gets: longer ones are hard to read, however wide the terminal is.
+const LINE_MAX: usize = 100;
+
+/// What is shown of one submission.
+#[derive(Debug)]
+pub(crate) struct Detail<'a> {
+    /// What the service says of it: names and values.
+    pub(crate) own: Vec<(&'a str, &'a str)>,
+    /// Labels and answers, exact text.
+    pub(crate) answers: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+}
+
+impl Detail<'_> {
+    pub(super) fn write(&self, out: &mut dyn Write, width: u16) -> io::Result<()> {
+        let (dim, bold) = (Style::new().dimmed(), Style::new().bold());
+        for (name, value) in &self.own {
+            writeln!(out, "{dim}{name}:{dim:#} {}", one_line(value))?;
+        }
+        writeln!(out)?;
+        let width = usize::from(width).min(LINE_MAX);
+        for (label, value) in &self.answers {
+            let label = one_line(label);
+            write!(out, "{bold}{label}:{bold:#}")?;
+            let line = one_line(value);
+            let is_short = !value.trim_end().contains(['\n', '\r'])
+                && label.width() + 2 + line.width() <= width;
+            if is_short {
+                writeln!(out, " {}", line.trim_end())?;
+                continue;
+            }
+            writeln!(out)?;
+            for paragraph in value.trim_end().lines() {
+                for line in wrapped(&one_line(paragraph), width.saturating_sub(INDENT.len())) {
+                    writeln!(out, "{INDENT}{line}")?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A paragraph in lines that fit the width, broken between words; a word that is too long is broken
+/// where the line ends.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let (mut lines, mut line, mut used) = (Vec::new(), String::new(), 0);
+    for word in text.split_inclusive(' ') {
+        let wide = word.trim_end().width();
+        if used > 0 && used + wide > width {
+            lines.push(std::mem::take(&mut line));
+            used = 0;
+        }
+        for c in word.chars() {
+            let wide = c.width().unwrap_or(0);
+            if used > 0 && used + wide > width && c != ' ' {
+                lines.push(std::mem::take(&mut line));
+                used = 0;
+            }
+            line.push(c);
+            used += wide;
+        }
+    }
+    lines.push(line);
+    lines.iter().map(|line| line.trim_end().to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_broken_between_words_and_nothing_of_it_is_lost() {
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("abcdefghij kl", 4), ["abcd", "efgh", "ij", "kl"]);
+        assert_eq!(wrapped("漢字漢字", 5), ["漢字", "漢字"]);
+        assert_eq!(wrapped("", 5), [""]);
+        assert_eq!(wrapped("x", 0), ["x"]);
+    }
+
+    #[test]
+    fn long_text_keeps_its_line_breaks_and_acts_on_nothing() {
+        let detail = Detail {
+            own: vec![("id", "sub_1")],
+            answers: vec![
+                ("Name".into(), "Zoë\u{1b}[2J".into()),
+                ("A\u{202e}b".into(), "first line\n\nsecond \u{9b}8m one\r\n".into()),
+                ("Gone".into(), "".into()),
+            ],
+        };
+        let mut out = Vec::new();
+        detail.write(&mut out, 20).unwrap();
+        let shown = String::from_utf8(anstream::adapter::strip_bytes(&out).into_vec()).unwrap();
+        let lines: Vec<&str> = shown.lines().map(str::trim_end).collect();
+        assert_eq!(
+            lines,
+            [
+                "id: sub_1",
+                "",
+                "Name: Zoë[2J",
+                "Ab:",
+                "    first line",
+                "",
+                "    second 8m one",
+                "Gone:"
+            ]
+        );
+    }
+}
