@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use deadpool_postgres::GenericClient;
 use formsvc_protocol::FormInstant;
-use formsvc_protocol::limits::{PAGE_BYTES_MAX, PAGE_SIZE_MAX};
+use formsvc_protocol::limits::{PAGE_BYTES_MAX, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX};
 
 use super::rows::{column, instant_opt, query, query_opt};
 use crate::store::{PageRequest, StoreError, StoredPage};
@@ -27,20 +27,37 @@ const PAGE: &str = "SELECT p.instant_us, CASE WHEN p.bytes <= $5 OR p.place = 1 
 /// The same page in one row, which costs this process and the database less: the items with commas between
 /// them, how many there are, the instant of the last one, and how many were looked at. The items are null
 /// when one of them is so long that the page may not hold them all.
-const PAGE_OF_SHORT: &str =
-    "SELECT CASE WHEN p.short THEN p.items END, p.len, p.last, p.seen, coalesce(p.short, true)
-    FROM forms f JOIN users u USING (user_no), LATERAL (
-        SELECT string_agg(s.item, ',' ORDER BY s.instant_us DESC)
-                FILTER (WHERE s.place <= $4::bigint AND octet_length(s.item) <= $5) AS items,
-            count(*) FILTER (WHERE s.place <= $4::bigint) AS len,
-            min(s.instant_us) FILTER (WHERE s.place <= $4::bigint) AS last,
-            count(*) AS seen,
-            bool_and(octet_length(s.item) <= $5) AS short
-        FROM (SELECT instant_us, item, row_number() OVER (ORDER BY instant_us DESC) AS place
-              FROM submissions WHERE form_no = f.form_no AND instant_us < $3
-              ORDER BY instant_us DESC LIMIT $4::bigint + 1) s
-    ) p
-    WHERE f.id = $1 AND f.ready AND u.id = $2";
+///
+/// How many are looked at is in the text: of a parameter the database knows nothing when it plans for all
+/// values, so that it would plan anew for each. Items are put together in the order in which the innermost
+/// query gives them; to have them sorted once more would cost as much as all the rest.
+macro_rules! page_of_short {
+    ($looked_at:literal) => {
+        concat!(
+            "SELECT CASE WHEN p.short THEN p.items END, p.len, p.last, p.seen, coalesce(p.short, true)
+            FROM forms f JOIN users u USING (user_no), LATERAL (
+                SELECT string_agg(s.item, ',')
+                        FILTER (WHERE s.place <= $4::bigint AND octet_length(s.item) <= $5) AS items,
+                    count(*) FILTER (WHERE s.place <= $4::bigint) AS len,
+                    min(s.instant_us) FILTER (WHERE s.place <= $4::bigint) AS last,
+                    count(*) AS seen,
+                    bool_and(octet_length(s.item) <= $5) FILTER (WHERE s.place <= $4::bigint) AS short
+                FROM (SELECT instant_us, item, row_number() OVER (ORDER BY instant_us DESC) AS place
+                      FROM submissions WHERE form_no = f.form_no AND instant_us < $3
+                      ORDER BY instant_us DESC LIMIT ",
+            $looked_at,
+            ") s
+            ) p
+            WHERE f.id = $1 AND f.ready AND u.id = $2"
+        )
+    };
+}
+
+/// For pages of at most the usual size, and of any: each looks at one submission more.
+const OF_FEW: &str = page_of_short!("26");
+const OF_MANY: &str = page_of_short!("101");
+const _: () =
+    assert!(PAGE_SIZE_DEFAULT == 25 && PAGE_SIZE_MAX == 100, "one less than they look at");
 
 /// A page holds a hundred such items, with what stands between them.
 const SHORT: usize = PAGE_BYTES_MAX / (PAGE_SIZE_MAX as usize + 1);
@@ -53,7 +70,8 @@ pub(super) async fn page(
     let limit = i64::from(request.limit.clamp(1, PAGE_SIZE_MAX));
     let (form, user) = (request.form.as_str(), request.user.as_str());
     let short = i32::try_from(SHORT).unwrap_or(i32::MAX);
-    let row = query_opt(db, PAGE_OF_SHORT, &[&form, &user, &before, &limit, &short]).await?;
+    let sql = if limit <= i64::from(PAGE_SIZE_DEFAULT) { OF_FEW } else { OF_MANY };
+    let row = query_opt(db, sql, &[&form, &user, &before, &limit, &short]).await?;
     let Some(row) = row else { return Ok(None) };
     if !column::<bool>(&row, 4)? {
         return page_of_long(db, request, before, limit).await;
@@ -96,4 +114,58 @@ async fn page_of_long(
         (len, last) = (len + 1, Some(instant));
     }
     Ok(Some(StoredPage { items: items.into(), len, last, has_more: false }))
+}
+
+#[cfg(all(test, feature = "contract"))]
+mod tests {
+    use super::super::PostgresOptions;
+    use super::super::connect::Connector;
+    use super::super::schema;
+    use super::*;
+    use crate::store::contract::cluster::Cluster;
+    use formsvc_protocol::{FormId, UserId};
+
+    #[tokio::test]
+    async fn pages_are_planned_once_for_all() {
+        let Some(cluster) = Cluster::or_skip() else { return };
+        let options = PostgresOptions::of(cluster.fresh_schema());
+        let pool = Connector::new(&options.address).unwrap().pool(1).unwrap();
+        schema::migrate(&pool, true).await.unwrap();
+        let db = pool.get().await.unwrap();
+        db.batch_execute(
+            "INSERT INTO users (id, email, email_key, name, created_us)
+                VALUES ('usr_1', 'a@example.org', 'a@example.org', 'A', 0);
+            INSERT INTO forms (id, user_no, public_id, title, status, ready, created_us, updated_us, last_seq)
+                VALUES ('frm_1', 1, 'one', 'One', 'published', true, 0, 0, 300);
+            INSERT INTO submissions (key, form_no, instant_us, id, item)
+                SELECT 1::bigint << 40 | n, 1, n, 'sub_' || n, n::text FROM generate_series(1, 300) AS n;
+            ANALYZE",
+        )
+        .await
+        .unwrap();
+        for nth in 0..20 {
+            for limit in [1, 24, 25, 26, 99, 100] {
+                let before = 301 - 13 * nth;
+                let request = PageRequest {
+                    user: UserId::new("usr_1").unwrap(),
+                    form: FormId::new("frm_1").unwrap(),
+                    before: Some(FormInstant::from_micros(before)),
+                    limit,
+                };
+                let page = page(&db, &request).await.unwrap().unwrap();
+                let last = (before - i64::from(limit)).max(1);
+                let expected: Vec<_> = (last..before).rev().map(|n| n.to_string()).collect();
+                assert_eq!(page.items, expected.join(","), "{limit} before {before}");
+                assert_eq!(page.len, expected.len());
+                assert_eq!(page.last, Some(FormInstant::from_micros(last)));
+                assert_eq!(page.has_more, last > 1);
+            }
+        }
+        // The first five times it plans for the values, to learn what that is worth.
+        let sql = "SELECT custom_plans, generic_plans FROM pg_prepared_statements
+            WHERE statement LIKE 'SELECT CASE%' ORDER BY generic_plans";
+        let plans = db.query(sql, &[]).await.unwrap();
+        let plans: Vec<(i64, i64)> = plans.iter().map(|row| (row.get(0), row.get(1))).collect();
+        assert_eq!(plans, [(5, 55), (5, 55)]);
+    }
 }
