@@ -61,6 +61,10 @@ macro_rules! on_either {
     };
 }
 
+#[cfg_attr(
+    not(feature = "postgres"),
+    expect(clippy::unused_async, reason = "a file is read and written at once")
+)]
 impl Side {
     /// At most so many rows after a key, in the order of the key; none when there are no more.
     async fn read(
