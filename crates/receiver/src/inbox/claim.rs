@@ -30,7 +30,7 @@ pub struct ClaimToken(Arc<Token>);
 #[derive(PartialEq, Eq)]
 struct Token {
     scope: Scope,
-    key: Box<str>,
+    key: Key,
     fence: i64,
     /// The place in the queue of a delivery that was accepted.
     place: Option<i64>,
@@ -44,17 +44,27 @@ impl ClaimToken {
     }
 
     pub(super) fn new(scope: Scope, key: &str, fence: i64) -> Self {
-        Self(Arc::new(Token { scope, key: key.into(), fence, place: None }))
+        Self(Arc::new(Token { scope, key: Key::of(key), fence, place: None }))
+    }
+
+    /// A token whose key ends a name that its store has anyway.
+    pub(super) fn named(scope: Scope, name: Arc<str>, key_at: usize, fence: i64) -> Self {
+        Self(Arc::new(Token { scope, key: Key { name, at: key_at }, fence, place: None }))
     }
 
     #[cfg(any(feature = "postgres", feature = "sqlite"))]
     pub(super) fn queued(scope: Scope, key: &str, fence: i64, place: i64) -> Self {
-        Self(Arc::new(Token { scope, key: key.into(), fence, place: Some(place) }))
+        Self(Arc::new(Token { scope, key: Key::of(key), fence, place: Some(place) }))
     }
 
     /// The idempotency key that was claimed.
     pub fn key(&self) -> &str {
-        &self.0.key
+        self.0.key.as_str()
+    }
+
+    /// The name that its key ends; the key itself, unless the store [named](Self::named) it.
+    pub(super) fn name(&self) -> &str {
+        &self.0.key.name
     }
 
     /// The name of the scope it was claimed in.
@@ -78,6 +88,31 @@ impl ClaimToken {
         self.0.place
     }
 }
+
+/// A key at the end of a longer name.
+struct Key {
+    name: Arc<str>,
+    at: usize,
+}
+
+impl Key {
+    fn of(key: &str) -> Self {
+        Self { name: key.into(), at: 0 }
+    }
+
+    fn as_str(&self) -> &str {
+        &self.name[self.at..]
+    }
+}
+
+impl PartialEq for Key {
+    /// Whatever stands before it.
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Key {}
 
 impl fmt::Debug for ClaimToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

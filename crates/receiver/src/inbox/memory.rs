@@ -2,6 +2,7 @@
 
 mod table;
 
+use std::borrow::Cow;
 use std::future::ready;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -157,32 +158,28 @@ impl MemoryInbox {
         self.shared.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The key within the table; no scope has a NUL.
-    fn name(&self, key: &str) -> String {
-        [self.scope.name(), "\0", key].concat()
-    }
-
     fn claim_now(&self, key: &str, lease: Duration) -> Result<Claim, InboxError> {
         check_key(key)?;
         let lease = check_lease(lease)?;
-        let (now, name) = (self.shared.clock.millis(), self.name(key));
+        let (now, name) = (self.shared.clock.millis(), name(self.scope.name(), key));
         let mut table = self.table();
-        match table.find(&name, now) {
-            Found::Mark => return Ok(Claim::Duplicate),
-            Found::Claim { until: end } => {
-                return Ok(Claim::InFlight { retry_after: until(end, now) });
-            }
-            Found::Nothing => {}
-        }
         table.prune(now, PRUNED_BESIDE);
-        if !table.has(&name) && table.len() >= self.shared.capacity {
+        if table.len() >= self.shared.capacity && table.find(&name, now).is_none() {
             // A claim that has ended is kept for a handler that may come late, where there is room.
             if !table.forget_claim(now) && !self.make_room(&mut table, now) {
                 return Err(InboxErrorKind::Full.into());
             }
         }
-        let fence = table.claim(name, now.saturating_add(lease));
-        Ok(Claim::Acquired(ClaimToken::new(self.scope.clone(), key, fence)))
+        match table.claim(Arc::clone(&name), now, now.saturating_add(lease)) {
+            Ok(fence) => {
+                let (scope, key_at) = (self.scope.clone(), name.len() - key.len());
+                Ok(Claim::Acquired(ClaimToken::named(scope, name, key_at, fence)))
+            }
+            Err(Found::Claim { until: end }) => {
+                Ok(Claim::InFlight { retry_after: until(end, now) })
+            }
+            Err(Found::Mark | Found::Ended) => Ok(Claim::Duplicate),
+        }
     }
 
     /// Forgets a mark before its time, where that is allowed.
@@ -198,24 +195,33 @@ impl MemoryInbox {
         }
     }
 
-    /// The key of a token within the table; none for a token of another kind of store.
-    fn named(token: &ClaimToken) -> String {
-        [token.scope(), "\0", token.key()].concat()
-    }
-
     fn extend_now(&self, token: &ClaimToken, lease: Duration) -> Result<(), InboxError> {
         let end = self.shared.clock.millis().saturating_add(check_lease(lease)?);
-        held(self.table().extend(&Self::named(token), token.number(), end))
+        held(self.table().extend(&named(token), token.number(), end))
     }
 
     fn complete_now(&self, token: &ClaimToken) -> Result<(), InboxError> {
         let end = self.shared.clock.millis().saturating_add(self.shared.ttl);
-        held(self.table().complete(&Self::named(token), token.number(), end))
+        held(self.table().complete(&named(token), token.number(), end))
     }
 
     fn release_now(&self, token: &ClaimToken) -> Result<(), InboxError> {
-        held(self.table().release(&Self::named(token), token.number()))
+        held(self.table().release(&named(token), token.number()))
     }
+}
+
+/// A key within the table; no scope has a NUL.
+fn name(scope: &str, key: &str) -> Arc<str> {
+    [scope, "\0", key].concat().into()
+}
+
+/// The key of a token within the table. One that was not made here has no name of the table's.
+fn named(token: &ClaimToken) -> Cow<'_, str> {
+    let (scope, key, name) = (token.scope(), token.key(), token.name());
+    if name.len() == scope.len() + 1 + key.len() {
+        return name.into();
+    }
+    Cow::Owned([scope, "\0", key].concat())
 }
 
 fn held(held: bool) -> Result<(), InboxError> {

@@ -1,5 +1,6 @@
 //! What is claimed and what was handled, in the order in which it ends.
 
+use std::collections::hash_map::Entry as Slot;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -36,7 +37,7 @@ pub(super) enum Found {
     /// Its lease runs until then.
     Claim { until: i64 },
     /// Nothing that counts any more.
-    Nothing,
+    Ended,
 }
 
 impl Table {
@@ -48,28 +49,32 @@ impl Table {
         self.forgotten
     }
 
-    pub(super) fn has(&self, name: &str) -> bool {
-        self.entries.contains_key(name)
+    pub(super) fn find(&self, name: &str, now: i64) -> Option<Found> {
+        self.entries.get(name).map(|entry| entry.at(now))
     }
 
-    pub(super) fn find(&self, name: &str, now: i64) -> Found {
-        match self.entries.get(name) {
-            Some(entry) if entry.until <= now => Found::Nothing,
-            Some(entry) if entry.is_mark => Found::Mark,
-            Some(entry) => Found::Claim { until: entry.until },
-            None => Found::Nothing,
+    /// Claims a key for which nothing counts any more; otherwise gives what counts.
+    pub(super) fn claim(&mut self, name: Arc<str>, now: i64, until: i64) -> Result<i64, Found> {
+        let entry = Entry { is_mark: false, until, fence: self.fence + 1 };
+        match self.entries.entry(name) {
+            Slot::Occupied(mut slot) => {
+                let found = slot.get().at(now);
+                if found != Found::Ended {
+                    return Err(found);
+                }
+                let was = slot.insert(entry);
+                let ends = if was.is_mark { &mut self.marks } else { &mut self.claims };
+                let name = ends.remove(&(was.until, was.fence));
+                let name = name.unwrap_or_else(|| Arc::clone(slot.key()));
+                self.claims.insert((until, entry.fence), name);
+            }
+            Slot::Vacant(slot) => {
+                self.claims.insert((until, entry.fence), Arc::clone(slot.key()));
+                slot.insert(entry);
+            }
         }
-    }
-
-    /// Claims a key, whatever was known of it.
-    pub(super) fn claim(&mut self, name: String, until: i64) -> i64 {
-        self.fence += 1;
-        let entry = Entry { is_mark: false, until, fence: self.fence };
-        match self.entries.get_key_value(&*name).map(|(name, _)| Arc::clone(name)) {
-            Some(name) => self.set(&name, entry),
-            None => self.set(&name.into(), entry),
-        }
-        self.fence
+        self.fence = entry.fence;
+        Ok(entry.fence)
     }
 
     pub(super) fn extend(&mut self, name: &str, fence: i64, until: i64) -> bool {
@@ -83,7 +88,7 @@ impl Table {
     pub(super) fn release(&mut self, name: &str, fence: i64) -> bool {
         let held = self.entries.get(name).is_some_and(|e| e.fence == fence && !e.is_mark);
         if held {
-            self.remove(&Arc::from(name));
+            self.remove(name);
         }
         held
     }
@@ -119,20 +124,18 @@ impl Table {
         may: impl FnOnce(&Entry) -> bool,
         to: Entry,
     ) -> bool {
-        let found = self.entries.get_key_value(name);
-        let found = found.filter(|(_, entry)| entry.fence == fence && may(entry));
-        let Some(name) = found.map(|(name, _)| Arc::clone(name)) else { return false };
-        self.set(&name, to);
+        let Some(entry) = self.entries.get_mut(name) else { return false };
+        if entry.fence != fence || !may(entry) {
+            return false;
+        }
+        let was = std::mem::replace(entry, to);
+        if let Some(name) = self.ends(was).remove(&(was.until, was.fence)) {
+            self.ends(to).insert((to.until, to.fence), name);
+        }
         true
     }
 
-    fn set(&mut self, name: &Arc<str>, entry: Entry) {
-        self.remove(name);
-        self.ends(entry).insert((entry.until, entry.fence), Arc::clone(name));
-        self.entries.insert(Arc::clone(name), entry);
-    }
-
-    fn remove(&mut self, name: &Arc<str>) {
+    fn remove(&mut self, name: &str) {
         if let Some(entry) = self.entries.remove(name) {
             self.ends(entry).remove(&(entry.until, entry.fence));
         }
@@ -140,6 +143,16 @@ impl Table {
 
     fn ends(&mut self, entry: Entry) -> &mut Ends {
         if entry.is_mark { &mut self.marks } else { &mut self.claims }
+    }
+}
+
+impl Entry {
+    fn at(&self, now: i64) -> Found {
+        match self {
+            Self { until, .. } if *until <= now => Found::Ended,
+            Self { is_mark: true, .. } => Found::Mark,
+            Self { until, .. } => Found::Claim { until: *until },
+        }
     }
 }
 
@@ -164,7 +177,7 @@ mod tests {
             for (step, name, fence, time) in steps {
                 let name = name.to_string();
                 match step {
-                    0 => drop(table.claim(name, time)),
+                    0 => drop(table.claim(name.into(), fence, time)),
                     1 => drop(table.complete(&name, table.fence - fence, time)),
                     2 => drop(table.release(&name, table.fence - fence)),
                     3 => drop(table.extend(&name, table.fence - fence, time)),
@@ -183,7 +196,7 @@ mod tests {
     #[test]
     fn a_claim_that_nobody_came_back_for_goes_a_day_after_its_lease_has_ended() {
         let mut table = Table::default();
-        table.claim("a".into(), 10);
+        assert_eq!(table.claim("a".into(), 0, 10), Ok(1));
         assert_eq!(table.prune(CLAIM_KEPT + 9, 9), 0);
         assert_eq!(table.prune(CLAIM_KEPT + 10, 9), 1);
         assert_eq!(table.len(), 0);

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use rusqlite::Connection;
 
 use super::fault::closed;
 use super::file;
 use super::op::{Answer, MayClaim, op};
-use super::tables::{self, Claimed, Held};
+use super::tables::{self, Claimed};
+use super::tx::Tx;
 use super::writer::{Durability, Writer};
 use crate::inbox::clock::{millis, until};
 use crate::inbox::limits::{check_key, check_lease, check_payload, check_ttl};
@@ -100,22 +100,22 @@ impl SqliteInbox {
     async fn ask<T, F>(&self, durability: Durability, work: F) -> Result<T, InboxError>
     where
         T: MayClaim + Send + 'static,
-        F: FnMut(&Connection, i64) -> rusqlite::Result<T> + Send + 'static,
+        F: FnMut(&Tx<'_>, i64) -> rusqlite::Result<T> + Send + 'static,
     {
         let (op, answer) = op(work);
         self.writer.send(op, durability).await?;
         Waiting { inbox: self, answer }.answer().await
     }
 
-    fn give_back(&self, held: Held) {
-        let (op, _) = op(move |db, now| Ok(Did(tables::give_back(db, &held, now)?)));
+    fn give_back(&self, held: ClaimToken) {
+        let (op, _) = op(move |tx, now| Ok(Did(tables::give_back(tx, &held, now)?)));
         self.writer.try_send(op, Durability::UntilPowerCut);
     }
 
     async fn release_after(&self, token: &ClaimToken, pause: i64) -> Result<(), InboxError> {
-        let held = held(token);
-        let work = move |db: &Connection, now: i64| {
-            Ok(Did(tables::release(db, &held, now.saturating_add(pause))?))
+        let held = token.clone();
+        let work = move |tx: &Tx<'_>, now: i64| {
+            Ok(Did(tables::release(tx, &held, now.saturating_add(pause))?))
         };
         self.ask(Durability::UntilPowerCut, work).await?.or_lost()
     }
@@ -155,59 +155,53 @@ impl Did {
 }
 
 impl MayClaim for Did {
-    fn claimed(&self) -> Option<Held> {
+    fn claimed(&self) -> Option<ClaimToken> {
         None
     }
 }
 
 impl MayClaim for usize {
-    fn claimed(&self) -> Option<Held> {
+    fn claimed(&self) -> Option<ClaimToken> {
         None
     }
 }
 
 impl MayClaim for Recorded {
-    fn claimed(&self) -> Option<Held> {
+    fn claimed(&self) -> Option<ClaimToken> {
         None
     }
 }
 
 impl MayClaim for Option<Recorded> {
-    fn claimed(&self) -> Option<Held> {
+    fn claimed(&self) -> Option<ClaimToken> {
         None
     }
 }
 
 impl MayClaim for Claim {
-    fn claimed(&self) -> Option<Held> {
+    fn claimed(&self) -> Option<ClaimToken> {
         match self {
-            Self::Acquired(token) => Some(held(token)),
+            Self::Acquired(token) => Some(token.clone()),
             Self::Duplicate | Self::InFlight { .. } => None,
         }
     }
 }
 
 impl MayClaim for Option<Pending> {
-    fn claimed(&self) -> Option<Held> {
-        self.as_ref().map(|pending| held(&pending.token))
+    fn claimed(&self) -> Option<ClaimToken> {
+        self.as_ref().map(|pending| pending.token.clone())
     }
-}
-
-fn held(token: &ClaimToken) -> Held {
-    // A token made elsewhere has a scope that is one too.
-    let scope = Scope::new(token.scope()).unwrap_or_default();
-    Held { scope, key: token.key().into(), fence: token.number(), place: token.place() }
 }
 
 /// Claims a key within a transaction.
 pub(super) fn claimed(
-    db: &Connection,
+    tx: &Tx<'_>,
     scope: &Scope,
     key: &str,
     now: i64,
     lease: i64,
 ) -> rusqlite::Result<Claim> {
-    Ok(match tables::claim(db, scope, key, now, lease)? {
+    Ok(match tables::claim(tx, scope, key, now, lease)? {
         Claimed::Acquired { fence } => Claim::Acquired(ClaimToken::new(scope.clone(), key, fence)),
         Claimed::Duplicate => Claim::Duplicate,
         Claimed::InFlight { until: end } => Claim::InFlight { retry_after: until(end, now) },
@@ -220,16 +214,16 @@ impl Inbox for SqliteInbox {
             check_key(key)?;
             let lease = check_lease(lease)?;
             let (scope, key) = (self.scope.clone(), Box::<str>::from(key));
-            let work = move |db: &Connection, now| claimed(db, &scope, &key, now, lease);
+            let work = move |tx: &Tx<'_>, now| claimed(tx, &scope, &key, now, lease);
             self.ask(Durability::UntilPowerCut, work).await
         })
     }
 
     fn extend<'a>(&'a self, token: &'a ClaimToken, lease: Duration) -> InboxFuture<'a, ()> {
         Box::pin(async move {
-            let (held, lease) = (held(token), check_lease(lease)?);
-            let work = move |db: &Connection, now: i64| {
-                Ok(Did(tables::extend(db, &held, now.saturating_add(lease))?))
+            let (held, lease) = (token.clone(), check_lease(lease)?);
+            let work = move |tx: &Tx<'_>, now: i64| {
+                Ok(Did(tables::extend(tx, &held, now.saturating_add(lease))?))
             };
             self.ask(Durability::UntilPowerCut, work).await?.or_lost()
         })
@@ -237,9 +231,9 @@ impl Inbox for SqliteInbox {
 
     fn complete<'a>(&'a self, token: &'a ClaimToken) -> InboxFuture<'a, ()> {
         Box::pin(async move {
-            let (held, ttl) = (held(token), self.ttl);
-            let work = move |db: &Connection, now: i64| {
-                Ok(Did(tables::complete(db, &held, now.saturating_add(ttl))?))
+            let (held, ttl) = (token.clone(), self.ttl);
+            let work = move |tx: &Tx<'_>, now: i64| {
+                Ok(Did(tables::complete(tx, &held, now.saturating_add(ttl))?))
             };
             self.ask(Durability::Kept, work).await?.or_lost()
         })
@@ -250,15 +244,15 @@ impl Inbox for SqliteInbox {
     }
 
     fn abandon(&self, token: &ClaimToken) {
-        let held = held(token);
-        let (op, _) = op(move |db, now| Ok(Did(tables::release(db, &held, now)?)));
+        let held = token.clone();
+        let (op, _) = op(move |tx, now| Ok(Did(tables::release(tx, &held, now)?)));
         self.writer.try_send(op, Durability::UntilPowerCut);
     }
 
     fn prune(&self, at_most: usize) -> InboxFuture<'_, usize> {
-        Box::pin(self.ask(Durability::UntilPowerCut, move |db, now| {
-            tables::prune_claims(db, now)?;
-            tables::prune_marks(db, now, at_most)
+        Box::pin(self.ask(Durability::UntilPowerCut, move |tx, now| {
+            tables::prune_claims(tx, now)?;
+            tables::prune_marks(tx, now, at_most)
         }))
     }
 }
@@ -272,9 +266,9 @@ impl Queue for SqliteInbox {
             // It is shared once there is room for it, which it has until it is written.
             let room = self.writer.room_for(payload.len()).await?;
             let payload = payload.clone();
-            let work = move |db: &Connection, now| {
+            let work = move |tx: &Tx<'_>, now| {
                 let _taken = &room;
-                tables::accept(db, &scope, &key, &payload, now)
+                tables::accept(tx, &scope, &key, &payload, now)
             };
             self.ask(Durability::Kept, work).await?.ok_or(InboxErrorKind::InFlight.into())
         })
@@ -283,7 +277,7 @@ impl Queue for SqliteInbox {
     fn next(&self, lease: Duration) -> InboxFuture<'_, Option<Pending>> {
         Box::pin(async move {
             let (scope, lease) = (self.scope.clone(), check_lease(lease)?);
-            let work = move |db: &Connection, now| tables::next(db, &scope, now, lease);
+            let work = move |tx: &Tx<'_>, now| tables::next(tx, &scope, now, lease);
             self.ask(Durability::UntilPowerCut, work).await
         })
     }

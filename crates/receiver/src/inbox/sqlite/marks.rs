@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use rusqlite::{Connection, Transaction};
 
+use super::tx::Tx;
 use super::{schema, tables};
 use crate::inbox::limits::{check_key, check_ttl};
 use crate::inbox::{Clock, DEFAULT_TTL, InboxError, InboxErrorKind, Recorded, Scope};
@@ -86,13 +87,13 @@ impl SqliteMarks {
         check_key(key)?;
         check_durable(tx)?;
         let (now, ttl) = (self.clock.millis(), check_ttl(self.ttl)?);
-        Ok(tables::mark(tx, &self.scope, key, now, now.saturating_add(ttl))?)
+        Ok(tables::mark(&Tx::on(tx), &self.scope, key, now, now.saturating_add(ttl))?)
     }
 
     /// Forgets marks of all scopes whose time has come, at most so many, and tells how many. Nothing else
     /// forgets any, so call it now and then.
     pub fn prune(&self, db: &Connection, at_most: usize) -> Result<usize, InboxError> {
-        Ok(tables::prune_marks(db, self.clock.millis(), at_most)?)
+        Ok(tables::prune_marks(&Tx::on(db), self.clock.millis(), at_most)?)
     }
 }
 

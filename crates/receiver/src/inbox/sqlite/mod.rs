@@ -12,6 +12,7 @@ mod marks;
 mod op;
 mod schema;
 mod tables;
+mod tx;
 mod writer;
 
 pub use inbox::{SqliteInbox, SqliteInboxBuilder};

@@ -10,9 +10,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::fault::closed;
 use super::op::Op;
-use super::tables::{self, Held};
+use super::tables;
+use super::tx::Tx;
 use crate::inbox::error::Shared;
-use crate::inbox::{Clock, InboxError};
+use crate::inbox::{ClaimToken, Clock, InboxError};
 
 /// Operations that share a commit, at most.
 const BATCH_MAX: usize = 256;
@@ -131,7 +132,7 @@ impl Desk {
     }
 
     /// `false` when there was nothing.
-    fn answer_passing(&mut self, batch: &mut Batch, left: &mut Vec<Held>) -> bool {
+    fn answer_passing(&mut self, batch: &mut Batch, left: &mut Vec<ClaimToken>) -> bool {
         let passing = std::mem::take(&mut batch.passing);
         let any = !passing.is_empty();
         left.extend(self.commit_and_answer(passing, Durability::UntilPowerCut));
@@ -144,7 +145,7 @@ impl Desk {
         &mut self,
         waiting: &mut mpsc::Receiver<Message>,
         batch: &mut Batch,
-        left: &mut Vec<Held>,
+        left: &mut Vec<ClaimToken>,
     ) {
         let (began, patience) = (Instant::now(), self.commit_took.min(COMMIT_MAX) / LINGER_PART);
         while batch.kept.len() < BATCH_MAX && began.elapsed() < patience {
@@ -160,7 +161,7 @@ impl Desk {
     }
 
     /// Gives the claims of those who had gone when they were answered.
-    fn commit_and_answer(&mut self, mut ops: Vec<Box<dyn Op>>, as_: Durability) -> Vec<Held> {
+    fn commit_and_answer(&mut self, mut ops: Vec<Box<dyn Op>>, as_: Durability) -> Vec<ClaimToken> {
         if ops.is_empty() {
             return Vec::new();
         }
@@ -177,27 +178,27 @@ impl Desk {
         ops.into_iter().filter_map(answer).collect()
     }
 
-    fn give_back(&mut self, left: &[Held]) {
+    fn give_back(&mut self, left: &[ClaimToken]) {
         if left.is_empty() {
             return;
         }
         let now = self.clock.millis();
         // When it fails, the leases run out.
-        let _ = self.transact(Durability::UntilPowerCut, |db| {
-            left.iter().try_for_each(|held| tables::give_back(db, held, now).map(drop))
+        let _ = self.transact(Durability::UntilPowerCut, |tx| {
+            left.iter().try_for_each(|held| tables::give_back(tx, held, now).map(drop))
         });
     }
 
     fn commit(&mut self, ops: &mut [Box<dyn Op>], as_: Durability) -> rusqlite::Result<()> {
         let (now, began) = (self.clock.millis(), Instant::now());
         let looks_at_claims = as_ == Durability::Kept && self.commits.is_multiple_of(CLAIMS_EVERY);
-        self.transact(as_, |db| {
-            ops.iter_mut().try_for_each(|op| op.run(db, now))?;
+        self.transact(as_, |tx| {
+            ops.iter_mut().try_for_each(|op| op.run(tx, now))?;
             if as_ == Durability::Kept {
-                tables::prune_marks(db, now, ops.len() * PRUNED_BESIDE)?;
+                tables::prune_marks(tx, now, ops.len() * PRUNED_BESIDE)?;
             }
             if looks_at_claims {
-                tables::prune_claims(db, now)?;
+                tables::prune_claims(tx, now)?;
             }
             Ok(())
         })?;
@@ -212,13 +213,14 @@ impl Desk {
     fn transact(
         &mut self,
         as_: Durability,
-        work: impl FnOnce(&Connection) -> rusqlite::Result<()>,
+        work: impl FnOnce(&Tx<'_>) -> rusqlite::Result<()>,
     ) -> rusqlite::Result<()> {
         self.set(as_)?;
         let db = &self.connection;
         let run = |sql| db.prepare_cached(sql)?.execute([]).map(drop);
         run("BEGIN IMMEDIATE")?;
-        let done = work(db).and_then(|()| run("COMMIT"));
+        let tx = Tx::on(db);
+        let done = work(&tx).and_then(|()| tx.finish()).and_then(|()| run("COMMIT"));
         if done.is_err() && !db.is_autocommit() {
             // Fails only when the transaction is gone already.
             let _ = db.execute_batch("ROLLBACK");
@@ -279,13 +281,13 @@ mod tests {
     }
 
     impl MayClaim for i64 {
-        fn claimed(&self) -> Option<Held> {
+        fn claimed(&self) -> Option<ClaimToken> {
             None
         }
     }
 
     fn mark(key: &'static str) -> (Box<dyn Op>, Answer<Recorded>) {
-        op(move |db, now| tables::mark(db, &Scope::default(), key, now, now + 1_000))
+        op(move |tx, now| tables::mark(tx, &Scope::default(), key, now, now + 1_000))
     }
 
     fn marks(desk: &Desk) -> i64 {
@@ -300,7 +302,7 @@ mod tests {
         let rows = [(Durability::UntilPowerCut, 1), (Durability::Kept, 2)];
         for (durability, number) in [rows, rows].concat() {
             let (ask, mut answer) =
-                op(|db, _| db.query_row("PRAGMA synchronous", [], |row| row.get::<_, i64>(0)));
+                op(|tx, _| tx.db().query_row("PRAGMA synchronous", [], |row| row.get::<_, i64>(0)));
             desk.commit_and_answer(vec![ask], durability);
             assert_eq!(answer.try_recv().unwrap().unwrap(), number, "{durability:?}");
         }
@@ -330,8 +332,8 @@ mod tests {
         desk.connection.execute_batch("PRAGMA max_page_count = 1").unwrap();
         let (before, mut of_before) = mark("before");
         let payload = vec![7; 1 << 20];
-        let (large, mut of_large) = op(move |db, now| {
-            let kept = tables::accept(db, &Scope::default(), "large", &payload, now)?;
+        let (large, mut of_large) = op(move |tx, now| {
+            let kept = tables::accept(tx, &Scope::default(), "large", &payload, now)?;
             Ok(kept.unwrap_or(Recorded::Duplicate))
         });
         let (after, mut of_after) = mark("after");
@@ -353,14 +355,16 @@ mod tests {
         let (_dir, mut desk) = desk();
         let scope = Scope::default();
         let ask = || {
-            op(move |db, now| super::super::inbox::claimed(db, &Scope::default(), "k", now, 9_000))
+            op(move |tx, now| super::super::inbox::claimed(tx, &Scope::default(), "k", now, 9_000))
         };
         let (gone, answer) = ask();
         drop(answer);
         let left = desk.commit_and_answer(vec![gone], Durability::UntilPowerCut);
         assert_eq!(left.len(), 1);
         let now = desk.clock.millis();
-        let claim = |desk: &Desk| tables::claim(&desk.connection, &scope, "k", now, 9_000).unwrap();
+        let claim = |desk: &Desk| {
+            tables::claim(&Tx::on(&desk.connection), &scope, "k", now, 9_000).unwrap()
+        };
         assert!(matches!(claim(&desk), tables::Claimed::InFlight { .. }));
         desk.give_back(&left);
         assert!(matches!(claim(&desk), tables::Claimed::Acquired { .. }));
@@ -370,7 +374,8 @@ mod tests {
     fn marks_whose_time_has_come_go_while_others_are_made() {
         let (_dir, mut desk) = desk();
         for key in ["a", "b", "c"] {
-            let _new = tables::mark(&desk.connection, &Scope::default(), key, 0, 1).unwrap();
+            let _new =
+                tables::mark(&Tx::on(&desk.connection), &Scope::default(), key, 0, 1).unwrap();
         }
         let (new, _answer) = mark("new");
         desk.commit_and_answer(vec![new], Durability::Kept);
