@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::io;
 use std::time::Duration;
 
-use formsvc_client::{Client, Event, RateLimit, RetryReason, Timeouts, WaitReason};
+use formsvc_client::{Client, Event, RateLimit, RetryReason, SecretString, Timeouts, WaitReason};
 use serde::Serialize;
 use tokio::sync::OnceCell;
 
@@ -77,6 +77,11 @@ impl Context {
                 (base_url, key.read(&mut io::stdin().lock())?)
             }
         };
+        self.client_at(&base_url, key)
+    }
+
+    /// A client of a service with a key, whatever the settings say of both.
+    pub(crate) fn client_at(&self, base_url: &str, key: SecretString) -> Result<Client, CliError> {
         let (progress, verbose) = (self.progress.clone(), self.settings.verbose > 0);
         let mut builder = Client::builder()
             .base_url(base_url)
@@ -107,7 +112,7 @@ impl Context {
     }
 
     #[cfg(feature = "sandbox")]
-    async fn demo(&self) -> Result<(String, formsvc_client::SecretString), CliError> {
+    async fn demo(&self) -> Result<(String, SecretString), CliError> {
         use crate::sandbox::{Key, Sandbox, SandboxOptions};
 
         let options = SandboxOptions::demo();
@@ -121,12 +126,13 @@ impl Context {
 
     #[cfg(not(feature = "sandbox"))]
     #[expect(clippy::unused_async, reason = "the same signature with and without the sandbox")]
-    async fn demo(&self) -> Result<(String, formsvc_client::SecretString), CliError> {
+    async fn demo(&self) -> Result<(String, SecretString), CliError> {
         Err(CliError::usage("this build has no sandbox, which `--demo` needs"))
     }
 }
 
-fn no_base_url() -> CliError {
+/// There is no address to ask.
+pub(crate) fn no_base_url() -> CliError {
     CliError::usage("no service address").hint(
         "give it with --base-url or FORMSVC_BASE_URL, or try `--demo`, which needs neither address nor key",
     )
@@ -134,7 +140,7 @@ fn no_base_url() -> CliError {
 
 /// An address without a scheme, which is most often the only thing it lacks. One that may hold a
 /// password is not repeated.
-fn check_scheme(base_url: &str) -> Result<(), CliError> {
+pub(crate) fn check_scheme(base_url: &str) -> Result<(), CliError> {
     if base_url.contains("://") {
         return Ok(());
     }
@@ -153,7 +159,8 @@ fn check_scheme(base_url: &str) -> Result<(), CliError> {
     })
 }
 
-fn no_key() -> CliError {
+/// There is no key to ask with.
+pub(crate) fn no_key() -> CliError {
     CliError::new(Exit::Auth, "no API key").hint(
         "set FORMSVC_API_KEY, or pass --api-key-stdin or --api-key-file PATH, or try `--demo`",
     )

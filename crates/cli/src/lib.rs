@@ -7,6 +7,7 @@
 mod abort;
 mod again;
 pub mod args;
+mod ask;
 mod cmd;
 pub mod config;
 mod context;

@@ -1,5 +1,6 @@
 //! The commands: `cmd/<group>/<verb>.rs` holds the arguments of a verb and what it does.
 
+mod auth;
 mod config;
 mod forms;
 mod me;
@@ -16,6 +17,9 @@ use crate::error::CliError;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Me(me::Me),
+    /// Keep API keys, and say which one is used
+    #[command(subcommand)]
+    Auth(auth::Auth),
     /// List and show forms
     #[command(subcommand)]
     Forms(forms::Forms),
@@ -34,6 +38,7 @@ impl Command {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         match self {
             Self::Me(me) => me.run(cx).await,
+            Self::Auth(auth) => auth.run(cx).await,
             Self::Forms(forms) => forms.run(cx).await,
             Self::Submissions(submissions) => submissions.run(cx).await,
             Self::Config(config) => config.run(cx),

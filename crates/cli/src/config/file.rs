@@ -89,7 +89,6 @@ impl File {
     }
 
     /// The profiles that have a table, in the file's order.
-    #[cfg_attr(not(test), expect(dead_code, reason = "what accounts are listed by"))]
     pub(crate) fn profiles(&self) -> Result<Vec<String>, CliError> {
         Ok(self.entries()?.profiles)
     }

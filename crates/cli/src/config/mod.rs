@@ -12,7 +12,7 @@ mod text;
 mod value;
 
 pub(crate) use file::File;
-pub(crate) use place::Place;
+pub(crate) use place::{Place, check_profile_name};
 
 /// Name of the file in the folder of the configuration.
 pub(crate) const FILE_NAME: &str = "config.toml";

@@ -98,6 +98,14 @@ impl Stores {
         if self.choice == Choice::File { Store::File } else { Store::Keyring }
     }
 
+    /// What people call a store.
+    pub(crate) fn place(&self, store: Store) -> String {
+        match store {
+            Store::Keyring => "the keyring".to_owned(),
+            Store::File => format!("`{}`", self.file.path().display()),
+        }
+    }
+
     /// The key of an account. A keyring that fails is no failure if the file has the key.
     pub(crate) fn find(&self, account: &Account) -> Result<Option<Found>, StoreError> {
         let found = |store, key, passed_over| Some(Found { store, key, passed_over });

@@ -162,6 +162,16 @@ impl Terminal {
         tcgetattr(&self.pty).unwrap().local_modes.contains(LocalModes::ECHO)
     }
 
+    /// Waits until what is typed does not show: a prompt that hides stands there a moment before.
+    #[track_caller]
+    pub(crate) fn wait_until_hidden(&self) {
+        let deadline = Instant::now() + PATIENCE;
+        while self.echoes() {
+            assert!(Instant::now() < deadline, "it shows; the screen:\n{}", self.screen());
+            thread::yield_now();
+        }
+    }
+
     /// What a program must leave as it found it: how the terminal is set, and the cursor.
     #[track_caller]
     pub(crate) fn assert_restored(&self) {

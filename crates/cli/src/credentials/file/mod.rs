@@ -114,6 +114,11 @@ impl KeyFile {
         self.parse(&text).map(drop)
     }
 
+    /// Where it is, or would be.
+    pub(super) fn path(&self) -> PathBuf {
+        self.folder.clone().unwrap_or_default().join(NAME)
+    }
+
     fn folder(&self) -> Result<&Path, StoreError> {
         self.folder.as_deref().ok_or(StoreError::NoFolder)
     }
@@ -138,8 +143,7 @@ impl KeyFile {
     }
 
     fn malformed(&self, what: String) -> StoreError {
-        let path = self.folder.clone().unwrap_or_default().join(NAME);
-        StoreError::Malformed { path, what }
+        StoreError::Malformed { path: self.path(), what }
     }
 }
 

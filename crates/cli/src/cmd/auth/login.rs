@@ -1,0 +1,173 @@
+//! `formsvc auth login`
+
+use std::io;
+
+use clap::Args;
+use formsvc_client::{SecretString, User};
+
+use super::profile::{Profile, of_this_run, place};
+use super::{keep, lookup, no_demo, stores, warn_of_stronger};
+use crate::ask;
+use crate::config::File;
+use crate::context::{Context, check_scheme, no_base_url};
+use crate::credentials::{Account, Store};
+use crate::env;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::sanitize::one_line;
+use crate::settings::{KeySource, Service};
+
+/// Verify an API key and keep it for a profile
+///
+/// Asks for the key on a terminal, where nothing of it shows; elsewhere give it with --api-key-stdin or
+/// --api-key-file. It is kept for the address it was verified at, and is never sent to another one. An
+/// API key cannot be given as an argument: whoever can list processes can read those.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  formsvc auth login\n  formsvc auth login --profile work --base-url https://forms.example\n  pass show forms | formsvc auth login --api-key-stdin --store file"
+)]
+pub(crate) struct Login {
+    /// Where to keep the key [default: keyring]
+    #[arg(long, value_name = "STORE")]
+    store: Option<Store>,
+    /// Do not ask the service whether it takes the key
+    #[arg(long)]
+    no_verify: bool,
+    /// Give a profile another service, and forget the key for the one it had
+    #[arg(long)]
+    overwrite: bool,
+}
+
+impl Login {
+    pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
+        let Service::At { base_url, key } = &cx.settings.service else { return Err(no_demo()) };
+        let (mut file, before) = of_this_run(cx)?;
+        let base_url = address(cx, base_url.as_ref().or(before.base_url.as_ref())).await?;
+        let account = Account::new(&before.name, &base_url)?;
+        let left = self.left_behind(cx, &before, &account).await?;
+        let account = account.kept_in(if left.is_none() { before.store } else { None });
+        let key = new_key(cx, key.as_ref(), account.origin()).await?;
+        let user = self.verify(cx, &account, &key).await?;
+        let stores = stores(cx)?;
+        let first = file.profiles()?.is_empty() && file.get("profile")?.is_none();
+        let kept = keep::keep(cx, &stores, &account, &key, self.store).await?;
+        let noted = note(&mut file, &account, kept.store, first);
+        if let Err(error) = noted {
+            // A key that no profile knows of would stay for ever; the one before it is gone.
+            let _ = stores.remove(&account);
+            return Err(error);
+        }
+        if let Some(Err(why)) = left.map(|left| stores.remove(&left)) {
+            cx.progress.remark(&format!("warning: {why}"));
+        }
+        tell(cx, &account, user.as_ref());
+        keep::tell(cx, &stores, &kept);
+        if first {
+            let name = account.profile();
+            cx.progress.remark(&format!("the profile `{name}` is used unless another is named"));
+        }
+        warn_of_stronger(cx);
+        Ok(())
+    }
+
+    /// The account whose key this login leaves without a use: of the service that the profile had.
+    async fn left_behind(
+        &self,
+        cx: &Context,
+        before: &Profile,
+        account: &Account,
+    ) -> Result<Option<Account>, CliError> {
+        // An address that cannot be read has no key either.
+        let Ok(Some(old)) = before.account() else { return Ok(None) };
+        if old.origin() == account.origin() {
+            return Ok(None);
+        }
+        let (name, was) = (account.profile(), old.origin());
+        if !self.overwrite {
+            let is = format!("the profile `{name}` is for {was}");
+            let question = format!("{is}. Make it one for {}?", account.origin());
+            if !(cx.settings.may_ask && ask::confirm(&question).await?) {
+                return Err(CliError::usage(is).hint(
+                    "name another profile with `--profile NAME`, or replace this one with `--overwrite`",
+                ));
+            }
+        }
+        Ok(Some(old))
+    }
+
+    async fn verify(
+        &self,
+        cx: &Context,
+        account: &Account,
+        key: &SecretString,
+    ) -> Result<Option<User>, CliError> {
+        if self.no_verify {
+            return Ok(None);
+        }
+        let client = cx.client_at(account.origin(), key.clone())?;
+        let verified = client.me().await;
+        Ok(Some(verified.inspect_err(|_| cx.progress.remark("no key was kept"))?.into_inner()))
+    }
+}
+
+/// Writes down which service the profile is for, and where the key is.
+fn note(file: &mut File, account: &Account, store: Store, first: bool) -> Result<(), CliError> {
+    let name = account.profile();
+    file.set(&place(name, "base_url"), account.origin())?;
+    Profile::set_kept(file, name, Some(store))?;
+    if first {
+        file.set("profile", name)?;
+    }
+    file.save()
+}
+
+/// Which service.
+async fn address(cx: &Context, known: Option<&String>) -> Result<String, CliError> {
+    let address = match known {
+        Some(address) => address.clone(),
+        None if cx.settings.may_ask => {
+            ask::line("Address of the service").await?.ok_or_else(no_base_url)?
+        }
+        None => return Err(no_base_url()),
+    };
+    check_scheme(&address)?;
+    Ok(address)
+}
+
+/// The key to keep. One in the environment is not: nobody asked for that.
+async fn new_key(
+    cx: &Context,
+    given: Option<&KeySource>,
+    origin: &str,
+) -> Result<SecretString, CliError> {
+    match given {
+        Some(given) if is_a_flag(given) => given.read(&mut io::stdin().lock()),
+        _ if cx.settings.may_ask => {
+            ask::hidden(&format!("API key for {origin} (it does not show)")).await
+        }
+        _ => Err(CliError::new(Exit::Auth, "no API key to keep")
+            .hint("give it with --api-key-stdin or --api-key-file PATH, or log in on a terminal")),
+    }
+}
+
+/// Whether a key was given for this run alone, by a flag.
+fn is_a_flag(source: &KeySource) -> bool {
+    match source {
+        KeySource::Stdin => true,
+        KeySource::File(path) => {
+            lookup(env::API_KEY_FILE.name).as_deref() != Some(path.as_os_str())
+        }
+        KeySource::Env(_) => false,
+    }
+}
+
+fn tell(cx: &Context, account: &Account, user: Option<&User>) {
+    let (origin, profile) = (account.origin(), account.profile());
+    cx.progress.remark(&match user {
+        Some(user) => {
+            let (name, email) = (one_line(&user.name), one_line(&user.email));
+            format!("logged in to {origin} as {name} <{email}> (profile `{profile}`)")
+        }
+        None => format!("a key for {origin} that was not verified (profile `{profile}`)"),
+    });
+}

@@ -1,0 +1,86 @@
+//! `formsvc auth …`: profiles, and the keys that are kept for them.
+
+mod keep;
+mod list;
+mod login;
+mod logout;
+mod profile;
+mod token;
+mod use_;
+
+use std::ffi::OsString;
+
+use clap::Subcommand;
+use formsvc_client::SecretString;
+
+use crate::context::{Context, no_base_url, no_key};
+use crate::credentials::Stores;
+use crate::env;
+use crate::error::CliError;
+use crate::settings::Service;
+
+/// Keep API keys, and say which one is used
+#[derive(Debug, Subcommand)]
+pub(crate) enum Auth {
+    Login(login::Login),
+    List(list::List),
+    Use(use_::Use),
+    Logout(logout::Logout),
+    Token(token::Token),
+}
+
+impl Auth {
+    pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
+        match self {
+            Self::Login(login) => login.run(cx).await,
+            Self::List(list) => list.run(cx),
+            Self::Use(use_) => use_.run(cx),
+            Self::Logout(logout) => logout.run(cx),
+            Self::Token(token) => token.run(cx),
+        }
+    }
+}
+
+/// The variables of this process.
+fn lookup(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
+/// Where keys are kept.
+fn stores(cx: &Context) -> Result<Stores, CliError> {
+    Stores::new(&cx.settings.paths, &lookup)
+}
+
+/// The variables that are set and stronger than any key that is kept.
+fn stronger() -> impl Iterator<Item = &'static str> {
+    let names = [env::API_KEY.name, env::API_KEY_FILE.name];
+    names.into_iter().filter(|name| lookup(name).is_some_and(|value| !value.is_empty()))
+}
+
+/// Says that a variable decides, whatever is kept.
+fn warn_of_stronger(cx: &Context) {
+    for name in stronger() {
+        cx.progress.remark(&format!(
+            "warning: `{name}` is set, and stronger than a key that is kept: unset it to use one"
+        ));
+    }
+}
+
+/// The key that commands use.
+fn key(cx: &Context) -> Result<SecretString, CliError> {
+    let Service::At { base_url, key } = &cx.settings.service else { return Err(no_demo()) };
+    if let Some(key) = key {
+        return key.read(&mut std::io::stdin().lock());
+    }
+    let (_, mut profile) = profile::of_this_run(cx)?;
+    profile.base_url = base_url.clone().or(profile.base_url);
+    let account = profile.account()?.ok_or_else(no_base_url)?;
+    let found = stores(cx)?.find(&account)?.ok_or_else(no_key)?;
+    Ok(found.key)
+}
+
+/// What `--demo` leaves nothing to do for.
+fn no_demo() -> CliError {
+    CliError::usage("`--demo` has a service and a key of its own, for the one command")
+        .hint("leave `--demo` out: accounts are of services that last")
+}

@@ -1,0 +1,42 @@
+//! `formsvc auth token`
+
+use std::io::{self, Write};
+
+use clap::Args;
+use formsvc_client::ExposeSecret;
+
+use super::no_demo;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::settings::Service;
+
+/// Print the API key that commands use, for programs that need it
+///
+/// Nothing else is printed. On a terminal it takes --reveal: what stands on a screen is seen, recorded
+/// and scrolled back to.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  (umask 077; formsvc auth token --profile work > key)\n  formsvc auth token | sed 's/^/Authorization: Bearer /' | curl -H @- https://forms.example/api/v1/me"
+)]
+pub(crate) struct Token {
+    /// Show it on a terminal too
+    #[arg(long)]
+    reveal: bool,
+}
+
+impl Token {
+    pub(crate) fn run(self, cx: &Context) -> Result<(), CliError> {
+        if matches!(cx.settings.service, Service::Demo) {
+            return Err(no_demo());
+        }
+        if cx.settings.terminal.stdout && !self.reveal {
+            return Err(CliError::usage("the key is not shown on a terminal")
+                .hint("pipe it to where it is needed, or show it with `--reveal`"));
+        }
+        let key = super::key(cx)?;
+        let mut out = io::stdout().lock();
+        writeln!(out, "{}", key.expose_secret())
+            .and_then(|()| out.flush())
+            .map_err(|error| CliError::stdout(&error))
+    }
+}

@@ -1,0 +1,200 @@
+//! Login without a terminal, logout, profiles, and what is printed.
+
+use std::process::Stdio;
+
+use super::{Home, me, nowhere, refusal, signed_in};
+use crate::support::{Canned, SECRET, answer, run};
+
+const AT: &str = "--base-url";
+const LOGIN: [&str; 5] = ["auth", "login", "--api-key-stdin", "--store", "file"];
+
+#[test]
+fn a_key_from_a_file_is_kept_too_and_the_file_is_left_alone() {
+    let (service, home) = (Canned::start(vec![me()]), Home::new());
+    let elsewhere = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(&elsewhere, format!("{SECRET}\n")).unwrap();
+    let path = elsewhere.path().to_str().unwrap();
+    let login = ["auth", "login", "--api-key-file", path, "--store", "file"];
+    home.succeed(&[&login[..], &[AT, &service.base_url]].concat());
+    assert_eq!(home.succeed(&["auth", "token"]), format!("{SECRET}\n"));
+    assert!(elsewhere.path().exists());
+}
+
+#[test]
+fn a_key_that_fails_is_not_kept() {
+    let html = answer("200 OK", "", "<html>");
+    for (service, code) in [
+        (Canned::start(vec![refusal()]).base_url, 4),
+        (Canned::start(vec![html]).base_url, 5),
+        (nowhere(), 6),
+    ] {
+        let home = Home::new();
+        let said = home.run_with(SECRET, &[&LOGIN[..], &[AT, &service]].concat());
+        assert_eq!(said.code, Some(code), "{}", said.stderr);
+        assert!(!said.stderr.contains(SECRET));
+        home.assert_untouched();
+    }
+}
+
+#[test]
+fn a_key_need_not_be_verified() {
+    let (service, home) = (nowhere(), Home::new());
+    let login = [&LOGIN[..], &["--no-verify", AT, &service]].concat();
+    let said = home.run_with(SECRET, &login);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert!(said.stderr.contains("not verified"), "{}", said.stderr);
+    assert_eq!(home.succeed(&["auth", "token"]), format!("{SECRET}\n"));
+}
+
+#[test]
+fn what_is_no_key_is_not_kept() {
+    let home = Home::new();
+    for (typed, code) in [("", 4), ("two words", 4), ("fsk\u{1b}[31m", 4)] {
+        let login = [&LOGIN[..], &["--no-verify", AT, "http://127.0.0.1:9"]].concat();
+        let said = home.run_with(typed, &login);
+        assert_eq!(said.code, Some(code), "{typed:?}: {}", said.stderr);
+        home.assert_untouched();
+    }
+}
+
+#[test]
+fn without_a_keyring_and_a_terminal_three_ways_are_named_and_nothing_is_written() {
+    let (service, home) = (Canned::start(vec![me()]), Home::new());
+    let said = home.run_with(SECRET, &["auth", "login", "--api-key-stdin", AT, &service.base_url]);
+    assert_eq!(said.code, Some(4), "{}", said.stderr);
+    for way in ["formsvc auth login --store file", "FORMSVC_API_KEY", "--api-key-file PATH"] {
+        assert!(said.stderr.contains(way), "{way}: {}", said.stderr);
+    }
+    home.assert_untouched();
+}
+
+#[test]
+fn without_a_terminal_login_asks_for_nothing_and_says_what_to_give() {
+    let home = Home::new();
+    for (args, tells, code) in [
+        (&["auth", "login"][..], "--base-url", 2),
+        (&["auth", "login", AT, "http://127.0.0.1:9"], "--api-key-stdin", 4),
+    ] {
+        let said = home.run(args);
+        assert_eq!(said.code, Some(code), "{}", said.stderr);
+        assert!(said.stderr.contains(tells), "{}", said.stderr);
+        assert_eq!(said.stdout, "");
+    }
+    home.assert_untouched();
+}
+
+#[test]
+fn a_demo_is_nothing_to_log_in_to() {
+    for args in [["auth", "login"], ["auth", "logout"], ["auth", "token"]] {
+        let said = run(&[&["--demo"], &args[..]].concat());
+        assert_eq!(said.code, Some(2), "{args:?}: {}", said.stderr);
+        assert!(said.stderr.contains("--demo"), "{}", said.stderr);
+    }
+}
+
+#[test]
+fn a_key_is_never_an_argument() {
+    for args in [&["auth", "login", SECRET][..], &["auth", "login", "--api-key", SECRET]] {
+        let said = run(args);
+        assert_eq!(said.code, Some(2), "{}", said.stderr);
+    }
+    let help = run(&["auth", "login", "--help"]).stdout;
+    assert!(!help.contains("--api-key ") && !help.contains("--api-key="), "{help}");
+}
+
+#[test]
+fn a_variable_that_is_stronger_is_said() {
+    let (service, home) = (Canned::start(vec![me()]), Home::new());
+    for (name, value) in
+        [("FORMSVC_API_KEY", "fsk_stronger"), ("FORMSVC_API_KEY_FILE", "/nonexistent")]
+    {
+        let mut login = home.formsvc(&[&LOGIN[..], &[AT, &service.base_url]].concat());
+        login.env(name, value);
+        let said = super::piped(login, SECRET);
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        let told = said
+            .stderr
+            .lines()
+            .any(|line| line.starts_with("warning:") && line.split('`').any(|word| word == name));
+        assert!(told, "{}", said.stderr);
+        // It is not the key that was kept.
+        assert!(home.kept().contains(SECRET) && !home.kept().contains("stronger"));
+        assert!(service.request().contains(SECRET));
+        let mut logout = home.formsvc(&["auth", "logout"]);
+        let said = crate::support::Said::from(logout.env(name, value).output().unwrap());
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        assert!(said.stderr.contains(name), "{}", said.stderr);
+    }
+}
+
+#[test]
+fn the_key_in_the_environment_is_not_kept_unasked() {
+    let (service, home) = (Canned::start(vec![me()]), Home::new());
+    let mut login = home.formsvc(&["auth", "login", "--store", "file", AT, &service.base_url]);
+    let said = crate::support::Said::from(login.env("FORMSVC_API_KEY", SECRET).output().unwrap());
+    assert_eq!(said.code, Some(4), "{}", said.stderr);
+    assert!(said.stderr.contains("--api-key-stdin"), "{}", said.stderr);
+    home.assert_untouched();
+}
+
+#[test]
+fn logging_in_again_replaces_the_key() {
+    let (service, home) = (Canned::start(vec![me()]), Home::new());
+    home.log_in("default", &service.base_url, "fsk_the_key_before_this_one", &[]);
+    home.log_in("default", &service.base_url, SECRET, &[]);
+    assert!(!home.kept().contains("before"), "{}", home.kept());
+    assert_eq!(home.succeed(&["auth", "token"]), format!("{SECRET}\n"));
+}
+
+#[test]
+fn logout_of_all_leaves_no_key_of_any_profile() {
+    let (service, home) = (Canned::start(vec![me()]), Home::new());
+    for profile in ["default", "work", "play"] {
+        home.log_in(profile, &service.base_url, SECRET, &[]);
+    }
+    home.succeed(&["auth", "logout", "--profile", "work"]);
+    assert_eq!(home.kept().matches(SECRET).count(), 2);
+    home.succeed(&["auth", "logout", "--all"]);
+    assert!(!home.kept().contains(SECRET), "{}", home.kept());
+}
+
+#[test]
+fn a_profile_has_a_plain_name() {
+    let home = Home::new();
+    let long = "a".repeat(65);
+    for bad in ["a b", "a/b", "../x", "a|b", "ä", &long, "\u{1b}[31m"] {
+        let login = [&LOGIN[..], &[AT, "http://127.0.0.1:9", "--profile", bad]].concat();
+        let said = home.run_with(SECRET, &login);
+        assert_eq!(said.code, Some(2), "{bad:?}: {}", said.stderr);
+        assert!(said.stderr.contains("64") && !said.stderr.contains('\u{1b}'), "{}", said.stderr);
+    }
+    home.assert_untouched();
+}
+
+#[test]
+fn a_profile_for_another_service_is_not_overwritten_by_accident() {
+    let (one, other) = (Canned::start(vec![me()]), Canned::start(vec![me()]));
+    let home = Home::new();
+    home.log_in("default", &one.base_url, SECRET, &[]);
+    let login = [&LOGIN[..], &[AT, &other.base_url]].concat();
+    let said = home.run_with("fsk_of_the_other_service", &login);
+    assert_eq!(said.code, Some(2), "{}", said.stderr);
+    for told in [&*one.base_url, "--overwrite", "--profile"] {
+        assert!(said.stderr.contains(told), "{told}: {}", said.stderr);
+    }
+    assert_eq!(home.succeed(&["auth", "token"]), format!("{SECRET}\n"));
+    let login = [&login[..], &["--overwrite"]].concat();
+    let said = home.run_with("fsk_of_the_other_service", &login);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert_eq!(home.succeed(&["auth", "token"]), "fsk_of_the_other_service\n");
+    assert!(!home.kept().contains(SECRET), "{}", home.kept());
+}
+
+#[test]
+fn a_closed_reader_of_the_token_is_no_failure() {
+    let (_sandbox, home) = signed_in();
+    let mut token = home.formsvc(&["auth", "token"]);
+    let mut child = token.stdout(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}

@@ -1,0 +1,114 @@
+//! `formsvc auth`: keys of one person, kept in a home of its own. Nothing here has a keyring: the
+//! environment names no bus.
+
+mod login;
+#[cfg(unix)]
+mod prompt;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use crate::support::{Said, Sandbox, formsvc};
+
+/// The home of somebody who uses the binary.
+struct Home {
+    folder: tempfile::TempDir,
+}
+
+impl Home {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// The binary, for this person.
+    fn formsvc(&self, args: &[&str]) -> Command {
+        let mut command = formsvc(args);
+        command.env("HOME", self.folder.path()).env("PATH", "/usr/bin:/bin");
+        command.current_dir(self.folder.path());
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Said {
+        self.formsvc(args).output().unwrap().into()
+    }
+
+    /// Runs to a good end and gives standard output.
+    #[track_caller]
+    fn succeed(&self, args: &[&str]) -> String {
+        let said = self.run(args);
+        assert_eq!(said.code, Some(0), "{args:?} said: {}", said.stderr);
+        said.stdout
+    }
+
+    /// Runs with something on standard input.
+    fn run_with(&self, stdin: &str, args: &[&str]) -> Said {
+        piped(self.formsvc(args), stdin)
+    }
+
+    /// Logs in with a key that is kept in the file.
+    #[track_caller]
+    fn log_in(&self, profile: &str, base_url: &str, key: &str, more: &[&str]) {
+        let login = ["auth", "login", "--api-key-stdin", "--store", "file"];
+        let service = ["--profile", profile, "--base-url", base_url];
+        let said = self.run_with(key, &[&login, &service[..], more].concat());
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        assert_eq!(said.stdout, "");
+    }
+
+    fn config_folder(&self) -> PathBuf {
+        self.folder.path().join(".config/formsvc")
+    }
+
+    fn config(&self) -> String {
+        std::fs::read_to_string(self.config_folder().join("config.toml")).unwrap_or_default()
+    }
+
+    fn key_file(&self) -> PathBuf {
+        self.config_folder().join("credentials.toml")
+    }
+
+    fn kept(&self) -> String {
+        std::fs::read_to_string(self.key_file()).unwrap_or_default()
+    }
+
+    /// What is in no file at all: nothing was written.
+    #[track_caller]
+    fn assert_untouched(&self) {
+        let left = std::fs::read_dir(self.folder.path()).unwrap().count();
+        assert_eq!(left, 0, "{:?} {:?}", self.config(), self.kept());
+    }
+}
+
+/// Runs with something on standard input.
+fn piped(mut command: Command, stdin: &str) -> Said {
+    let streams = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = streams.spawn().unwrap();
+    // It may have ended without reading.
+    let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
+    child.wait_with_output().unwrap().into()
+}
+
+/// An answer to `/api/v1/me`.
+fn me() -> Option<String> {
+    crate::support::answer("200 OK", "", r#"{"id":"usr_1","email":"ada@example.org","name":"Ada"}"#)
+}
+
+/// A refusal of a key.
+fn refusal() -> Option<String> {
+    let body = r#"{"error":{"code":"invalid_key","message":"no"}}"#;
+    crate::support::answer("401 Unauthorized", "", body)
+}
+
+/// An address nobody listens at.
+fn nowhere() -> String {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    format!("http://127.0.0.1:{port}")
+}
+
+/// A sandbox, and a person who is logged in to it.
+fn signed_in() -> (Sandbox, Home) {
+    let (sandbox, home) = (Sandbox::start(&[]), Home::new());
+    home.log_in("default", &sandbox.base_url, &sandbox.api_key, &[]);
+    (sandbox, home)
+}

@@ -1,0 +1,186 @@
+//! Login on a terminal: what is asked, what shows, and what is left of the terminal.
+
+use super::{Home, me, refusal};
+use crate::support::{Canned, SECRET, signal};
+use crate::terminal::{CTRL_C, CTRL_D, Terminal};
+
+/// Login on a terminal, at the prompt for the key.
+fn at_the_prompt(home: &Home, base_url: &str, more: &[&str]) -> Terminal {
+    let login = ["auth", "login", "--base-url", base_url];
+    let command = home.formsvc(&[&login[..], more].concat());
+    let mut terminal = Terminal::start(command, (80, 24));
+    terminal.wait_for("API key");
+    // The prompt is there a moment before the echo is gone.
+    terminal.wait_until_hidden();
+    terminal
+}
+
+/// Neither a part of the key nor a sign of its length.
+#[track_caller]
+fn assert_hidden(terminal: &Terminal, key: &str) {
+    let raw = String::from_utf8_lossy(terminal.raw());
+    let part = &key[4..12];
+    assert!(!raw.contains(part) && !raw.contains("***"), "{raw}");
+}
+
+#[test]
+fn a_paste_is_taken_whatever_the_terminal_puts_around_it() {
+    let service = Canned::start(vec![me()]);
+    let home = Home::new();
+    for paste in [
+        format!("{SECRET}\r"),
+        format!("  {SECRET} \n"),
+        format!("\u{1b}[200~{SECRET}\u{1b}[201~\n"),
+        format!("{SECRET}\nls -la\n"),
+    ] {
+        let mut terminal = at_the_prompt(&home, &service.base_url, &["--store", "file"]);
+        terminal.send(&paste);
+        assert_eq!(terminal.finish(), Some(0), "{}", terminal.screen());
+        assert_hidden(&terminal, SECRET);
+        assert!(!terminal.screen().contains("ls -la"), "{}", terminal.screen());
+        assert_eq!(home.succeed(&["auth", "token"]), format!("{SECRET}\n"));
+        assert!(service.request().contains(SECRET));
+    }
+}
+
+#[test]
+fn ctrl_c_at_the_prompt_gives_the_terminal_back_and_keeps_nothing() {
+    let home = Home::new();
+    let mut terminal = at_the_prompt(&home, "http://127.0.0.1:9", &[]);
+    assert!(!terminal.echoes());
+    terminal.send("fsk_half");
+    terminal.send(CTRL_C);
+    assert_eq!(terminal.finish(), Some(130));
+    terminal.assert_restored();
+    assert!(!terminal.screen().contains("half"), "{}", terminal.screen());
+    assert!(terminal.screen().ends_with("\nerror: interrupted"), "{}", terminal.screen());
+    home.assert_untouched();
+}
+
+#[test]
+fn a_signal_at_the_prompt_gives_the_terminal_back_as_well() {
+    let home = Home::new();
+    let mut terminal = at_the_prompt(&home, "http://127.0.0.1:9", &[]);
+    signal(terminal.child(), "TERM");
+    assert_eq!(terminal.finish(), Some(143));
+    terminal.assert_restored();
+}
+
+#[test]
+fn ctrl_c_at_a_question_gives_the_terminal_back_and_keeps_nothing() {
+    let service = Canned::start(vec![me()]);
+    let home = Home::new();
+    let mut terminal = at_the_prompt(&home, &service.base_url, &[]);
+    terminal.send(&format!("{SECRET}\n"));
+    terminal.wait_for("[y/N]");
+    terminal.send(CTRL_C);
+    assert_eq!(terminal.finish(), Some(130));
+    terminal.assert_restored();
+    home.assert_untouched();
+}
+
+#[test]
+fn the_end_of_input_and_nothing_at_all_are_told() {
+    let home = Home::new();
+    for nothing in [CTRL_D, "\n"] {
+        let mut terminal = at_the_prompt(&home, "http://127.0.0.1:9", &[]);
+        terminal.send(nothing);
+        assert_eq!(terminal.finish(), Some(4));
+        terminal.assert_restored();
+        assert!(terminal.screen().contains("nothing was typed"), "{}", terminal.screen());
+    }
+    home.assert_untouched();
+}
+
+#[test]
+fn no_consent_keeps_nothing_and_names_the_other_ways() {
+    let service = Canned::start(vec![me()]);
+    let home = Home::new();
+    for no in ["\n", "n\n", CTRL_D, "perhaps\n"] {
+        let mut terminal = at_the_prompt(&home, &service.base_url, &[]);
+        terminal.send(&format!("{SECRET}\n"));
+        terminal.wait_for("[y/N]");
+        terminal.send(no);
+        assert_eq!(terminal.finish(), Some(4), "{}", terminal.screen());
+        let said = terminal.screen().replace('\n', "");
+        assert!(said.contains("FORMSVC_API_KEY"), "{said}");
+        terminal.assert_restored();
+    }
+    home.assert_untouched();
+}
+
+#[test]
+fn the_address_is_asked_for_where_none_is_known() {
+    let service = Canned::start(vec![me()]);
+    let home = Home::new();
+    let login = home.formsvc(&["auth", "login", "--store", "file"]);
+    let mut terminal = Terminal::start(login, (80, 24));
+    terminal.wait_for("Address of the service:");
+    terminal.send(&format!("{}\n", service.base_url));
+    terminal.wait_for("API key");
+    terminal.wait_until_hidden();
+    terminal.send(&format!("{SECRET}\n"));
+    assert_eq!(terminal.finish(), Some(0), "{}", terminal.screen());
+    assert!(home.config().contains(&service.base_url), "{}", home.config());
+    assert_hidden(&terminal, SECRET);
+}
+
+#[test]
+fn a_refused_key_is_told_and_not_kept() {
+    let service = Canned::start(vec![refusal()]);
+    let home = Home::new();
+    let mut terminal = at_the_prompt(&home, &service.base_url, &["--store", "file"]);
+    terminal.send(&format!("{SECRET}\n"));
+    assert_eq!(terminal.finish(), Some(4));
+    assert_hidden(&terminal, SECRET);
+    home.assert_untouched();
+}
+
+#[test]
+fn nobody_is_asked_with_no_input() {
+    let home = Home::new();
+    let login = ["auth", "login", "--no-input", "--base-url", "http://127.0.0.1:9"];
+    let mut terminal = Terminal::start(home.formsvc(&login), (80, 24));
+    assert_eq!(terminal.finish(), Some(4));
+    let said = terminal.screen().replace('\n', "");
+    assert!(said.contains("--api-key-stdin"), "{said}");
+    home.assert_untouched();
+}
+
+#[test]
+fn a_profile_gets_another_service_only_with_consent() {
+    let (one, other) = (Canned::start(vec![me()]), Canned::start(vec![me()]));
+    let home = Home::new();
+    home.log_in("default", &one.base_url, SECRET, &[]);
+    let before = home.config();
+    let login = ["auth", "login", "--store", "file", "--base-url", &other.base_url];
+    for (answer, code) in [("n\n", 2), ("y\n", 0)] {
+        let mut terminal = Terminal::start(home.formsvc(&login), (100, 24));
+        terminal.wait_for("[y/N]");
+        assert_eq!(home.config(), before);
+        terminal.send(answer);
+        if code == 0 {
+            terminal.wait_for("API key");
+            terminal.wait_until_hidden();
+            terminal.send("fsk_of_the_other_service_and_long_enough_to_be_one\n");
+        }
+        assert_eq!(terminal.finish(), Some(code), "{}", terminal.screen());
+    }
+    assert!(home.config().contains(&other.base_url), "{}", home.config());
+    // The key for the service before is not left behind where nobody sees it.
+    assert!(!home.kept().contains(SECRET), "{}", home.kept());
+}
+
+#[test]
+fn a_token_is_not_shown_on_a_terminal_unless_asked_to() {
+    let service = Canned::start(vec![me()]);
+    let home = Home::new();
+    home.log_in("default", &service.base_url, SECRET, &[]);
+    let mut terminal = Terminal::start(home.formsvc(&["auth", "token"]), (80, 24));
+    assert_eq!(terminal.finish(), Some(2));
+    assert!(terminal.screen().contains("--reveal"), "{}", terminal.screen());
+    assert_hidden(&terminal, SECRET);
+    let mut terminal = Terminal::start(home.formsvc(&["auth", "token", "--reveal"]), (80, 24));
+    assert_eq!(terminal.finish(), Some(0));
+    assert_eq!(terminal.screen(), SECRET);
+}
