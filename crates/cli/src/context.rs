@@ -1,7 +1,6 @@
 //! What a command works with: settings, output, progress, and the client.
 
 use std::cell::Cell;
-use std::io;
 use std::time::Duration;
 
 use formsvc_client::{Client, Event, RateLimit, RetryReason, SecretString, Timeouts, WaitReason};
@@ -10,12 +9,14 @@ use tokio::sync::OnceCell;
 
 use crate::abort::Abort;
 use crate::args::Rate;
+use crate::ask;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::key::{self, Key, KeyPlace};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::run::stopped;
-use crate::settings::{Service, Settings, loose_key_file};
+use crate::settings::{KeySource, Service, Settings};
 
 /// Time to connect, unless an attempt has less.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
@@ -70,11 +71,8 @@ impl Context {
             Service::At { base_url, key } => {
                 let base_url = base_url.clone().ok_or_else(no_base_url)?;
                 check_scheme(&base_url)?;
-                let key = key.as_ref().ok_or_else(no_key)?;
-                if let Some(warning) = loose_key_file(key) {
-                    self.progress.remark(&warning);
-                }
-                (base_url, key.read(&mut io::stdin().lock())?)
+                let key = self.key(key.as_ref(), &base_url).await?;
+                (base_url, key)
             }
         };
         self.client_at(&base_url, key)
@@ -100,6 +98,32 @@ impl Context {
             }
         }
         Ok(builder.build()?)
+    }
+
+    /// The key for requests to an address. Where there is none, somebody who is there is asked.
+    async fn key(
+        &self,
+        given: Option<&KeySource>,
+        base_url: &str,
+    ) -> Result<SecretString, CliError> {
+        let remark = |text: &str| self.progress.remark(text);
+        let found = match key::find(&self.settings, given, base_url, &remark).await? {
+            Ok(found) => found,
+            Err(missing) if self.settings.may_ask => {
+                if let Some(why) = &missing.why {
+                    remark(&why.to_string());
+                }
+                {
+                    let key = ask::hidden(&missing.prompt()).await?;
+                    Key { key, place: KeyPlace::Typed }
+                }
+            }
+            Err(missing) => return Err(missing.into()),
+        };
+        if self.settings.verbose > 0 {
+            remark(&format!("the API key is from {}", found.place));
+        }
+        Ok(found.key)
     }
 
     /// A page may wait as long as the rate limit asks; only single attempts and waits are bounded.
@@ -157,13 +181,6 @@ pub(crate) fn check_scheme(base_url: &str) -> Result<(), CliError> {
     } else {
         error.hint(format!("did you mean `{scheme}://{bare}`?"))
     })
-}
-
-/// There is no key to ask with.
-pub(crate) fn no_key() -> CliError {
-    CliError::new(Exit::Auth, "no API key").hint(
-        "set FORMSVC_API_KEY, or pass --api-key-stdin or --api-key-file PATH, or try `--demo`",
-    )
 }
 
 /// Tells of waits, which would otherwise look like a hang; with `-v` of every request.

@@ -16,6 +16,7 @@ pub mod env;
 mod error;
 pub mod exit;
 mod form_ref;
+mod key;
 mod output;
 mod paths;
 mod progress;

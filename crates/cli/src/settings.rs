@@ -1,22 +1,13 @@
 //! The arguments as meant: flags, environment and terminal brought together, once.
 
 use std::ffi::OsString;
-use std::io::Read;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-use formsvc_client::SecretString;
 
 use crate::args::{Color, ErrorFormat, Globals, OutputFormat, Rate};
 use crate::env::{self, Lookup};
 use crate::error::CliError;
-use crate::exit::Exit;
+pub use crate::key::KeySource;
 use crate::paths::Paths;
-
-/// How keys begin; a file name that does is a key in the wrong place, and must not be shown.
-const KEY_PREFIX: &str = "fsk_";
-/// Longest key file that is read; a key has a few dozen characters.
-const KEY_FILE_MAX: u64 = 4096;
 
 /// The profile that is used when none is named.
 pub(crate) const PROFILE_DEFAULT: &str = "default";
@@ -83,17 +74,6 @@ pub enum Service {
         /// Where the key is, if one was given.
         key: Option<KeySource>,
     },
-}
-
-/// Where the API key comes from; read only when a request is about to be made.
-#[derive(Debug)]
-pub enum KeySource {
-    /// Standard input.
-    Stdin,
-    /// A file.
-    File(PathBuf),
-    /// The environment.
-    Env(SecretString),
 }
 
 /// What the standard streams are.
@@ -197,76 +177,8 @@ fn text(env: Lookup<'_>, name: &str) -> Result<Option<String>, CliError> {
         .map_err(|_| CliError::usage(format!("the variable `{name}` is not UTF-8 text")))
 }
 
-impl KeySource {
-    /// Reads the key: the first line, without the white space around it.
-    pub(crate) fn read(&self, stdin: &mut dyn Read) -> Result<SecretString, CliError> {
-        let (text, place) = match self {
-            Self::Env(key) => return Ok(key.clone()),
-            Self::Stdin => {
-                let read = read_text(stdin).map_err(|error| {
-                    CliError::new(Exit::LocalIo, "cannot read the API key from standard input")
-                        .because(&error)
-                })?;
-                (read, "standard input".to_owned())
-            }
-            Self::File(path) => (read_file(path)?, format!("`{}`", path.display())),
-        };
-        let key = text.trim();
-        let wrong = if key.is_empty() {
-            "is empty"
-        } else if key.contains(char::is_whitespace) {
-            "holds more than one word; it must hold the key alone"
-        } else {
-            return Ok(key.into());
-        };
-        Err(CliError::new(Exit::Auth, format!("no API key: {place} {wrong}")))
-    }
-}
-
-/// What is worth a word about a key file: that others can read it.
-#[cfg(unix)]
-pub(crate) fn loose_key_file(key: &KeySource) -> Option<String> {
-    use std::os::unix::fs::PermissionsExt;
-    let KeySource::File(path) = key else { return None };
-    let metadata = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    let mode = metadata.permissions().mode();
-    (mode & 0o077 != 0).then(|| {
-        format!(
-            "warning: others can read the key file `{}`; chmod 600 keeps it yours",
-            path.display()
-        )
-    })
-}
-
-#[cfg(not(unix))]
-pub(crate) fn loose_key_file(_: &KeySource) -> Option<String> {
-    None
-}
-
-fn read_file(path: &Path) -> Result<String, CliError> {
-    if path.to_string_lossy().starts_with(KEY_PREFIX) && !path.exists() {
-        let what = "the API key itself was given where the name of its file belongs";
-        return Err(CliError::usage(what).hint("anyone can read arguments: revoke this key"));
-    }
-    std::fs::File::open(path).and_then(|mut file| read_text(&mut file)).map_err(|error| {
-        let message = format!("cannot read the API key file `{}`", path.display());
-        CliError::new(Exit::LocalIo, message).because(&error)
-    })
-}
-
-fn read_text(from: &mut dyn Read) -> std::io::Result<String> {
-    let mut text = String::new();
-    if from.take(KEY_FILE_MAX + 1).read_to_string(&mut text)? as u64 > KEY_FILE_MAX {
-        let rule = format!("longer than {KEY_FILE_MAX} bytes, which no API key is");
-        return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, rule));
-    }
-    Ok(text)
-}
-
 #[cfg(test)]
 mod tests {
-    use formsvc_client::ExposeSecret;
-
     use super::*;
 
     fn with(globals: Globals, env: &[(&str, &str)]) -> Settings {
@@ -276,14 +188,6 @@ mod tests {
         resolve(globals, &lookup, Terminal::default()).unwrap()
     }
 
-    fn key(settings: Settings, stdin: &str) -> Result<String, String> {
-        let Service::At { key: Some(key), .. } = settings.service else { panic!("no key") };
-        match key.read(&mut stdin.as_bytes()) {
-            Ok(key) => Ok(key.expose_secret().to_owned()),
-            Err(error) => Err(format!("{error:?}")),
-        }
-    }
-
     #[test]
     fn a_flag_beats_the_environment() {
         let globals = Globals { base_url: Some("https://flag".into()), ..Globals::default() };
@@ -291,7 +195,10 @@ mod tests {
         let Service::At { base_url, .. } = settings.service else { panic!("not a service") };
         assert_eq!(base_url.as_deref(), Some("https://flag"));
         let stdin = Globals { api_key_stdin: true, ..Globals::default() };
-        assert_eq!(key(with(stdin, &[("FORMSVC_API_KEY", "env")]), "fsk_1\n").unwrap(), "fsk_1");
+        let Service::At { key, .. } = with(stdin, &[("FORMSVC_API_KEY", "env")]).service else {
+            panic!("not a service")
+        };
+        assert!(matches!(key, Some(KeySource::Stdin)), "{key:?}");
     }
 
     #[test]
@@ -299,17 +206,6 @@ mod tests {
         let settings =
             with(Globals::default(), &[("FORMSVC_API_KEY", ""), ("FORMSVC_BASE_URL", "")]);
         assert!(matches!(settings.service, Service::At { base_url: None, key: None }));
-    }
-
-    #[test]
-    fn what_is_not_one_key_is_refused_without_being_shown() {
-        for bad in ["", " \n", "two words", "a\nb"] {
-            let stdin = Globals { api_key_stdin: true, ..Globals::default() };
-            let error = key(with(stdin, &[]), bad).unwrap_err();
-            assert!(!error.contains("words\""), "{error}");
-        }
-        let stdin = Globals { api_key_stdin: true, ..Globals::default() };
-        assert!(key(with(stdin, &[]), &"k".repeat(5000)).is_err());
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod value;
 
 pub(crate) use file::File;
 pub(crate) use place::{Place, check_profile_name};
+pub(crate) use value::Value;
 
 /// Name of the file in the folder of the configuration.
 pub(crate) const FILE_NAME: &str = "config.toml";

@@ -60,15 +60,15 @@ impl Account {
     }
 }
 
-/// Names that can stand in a file, a keyring and a shell's line as they are.
+/// Names that can stand in a file, a keyring, a dotted name and a shell's line as they are.
 pub(crate) fn check_profile(name: &str) -> Result<(), CliError> {
-    let starts = name.starts_with(|c: char| c.is_ascii_alphanumeric());
-    let rest = name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
-    if starts && rest && name.len() <= PROFILE_MAX {
+    let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+    if plain && !name.starts_with('-') && (1..=PROFILE_MAX).contains(&name.len()) {
         return Ok(());
     }
-    Err(CliError::usage(format!("`{}` is no name for a profile", crate::sanitize::one_line(name)))
-        .hint("a name has up to 64 of A-Z, a-z, 0-9, `.`, `_`, `-`, and begins with a letter or digit"))
+    let shown: String = name.chars().take(PROFILE_MAX).collect();
+    Err(CliError::usage(format!("`{shown}` cannot be the name of a profile"))
+        .hint("a name has up to 64 of A-Z, a-z, 0-9, `-` and `_`, and does not begin with `-`"))
 }
 
 /// An address without what does not tell services apart. The error does not repeat the address, which may
@@ -154,11 +154,11 @@ mod tests {
 
     #[test]
     fn a_profile_has_a_plain_name() {
-        for good in ["default", "work", "a", "A.b_c-9", "9"] {
+        for good in ["default", "work", "a", "A-b_c-9", "9", "_x"] {
             assert!(check_profile(good).is_ok(), "{good}");
         }
         let long = "a".repeat(65);
-        for bad in ["", "-x", ".x", "a b", "a|b", "a\nb", "a\0b", "ä", "a/b", "..", &long] {
+        for bad in ["", "-x", "a.b", "a b", "a|b", "a\nb", "a\0b", "ä", "a/b", "..", &long] {
             assert!(check_profile(bad).is_err(), "{bad:?}");
         }
     }

@@ -222,6 +222,11 @@ impl Store {
         }
     }
 
+    /// The one of that name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::from_str(name, false).ok()
+    }
+
     /// Its name, as it is written in flags and configuration.
     pub(crate) fn name(self) -> &'static str {
         match self {

@@ -9,7 +9,8 @@ use std::thread::{self, JoinHandle};
 /// The binary with an empty environment: nothing of whoever runs the tests gets in.
 pub(crate) fn formsvc(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_formsvc"));
-    command.env_clear().args(args).stdin(Stdio::null());
+    // Without a home, the one of whoever runs the tests would be looked up.
+    command.env_clear().env("HOME", "/dev/null").args(args).stdin(Stdio::null());
     command
 }
 

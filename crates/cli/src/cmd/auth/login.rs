@@ -1,7 +1,5 @@
 //! `formsvc auth login`
 
-use std::io;
-
 use clap::Args;
 use formsvc_client::{SecretString, User};
 
@@ -141,7 +139,9 @@ async fn new_key(
     origin: &str,
 ) -> Result<SecretString, CliError> {
     match given {
-        Some(given) if is_a_flag(given) => given.read(&mut io::stdin().lock()),
+        Some(given) if is_a_flag(given) => {
+            Ok(given.read(&|text| cx.progress.remark(text)).await?.key)
+        }
         _ if cx.settings.may_ask => {
             ask::hidden(&format!("API key for {origin} (it does not show)")).await
         }

@@ -13,10 +13,11 @@ use std::ffi::OsString;
 use clap::Subcommand;
 use formsvc_client::SecretString;
 
-use crate::context::{Context, no_base_url, no_key};
+use crate::context::{Context, no_base_url};
 use crate::credentials::Stores;
 use crate::env;
 use crate::error::CliError;
+use crate::key;
 use crate::settings::Service;
 
 /// Keep API keys, and say which one is used
@@ -36,7 +37,7 @@ impl Auth {
             Self::List(list) => list.run(cx),
             Self::Use(use_) => use_.run(cx),
             Self::Logout(logout) => logout.run(cx),
-            Self::Token(token) => token.run(cx),
+            Self::Token(token) => token.run(cx).await,
         }
     }
 }
@@ -67,16 +68,13 @@ fn warn_of_stronger(cx: &Context) {
 }
 
 /// The key that commands use.
-fn key(cx: &Context) -> Result<SecretString, CliError> {
+async fn key(cx: &Context) -> Result<SecretString, CliError> {
     let Service::At { base_url, key } = &cx.settings.service else { return Err(no_demo()) };
-    if let Some(key) = key {
-        return key.read(&mut std::io::stdin().lock());
-    }
-    let (_, mut profile) = profile::of_this_run(cx)?;
-    profile.base_url = base_url.clone().or(profile.base_url);
-    let account = profile.account()?.ok_or_else(no_base_url)?;
-    let found = stores(cx)?.find(&account)?.ok_or_else(no_key)?;
-    Ok(found.key)
+    let (_, profile) = profile::of_this_run(cx)?;
+    let base_url = base_url.clone().or(profile.base_url).ok_or_else(no_base_url)?;
+    // Nobody is asked: a key that is typed is one that somebody has already.
+    let remark = |text: &str| cx.progress.remark(text);
+    Ok(key::find(&cx.settings, key.as_ref(), &base_url, &remark).await??.key)
 }
 
 /// What `--demo` leaves nothing to do for.

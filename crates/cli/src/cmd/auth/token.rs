@@ -25,7 +25,7 @@ pub(crate) struct Token {
 }
 
 impl Token {
-    pub(crate) fn run(self, cx: &Context) -> Result<(), CliError> {
+    pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         if matches!(cx.settings.service, Service::Demo) {
             return Err(no_demo());
         }
@@ -33,7 +33,7 @@ impl Token {
             return Err(CliError::usage("the key is not shown on a terminal")
                 .hint("pipe it to where it is needed, or show it with `--reveal`"));
         }
-        let key = super::key(cx)?;
+        let key = super::key(cx).await?;
         let mut out = io::stdout().lock();
         writeln!(out, "{}", key.expose_secret())
             .and_then(|()| out.flush())

@@ -28,11 +28,12 @@ impl Folder {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let handle = match rustix::fs::open(path, flags, Mode::empty()) {
             Ok(handle) => handle,
-            Err(Errno::NOENT) => return Ok(None),
             Err(Errno::LOOP | Errno::NOTDIR) if path.is_symlink() => {
                 let fix = "set FORMSVC_CONFIG_DIR to the folder itself".to_owned();
                 return Err(not_safe(path, "is a symbolic link", fix));
             }
+            // Below a file, as with the idiom `/dev/null`, there is no folder either.
+            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
             Err(error) => return Err(failed("open", path, error)),
         };
         check(&handle, path, FileType::Directory)?;

@@ -1,0 +1,256 @@
+//! How the API key of a run is found: what the caller gives, or what the profile keeps.
+//!
+//! A key that a profile keeps, by a command or in a store, goes to the address it is kept for and to no
+//! other. What the caller gives goes where the caller says.
+
+mod command;
+mod given;
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::thread;
+
+use formsvc_client::SecretString;
+use tokio::sync::oneshot;
+
+use crate::config::{self, Place, Value};
+use crate::credentials::{Account, Store, StoreError, Stores};
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::settings::Settings;
+
+/// Where the key is that the caller gives; read only when a request is about to be made.
+#[derive(Debug)]
+pub enum KeySource {
+    /// Standard input.
+    Stdin,
+    /// A file.
+    File(PathBuf),
+    /// The environment.
+    Env(SecretString),
+}
+
+/// A key, and where it was found.
+#[derive(Debug)]
+pub(crate) struct Key {
+    /// The key.
+    pub(crate) key: SecretString,
+    /// Where it was found.
+    pub(crate) place: KeyPlace,
+}
+
+/// Where a key was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum KeyPlace {
+    /// Standard input.
+    Stdin,
+    /// A file that the caller named.
+    File(PathBuf),
+    /// The environment.
+    Env,
+    /// The profile's command.
+    Command,
+    /// A store.
+    Store(Store),
+    /// Somebody typed it.
+    Typed,
+}
+
+impl fmt::Display for KeyPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stdin => f.write_str("standard input"),
+            Self::File(path) => write!(f, "`{}`", path.display()),
+            Self::Env => f.write_str("FORMSVC_API_KEY"),
+            Self::Command => f.write_str("api_key_command"),
+            Self::Store(Store::Keyring) => f.write_str("the keyring"),
+            Self::Store(Store::File) => f.write_str("the file of keys"),
+            Self::Typed => f.write_str("the terminal"),
+        }
+    }
+}
+
+/// The key for requests to an address, and what is worth a word on the way: the one that is given, or
+/// else what the profile has.
+pub(crate) async fn find(
+    settings: &Settings,
+    given: Option<&KeySource>,
+    base_url: &str,
+    remark: &dyn Fn(&str),
+) -> Result<Result<Key, Missing>, CliError> {
+    match given {
+        Some(given) => given.read(remark).await.map(Ok),
+        None => of_profile(settings, base_url, remark).await,
+    }
+}
+
+impl KeySource {
+    /// Reads it, and says what is worth a word about it.
+    pub(crate) async fn read(&self, remark: &dyn Fn(&str)) -> Result<Key, CliError> {
+        let (key, place) = match self {
+            Self::Env(key) => (key.clone(), KeyPlace::Env),
+            Self::Stdin => {
+                let read = aside(|| given::from_stdin(&mut io::stdin().lock())).await??;
+                (read, KeyPlace::Stdin)
+            }
+            Self::File(path) => {
+                if let Some(warning) = given::loose_file(path) {
+                    remark(&warning);
+                }
+                let file = path.clone();
+                let read = aside(move || given::from_file(&file)).await??;
+                (read, KeyPlace::File(path.clone()))
+            }
+        };
+        Ok(Key { key, place })
+    }
+}
+
+/// What the profile has: a key that its command prints, or one in a store.
+async fn of_profile(
+    settings: &Settings,
+    base_url: &str,
+    remark: &dyn Fn(&str),
+) -> Result<Result<Key, Missing>, CliError> {
+    let profile = Profile::of(settings)?;
+    let account = profile.account(settings, base_url)?;
+    if let Some(words) = &profile.command {
+        if profile.origin.as_deref() != Some(account.origin()) {
+            return Err(command_is_for_another(&profile, &account));
+        }
+        let key = command::run(words, settings.may_ask).await?;
+        return Ok(Ok(Key { key, place: KeyPlace::Command }));
+    }
+    let stores = Stores::new(&settings.paths, &|name| std::env::var_os(name))?;
+    let asked = account.clone();
+    let why = match aside(move || stores.find(&asked)).await? {
+        Ok(Some(found)) => {
+            if let Some(why) = found.passed_over {
+                remark(&format!("{why}; using the key in the file"));
+            }
+            return Ok(Ok(Key { key: found.key, place: KeyPlace::Store(found.store) }));
+        }
+        Ok(None) => None,
+        Err(why) if why.is_unreachable() => Some(why),
+        // Something is wrong that another way to give a key would only hide.
+        Err(why) => return Err(why.into()),
+    };
+    Ok(Err(Missing { elsewhere: profile.elsewhere(&account), account, why }))
+}
+
+/// There is no key for an address.
+#[derive(Debug)]
+pub(crate) struct Missing {
+    account: Account,
+    /// The address that the profile keeps a key for, if it is another one.
+    elsewhere: Option<String>,
+    /// Why a store could not be asked.
+    pub(crate) why: Option<StoreError>,
+}
+
+impl Missing {
+    /// What to ask somebody for.
+    pub(crate) fn prompt(&self) -> String {
+        format!("API key for {}", self.account.origin())
+    }
+}
+
+impl From<Missing> for CliError {
+    fn from(missing: Missing) -> Self {
+        let (profile, origin) = (missing.account.profile(), missing.account.origin());
+        let mut error = Self::new(Exit::Auth, format!("no API key for `{origin}`"));
+        if let Some(why) = &missing.why {
+            error = error.because(why);
+        }
+        if let Some(elsewhere) = &missing.elsewhere {
+            error = error.cause(format!(
+                "the key of the profile `{profile}` is for `{elsewhere}`, and goes nowhere else"
+            ));
+        }
+        let hint = match missing.why.as_ref().and_then(StoreError::hint) {
+            Some(hint) => hint,
+            None => "keep one with `formsvc auth login`, or set FORMSVC_API_KEY, or pass \
+                     `--api-key-file PATH`; `--demo` needs none"
+                .to_owned(),
+        };
+        error.hint(hint)
+    }
+}
+
+/// What the configuration says about the key of the profile.
+struct Profile {
+    origin: Option<String>,
+    kept: Option<Store>,
+    command: Option<Vec<String>>,
+}
+
+impl Profile {
+    fn of(settings: &Settings) -> Result<Self, CliError> {
+        let file = config::File::load(&settings.paths)?;
+        let value = |name: &str| {
+            let place = Place::parse(&format!("profiles.{}.{name}", settings.profile))?;
+            let value = file.value(&place)?;
+            value.map(|value| place.check(&value).map(|()| value)).transpose()
+        };
+        let text =
+            |name: &str| -> Result<_, CliError> { Ok(value(name)?.map(|value| value.text())) };
+        let base_url = text("base_url")?;
+        let origin = base_url.map(|url| Account::new(&settings.profile, &url)).transpose()?;
+        Ok(Self {
+            origin: origin.map(|account| account.origin().to_owned()),
+            kept: text("store")?.and_then(|name| Store::named(&name)),
+            command: value("api_key_command")?.and_then(words),
+        })
+    }
+
+    fn account(&self, settings: &Settings, base_url: &str) -> Result<Account, CliError> {
+        let account = Account::new(&settings.profile, base_url)?;
+        // The record is of the key for the profile's own address.
+        let kept = self.kept.filter(|_| self.origin.as_deref() == Some(account.origin()));
+        Ok(account.kept_in(kept))
+    }
+
+    /// The profile's own address, if it keeps a key for that and another is asked.
+    fn elsewhere(&self, account: &Account) -> Option<String> {
+        let origin = self.origin.clone().filter(|origin| origin != account.origin());
+        origin.filter(|_| self.kept.is_some())
+    }
+}
+
+fn words(value: Value) -> Option<Vec<String>> {
+    match value {
+        Value::Words(words) => Some(words),
+        Value::Text(_) | Value::Other(_) => None,
+    }
+}
+
+fn command_is_for_another(profile: &Profile, account: &Account) -> CliError {
+    let name = account.profile();
+    let error = CliError::new(Exit::Auth, format!("no API key for `{}`", account.origin()));
+    match &profile.origin {
+        Some(origin) => error
+            .cause(format!(
+                "the `api_key_command` of the profile `{name}` is for `{origin}`, and its key goes nowhere else"
+            ))
+            .hint("name another profile with `--profile`, or set FORMSVC_API_KEY, or pass `--api-key-file PATH`"),
+        None => error
+            .cause(format!(
+                "the profile `{name}` has an `api_key_command` and no `base_url`, which says where its key may go"
+            ))
+            .hint(format!("`formsvc config set profiles.{name}.base_url URL`")),
+    }
+}
+
+/// What may take long, on a thread that is left behind when the run is stopped.
+async fn aside<T: Send + 'static>(
+    call: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, CliError> {
+    let (done, ended) = oneshot::channel();
+    thread::Builder::new()
+        .name("key".into())
+        // Nobody waits any more when a signal has ended the run.
+        .spawn(move || drop(done.send(call())))
+        .map_err(|error| CliError::new(Exit::LocalIo, "cannot start a thread").because(&error))?;
+    ended.await.map_err(|_| CliError::new(Exit::Bug, "this is a bug in formsvc"))
+}
