@@ -1,5 +1,6 @@
 //! The commands: `cmd/<group>/<verb>.rs` holds the arguments of a verb and what it does.
 
+mod api;
 mod auth;
 mod config;
 mod forms;
@@ -26,6 +27,7 @@ pub(crate) enum Command {
     /// List, show, export and follow the submissions of a form
     #[command(subcommand)]
     Submissions(submissions::Submissions),
+    Api(api::Api),
     /// Show and change settings that last
     #[command(subcommand)]
     Config(config::Config),
@@ -41,6 +43,7 @@ impl Command {
             Self::Auth(auth) => auth.run(cx).await,
             Self::Forms(forms) => forms.run(cx).await,
             Self::Submissions(submissions) => submissions.run(cx).await,
+            Self::Api(api) => api.run(cx).await,
             Self::Config(config) => config.run(cx),
             #[cfg(feature = "sandbox")]
             Self::Sandbox(sandbox) => sandbox.run(cx).await,

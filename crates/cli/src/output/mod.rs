@@ -106,9 +106,19 @@ impl Output {
     }
 
     /// Shows a JSON document as it came.
-    #[expect(dead_code, reason = "`api` comes next; take this line out with it")]
     pub(crate) fn document(&self, json: &str) -> Result<(), CliError> {
         self.write(|out| writeln!(out, "{}", json.trim_end()))
+    }
+
+    /// Writes bytes at once: exactly in a pipe, harmless on a terminal.
+    pub(crate) fn exactly(&self, bytes: &[u8]) -> Result<(), CliError> {
+        let mut out = io::stdout().lock();
+        let written = if self.terminal {
+            Harmless::new(BufWriter::new(&mut out)).write_all(bytes)
+        } else {
+            out.write_all(bytes)
+        };
+        written.and_then(|()| out.flush()).map_err(|error| CliError::stdout(&error))
     }
 
     /// Shows one submission to a person, long answers whole.

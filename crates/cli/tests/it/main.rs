@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic; the lint spares tests alone")]
 
+mod api;
 mod auth;
 mod exit_codes;
 mod forms;

@@ -197,6 +197,11 @@ impl Canned {
         self.requests.recv().unwrap()
     }
 
+    /// Whether no request has come that was not taken with [`Self::request`].
+    pub(crate) fn asked_nothing(&self) -> bool {
+        self.requests.try_recv().is_err()
+    }
+
     pub(crate) fn run(&self, args: &[&str]) -> Said {
         self.formsvc(args).output().unwrap().into()
     }

@@ -1,0 +1,178 @@
+//! `formsvc api`
+
+use crate::support::{Canned, SECRET, Sandbox, answer, page, run, succeed};
+
+#[test]
+fn a_body_comes_as_it_was_sent() {
+    let body = "{\"a\" : 1.500,\r\n \"b\":\"\u{1b}[31m\u{202e}\"}";
+    let service = Canned::start(vec![answer("200 OK", "", body)]);
+    let said = service.run(&["api", "x"]);
+    assert_eq!((said.code, &*said.stdout, &*said.stderr), (Some(0), body, ""));
+    assert!(service.request().starts_with("GET /api/v1/x HTTP/1.1\r\n"));
+}
+
+#[test]
+fn paths_are_short_or_whole_and_take_a_query() {
+    let service = Canned::start(vec![answer("200 OK", "", "{}")]);
+    let whole = format!("{}/api/v1/me?a=1", service.base_url);
+    for (args, asked) in [
+        (&["me"][..], "/api/v1/me"),
+        (&["/api/v2/me"], "/api/v2/me"),
+        (&[&whole], "/api/v1/me?a=1"),
+        (
+            &["forms?limit=1&x=2", "-f", "x=a b&c", "--field", "y="],
+            "/api/v1/forms?limit=1&x=a+b%26c&y=",
+        ),
+    ] {
+        let said = service.run(&[&["api"], args].concat());
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        let request = service.request();
+        assert!(request.starts_with(&format!("GET {asked} HTTP")), "{request}");
+        assert!(request.contains(SECRET));
+    }
+}
+
+#[test]
+fn the_key_goes_to_no_other_service() {
+    let (service, other) = (
+        Canned::start(vec![answer("200 OK", "", "{}")]),
+        Canned::start(vec![answer("200 OK", "", "{}")]),
+    );
+    let elsewhere = format!("{}/api/v1/me", other.base_url);
+    let slashes = elsewhere.trim_start_matches("http:");
+    for path in
+        [&*elsewhere, slashes, "https://127.0.0.1/x", "../../x", "/%2e%2e/x", "/a\\..\\b", "a#b"]
+    {
+        let said = service.run(&["api", path]);
+        assert_eq!((said.code, &*said.stdout), (Some(2), ""), "{path}: {}", said.stderr);
+        assert!(said.stderr.contains("hint: "), "{path}: {}", said.stderr);
+    }
+    assert!(service.asked_nothing() && other.asked_nothing());
+}
+
+#[test]
+fn an_error_shows_its_body_and_ends_with_its_code() {
+    let sandbox = Sandbox::start(&[]);
+    let unknown = sandbox.run(&["api", "forms/frm_gone/submissions"]);
+    assert_eq!(unknown.code, Some(3));
+    let body: serde_json::Value = serde_json::from_str(&unknown.stdout).unwrap();
+    assert_eq!(body["error"]["code"], "form_not_found");
+    assert!(unknown.stderr.starts_with("error: raw: 404 form_not_found"), "{}", unknown.stderr);
+    let said = sandbox.run(&["api", "forms/frm_gone/submissions", "--include"]);
+    assert!(said.stdout.starts_with("HTTP/1.1 404 Not Found\n"), "{}", said.stdout);
+    assert!(said.stdout.contains("\nx-request-id: req_"), "{}", said.stdout);
+    let html = Canned::start(vec![answer("403 Forbidden", "", "<p>no")]);
+    let said = html.run(&["api", "me"]);
+    assert_eq!((said.code, &*said.stdout), (Some(5), "<p>no"), "{}", said.stderr);
+}
+
+#[test]
+fn all_pages_are_one_array_or_a_line_an_item() {
+    let sandbox = Sandbox::start(&[]);
+    let forms: serde_json::Value =
+        serde_json::from_str(&sandbox.run(&["api", "forms"]).stdout).unwrap();
+    let forms = forms["data"].as_array().unwrap();
+    let id =
+        forms.iter().find(|form| form["public_id"] == "penguins").unwrap()["id"].as_str().unwrap();
+    let path = format!("forms/{id}/submissions");
+    let whole = sandbox.run(&["api", &path, "--paginate"]);
+    let items: Vec<serde_json::Value> = serde_json::from_str(&whole.stdout).unwrap();
+    assert_eq!(items.len(), 344);
+    let export = sandbox.run(&["submissions", "export", "penguins", "--format", "ndjson"]).stdout;
+    let lines = sandbox.run(&["api", &path, "--paginate", "--output", "ndjson"]).stdout;
+    assert!(lines == export, "exports and raw pages differ");
+    let some = sandbox.run(&["api", &path, "--paginate", "--limit", "205", "-f", "limit=7"]).stdout;
+    let some: Vec<serde_json::Value> = serde_json::from_str(&some).unwrap();
+    assert!(some[..] == items[..205]);
+    // A list without pages.
+    let listed = sandbox.run(&["api", "forms", "--paginate"]).stdout;
+    assert_eq!(serde_json::from_str::<Vec<serde_json::Value>>(&listed).unwrap(), *forms);
+}
+
+#[test]
+fn an_array_that_is_not_complete_does_not_look_so() {
+    let row = r#"{"id":"sub_1","data":{},"created_at":"2026-01-01T00:00:00.000Z"}"#;
+    let refused =
+        answer("401 Unauthorized", "", r#"{"error":{"code":"key_revoked","message":"no"}}"#);
+    let first = || page(row, Some("2026-01-01T00:00:00.000Z"));
+    for (then, exit, told) in [
+        (refused, 4, "create a new key"),
+        (first(), 5, "the same cursor twice"),
+        (page(row, Some("")), 5, "no cursor"),
+        (answer("200 OK", "", "<html>"), 5, "no list"),
+        (answer("200 OK", "", "{}"), 5, "no list"),
+    ] {
+        let service = Canned::start(vec![first(), then]);
+        let said = service.run(&["api", "forms/f/submissions", "--paginate"]);
+        assert_eq!(said.code, Some(exit), "{}", said.stderr);
+        assert!(said.stdout.starts_with("[\n{\"id\""), "{}", said.stdout);
+        assert!(serde_json::from_str::<serde_json::Value>(&said.stdout).is_err());
+        assert!(said.stderr.contains(told), "{}", said.stderr);
+    }
+}
+
+#[test]
+fn a_rate_limit_in_the_middle_is_waited_for() {
+    let row = |n: u32| {
+        format!(r#"{{"id":"sub_{n}","data":{{}},"created_at":"2026-01-01T00:00:0{n}.000Z"}}"#)
+    };
+    let limited = answer("429 Too Many Requests", "retry-after: 0\r\n", "{}");
+    let service = Canned::start(vec![page(&row(2), Some("c")), limited, page(&row(1), None)]);
+    let said = service.run(&["api", "forms/f/submissions", "--paginate", "--output", "ndjson"]);
+    assert_eq!(
+        (said.code, said.stdout),
+        (Some(0), format!("{}\n{}\n", row(2), row(1))),
+        "{}",
+        said.stderr
+    );
+    let empty = Canned::start(vec![page("", None)]).run(&["api", "x", "--paginate"]);
+    assert_eq!((empty.code, &*empty.stdout), (Some(0), "[]\n"));
+}
+
+#[test]
+fn flags_that_make_no_sense_together_are_exit_2() {
+    for args in [
+        &["--paginate", "--include"][..],
+        &["--limit", "3"],
+        &["-f", "novalue"],
+        &["-f", "=x"],
+        &["--json", "id"],
+    ] {
+        let said = run(&[&["--demo", "api", "me"], args].concat());
+        assert_eq!((said.code, &*said.stdout), (Some(2), ""), "{args:?}: {}", said.stderr);
+    }
+}
+
+#[test]
+fn a_reader_that_has_enough_ends_it_with_0() {
+    let mut command = crate::support::formsvc(&["--demo", "api", "forms"]);
+    let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn on_a_terminal_json_is_laid_out_and_acts_on_nothing() {
+    use crate::terminal::Terminal;
+    let body = r#"{"a":"\u001b[31m","b":[1.50]}"#.replace(r"\u001b", "\u{9b}");
+    let headers = "x-evil: \u{9b}31mred\r\n";
+    let service = Canned::start(vec![answer("200 OK", headers, &body)]);
+    let mut terminal = Terminal::start(service.formsvc(&["api", "me", "--include"]), (80, 24));
+    assert_eq!(terminal.finish(), Some(0));
+    let shown = terminal.lines();
+    assert_eq!(shown[0], "HTTP/1.1 200 OK", "{shown:#?}");
+    assert_eq!(
+        shown[shown.len() - 6..],
+        ["{", "  \"a\": \"[31m\",", "  \"b\": [", "    1.50", "  ]", "}"]
+    );
+    assert!(
+        !terminal.raw().contains(&0x1b)
+            && !terminal.raw().windows(2).any(|two| two == [0xc2, 0x9b])
+    );
+}
+
+#[test]
+fn the_demo_answers_too() {
+    let me = succeed(&["--demo", "api", "me"]);
+    assert!(me.contains("sandbox@formsvc.invalid"), "{me}");
+}
