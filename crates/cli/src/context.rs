@@ -1,6 +1,6 @@
 //! What a command works with: settings, output, progress, and the client.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use formsvc_client::{Client, Event, RateLimit, RetryReason, SecretString, Timeouts, WaitReason};
@@ -30,6 +30,8 @@ pub(crate) struct Context {
     pub(crate) abort: Abort,
     /// Whether the command ends only by a signal, which is then no failure to speak of.
     runs_until_stopped: Cell<bool>,
+    /// The command that goes on where a signal ends this one.
+    go_on: RefCell<Option<String>>,
     client: OnceCell<Client>,
     #[cfg(feature = "sandbox")]
     demo: OnceCell<crate::sandbox::Sandbox>,
@@ -42,6 +44,7 @@ impl Context {
             progress: Progress::new(&settings),
             abort,
             runs_until_stopped: Cell::new(false),
+            go_on: RefCell::default(),
             client: OnceCell::new(),
             #[cfg(feature = "sandbox")]
             demo: OnceCell::new(),
@@ -55,9 +58,20 @@ impl Context {
         self.runs_until_stopped.set(true);
     }
 
+    /// Where a signal ends the command, this one goes on.
+    pub(crate) fn can_go_on_with(&self, command: Option<String>) {
+        *self.go_on.borrow_mut() = command;
+    }
+
     /// What a signal means for the command.
     pub(crate) fn stopped(&self, exit: Exit) -> CliError {
-        if self.runs_until_stopped.get() { CliError::silent(exit) } else { stopped(exit) }
+        if self.runs_until_stopped.get() {
+            return CliError::silent(exit);
+        }
+        match self.go_on.borrow().as_ref() {
+            Some(command) => stopped(exit).hint(format!("go on with: {command}")),
+            None => stopped(exit),
+        }
     }
 
     /// The client, made when it is first asked for: a command that needs none needs no key.

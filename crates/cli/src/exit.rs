@@ -20,6 +20,8 @@ pub enum Exit {
     Network = 6,
     /// Rate-limited for longer than allowed.
     RateLimited = 7,
+    /// Not complete; what is missing can be had by going on.
+    Incomplete = 8,
     /// A file, a pipe or the disk failed.
     LocalIo = 10,
     /// Interrupted (SIGINT).
@@ -50,6 +52,7 @@ pub const EXITS: &[ExitRow] = &[
         exit: Exit::RateLimited,
         meaning: "rate-limited for longer than `--max-wait`, or still after 4 attempts",
     },
+    ExitRow { exit: Exit::Incomplete, meaning: "not complete, and says how to go on" },
     ExitRow { exit: Exit::LocalIo, meaning: "local I/O: disk full, permission, unwritable output" },
     ExitRow {
         exit: Exit::Interrupted,

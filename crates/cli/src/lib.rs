@@ -20,6 +20,7 @@ mod key;
 mod output;
 mod paths;
 mod progress;
+mod reader;
 mod run;
 #[cfg(feature = "sandbox")]
 mod sandbox;

@@ -6,10 +6,6 @@ mod formats;
 mod harmless;
 mod listing;
 mod select;
-#[expect(
-    dead_code,
-    reason = "the commands that go on come next; take this line out with the first"
-)]
 mod stream;
 mod table;
 
@@ -21,6 +17,7 @@ pub(crate) use detail::Detail;
 pub(crate) use field::Field;
 pub(crate) use harmless::Harmless;
 pub(crate) use listing::Listing;
+pub(crate) use stream::Stream;
 
 use crate::args::{Color, OutputFormat};
 use crate::error::CliError;

@@ -3,6 +3,7 @@
 mod export;
 mod list;
 mod range;
+mod tail;
 mod view;
 
 use clap::Subcommand;
@@ -16,6 +17,7 @@ use crate::error::CliError;
 pub(crate) enum Submissions {
     List(list::List),
     View(view::View),
+    Tail(tail::Tail),
     Export(export::Export),
 }
 
@@ -24,6 +26,7 @@ impl Submissions {
         match self {
             Self::List(list) => list.run(cx).await,
             Self::View(view) => view.run(cx).await,
+            Self::Tail(tail) => tail.run(cx).await,
             Self::Export(export) => export.run(cx).await,
         }
     }

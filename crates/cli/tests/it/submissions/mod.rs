@@ -3,4 +3,5 @@
 mod export;
 mod list;
 mod outputs;
+mod tail;
 mod view;
