@@ -8,19 +8,18 @@ use std::collections::HashMap;
 use deadpool_postgres::{GenericClient, Object};
 use formsvc_protocol::{FormId, FormInstant, FormStatus, SubmissionId};
 use futures_util::TryFutureExt;
-use futures_util::future::try_join4;
+use futures_util::future::{try_join3, try_join4};
 use tokio_postgres::Statement;
 use tokio_postgres::error::DbError;
 
 use super::lent::in_time;
-use super::notify;
 use super::pages::SEQ_BITS;
 use super::repeats::{self, Repeats};
 use super::rows::{Params, column, instant, instant_opt, prepare, text_id};
 use super::submitter::Desk;
 use super::time::Time;
 use crate::store::rules::no_form;
-use crate::store::{Accepted, EndpointNo, Lane, NewSubmission, Revision, StoreError, item};
+use crate::store::{Accepted, EndpointNo, NewSubmission, Revision, StoreError, item};
 
 /// The forms that are submitted to, locked in one order until the commit: nobody else takes an instant of
 /// theirs meanwhile, and no two transactions wait for each other.
@@ -107,10 +106,8 @@ pub(super) async fn accept(
     let changed: Vec<_> = forms.into_values().filter(|open| open.changed).collect();
     let ends = Ends::of(&changed);
     let endpoints: Vec<_> = changed.into_iter().flat_map(|open| open.endpoints).collect();
-    let lanes = endpoints.iter().map(|endpoint| (*endpoint, Lane::Fresh));
-    let notices = with.notice.texts(lanes);
     let outcome = Outcome { answers, endpoints };
-    let writing = write(db, &statements, &rows, &ends, (with.notice.channel(), &notices));
+    let writing = write(db, &statements, &rows, &ends);
     match in_time(&with.pool, with.within, writing).await {
         Ok(Ok(())) => Ok(outcome),
         // A statement before the commit, which the database then did not carry out.
@@ -128,7 +125,7 @@ async fn read(
     db: &Object,
     batch: &[NewSubmission],
     time: &Time,
-) -> Result<(HashMap<FormId, Open>, Repeats, [Statement; 3]), StoreError> {
+) -> Result<(HashMap<FormId, Open>, Repeats, [Statement; 2]), StoreError> {
     let mut ids: Vec<_> = batch.iter().map(|new| new.form.as_str()).collect();
     ids.sort_unstable();
     ids.dedup();
@@ -137,7 +134,7 @@ async fn read(
         .filter_map(|new| new.idempotency.map(|known| (new.form.as_str(), known.key.to_vec())))
         .unzip();
     let [forms, endpoints, known, writing @ ..] =
-        prepare(db, [FORMS, ENDPOINTS, repeats::FIND, WRITE, KEYS, notify::SEND]).await?;
+        prepare(db, [FORMS, ENDPOINTS, repeats::FIND, WRITE, KEYS]).await?;
     let given = time.given();
     // They are carried out in this order: the locks of the first stand before the others look.
     let ((), forms, endpoints, known) = try_join4(
@@ -276,10 +273,9 @@ enum Sent {
 /// Writes all of it, and commits, in one round trip.
 async fn write(
     db: &Object,
-    [write, keys, notify]: &[Statement; 3],
+    [write, keys]: &[Statement; 2],
     rows: &Rows,
     ends: &Ends,
-    (channel, notices): (&str, &[String]),
 ) -> Result<(), (Sent, tokio_postgres::Error)> {
     let all: Params<'_> = &[
         &rows.keys,
@@ -302,13 +298,11 @@ async fn write(
         &rows.key_submissions,
         &rows.key_times,
     ];
-    let told: Params<'_> = &[&channel, &notices];
     let of = |sent| move |error| (sent, error);
-    try_join4(
+    try_join3(
         unless(rows.keys.is_empty(), db.execute(write, all)).map_err(of(Sent::Statement)),
         unless(rows.key_forms.is_empty(), db.execute(keys, remembered))
             .map_err(of(Sent::Statement)),
-        unless(notices.is_empty(), db.execute(notify, told)).map_err(of(Sent::Statement)),
         db.batch_execute("COMMIT").map_err(of(Sent::Commit)),
     )
     .await?;

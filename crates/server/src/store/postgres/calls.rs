@@ -477,6 +477,7 @@ impl Store for PostgresStore {
     fn close(&self) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             self.submitter.close().await;
+            self.telling.close().await;
             self.listening.abort();
             self.requests.close();
             self.shared.pool.close();

@@ -6,7 +6,7 @@
 //! | where is it, how long may it take | `address`, `connect`, `tls`, `schema`, `time` |
 //! | how long an answer is waited for | `lent` |
 //! | how a submission gets committed | `submitter`, `accept`, `repeats` |
-//! | how processes tell each other of work | `notify` |
+//! | how processes tell each other of work | `notify`, `tell` |
 //! | how requests are counted, for all processes | `limits` |
 //! | the statements | `users`, `accounts`, `forms`, `pages`, `spam`, `staged`, `prune` |
 //! | how all of it is read or written, to copy it | `copy` |
@@ -43,6 +43,7 @@ mod spam;
 mod staged;
 mod store;
 mod submitter;
+mod tell;
 mod time;
 mod tls;
 mod turns;

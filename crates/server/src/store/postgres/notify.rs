@@ -19,7 +19,7 @@ use crate::supervise::Backoff;
 const NOTICE_MAX: usize = 7_000;
 
 /// Sends notices on a channel.
-pub(super) const SEND: &str = "SELECT pg_notify($1, text) FROM unnest($2::text[]) AS text";
+const SEND: &str = "SELECT pg_notify($1, text) FROM unnest($2::text[]) AS text";
 
 /// What sends notices, in the name of this process.
 #[derive(Clone, Debug)]
@@ -35,21 +35,21 @@ impl Notice {
         Self { channel: format!("formsvc.{schema}").into(), own }
     }
 
-    /// Sends a notice with the commit of a transaction.
+    /// Sends a notice, in a transaction with its commit.
     pub(super) async fn send(
         &self,
-        tx: &impl GenericClient,
+        db: &impl GenericClient,
         lanes: impl Iterator<Item = (EndpointNo, Lane)>,
     ) -> Result<(), StoreError> {
         let texts = self.texts(lanes);
         if !texts.is_empty() {
-            execute(tx, SEND, &[&&*self.channel, &texts]).await?;
+            execute(db, SEND, &[&&*self.channel, &texts]).await?;
         }
         Ok(())
     }
 
     /// What [`SEND`] is to tell of lanes; nothing when there are none.
-    pub(super) fn texts(&self, lanes: impl Iterator<Item = (EndpointNo, Lane)>) -> Vec<String> {
+    fn texts(&self, lanes: impl Iterator<Item = (EndpointNo, Lane)>) -> Vec<String> {
         let mut texts: Vec<String> = Vec::new();
         for (endpoint, lane) in lanes {
             if texts.last().is_none_or(|text| text.len() > NOTICE_MAX) {
@@ -59,11 +59,6 @@ impl Notice {
             write!(text, " {}:{}", endpoint.0, lane as u8).expect("a string takes all");
         }
         texts
-    }
-
-    /// Where [`SEND`] is to tell it.
-    pub(super) fn channel(&self) -> &str {
-        &self.channel
     }
 
     /// The lanes in another process's notice; none in one of our own, or that cannot be read.

@@ -16,6 +16,7 @@ use super::lent::{Lent, in_time};
 use super::notify::Notice;
 use super::requests::Requests;
 use super::submitter::{self, Submitter, Told};
+use super::tell::{Teller, Untold};
 use super::time::Time;
 use super::{OpenError, endpoints, notify, schema, staged};
 use crate::admin::new_id;
@@ -69,6 +70,7 @@ pub struct PostgresStore {
     pub(super) requests: Requests,
     pub(super) work: Arc<WorkSignal>,
     pub(super) listening: JoinHandle<()>,
+    pub(super) telling: Teller,
 }
 
 /// What tasks take along.
@@ -163,8 +165,9 @@ impl PostgresStore {
         let notice = Notice::new(&schema, u64::from_be_bytes(random));
         let (gate, observer) = (Arc::<Gate>::default(), Arc::default());
         let work = Arc::<WorkSignal>::default();
+        let untold = Arc::<Untold>::default();
         let told: Told = {
-            let (gate, work) = (Arc::clone(&gate), Arc::clone(&work));
+            let (gate, work, untold) = (Arc::clone(&gate), Arc::clone(&work), Arc::clone(&untold));
             let observer: Arc<OnceLock<Arc<dyn StoreObserver>>> = Arc::clone(&observer);
             Arc::new(move |commit: Commit, endpoints: &[EndpointNo]| {
                 gate.committed(commit.succeeded);
@@ -172,12 +175,12 @@ impl PostgresStore {
                     observer.committed(commit);
                 }
                 work.announce(endpoints.iter().map(|endpoint| (*endpoint, Lane::Fresh)));
+                untold.add(endpoints);
             })
         };
         let desk = submitter::Desk {
             pool: pool.clone(),
             time: time.clone(),
-            notice: notice.clone(),
             told,
             within: options.answer_within,
         };
@@ -187,11 +190,12 @@ impl PostgresStore {
                 notify::listen(connector.clone(), notice.clone(), Arc::clone(&work))
             }))
         };
+        let telling = Teller::start(&untold, &pool, &notice, options.answer_within);
         let within = options.answer_within * ANSWERS;
         let shared = Arc::new(Shared { pool, time, notice, gate, observer, within });
         remove_given_up(&shared).await;
         let requests = Requests::start(&shared.pool, &shared.time, options.answer_within);
-        Ok(Self { shared, submitter: Submitter::start(&desk), requests, work, listening })
+        Ok(Self { shared, submitter: Submitter::start(&desk), requests, work, listening, telling })
     }
 
     /// A read, on a connection of its own.

@@ -11,7 +11,6 @@ use tokio::sync::{Mutex, mpsc, oneshot};
 use super::accept::{self, Failed, Outcome};
 use super::fault::{closed, is_conflict, is_of_the_data};
 use super::lent::Lent;
-use super::notify::Notice;
 use super::time::Time;
 use crate::causes::on_one_line;
 use crate::store::{Accepted, Commit, EndpointNo, NewSubmission, StoreError};
@@ -51,7 +50,6 @@ pub(super) struct Submitter {
 pub(super) struct Desk {
     pub(super) pool: Pool,
     pub(super) time: Time,
-    pub(super) notice: Notice,
     pub(super) told: Told,
     /// How long the database is waited for in each round trip.
     pub(super) within: Duration,
