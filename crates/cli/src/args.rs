@@ -59,9 +59,9 @@ pub struct Globals {
     /// What a template makes of the JSON (see `formsvc help output`)
     #[arg(long, global = true, value_name = "TEMPLATE", help_heading = OUTPUT)]
     pub template: Option<String>,
-    /// When to use colours
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = OUTPUT)]
-    pub color: Color,
+    /// When to use colours [default: auto]
+    #[arg(long, global = true, value_name = "WHEN", help_heading = OUTPUT)]
+    pub color: Option<Color>,
     /// Do not show long output in a pager
     #[arg(long, global = true, help_heading = OUTPUT)]
     pub no_pager: bool,
@@ -71,9 +71,9 @@ pub struct Globals {
     /// Say more on standard error: -v each request, -vv and -vvv what happens inside
     #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = MESSAGES)]
     pub verbose: u8,
-    /// How errors are told on standard error
-    #[arg(long, global = true, value_name = "FORMAT", default_value = "text", help_heading = MESSAGES)]
-    pub error_format: ErrorFormat,
+    /// How errors are told on standard error [default: text]
+    #[arg(long, global = true, value_name = "FORMAT", help_heading = MESSAGES)]
+    pub error_format: Option<ErrorFormat>,
     /// Ask nothing, even on a terminal
     #[arg(long, global = true, help_heading = MESSAGES)]
     pub no_input: bool,

@@ -39,9 +39,13 @@ pub(crate) struct Context {
 
 impl Context {
     pub(crate) fn new(settings: Settings, abort: Abort) -> Self {
+        let progress = Progress::new(&settings);
+        for warning in &settings.resolved.warnings {
+            progress.remark(warning);
+        }
         Self {
             output: Output::new(&settings),
-            progress: Progress::new(&settings),
+            progress,
             abort,
             runs_until_stopped: Cell::new(false),
             go_on: RefCell::default(),

@@ -66,22 +66,158 @@ pub const MAX_RATE: EnvVar =
     EnvVar { name: "FORMSVC_MAX_RATE", about: "requests a minute at most, as `--max-rate`" };
 /// Switches colour off.
 pub const NO_COLOR: EnvVar = EnvVar { name: "NO_COLOR", about: "when set, no colours" };
+/// Whether colour is wanted.
+pub const CLICOLOR: EnvVar = EnvVar { name: "CLICOLOR", about: "when 0, no colours" };
 /// Switches colour on.
 pub const CLICOLOR_FORCE: EnvVar =
     EnvVar { name: "CLICOLOR_FORCE", about: "when set and not 0, colours even in a pipe" };
+/// What the terminal can do.
+pub const TERM: EnvVar =
+    EnvVar { name: "TERM", about: "what the terminal can do; with dumb no colours" };
+/// The width of the terminal.
+pub const COLUMNS: EnvVar =
+    EnvVar { name: "COLUMNS", about: "how wide help is where there is no terminal to ask" };
+/// The pager of all programs.
+pub const PLAIN_PAGER: EnvVar = EnvVar {
+    name: "PAGER",
+    about: "the command that shows long output on a terminal, where neither FORMSVC_PAGER nor the \
+            configuration names one",
+};
+/// The home folder.
+pub const HOME: EnvVar = EnvVar {
+    name: "HOME",
+    about: "the home folder, when it is an absolute path; without one nothing is kept",
+};
+/// The home folder on Windows.
+pub const USERPROFILE: EnvVar =
+    EnvVar { name: "USERPROFILE", about: "the home folder on Windows, where HOME is not set" };
+/// The folder of all configuration.
+pub const XDG_CONFIG_HOME: EnvVar = EnvVar {
+    name: "XDG_CONFIG_HOME",
+    about: "the folder that holds ours of the configuration, instead of ~/.config",
+};
+/// The folder of all state.
+pub const XDG_STATE_HOME: EnvVar = EnvVar {
+    name: "XDG_STATE_HOME",
+    about: "the folder that holds ours of what is kept between runs, instead of ~/.local/state",
+};
+/// The folder of all caches.
+pub const XDG_CACHE_HOME: EnvVar = EnvVar {
+    name: "XDG_CACHE_HOME",
+    about: "the folder that holds ours of what may be lost at any time, instead of ~/.cache",
+};
+/// Where the keyring listens.
+pub const DBUS_SESSION_BUS_ADDRESS: EnvVar = EnvVar {
+    name: "DBUS_SESSION_BUS_ADDRESS",
+    about: "where the keyring is reached on Linux; XDG_RUNTIME_DIR says it otherwise",
+};
+/// Where the keyring listens otherwise.
+pub const XDG_RUNTIME_DIR: EnvVar = EnvVar {
+    name: "XDG_RUNTIME_DIR",
+    about: "the folder of the session's bus, where DBUS_SESSION_BUS_ADDRESS is not set",
+};
+/// The proxy for https.
+pub const HTTPS_PROXY: EnvVar = EnvVar {
+    name: "HTTPS_PROXY",
+    about: "the proxy for https; ALL_PROXY where it is not set, and either in lower case. A service \
+            on this machine is reached without one",
+};
+/// Hosts reached without a proxy.
+pub const NO_PROXY: EnvVar =
+    EnvVar { name: "NO_PROXY", about: "hosts that are reached without a proxy" };
+/// Where programs are.
+pub const PATH: EnvVar =
+    EnvVar { name: "PATH", about: "where `api_key_command` and the pager are found" };
+/// Where temporary files go.
+pub const TMPDIR: EnvVar =
+    EnvVar { name: "TMPDIR", about: "the folder of temporary files, as `sandbox` makes them" };
+/// The time zone.
+pub const TZ: EnvVar = EnvVar { name: "TZ", about: "the time zone of times that are shown" };
 
-/// Every variable the program reads.
+/// Every variable the program reads, itself or through a library.
 pub const ENV_VARS: &[EnvVar] = &[
     BASE_URL,
     API_KEY,
     API_KEY_FILE,
     PROFILE,
     CREDENTIAL_STORE,
+    OUTPUT,
+    COLOR,
+    PAGER,
+    ERROR_FORMAT,
+    NO_INPUT,
+    TIMEOUT,
+    MAX_WAIT,
+    MAX_RATE,
     CONFIG_DIR,
     STATE_DIR,
     NO_COLOR,
+    CLICOLOR,
     CLICOLOR_FORCE,
+    TERM,
+    COLUMNS,
+    PLAIN_PAGER,
+    TZ,
+    HOME,
+    USERPROFILE,
+    XDG_CONFIG_HOME,
+    XDG_STATE_HOME,
+    XDG_CACHE_HOME,
+    DBUS_SESSION_BUS_ADDRESS,
+    XDG_RUNTIME_DIR,
+    HTTPS_PROXY,
+    NO_PROXY,
+    PATH,
+    TMPDIR,
 ];
 
 /// Looks a variable up; given to whoever reads the environment, so that tests own it.
 pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+
+/// The environment of this process. The only place where it is read.
+pub(crate) fn of_process(name: &str) -> Option<OsString> {
+    debug_assert!(
+        ENV_VARS.iter().any(|variable| variable.name == name),
+        "`{name}` is missing in the table of variables"
+    );
+    std::env::var_os(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn variables_have_names_of_their_own() {
+        for (at, variable) in ENV_VARS.iter().enumerate() {
+            let others = &ENV_VARS[at + 1..];
+            assert!(others.iter().all(|other| other.name != variable.name), "{}", variable.name);
+        }
+    }
+
+    #[test]
+    fn the_environment_is_read_in_one_place() {
+        fn visit(folder: &Path, readers: &mut Vec<String>) {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    visit(&path, readers);
+                    continue;
+                }
+                let text = fs::read_to_string(&path).unwrap();
+                // What is a test's is no part of the program.
+                let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+                let reads = ["env::var", "env::home_dir", "env::temp_dir"];
+                if reads.iter().any(|read| code.contains(read)) {
+                    readers.push(path.file_name().unwrap().to_string_lossy().into_owned());
+                }
+            }
+        }
+        let mut readers = Vec::new();
+        visit(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut readers);
+        assert_eq!(readers, ["env.rs"]);
+    }
+}

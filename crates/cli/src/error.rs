@@ -84,6 +84,12 @@ impl CliError {
         Self::new(Exit::LocalIo, "cannot write to standard output").because(error)
     }
 
+    /// The error on one line.
+    pub(crate) fn brief(&self) -> String {
+        let causes = self.causes.iter().map(|cause| format!(": {cause}"));
+        causes.fold(self.message.clone(), |brief, cause| brief + &cause)
+    }
+
     /// Writes the error for a person; nothing when there is nothing to say.
     pub(crate) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         if self.message.is_empty() {

@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 use crate::abort::Abort;
 use crate::args::Cli;
 use crate::context::Context;
+use crate::env;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::choice;
@@ -35,7 +36,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run(cli: Cli) -> Exit {
-    let color = cli.globals.color;
+    let color = cli.globals.color.unwrap_or_default();
     match carry_out(cli) {
         Ok(()) => Exit::Done,
         Err(error) => {
@@ -53,7 +54,7 @@ fn carry_out(cli: Cli) -> Result<(), CliError> {
         stdout: io::stdout().is_terminal(),
         stderr: io::stderr().is_terminal(),
     };
-    let settings = settings::resolve(cli.globals, &|name| std::env::var_os(name), terminal)?;
+    let settings = settings::load(cli.globals, &env::of_process, terminal, cli.command.care())?;
     log_to_stderr(settings.verbose);
     let abort = Abort::default();
     let (cancel, canceled) = oneshot::channel();

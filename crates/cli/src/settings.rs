@@ -1,16 +1,27 @@
-//! The arguments as meant: flags, environment and terminal brought together, once.
+//! The arguments as meant: flags, environment, files and terminal brought together, once.
+
+mod files;
+mod layers;
+mod origin;
 
 use std::ffi::OsString;
 use std::time::Duration;
 
-use crate::args::{Color, ErrorFormat, Globals, OutputFormat, Rate};
+use clap::ValueEnum;
+
+use crate::args::{self, Color, ErrorFormat, Globals, OutputFormat, Rate};
+use crate::config::Value;
+use crate::credentials::Store;
 use crate::env::{self, Lookup};
 use crate::error::CliError;
 pub use crate::key::KeySource;
 use crate::paths::Paths;
-
-/// The profile that is used when none is named.
-pub(crate) const PROFILE_DEFAULT: &str = "default";
+use files::Files;
+pub(crate) use layers::Care;
+use layers::Layers;
+pub(crate) use layers::PROFILE_DEFAULT;
+pub use layers::{Resolved, Row};
+pub use origin::Origin;
 
 /// What every command needs to know.
 #[derive(Debug)]
@@ -21,6 +32,8 @@ pub struct Settings {
     pub profile: String,
     /// The profile that a flag or a variable names.
     pub profile_named: Option<String>,
+    /// What the user's configuration says about the service of the profile, and its key.
+    pub kept: Kept,
     /// How data is shown.
     pub output: OutputFormat,
     /// What is made of the JSON before it is shown.
@@ -29,6 +42,8 @@ pub struct Settings {
     pub color: Color,
     /// Whether long output may go through a pager.
     pub pager: bool,
+    /// The pager, if a variable or the user's configuration names one.
+    pub pager_command: Option<String>,
     /// Whether a person may be asked: there is a terminal to ask on, and `--no-input` is not given.
     pub may_ask: bool,
     /// How errors are told.
@@ -47,6 +62,20 @@ pub struct Settings {
     pub max_rate: Option<Rate>,
     /// What standard output and error are.
     pub terminal: Terminal,
+    /// Every setting, and where its value comes from.
+    pub resolved: Resolved,
+}
+
+/// What the user's configuration says about the service of a profile, and its key. A key that is
+/// kept, or printed by a command, is for this service and for no other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// The address of the service.
+    pub base_url: Option<String>,
+    /// The store that has the key.
+    pub(crate) store: Option<Store>,
+    /// The program that prints the key, and its arguments; empty if there is none.
+    pub api_key_command: Vec<String>,
 }
 
 /// What is made of the JSON before it is shown: `--json`, `--jq`, `--template`.
@@ -87,27 +116,39 @@ pub struct Terminal {
     pub stderr: bool,
 }
 
-/// Brings flags, environment and terminal together. Stronger first: flag, then environment, then
-/// default.
-pub(crate) fn resolve(
+/// Reads the files settings stand in, and brings everything together.
+pub(crate) fn load(
     globals: Globals,
     env: Lookup<'_>,
     terminal: Terminal,
+    care: Care,
+) -> Result<Settings, CliError> {
+    let paths = Paths::of(env);
+    let files = Files::read(&paths, std::env::current_dir().ok().as_deref(), care)?;
+    resolve(globals, env, terminal, paths, files, care)
+}
+
+/// Brings flags, environment, files and terminal together. Which is stronger is decided in
+/// [`layers`]; here each value gets its type.
+fn resolve(
+    globals: Globals,
+    env: Lookup<'_>,
+    terminal: Terminal,
+    paths: Paths,
+    files: Files,
+    care: Care,
 ) -> Result<Settings, CliError> {
     check_conflicts(&globals)?;
-    let paths = Paths::of(env);
-    let profile_named = match globals.profile {
-        Some(profile) => Some(profile),
-        None => text(env, env::PROFILE.name)?,
-    };
-    let profile = profile_named.clone().unwrap_or_else(|| PROFILE_DEFAULT.to_owned());
+    let Files { user, project, warnings } = files;
+    let flags = flags(&globals);
+    // A service started for one command has no profile.
+    let care_for_profile = if globals.demo { Care::Lenient } else { care };
+    let layers = Layers { flags, env, project, user, care, care_for_profile };
+    let mut resolved = layers.resolve()?;
+    resolved.warnings.splice(0..0, warnings);
     let service = if globals.demo {
         Service::Demo
     } else {
-        let base_url = match globals.base_url {
-            Some(url) => Some(url),
-            None => text(env, env::BASE_URL.name)?,
-        };
         let key = if globals.api_key_stdin {
             Some(KeySource::Stdin)
         } else if let Some(path) = globals.api_key_file {
@@ -117,32 +158,75 @@ pub(crate) fn resolve(
         } else {
             set(env, env::API_KEY_FILE.name).map(|path| KeySource::File(path.into()))
         };
-        Service::At { base_url, key }
+        Service::At { base_url: resolved.text("base_url"), key }
     };
     let default_output = if terminal.stdout { OutputFormat::Table } else { OutputFormat::Tsv };
+    let pager = resolved.text("pager");
     Ok(Settings {
         service,
-        profile,
-        profile_named,
-        output: globals.output.unwrap_or(default_output),
+        kept: layers.kept(&resolved.profile),
+        profile: resolved.profile.clone(),
+        profile_named: matches!(resolved.row("profile"), Some(row) if row.origin.is_said())
+            .then(|| resolved.profile.clone()),
+        output: resolved.read("output", choice).unwrap_or(default_output),
         json: Json {
             fields: globals.json,
             format: globals.output,
             jq: globals.jq,
             template: globals.template,
         },
-        color: globals.color,
-        pager: !globals.no_pager,
-        may_ask: terminal.stdin && terminal.stderr && !globals.no_input,
-        error_format: globals.error_format,
+        color: resolved.read("color", choice).unwrap_or_default(),
+        pager: pager.as_deref() != Some("false"),
+        pager_command: pager.filter(|command| command != "false"),
+        may_ask: terminal.stdin
+            && terminal.stderr
+            && resolved.text("no_input").as_deref() != Some("true"),
+        error_format: resolved.read("error_format", choice).unwrap_or_default(),
         paths,
         quiet: globals.quiet,
         verbose: globals.verbose,
-        timeout: globals.timeout,
-        max_wait: globals.max_wait,
-        max_rate: globals.max_rate,
+        timeout: resolved.read("timeout", args::duration),
+        max_wait: resolved.read("max_wait", args::duration),
+        max_rate: resolved.read("max_rate", args::rate),
         terminal,
+        resolved,
     })
+}
+
+fn choice<T: ValueEnum>(text: &str) -> Result<T, String> {
+    T::from_str(text, false)
+}
+
+/// The flags that were given, by the names of their settings.
+fn flags(globals: &Globals) -> Vec<(&'static str, Value)> {
+    fn name<T: ValueEnum>(value: &T) -> String {
+        value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+    let switch = |on: bool, value: &str| on.then(|| value.to_owned());
+    let rate = |rate: &Rate| match rate {
+        Rate::PerMinute(rate) => rate.to_string(),
+        Rate::Off => "off".to_owned(),
+    };
+    let flags = [
+        ("profile", globals.profile.clone()),
+        ("base_url", globals.base_url.clone()),
+        ("output", globals.output.as_ref().map(name)),
+        ("color", globals.color.as_ref().map(name)),
+        ("pager", switch(globals.no_pager, "false")),
+        ("error_format", globals.error_format.as_ref().map(name)),
+        ("no_input", switch(globals.no_input, "true")),
+        ("timeout", globals.timeout.map(written)),
+        ("max_wait", globals.max_wait.map(written)),
+        ("max_rate", globals.max_rate.as_ref().map(rate)),
+    ];
+    let given = flags.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    given.map(|(name, value)| (name, Value::Text(value))).collect()
+}
+
+/// A length of time as it is written in settings.
+fn written(duration: Duration) -> String {
+    jiff::SignedDuration::try_from(duration)
+        .map_or_else(|_| format!("{}s", duration.as_secs()), |duration| format!("{duration:#}"))
 }
 
 /// Flags that contradict each other. Not left to the parser, which does not see that a flag before
@@ -181,11 +265,16 @@ fn text(env: Lookup<'_>, name: &str) -> Result<Option<String>, CliError> {
 mod tests {
     use super::*;
 
+    fn settle(globals: Globals, env: Lookup<'_>, terminal: Terminal) -> Settings {
+        let (paths, files) = (Paths::default(), Files::default());
+        resolve(globals, env, terminal, paths, files, Care::Strict).unwrap()
+    }
+
     fn with(globals: Globals, env: &[(&str, &str)]) -> Settings {
         let lookup = |name: &str| {
             env.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
         };
-        resolve(globals, &lookup, Terminal::default()).unwrap()
+        settle(globals, &lookup, Terminal::default())
     }
 
     #[test]
@@ -212,7 +301,7 @@ mod tests {
     fn lists_in_a_pipe_are_for_programs() {
         assert_eq!(with(Globals::default(), &[]).output, OutputFormat::Tsv);
         let terminal = Terminal { stdout: true, ..Terminal::default() };
-        let settings = resolve(Globals::default(), &|_| None, terminal).unwrap();
+        let settings = settle(Globals::default(), &|_| None, terminal);
         assert_eq!(settings.output, OutputFormat::Table);
     }
 }

@@ -13,6 +13,7 @@ use clap::Subcommand;
 
 use crate::context::Context;
 use crate::error::CliError;
+use crate::settings::Care;
 
 /// What to do. Each says itself what it does: words here would stand in place of its own.
 #[derive(Debug, Subcommand)]
@@ -36,6 +37,15 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// What the command makes of a configuration that is wrong.
+    pub(crate) fn care(&self) -> Care {
+        match self {
+            Self::Auth(auth) => auth.care(),
+            Self::Config(_) => Care::Lenient,
+            _ => Care::Strict,
+        }
+    }
+
     /// Carries the command out.
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         match self {

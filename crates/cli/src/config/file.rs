@@ -139,11 +139,23 @@ impl File {
     }
 
     fn syntax(&self, error: &SyntaxError) -> CliError {
-        let path = self.path.as_deref().unwrap_or(Path::new(FILE_NAME)).display();
-        let SyntaxError { line, column, rule } = error;
-        CliError::usage(format!("`{path}` line {line}, column {column}: {rule}"))
-            .hint("the file is TOML; `formsvc config path` says where it is")
+        syntax(self.path.as_deref().unwrap_or(Path::new(FILE_NAME)), error)
     }
+}
+
+/// Reads a project's file. It comes with whatever somebody cloned or unpacked, so that a link is not
+/// followed: it could lead to any file of the reader's.
+pub(crate) fn read_project(path: &Path) -> Result<Entries, CliError> {
+    if path.is_symlink() {
+        let message = format!("`{}` is a link", path.display());
+        return Err(CliError::usage(message).hint("a project file is a file of its own"));
+    }
+    entries(&read(path)?).map_err(|error| syntax(path, &error))
+}
+
+fn syntax(path: &Path, error: &SyntaxError) -> CliError {
+    let SyntaxError { line, column, rule } = error;
+    CliError::usage(format!("`{}` line {line}, column {column}: {rule}", path.display()))
 }
 
 fn read(path: &Path) -> Result<String, CliError> {

@@ -14,8 +14,8 @@ pub struct Setting {
     pub about: &'static str,
     /// What its values are.
     pub kind: Kind,
-    /// The value when nobody sets it, in words if it depends on something.
-    pub default: &'static str,
+    /// The value when nobody sets it, in words if it depends on something; none if there is none.
+    pub default: Option<&'static str>,
     /// The flag that is stronger than the file.
     pub flag: Option<&'static str>,
     /// The variable that is stronger than the file.
@@ -102,7 +102,8 @@ impl Kind {
     pub fn rule(self) -> String {
         match self {
             Self::ProfileName => {
-                "a name of up to 64 of A-Z, a-z, 0-9, `.`, `_`, `-`, which begins with a letter or digit".to_owned()
+                "a name of up to 64 of A-Z, a-z, 0-9, `-` and `_`, which does not begin with `-`"
+                    .to_owned()
             }
             Self::BaseUrl => {
                 "an address: https://…, or http://… on this machine, without /api/v1".to_owned()
@@ -132,7 +133,7 @@ pub const PROFILE: Setting = Setting {
     name: "profile",
     about: "the profile that is used: which service, with which key",
     kind: Kind::ProfileName,
-    default: "default",
+    default: Some("default"),
     flag: Some("--profile"),
     variable: Some(env::PROFILE),
     scope: Scope::Top,
@@ -145,7 +146,7 @@ pub const SETTINGS: &[Setting] = &[
         name: "base_url",
         about: "address of the service",
         kind: Kind::BaseUrl,
-        default: "none",
+        default: None,
         flag: Some("--base-url"),
         variable: Some(env::BASE_URL),
         scope: Scope::Profile,
@@ -154,7 +155,7 @@ pub const SETTINGS: &[Setting] = &[
         name: "store",
         about: "where the API key is kept; `formsvc auth login` writes it",
         kind: Kind::Store,
-        default: "keyring",
+        default: None,
         flag: None,
         variable: None,
         scope: Scope::Profile,
@@ -163,7 +164,7 @@ pub const SETTINGS: &[Setting] = &[
         name: "api_key_command",
         about: "a program that prints the API key, such as a password manager; no shell is involved",
         kind: Kind::Words,
-        default: "none",
+        default: None,
         flag: None,
         variable: None,
         scope: Scope::Profile,
@@ -172,7 +173,7 @@ pub const SETTINGS: &[Setting] = &[
         name: "output",
         about: "how data is shown",
         kind: Kind::Output,
-        default: "table on a terminal, tsv in a pipe",
+        default: Some("table on a terminal, tsv in a pipe"),
         flag: Some("--output"),
         variable: Some(env::OUTPUT),
         scope: Scope::Anywhere,
@@ -181,7 +182,7 @@ pub const SETTINGS: &[Setting] = &[
         name: "color",
         about: "when to use colours",
         kind: Kind::Color,
-        default: "auto",
+        default: Some("auto"),
         flag: Some("--color"),
         variable: Some(env::COLOR),
         scope: Scope::Anywhere,
@@ -190,7 +191,7 @@ pub const SETTINGS: &[Setting] = &[
         name: "pager",
         about: "what shows long output on a terminal; false for nothing of the kind",
         kind: Kind::Pager,
-        default: "PAGER, or less",
+        default: Some("less"),
         flag: Some("--no-pager"),
         variable: Some(env::PAGER),
         scope: Scope::User,
@@ -199,7 +200,7 @@ pub const SETTINGS: &[Setting] = &[
         name: "error_format",
         about: "how errors are told",
         kind: Kind::ErrorFormat,
-        default: "text",
+        default: Some("text"),
         flag: Some("--error-format"),
         variable: Some(env::ERROR_FORMAT),
         scope: Scope::Anywhere,
@@ -208,7 +209,7 @@ pub const SETTINGS: &[Setting] = &[
         name: "no_input",
         about: "ask nothing, even on a terminal",
         kind: Kind::Switch,
-        default: "false",
+        default: Some("false"),
         flag: Some("--no-input"),
         variable: Some(env::NO_INPUT),
         scope: Scope::User,
@@ -217,7 +218,7 @@ pub const SETTINGS: &[Setting] = &[
         name: "timeout",
         about: "time for one request, answer included",
         kind: Kind::Duration,
-        default: "30s",
+        default: Some("30s"),
         flag: Some("--timeout"),
         variable: Some(env::TIMEOUT),
         scope: Scope::User,
@@ -226,7 +227,7 @@ pub const SETTINGS: &[Setting] = &[
         name: "max_wait",
         about: "longest single wait for a rate limit before giving up",
         kind: Kind::Duration,
-        default: "2m",
+        default: Some("2m"),
         flag: Some("--max-wait"),
         variable: Some(env::MAX_WAIT),
         scope: Scope::User,
@@ -235,7 +236,7 @@ pub const SETTINGS: &[Setting] = &[
         name: "max_rate",
         about: "requests a minute to make at most",
         kind: Kind::Rate,
-        default: "300",
+        default: Some("300"),
         flag: Some("--max-rate"),
         variable: Some(env::MAX_RATE),
         scope: Scope::User,

@@ -11,8 +11,10 @@ mod replace;
 mod text;
 mod value;
 
-pub(crate) use file::File;
-pub(crate) use place::{Place, check_profile_name};
+pub(crate) use file::{File, read_project};
+pub(crate) use keys::PROFILE;
+pub(crate) use place::{NO_KEYS, Place, meant_setting};
+pub(crate) use text::{Entries, Entry};
 pub(crate) use value::Value;
 
 /// Name of the file in the folder of the configuration.

@@ -3,15 +3,14 @@
 
 use std::fmt;
 
-use super::keys::{self, Kind, SETTINGS, Setting};
+use super::keys::{self, SETTINGS, Setting};
 use super::value::Value;
+use crate::credentials::check_profile;
 use crate::error::CliError;
 use crate::suggest::did_you_mean;
 
 /// The table that holds the profiles.
 pub(super) const PROFILES: &str = "profiles";
-/// Longest name of a profile.
-const NAME_MAX: usize = 64;
 /// A setting in its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
@@ -25,7 +24,7 @@ impl Place {
     pub(crate) fn within(name: &str, profile: Option<&str>) -> Result<Self, CliError> {
         match profile {
             Some(profile) if !name.contains('.') && name != keys::PROFILE.name => {
-                check_profile_name(profile)?;
+                check_profile(profile)?;
                 Self::parse(&format!("{PROFILES}.{profile}.{name}"))
             }
             _ => Self::parse(name),
@@ -38,7 +37,7 @@ impl Place {
         let (profile, name) = match *parts {
             [name] => (None, name),
             [PROFILES | "profile", profile, name] => {
-                check_profile_name(profile)?;
+                check_profile(profile)?;
                 (Some(profile.to_owned()), name)
             }
             _ => {
@@ -87,7 +86,7 @@ impl fmt::Display for Place {
 }
 
 /// What is said to whoever looks for a setting that holds a key.
-const NO_KEYS: &str = "keys are not kept in the configuration: `formsvc auth login` keeps one, and \
+pub(crate) const NO_KEYS: &str = "keys are not kept in the configuration: `formsvc auth login` keeps one, and \
                        FORMSVC_API_KEY or `--api-key-file` give one to a single run";
 
 fn unknown(name: &str) -> CliError {
@@ -107,20 +106,4 @@ fn looks_like_a_key(name: &str) -> bool {
 /// The setting somebody may have meant, as a question.
 pub(crate) fn meant_setting(name: &str) -> Option<String> {
     did_you_mean(&name.replace('-', "_"), SETTINGS.iter().map(|setting| setting.name))
-}
-
-/// A profile's name is a bare key in TOML, and safe in messages.
-pub(crate) fn is_profile_name(name: &str) -> bool {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    (1..=NAME_MAX).contains(&name.len()) && name.chars().all(allowed)
-}
-
-/// Refuses what cannot be the name of a profile.
-pub(crate) fn check_profile_name(name: &str) -> Result<(), CliError> {
-    if is_profile_name(name) {
-        return Ok(());
-    }
-    let name: String = name.chars().take(NAME_MAX).collect();
-    let rule = Kind::ProfileName.rule();
-    Err(CliError::usage(format!("`{name}` cannot be the name of a profile: expected {rule}")))
 }

@@ -6,8 +6,8 @@ use clap::ValueEnum;
 use toml_edit::{Array, Item};
 
 use super::keys::Kind;
-use super::place::is_profile_name;
 use crate::args::{self, Color, ErrorFormat, OutputFormat};
+use crate::credentials::check_profile;
 
 /// Longest part of a value that a message repeats.
 const SHOWN_MAX: usize = 60;
@@ -116,7 +116,7 @@ fn keeps(text: &str, kind: Kind) -> bool {
         T::from_str(text, false).is_ok()
     }
     match kind {
-        Kind::ProfileName => is_profile_name(text),
+        Kind::ProfileName => check_profile(text).is_ok(),
         Kind::BaseUrl => is_base_url(text),
         Kind::Output => is::<OutputFormat>(text),
         Kind::Color => is::<Color>(text),

@@ -21,7 +21,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use formsvc_client::{ExposeSecret, SecretString};
 
-pub(crate) use account::Account;
+pub(crate) use account::{Account, check_profile};
 pub(crate) use error::StoreError;
 use file::KeyFile;
 use keyring::Keyring;

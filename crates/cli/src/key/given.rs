@@ -11,7 +11,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 
 /// How keys begin; a file name that does is a key in the wrong place, and must not be shown.
-const KEY_PREFIX: &str = "fsk_";
+pub(crate) const KEY_PREFIX: &str = "fsk_";
 /// Longest text that is read as a key, which has a few dozen characters.
 pub(super) const MAX: u64 = 4096;
 

@@ -14,11 +14,13 @@ use std::thread;
 use formsvc_client::SecretString;
 use tokio::sync::oneshot;
 
-use crate::config::{self, Place, Value};
 use crate::credentials::{Account, Store, StoreError, Stores};
+use crate::env;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::settings::Settings;
+
+pub(crate) use given::KEY_PREFIX;
 
 /// Where the key is that the caller gives; read only when a request is about to be made.
 #[derive(Debug)]
@@ -122,7 +124,7 @@ async fn of_profile(
         let key = command::run(words, settings.may_ask).await?;
         return Ok(Ok(Key { key, place: KeyPlace::Command }));
     }
-    let stores = Stores::new(&settings.paths, &|name| std::env::var_os(name))?;
+    let stores = Stores::new(&settings.paths, &env::of_process)?;
     let asked = account.clone();
     let why = match aside(move || stores.find(&asked)).await? {
         Ok(Some(found)) => {
@@ -187,20 +189,13 @@ struct Profile {
 
 impl Profile {
     fn of(settings: &Settings) -> Result<Self, CliError> {
-        let file = config::File::load(&settings.paths)?;
-        let value = |name: &str| {
-            let place = Place::parse(&format!("profiles.{}.{name}", settings.profile))?;
-            let value = file.value(&place)?;
-            value.map(|value| place.check(&value).map(|()| value)).transpose()
-        };
-        let text =
-            |name: &str| -> Result<_, CliError> { Ok(value(name)?.map(|value| value.text())) };
-        let base_url = text("base_url")?;
-        let origin = base_url.map(|url| Account::new(&settings.profile, &url)).transpose()?;
+        let kept = &settings.kept;
+        let base_url = kept.base_url.as_ref();
+        let account = base_url.map(|url| Account::new(&settings.profile, url)).transpose()?;
         Ok(Self {
-            origin: origin.map(|account| account.origin().to_owned()),
-            kept: text("store")?.and_then(|name| Store::named(&name)),
-            command: value("api_key_command")?.and_then(words),
+            origin: account.map(|account| account.origin().to_owned()),
+            kept: kept.store,
+            command: Some(kept.api_key_command.clone()).filter(|words| !words.is_empty()),
         })
     }
 
@@ -215,13 +210,6 @@ impl Profile {
     fn elsewhere(&self, account: &Account) -> Option<String> {
         let origin = self.origin.clone().filter(|origin| origin != account.origin());
         origin.filter(|_| self.kept.is_some())
-    }
-}
-
-fn words(value: Value) -> Option<Vec<String>> {
-    match value {
-        Value::Words(words) => Some(words),
-        Value::Text(_) | Value::Other(_) => None,
     }
 }
 

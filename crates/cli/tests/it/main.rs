@@ -4,6 +4,7 @@
 
 mod api;
 mod auth;
+mod config;
 mod exit_codes;
 mod forms;
 mod receiver;

@@ -18,7 +18,7 @@ use crate::credentials::Stores;
 use crate::env;
 use crate::error::CliError;
 use crate::key;
-use crate::settings::Service;
+use crate::settings::{Care, Service};
 
 /// Keep API keys, and say which one is used
 #[derive(Debug, Subcommand)]
@@ -31,6 +31,14 @@ pub(crate) enum Auth {
 }
 
 impl Auth {
+    /// What the command makes of a configuration that is wrong, or lacks the profile.
+    pub(crate) fn care(&self) -> Care {
+        match self {
+            Self::Login(_) | Self::Use(_) | Self::List(_) => Care::Lenient,
+            Self::Logout(_) | Self::Token(_) => Care::Strict,
+        }
+    }
+
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         match self {
             Self::Login(login) => login.run(cx).await,
@@ -44,7 +52,7 @@ impl Auth {
 
 /// The variables of this process.
 fn lookup(name: &str) -> Option<OsString> {
-    std::env::var_os(name)
+    env::of_process(name)
 }
 
 /// Where keys are kept.

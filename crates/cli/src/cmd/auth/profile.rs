@@ -2,9 +2,9 @@
 
 use clap::ValueEnum;
 
-use crate::config::{File, check_profile_name};
+use crate::config::File;
 use crate::context::Context;
-use crate::credentials::{Account, Store};
+use crate::credentials::{Account, Store, check_profile};
 use crate::error::CliError;
 
 /// A profile as the configuration has it: which service, and where the key is.
@@ -21,7 +21,7 @@ pub(super) struct Profile {
 impl Profile {
     /// Reads one; what is not set there is absent. Refuses what cannot be the name of a profile.
     pub(super) fn read(file: &File, name: &str) -> Result<Self, CliError> {
-        check_profile_name(name)?;
+        check_profile(name)?;
         let get = |setting: &str| file.get(&place(name, setting));
         let store = get("store")?.and_then(|store| Store::from_str(&store, false).ok());
         Ok(Self {

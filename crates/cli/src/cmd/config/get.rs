@@ -4,16 +4,19 @@ use std::io::{self, Write};
 
 use clap::Args;
 
-use super::place;
-use crate::config::File;
+use super::effective;
+use crate::config::{File, Place};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 
-/// Show the value of a setting
+/// Show the value of a setting that counts
+///
+/// The value alone, on one line. A setting that nobody set and that has no default is exit 3. A name
+/// such as `profiles.work.output` asks what the file says there, whatever counts.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  formsvc config get output\n  formsvc config get base_url --profile work"
+    after_help = "Examples:\n  formsvc config get output\n  formsvc config get timeout --profile default"
 )]
 pub(crate) struct Get {
     /// The setting, such as `output` or `profiles.work.base_url`
@@ -23,8 +26,15 @@ pub(crate) struct Get {
 
 impl Get {
     pub(crate) fn run(self, cx: &Context) -> Result<(), CliError> {
-        let place = place(cx, &self.key)?;
-        let Some(value) = File::load(&cx.settings.paths)?.get(&place.to_string())? else {
+        let profile = &cx.settings.profile;
+        let place = Place::within(&self.key, Some(profile)).or_else(|_| Place::parse(&self.key))?;
+        let value = if self.key.contains('.') {
+            File::load(&cx.settings.paths)?.get(&self.key)?
+        } else {
+            let row = cx.settings.resolved.row(place.setting.name);
+            row.and_then(|row| effective(cx, row))
+        };
+        let Some(value) = value else {
             return Err(CliError::new(Exit::NotFound, format!("`{place}` is not set")));
         };
         writeln!(io::stdout().lock(), "{value}").map_err(|error| CliError::stdout(&error))

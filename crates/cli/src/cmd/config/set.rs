@@ -2,29 +2,52 @@
 
 use clap::Args;
 
-use super::place;
-use crate::config::File;
+use super::{hidden, place};
+use crate::config::{File, NO_KEYS, PROFILE};
 use crate::context::Context;
 use crate::error::CliError;
+use crate::key::KEY_PREFIX;
+use crate::settings::PROFILE_DEFAULT;
+use crate::suggest::did_you_mean;
 
 /// Set a setting, in the profile named by `--profile` or for all profiles
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  formsvc config set output json\n  formsvc config set base_url https://forms.example --profile work"
+    after_help = "Examples:\n  formsvc config set output json\n  formsvc config set pager 'less -S'\n  formsvc config set base_url https://forms.example --profile work"
 )]
 pub(crate) struct Set {
     /// The setting, such as `output` or `profiles.work.base_url`
     #[arg(value_name = "KEY")]
     key: String,
     /// Its value
+    #[arg(allow_hyphen_values = true)]
     value: String,
 }
 
 impl Set {
     pub(crate) fn run(self, cx: &Context) -> Result<(), CliError> {
         let place = place(cx, &self.key)?;
+        if self.value.contains(KEY_PREFIX) {
+            return Err(CliError::usage(format!("`{place}` cannot hold an API key")).hint(NO_KEYS));
+        }
         let mut file = File::load(&cx.settings.paths)?;
+        if place.setting.name == PROFILE.name {
+            exists(&file, &self.value)?;
+        }
         file.set(&place.to_string(), &self.value)?;
-        file.save()
+        file.save()?;
+        hidden(cx, &place);
+        Ok(())
     }
+}
+
+/// A profile that is not there would stop every command that comes after.
+fn exists(file: &File, profile: &str) -> Result<(), CliError> {
+    let known = file.profiles()?;
+    if profile == PROFILE_DEFAULT || known.iter().any(|known| known == profile) {
+        return Ok(());
+    }
+    let hint = did_you_mean(profile, known.iter().map(String::as_str));
+    Err(CliError::usage(format!("there is no profile `{profile}`"))
+        .hint(hint.unwrap_or_else(|| "`formsvc auth login --profile NAME` makes one".to_owned())))
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::place;
+use super::{hidden, place};
 use crate::config::File;
 use crate::context::Context;
 use crate::error::CliError;
@@ -23,6 +23,8 @@ impl Unset {
         let place = place(cx, &self.key)?;
         let mut file = File::load(&cx.settings.paths)?;
         file.unset(&place.to_string())?;
-        file.save()
+        file.save()?;
+        hidden(cx, &place);
+        Ok(())
     }
 }
