@@ -7,6 +7,8 @@ mod auth;
 mod config;
 mod exit_codes;
 mod forms;
+#[cfg(target_os = "linux")]
+mod keyring;
 mod receiver;
 mod sandbox;
 mod settings;

@@ -1,0 +1,210 @@
+//! A desktop's session of a test's own: a bus, and on it a real keyring, in a home that is gone with it.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+use crate::support::{Said, formsvc};
+
+/// Set where a missing keyring is a failure rather than a reason to skip.
+const REQUIRE: &str = "FORMSVC_REQUIRE_KEYRING";
+/// What the tests need besides: Debian's packages gnome-keyring, dbus, libsecret-tools, python3-dbus.
+const PROGRAMS: [&str; 3] = ["dbus-daemon", "gnome-keyring-daemon", "secret-tool"];
+/// The interpreter that Debian's Python packages are for.
+const PYTHON: &str = "/usr/bin/python3";
+/// Owns the name of the keyring, and has nobody to answer until its input ends.
+const SILENT: &str = "import dbus, sys\n\
+                      bus = dbus.SessionBus()\n\
+                      bus.request_name('org.freedesktop.secrets')\n\
+                      print('owned', flush=True)\n\
+                      sys.stdin.read()\n";
+/// A bus on which nothing can be started.
+const EMPTY_BUS: &str = r#"<busconfig><type>session</type><listen>unix:dir=RUN</listen>
+<policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/>
+<allow own="*"/></policy></busconfig>"#;
+
+/// A home folder, and the folder of a session.
+pub(super) struct Home(tempfile::TempDir);
+
+impl Home {
+    /// A home, for a test that ends without a keyring: it says that it is skipped.
+    pub(super) fn or_skip() -> Option<Self> {
+        if let Some(missing) = PROGRAMS.iter().find(|name| !is_there(name)) {
+            let required = std::env::var_os(REQUIRE).is_some_and(|value| value == "1");
+            assert!(!required, "there is no {missing}, and {REQUIRE}=1 asks for one");
+            let _ = writeln!(std::io::stderr(), "skipped: there is no {missing} on this machine");
+            return None;
+        }
+        Some(Self::new())
+    }
+
+    pub(super) fn new() -> Self {
+        let home = Self(tempfile::tempdir().unwrap());
+        for folder in [home.path(), home.run()] {
+            std::fs::DirBuilder::new().mode(0o700).create(folder).unwrap();
+        }
+        home
+    }
+
+    pub(super) fn path(&self) -> PathBuf {
+        self.0.path().join("home")
+    }
+
+    fn run(&self) -> PathBuf {
+        self.0.path().join("run")
+    }
+
+    /// The file of keys, and that of the configuration.
+    pub(super) fn config(&self, name: &str) -> PathBuf {
+        self.path().join(".config/formsvc").join(name)
+    }
+
+    /// A program in this home, outside any session.
+    pub(super) fn program(&self, name: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(name);
+        self.enter(&mut command);
+        command.env("PATH", std::env::var_os("PATH").unwrap()).stdin(Stdio::null());
+        command
+    }
+
+    /// The binary in this home, outside any session.
+    pub(super) fn formsvc(&self, args: &[&str]) -> Command {
+        let mut command = formsvc(args);
+        self.enter(&mut command);
+        command
+    }
+
+    fn enter(&self, command: &mut Command) {
+        command.env_clear().env("HOME", self.path()).env("XDG_RUNTIME_DIR", self.run());
+    }
+
+    /// The files below the home that hold a text.
+    pub(super) fn files_with(&self, text: &str) -> Vec<PathBuf> {
+        fn visit(folder: &Path, text: &[u8], found: &mut Vec<PathBuf>) {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    visit(&path, text, found);
+                } else if let Ok(bytes) = std::fs::read(&path)
+                    && bytes.windows(text.len()).any(|window| window == text)
+                {
+                    found.push(path);
+                }
+            }
+        }
+        let mut found = Vec::new();
+        visit(&self.path(), text.as_bytes(), &mut found);
+        found
+    }
+}
+
+fn is_there(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+/// A bus, with all that is started on it. It ends when this is dropped, or its process.
+pub(super) struct Session<'a> {
+    home: &'a Home,
+    address: String,
+    bus: Child,
+    /// As long as it is open, the bus goes on.
+    alive: Option<ChildStdin>,
+    silent: Option<Child>,
+}
+
+impl<'a> Session<'a> {
+    /// A session in which nobody has unlocked the keyring; the bus starts it when it is asked for.
+    pub(super) fn locked(home: &'a Home) -> Self {
+        Self::with_bus(home, "--session")
+    }
+
+    /// A session whose keyring is unlocked, as it is after signing in to a desktop.
+    pub(super) fn unlocked(home: &'a Home) -> Self {
+        let session = Self::locked(home);
+        let mut keyring = session.program("gnome-keyring-daemon");
+        keyring.args(["--unlock", "--components=secrets"]).stdin(Stdio::piped());
+        // It stays behind as a daemon; so it ends with the bus.
+        keyring.process_group(session.bus.id().try_into().unwrap());
+        keyring.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut keyring = keyring.spawn().unwrap();
+        keyring.stdin.take().unwrap().write_all(b"test").unwrap();
+        assert!(keyring.wait().unwrap().success());
+        session
+    }
+
+    /// A session in which nothing keeps secrets.
+    pub(super) fn without_a_keyring(home: &'a Home) -> Self {
+        let config = home.run().join("bus.conf");
+        let text = EMPTY_BUS.replace("RUN", home.run().to_str().unwrap());
+        std::fs::write(&config, text).unwrap();
+        Self::with_bus(home, &format!("--config-file={}", config.display()))
+    }
+
+    /// A session whose keyring takes calls and never answers.
+    pub(super) fn silent(home: &'a Home) -> Self {
+        let mut session = Self::without_a_keyring(home);
+        let mut owner = session.program(PYTHON);
+        owner.args(["-c", SILENT]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut owner = owner.spawn().unwrap();
+        let mut said = String::new();
+        BufReader::new(owner.stdout.take().unwrap()).read_line(&mut said).unwrap();
+        assert_eq!(said, "owned\n", "is python3-dbus installed?");
+        session.silent = Some(owner);
+        session
+    }
+
+    fn with_bus(home: &'a Home, config: &str) -> Self {
+        // When the input ends, so does the group: the bus, and all that it started.
+        let script = r#"dbus-daemon "$@" --nofork --nopidfile --print-address=1 2>/dev/null & read -r _; kill -KILL 0"#;
+        let mut bus = home.program("sh");
+        bus.args(["-c", script, "sh", config]).process_group(0);
+        if config == "--session" {
+            bus.arg(format!("--address=unix:dir={}", home.run().display()));
+        }
+        let mut bus = bus.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut address = String::new();
+        BufReader::new(bus.stdout.take().unwrap()).read_line(&mut address).unwrap();
+        assert!(address.starts_with("unix:"), "the bus said {address:?}");
+        let (alive, address) = (bus.stdin.take(), address.trim().to_owned());
+        Self { home, address, bus, alive, silent: None }
+    }
+
+    fn program(&self, name: &str) -> Command {
+        let mut command = self.home.program(name);
+        command.env("DBUS_SESSION_BUS_ADDRESS", &self.address);
+        command
+    }
+
+    pub(super) fn formsvc(&self, args: &[&str]) -> Command {
+        let mut command = self.home.formsvc(args);
+        command.env("DBUS_SESSION_BUS_ADDRESS", &self.address);
+        command
+    }
+
+    pub(super) fn run(&self, args: &[&str]) -> Said {
+        self.formsvc(args).output().unwrap().into()
+    }
+
+    /// What another program sees of our entries in the keyring: one that shares no code with ours.
+    pub(super) fn witness(&self) -> String {
+        let mut witness = self.program("secret-tool");
+        let seen = witness.args(["search", "--all", "service", "formsvc"]).output().unwrap();
+        let (out, err) = (String::from_utf8(seen.stdout), String::from_utf8(seen.stderr));
+        // It says attributes on standard error.
+        out.unwrap() + &err.unwrap()
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        self.alive = None;
+        let _ = self.bus.wait();
+        if let Some(mut silent) = self.silent.take() {
+            let _ = silent.kill();
+            let _ = silent.wait();
+        }
+    }
+}
