@@ -17,7 +17,7 @@ use crate::cmd::Command;
     disable_help_subcommand = true,
     subcommand_required = true,
     arg_required_else_help = true,
-    after_help = "Try it with nothing set up:\n  formsvc --demo forms list\n  formsvc --demo submissions export penguins --format csv"
+    after_help = "Topics: formsvc help environment | output | exit-codes | errors\n\nTry it with nothing set up:\n  formsvc --demo forms list\n  formsvc --demo submissions export penguins --format csv"
 )]
 pub struct Cli {
     /// Flags of every command.
@@ -39,13 +39,13 @@ pub struct Globals {
     #[arg(long, global = true, value_name = "NAME", help_heading = ACCOUNT)]
     pub profile: Option<String>,
     /// Address of the service: https, or http on this machine [env: FORMSVC_BASE_URL]
-    #[arg(long, global = true, value_name = "URL", help_heading = ACCOUNT)]
+    #[arg(long, global = true, value_name = "URL", help_heading = ACCOUNT, hide_short_help = true)]
     pub base_url: Option<String>,
     /// Read the API key from standard input (or set FORMSVC_API_KEY)
-    #[arg(long, global = true, help_heading = ACCOUNT)]
+    #[arg(long, global = true, help_heading = ACCOUNT, hide_short_help = true)]
     pub api_key_stdin: bool,
     /// Read the API key from a file [env: FORMSVC_API_KEY_FILE]
-    #[arg(long, global = true, value_name = "PATH", help_heading = ACCOUNT)]
+    #[arg(long, global = true, value_name = "PATH", help_heading = ACCOUNT, hide_short_help = true)]
     pub api_key_file: Option<PathBuf>,
     /// How data is shown [default: table on a terminal, tsv in a pipe]
     #[arg(long, global = true, value_name = "FORMAT", help_heading = OUTPUT)]
@@ -54,16 +54,16 @@ pub struct Globals {
     #[arg(long, global = true, value_name = "FIELDS", num_args = 0..=1, default_missing_value = "", help_heading = OUTPUT)]
     pub json: Option<String>,
     /// What a jq expression makes of the JSON
-    #[arg(long, global = true, value_name = "EXPR", help_heading = OUTPUT)]
+    #[arg(long, global = true, value_name = "EXPR", help_heading = OUTPUT, hide_short_help = true)]
     pub jq: Option<String>,
     /// What a template makes of the JSON (see `formsvc help output`)
-    #[arg(long, global = true, value_name = "TEMPLATE", help_heading = OUTPUT)]
+    #[arg(long, global = true, value_name = "TEMPLATE", help_heading = OUTPUT, hide_short_help = true)]
     pub template: Option<String>,
     /// When to use colours [default: auto]
-    #[arg(long, global = true, value_name = "WHEN", help_heading = OUTPUT)]
+    #[arg(long, global = true, value_name = "WHEN", help_heading = OUTPUT, hide_short_help = true)]
     pub color: Option<Color>,
     /// Do not show long output in a pager
-    #[arg(long, global = true, help_heading = OUTPUT)]
+    #[arg(long, global = true, help_heading = OUTPUT, hide_short_help = true)]
     pub no_pager: bool,
     /// Say nothing but errors on standard error
     #[arg(short, long, global = true, help_heading = MESSAGES)]
@@ -72,19 +72,19 @@ pub struct Globals {
     #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = MESSAGES)]
     pub verbose: u8,
     /// How errors are told on standard error [default: text]
-    #[arg(long, global = true, value_name = "FORMAT", help_heading = MESSAGES)]
+    #[arg(long, global = true, value_name = "FORMAT", help_heading = MESSAGES, hide_short_help = true)]
     pub error_format: Option<ErrorFormat>,
     /// Ask nothing, even on a terminal
-    #[arg(long, global = true, help_heading = MESSAGES)]
+    #[arg(long, global = true, help_heading = MESSAGES, hide_short_help = true)]
     pub no_input: bool,
     /// Time for one request, answer included, such as `500ms` or `2m` [default: 30s]
-    #[arg(long, global = true, value_name = "DURATION", value_parser = duration, help_heading = NETWORK)]
+    #[arg(long, global = true, value_name = "DURATION", value_parser = duration, help_heading = NETWORK, hide_short_help = true)]
     pub timeout: Option<Duration>,
     /// Longest single wait for a rate limit before giving up [default: 2m]
-    #[arg(long, global = true, value_name = "DURATION", value_parser = duration, help_heading = NETWORK)]
+    #[arg(long, global = true, value_name = "DURATION", value_parser = duration, help_heading = NETWORK, hide_short_help = true)]
     pub max_wait: Option<Duration>,
     /// Requests a minute to make at most, or `off` [default: 300, the service's limit]
-    #[arg(long, global = true, value_name = "N|off", value_parser = rate, help_heading = NETWORK)]
+    #[arg(long, global = true, value_name = "N|off", value_parser = rate, help_heading = NETWORK, hide_short_help = true)]
     pub max_rate: Option<Rate>,
 }
 

@@ -3,13 +3,16 @@
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
-use formsvc_client::{Client, Event, RateLimit, RetryReason, SecretString, Timeouts, WaitReason};
+use formsvc_client::{
+    Client, Event, Form, RateLimit, RetryReason, SecretString, Timeouts, WaitReason,
+};
 use serde::Serialize;
 use tokio::sync::OnceCell;
 
 use crate::abort::Abort;
 use crate::args::Rate;
 use crate::ask;
+use crate::complete;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::key::{self, Key, KeyPlace};
@@ -81,6 +84,13 @@ impl Context {
     /// The client, made when it is first asked for: a command that needs none needs no key.
     pub(crate) async fn client(&self) -> Result<&Client, CliError> {
         self.client.get_or_try_init(|| self.make_client()).await
+    }
+
+    /// The forms of the service, which completion may then offer for a while.
+    pub(crate) async fn forms(&self) -> Result<Vec<Form>, CliError> {
+        let forms = self.client().await?.forms().await?.into_inner();
+        complete::cache::remember(&self.settings, &forms);
+        Ok(forms)
     }
 
     async fn make_client(&self) -> Result<Client, CliError> {

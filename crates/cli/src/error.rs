@@ -1,11 +1,21 @@
-//! Errors as people see them: what failed, why, and what to do about it.
+//! Errors as people see them: what failed, why, and what to do about it; and the same as JSON for
+//! programs.
+
+mod code;
+mod service;
+pub(crate) mod usage;
 
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::time::Duration;
 
-use formsvc_client::{ErrorCode, ErrorKind};
-use formsvc_export::ExportError;
+use anstyle::{AnsiColor, Style};
+use serde_json::{Value, json};
 
+pub(crate) use code::Code;
+pub use code::{CODES, CodeRow, FIELDS, FieldRow};
+
+use crate::args::ErrorFormat;
 use crate::exit::Exit;
 use crate::sanitize::one_line;
 
@@ -14,15 +24,39 @@ use crate::sanitize::one_line;
 pub(crate) struct CliError {
     /// The exit code.
     pub(crate) exit: Exit,
+    code: Code,
     message: String,
     causes: Vec<String>,
     hint: Option<String>,
+    /// Boxed: an error travels far, and few have any.
+    facts: Box<Facts>,
+}
+
+/// What a program can use of an answer of the service, and of how to go on.
+#[derive(Debug, Default)]
+struct Facts {
+    http_status: Option<u16>,
+    retry_after: Option<Duration>,
+    request_id: Option<String>,
+    resume: Option<String>,
 }
 
 impl CliError {
     /// What failed, and how the run ends.
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into(), causes: Vec::new(), hint: None }
+        Self {
+            exit,
+            code: Code::of(exit),
+            message: message.into(),
+            causes: Vec::new(),
+            hint: None,
+            facts: Box::default(),
+        }
+    }
+
+    /// What failed, by a code of its own, which says how the run ends.
+    pub(crate) fn coded(code: Code, message: impl Into<String>) -> Self {
+        Self { code, ..Self::new(code.row().exit, message) }
     }
 
     /// A wrong flag, argument or setting.
@@ -71,6 +105,16 @@ impl CliError {
         self
     }
 
+    /// The command that goes on where this one stopped.
+    #[must_use]
+    pub(crate) fn resumed_by(mut self, command: String) -> Self {
+        let hint = format!("go on with: {command}");
+        if self.exit != Exit::Done {
+            self.facts.resume = Some(command);
+        }
+        self.hint_if_none(&hint)
+    }
+
     /// A run that ends as it was meant to, without a word.
     pub(crate) fn silent(exit: Exit) -> Self {
         Self::new(exit, "")
@@ -90,92 +134,97 @@ impl CliError {
         causes.fold(self.message.clone(), |brief, cause| brief + &cause)
     }
 
-    /// Writes the error for a person; nothing when there is nothing to say.
-    pub(crate) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+    /// Writes the error, for a person or as one line of JSON; nothing when there is nothing to say.
+    /// Text from strangers is made harmless either way: standard error may be a terminal.
+    pub(crate) fn print(&self, out: &mut dyn Write, format: ErrorFormat) -> io::Result<()> {
         if self.message.is_empty() {
             return Ok(());
         }
-        let mut line = |word: &str, text: &dyn Display| {
-            writeln!(out, "{word}: {}", one_line(&text.to_string()))
+        match format {
+            ErrorFormat::Text => self.print_text(out),
+            // In one write: a line that another process's cuts in two is no JSON.
+            ErrorFormat::Json => out.write_all(format!("{}\n", self.to_json()).as_bytes()),
+        }
+    }
+
+    /// What a person would read, without colours.
+    #[cfg(test)]
+    pub(crate) fn told(&self) -> String {
+        let mut out = anstream::StripStream::new(Vec::new());
+        self.print(&mut out, ErrorFormat::Text).expect("memory takes every write");
+        String::from_utf8(out.into_inner()).expect("text is written")
+    }
+
+    fn print_text(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut line = |word: &str, style: Style, text: &dyn Display| {
+            writeln!(out, "{style}{word}:{style:#} {}", one_line(&text.to_string()))
         };
-        line("error", &self.message)?;
+        line("error", AnsiColor::Red.on_default().bold(), &self.message)?;
         for cause in &self.causes {
-            line("cause", cause)?;
+            line("cause", Style::new().bold(), cause)?;
         }
-        self.hint.as_ref().map_or(Ok(()), |hint| line("hint", hint))
+        let hint = AnsiColor::Cyan.on_default().bold();
+        self.hint.as_ref().map_or(Ok(()), |text| line("hint", hint, text))
+    }
+
+    /// The fields of [`FIELDS`], every one of them, in that order.
+    fn to_json(&self) -> Value {
+        let facts = &self.facts;
+        let causes: Vec<_> = self.causes.iter().map(|cause| one_line(cause)).collect();
+        json!({"error": {
+            "code": self.code.row().name,
+            "message": one_line(&self.message),
+            "causes": causes,
+            "hint": self.hint.as_deref().map(one_line),
+            "exit": self.exit.code(),
+            "http_status": facts.http_status,
+            "retry_after": facts.retry_after.map(|wait| wait.as_secs_f64()),
+            "request_id": facts.request_id.as_deref().map(one_line),
+            "resume": facts.resume.as_deref().map(one_line),
+        }})
     }
 }
 
-impl From<formsvc_client::Error> for CliError {
-    fn from(error: formsvc_client::Error) -> Self {
-        let (exit, hint) = match error.kind() {
-            ErrorKind::Api => of_code(&error),
-            ErrorKind::Config => (
-                Exit::Usage,
-                Some("an address is https://…, or http://… on this machine, without /api/v1"),
-            ),
-            ErrorKind::Connect => {
-                (Exit::Network, Some("is the address right and the service running?"))
-            }
-            ErrorKind::Timeout => (Exit::Network, Some("allow more time with `--timeout`")),
-            ErrorKind::Transport => (Exit::Network, None),
-            ErrorKind::RateLimitWait => {
-                (Exit::RateLimited, Some("wait longer with `--max-wait`, or try again later"))
-            }
-            ErrorKind::Decode => (Exit::Service, Some("is this the address of the service?")),
-            _ => (Exit::Service, None),
-        };
-        let text = error.to_string();
-        // Settings are of the command line, not of an operation on the service.
-        let operation = format!("{}: ", error.operation());
-        let setting = (error.kind() == ErrorKind::Config).then(|| text.strip_prefix(&operation));
-        let message = setting.flatten().unwrap_or(&text);
-        let mut shown = Self::new(exit, message).because_of(&error);
-        if matches!(error.kind(), ErrorKind::Connect | ErrorKind::Transport) {
-            // What the system said; the causes above it only say where in the libraries that was.
-            shown.causes.drain(..shown.causes.len().saturating_sub(1));
-        }
-        shown.hint = hint.map(str::to_owned);
-        shown
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printed(error: &CliError, format: ErrorFormat) -> String {
+        let mut out = Vec::new();
+        error.print(&mut out, format).unwrap();
+        String::from_utf8(anstream::adapter::strip_bytes(&out).into_vec()).unwrap()
     }
-}
 
-/// What to do about a 429 that came at the last attempt as well.
-const STILL_LIMITED: &str =
-    "try again later, or ask for less at a time with `--max-rate`: others may use this key";
-
-/// What an answer of the service means for the run.
-fn of_code(error: &formsvc_client::Error) -> (Exit, Option<&'static str>) {
-    match error.code() {
-        Some(ErrorCode::BadRequest) => (Exit::Usage, None),
-        Some(ErrorCode::MissingAuthorization | ErrorCode::InvalidKey) => {
-            (Exit::Auth, Some("check the key: copy it again, or create a new one"))
-        }
-        Some(ErrorCode::KeyRevoked) => {
-            (Exit::Auth, Some("create a new key; a revoked one never works again"))
-        }
-        Some(ErrorCode::FormNotFound) => {
-            (Exit::NotFound, Some("`formsvc forms list` shows the forms this key can read"))
-        }
-        Some(ErrorCode::NotFound) => {
-            (Exit::Usage, Some("the service has no such path: the address goes without /api/v1"))
-        }
-        Some(ErrorCode::RateLimited) => (Exit::RateLimited, Some(STILL_LIMITED)),
-        _ => match error.status().map(|status| status.as_u16()) {
-            Some(401) => (Exit::Auth, None),
-            Some(404) => (Exit::NotFound, Some("is this the address of the service?")),
-            Some(429) => (Exit::RateLimited, Some(STILL_LIMITED)),
-            _ => (Exit::Service, None),
-        },
+    #[test]
+    fn json_has_every_documented_field_and_no_other() {
+        let text = printed(&CliError::usage("no"), ErrorFormat::Json);
+        let json: Value = serde_json::from_str(&text).unwrap();
+        let fields: Vec<&str> =
+            json["error"].as_object().unwrap().keys().map(String::as_str).collect();
+        let mut documented: Vec<&str> = FIELDS.iter().map(|field| field.name).collect();
+        documented.sort_unstable();
+        let mut sorted = fields.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, documented);
+        assert_eq!(text.lines().count(), 1);
     }
-}
 
-impl From<ExportError> for CliError {
-    fn from(error: ExportError) -> Self {
-        match error {
-            ExportError::Service(error) => error.into(),
-            ExportError::ReaderClosed => Self::silent(Exit::Done),
-            _ => Self::new(Exit::LocalIo, error.to_string()).because_of(&error),
+    #[test]
+    fn nothing_a_terminal_acts_on_is_printed_either_way() {
+        let evil = "a\u{1b}]0;x\u{7}\u{202e}b\nerror: c\u{9b}m";
+        let error = CliError::new(Exit::Service, evil).cause(evil).hint(evil);
+        for format in [ErrorFormat::Text, ErrorFormat::Json] {
+            let shown = printed(&error, format);
+            let raw = ['\u{1b}', '\u{7}', '\u{202e}', '\u{9b}'];
+            assert!(!shown.contains(raw) && !shown.contains("\\u"), "{shown}");
+            assert!(shown.contains("a]0;xb error: cm"), "{shown}");
+        }
+    }
+
+    #[test]
+    fn what_ends_without_a_word_prints_none() {
+        for format in [ErrorFormat::Text, ErrorFormat::Json] {
+            assert_eq!(printed(&CliError::silent(Exit::Done), format), "");
         }
     }
 }

@@ -6,7 +6,7 @@
 pub enum Exit {
     /// Done, or the reader of the output has what it wanted.
     Done = 0,
-    /// A bug.
+    /// A bug, or a check that failed.
     Bug = 1,
     /// A flag, an argument or a setting is wrong.
     Usage = 2,
@@ -42,9 +42,15 @@ pub struct ExitRow {
 /// Every exit code there is.
 pub const EXITS: &[ExitRow] = &[
     ExitRow { exit: Exit::Done, meaning: "done, or the reader closed the pipe" },
-    ExitRow { exit: Exit::Bug, meaning: "a bug in this program" },
+    ExitRow {
+        exit: Exit::Bug,
+        meaning: "a check failed that the command made (`doctor`), or a bug",
+    },
     ExitRow { exit: Exit::Usage, meaning: "usage: a flag, argument or setting is wrong" },
-    ExitRow { exit: Exit::NotFound, meaning: "no such form" },
+    ExitRow {
+        exit: Exit::NotFound,
+        meaning: "not found: no such form, submission, profile or setting",
+    },
     ExitRow { exit: Exit::Auth, meaning: "no API key, or the service refused it (401)" },
     ExitRow { exit: Exit::Service, meaning: "the service failed or replied nonsense" },
     ExitRow { exit: Exit::Network, meaning: "DNS, TLS, connection or time-out" },

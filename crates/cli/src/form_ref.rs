@@ -3,8 +3,7 @@
 use formsvc_client::{Form, FormId};
 
 use crate::context::Context;
-use crate::error::CliError;
-use crate::exit::Exit;
+use crate::error::{CliError, Code};
 use crate::sanitize::one_line;
 use crate::suggest;
 
@@ -13,7 +12,7 @@ const CANDIDATES_MAX: usize = 10;
 
 /// The form a person means. If only the beginning of its name was given, says which it took.
 pub(crate) async fn resolve(cx: &Context, text: &str) -> Result<Form, CliError> {
-    let forms = cx.client().await?.forms().await?.into_inner();
+    let forms = cx.forms().await?;
     let form = pick(&forms, text)?;
     if ![form.id.as_str(), form.public_id.as_str(), &form.title].contains(&text) {
         let taken = format!("`{text}` is the form {} ({})", form.public_id, form.title);
@@ -49,7 +48,7 @@ fn pick(forms: &[Form], text: &str) -> Result<Form, CliError> {
         Some(near) => format!("{near} {listed}"),
         None => listed.to_owned(),
     };
-    Err(CliError::new(Exit::NotFound, format!("no form `{text}`")).hint(hint))
+    Err(CliError::coded(Code::FormNotFound, format!("no form `{text}`")).hint(hint))
 }
 
 fn ambiguous(text: &str, found: &[&Form]) -> CliError {
@@ -61,13 +60,16 @@ fn ambiguous(text: &str, found: &[&Form]) -> CliError {
         .collect();
     let rest = found.len() - shown.len();
     let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
-    CliError::usage(format!("`{text}` could be any of {} forms", found.len()))
+    let message = format!("`{text}` could be any of {} forms", found.len());
+    CliError::coded(Code::AmbiguousForm, message)
         .hint(format!("say which: {}{more}", shown.join(", ")))
 }
 
 #[cfg(test)]
 mod tests {
     use formsvc_client::{FormStatus, PublicId};
+
+    use crate::exit::Exit;
 
     use super::*;
 

@@ -9,15 +9,18 @@ mod again;
 pub mod args;
 mod ask;
 mod cmd;
+mod complete;
 pub mod config;
 mod context;
 mod credentials;
+mod early;
 pub mod env;
-mod error;
+pub mod error;
 pub mod exit;
 mod form_ref;
 mod key;
 mod output;
+mod panics;
 mod paths;
 mod progress;
 mod reader;
@@ -30,6 +33,7 @@ mod signals;
 mod suggest;
 mod when;
 
+pub use cmd::{completion_scripts, man_pages};
 pub use run::main;
 
 /// The whole command line as the parser has it, for the documents that are made of it.

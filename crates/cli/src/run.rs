@@ -1,69 +1,151 @@
 //! From the process's arguments to its exit code.
 
-use std::io::{self, IsTerminal};
+use std::ffi::OsString;
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
-use clap::Parser;
+use clap::error::ErrorKind;
+use clap::{Command, FromArgMatches};
 use tokio::sync::oneshot;
 
 use crate::abort::Abort;
-use crate::args::Cli;
+use crate::args::{Cli, Color, ErrorFormat};
+use crate::cmd::page;
+use crate::complete;
 use crate::context::Context;
+use crate::early::Early;
 use crate::env;
-use crate::error::CliError;
+use crate::error::{CliError, usage};
 use crate::exit::Exit;
 use crate::output::choice;
-use crate::settings::{self, Terminal};
-use crate::signals;
+use crate::panics;
+use crate::settings::{self, Settings, Terminal};
+use crate::signals::Signals;
 
 /// Time a command has to end after a signal, before it is left where it is.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
-    let exit = match Cli::try_parse() {
-        Ok(cli) => run(cli),
-        Err(error) => {
-            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
-            // Help that nobody reads to the end is no failure.
-            let _ = error.print();
-            exit
+    let args: Vec<OsString> = std::env::args_os().collect();
+    let mut early = Early::of(&args, &env::of_process);
+    panics::tell(early);
+    let exit = panics::caught(|| {
+        if complete::answered(&args, &env::of_process) {
+            return Exit::Done;
         }
-    };
+        match understood(&mut early, &args).and_then(|cli| carry_out(cli, &mut early)) {
+            Ok(()) => Exit::Done,
+            Err(error) => tell(&error, early),
+        }
+    });
     ExitCode::from(exit.code())
 }
 
-fn run(cli: Cli) -> Exit {
-    let color = cli.globals.color.unwrap_or_default();
-    match carry_out(cli) {
-        Ok(()) => Exit::Done,
-        Err(error) => {
-            let mut err = anstream::AutoStream::new(io::stderr().lock(), choice(color));
-            // With standard error closed, the exit code still says it.
-            let _ = error.print(&mut err);
-            error.exit
-        }
+/// The command as people ask for it: laid out for whoever reads its help.
+pub(crate) fn command_for(early: Early) -> Command {
+    let command = crate::command().color(clap_choice(early.color)).max_term_width(page::WIDTH_MAX);
+    // The parser's own default for what is no terminal is wider.
+    if io::stdout().is_terminal() || std::env::var_os("COLUMNS").is_some() {
+        command
+    } else {
+        command.term_width(page::WIDTH)
     }
 }
 
-fn carry_out(cli: Cli) -> Result<(), CliError> {
+fn understood(early: &mut Early, args: &[OsString]) -> Result<Cli, CliError> {
+    let mut command = command_for(*early);
+    let error = match command.try_get_matches_from_mut(args) {
+        Ok(mut matches) => match Cli::from_arg_matches_mut(&mut matches) {
+            Ok(cli) => return Ok(cli),
+            Err(error) => error,
+        },
+        Err(error) => error,
+    };
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        return match error.print() {
+            Ok(()) => Err(CliError::silent(Exit::Done)),
+            Err(error) => Err(CliError::stdout(&error)),
+        };
+    }
+    if args.len() <= 1 {
+        // No word at all asks what there is; a group of commands without one of them is a slip.
+        page::show(&command.render_help(), *early)?;
+        return Err(CliError::silent(Exit::Done));
+    }
+    early.ask_configuration(&env::of_process);
+    command.build();
+    let path = usage::path(&command, args);
+    let missing = matches!(
+        error.kind(),
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    );
+    if let (Some(group), true, ErrorFormat::Text) = (path.last(), missing, early.error_format) {
+        let help = (*group).clone().render_help();
+        let mut err = anstream::AutoStream::new(io::stderr().lock(), choice(early.color));
+        // With standard error closed, the exit code still says it.
+        let _ = write!(err, "{}", help.ansi());
+        return Err(CliError::silent(Exit::Usage));
+    }
+    Err(usage::told(&error, &path, args))
+}
+
+/// Tells of a failure on standard error, and says how the run ends.
+fn tell(error: &CliError, early: Early) -> Exit {
+    let mut err = anstream::AutoStream::new(io::stderr().lock(), choice(early.color));
+    // With standard error closed, the exit code still says it.
+    let _ = error.print(&mut err, early.error_format);
+    let _ = err.flush();
+    error.exit
+}
+
+fn clap_choice(color: Color) -> clap::ColorChoice {
+    match color {
+        Color::Auto => clap::ColorChoice::Auto,
+        Color::Always => clap::ColorChoice::Always,
+        Color::Never => clap::ColorChoice::Never,
+    }
+}
+
+fn carry_out(cli: Cli, early: &mut Early) -> Result<(), CliError> {
+    if let Some(done) = cli.command.alone(*early) {
+        return done;
+    }
     let terminal = Terminal {
         stdin: io::stdin().is_terminal(),
         stdout: io::stdout().is_terminal(),
         stderr: io::stderr().is_terminal(),
     };
-    let settings = settings::load(cli.globals, &env::of_process, terminal, cli.command.care())?;
+    let settings = settings::load(cli.globals, &env::of_process, terminal, cli.command.care())
+        .inspect_err(|_| early.ask_configuration(&env::of_process))?;
+    early.adopt(&settings);
+    panics::tell(*early);
     log_to_stderr(settings.verbose);
     let abort = Abort::default();
-    let (cancel, canceled) = oneshot::channel();
+    on_a_runtime(async {
+        // Before the command begins: a signal may come with its first request.
+        let signals = Signals::listen().map_err(|error| {
+            CliError::new(Exit::LocalIo, "cannot listen for signals").because(&error)
+        })?;
+        let (cancel, canceled) = oneshot::channel();
+        let ended = start(cli.command, settings, abort.clone(), canceled)?;
+        wait(ended, cancel, signals, &abort).await
+    })
+}
+
+/// Starts the command on a thread of its own; how it ends comes by the channel.
+fn start(
+    command: crate::cmd::Command,
+    settings: Settings,
+    abort: Abort,
+    canceled: oneshot::Receiver<Exit>,
+) -> Result<oneshot::Receiver<Result<(), CliError>>, CliError> {
     let (done, ended) = oneshot::channel();
-    let command = (cli.command, settings, abort.clone());
     thread::Builder::new()
         .name("command".into())
         .spawn(move || {
-            let (command, settings, abort) = command;
             // Nobody waits any more only when a signal has ended the run.
             let _ = done.send(on_a_runtime(async {
                 let cx = Context::new(settings, abort);
@@ -76,7 +158,7 @@ fn carry_out(cli: Cli) -> Result<(), CliError> {
             }));
         })
         .map_err(|error| CliError::new(Exit::LocalIo, "cannot start").because(&error))?;
-    on_a_runtime(wait(ended, cancel, &abort))
+    Ok(ended)
 }
 
 /// Waits for the command or a signal. A command that waits for something is dropped where it waits;
@@ -84,17 +166,16 @@ fn carry_out(cli: Cli) -> Result<(), CliError> {
 async fn wait(
     mut ended: oneshot::Receiver<Result<(), CliError>>,
     cancel: oneshot::Sender<Exit>,
+    mut signals: Signals,
     abort: &Abort,
 ) -> Result<(), CliError> {
     let outcome = |ended: Result<_, oneshot::error::RecvError>| {
         // The command is gone without a word: it panicked, which its hook has reported.
-        ended.unwrap_or_else(|_| Err(CliError::new(Exit::Bug, "this is a bug in formsvc")))
+        ended.unwrap_or_else(|_| Err(CliError::silent(Exit::Bug)))
     };
     let exit = tokio::select! {
         done = &mut ended => return outcome(done),
-        signal = signals::received() => signal.map_err(|error| {
-            CliError::new(Exit::LocalIo, "cannot listen for signals").because(&error)
-        })?,
+        exit = signals.next() => exit,
     };
     // The command may just have ended.
     let _ = cancel.send(exit);
@@ -104,7 +185,7 @@ async fn wait(
             abort.run();
             Err(stopped(exit))
         }
-        _ = signals::received() => {
+        _ = signals.next() => {
             abort.run();
             Err(stopped(exit))
         }

@@ -1,11 +1,17 @@
 //! docs/ERRORS.md: every closed set of failures a user can meet, a section each.
 
 use crate::markdown::Section;
-use crate::{delivery_codes, error_codes, exit_codes};
+use crate::{cli_errors, delivery_codes, error_codes, exit_codes};
 
 /// The sections, in order. Another table is one more line here.
 fn sections() -> Vec<Section> {
-    vec![error_codes::section(), delivery_codes::section(), exit_codes::section()]
+    vec![
+        error_codes::section(),
+        delivery_codes::section(),
+        exit_codes::section(),
+        cli_errors::fields(),
+        cli_errors::codes(),
+    ]
 }
 
 /// The whole page.

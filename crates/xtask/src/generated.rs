@@ -3,39 +3,39 @@
 use std::io;
 use std::path::Path;
 
-use crate::{cli_page, env_page, errors_page, faults_page, metrics_page, settings_page};
+use crate::{cli_files, cli_page, env_page, errors_page, faults_page, metrics_page, settings_page};
 
 /// A generated file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Generated {
     /// Path below the workspace root, with `/`.
-    pub path: &'static str,
+    pub path: String,
     /// Its whole text.
     pub text: String,
 }
 
 /// Every generated file, as it should be.
 pub fn all() -> Vec<Generated> {
-    vec![
-        Generated { path: "docs/CLI.md", text: cli_page::page() },
-        Generated { path: "docs/ENV.md", text: env_page::page() },
-        Generated { path: "docs/ERRORS.md", text: errors_page::page() },
-        Generated { path: "docs/FAULTS.md", text: faults_page::page() },
-        Generated { path: "docs/METRICS.md", text: metrics_page::page() },
-        Generated { path: "docs/SETTINGS.md", text: settings_page::page() },
-        Generated {
-            path: "docs/openapi.json",
-            text: formsvc_server::openapi::document().to_owned(),
-        },
-        Generated { path: "docs/server.example.toml", text: formsvc_server::cmd::example() },
-    ]
+    let file = |path: &str, text| Generated { path: path.to_owned(), text };
+    let mut all = vec![
+        file("docs/CLI.md", cli_page::page()),
+        file("docs/ENV.md", env_page::page()),
+        file("docs/ERRORS.md", errors_page::page()),
+        file("docs/FAULTS.md", faults_page::page()),
+        file("docs/METRICS.md", metrics_page::page()),
+        file("docs/SETTINGS.md", settings_page::page()),
+        file("docs/openapi.json", formsvc_server::openapi::document().to_owned()),
+        file("docs/server.example.toml", formsvc_server::cmd::example()),
+    ];
+    all.extend(cli_files::all());
+    all
 }
 
 /// Writes the files that are missing or differ; their paths.
-pub fn write(root: &Path) -> io::Result<Vec<&'static str>> {
+pub fn write(root: &Path) -> io::Result<Vec<String>> {
     let stale = stale(root)?;
     for file in all().into_iter().filter(|file| stale.contains(&file.path)) {
-        let path = root.join(file.path);
+        let path = root.join(&file.path);
         path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
         std::fs::write(path, file.text)?;
     }
@@ -43,10 +43,10 @@ pub fn write(root: &Path) -> io::Result<Vec<&'static str>> {
 }
 
 /// Paths of the files that are missing or differ from what would be written. Reads only.
-pub fn stale(root: &Path) -> io::Result<Vec<&'static str>> {
+pub fn stale(root: &Path) -> io::Result<Vec<String>> {
     let mut stale = Vec::new();
     for file in all() {
-        match std::fs::read_to_string(root.join(file.path)) {
+        match std::fs::read_to_string(root.join(&file.path)) {
             // A checkout may have turned the line ends into the platform's.
             Ok(found) if found.replace("\r\n", "\n") == file.text => {}
             Ok(_) => stale.push(file.path),
@@ -70,8 +70,8 @@ mod tests {
         assert_eq!(write(dir).unwrap(), paths);
         assert!(stale(dir).unwrap().is_empty());
         assert!(write(dir).unwrap().is_empty());
-        std::fs::write(dir.join(paths[0]), "edited by hand").unwrap();
-        assert_eq!(stale(dir).unwrap(), [paths[0]]);
+        std::fs::write(dir.join(&paths[0]), "edited by hand").unwrap();
+        assert_eq!(stale(dir).unwrap(), paths[..1]);
     }
 
     #[test]

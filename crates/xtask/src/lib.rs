@@ -4,6 +4,8 @@
 //! what would be written. They are committed, so that a change to a table shows in the diff what
 //! users will read.
 
+mod cli_errors;
+mod cli_files;
 mod cli_page;
 mod delivery_codes;
 mod env_page;

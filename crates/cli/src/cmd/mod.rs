@@ -2,17 +2,26 @@
 
 mod api;
 mod auth;
+mod completion;
 mod config;
 mod forms;
+mod help;
+mod man;
 mod me;
+pub(crate) mod page;
 #[cfg(feature = "sandbox")]
 mod sandbox;
 mod submissions;
 
 use clap::Subcommand;
 
+pub use completion::completion_scripts;
+pub use man::man_pages;
+
 use crate::context::Context;
+use crate::early::Early;
 use crate::error::CliError;
+use crate::exit::Exit;
 use crate::settings::Care;
 
 /// What to do. Each says itself what it does: words here would stand in place of its own.
@@ -34,6 +43,9 @@ pub(crate) enum Command {
     Config(config::Config),
     #[cfg(feature = "sandbox")]
     Sandbox(sandbox::Sandbox),
+    Completion(completion::Completion),
+    Man(man::Man),
+    Help(help::Help),
 }
 
 impl Command {
@@ -43,6 +55,16 @@ impl Command {
             Self::Auth(auth) => auth.care(),
             Self::Config(_) => Care::Lenient,
             _ => Care::Strict,
+        }
+    }
+
+    /// Carries out what needs neither settings nor a service.
+    pub(crate) fn alone(&self, early: Early) -> Option<Result<(), CliError>> {
+        match self {
+            Self::Completion(completion) => Some(completion.run()),
+            Self::Man(man) => Some(man.run()),
+            Self::Help(help) => Some(help.run(early)),
+            _ => None,
         }
     }
 
@@ -57,6 +79,9 @@ impl Command {
             Self::Config(config) => config.run(cx),
             #[cfg(feature = "sandbox")]
             Self::Sandbox(sandbox) => sandbox.run(cx).await,
+            Self::Completion(_) | Self::Man(_) | Self::Help(_) => {
+                Err(CliError::new(Exit::Bug, "a command that runs alone was given a service"))
+            }
         }
     }
 }

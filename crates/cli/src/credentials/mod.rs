@@ -129,6 +129,14 @@ impl Stores {
         }
     }
 
+    /// The key of an account in the file, without a look at the keyring.
+    pub(crate) fn find_in_file(
+        &self,
+        account: &Account,
+    ) -> Result<Option<SecretString>, StoreError> {
+        if self.uses(Store::File) { self.file.get(account) } else { Ok(None) }
+    }
+
     /// Keeps a key in one store, reads it back, and has the other forget it. When it fails, what was kept
     /// before is kept still.
     pub(crate) fn save(

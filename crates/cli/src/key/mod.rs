@@ -18,7 +18,7 @@ use crate::credentials::{Account, Store, StoreError, Stores};
 use crate::env;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::settings::Settings;
+use crate::settings::{Service, Settings};
 
 pub(crate) use given::KEY_PREFIX;
 
@@ -84,6 +84,21 @@ pub(crate) async fn find(
     match given {
         Some(given) => given.read(remark).await.map(Ok),
         None => of_profile(settings, base_url, remark).await,
+    }
+}
+
+/// The key for requests to an address, if having it asks nobody, runs nothing and wakes no keyring.
+pub(crate) fn at_hand(settings: &Settings, base_url: &str) -> Option<SecretString> {
+    match &settings.service {
+        Service::At { key: Some(KeySource::Env(key)), .. } => Some(key.clone()),
+        Service::At { key: Some(KeySource::File(path)), .. } => given::from_file(path).ok(),
+        Service::At { key: None, .. } => {
+            let profile = Profile::of(settings).ok().filter(|profile| profile.command.is_none())?;
+            let account = profile.account(settings, base_url).ok()?;
+            let stores = Stores::new(&settings.paths, &|name| std::env::var_os(name)).ok()?;
+            stores.find_in_file(&account).ok()?
+        }
+        _ => None,
     }
 }
 

@@ -93,9 +93,7 @@ mod tests {
     }
 
     fn refused(asked: &str) -> String {
-        let mut told = Vec::new();
-        picks(asked, FIELDS).unwrap_err().print(&mut told).unwrap();
-        String::from_utf8(told).unwrap()
+        picks(asked, FIELDS).unwrap_err().told()
     }
 
     #[test]

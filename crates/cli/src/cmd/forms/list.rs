@@ -18,7 +18,7 @@ pub(crate) struct List {}
 impl List {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let mut listing = cx.output.listing(FIELDS)?;
-        let forms = cx.client().await?.forms().await?.into_inner();
+        let forms = cx.forms().await?;
         if forms.is_empty() {
             cx.progress.remark("no forms");
         }

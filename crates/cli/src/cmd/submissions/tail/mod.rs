@@ -301,7 +301,7 @@ impl Follower<'_> {
 
     fn resumable(&self, error: CliError) -> CliError {
         match self.go_on() {
-            Some(command) => error.hint_if_none(&format!("go on with: {command}")),
+            Some(command) => error.resumed_by(command),
             None => error,
         }
     }

@@ -1,0 +1,152 @@
+//! `formsvc help`
+
+use clap::Args;
+
+use super::page;
+use crate::early::Early;
+use crate::env::ENV_VARS;
+use crate::error::{CODES, CliError, Code, FIELDS, usage};
+use crate::exit::EXITS;
+use crate::run::command_for;
+use crate::suggest;
+
+/// Explain a command, or a topic: environment, output, exit-codes, errors
+///
+/// A command is explained as its `--help` does.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  formsvc help forms list\n  formsvc help exit-codes\n  formsvc help environment"
+)]
+pub(crate) struct Help {
+    /// A topic, or a command with the group it is in
+    #[arg(value_name = "TOPIC|COMMAND")]
+    words: Vec<String>,
+}
+
+/// Something that is explained although it is no command.
+struct Topic {
+    name: &'static str,
+    /// Lays the text out to a width.
+    text: fn(usize) -> String,
+}
+
+const TOPICS: &[Topic] = &[
+    Topic { name: "environment", text: environment },
+    Topic { name: "output", text: output },
+    Topic { name: "exit-codes", text: exit_codes },
+    Topic { name: "errors", text: errors },
+];
+
+impl Help {
+    pub(crate) fn run(&self, early: Early) -> Result<(), CliError> {
+        let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
+        if let [word] = words[..]
+            && let Some(topic) = TOPICS.iter().find(|topic| topic.name == word)
+        {
+            return page::put(&(topic.text)(page::width()));
+        }
+        let mut root = command_for(early);
+        root.build();
+        let mut path = vec![&root];
+        for word in words {
+            let Some(command) = path[path.len() - 1].find_subcommand(word) else {
+                return Err(unknown(word, &path));
+            };
+            path.push(command);
+        }
+        let mut command = path[path.len() - 1].clone();
+        page::show(&command.render_long_help(), early)
+    }
+}
+
+fn unknown(word: &str, path: &[&clap::Command]) -> CliError {
+    if path.len() > 1 {
+        return usage::unknown_command(word, path);
+    }
+    let commands = path[0].get_subcommands().map(clap::Command::get_name);
+    let topics = || TOPICS.iter().map(|topic| topic.name);
+    let error =
+        CliError::coded(Code::UnknownCommand, format!("there is no command or topic `{word}`"));
+    let topic_names: Vec<&str> = topics().collect();
+    let all =
+        format!("`formsvc --help` lists the commands; the topics are {}", topic_names.join(", "));
+    error.hint(match suggest::did_you_mean(word, topics().chain(commands)) {
+        Some(near) => format!("{near} {all}"),
+        None => all,
+    })
+}
+
+fn environment(width: usize) -> String {
+    let about = "A flag is stronger than a variable; an empty variable counts as unset. \
+                 `formsvc config list` shows where each value comes from.";
+    let rows = ENV_VARS.iter().map(|var| (var.name, format!("{}.", var.about)));
+    format!(
+        "Environment variables\n\n{}\n{}",
+        page::wrapped(about, width, 0),
+        page::definitions(rows, width)
+    )
+}
+
+fn output(width: usize) -> String {
+    let about = "Data goes to standard output, everything else to standard error. On a terminal \
+                 lists are tables; in a pipe they are lines of tab-separated values.\n\
+                 \n\
+                 Text that others wrote loses what a terminal would act on, where a terminal shows \
+                 it; in files and pipes it is exact.";
+    page::wrapped(about, width, 0)
+}
+
+fn exit_codes(width: usize) -> String {
+    let codes: Vec<String> = EXITS.iter().map(|row| row.exit.code().to_string()).collect();
+    let rows = codes.iter().map(String::as_str).zip(EXITS).map(|(code, row)| (code, row.meaning));
+    format!(
+        "Exit codes\n\n{}",
+        page::definitions(rows.map(|(code, meaning)| (code, format!("{meaning}."))), width)
+    )
+}
+
+fn errors(width: usize) -> String {
+    let about = "What went wrong is told on standard error: error says what failed, cause why, \
+                 hint what to do about it. With `--error-format json` (or FORMSVC_ERROR_FORMAT) it \
+                 is one JSON object on one line instead, {\"error\":{…}}, for wrong arguments as \
+                 well. Its fields:";
+    let fields = FIELDS.iter().map(|row| (row.name, format!("{}: {}.", row.holds, row.meaning)));
+    let codes =
+        CODES.iter().map(|row| (row.name, format!("{} (exit {}).", row.meaning, row.exit.code())));
+    format!(
+        "Errors\n\n{}\n{}\nThe codes:\n\n{}",
+        page::wrapped(about, width, 0),
+        page::definitions(fields, width),
+        page::definitions(codes, width)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn topics_fit_their_width_and_are_no_commands() {
+        let root = crate::command();
+        for topic in TOPICS {
+            assert!(root.find_subcommand(topic.name).is_none(), "{}", topic.name);
+            for width in [40, 80, 100] {
+                let text = (topic.text)(width);
+                let wide = text.lines().find(|line| line.chars().count() > width);
+                assert_eq!(wide, None, "{} at {width}", topic.name);
+                assert!(text.ends_with('\n'), "{}", topic.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_variable_code_and_field_is_explained() {
+        let (environment, codes, errors) = (environment(80), exit_codes(80), errors(80));
+        assert!(ENV_VARS.iter().all(|var| environment.contains(var.name)));
+        for row in EXITS {
+            assert!(codes.contains(&format!("\n  {} ", row.exit.code())), "{codes}");
+        }
+        assert!(CODES.iter().all(|row| errors.contains(row.name)));
+        assert!(FIELDS.iter().all(|row| errors.contains(row.name)));
+    }
+}

@@ -1,0 +1,158 @@
+//! The forms that were listed last, kept for completion: one small file for each service and
+//! profile, for nobody else's eyes. Nothing depends on it: what goes wrong here is nobody's failure.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use formsvc_client::Form;
+use serde::{Deserialize, Serialize};
+
+use crate::settings::{Service, Settings};
+
+/// How long the list counts as the service's own.
+const FRESH_FOR: Duration = Duration::from_secs(5 * 60);
+/// Longest file that is read; 200 forms with long titles are a tenth of it.
+const FILE_MAX: u64 = 1 << 20;
+/// Longest name of a file.
+const NAME_MAX: usize = 200;
+
+/// A form, as far as completion needs to know it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Known {
+    pub(super) id: String,
+    pub(super) public_id: String,
+    pub(super) title: String,
+}
+
+/// What was kept.
+pub(super) struct Cached {
+    pub(super) forms: Vec<Known>,
+    /// Whether it is young enough not to ask again.
+    pub(super) fresh: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+struct File {
+    /// Whose forms these are, in full: names of files are shortened.
+    of: String,
+    forms: Vec<Known>,
+}
+
+impl Known {
+    pub(super) fn of(form: &Form) -> Self {
+        Self {
+            id: form.id.to_string(),
+            public_id: form.public_id.to_string(),
+            title: form.title.clone(),
+        }
+    }
+}
+
+/// Keeps the forms of a service.
+pub(crate) fn remember(settings: &Settings, forms: &[Form]) {
+    if let Some((path, of)) = place(settings) {
+        let forms = forms.iter().map(Known::of).collect();
+        // A cache that cannot be written is a cache that is not there.
+        let _ = write(&path, &File { of, forms });
+    }
+}
+
+/// The forms of a service as they were listed last.
+pub(super) fn recall(settings: &Settings) -> Option<Cached> {
+    let (path, of) = place(settings)?;
+    read(&path, &of, SystemTime::now())
+}
+
+/// Where the forms of a service are kept, and whose they are; nowhere for one that is gone after
+/// the command.
+fn place(settings: &Settings) -> Option<(PathBuf, String)> {
+    let Service::At { base_url: Some(base_url), .. } = &settings.service else { return None };
+    let of = format!("{}|{}", base_url.trim_end_matches('/'), settings.profile);
+    let mut name = String::from("forms-");
+    for byte in of.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'_' => name.push(byte.into()),
+            _ => name.extend(["-", &byte.to_string()]),
+        }
+    }
+    (name.len() <= NAME_MAX).then_some(())?;
+    Some((settings.paths.cache.as_ref()?.join(format!("{name}.json")), of))
+}
+
+fn read(path: &Path, of: &str, now: SystemTime) -> Option<Cached> {
+    let file = fs::File::open(path).ok()?;
+    let metadata = file.metadata().ok().filter(fs::Metadata::is_file)?;
+    let mut text = String::new();
+    file.take(FILE_MAX).read_to_string(&mut text).ok()?;
+    let kept: File = serde_json::from_str(&text).ok()?;
+    let age = now.duration_since(metadata.modified().ok()?);
+    // A file of the future is of a clock that was set back: nobody knows how old it is.
+    let fresh = age.is_ok_and(|age| age < FRESH_FOR);
+    (kept.of == of).then_some(Cached { forms: kept.forms, fresh })
+}
+
+fn write(path: &Path, file: &File) -> io::Result<()> {
+    let folder = path.parent().ok_or(io::ErrorKind::NotFound)?;
+    make_private(folder)?;
+    // Made 0600, and seen by others only when it is whole.
+    let mut new = tempfile::NamedTempFile::new_in(folder)?;
+    new.write_all(serde_json::to_string(file)?.as_bytes())?;
+    new.persist(path)?;
+    Ok(())
+}
+
+fn make_private(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(folder: &Path) -> PathBuf {
+        let path = folder.join("formsvc/forms-x.json");
+        let known = Known { id: "frm_1".into(), public_id: "a".into(), title: "A".into() };
+        write(&path, &File { of: "https://x|default".into(), forms: vec![known] }).unwrap();
+        path
+    }
+
+    #[test]
+    fn a_list_is_fresh_for_five_minutes_and_kept_however_old() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = kept(folder.path());
+        let at = |seconds| SystemTime::now() + Duration::from_secs(seconds);
+        for (now, fresh) in [(at(1), true), (at(290), true), (at(301), false), (at(1 << 30), false)]
+        {
+            let cached = read(&path, "https://x|default", now).unwrap();
+            assert_eq!((cached.fresh, cached.forms.len()), (fresh, 1), "{now:?}");
+        }
+        let past = SystemTime::now() - Duration::from_secs(3600);
+        assert!(!read(&path, "https://x|default", past).unwrap().fresh);
+    }
+
+    #[test]
+    fn forms_of_another_service_and_broken_files_are_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = kept(folder.path());
+        assert!(read(&path, "https://y|default", SystemTime::now()).is_none());
+        fs::write(&path, "{\"of\":").unwrap();
+        assert!(read(&path, "https://x|default", SystemTime::now()).is_none());
+        assert!(read(folder.path(), "https://x|default", SystemTime::now()).is_none());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_kept_is_for_its_owner_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = kept(folder.path());
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
+    }
+}

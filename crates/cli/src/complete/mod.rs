@@ -1,0 +1,142 @@
+//! Completion of what is being typed in a shell.
+//!
+//! The script of a shell (`formsvc completion SHELL`) runs this program at each press of Tab, with
+//! [`ASKED`] in the environment and the words so far after `--`; the answer is a line a candidate.
+//! Answering must never fail, ask a person anything, or take long: a shell waits for it. What it
+//! cannot find out in time it leaves out.
+
+pub(crate) mod cache;
+mod shell;
+mod values;
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+
+use clap::{Command, ValueHint};
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+
+pub(crate) use shell::Shell;
+
+use crate::env::Lookup;
+use values::Values;
+
+/// The variable that says which shell asks.
+const ASKED: &str = "FORMSVC_COMPLETE";
+/// The variable that says which of the words is being typed; the last one where it is not set. Its
+/// name is that of the library that writes some of the scripts.
+const INDEX: &str = "_CLAP_COMPLETE_INDEX";
+
+/// Answers a shell, if it is one that asks.
+pub(crate) fn answered(args: &[OsString], env: Lookup<'_>) -> bool {
+    let Some(shell) = env(ASKED).filter(|shell| !shell.is_empty()) else { return false };
+    let words = args.iter().position(|arg| arg == "--").map(|at| &args[at + 1..]);
+    let shell = shell.to_str().and_then(Shell::named);
+    // Nobody reads why there is no answer: none is the answer.
+    if let (Some(shell), Some(words)) = (shell, words) {
+        let index = env(INDEX).and_then(|index| index.to_str()?.parse().ok());
+        let text = answer(shell, words.to_vec(), index, env);
+        let mut out = io::stdout().lock();
+        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    }
+    true
+}
+
+fn answer(shell: Shell, words: Vec<OsString>, index: Option<usize>, env: Lookup<'_>) -> String {
+    let index = index.unwrap_or(words.len().saturating_sub(1));
+    let (words, index, joined) = shell.words(words, index);
+    let mut command = completing(shell, &Values::new(&words, env));
+    let current_dir = std::env::current_dir().ok();
+    let found = clap_complete::engine::complete(&mut command, words, index, current_dir.as_deref());
+    let mut text = String::new();
+    for candidate in found.unwrap_or_default() {
+        text.extend(shell.line(&candidate, &joined));
+    }
+    text
+}
+
+/// The command line with what can be completed beyond its own words, by the names of arguments.
+fn completing(shell: Shell, values: &Values) -> Command {
+    let mut command = crate::command();
+    attach(&mut command, &|arg| {
+        let values = values.clone();
+        match arg.get_id().as_str() {
+            "form" => {
+                arg.add(ArgValueCompleter::new(move |typed: &std::ffi::OsStr| values.forms(typed)))
+            }
+            "profile" => arg
+                .add(ArgValueCompleter::new(move |typed: &std::ffi::OsStr| values.profiles(typed))),
+            "key" => arg
+                .add(ArgValueCompleter::new(move |typed: &std::ffi::OsStr| values.settings(typed))),
+            // This shell completes files better than candidates from here: it quotes their names.
+            _ if shell == Shell::Bash && arg.get_action().takes_values() => {
+                arg.value_hint(ValueHint::Other)
+            }
+            _ => arg,
+        }
+    });
+    command
+}
+
+fn attach(command: &mut Command, change: &impl Fn(clap::Arg) -> clap::Arg) {
+    *command = std::mem::take(command).mut_args(change);
+    for command in command.get_subcommands_mut() {
+        attach(command, change);
+    }
+}
+
+/// Candidates that begin with what was typed.
+fn beginning<'a>(
+    typed: &std::ffi::OsStr,
+    all: impl IntoIterator<Item = &'a str>,
+) -> Vec<CompletionCandidate> {
+    let typed = typed.to_str();
+    let begins = |word: &&str| typed.is_some_and(|typed| word.starts_with(typed));
+    all.into_iter().filter(begins).map(CompletionCandidate::new).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answered_in(shell: Shell, line: &[&str], index: Option<usize>) -> Vec<String> {
+        let words = line.iter().map(OsString::from).collect();
+        let text = answer(shell, words, index, &|_| None);
+        text.lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn commands_flags_and_formats_are_completed() {
+        let fish = |line: &[&str]| answered_in(Shell::Fish, line, None);
+        assert!(
+            fish(&["formsvc", "fo"])[0].starts_with("forms\t"),
+            "{:?}",
+            fish(&["formsvc", "fo"])
+        );
+        assert!(fish(&["formsvc", "forms", "list", "--outp"])[0].starts_with("--output\t"));
+        let formats: Vec<String> = fish(&["formsvc", "me", "--output", ""]);
+        assert!(formats.iter().any(|line| line.starts_with("ndjson\t")), "{formats:?}");
+        assert!(fish(&["formsvc", "me", "--output=nd"])[0].starts_with("--output=ndjson"));
+    }
+
+    #[cfg(feature = "sandbox")]
+    #[test]
+    fn forms_of_the_demo_are_known_without_a_service() {
+        let line = ["formsvc", "--demo", "forms", "view", "pen"];
+        assert_eq!(answered_in(Shell::Bash, &line, Some(4)), ["penguins"]);
+    }
+
+    #[test]
+    fn bash_gets_the_part_behind_an_equals_sign_that_it_took_apart() {
+        let line = ["formsvc", "me", "--output", "=", "nd"];
+        assert_eq!(answered_in(Shell::Bash, &line, Some(4)), ["ndjson"]);
+        let line = ["formsvc", "me", "--output", "="];
+        assert!(answered_in(Shell::Bash, &line, Some(3)).contains(&"csv".to_owned()));
+    }
+
+    #[test]
+    fn nonsense_has_no_answer() {
+        assert!(answered_in(Shell::Zsh, &[], Some(7)).is_empty());
+        assert!(answered_in(Shell::Zsh, &["formsvc", "zzz"], Some(70)).is_empty());
+        assert!(answered_in(Shell::Fish, &["formsvc", "zzz", "yyy"], None).is_empty());
+    }
+}

@@ -1,0 +1,204 @@
+//! The shells: their scripts, and how each wants to be answered.
+
+use std::ffi::OsString;
+
+use clap::ValueEnum;
+use clap_complete::engine::CompletionCandidate;
+use clap_complete::env::{Elvish, EnvCompleter, Fish, Zsh};
+
+use super::ASKED;
+use crate::sanitize::one_line;
+
+/// Ours, because the library's runs its answer through word splitting and file name patterns.
+const BASH: &str = include_str!("formsvc.bash");
+/// Ours, because the library's evaluates the line that is being typed.
+const POWERSHELL: &str = include_str!("formsvc.ps1");
+
+/// Longest description of a candidate.
+const HELP_MAX: usize = 60;
+
+/// A shell whose completion is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Shell {
+    /// GNU Bash, 3.2 or later
+    Bash,
+    /// Elvish
+    Elvish,
+    /// fish
+    Fish,
+    /// PowerShell, 5 or later
+    #[value(name = "powershell")]
+    Pwsh,
+    /// Zsh
+    Zsh,
+}
+
+impl Shell {
+    /// The shell of this name, as scripts give it.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Self::from_str(name, false).ok()
+    }
+
+    /// The usual name of the script's file.
+    pub(crate) fn file(self) -> &'static str {
+        match self {
+            Self::Bash => "formsvc.bash",
+            Self::Elvish => "formsvc.elv",
+            Self::Fish => "formsvc.fish",
+            Self::Pwsh => "formsvc.ps1",
+            Self::Zsh => "_formsvc",
+        }
+    }
+
+    /// The script that makes the shell ask this program.
+    pub(crate) fn script(self) -> String {
+        match self {
+            Self::Bash => BASH.to_owned(),
+            Self::Pwsh => POWERSHELL.to_owned(),
+            Self::Elvish => commented(self, &registration(&Elvish)),
+            Self::Fish => commented(self, &registration(&Fish)),
+            Self::Zsh => {
+                // Loaded from a folder of $fpath the file is the function, called at once.
+                let load = "\nif [[ \"${funcstack[1]}\" == _formsvc ]]; then\n    \
+                            _clap_dynamic_completer_formsvc \"$@\"\nfi\n";
+                let script = registration(&Zsh);
+                let (first, rest) = script.split_once('\n').unwrap_or((&script, ""));
+                // The tag must stand in the first line.
+                format!("{first}\n{}{load}", commented(self, rest))
+            }
+        }
+    }
+
+    /// The words with what the shell took apart put together again, the place of the one that is
+    /// being typed, and what of it the shell does not want back.
+    pub(super) fn words(
+        self,
+        mut words: Vec<OsString>,
+        mut index: usize,
+    ) -> (Vec<OsString>, usize, String) {
+        // Shells leave out the word that is about to be begun.
+        if index == words.len() {
+            words.push(OsString::new());
+        }
+        words.truncate(index + 1);
+        let mut joined = String::new();
+        if self == Self::Bash {
+            while let Some(at) = words.iter().skip(1).position(|word| word == "=") {
+                // `--flag`, `=`, `value`; the value may not have begun.
+                let rest = words.split_off(at);
+                let mut rest = rest.into_iter();
+                let flag = rest.next().unwrap_or_default();
+                let _ = rest.next();
+                let value = rest.next();
+                let mut word = flag;
+                word.push("=");
+                joined = word.to_string_lossy().into_owned();
+                word.push(value.unwrap_or_default());
+                words.push(word);
+                words.extend(rest);
+            }
+            index = words.len().saturating_sub(1);
+            if !words.last().is_some_and(|word| word.to_string_lossy().starts_with(&joined)) {
+                joined.clear();
+            }
+        }
+        (words, index, joined)
+    }
+
+    /// The line that offers a candidate, unless it cannot be offered safely.
+    pub(super) fn line(self, candidate: &CompletionCandidate, joined: &str) -> Option<String> {
+        let value = candidate.get_value().to_str()?;
+        let value = value.strip_prefix(joined).unwrap_or(value);
+        // A line is a candidate; and nobody means a file whose name acts on the terminal.
+        if one_line(value) != value {
+            return None;
+        }
+        let help = candidate.get_help().map(ToString::to_string).unwrap_or_default();
+        let help = one_line(help.lines().next().unwrap_or_default()).into_owned();
+        let help: String = help.chars().take(HELP_MAX).collect();
+        Some(match self {
+            Self::Bash => format!("{}\n", backslashed(value)),
+            Self::Elvish => format!("{value}\n"),
+            Self::Fish if help.is_empty() => format!("{value}\n"),
+            Self::Fish => format!("{value}\t{help}\n"),
+            Self::Pwsh => format!("{}\t{help}\n", quoted(value)),
+            Self::Zsh => {
+                let escaped = |text: &str| text.replace('\\', "\\\\");
+                let value = escaped(value).replace(':', "\\:");
+                if help.is_empty() {
+                    format!("{value}\n")
+                } else {
+                    format!("{value}:{}\n", escaped(&help))
+                }
+            }
+        })
+    }
+}
+
+fn registration(shell: &dyn EnvCompleter) -> String {
+    let mut script = Vec::new();
+    shell
+        .write_registration(ASKED, "formsvc", "formsvc", "formsvc", &mut script)
+        .expect("memory takes every write");
+    String::from_utf8_lossy(&script).trim().to_owned() + "\n"
+}
+
+fn commented(shell: Shell, script: &str) -> String {
+    let name = shell.to_possible_value().map(|value| value.get_name().to_owned());
+    format!("# Made by `formsvc completion {}`.\n{script}", name.unwrap_or_default())
+}
+
+/// Whether a shell takes the text as it is, wherever it stands.
+pub(super) fn is_plain(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_./=@%+,:-".contains(c);
+    text.chars().all(plain)
+}
+
+fn backslashed(value: &str) -> String {
+    let mut text = String::with_capacity(value.len());
+    for c in value.chars() {
+        if c.is_ascii() && !is_plain(c.encode_utf8(&mut [0; 4])) {
+            text.push('\\');
+        }
+        text.push(c);
+    }
+    text
+}
+
+fn quoted(value: &str) -> String {
+    // Typographic quotes are quotes there as well.
+    let quote = |c: char| matches!(c, '\'' | '\u{2018}'..='\u{201b}');
+    if is_plain(value) && !value.starts_with('@') {
+        return value.to_owned();
+    }
+    let doubled: String =
+        value.chars().flat_map(|c| std::iter::repeat_n(c, if quote(c) { 2 } else { 1 })).collect();
+    format!("'{doubled}'")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_shells_act_on_is_quoted_or_left_out() {
+        let evil = CompletionCandidate::new("$(touch x)`y`;'z")
+            .help(Some("\u{7}$(touch x)\nmore".to_owned().into()));
+        assert_eq!(Shell::Bash.line(&evil, "").unwrap(), "\\$\\(touch\\ x\\)\\`y\\`\\;\\'z\n");
+        let powershell = Shell::Pwsh.line(&evil, "").unwrap();
+        assert_eq!(powershell, "'$(touch x)`y`;''z'\t$(touch x)\n");
+        let broken = CompletionCandidate::new("a\nb");
+        assert!(Shell::value_variants().iter().all(|shell| shell.line(&broken, "").is_none()));
+    }
+
+    #[test]
+    fn scripts_name_their_program_and_no_place_on_this_machine() {
+        for shell in Shell::value_variants() {
+            let script = shell.script();
+            assert!(script.contains("formsvc") && script.ends_with('\n'), "{shell:?}");
+            assert!(!script.contains("/target/") && !script.contains('\r'), "{shell:?}");
+            assert!(script.contains(ASKED), "{shell:?}: {script}");
+        }
+        assert!(Shell::Zsh.script().starts_with("#compdef formsvc\n"));
+    }
+}

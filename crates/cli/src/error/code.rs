@@ -1,0 +1,177 @@
+//! The codes of errors: one table, from which JSON, help and docs follow.
+
+use crate::exit::Exit;
+
+/// A kind of failure that a program can tell from others. Its name never changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Code {
+    /// A bug.
+    Bug,
+    /// A check failed.
+    CheckFailed,
+    /// A flag, an argument or a setting is wrong.
+    Usage,
+    /// There is no such command.
+    UnknownCommand,
+    /// There is no such flag.
+    UnknownFlag,
+    /// A flag or argument has a value it cannot have.
+    InvalidValue,
+    /// A command, an argument or a value is missing.
+    MissingArgument,
+    /// A name could mean several forms.
+    AmbiguousForm,
+    /// There is no such thing.
+    NotFound,
+    /// No form has this name.
+    FormNotFound,
+    /// No key, or one that is refused.
+    Auth,
+    /// The service refused the key.
+    KeyRefused,
+    /// The service failed.
+    Service,
+    /// The service replied nonsense.
+    BadAnswer,
+    /// The service could not be reached.
+    Network,
+    /// The service did not answer in time.
+    Timeout,
+    /// A rate limit lasts longer than allowed.
+    RateLimited,
+    /// Not complete, and resumable.
+    Incomplete,
+    /// A file, a pipe or the disk failed.
+    LocalIo,
+    /// SIGINT.
+    Interrupted,
+    /// SIGTERM.
+    Terminated,
+}
+
+/// A row of the table of codes.
+#[derive(Clone, Copy, Debug)]
+pub struct CodeRow {
+    code: Code,
+    /// The name, as JSON has it.
+    pub name: &'static str,
+    /// How a run ends that fails so.
+    pub exit: Exit,
+    /// What it means.
+    pub meaning: &'static str,
+}
+
+const fn row(code: Code, name: &'static str, exit: Exit, meaning: &'static str) -> CodeRow {
+    CodeRow { code, name, exit, meaning }
+}
+
+/// Every code of an error. The first of each exit code is the general one.
+pub const CODES: &[CodeRow] = &[
+    row(Code::Bug, "bug", Exit::Bug, "a bug in this program; please report it"),
+    row(Code::CheckFailed, "check_failed", Exit::Bug, "a check failed that the command made"),
+    row(Code::Usage, "usage", Exit::Usage, "a flag, argument or setting is wrong"),
+    row(Code::UnknownCommand, "unknown_command", Exit::Usage, "there is no such command or topic"),
+    row(Code::UnknownFlag, "unknown_flag", Exit::Usage, "the command has no such flag or argument"),
+    row(Code::InvalidValue, "invalid_value", Exit::Usage, "a flag or argument cannot be this"),
+    row(
+        Code::MissingArgument,
+        "missing_argument",
+        Exit::Usage,
+        "a command, an argument or the value of a flag is missing",
+    ),
+    row(Code::AmbiguousForm, "ambiguous_form", Exit::Usage, "the name could mean several forms"),
+    row(Code::NotFound, "not_found", Exit::NotFound, "there is no such thing"),
+    row(
+        Code::FormNotFound,
+        "form_not_found",
+        Exit::NotFound,
+        "no form that this key can read has this name",
+    ),
+    row(Code::Auth, "no_key", Exit::Auth, "there is no API key, or it cannot be read"),
+    row(Code::KeyRefused, "key_refused", Exit::Auth, "the service refused the API key"),
+    row(Code::Service, "service", Exit::Service, "the service failed"),
+    row(
+        Code::BadAnswer,
+        "bad_answer",
+        Exit::Service,
+        "the service replied something that this program cannot trust",
+    ),
+    row(Code::Network, "network", Exit::Network, "the service could not be reached"),
+    row(Code::Timeout, "timeout", Exit::Network, "the service did not answer in time"),
+    row(
+        Code::RateLimited,
+        "rate_limited",
+        Exit::RateLimited,
+        "rate-limited for longer than allowed; see `retry_after`",
+    ),
+    row(
+        Code::Incomplete,
+        "incomplete",
+        Exit::Incomplete,
+        "not complete; `resume` is the command that goes on",
+    ),
+    row(Code::LocalIo, "local_io", Exit::LocalIo, "a file, a pipe or the disk failed"),
+    row(Code::Interrupted, "interrupted", Exit::Interrupted, "SIGINT"),
+    row(Code::Terminated, "terminated", Exit::Terminated, "SIGTERM"),
+];
+
+impl Code {
+    /// The general code of an exit code.
+    pub(super) fn of(exit: Exit) -> Self {
+        // Only success has none, and says nothing.
+        CODES.iter().find(|row| row.exit == exit).map_or(Self::Bug, |row| row.code)
+    }
+
+    /// The row of this code.
+    pub(super) fn row(self) -> CodeRow {
+        *CODES.iter().find(|row| row.code == self).expect("every code has its row: a test says so")
+    }
+}
+
+/// A field of an error as JSON.
+#[derive(Clone, Copy, Debug)]
+pub struct FieldRow {
+    /// Its name.
+    pub name: &'static str,
+    /// What it holds.
+    pub holds: &'static str,
+    /// What it means.
+    pub meaning: &'static str,
+}
+
+const fn field(name: &'static str, holds: &'static str, meaning: &'static str) -> FieldRow {
+    FieldRow { name, holds, meaning }
+}
+
+/// Every field of an error as JSON, below `error`. All of them are always there.
+pub const FIELDS: &[FieldRow] = &[
+    field("code", "string", "what kind of failure it is, which never changes: see the codes"),
+    field("message", "string", "what failed, for people"),
+    field("causes", "array of strings", "why, the nearest cause first; may be empty"),
+    field("hint", "string or null", "what to do about it"),
+    field("exit", "number", "the exit code"),
+    field("http_status", "number or null", "the status the service answered with"),
+    field("retry_after", "number or null", "seconds the service asked to wait"),
+    field("request_id", "string or null", "the service's name for the request"),
+    field("resume", "string or null", "the command that goes on where this one stopped"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit::EXITS;
+
+    #[test]
+    fn every_exit_but_success_has_its_general_code_and_names_are_told_once() {
+        for row in EXITS.iter().filter(|row| row.exit != Exit::Done) {
+            assert_eq!(Code::of(row.exit).row().exit, row.exit);
+        }
+        let mut names: Vec<&str> = CODES.iter().map(|row| row.name).collect();
+        names.sort_unstable();
+        let all = names.len();
+        names.dedup();
+        assert_eq!(names.len(), all);
+        let last = Code::Terminated as usize;
+        assert_eq!(all, last + 1, "a code without a row, or a row without a code");
+    }
+}

@@ -1,0 +1,106 @@
+//! What errors of the client and of exports mean for a run.
+
+use formsvc_client::{ErrorCode, ErrorKind};
+use formsvc_export::ExportError;
+
+use super::{CliError, Code, Facts};
+use crate::exit::Exit;
+
+impl From<formsvc_client::Error> for CliError {
+    fn from(error: formsvc_client::Error) -> Self {
+        let (exit, hint) = match error.kind() {
+            ErrorKind::Api => of_code(&error),
+            ErrorKind::Config => (
+                Exit::Usage,
+                Some("an address is https://…, or http://… on this machine, without /api/v1"),
+            ),
+            ErrorKind::Connect => {
+                (Exit::Network, Some("is the address right and the service running?"))
+            }
+            ErrorKind::Timeout => (Exit::Network, Some("allow more time with `--timeout`")),
+            ErrorKind::Transport => (Exit::Network, None),
+            ErrorKind::RateLimitWait => {
+                (Exit::RateLimited, Some("wait longer with `--max-wait`, or try again later"))
+            }
+            ErrorKind::Decode => (Exit::Service, Some("is this the address of the service?")),
+            _ => (Exit::Service, None),
+        };
+        let text = error.to_string();
+        // Settings are of the command line, not of an operation on the service.
+        let operation = format!("{}: ", error.operation());
+        let setting = (error.kind() == ErrorKind::Config).then(|| text.strip_prefix(&operation));
+        let message = setting.flatten().unwrap_or(&text);
+        let mut shown = Self::new(exit, message).because_of(&error);
+        shown.code = code_of(&error, exit);
+        *shown.facts = facts(&error);
+        if matches!(error.kind(), ErrorKind::Connect | ErrorKind::Transport) {
+            // What the system said; the causes above it only say where in the libraries that was.
+            shown.causes.drain(..shown.causes.len().saturating_sub(1));
+        }
+        shown.hint = hint.map(str::to_owned);
+        shown
+    }
+}
+
+/// The code of the error. Those that ask for a key, a form or patience have names of their own.
+fn code_of(error: &formsvc_client::Error, exit: Exit) -> Code {
+    match (error.kind(), exit) {
+        (ErrorKind::Api, Exit::NotFound) if error.code() == Some(&ErrorCode::FormNotFound) => {
+            Code::FormNotFound
+        }
+        (ErrorKind::Api, Exit::Auth) => Code::KeyRefused,
+        (ErrorKind::Timeout, _) => Code::Timeout,
+        (ErrorKind::Api, _) => Code::of(exit),
+        (_, Exit::Service) => Code::BadAnswer,
+        _ => Code::of(exit),
+    }
+}
+
+fn facts(error: &formsvc_client::Error) -> Facts {
+    Facts {
+        http_status: error.status().map(|status| status.as_u16()),
+        retry_after: error.retry_after(),
+        request_id: error.request_id().map(str::to_owned),
+        resume: None,
+    }
+}
+
+/// What to do about a 429 that came at the last attempt as well.
+const STILL_LIMITED: &str =
+    "try again later, or ask for less at a time with `--max-rate`: others may use this key";
+
+/// What an answer of the service means for the run.
+fn of_code(error: &formsvc_client::Error) -> (Exit, Option<&'static str>) {
+    match error.code() {
+        Some(ErrorCode::BadRequest) => (Exit::Usage, None),
+        Some(ErrorCode::MissingAuthorization | ErrorCode::InvalidKey) => {
+            (Exit::Auth, Some("check the key: copy it again, or create a new one"))
+        }
+        Some(ErrorCode::KeyRevoked) => {
+            (Exit::Auth, Some("create a new key; a revoked one never works again"))
+        }
+        Some(ErrorCode::FormNotFound) => {
+            (Exit::NotFound, Some("`formsvc forms list` shows the forms this key can read"))
+        }
+        Some(ErrorCode::NotFound) => {
+            (Exit::Usage, Some("the service has no such path: the address goes without /api/v1"))
+        }
+        Some(ErrorCode::RateLimited) => (Exit::RateLimited, Some(STILL_LIMITED)),
+        _ => match error.status().map(|status| status.as_u16()) {
+            Some(401) => (Exit::Auth, None),
+            Some(404) => (Exit::NotFound, Some("is this the address of the service?")),
+            Some(429) => (Exit::RateLimited, Some(STILL_LIMITED)),
+            _ => (Exit::Service, None),
+        },
+    }
+}
+
+impl From<ExportError> for CliError {
+    fn from(error: ExportError) -> Self {
+        match error {
+            ExportError::Service(error) => error.into(),
+            ExportError::ReaderClosed => Self::silent(Exit::Done),
+            _ => Self::new(Exit::LocalIo, error.to_string()).because_of(&error),
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! What the parser makes of wrong arguments, in our words.
+
+use std::ffi::OsString;
+
+use clap::Command;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use super::{CliError, Code};
+use crate::suggest;
+
+/// Longest argument that is repeated whole.
+const SHOWN_MAX: usize = 80;
+/// How keys begin; one that was typed where it does not belong is not repeated.
+const KEY_PREFIX: &str = "fsk_";
+
+/// The error for a person who typed something that cannot be meant.
+pub(crate) fn told(error: &clap::Error, path: &[&Command], args: &[OsString]) -> CliError {
+    let get = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        Some(ContextValue::Strings(all)) => Some(all.join("` `")),
+        _ => None,
+    };
+    let flag = get(ContextKind::InvalidArg).unwrap_or_default();
+    let value = get(ContextKind::InvalidValue).unwrap_or_default();
+    let help = format!("`{} --help` says what it takes", full_name(path));
+    let told = match error.kind() {
+        ErrorKind::UnknownArgument => unknown_argument(&flag, error, path),
+        ErrorKind::InvalidSubcommand => {
+            unknown_command(&get(ContextKind::InvalidSubcommand).unwrap_or_default(), path)
+        }
+        ErrorKind::InvalidValue if value.is_empty() => {
+            let told = CliError::coded(Code::MissingArgument, format!("`{flag}` needs a value"));
+            match possible(error) {
+                Some(one_of) => told.cause(one_of),
+                None => told,
+            }
+        }
+        ErrorKind::InvalidValue => {
+            let told = CliError::coded(Code::InvalidValue, invalid(&value, &flag));
+            let told = match possible(error) {
+                Some(one_of) => told.cause(one_of),
+                None => told,
+            };
+            match suggest::did_you_mean(&value, valid_values(error)) {
+                Some(near) => told.hint(near),
+                None => told,
+            }
+        }
+        ErrorKind::ValueValidation => {
+            let told = CliError::coded(Code::InvalidValue, invalid(&value, &flag));
+            match std::error::Error::source(error) {
+                Some(why) => told.because(why),
+                None => told,
+            }
+        }
+        ErrorKind::MissingRequiredArgument => {
+            CliError::coded(Code::MissingArgument, format!("missing `{flag}`"))
+        }
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            missing_command(path)
+        }
+        ErrorKind::ArgumentConflict => CliError::usage(conflict(&flag, get(ContextKind::PriorArg))),
+        ErrorKind::TooManyValues => {
+            CliError::usage(format!("`{flag}` takes no further value `{}`", shown(&value)))
+        }
+        ErrorKind::InvalidUtf8 => CliError::usage(not_text(args)),
+        // Rare kinds, in the parser's words: its first line, without `error: `.
+        _ => {
+            let text = error.to_string();
+            let line = text.lines().next().unwrap_or_default();
+            CliError::usage(line.strip_prefix("error: ").unwrap_or(line))
+        }
+    };
+    if args.iter().any(|arg| arg.to_string_lossy().contains(KEY_PREFIX)) {
+        return told.hint("anyone can read arguments: revoke this key, and see `--api-key-file`");
+    }
+    told.hint_if_none(&help)
+}
+
+/// The command that the arguments name, from the program down.
+pub(crate) fn path<'c>(root: &'c Command, args: &[OsString]) -> Vec<&'c Command> {
+    let (mut path, mut at) = (vec![root], root);
+    let mut words = args.iter().skip(1).filter_map(|word| word.to_str());
+    while let Some(word) = words.next().filter(|word| *word != "--") {
+        if let Some(flag) = word.strip_prefix("--") {
+            // The value of a flag may be called like a command.
+            let takes_value =
+                |arg: &&clap::Arg| arg.get_long() == Some(flag) && arg.get_action().takes_values();
+            if root.get_arguments().any(|arg| takes_value(&arg)) {
+                words.next();
+            }
+        } else if let Some(command) = at.find_subcommand(word) {
+            path.push(command);
+            at = command;
+        }
+    }
+    path
+}
+
+/// `formsvc forms list`
+pub(crate) fn full_name(path: &[&Command]) -> String {
+    let names: Vec<&str> = path.iter().map(|command| command.get_name()).collect();
+    names.join(" ")
+}
+
+/// A command is missing after a group of them.
+fn missing_command(path: &[&Command]) -> CliError {
+    let name = full_name(path);
+    let words: Vec<&str> = path.last().map(|group| names(group)).unwrap_or_default();
+    CliError::coded(Code::MissingArgument, format!("`{name}` needs a command"))
+        .cause(format!("expected one of {}", words.join(", ")))
+        .hint(format!("`{name} --help` says what they do"))
+}
+
+/// No command is called so, at this place.
+pub(crate) fn unknown_command(word: &str, path: &[&Command]) -> CliError {
+    let name = full_name(path);
+    let told =
+        CliError::coded(Code::UnknownCommand, format!("`{name}` has no command `{}`", shown(word)));
+    let known = path.last().map(|group| names(group)).unwrap_or_default();
+    let elsewhere = path.first().map(|root| homes(root, word)).unwrap_or_default();
+    let near = suggest::did_you_mean(word, known);
+    let list = format!("`{name} --help` lists the commands");
+    told.hint(match (near, &elsewhere[..]) {
+        (Some(near), _) => format!("{near} {list}"),
+        (None, []) => list,
+        (None, homes) => format!("did you mean `{}`?", homes.join("` or `")),
+    })
+}
+
+fn unknown_argument(arg: &str, error: &clap::Error, path: &[&Command]) -> CliError {
+    let name = full_name(path);
+    let what = if arg.starts_with('-') {
+        format!("`{name}` has no flag `{}`", shown(arg))
+    } else {
+        format!("`{name}` takes no argument `{}`", shown(arg))
+    };
+    let told = CliError::coded(Code::UnknownFlag, what);
+    let flags = path.last().into_iter().flat_map(|command| command.get_arguments());
+    let near = arg.strip_prefix("--").map(|typed| {
+        suggest::nearest(typed, flags.filter_map(clap::Arg::get_long)).first().copied()
+    });
+    let suggested = match error.get(ContextKind::SuggestedArg) {
+        Some(ContextValue::String(flag)) => Some(flag.clone()),
+        _ => None,
+    };
+    match near.flatten().map(|near| format!("--{near}")).or(suggested) {
+        Some(near) => told.hint(format!("did you mean `{near}`? `{name} --help` lists the flags")),
+        None => told,
+    }
+}
+
+fn invalid(value: &str, flag: &str) -> String {
+    format!("`{}` is no value of `{flag}`", shown(value))
+}
+
+fn conflict(flag: &str, prior: Option<String>) -> String {
+    match prior {
+        Some(prior) if prior != flag => format!("`{flag}` and `{prior}` cannot be used together"),
+        _ => format!("`{flag}` can be given only once"),
+    }
+}
+
+/// An argument that is no text is shown as far as it is.
+fn not_text(args: &[OsString]) -> String {
+    let bad = args.iter().find(|arg| arg.to_str().is_none());
+    let bad = bad.map(|arg| shown(&arg.to_string_lossy())).unwrap_or_default();
+    format!("the argument `{bad}` is not UTF-8 text")
+}
+
+fn valid_values(error: &clap::Error) -> impl Iterator<Item = &str> {
+    let values = match error.get(ContextKind::ValidValue) {
+        Some(ContextValue::Strings(values)) => &values[..],
+        _ => &[],
+    };
+    values.iter().map(String::as_str)
+}
+
+fn possible(error: &clap::Error) -> Option<String> {
+    let values: Vec<&str> = valid_values(error).collect();
+    (!values.is_empty()).then(|| format!("expected one of {}", values.join(", ")))
+}
+
+fn names(group: &Command) -> Vec<&str> {
+    group
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set())
+        .map(Command::get_name)
+        .collect()
+}
+
+/// Where in the tree commands are called so.
+fn homes(root: &Command, word: &str) -> Vec<String> {
+    let groups = root.get_subcommands().filter(|group| group.find_subcommand(word).is_some());
+    groups.map(|group| format!("{} {} {word}", root.get_name(), group.get_name())).collect()
+}
+
+/// What was typed, as far as it may be repeated.
+fn shown(text: &str) -> String {
+    if let Some(at) = text.find(KEY_PREFIX) {
+        return format!("{}{KEY_PREFIX}…", &text[..at]);
+    }
+    match text.char_indices().nth(SHOWN_MAX) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn the_command_is_found_past_flags_and_their_values() {
+        let root = crate::command();
+        for (line, name) in [
+            ("formsvc", "formsvc"),
+            ("formsvc forms lits", "formsvc forms"),
+            ("formsvc --profile forms me --bad", "formsvc me"),
+            ("formsvc --demo submissions export penguins", "formsvc submissions export"),
+            ("formsvc forms -- list", "formsvc forms"),
+        ] {
+            assert_eq!(full_name(&path(&root, &words(line))), name, "{line}");
+        }
+    }
+
+    #[test]
+    fn keys_and_novels_are_not_repeated() {
+        assert_eq!(shown("--api-key=fsk_abc"), "--api-key=fsk_…");
+        assert_eq!(shown(&"é".repeat(200)).chars().count(), SHOWN_MAX + 1);
+    }
+}
