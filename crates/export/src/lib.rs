@@ -10,6 +10,7 @@ mod format;
 mod guard;
 mod place;
 mod record;
+mod schema;
 
 pub use cell::{Cell, cell};
 pub use columns::Columns;
@@ -20,3 +21,4 @@ pub use format::{FORMATS, Format, FormatRow, Options, RecordWriter, Written, wri
 pub use guard::{guarded, needs_guard};
 pub use place::Places;
 pub use record::Record;
+pub use schema::{DISTINCT_MAX, LABELS_MAX, Label, Rename, Schema, TooManyLabels, ValueKind};

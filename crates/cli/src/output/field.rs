@@ -67,7 +67,6 @@ impl Field {
 
     /// The field, in JSON only.
     #[must_use]
-    #[cfg_attr(not(test), expect(dead_code, reason = "take this line out with the first use"))]
     pub(crate) const fn json_only(mut self) -> Self {
         self.column = Place::Nowhere;
         self

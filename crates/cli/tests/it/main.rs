@@ -11,6 +11,7 @@ mod forms;
 mod keyring;
 mod receiver;
 mod sandbox;
+mod schema;
 mod settings;
 mod submissions;
 mod support;

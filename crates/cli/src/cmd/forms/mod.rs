@@ -1,6 +1,7 @@
 //! `formsvc forms …`
 
 mod list;
+mod schema;
 mod view;
 
 use clap::Subcommand;
@@ -14,6 +15,7 @@ use crate::output::Field;
 pub(crate) enum Forms {
     List(list::List),
     View(view::View),
+    Schema(schema::SchemaOf),
 }
 
 impl Forms {
@@ -21,6 +23,7 @@ impl Forms {
         match self {
             Self::List(list) => list.run(cx).await,
             Self::View(view) => view.run(cx).await,
+            Self::Schema(schema) => schema.run(cx).await,
         }
     }
 }

@@ -1,0 +1,148 @@
+//! `formsvc forms schema`
+
+use std::collections::BTreeMap;
+
+use clap::Args;
+use formsvc_client::{SubmissionPage, Timestamp};
+use formsvc_export::{Label, Rename, Schema, ValueKind};
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::form_ref;
+use crate::output::Field;
+use crate::sanitize::one_line;
+
+/// The fields of a label, the most telling first.
+const FIELDS: &[Field] = &[
+    Field::new("label"),
+    Field::new("type"),
+    Field::new("fill_rate"),
+    Field::new("distinct"),
+    Field::time("first_seen"),
+    Field::time("last_seen"),
+    Field::new("likely_now"),
+    Field::new("filled").json_only(),
+    Field::new("of").json_only(),
+    Field::new("types").json_only(),
+];
+
+/// Show what the answers of a form look like: its labels, and what stands under them
+///
+/// Every submission is read once, or the newest ones with `--sample`. Per label: the type most of its
+/// values have, the share of submissions in which it is filled, how many different values there are (up
+/// to 200), when it was seen first and last, and under which label the question is likely asked now. No
+/// answer is shown.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  formsvc --demo forms schema penguins\n  formsvc --demo forms schema randhie --sample 500\n  formsvc --demo forms schema penguins --json label,types,fill_rate"
+)]
+pub(crate) struct SchemaOf {
+    /// The form: its id, public id, exact title, or the beginning of either id
+    form: String,
+    /// Read only so many, the newest
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    sample: Option<u64>,
+}
+
+/// A label as it is shown.
+#[derive(Serialize)]
+struct Row<'a> {
+    label: &'a str,
+    r#type: Option<&'static str>,
+    fill_rate: f64,
+    /// None when there are too many to count.
+    distinct: Option<usize>,
+    first_seen: Option<Timestamp>,
+    last_seen: Option<Timestamp>,
+    likely_now: Option<&'a str>,
+    filled: u64,
+    of: u64,
+    types: BTreeMap<&'static str, u64>,
+}
+
+impl<'a> Row<'a> {
+    fn new(label: &Label<'a>, of: u64, renames: &[Rename<'a>]) -> Self {
+        let time = |micros: i64| Timestamp::from_unix_nanos(i128::from(micros) * 1_000);
+        #[expect(clippy::cast_precision_loss, reason = "a share needs no more digits")]
+        let rate = label.filled as f64 / of as f64;
+        Self {
+            label: label.label,
+            r#type: label.kind().map(ValueKind::as_str),
+            fill_rate: (rate * 1_000.0).round() / 1_000.0,
+            distinct: label.distinct,
+            first_seen: time(label.first_seen),
+            last_seen: time(label.last_seen),
+            likely_now: renames.iter().find(|pair| pair.old == label.label).map(|pair| pair.new),
+            filled: label.filled,
+            of,
+            types: label.kinds.iter().map(|(kind, count)| (kind.as_str(), *count)).collect(),
+        }
+    }
+}
+
+impl SchemaOf {
+    pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
+        let mut listing = cx.output.listing(FIELDS)?;
+        let client = cx.client().await?;
+        let form = form_ref::resolve(cx, &self.form).await?;
+        let sample = self.sample.unwrap_or(u64::MAX);
+        let page_size = u32::try_from(sample.min(100)).unwrap_or(100);
+        let list = client.form(form.id).submissions().page_size(page_size);
+        cx.progress.begin();
+        let mut pages = list.prefetch(sample > u64::from(page_size)).pages();
+        let (mut schema, mut oldest) = (None, None);
+        while let Some(page) = pages.try_next().await? {
+            let schema = schema.get_or_insert_with(|| laid_out(&page));
+            for row in page.rows() {
+                if schema.submissions() == sample {
+                    break;
+                }
+                schema.add(row.answers(), row.unix_micros()).map_err(|error| {
+                    CliError::new(Exit::Service, error.to_string())
+                        .hint("a form for people has some dozens; --sample reads fewer submissions")
+                })?;
+                oldest = Some(row.created_at().to_owned());
+            }
+            cx.progress.submissions(schema.submissions(), oldest.as_deref().unwrap_or_default());
+            if schema.submissions() == sample {
+                break;
+            }
+        }
+        cx.progress.end();
+        let Some(schema) = schema.filter(|schema| schema.submissions() > 0) else {
+            cx.progress.remark("no submissions");
+            return cx.output.list(&listing);
+        };
+        let (of, renames) = (schema.submissions(), schema.renames());
+        for label in schema.labels() {
+            listing.push(&Row::new(&label, of, &renames));
+        }
+        cx.output.list(&listing)?;
+        self.say(cx, of, oldest.as_deref(), &renames);
+        Ok(())
+    }
+
+    /// How much was read, and what people should look at.
+    fn say(&self, cx: &Context, of: u64, oldest: Option<&str>, renames: &[Rename<'_>]) {
+        let back = oldest.unwrap_or_default();
+        let read = match (of, self.sample) {
+            (1, None) => "1 submission read, the only one".to_owned(),
+            (_, None) => format!("{of} submissions read, all there are"),
+            (_, Some(sample)) if of < sample => format!("{of} submissions read, all there are"),
+            (_, Some(_)) => format!("the newest {of} submissions read, back to {back}"),
+        };
+        cx.progress.remark(&one_line(&read));
+        for Rename { old, new, .. } in renames {
+            cx.progress.remark(&one_line(&format!("likely `{old}` was renamed `{new}`")));
+        }
+    }
+}
+
+/// A schema whose labels have the order that the page gives them.
+fn laid_out(page: &SubmissionPage) -> Schema {
+    let submissions = page.submissions();
+    let answers: Vec<_> = submissions.iter().map(|submission| submission.data.fields()).collect();
+    Schema::new(answers.iter().map(|fields| fields.iter().map(|(label, _)| label.as_ref())))
+}
