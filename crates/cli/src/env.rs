@@ -133,6 +133,16 @@ pub const TMPDIR: EnvVar =
     EnvVar { name: "TMPDIR", about: "the folder of temporary files, as `sandbox` makes them" };
 /// The time zone.
 pub const TZ: EnvVar = EnvVar { name: "TZ", about: "the time zone of times that are shown" };
+/// A shell that asks for completions.
+pub const COMPLETE: EnvVar = EnvVar {
+    name: "FORMSVC_COMPLETE",
+    about: "set by the scripts of `formsvc completion` alone: the shell that is to be answered",
+};
+/// Which word a shell wants completed.
+pub const COMPLETE_INDEX: EnvVar = EnvVar {
+    name: "_CLAP_COMPLETE_INDEX",
+    about: "set by the scripts of `formsvc completion` alone: which word is being typed",
+};
 
 /// Every variable the program reads, itself or through a library.
 pub const ENV_VARS: &[EnvVar] = &[
@@ -169,6 +179,8 @@ pub const ENV_VARS: &[EnvVar] = &[
     NO_PROXY,
     PATH,
     TMPDIR,
+    COMPLETE,
+    COMPLETE_INDEX,
 ];
 
 /// Looks a variable up; given to whoever reads the environment, so that tests own it.

@@ -48,7 +48,7 @@ pub fn main() -> ExitCode {
 pub(crate) fn command_for(early: Early) -> Command {
     let command = crate::command().color(clap_choice(early.color)).max_term_width(page::WIDTH_MAX);
     // The parser's own default for what is no terminal is wider.
-    if io::stdout().is_terminal() || std::env::var_os("COLUMNS").is_some() {
+    if io::stdout().is_terminal() || env::of_process(env::COLUMNS.name).is_some() {
         command
     } else {
         command.term_width(page::WIDTH)

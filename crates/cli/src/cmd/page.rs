@@ -6,6 +6,7 @@ use anstream::AutoStream;
 use clap::builder::StyledStr;
 
 use crate::early::Early;
+use crate::env;
 use crate::error::CliError;
 use crate::output::choice;
 
@@ -34,7 +35,7 @@ fn written(mut out: impl Write, text: &str) -> Result<(), CliError> {
 
 /// The width that text is laid out to, as the parser lays out help.
 pub(crate) fn width() -> usize {
-    let columns = || std::env::var("COLUMNS").ok()?.parse().ok();
+    let columns = || env::of_process(env::COLUMNS.name)?.to_str()?.parse().ok();
     let terminal = || {
         let (width, _) = terminal_size::terminal_size()?;
         io::stdout().is_terminal().then_some(usize::from(width.0))

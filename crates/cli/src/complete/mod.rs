@@ -17,14 +17,14 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 
 pub(crate) use shell::Shell;
 
-use crate::env::Lookup;
+use crate::env::{self, Lookup};
 use values::Values;
 
 /// The variable that says which shell asks.
-const ASKED: &str = "FORMSVC_COMPLETE";
+const ASKED: &str = env::COMPLETE.name;
 /// The variable that says which of the words is being typed; the last one where it is not set. Its
 /// name is that of the library that writes some of the scripts.
-const INDEX: &str = "_CLAP_COMPLETE_INDEX";
+const INDEX: &str = env::COMPLETE_INDEX.name;
 
 /// Answers a shell, if it is one that asks.
 pub(crate) fn answered(args: &[OsString], env: Lookup<'_>) -> bool {

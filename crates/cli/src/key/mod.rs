@@ -95,7 +95,7 @@ pub(crate) fn at_hand(settings: &Settings, base_url: &str) -> Option<SecretStrin
         Service::At { key: None, .. } => {
             let profile = Profile::of(settings).ok().filter(|profile| profile.command.is_none())?;
             let account = profile.account(settings, base_url).ok()?;
-            let stores = Stores::new(&settings.paths, &|name| std::env::var_os(name)).ok()?;
+            let stores = Stores::new(&settings.paths, &env::of_process).ok()?;
             stores.find_in_file(&account).ok()?
         }
         _ => None,
