@@ -8,8 +8,9 @@ use crate::markdown::Section;
 pub(crate) fn page() -> String {
     let section = Section {
         title: "Variables `formsvc` reads",
-        about: "A flag is stronger than a variable; an empty variable counts as unset. The variables \
-                of\n`formsvc-server` are in [SETTINGS.md](SETTINGS.md).",
+        about: "A flag is stronger than a variable, and a variable than [a file](CONFIG.md); an empty \
+                variable counts as\nunset. The variables of `formsvc-server` are in \
+                [SETTINGS.md](SETTINGS.md).",
         columns: &["Variable", "Meaning"],
         rows: ENV_VARS
             .iter()

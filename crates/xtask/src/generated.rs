@@ -3,7 +3,10 @@
 use std::io;
 use std::path::Path;
 
-use crate::{cli_files, cli_page, env_page, errors_page, faults_page, metrics_page, settings_page};
+use crate::{
+    cli_files, cli_page, config_page, env_page, errors_page, faults_page, metrics_page,
+    settings_page,
+};
 
 /// A generated file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +22,7 @@ pub fn all() -> Vec<Generated> {
     let file = |path: &str, text| Generated { path: path.to_owned(), text };
     let mut all = vec![
         file("docs/CLI.md", cli_page::page()),
+        file("docs/CONFIG.md", config_page::page()),
         file("docs/ENV.md", env_page::page()),
         file("docs/ERRORS.md", errors_page::page()),
         file("docs/FAULTS.md", faults_page::page()),

@@ -7,6 +7,7 @@
 mod cli_errors;
 mod cli_files;
 mod cli_page;
+mod config_page;
 mod delivery_codes;
 mod env_page;
 mod error_codes;

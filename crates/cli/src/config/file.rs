@@ -111,7 +111,7 @@ impl File {
         for edit in std::mem::take(&mut self.edits) {
             self.text = self.edited(&edit)?;
         }
-        if self.text == before && path.exists() {
+        if self.text == before {
             return Ok(());
         }
         replace::replace(&path, &self.text).map_err(|error| failed(&error))
@@ -130,6 +130,9 @@ impl File {
         match edit {
             Edit::Set(place, value) => set(&mut document, place, value)?,
             Edit::Unset(place) => {
+                if let Some(text) = without_line(&self.text, place) {
+                    return Ok(text);
+                }
                 if let Some(table) = table_of(&mut document, place) {
                     table.remove(place.setting.name);
                 }
@@ -169,6 +172,27 @@ fn read(path: &Path) -> Result<String, CliError> {
     })
 }
 
+/// The text without the lines of a setting that has them for itself. The comment above them is
+/// somebody's words and stays.
+fn without_line(text: &str, place: &Place) -> Option<String> {
+    let document = Document::parse(text).ok()?;
+    let table: &dyn TableLike = match &place.profile {
+        None => document.as_table(),
+        Some(profile) => {
+            document.as_table().get(PROFILES)?.as_table_like()?.get(profile)?.as_table_like()?
+        }
+    };
+    let start = table.key(place.setting.name)?.span()?.start;
+    let end = table.get(place.setting.name)?.as_value()?.span()?.end;
+    let (above, below) = (text.get(..start)?, text.get(end..)?);
+    let line_start = above.rfind('\n').map_or(0, |at| at + 1);
+    let line_end = below.find('\n').map_or(text.len(), |at| end + at + 1);
+    let behind = text.get(end..line_end)?.trim_start();
+    let alone = above.get(line_start..)?.trim().is_empty()
+        && (behind.is_empty() || behind.starts_with('#'));
+    alone.then(|| format!("{}{}", &text[..line_start], &text[line_end..]))
+}
+
 /// The table that holds a place, if it is there.
 fn table_of<'a>(document: &'a mut DocumentMut, place: &Place) -> Option<&'a mut dyn TableLike> {
     match &place.profile {
@@ -180,6 +204,12 @@ fn table_of<'a>(document: &'a mut DocumentMut, place: &Place) -> Option<&'a mut 
 }
 
 fn set(document: &mut DocumentMut, place: &Place, value: &Value) -> Result<(), CliError> {
+    if document.is_empty() {
+        // Words with nothing below them come before what is written now.
+        let words = document.trailing().as_str().unwrap_or_default().to_owned();
+        document.set_trailing("");
+        document.decor_mut().set_prefix(words);
+    }
     if let Some(profile) = &place.profile {
         let implicit = || {
             let mut table = Table::new();
@@ -220,6 +250,42 @@ mod tests {
 
     fn file(text: &str) -> File {
         File { text: text.to_owned(), ..File::default() }
+    }
+
+    #[test]
+    fn what_is_unset_leaves_the_words_around_it() {
+        for (before, name, after) in [
+            ("# why\noutput = 'json' # x\n# end\n", "output", "# why\n# end\n"),
+            ("a = 1\r\noutput = 'json'\r\nb = 2", "output", "a = 1\r\nb = 2"),
+            ("\u{feff}output = 'json'\n", "output", ""),
+            ("output = 'json'", "output", ""),
+            (
+                "[profiles.work]\n# words\napi_key_command = [\n  'a', # b\n  'c',\n]\nstore = 'file'\n",
+                "profiles.work.api_key_command",
+                "[profiles.work]\n# words\nstore = 'file'\n",
+            ),
+            (
+                "profiles = { work = { store = 'file' } }\n",
+                "profiles.work.store",
+                "profiles = { work = {} }\n",
+            ),
+            ("profiles.work.store = 'file'\n", "profiles.work.store", ""),
+            ("color = 'auto'\n", "output", "color = 'auto'\n"),
+        ] {
+            let mut file = file(before);
+            file.unset(name).unwrap();
+            assert_eq!(file.text, after, "{before}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_comments_is_written_to_below_them() {
+        let mut file = file("# only words\n");
+        file.set("output", "json").unwrap();
+        assert_eq!(file.text, "# only words\noutput = \"json\"\n");
+        let mut file = self::file("# only words\n\n");
+        file.set("profiles.work.store", "file").unwrap();
+        assert_eq!(file.text, "# only words\n\n[profiles.work]\nstore = \"file\"\n");
     }
 
     #[test]

@@ -84,6 +84,10 @@ fn help_teaches_by_examples_that_work() {
         &["forms", "view"],
         &["submissions", "list"],
         &["submissions", "export"],
+        &["config", "list"],
+        &["config", "get"],
+        &["config", "set"],
+        &["config", "unset"],
     ] {
         let help = run(&[command, &["--help"]].concat());
         assert_eq!(help.code, Some(0));
@@ -93,7 +97,9 @@ fn help_teaches_by_examples_that_work() {
         let folder = tempfile::tempdir().unwrap();
         for example in examples {
             let args: Vec<&str> = example.split(' ').collect();
-            let done = formsvc(&args).current_dir(folder.path()).output().unwrap();
+            let done =
+                formsvc(&args).current_dir(folder.path()).env("HOME", folder.path()).output();
+            let done = done.unwrap();
             assert!(done.status.success(), "{example}: {done:?}");
         }
     }

@@ -13,7 +13,7 @@ use crate::suggest::did_you_mean;
 /// Set a setting, in the profile named by `--profile` or for all profiles
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  formsvc config set output json\n  formsvc config set pager 'less -S'\n  formsvc config set base_url https://forms.example --profile work"
+    after_help = "Examples:\n  formsvc config set output json\n  formsvc config set pager false\n  formsvc config set base_url https://forms.example --profile work"
 )]
 pub(crate) struct Set {
     /// The setting, such as `output` or `profiles.work.base_url`
