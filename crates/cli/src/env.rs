@@ -125,16 +125,6 @@ pub const HTTPS_PROXY: EnvVar = EnvVar {
 /// Hosts reached without a proxy.
 pub const NO_PROXY: EnvVar =
     EnvVar { name: "NO_PROXY", about: "hosts that are reached without a proxy" };
-/// Which shell asks for completions.
-pub const COMPLETE: EnvVar = EnvVar {
-    name: "FORMSVC_COMPLETE",
-    about: "set by the scripts of `formsvc completion`: the shell that asks",
-};
-/// Which word is being completed.
-pub const COMPLETE_INDEX: EnvVar = EnvVar {
-    name: "_CLAP_COMPLETE_INDEX",
-    about: "set by the same scripts: which of the words is being typed",
-};
 /// Where programs are.
 pub const PATH: EnvVar =
     EnvVar { name: "PATH", about: "where `api_key_command` and the pager are found" };
