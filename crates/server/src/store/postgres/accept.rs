@@ -1,18 +1,22 @@
 //! Accepting submissions that wait at the same time, in a transaction of two round trips: what has to be
-//! known first, and then all that is written, with the commit. What is sent together is carried out in
+//! known first, and then all that is written, with the commit; and where more wait by then, with what has to
+//! be known for those, in the next transaction. What is sent together is carried out in
 //! order, and once one statement failed the database carries out none of those behind it, the commit
 //! included.
 
 use std::collections::HashMap;
+use std::future::ready;
+use std::pin::pin;
+use std::sync::Arc;
 
 use deadpool_postgres::{GenericClient, Object};
 use formsvc_protocol::{FormId, FormInstant, FormStatus, SubmissionId};
-use futures_util::TryFutureExt;
-use futures_util::future::{try_join3, try_join4};
+use futures_util::future::{BoxFuture, Either, select, try_join3, try_join4};
+use futures_util::{FutureExt, TryFutureExt};
 use tokio_postgres::Statement;
 use tokio_postgres::error::DbError;
 
-use super::lent::in_time;
+use super::lent::{Lent, in_time};
 use super::pages::SEQ_BITS;
 use super::repeats::{self, Repeats};
 use super::rows::{Params, column, instant, instant_opt, prepare, text_id};
@@ -86,15 +90,56 @@ impl From<StoreError> for Failed {
     }
 }
 
-/// Accepts submissions in a transaction of their own. One that fails is left open: its connection is to
-/// be thrown away.
+/// A transaction that has begun, on a connection of its own: forms that are locked, and what is known of
+/// them. Dropped, it is rolled back with its connection.
+pub(super) struct Begun {
+    db: Arc<Lent>,
+    forms: HashMap<FormId, Open>,
+    repeats: Repeats,
+    statements: [Statement; 2],
+}
+
+impl Begun {
+    /// Begins, for some submissions.
+    pub(super) async fn of(batch: &[NewSubmission], with: &Desk) -> Result<Self, StoreError> {
+        let db = Arc::new(Lent::by(&with.pool).await?);
+        in_time(&with.pool, with.within, begin(db, Asked::of(batch), with.time.clone())).await?
+    }
+
+    /// Does nothing in it.
+    pub(super) async fn undo(self, with: &Desk) {
+        let Self { db, .. } = self;
+        let undone = in_time(&with.pool, with.within, db.batch_execute("ROLLBACK")).await;
+        if matches!(undone, Ok(Ok(()))) {
+            give_back(db);
+        }
+    }
+
+    /// Whether all that has to be known of these is known.
+    pub(super) fn is_for(&self, batch: &[NewSubmission]) -> bool {
+        batch.iter().all(|new| new.idempotency.is_none() && self.forms.contains_key(&new.form))
+    }
+}
+
+fn give_back(db: Arc<Lent>) {
+    if let Some(db) = Arc::into_inner(db) {
+        db.give_back();
+    }
+}
+
+/// A transaction that is about to begin.
+pub(super) type Beginning = BoxFuture<'static, Result<Result<Begun, StoreError>, StoreError>>;
+
+/// Accepts submissions and commits. Where that is wanted, the next transaction, for the same forms, is begun right
+/// behind the commit, in the same round trip: submissions wait for it already. Where this one fails that
+/// one is lost with its connection.
 pub(super) async fn accept(
-    db: &Object,
+    begun: Begun,
     batch: &[NewSubmission],
     with: &Desk,
-) -> Result<Outcome, Failed> {
-    let reading = read(db, batch, &with.time);
-    let (mut forms, mut repeats, statements) = in_time(&with.pool, with.within, reading).await??;
+    is_ahead: impl FnOnce() -> bool,
+) -> Result<(Outcome, Option<Beginning>), Failed> {
+    let Begun { db, mut forms, mut repeats, statements } = begun;
     let mut rows = Rows::default();
     let answers = batch
         .iter()
@@ -103,13 +148,32 @@ pub(super) async fn accept(
             admit(open, &mut repeats, new, &mut rows)
         })
         .collect();
+    let asked = is_ahead().then(|| Asked::forms(forms.keys()));
     let changed: Vec<_> = forms.into_values().filter(|open| open.changed).collect();
     let ends = Ends::of(&changed);
     let endpoints: Vec<_> = changed.into_iter().flat_map(|open| open.endpoints).collect();
     let outcome = Outcome { answers, endpoints };
-    let writing = write(db, &statements, &rows, &ends);
-    match in_time(&with.pool, with.within, writing).await {
-        Ok(Ok(())) => Ok(outcome),
+    let beginning: Option<Beginning> = asked.map(|asked| {
+        let (db, with) = (Arc::clone(&db), with.clone());
+        async move { in_time(&with.pool, with.within, begin(db, asked, with.time.clone())).await }
+            .boxed()
+    });
+    let writing = in_time(&with.pool, with.within, write(&db, &statements, &rows, &ends));
+    // What is polled first is sent first; the answer to the second comes behind that to the first.
+    let (written, beginning) = match beginning {
+        None => (writing.await, None),
+        Some(beginning) => match select(pin!(writing), beginning).await {
+            Either::Left((written, beginning)) => (written, Some(beginning)),
+            Either::Right((begun, writing)) => (writing.await, Some(ready(begun).boxed())),
+        },
+    };
+    match written {
+        Ok(Ok(())) => {
+            if beginning.is_none() {
+                give_back(db);
+            }
+            Ok((outcome, beginning))
+        }
         // A statement before the commit, which the database then did not carry out.
         Ok(Err((Sent::Statement, error))) if error.code().is_some() => {
             Err(Failed::Refused(refused(error, &rows)))
@@ -119,34 +183,47 @@ pub(super) async fn accept(
     }
 }
 
-/// What has to be known of the forms, read in one round trip, which begins the transaction; and the
+/// What is to be known before submissions are accepted.
+struct Asked {
+    forms: Vec<FormId>,
+    keys: (Vec<FormId>, Vec<Vec<u8>>),
+}
+
+impl Asked {
+    fn of(batch: &[NewSubmission]) -> Self {
+        let keys = batch
+            .iter()
+            .filter_map(|new| new.idempotency.map(|known| (new.form.clone(), known.key.to_vec())));
+        Self { keys: keys.unzip(), ..Self::forms(batch.iter().map(|new| &new.form)) }
+    }
+
+    fn forms<'a>(forms: impl Iterator<Item = &'a FormId>) -> Self {
+        let mut forms: Vec<_> = forms.cloned().collect();
+        forms.sort_unstable_by(|one, other| one.as_str().cmp(other.as_str()));
+        forms.dedup();
+        Self { forms, keys: Default::default() }
+    }
+}
+
+/// Begins a transaction and reads, in one round trip, what has to be known of the forms; and prepares the
 /// statements that end it.
-async fn read(
-    db: &Object,
-    batch: &[NewSubmission],
-    time: &Time,
-) -> Result<(HashMap<FormId, Open>, Repeats, [Statement; 2]), StoreError> {
-    let mut ids: Vec<_> = batch.iter().map(|new| new.form.as_str()).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    let asked: (Vec<_>, Vec<_>) = batch
-        .iter()
-        .filter_map(|new| new.idempotency.map(|known| (new.form.as_str(), known.key.to_vec())))
-        .unzip();
-    let [forms, endpoints, known, writing @ ..] =
-        prepare(db, [FORMS, ENDPOINTS, repeats::FIND, WRITE, KEYS]).await?;
+async fn begin(db: Arc<Lent>, asked: Asked, time: Time) -> Result<Begun, StoreError> {
+    let ids: Vec<_> = asked.forms.iter().map(FormId::as_str).collect();
+    let key_forms: Vec<_> = asked.keys.0.iter().map(FormId::as_str).collect();
+    let [forms, endpoints, known, statements @ ..] =
+        prepare(&**db, [FORMS, ENDPOINTS, repeats::FIND, WRITE, KEYS]).await?;
     let given = time.given();
     // They are carried out in this order: the locks of the first stand before the others look.
-    let ((), forms, endpoints, known) = try_join4(
+    let ((), rows, endpoints, known) = try_join4(
         db.batch_execute("BEGIN"),
         db.query(&forms, &[&ids, &given]),
         db.query(&endpoints, &[&ids]),
-        unless(asked.0.is_empty(), db.query(&known, &[&asked.0, &asked.1])),
+        unless(key_forms.is_empty(), db.query(&known, &[&key_forms, &asked.keys.1])),
     )
     .await?;
-    let known = known.unwrap_or_default();
-    let mut open = HashMap::new();
-    for row in &forms {
+    let repeats = Repeats::of(&known.unwrap_or_default())?;
+    let mut forms = HashMap::new();
+    for row in &rows {
         let form_no = column(row, 0)?;
         let (status, title): (&str, String) = (column(row, 4)?, column(row, 5)?);
         let own =
@@ -163,9 +240,9 @@ async fn read(
             endpoints: own,
             changed: false,
         };
-        open.insert(text_id(row, 1, FormId::new)?, form);
+        forms.insert(text_id(row, 1, FormId::new)?, form);
     }
-    Ok((open, Repeats::of(&known)?, writing))
+    Ok(Begun { db, forms, repeats, statements })
 }
 
 /// Decides about one submission, and adds what is to be written.

@@ -202,7 +202,11 @@ pub(super) async fn set_enabled(
     now: Option<i64>,
 ) -> Result<(EndpointRecord, EndpointNo), StoreError> {
     let status = if enabled { EndpointStatus::Enabled } else { EndpointStatus::Disabled };
-    let sql = "UPDATE endpoints SET status = $2 WHERE id = $1 AND status <> 'removed'";
+    // The form's lock as well: who has it, to accept submissions, knows its enabled endpoints.
+    let sql = "WITH form AS (SELECT f.form_no FROM endpoints e JOIN forms f USING (form_no)
+            WHERE e.id = $1 FOR KEY SHARE OF f)
+        UPDATE endpoints SET status = $2
+        WHERE id = $1 AND form_no = (SELECT form_no FROM form) AND status <> 'removed'";
     if execute(db, sql, &[&id.as_str(), &status.as_str()]).await? == 0 {
         return Err(no_endpoint(id));
     }

@@ -13,7 +13,8 @@
 //! | of webhooks | `endpoints`, `due`, `claims`, `settle`, `deliveries` |
 //! | what failures mean | `fault`, `open_error` |
 //!
-//! Submissions that wait at the same time share one transaction of two round trips; other writes have a
+//! Submissions that wait at the same time share one transaction of two round trips, of which the first goes with
+//! the commit of the transaction before where they wait by then; other writes have a
 //! transaction of their own, in a task that nobody cancels. Times that matter are the database's, the one
 //! clock that all processes share.
 

@@ -29,12 +29,12 @@ mod processes {
     use std::collections::HashSet;
     use std::time::Duration;
 
-    use formsvc_protocol::{EndpointId, FormId};
+    use formsvc_protocol::{Answers, EndpointId, FormId, SubmissionId};
     use formsvc_server::admin::{Admin, FormOptions};
     use formsvc_server::store::postgres::OpenError;
     use formsvc_server::store::{
-        ClaimRequest, Commit, EndpointNo, Lane, NewEndpoint, PageRequest, SealedSecret, Store,
-        StoreObserver, Want,
+        ClaimRequest, Commit, EndpointNo, Idempotency, Lane, NewEndpoint, NewSubmission,
+        PageRequest, SealedSecret, Store, StoreObserver, Want,
     };
     use secrecy::{ExposeSecret, SecretString};
     use tokio::task::JoinSet;
@@ -111,6 +111,56 @@ mod processes {
             }
         }
         assert_eq!(found, 3 * EACH);
+    }
+
+    #[tokio::test]
+    async fn forms_that_take_turns_and_repeats_among_them_all_find_their_place() {
+        const FORMS: usize = 5;
+        const TASKS: usize = 48;
+        const EACH: usize = 12;
+        let Some(options) = schema() else { return };
+        let store = open(&options).await;
+        let (admin, first, user) = form(&store).await;
+        let mut forms = vec![first];
+        for _ in 1..FORMS {
+            let form = admin.create_form(&user, FormOptions::titled("T")).await.unwrap().id;
+            forms.push(form);
+        }
+        let mut tasks = JoinSet::new();
+        for task in 0..TASKS {
+            let (store, forms) = (Arc::clone(&store), forms.clone());
+            tasks.spawn(async move {
+                let mut instants = Vec::new();
+                for nth in 0..EACH {
+                    // For a while all submit to one form, so that what is begun ahead fits, and then it does not.
+                    let form = &forms[if nth < EACH / 2 { 0 } else { (task + nth) % FORMS }];
+                    let digest = [u8::try_from(task).unwrap(); 32];
+                    let new = NewSubmission {
+                        id: SubmissionId::new(&format!("sub_{task}_{nth}")).unwrap(),
+                        form: form.clone(),
+                        answers: Answers::parse("{}".to_owned()).unwrap(),
+                        revision: None,
+                        idempotency: (nth % 5 == 4)
+                            .then_some(Idempotency { key: digest, fingerprint: digest }),
+                    };
+                    instants.push((form.clone(), store.submit(new).await.unwrap().instant));
+                }
+                instants
+            });
+        }
+        let accepted = tokio::time::timeout(PATIENCE, tasks.join_all()).await.expect("all answer");
+        let accepted: HashSet<_> = accepted.into_iter().flatten().collect();
+        let mut found = HashSet::new();
+        for form in &forms {
+            let mut before = None;
+            loop {
+                let request =
+                    PageRequest { user: user.clone(), form: form.clone(), before, limit: 1 };
+                let Some(at) = store.page(request).await.unwrap().unwrap().last else { break };
+                (before, _) = (Some(at), found.insert((form.clone(), at)));
+            }
+        }
+        assert_eq!(found, accepted);
     }
 
     #[tokio::test]
