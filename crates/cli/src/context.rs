@@ -76,7 +76,7 @@ impl Context {
             return CliError::silent(exit);
         }
         match self.go_on.borrow().as_ref() {
-            Some(command) => stopped(exit).hint(format!("go on with: {command}")),
+            Some(command) => stopped(exit).resumed_by(command.clone()),
             None => stopped(exit),
         }
     }

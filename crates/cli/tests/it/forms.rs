@@ -1,6 +1,6 @@
 //! `formsvc me` and `formsvc forms …`
 
-use crate::support::{run, succeed};
+use crate::support::{Canned, answer, one_form, run, succeed};
 
 #[test]
 fn me_says_whose_key_it_is() {
@@ -22,7 +22,7 @@ fn forms_are_listed_newest_first_in_every_format() {
     assert_eq!(ndjson.lines().count(), 5);
     let csv = succeed(&["--demo", "forms", "list", "--output", "csv"]);
     assert!(
-        csv.starts_with("public_id,title,status,id,created_at,updated_at,url\nrandhie,"),
+        csv.starts_with("public_id,title,status,id,created_at,updated_at,web_address\nrandhie,"),
         "{csv}"
     );
     let table = succeed(&["--demo", "forms", "list", "--output", "table"]);
@@ -46,4 +46,45 @@ fn a_form_is_found_by_any_of_its_names() {
     let ambiguous = run(&["--demo", "forms", "view", "frm_"]);
     assert_eq!(ambiguous.code, Some(2));
     assert!(ambiguous.stderr.contains("`frm_` could be any of 5 forms"), "{}", ambiguous.stderr);
+}
+
+#[test]
+fn forms_are_of_a_status_and_no_more_than_asked_for() {
+    let list = ["--demo", "forms", "list"];
+    let two = succeed(&[&list[..], &["--limit", "2"]].concat());
+    assert_eq!(two.lines().count(), 2);
+    let published = succeed(&[&list[..], &["--status", "published"]].concat());
+    assert_eq!(published.lines().count(), 5);
+    let none = run(&[&list[..], &["--status", "x\u{1b}[2J"]].concat());
+    assert_eq!((none.code, &*none.stdout), (Some(0), ""));
+    assert_eq!(none.stderr, "no forms of the status `x[2J`; there are published\n");
+    let empty = Canned::start(vec![answer("200 OK", "", r#"{"data":[]}"#)]);
+    let empty = empty.run(&["forms", "list", "--status", "draft"]);
+    assert_eq!((empty.code, &*empty.stderr), (Some(0), "no forms\n"));
+}
+
+#[test]
+fn the_page_of_a_form_has_a_whole_address_unless_it_leads_elsewhere() {
+    let service = Canned::start(vec![one_form()]);
+    let view = service.run(&["forms", "view", "survey", "--json", "web_address,url"]);
+    let expected =
+        format!("{{\"web_address\":\"{}/f/survey\",\"url\":\"/f/survey\"}}\n", service.base_url);
+    assert_eq!(view.stdout, expected, "{}", view.stderr);
+    for evil in ["//evil.example/f", "https://evil.example", "javascript:alert(1)"] {
+        let form = one_form()
+            .map(|form| form.split_once("\r\n\r\n").unwrap().1.replace("/f/survey", evil));
+        let service = Canned::start(vec![answer("200 OK", "", &form.unwrap())]);
+        let view = service.run(&["forms", "view", "survey", "--json", "web_address"]);
+        assert_eq!(view.stdout, "{\"web_address\":null}\n", "{}", view.stderr);
+    }
+}
+
+#[test]
+fn a_form_whose_name_begins_with_a_dash_is_named_after_two() {
+    let form =
+        one_form().map(|form| form.split_once("\r\n\r\n").unwrap().1.replace("survey", "-rf"));
+    let service = Canned::start(vec![answer("200 OK", "", &form.unwrap())]);
+    let view = service.run(&["forms", "view", "--json", "id", "--", "-rf"]);
+    assert_eq!((view.code, &*view.stdout), (Some(0), "{\"id\":\"frm_1\"}\n"), "{}", view.stderr);
+    assert_eq!(service.run(&["forms", "view", "-rf"]).code, Some(2));
 }

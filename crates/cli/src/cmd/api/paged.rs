@@ -138,7 +138,6 @@ impl Paged<'_> {
         let field = format!("cursor={cursor}");
         let words = ["api", self.path, "--paginate", "--field", &field];
         let go_on = again::command(&cx.settings, &words);
-        let hint = format!("what was written is not complete; go on with: {go_on}");
-        error.hint_if_none(&one_line(&hint))
+        error.resumed_by(one_line(&go_on).into_owned())
     }
 }

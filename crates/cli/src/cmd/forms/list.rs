@@ -1,30 +1,57 @@
 //! `formsvc forms list`
 
-use clap::Args;
+use std::collections::BTreeSet;
 
-use super::FIELDS;
+use clap::Args;
+use formsvc_client::Form;
+
+use super::{FIELDS, Shown};
 use crate::context::Context;
 use crate::error::CliError;
+use crate::sanitize::one_line;
 
 /// List the forms this key can read, newest first
 ///
 /// The service lists at most 200.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  formsvc --demo forms list\n  formsvc --demo forms list --output json"
+    after_help = "Examples:\n  formsvc --demo forms list\n  formsvc --demo forms list --status published --limit 3\n  formsvc --demo forms list --output json"
 )]
-pub(crate) struct List {}
+pub(crate) struct List {
+    /// Only those of this status, such as published
+    #[arg(long, value_name = "STATUS")]
+    status: Option<String>,
+    /// How many at most
+    #[arg(short = 'L', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    limit: Option<u32>,
+}
 
 impl List {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let mut listing = cx.output.listing(FIELDS)?;
         let forms = cx.forms().await?;
-        if forms.is_empty() {
-            cx.progress.remark("no forms");
+        let wanted =
+            |form: &&Form| self.status.as_ref().is_none_or(|status| form.status.as_str() == status);
+        let limit = self.limit.map_or(usize::MAX, |limit| limit as usize);
+        let base_url = cx.client().await?.base_url();
+        let mut shown = 0;
+        for form in forms.iter().filter(wanted).take(limit) {
+            listing.push(&Shown::new(form, base_url));
+            shown += 1;
         }
-        for form in &forms {
-            listing.push(form);
+        if shown == 0 {
+            cx.progress.remark(&one_line(&self.none(&forms)));
         }
         cx.output.list(&listing)
+    }
+
+    /// That there are none; of the status that was asked for, although there are others.
+    fn none(&self, forms: &[Form]) -> String {
+        let Some(status) = self.status.as_ref().filter(|_| !forms.is_empty()) else {
+            return "no forms".to_owned();
+        };
+        let there: BTreeSet<&str> = forms.iter().map(|form| form.status.as_str()).collect();
+        let there: Vec<&str> = there.into_iter().collect();
+        format!("no forms of the status `{status}`; there are {}", there.join(", "))
     }
 }

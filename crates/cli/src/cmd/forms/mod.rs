@@ -5,6 +5,8 @@ mod schema;
 mod view;
 
 use clap::Subcommand;
+use formsvc_client::Form;
+use serde::Serialize;
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -36,5 +38,22 @@ const FIELDS: &[Field] = &[
     Field::new("id"),
     Field::time("created_at"),
     Field::time("updated_at"),
-    Field::new("url"),
+    Field::new("web_address"),
+    Field::new("url").json_only(),
 ];
+
+/// A form as it is shown: with the whole address of its page.
+#[derive(Debug, Serialize)]
+struct Shown<'a> {
+    #[serde(flatten)]
+    form: &'a Form,
+    web_address: Option<String>,
+}
+
+impl<'a> Shown<'a> {
+    fn new(form: &'a Form, base_url: &str) -> Self {
+        // Only a path of the service's own leads where it seems to.
+        let is_path = form.url.starts_with('/') && !form.url.starts_with("//");
+        Self { form, web_address: is_path.then(|| format!("{base_url}{}", form.url)) }
+    }
+}

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::FIELDS;
+use super::{FIELDS, Shown};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::form_ref;
@@ -21,7 +21,7 @@ impl View {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let mut listing = cx.output.listing(FIELDS)?;
         let form = form_ref::resolve(cx, &self.form).await?;
-        listing.push(&form);
+        listing.push(&Shown::new(&form, cx.client().await?.base_url()));
         cx.output.item(&listing)
     }
 }
