@@ -134,6 +134,11 @@ impl CliError {
         causes.fold(self.message.clone(), |brief, cause| brief + &cause)
     }
 
+    /// What to do about it.
+    pub(crate) fn advice(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
     /// Writes the error, for a person or as one line of JSON; nothing when there is nothing to say.
     /// Text from strangers is made harmless either way: standard error may be a terminal.
     pub(crate) fn print(&self, out: &mut dyn Write, format: ErrorFormat) -> io::Result<()> {

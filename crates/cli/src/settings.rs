@@ -78,6 +78,13 @@ pub struct Kept {
     pub api_key_command: Vec<String>,
 }
 
+impl Kept {
+    /// Whether there should be a key, or something that prints one.
+    pub(crate) fn has_key(&self) -> bool {
+        self.store.is_some() || !self.api_key_command.is_empty()
+    }
+}
+
 /// What is made of the JSON before it is shown: `--json`, `--jq`, `--template`.
 #[derive(Debug, Default)]
 pub struct Json {

@@ -18,7 +18,7 @@ use crate::credentials::{Account, Store, StoreError, Stores};
 use crate::env;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::settings::{Service, Settings};
+use crate::settings::{Kept, Service, Settings};
 
 pub(crate) use given::KEY_PREFIX;
 
@@ -83,7 +83,7 @@ pub(crate) async fn find(
 ) -> Result<Result<Key, Missing>, CliError> {
     match given {
         Some(given) => given.read(remark).await.map(Ok),
-        None => of_profile(settings, base_url, remark).await,
+        None => stored(settings, &settings.profile, &settings.kept, base_url, remark).await,
     }
 }
 
@@ -93,8 +93,11 @@ pub(crate) fn at_hand(settings: &Settings, base_url: &str) -> Option<SecretStrin
         Service::At { key: Some(KeySource::Env(key)), .. } => Some(key.clone()),
         Service::At { key: Some(KeySource::File(path)), .. } => given::from_file(path).ok(),
         Service::At { key: None, .. } => {
-            let profile = Profile::of(settings).ok().filter(|profile| profile.command.is_none())?;
-            let account = profile.account(settings, base_url).ok()?;
+            let profile = Profile::of(&settings.profile, &settings.kept).ok()?;
+            if profile.command.is_some() {
+                return None;
+            }
+            let account = profile.account(&settings.profile, base_url).ok()?;
             let stores = Stores::new(&settings.paths, &env::of_process).ok()?;
             stores.find_in_file(&account).ok()?
         }
@@ -102,7 +105,39 @@ pub(crate) fn at_hand(settings: &Settings, base_url: &str) -> Option<SecretStrin
     }
 }
 
+/// The variables that are set and stronger than any key that a profile keeps.
+pub(crate) fn stronger_variables() -> Vec<&'static str> {
+    let names = [env::API_KEY.name, env::API_KEY_FILE.name];
+    let set = |name: &&str| env::of_process(name).is_some_and(|value| !value.is_empty());
+    names.into_iter().filter(set).collect()
+}
+
+/// Runs a program that prints a key.
+pub(crate) async fn from_command(words: &[String], may_ask: bool) -> Result<Key, CliError> {
+    let key = command::run(words, may_ask).await?;
+    Ok(Key { key, place: KeyPlace::Command })
+}
+
 impl KeySource {
+    /// The flag or variable that names it.
+    pub(crate) fn named_by(&self) -> &'static str {
+        match self {
+            Self::Stdin => "--api-key-stdin",
+            Self::Env(_) => env::API_KEY.name,
+            Self::File(path) => {
+                // Where both name the same file, either may have.
+                let variable = env::API_KEY_FILE.name;
+                let by_variable = env::of_process(variable).as_deref() == Some(path.as_os_str());
+                if by_variable { variable } else { "--api-key-file" }
+            }
+        }
+    }
+
+    /// Whether a flag names it, which is for this run alone.
+    pub(crate) fn is_a_flag(&self) -> bool {
+        self.named_by().starts_with("--")
+    }
+
     /// Reads it, and says what is worth a word about it.
     pub(crate) async fn read(&self, remark: &dyn Fn(&str)) -> Result<Key, CliError> {
         let (key, place) = match self {
@@ -124,14 +159,17 @@ impl KeySource {
     }
 }
 
-/// What the profile has: a key that its command prints, or one in a store.
-async fn of_profile(
+/// What a profile has: a key that its command prints, or one in a store.
+pub(crate) async fn stored(
     settings: &Settings,
+    profile: &str,
+    kept: &Kept,
     base_url: &str,
     remark: &dyn Fn(&str),
 ) -> Result<Result<Key, Missing>, CliError> {
-    let profile = Profile::of(settings)?;
-    let account = profile.account(settings, base_url)?;
+    let name = profile;
+    let profile = Profile::of(name, kept)?;
+    let account = profile.account(name, base_url)?;
     if let Some(words) = &profile.command {
         if profile.origin.as_deref() != Some(account.origin()) {
             return Err(command_is_for_another(&profile, &account));
@@ -203,10 +241,9 @@ struct Profile {
 }
 
 impl Profile {
-    fn of(settings: &Settings) -> Result<Self, CliError> {
-        let kept = &settings.kept;
+    fn of(name: &str, kept: &Kept) -> Result<Self, CliError> {
         let base_url = kept.base_url.as_ref();
-        let account = base_url.map(|url| Account::new(&settings.profile, url)).transpose()?;
+        let account = base_url.map(|url| Account::new(name, url)).transpose()?;
         Ok(Self {
             origin: account.map(|account| account.origin().to_owned()),
             kept: kept.store,
@@ -214,8 +251,8 @@ impl Profile {
         })
     }
 
-    fn account(&self, settings: &Settings, base_url: &str) -> Result<Account, CliError> {
-        let account = Account::new(&settings.profile, base_url)?;
+    fn account(&self, name: &str, base_url: &str) -> Result<Account, CliError> {
+        let account = Account::new(name, base_url)?;
         // The record is of the key for the profile's own address.
         let kept = self.kept.filter(|_| self.origin.as_deref() == Some(account.origin()));
         Ok(account.kept_in(kept))

@@ -193,8 +193,14 @@ impl Canned {
     }
 
     /// The head of the next request, once there is one.
+    #[track_caller]
     pub(crate) fn request(&self) -> String {
-        self.requests.recv().unwrap()
+        self.requests.recv_timeout(std::time::Duration::from_secs(30)).expect("a request")
+    }
+
+    /// How many requests came that nobody has looked at; they count as looked at then.
+    pub(crate) fn pending(&self) -> usize {
+        self.requests.try_iter().count()
     }
 
     /// Whether no request has come that was not taken with [`Self::request`].

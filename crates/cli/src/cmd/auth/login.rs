@@ -4,14 +4,14 @@ use clap::Args;
 use formsvc_client::{SecretString, User};
 
 use super::profile::{Profile, of_this_run, place};
-use super::{keep, lookup, no_demo, stores, warn_of_stronger};
+use super::{keep, no_demo, stores, warn_of_stronger};
 use crate::ask;
 use crate::config::File;
 use crate::context::{Context, check_scheme, no_base_url};
 use crate::credentials::{Account, Store};
-use crate::env;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::key;
 use crate::sanitize::one_line;
 use crate::settings::{KeySource, Service};
 
@@ -22,7 +22,7 @@ use crate::settings::{KeySource, Service};
 /// API key cannot be given as an argument: whoever can list processes can read those.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  formsvc auth login\n  formsvc auth login --profile work --base-url https://forms.example\n  pass show forms | formsvc auth login --api-key-stdin --store file"
+    after_help = "Examples:\n  formsvc auth login\n  formsvc auth login --profile work --base-url https://forms.example\n  pass show forms | formsvc auth login --api-key-stdin --store file\n  formsvc auth login --api-key-command pass show forms"
 )]
 pub(crate) struct Login {
     /// Where to keep the key [default: keyring]
@@ -34,6 +34,15 @@ pub(crate) struct Login {
     /// Give a profile another service, and forget the key for the one it had
     #[arg(long)]
     overwrite: bool,
+    /// Keep no key: this program prints it each time. No shell is involved; give it last
+    #[arg(
+        long,
+        value_name = "PROGRAM",
+        num_args = 1..,
+        allow_hyphen_values = true,
+        conflicts_with = "store"
+    )]
+    api_key_command: Vec<String>,
 }
 
 impl Login {
@@ -44,22 +53,36 @@ impl Login {
         let account = Account::new(&before.name, &base_url)?;
         let left = self.left_behind(cx, &before, &account).await?;
         let account = account.kept_in(if left.is_none() { before.store } else { None });
-        let key = new_key(cx, key.as_ref(), account.origin()).await?;
+        let by_command = !self.api_key_command.is_empty();
+        let key = if by_command {
+            key::from_command(&self.api_key_command, cx.settings.may_ask).await?.key
+        } else {
+            new_key(cx, key.as_ref(), account.origin()).await?
+        };
         let user = self.verify(cx, &account, &key).await?;
         let stores = stores(cx)?;
         let first = file.profiles()?.is_empty() && file.get("profile")?.is_none();
-        let kept = keep::keep(cx, &stores, &account, &key, self.store).await?;
-        let noted = note(&mut file, &account, kept.store, first);
+        let kept = if by_command {
+            None
+        } else {
+            Some(keep::keep(cx, &stores, &account, &key, self.store).await?)
+        };
+        let noted = self.note(&mut file, &account, kept.as_ref().map(|kept| kept.store), first);
         if let Err(error) = noted {
             // A key that no profile knows of would stay for ever; the one before it is gone.
             let _ = stores.remove(&account);
             return Err(error);
         }
-        if let Some(Err(why)) = left.map(|left| stores.remove(&left)) {
-            cx.progress.remark(&format!("warning: {why}"));
+        for without_use in left.iter().chain(by_command.then_some(&account)) {
+            if let Err(why) = stores.remove(without_use) {
+                cx.progress.remark(&format!("warning: {why}"));
+            }
         }
         tell(cx, &account, user.as_ref());
-        keep::tell(cx, &stores, &kept);
+        match &kept {
+            Some(kept) => keep::tell(cx, &stores, kept),
+            None => cx.progress.remark("no key is kept: the program is asked for it each time"),
+        }
         if first {
             let name = account.profile();
             cx.progress.remark(&format!("the profile `{name}` is used unless another is named"));
@@ -106,17 +129,23 @@ impl Login {
         let verified = client.me().await;
         Ok(Some(verified.inspect_err(|_| cx.progress.remark("no key was kept"))?.into_inner()))
     }
-}
 
-/// Writes down which service the profile is for, and where the key is.
-fn note(file: &mut File, account: &Account, store: Store, first: bool) -> Result<(), CliError> {
-    let name = account.profile();
-    file.set(&place(name, "base_url"), account.origin())?;
-    Profile::set_kept(file, name, Some(store))?;
-    if first {
-        file.set("profile", name)?;
+    /// Writes down which service the profile is for, and where the key is.
+    fn note(
+        &self,
+        file: &mut File,
+        account: &Account,
+        store: Option<Store>,
+        first: bool,
+    ) -> Result<(), CliError> {
+        let name = account.profile();
+        file.set(&place(name, "base_url"), account.origin())?;
+        Profile::set_kept(file, name, store, &self.api_key_command)?;
+        if first {
+            file.set("profile", name)?;
+        }
+        file.save()
     }
-    file.save()
 }
 
 /// Which service.
@@ -139,7 +168,7 @@ async fn new_key(
     origin: &str,
 ) -> Result<SecretString, CliError> {
     match given {
-        Some(given) if is_a_flag(given) => {
+        Some(given) if given.is_a_flag() => {
             Ok(given.read(&|text| cx.progress.remark(text)).await?.key)
         }
         _ if cx.settings.may_ask => {
@@ -147,17 +176,6 @@ async fn new_key(
         }
         _ => Err(CliError::new(Exit::Auth, "no API key to keep")
             .hint("give it with --api-key-stdin or --api-key-file PATH, or log in on a terminal")),
-    }
-}
-
-/// Whether a key was given for this run alone, by a flag.
-fn is_a_flag(source: &KeySource) -> bool {
-    match source {
-        KeySource::Stdin => true,
-        KeySource::File(path) => {
-            lookup(env::API_KEY_FILE.name).as_deref() != Some(path.as_os_str())
-        }
-        KeySource::Env(_) => false,
     }
 }
 

@@ -78,13 +78,13 @@ fn forget(
         let (name, origin) = (account.profile(), account.origin());
         cx.progress.remark(&format!("removed from {place}: the key of `{name}` for {origin}"));
     }
-    if let Some(command) = &profile.command {
-        let name = &profile.name;
+    if !profile.command.is_empty() {
+        let (name, command) = (&profile.name, profile.command.join(" "));
         cx.progress.remark(&format!("the profile `{name}` no longer asks `{command}` for a key"));
     }
     if file.profiles()?.contains(&profile.name) {
-        Profile::set_kept(file, &profile.name, None)?;
+        Profile::set_kept(file, &profile.name, None, &[])?;
         file.save()?;
     }
-    Ok(!removed.is_empty() || profile.command.is_some())
+    Ok(!removed.is_empty() || !profile.command.is_empty())
 }

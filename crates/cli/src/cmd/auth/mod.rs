@@ -1,14 +1,14 @@
 //! `formsvc auth …`: profiles, and the keys that are kept for them.
 
+mod doctor;
 mod keep;
 mod list;
 mod login;
 mod logout;
 mod profile;
+mod status;
 mod token;
 mod use_;
-
-use std::ffi::OsString;
 
 use clap::Subcommand;
 use formsvc_client::SecretString;
@@ -24,51 +24,44 @@ use crate::settings::{Care, Service};
 #[derive(Debug, Subcommand)]
 pub(crate) enum Auth {
     Login(login::Login),
+    Status(status::Status),
     List(list::List),
     Use(use_::Use),
     Logout(logout::Logout),
     Token(token::Token),
+    Doctor(doctor::Doctor),
 }
 
 impl Auth {
     /// What the command makes of a configuration that is wrong, or lacks the profile.
     pub(crate) fn care(&self) -> Care {
         match self {
-            Self::Login(_) | Self::Use(_) | Self::List(_) => Care::Lenient,
-            Self::Logout(_) | Self::Token(_) => Care::Strict,
+            Self::Login(_) | Self::Use(_) | Self::List(_) | Self::Doctor(_) => Care::Lenient,
+            Self::Status(_) | Self::Logout(_) | Self::Token(_) => Care::Strict,
         }
     }
 
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         match self {
             Self::Login(login) => login.run(cx).await,
+            Self::Status(status) => status.run(cx).await,
             Self::List(list) => list.run(cx),
             Self::Use(use_) => use_.run(cx),
             Self::Logout(logout) => logout.run(cx),
             Self::Token(token) => token.run(cx).await,
+            Self::Doctor(doctor) => doctor.run(cx).await,
         }
     }
 }
 
-/// The variables of this process.
-fn lookup(name: &str) -> Option<OsString> {
-    env::of_process(name)
-}
-
 /// Where keys are kept.
 fn stores(cx: &Context) -> Result<Stores, CliError> {
-    Stores::new(&cx.settings.paths, &lookup)
-}
-
-/// The variables that are set and stronger than any key that is kept.
-fn stronger() -> impl Iterator<Item = &'static str> {
-    let names = [env::API_KEY.name, env::API_KEY_FILE.name];
-    names.into_iter().filter(|name| lookup(name).is_some_and(|value| !value.is_empty()))
+    Stores::new(&cx.settings.paths, &env::of_process)
 }
 
 /// Says that a variable decides, whatever is kept.
 fn warn_of_stronger(cx: &Context) {
-    for name in stronger() {
+    for name in key::stronger_variables() {
         cx.progress.remark(&format!(
             "warning: `{name}` is set, and stronger than a key that is kept: unset it to use one"
         ));

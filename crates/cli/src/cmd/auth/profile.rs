@@ -2,10 +2,11 @@
 
 use clap::ValueEnum;
 
-use crate::config::File;
+use crate::config::{File, Place, Value};
 use crate::context::Context;
 use crate::credentials::{Account, Store, check_profile};
 use crate::error::CliError;
+use crate::settings::Kept;
 
 /// A profile as the configuration has it: which service, and where the key is.
 #[derive(Clone, Debug)]
@@ -14,8 +15,8 @@ pub(super) struct Profile {
     pub(super) base_url: Option<String>,
     /// Where the key was put.
     pub(super) store: Option<Store>,
-    /// What prints the key.
-    pub(super) command: Option<String>,
+    /// What prints the key: a program and its arguments.
+    pub(super) command: Vec<String>,
 }
 
 impl Profile {
@@ -28,7 +29,10 @@ impl Profile {
             name: name.to_owned(),
             base_url: get("base_url")?,
             store,
-            command: get("api_key_command")?,
+            command: match file.value(&Place::parse(&place(name, "api_key_command"))?)? {
+                Some(Value::Words(words)) => words,
+                _ => Vec::new(),
+            },
         })
     }
 
@@ -47,7 +51,16 @@ impl Profile {
 
     /// Where the key is, in a word.
     pub(super) fn kept(&self) -> Option<&'static str> {
-        if self.command.is_some() { Some("command") } else { self.store.map(Store::name) }
+        if self.command.is_empty() { self.store.map(Store::name) } else { Some("command") }
+    }
+
+    /// What settings would say of it, were it the profile of this run.
+    pub(super) fn settings(&self) -> Kept {
+        Kept {
+            base_url: self.base_url.clone(),
+            store: self.store,
+            api_key_command: self.command.clone(),
+        }
     }
 
     /// What the configuration is told of where the key is.
@@ -55,13 +68,17 @@ impl Profile {
         file: &mut File,
         name: &str,
         store: Option<Store>,
+        command: &[String],
     ) -> Result<(), CliError> {
-        let at = place(name, "store");
+        let (at, at_command) = (place(name, "store"), place(name, "api_key_command"));
         match store {
             Some(store) => file.set(&at, store.name())?,
             None => file.unset(&at)?,
         }
-        file.unset(&place(name, "api_key_command"))
+        match command {
+            [] => file.unset(&at_command),
+            words => file.set(&at_command, &serde_json::json!(words).to_string()),
+        }
     }
 }
 

@@ -2,7 +2,6 @@
 
 use clap::Args;
 
-use super::lookup;
 use super::profile::Profile;
 use crate::config::File;
 use crate::context::Context;
@@ -33,7 +32,7 @@ impl Use {
         let at = profile.base_url.map(|url| format!(", for {url}")).unwrap_or_default();
         cx.progress.remark(&format!("the profile `{}` is used now{at}", profile.name));
         let variable = env::PROFILE.name;
-        if lookup(variable).is_some_and(|named| !named.is_empty()) {
+        if env::of_process(variable).is_some_and(|named| !named.is_empty()) {
             cx.progress.remark(&format!("warning: `{variable}` is set, and stronger"));
         }
         Ok(())

@@ -2,11 +2,35 @@
 
 use std::process::Stdio;
 
-use super::{Home, me, nowhere, refusal, signed_in};
-use crate::support::{Canned, SECRET, answer, run};
+use super::{Home, OWNER, me, nowhere, refusal, signed_in};
+use crate::support::{Canned, SECRET, Sandbox, answer, run};
 
 const AT: &str = "--base-url";
 const LOGIN: [&str; 5] = ["auth", "login", "--api-key-stdin", "--store", "file"];
+
+#[test]
+fn a_key_from_standard_input_is_verified_and_kept_for_its_owner_alone() {
+    let (sandbox, home) = (Sandbox::start(&[]), Home::new());
+    let login = [&LOGIN[..], &[AT, &sandbox.base_url]].concat();
+    let said = home.run_with(&format!("{}\n", sandbox.api_key), &login);
+    assert_eq!((said.code, &*said.stdout), (Some(0), ""), "{}", said.stderr);
+    for told in [OWNER, &sandbox.base_url, "credentials.toml"] {
+        assert!(said.stderr.contains(told), "{told}: {}", said.stderr);
+    }
+    assert!(!said.stderr.contains(&sandbox.api_key));
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&home.key_file()), 0o600);
+        assert_eq!(mode(&home.config_folder()), 0o700);
+        assert_eq!(mode(&home.config_folder().join("config.toml")), 0o600);
+    }
+    // Where the key is, is in the configuration; the key is not.
+    assert!(!home.config().contains(&sandbox.api_key));
+    assert!(home.succeed(&["me"]).contains(OWNER));
+    assert_eq!(home.succeed(&["auth", "token"]), format!("{}\n", sandbox.api_key));
+}
 
 #[test]
 fn a_key_from_a_file_is_kept_too_and_the_file_is_left_alone() {
@@ -147,6 +171,25 @@ fn logging_in_again_replaces_the_key() {
 }
 
 #[test]
+fn logout_removes_the_key_once_and_says_what_it_does_not_do() {
+    let (service, home) = (Canned::start(vec![me()]), Home::new());
+    home.log_in("default", &service.base_url, SECRET, &[]);
+    let said = home.run(&["auth", "logout"]);
+    assert_eq!((said.code, &*said.stdout), (Some(0), ""), "{}", said.stderr);
+    assert!(said.stderr.contains("revoke"), "{}", said.stderr);
+    assert!(!home.kept().contains(SECRET), "{}", home.kept());
+    // The address stays for the next login.
+    assert!(home.config().contains(&service.base_url), "{}", home.config());
+    assert_eq!(home.run(&["me"]).code, Some(4));
+    assert_eq!(home.run(&["auth", "token"]).code, Some(4));
+    let again = home.run(&["auth", "logout"]);
+    assert_eq!(again.code, Some(0), "{}", again.stderr);
+    assert!(again.stderr.contains("no key is kept"), "{}", again.stderr);
+    let login = home.run_with(SECRET, &LOGIN);
+    assert_eq!(login.code, Some(0), "{}", login.stderr);
+}
+
+#[test]
 fn logout_of_all_leaves_no_key_of_any_profile() {
     let (service, home) = (Canned::start(vec![me()]), Home::new());
     for profile in ["default", "work", "play"] {
@@ -156,6 +199,45 @@ fn logout_of_all_leaves_no_key_of_any_profile() {
     assert_eq!(home.kept().matches(SECRET).count(), 2);
     home.succeed(&["auth", "logout", "--all"]);
     assert!(!home.kept().contains(SECRET), "{}", home.kept());
+}
+
+#[test]
+fn profiles_are_listed_used_and_named() {
+    let (service, home) = (Canned::start(vec![me()]), Home::new());
+    let list = ["auth", "list", "--output", "json"];
+    assert_eq!(home.succeed(&list), "[]\n");
+    home.log_in("work", &service.base_url, SECRET, &[]);
+    home.log_in("play", "http://127.0.0.1:9", SECRET, &["--no-verify"]);
+    let listed = |home: &Home| -> Vec<(String, String, String, bool)> {
+        let listed: serde_json::Value = serde_json::from_str(&home.succeed(&list)).unwrap();
+        let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+        let rows = listed.as_array().unwrap().iter();
+        rows.map(|row| {
+            let active = row["active"].as_bool().unwrap();
+            (text(&row["profile"]), text(&row["base_url"]), text(&row["store"]), active)
+        })
+        .collect()
+    };
+    let row =
+        |profile: &str, url: &str, active| (profile.into(), url.into(), "file".into(), active);
+    let (work, play) = (&*service.base_url, "http://127.0.0.1:9");
+    // The first one is used until another is.
+    assert_eq!(listed(&home), [row("play", play, false), row("work", work, true)]);
+    home.succeed(&["auth", "use", "play"]);
+    assert_eq!(listed(&home), [row("play", play, true), row("work", work, false)]);
+    // A flag and a variable are stronger, and are what is in use.
+    let mut by_variable = home.formsvc(&["auth", "list"]);
+    let said = by_variable.env("FORMSVC_PROFILE", "work").output().unwrap();
+    assert!(
+        String::from_utf8(said.stdout)
+            .unwrap()
+            .lines()
+            .any(|line| { line.starts_with("work\t") && line.contains("true") })
+    );
+    let unknown = home.run(&["auth", "use", "wrok"]);
+    assert_eq!(unknown.code, Some(3), "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("`work`"), "{}", unknown.stderr);
+    assert_eq!(home.succeed(&["auth", "token", "--profile", "work"]), format!("{SECRET}\n"));
 }
 
 #[test]
@@ -188,6 +270,25 @@ fn a_profile_for_another_service_is_not_overwritten_by_accident() {
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     assert_eq!(home.succeed(&["auth", "token"]), "fsk_of_the_other_service\n");
     assert!(!home.kept().contains(SECRET), "{}", home.kept());
+}
+
+#[test]
+fn a_password_manager_may_keep_the_key() {
+    let (service, home) = (Canned::start(vec![me()]), Home::new());
+    home.log_in("default", &service.base_url, "fsk_the_key_before_this_one", &[]);
+    let secrets = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(&secrets, format!("{SECRET}\n")).unwrap();
+    let command = ["--api-key-command", "/bin/cat", secrets.path().to_str().unwrap()];
+    home.succeed(&[&["auth", "login"], &command[..]].concat());
+    // The key itself is nowhere here any more.
+    assert_eq!(home.kept(), "");
+    assert!(home.config().contains("/bin/cat") && !home.config().contains(SECRET));
+    assert_eq!(home.succeed(&["auth", "token"]), format!("{SECRET}\n"));
+    assert!(home.succeed(&["auth", "list"]).contains("command"));
+    // A key that is kept here again takes its place.
+    home.log_in("default", &service.base_url, "fsk_kept_here_again", &[]);
+    assert!(!home.config().contains("/bin/cat"), "{}", home.config());
+    assert_eq!(home.succeed(&["auth", "token"]), "fsk_kept_here_again\n");
 }
 
 #[test]

@@ -1,9 +1,14 @@
 //! `formsvc auth`: keys of one person, kept in a home of its own. Nothing here has a keyring: the
 //! environment names no bus.
 
+mod checks;
 mod login;
+mod origins;
 #[cfg(unix)]
 mod prompt;
+mod status;
+#[cfg(unix)]
+mod trouble;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -88,6 +93,9 @@ fn piped(mut command: Command, stdin: &str) -> Said {
     let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
     child.wait_with_output().unwrap().into()
 }
+
+/// The person whose key a sandbox gives.
+const OWNER: &str = "sandbox@formsvc.invalid";
 
 /// An answer to `/api/v1/me`.
 fn me() -> Option<String> {

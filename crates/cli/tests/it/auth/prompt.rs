@@ -1,7 +1,7 @@
 //! Login on a terminal: what is asked, what shows, and what is left of the terminal.
 
-use super::{Home, me, refusal};
-use crate::support::{Canned, SECRET, signal};
+use super::{Home, OWNER, me, refusal};
+use crate::support::{Canned, SECRET, Sandbox, signal};
 use crate::terminal::{CTRL_C, CTRL_D, Terminal};
 
 /// Login on a terminal, at the prompt for the key.
@@ -21,6 +21,26 @@ fn assert_hidden(terminal: &Terminal, key: &str) {
     let raw = String::from_utf8_lossy(terminal.raw());
     let part = &key[4..12];
     assert!(!raw.contains(part) && !raw.contains("***"), "{raw}");
+}
+
+#[test]
+fn login_on_a_terminal_shows_nothing_of_the_key_and_the_key_works() {
+    let (sandbox, home) = (Sandbox::start(&[]), Home::new());
+    let key = &*sandbox.api_key;
+    let mut terminal = at_the_prompt(&home, &sandbox.base_url, &[]);
+    terminal.send(&format!("{key}\n"));
+    // There is no keyring: a file needs consent.
+    terminal.wait_for("[y/N]");
+    terminal.send("y\n");
+    assert_eq!(terminal.finish(), Some(0), "{}", terminal.screen());
+    terminal.assert_restored();
+    assert_hidden(&terminal, key);
+    let screen = terminal.screen();
+    assert!(screen.contains(OWNER) && screen.contains("credentials.toml"), "{screen}");
+    // Nothing more is needed from here on.
+    assert!(home.succeed(&["auth", "status"]).contains(OWNER));
+    assert_eq!(home.succeed(&["auth", "token"]), format!("{key}\n"));
+    assert!(home.succeed(&["me"]).contains(OWNER));
 }
 
 #[test]

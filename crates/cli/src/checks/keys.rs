@@ -1,0 +1,128 @@
+//! Where the API key comes from, and what could keep it from getting there.
+
+use super::{Check, files};
+use crate::context::{Context, check_scheme, no_base_url};
+use crate::credentials::{Account, Store, StoreError, Stores};
+use crate::env;
+use crate::key::{self, Key, KeySource};
+use crate::masked::masked;
+use crate::settings::Kept;
+
+/// Everything that has to do with the key of this run. The service is asked nothing.
+pub(crate) async fn keys(
+    cx: &Context,
+    base_url: Option<&str>,
+    given: Option<&KeySource>,
+) -> Vec<Check> {
+    let mut checks = vec![files::configuration(cx), service(cx, base_url)];
+    checks.push(environment(cx));
+    match Stores::new(&cx.settings.paths, &env::of_process) {
+        Ok(stores) => {
+            let kept = cx.settings.kept.store;
+            checks.push(keyring(&stores, kept));
+            checks.push(key_file(&stores, kept));
+        }
+        Err(error) => checks.push(Check::failed("keyring", &error)),
+    }
+    checks.push(key(cx, base_url, given).await);
+    checks
+}
+
+/// Which service the key is for.
+fn service(cx: &Context, base_url: Option<&str>) -> Check {
+    const NAME: &str = "profile";
+    let profile = &cx.settings.profile;
+    let Some(base_url) = base_url else {
+        return Check::failed(NAME, &no_base_url());
+    };
+    let origin = check_scheme(base_url).and_then(|()| Account::new(profile, base_url));
+    let account = match origin {
+        Ok(account) => account,
+        Err(error) => return Check::failed(NAME, &error),
+    };
+    let said = |name: &str| {
+        let origin = cx.settings.resolved.row(name).map(|row| row.origin.to_string());
+        origin.unwrap_or_else(|| "default".to_owned())
+    };
+    Check::ok(
+        NAME,
+        format!(
+            "`{profile}` ({}) is for {} ({})",
+            said("profile"),
+            account.origin(),
+            said("base_url")
+        ),
+    )
+}
+
+/// Variables that hide what is kept.
+fn environment(cx: &Context) -> Check {
+    const NAME: &str = "environment";
+    let Kept { base_url, .. } = &cx.settings.kept;
+    let mut hides = Vec::new();
+    if cx.settings.kept.has_key() {
+        hides.extend(key::stronger_variables());
+    }
+    if base_url.is_some() && env::of_process(env::BASE_URL.name).is_some_and(|url| !url.is_empty())
+    {
+        hides.push(env::BASE_URL.name);
+    }
+    match &*hides {
+        [] => Check::ok(NAME, "no variable hides what the profile keeps"),
+        hides => {
+            let names = hides.join("` and `");
+            Check::warn(NAME, format!("`{names}` is stronger than what the profile keeps"))
+                .hint("unset it where it is not meant")
+        }
+    }
+}
+
+/// Whether there is a keyring that can be used.
+fn keyring(stores: &Stores, kept: Option<Store>) -> Check {
+    const NAME: &str = "keyring";
+    match stores.check(Store::Keyring) {
+        Ok(()) => Check::ok(NAME, "it can be used"),
+        Err(why) => {
+            let needed = kept == Some(Store::Keyring);
+            let check = if needed { Check::fail } else { Check::warn };
+            advised(check(NAME, why.to_string()), &why)
+        }
+    }
+}
+
+/// Whether the file of keys, if there is one, is its owner's alone.
+fn key_file(stores: &Stores, kept: Option<Store>) -> Check {
+    const NAME: &str = "key file";
+    let place = stores.place(Store::File);
+    match stores.check(Store::File) {
+        Ok(()) if kept == Some(Store::File) => {
+            Check::ok(NAME, format!("{place}, which only you can read"))
+        }
+        Ok(()) => Check::ok(NAME, format!("{place} is not used, and could be")),
+        Err(why @ StoreError::NoFolder) if kept != Some(Store::File) => {
+            advised(Check::warn(NAME, why.to_string()), &why)
+        }
+        Err(why) => advised(Check::fail(NAME, why.to_string()), &why),
+    }
+}
+
+fn advised(check: Check, why: &StoreError) -> Check {
+    match why.hint() {
+        Some(hint) => check.hint(hint),
+        None => check,
+    }
+}
+
+/// Whether there is a key, and from where.
+async fn key(cx: &Context, base_url: Option<&str>, given: Option<&KeySource>) -> Check {
+    const NAME: &str = "key";
+    let Some(base_url) = base_url else {
+        return Check::fail(NAME, "without an address there is none to look for");
+    };
+    let found = key::find(&cx.settings, given, base_url, &|text| cx.progress.remark(text)).await;
+    match found {
+        Ok(Ok(Key { key, place })) => Check::ok(NAME, format!("{}, from {place}", masked(&key))),
+        Ok(Err(missing)) => Check::failed(NAME, &missing.into()),
+        Err(error) => Check::failed(NAME, &error),
+    }
+}

@@ -1,0 +1,105 @@
+//! What `doctor` and `auth doctor` look at: checks, each with what was found and what to do about it.
+
+mod files;
+mod keys;
+
+use serde::Serialize;
+
+use crate::args::OutputFormat;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::output::{Field, Listing};
+use crate::sanitize::one_line;
+
+pub(crate) use keys::keys;
+
+/// What a check shows.
+pub(crate) const FIELDS: &[Field] =
+    &[Field::new("check"), Field::status("outcome"), Field::new("found"), Field::new("hint")];
+
+/// What came of looking at one thing.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Check {
+    /// What was looked at, in a word or two.
+    #[serde(rename = "check")]
+    pub(crate) name: &'static str,
+    /// Whether it is as it should be.
+    pub(crate) outcome: Outcome,
+    /// What was found. No key is in it.
+    pub(crate) found: String,
+    /// What to do about it.
+    pub(crate) hint: Option<String>,
+}
+
+/// Whether something is as it should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Outcome {
+    /// It is.
+    Ok,
+    /// It works, and may not be what is meant.
+    Warn,
+    /// It does not work.
+    Fail,
+}
+
+impl Check {
+    /// It is as it should be.
+    pub(crate) fn ok(name: &'static str, found: impl Into<String>) -> Self {
+        Self { name, outcome: Outcome::Ok, found: found.into(), hint: None }
+    }
+
+    /// It works, and may not be what is meant.
+    pub(crate) fn warn(name: &'static str, found: impl Into<String>) -> Self {
+        Self { outcome: Outcome::Warn, ..Self::ok(name, found) }
+    }
+
+    /// It does not work.
+    pub(crate) fn fail(name: &'static str, found: impl Into<String>) -> Self {
+        Self { outcome: Outcome::Fail, ..Self::ok(name, found) }
+    }
+
+    /// With what to do about it.
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Says what is not as it should be, and what to do about it.
+    fn tell(&self, cx: &Context) {
+        let word = match self.outcome {
+            Outcome::Ok => return,
+            Outcome::Warn => "warning",
+            Outcome::Fail => "failed",
+        };
+        cx.progress.remark(&format!("{word}: {}: {}", self.name, one_line(&self.found)));
+        if let Some(hint) = &self.hint {
+            cx.progress.remark(&format!("hint: {}", one_line(hint)));
+        }
+    }
+
+    /// It does not work, for the reason an error gives.
+    pub(crate) fn failed(name: &'static str, error: &CliError) -> Self {
+        Self { hint: error.advice().map(str::to_owned), ..Self::fail(name, error.brief()) }
+    }
+}
+
+/// Shows what was found. A check that failed ends the run with 1, without a further word.
+pub(crate) fn show(cx: &Context, listing: &mut Listing, checks: &[Check]) -> Result<(), CliError> {
+    for check in checks {
+        listing.push(check);
+    }
+    cx.output.list(listing)?;
+    if cx.settings.output == OutputFormat::Table && cx.settings.json.fields.is_none() {
+        // A row may have no room for them, and they are worth nothing when they are cut.
+        for check in checks {
+            check.tell(cx);
+        }
+    }
+    if checks.iter().any(|check| check.outcome == Outcome::Fail) {
+        return Err(CliError::silent(Exit::Bug));
+    }
+    Ok(())
+}

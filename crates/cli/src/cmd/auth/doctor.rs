@@ -1,0 +1,27 @@
+//! `formsvc auth doctor`
+
+use clap::Args;
+
+use super::no_demo;
+use crate::checks;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::settings::Service;
+
+/// Look for what keeps API keys from working on this machine
+///
+/// Looks at the configuration, the keyring, the file of keys, the environment, and where the key comes
+/// from. Asks the service nothing: that is `formsvc auth status`. Exits with 1 if something does not
+/// work.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  formsvc auth doctor\n  formsvc auth doctor --output json")]
+pub(crate) struct Doctor {}
+
+impl Doctor {
+    pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
+        let mut listing = cx.output.listing(checks::FIELDS)?;
+        let Service::At { base_url, key } = &cx.settings.service else { return Err(no_demo()) };
+        let checks = checks::keys(cx, base_url.as_deref(), key.as_ref()).await;
+        checks::show(cx, &mut listing, &checks)
+    }
+}

@@ -1,0 +1,74 @@
+//! `auth doctor`.
+
+use serde_json::Value;
+
+use super::{Home, me, signed_in};
+use crate::support::{Canned, SECRET, Said};
+
+/// The outcome and finding of each check.
+fn checks(said: &Said) -> Vec<(String, String, String)> {
+    let rows: Value = serde_json::from_str(&said.stdout).unwrap();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let rows = rows.as_array().unwrap().iter();
+    rows.map(|row| (text(&row["check"]), text(&row["outcome"]), text(&row["found"]))).collect()
+}
+
+fn outcome(said: &Said, check: &str) -> String {
+    let found = checks(said).into_iter().find(|(name, ..)| name == check);
+    found.unwrap_or_else(|| panic!("no check {check}: {}", said.stdout)).1
+}
+
+const DOCTOR: [&str; 4] = ["auth", "doctor", "--output", "json"];
+
+#[test]
+fn doctor_finds_nothing_wrong_where_nothing_is() {
+    let (sandbox, home) = signed_in();
+    let said = home.run(&DOCTOR);
+    assert_eq!(said.code, Some(0), "{} {}", said.stdout, said.stderr);
+    for check in ["key", "key file"] {
+        assert_eq!(outcome(&said, check), "ok", "{}", said.stdout);
+    }
+    // There is none here, and it is not needed.
+    assert_eq!(outcome(&said, "keyring"), "warn", "{}", said.stdout);
+    assert!(!said.stdout.contains(&sandbox.api_key));
+}
+
+#[test]
+fn doctor_fails_where_there_is_no_key() {
+    let home = Home::new();
+    let said = home.run(&DOCTOR);
+    assert_eq!(said.code, Some(1), "{} {}", said.stdout, said.stderr);
+    assert_eq!(outcome(&said, "key"), "fail");
+    home.assert_untouched();
+}
+
+#[cfg(unix)]
+#[test]
+fn doctor_finds_what_others_can_read_or_have_swapped() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    let (service, home) = (Canned::start(vec![me()]), Home::new());
+    home.log_in("default", &service.base_url, SECRET, &[]);
+    let loosen = |mode| std::fs::set_permissions(home.key_file(), PermissionsExt::from_mode(mode));
+    loosen(0o644).unwrap();
+    let said = home.run(&DOCTOR);
+    assert_eq!(said.code, Some(1), "{}", said.stdout);
+    assert_eq!(outcome(&said, "key file"), "fail", "{}", said.stdout);
+    assert!(said.stdout.contains("chmod 600"), "{}", said.stdout);
+    loosen(0o600).unwrap();
+    let elsewhere = home.folder.path().join("elsewhere");
+    std::fs::rename(home.key_file(), &elsewhere).unwrap();
+    symlink(&elsewhere, home.key_file()).unwrap();
+    let said = home.run(&DOCTOR);
+    assert_eq!(said.code, Some(1), "{}", said.stdout);
+    assert_eq!(outcome(&said, "key file"), "fail", "{}", said.stdout);
+}
+
+#[test]
+fn doctor_names_variables_that_hide_a_kept_key() {
+    let (_sandbox, home) = signed_in();
+    let mut doctor = home.formsvc(&DOCTOR);
+    let said = Said::from(doctor.env("FORMSVC_API_KEY", SECRET).output().unwrap());
+    assert_eq!(outcome(&said, "environment"), "warn", "{}", said.stdout);
+    assert!(said.stdout.contains("FORMSVC_API_KEY") && !said.stdout.contains(SECRET));
+}

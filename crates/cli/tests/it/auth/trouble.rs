@@ -1,0 +1,104 @@
+//! Homes that are not as they should be.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use super::{Home, me};
+use crate::support::{Canned, SECRET, Said, formsvc};
+
+#[test]
+fn a_file_of_keys_that_others_can_read_is_refused_with_what_mends_it() {
+    let (service, home) = (Canned::start(vec![me()]), Home::new());
+    home.log_in("default", &service.base_url, SECRET, &[]);
+    service.request();
+    for (path, mode, good, fix) in [
+        (home.key_file(), 0o640, 0o600, "chmod 600"),
+        (home.key_file(), 0o604, 0o600, "chmod 600"),
+        (home.config_folder(), 0o777, 0o700, "chmod 700"),
+    ] {
+        fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+        for args in [&["me"][..], &["auth", "token"], &["auth", "status"]] {
+            let said = home.run(args);
+            assert_eq!(said.code, Some(4), "{args:?} {mode:o}: {}", said.stderr);
+            assert!(said.stderr.contains(fix), "{}", said.stderr);
+        }
+        fs::set_permissions(&path, PermissionsExt::from_mode(good)).unwrap();
+    }
+    assert_eq!(service.pending(), 0);
+    home.succeed(&["me"]);
+}
+
+#[test]
+fn a_symbolic_link_in_the_place_of_keys_is_refused_and_what_it_names_untouched() {
+    let (service, home) = (Canned::start(vec![me()]), Home::new());
+    home.log_in("default", &service.base_url, SECRET, &[]);
+    let elsewhere = home.folder.path().join("elsewhere");
+    fs::rename(home.key_file(), &elsewhere).unwrap();
+    symlink(&elsewhere, home.key_file()).unwrap();
+    let before = fs::read_to_string(&elsewhere).unwrap();
+    assert_eq!(home.run(&["me"]).code, Some(4));
+    let login = ["auth", "login", "--api-key-stdin", "--store", "file"];
+    let said = home.run_with("fsk_another", &login);
+    assert_eq!(said.code, Some(4), "{}", said.stderr);
+    assert_eq!(fs::read_to_string(&elsewhere).unwrap(), before);
+}
+
+#[test]
+fn logout_fails_if_a_copy_may_be_left() {
+    let (service, home) = (Canned::start(vec![me()]), Home::new());
+    home.log_in("default", &service.base_url, SECRET, &[]);
+    let broken = "this is not TOML\n";
+    fs::write(home.key_file(), broken).unwrap();
+    let said = home.run(&["auth", "logout"]);
+    assert_ne!(said.code, Some(0), "{}", said.stderr);
+    assert!(said.stderr.contains("may still be"), "{}", said.stderr);
+    assert_eq!(home.kept(), broken);
+}
+
+#[test]
+fn a_home_that_cannot_be_written_is_exit_10_and_names_the_place() {
+    if !refuses_root() {
+        return;
+    }
+    let (service, home) = (Canned::start(vec![me()]), Home::new());
+    fs::set_permissions(home.folder.path(), PermissionsExt::from_mode(0o500)).unwrap();
+    let login = ["auth", "login", "--api-key-stdin", "--store", "file"];
+    let said = home.run_with(SECRET, &[&login[..], &["--base-url", &service.base_url]].concat());
+    assert_eq!(said.code, Some(10), "{}", said.stderr);
+    assert!(said.stderr.contains(home.folder.path().to_str().unwrap()), "{}", said.stderr);
+    assert!(!said.stderr.contains(SECRET));
+    fs::set_permissions(home.folder.path(), PermissionsExt::from_mode(0o700)).unwrap();
+    home.assert_untouched();
+}
+
+/// Whether modes bind this user.
+fn refuses_root() -> bool {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o500)).unwrap();
+    fs::write(folder.path().join("x"), "").is_err()
+}
+
+#[test]
+fn a_home_that_is_no_folder_is_exit_10_and_names_the_place() {
+    let service = Canned::start(vec![me()]);
+    for home in ["/dev/null", "/proc"] {
+        let login = ["auth", "login", "--api-key-stdin", "--store", "file"];
+        let mut command = formsvc(&[&login[..], &["--base-url", &service.base_url]].concat());
+        command.env("HOME", home);
+        let said = super::piped(command, SECRET);
+        assert_eq!(said.code, Some(10), "{home}: {}", said.stderr);
+        assert!(said.stderr.contains(home), "{}", said.stderr);
+        assert!(!said.stderr.contains(SECRET));
+    }
+}
+
+#[test]
+fn a_broken_configuration_is_told_before_a_key_is_asked_for() {
+    let (service, home) = (Canned::start(vec![me()]), Home::new());
+    fs::create_dir_all(home.config_folder()).unwrap();
+    fs::write(home.config_folder().join("config.toml"), "profile = [\n").unwrap();
+    let mut login = home.formsvc(&["auth", "login", "--base-url", &service.base_url]);
+    let said = Said::from(login.output().unwrap());
+    assert_eq!(said.code, Some(2), "{}", said.stderr);
+    assert!(said.stderr.contains("config.toml"), "{}", said.stderr);
+}
