@@ -4,6 +4,7 @@ mod api;
 mod auth;
 mod completion;
 mod config;
+mod doctor;
 mod forms;
 mod help;
 mod man;
@@ -41,6 +42,7 @@ pub(crate) enum Command {
     /// Show and change settings that last
     #[command(subcommand)]
     Config(config::Config),
+    Doctor(doctor::Doctor),
     #[cfg(feature = "sandbox")]
     Sandbox(sandbox::Sandbox),
     Completion(completion::Completion),
@@ -53,7 +55,7 @@ impl Command {
     pub(crate) fn care(&self) -> Care {
         match self {
             Self::Auth(auth) => auth.care(),
-            Self::Config(_) => Care::Lenient,
+            Self::Config(_) | Self::Doctor(_) => Care::Lenient,
             _ => Care::Strict,
         }
     }
@@ -77,6 +79,7 @@ impl Command {
             Self::Submissions(submissions) => submissions.run(cx).await,
             Self::Api(api) => api.run(cx).await,
             Self::Config(config) => config.run(cx),
+            Self::Doctor(doctor) => doctor.run(cx).await,
             #[cfg(feature = "sandbox")]
             Self::Sandbox(sandbox) => sandbox.run(cx).await,
             Self::Completion(_) | Self::Man(_) | Self::Help(_) => {

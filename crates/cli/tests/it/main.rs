@@ -5,6 +5,7 @@
 mod api;
 mod auth;
 mod config;
+mod doctor;
 mod exit_codes;
 mod forms;
 #[cfg(target_os = "linux")]

@@ -1,0 +1,123 @@
+//! `formsvc doctor`
+
+mod clock;
+mod folders;
+mod service;
+
+use clap::Args;
+
+use crate::checks::{self, Check};
+use crate::context::Context;
+use crate::error::CliError;
+use crate::key::{Key, KeyPlace, KeySource};
+use crate::settings::Service;
+
+/// Look for what keeps this program from working
+///
+/// Looks at the configuration, the key, the way to the service, its answer, this machine's clock and
+/// folders. It makes two requests; without a key or a network the other checks are made all the same.
+/// Shows no key. Exits with 1 if something does not work.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  formsvc --demo doctor\n  formsvc doctor\n  formsvc --demo doctor --output json"
+)]
+pub(crate) struct Doctor {}
+
+impl Doctor {
+    pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
+        let mut listing = cx.output.listing(checks::FIELDS)?;
+        let mut all = vec![version()];
+        all.extend(match &cx.settings.service {
+            Service::Demo => demo(cx).await,
+            Service::At { base_url, key } => at(cx, base_url.as_deref(), key.as_ref()).await,
+        });
+        all.extend(folders::checks(&cx.settings.paths));
+        all.push(terminal(cx));
+        checks::show(cx, &mut listing, &all)
+    }
+}
+
+fn version() -> Check {
+    let built = if cfg!(feature = "sandbox") { "with" } else { "without" };
+    let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
+    let number = env!("CARGO_PKG_VERSION");
+    Check::ok("version", format!("formsvc {number}, {os} {arch}, {built} the sandbox"))
+}
+
+/// The checks of a service that was started for them.
+async fn demo(cx: &Context) -> Vec<Check> {
+    match cx.client().await {
+        Ok(client) => {
+            let mut all = vec![Check::ok("key", "the demo made one for itself")];
+            all.extend(service::checks(cx, client, true).await);
+            all
+        }
+        Err(error) => vec![Check::failed("service", &error)],
+    }
+}
+
+/// The checks of the service that the settings name.
+async fn at(cx: &Context, base_url: Option<&str>, given: Option<&KeySource>) -> Vec<Check> {
+    // Standard input can be read once.
+    let typed = match given {
+        Some(stdin @ KeySource::Stdin) => Some(stdin.read(&|text| cx.progress.remark(text)).await),
+        _ => None,
+    };
+    let mut all = checks::keys(cx, base_url, given.filter(|_| typed.is_none())).await;
+    let key = match typed {
+        Some(read) => {
+            all.retain(|check| check.name != "key");
+            match read {
+                Ok(Key { key, .. }) => {
+                    all.push(Check::ok("key", format!("from {}", KeyPlace::Stdin)));
+                    Some(key)
+                }
+                Err(error) => {
+                    all.push(Check::failed("key", &error));
+                    None
+                }
+            }
+        }
+        None => found(cx, base_url, given).await,
+    };
+    let Some(base_url) = base_url else {
+        all.push(Check::warn("service", "not asked: there is no address"));
+        return all;
+    };
+    let has_key = key.is_some();
+    // Any service says no to this, which tells as much about the way to it.
+    let key = key.unwrap_or_else(|| "no-key".to_owned().into());
+    match cx.client_at(base_url, key) {
+        Ok(client) => all.extend(service::checks(cx, &client, has_key).await),
+        Err(error) => all.push(Check::failed("service", &error)),
+    }
+    all
+}
+
+/// The key that requests would carry; what is wrong with it, another check has said.
+async fn found(
+    cx: &Context,
+    base_url: Option<&str>,
+    given: Option<&KeySource>,
+) -> Option<formsvc_client::SecretString> {
+    let found = crate::key::find(&cx.settings, given, base_url?, &|_| {}).await;
+    found.ok()?.ok().map(|key| key.key)
+}
+
+/// What the standard streams are, which decides how much is shown.
+fn terminal(cx: &Context) -> Check {
+    let streams = cx.settings.terminal;
+    let name = |is: bool, name: &'static str| is.then_some(name);
+    let named = [
+        name(streams.stdin, "input"),
+        name(streams.stdout, "output"),
+        name(streams.stderr, "error"),
+    ];
+    let named: Vec<&str> = named.into_iter().flatten().collect();
+    let width = terminal_size::terminal_size()
+        .map_or(String::new(), |(width, _)| format!(", {} columns", width.0));
+    match &named[..] {
+        [] => Check::ok("terminal", "none: lists are for programs, and nobody is asked"),
+        named => Check::ok("terminal", format!("standard {}{width}", named.join(", "))),
+    }
+}

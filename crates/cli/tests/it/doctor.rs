@@ -1,0 +1,152 @@
+//! `formsvc doctor`
+
+use std::time::{Duration, SystemTime};
+
+use crate::support::{Canned, Said, Sandbox, answer, formsvc, run};
+use serde_json::Value;
+
+/// Outcome and finding of a check.
+#[track_caller]
+fn check(said: &Said, name: &str) -> (String, String) {
+    let checks: Vec<Value> = serde_json::from_str(&said.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {} {}", said.stdout, said.stderr));
+    let check = checks.iter().find(|check| check["check"] == name);
+    let check = check.unwrap_or_else(|| panic!("no check {name}: {}", said.stdout));
+    let text = |field: &str| check[field].as_str().unwrap().to_owned();
+    (text("outcome"), text("found"))
+}
+
+#[track_caller]
+fn outcome(said: &Said, name: &str) -> String {
+    check(said, name).0
+}
+
+const JSON: [&str; 3] = ["doctor", "--output", "json"];
+const USER: &str = r#"{"id":"usr_1","email":"ada@example.org","name":"Ada"}"#;
+
+/// A run with a home that holds nothing.
+fn at_home(base_url: &str, key: Option<&str>, args: &[&str]) -> Said {
+    let home = tempfile::tempdir().unwrap();
+    let mut command = formsvc(args);
+    command.env("HOME", home.path()).env("FORMSVC_BASE_URL", base_url);
+    if let Some(key) = key {
+        command.env("FORMSVC_API_KEY", key);
+    }
+    command.output().unwrap().into()
+}
+
+fn date(ahead_of_now: i64) -> String {
+    let by = Duration::from_secs(ahead_of_now.unsigned_abs());
+    let now = SystemTime::now();
+    let at = if ahead_of_now < 0 { now - by } else { now + by };
+    format!("date: {}\r\n", httpdate::fmt_http_date(at))
+}
+
+#[test]
+fn a_service_that_works_passes_every_check_of_it() {
+    let sandbox = Sandbox::start(&[]);
+    let said = at_home(&sandbox.base_url, Some(&sandbox.api_key), &JSON);
+    for name in ["version", "connection", "tls", "account", "clock", "rate limit", "state folder"] {
+        assert_eq!(outcome(&said, name), "ok", "{name}: {}", said.stdout);
+    }
+    assert!(check(&said, "account").1.starts_with("sandbox@formsvc.invalid (usr_"));
+    assert_eq!(said.code, Some(0), "{}", said.stdout);
+    assert!(!said.stdout.contains(&sandbox.api_key) && !said.stderr.contains(&sandbox.api_key));
+}
+
+#[test]
+fn the_demo_has_nothing_to_complain_of_in_its_service() {
+    let said = run(&["--demo", "doctor", "--output", "json"]);
+    assert_eq!((said.code, outcome(&said, "account")), (Some(0), "ok".into()), "{}", said.stderr);
+    let table = run(&["--demo", "doctor", "--output", "table"]);
+    assert_eq!(table.code, Some(0), "{}", table.stderr);
+}
+
+#[test]
+fn a_clock_that_is_off_is_worth_a_word_and_too_far_off_a_failure() {
+    for (ahead, expected, code) in [
+        (0, "ok", 0),
+        (-30, "ok", 0),
+        (-90, "warn", 0),
+        (290, "warn", 0),
+        (-400, "fail", 1),
+        (400, "fail", 1),
+    ] {
+        let service = Canned::start(vec![answer("200 OK", &date(ahead), USER)]);
+        let said = at_home(&service.base_url, Some("fsk_x"), &JSON);
+        assert_eq!(
+            (outcome(&said, "clock").as_str(), said.code),
+            (expected, Some(code)),
+            "{}",
+            said.stdout
+        );
+    }
+    let service = Canned::start(vec![answer("200 OK", "", USER)]);
+    let said = at_home(&service.base_url, Some("fsk_x"), &JSON);
+    assert_eq!(outcome(&said, "clock"), "warn");
+}
+
+#[test]
+fn without_a_key_the_way_to_the_service_is_looked_at_all_the_same() {
+    let sandbox = Sandbox::start(&[]);
+    let said = at_home(&sandbox.base_url, None, &JSON);
+    assert_eq!(said.code, Some(1), "{}", said.stdout);
+    assert_eq!(outcome(&said, "key"), "fail");
+    assert_eq!((outcome(&said, "account"), outcome(&said, "clock")), ("warn".into(), "ok".into()));
+}
+
+#[test]
+fn a_key_that_is_refused_and_a_limit_that_is_used_up_are_told_apart() {
+    let sandbox = Sandbox::start(&[]);
+    let said = at_home(&sandbox.base_url, Some("fsk_unknown"), &JSON);
+    assert_eq!((said.code, outcome(&said, "account")), (Some(1), "fail".into()));
+    assert!(check(&said, "account").1.contains("invalid_key"), "{}", said.stdout);
+    let headers = format!("retry-after: 0\r\nx-ratelimit-remaining: 0\r\n{}", date(0));
+    let service = Canned::start(vec![answer("429 Too Many Requests", &headers, "{}")]);
+    let said = at_home(&service.base_url, Some("fsk_x"), &JSON);
+    assert_eq!((said.code, outcome(&said, "account")), (Some(0), "warn".into()), "{}", said.stdout);
+    assert!(check(&said, "rate limit").1.contains("x-ratelimit-remaining: 0"), "{}", said.stdout);
+}
+
+#[test]
+fn without_a_service_each_check_says_what_it_could_not_do() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let said = at_home(&format!("http://127.0.0.1:{port}"), Some("fsk_x"), &JSON);
+    assert_eq!((said.code, outcome(&said, "connection")), (Some(1), "fail".into()));
+    assert!(check(&said, "connection").1.contains("Connection refused"), "{}", said.stdout);
+    for name in ["account", "clock", "rate limit"] {
+        assert!(check(&said, name).1.starts_with("not asked"), "{}", said.stdout);
+    }
+    let silent = Canned::start(vec![None]);
+    let quick = [&JSON[..], &["--timeout", "100ms"]].concat();
+    let said = at_home(&silent.base_url, Some("fsk_x"), &quick);
+    assert_eq!((said.code, outcome(&said, "connection")), (Some(1), "fail".into()));
+    // Not TLS: the other side speaks something else.
+    let plain = Canned::start(vec![answer("200 OK", "", USER)]);
+    let said = at_home(&plain.base_url.replace("http:", "https:"), Some("fsk_x"), &quick);
+    assert_eq!(said.code, Some(1), "{}", said.stdout);
+    let nowhere = Said::from(formsvc(&JSON).env("HOME", "/nonexistent").output().unwrap());
+    assert_eq!(nowhere.code, Some(1), "{}", nowhere.stderr);
+    assert_eq!(outcome(&nowhere, "service"), "warn");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_worth_a_word() {
+    let sandbox = Sandbox::start(&[]);
+    let mut command = sandbox.formsvc(&JSON);
+    // A file stands where the folder would be.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    command.env("HOME", folder.path()).env("FORMSVC_STATE_DIR", file.join("state"));
+    let said = Said::from(command.output().unwrap());
+    assert_eq!(outcome(&said, "state folder"), "warn", "{}", said.stdout);
+}
+
+#[test]
+fn what_the_service_says_moves_no_cursor() {
+    let user = USER.replace("ada@", "\\u001b[2Jada@");
+    let service = Canned::start(vec![answer("200 OK", &date(0), &user)]);
+    let said = at_home(&service.base_url, Some("fsk_x"), &["doctor", "--output", "table"]);
+    assert!(!said.stdout.contains('\u{1b}'), "{}", said.stdout);
+}
