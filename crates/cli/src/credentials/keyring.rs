@@ -43,6 +43,12 @@ impl Keyring {
         Self { calls, limit }
     }
 
+    /// Another one.
+    #[cfg(test)]
+    pub(super) fn of(calls: Arc<dyn Calls>, limit: Duration) -> Self {
+        Self { calls: Ok(calls), limit }
+    }
+
     /// The key of an account.
     pub(super) fn get(&self, account: &Account) -> Result<Option<SecretString>, StoreError> {
         let account = account.clone();
@@ -121,16 +127,7 @@ impl Calls for System {
     }
 
     fn set(&self, account: &Account, key: &SecretString) -> Result<(), StoreError> {
-        let entry = Self::entry(account)?;
-        match entry.set_password(key.expose_secret()) {
-            Err(Error::Ambiguous(entries)) => {
-                for one in entries {
-                    one.delete_credential().map_err(failed)?;
-                }
-                entry.set_password(key.expose_secret()).map_err(failed)
-            }
-            done => done.map_err(failed),
-        }
+        Self::entry(account)?.set_password(key.expose_secret()).map_err(failed)
     }
 
     fn remove(&self, account: &Account) -> Result<bool, StoreError> {

@@ -22,6 +22,7 @@ use clap::ValueEnum;
 use formsvc_client::{ExposeSecret, SecretString};
 
 pub(crate) use account::{Account, check_profile};
+use error::Absence;
 pub(crate) use error::StoreError;
 use file::KeyFile;
 use keyring::Keyring;
@@ -146,25 +147,50 @@ impl Stores {
         store: Store,
     ) -> Result<Saved, StoreError> {
         check_key(key)?;
-        self.set(account, key, store)?;
+        let before = self.get(account, store)?;
+        let saved = self.set(account, key, store).and_then(|()| self.settle(account, key, store));
+        if saved.is_err() {
+            // The failure that is told is the first one.
+            let _ = match &before {
+                Some(before) => self.set(account, before, store),
+                None => self.forget(account, store).map(drop),
+            };
+        }
+        saved
+    }
+
+    /// Looks whether a key that was just kept is there, and is the only one.
+    fn settle(
+        &self,
+        account: &Account,
+        key: &SecretString,
+        store: Store,
+    ) -> Result<Saved, StoreError> {
         let read = self.get(account, store)?;
         if read.as_ref().map(ExposeSecret::expose_secret) != Some(key.expose_secret()) {
             return Err(StoreError::NotKept(store));
         }
         let other = store.other();
-        let older_copy = match self.forget(account, other) {
-            Ok(_) => None,
+        if !self.may_have(account, other) {
+            return Ok(Saved { older_copy: None });
+        }
+        match self.forget(account, other) {
+            Ok(_) => Ok(Saved { older_copy: None }),
             // What cannot be reached now could not have been written to either, unless it was once.
-            Err(why) if why.is_unreachable() => (account.kept() == Some(other)).then_some(why),
-            Err(why) => return Err(StoreError::Survives { store: other, why: Box::new(why) }),
-        };
-        Ok(Saved { older_copy })
+            Err(why) if why.is_unreachable() => {
+                Ok(Saved { older_copy: (account.kept() == Some(other)).then_some(why) })
+            }
+            Err(why) => Err(StoreError::Survives { store: other, why: Box::new(why) }),
+        }
     }
 
     /// Removes every copy of a key, and says where there was one.
     pub(crate) fn remove(&self, account: &Account) -> Result<Vec<Store>, StoreError> {
         let (mut removed, mut survives) = (Vec::new(), None);
         for store in [Store::File, Store::Keyring] {
+            if !self.may_have(account, store) {
+                continue;
+            }
             match self.forget(account, store) {
                 Ok(true) => removed.push(store),
                 Ok(false) => {}
@@ -186,9 +212,17 @@ impl Stores {
     /// Whether a store could be used now.
     pub(crate) fn check(&self, store: Store) -> Result<(), StoreError> {
         match store {
+            Store::Keyring if self.choice == Choice::File => {
+                Err(StoreError::Absent(Absence::SwitchedOff))
+            }
             Store::Keyring => self.keyring.check(),
             Store::File => self.file.check(),
         }
+    }
+
+    /// Whether a copy may be in a store: one that is switched off is asked only if it is known to have one.
+    fn may_have(&self, account: &Account, store: Store) -> bool {
+        self.uses(store) || account.kept() == Some(store)
     }
 
     fn uses(&self, store: Store) -> bool {
@@ -275,3 +309,6 @@ fn check_key(key: &SecretString) -> Result<(), StoreError> {
     };
     Err(StoreError::NotAKey(rule))
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,8 @@ mod config;
 mod doctor;
 mod exit_codes;
 mod forms;
+#[cfg(unix)]
+mod key;
 #[cfg(target_os = "linux")]
 mod keyring;
 mod receiver;

@@ -1,0 +1,227 @@
+//! Which key a run uses, and where it may go. Nothing here has a keyring: the environment names no bus.
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use clap::error::ErrorKind;
+
+use crate::support::{Canned, Said, answer, formsvc, one_form};
+
+/// The address of the profile.
+const OURS: &str = "https://forms.example";
+
+/// Somebody's home, with a profile for [`OURS`] whose key a command prints, and a key in the file.
+struct Home(tempfile::TempDir);
+
+impl Home {
+    fn new() -> Self {
+        let home = Self(tempfile::tempdir().unwrap());
+        home.run(&["config", "path"], &[]);
+        std::fs::create_dir_all(home.folder()).unwrap();
+        chmod(&home.folder(), 0o700);
+        home.write(
+            "config.toml",
+            &format!("[profiles.default]\nbase_url = \"{OURS}\"\nstore = \"file\"\n"),
+        );
+        home.write("credentials.toml", &format!("[\"{OURS}\"]\ndefault = \"fsk_file\"\n"));
+        home
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.0.path().join(".config/formsvc")
+    }
+
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.folder().join(name);
+        std::fs::write(&path, text).unwrap();
+        chmod(&path, 0o600);
+        path
+    }
+
+    /// The profile's key comes from a command.
+    fn with_command(self, base_url: &str, command: &str) -> Self {
+        let address = if base_url.is_empty() {
+            String::new()
+        } else {
+            format!("base_url = \"{base_url}\"\n")
+        };
+        self.write(
+            "config.toml",
+            &format!("[profiles.default]\n{address}api_key_command = {command}\n"),
+        );
+        self
+    }
+
+    fn formsvc(&self, args: &[&str], env: &[(&str, &str)]) -> Command {
+        let mut command = formsvc(args);
+        command.env("HOME", self.0.path()).env("PATH", "/usr/bin:/bin").envs(env.iter().copied());
+        command.current_dir(self.0.path());
+        command
+    }
+
+    fn run(&self, args: &[&str], env: &[(&str, &str)]) -> Said {
+        self.formsvc(args, env).output().unwrap().into()
+    }
+
+    /// The key that a run would use.
+    #[track_caller]
+    fn key(&self, args: &[&str], env: &[(&str, &str)]) -> String {
+        let said = self.run(&[&["auth", "token"], args].concat(), env);
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        said.stdout.trim_end().to_owned()
+    }
+}
+
+fn chmod(path: &std::path::Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[track_caller]
+fn fails(said: &Said, code: i32, told: &[&str]) {
+    assert_eq!(said.code, Some(code), "{}", said.stderr);
+    for told in told {
+        assert!(said.stderr.contains(told), "{told}: {}", said.stderr);
+    }
+    assert!(!said.stderr.contains("fsk_"), "{}", said.stderr);
+}
+
+#[test]
+fn the_stronger_source_of_a_key_counts() {
+    let home = Home::new();
+    let file = home.write("given", "fsk_given\n");
+    let by_file = [("FORMSVC_API_KEY_FILE", file.to_str().unwrap())];
+    let by_both = [by_file[0], ("FORMSVC_API_KEY", "fsk_env")];
+    assert_eq!(home.key(&[], &[]), "fsk_file");
+    let home = home.with_command(OURS, r#"["echo", "fsk_command"]"#);
+    assert_eq!(home.key(&[], &[]), "fsk_command");
+    assert_eq!(home.key(&[], &by_file), "fsk_given");
+    assert_eq!(home.key(&[], &by_both), "fsk_env");
+    assert_eq!(home.key(&["--api-key-file", file.to_str().unwrap()], &by_both), "fsk_given");
+    let mut by_stdin = home.formsvc(&["auth", "token", "--api-key-stdin"], &by_both);
+    by_stdin.stdin(std::fs::File::open(&file).unwrap());
+    assert_eq!(String::from_utf8(by_stdin.output().unwrap().stdout).unwrap(), "fsk_given\n");
+}
+
+#[test]
+fn a_key_of_a_profile_goes_to_the_address_of_the_profile_alone() {
+    let home = Home::new();
+    let others = ["http://localhost", "https://forms.example:8443", "https://forms.example/a"];
+    for other in others {
+        let said = home.run(&["me", "--base-url", other], &[]);
+        fails(&said, 4, &["no API key", "goes nowhere else"]);
+        let said = home.run(&["me"], &[("FORMSVC_BASE_URL", other)]);
+        fails(&said, 4, &["no API key", "goes nowhere else"]);
+    }
+    assert_eq!(home.key(&["--base-url", "https://FORMS.example:443/"], &[]), "fsk_file");
+    let ran = home.0.path().join("ran");
+    let touch = format!(r#"["touch", "{}"]"#, ran.display());
+    let home = home.with_command(OURS, &touch);
+    for other in others {
+        let said = home.run(&["me", "--base-url", other], &[]);
+        fails(&said, 4, &["no API key", OURS, "goes nowhere else"]);
+    }
+    let home = home.with_command("", &touch);
+    let said = home.run(&["me", "--base-url", OURS], &[]);
+    fails(&said, 4, &["`formsvc config set profiles.default.base_url URL`"]);
+    assert!(!ran.exists(), "the command was not even run");
+    // What the caller gives goes where the caller says.
+    assert_eq!(home.key(&["--base-url", others[0]], &[("FORMSVC_API_KEY", "fsk_env")]), "fsk_env");
+}
+
+#[test]
+fn a_key_that_a_command_prints_is_sent_and_shown_nowhere() {
+    let service = Canned::start(vec![one_form()]);
+    let home = Home::new().with_command(&service.base_url, r#"["echo", "fsk_command"]"#);
+    let said = home.run(&["forms", "list", "-vvv", "--base-url", &service.base_url], &[]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert!(service.request().contains("fsk_command"), "the key was not even sent");
+    assert!(said.stderr.contains("the API key is from api_key_command"), "{}", said.stderr);
+    assert!(!(said.stderr + &said.stdout).contains("fsk_"));
+}
+
+#[test]
+fn a_command_that_fails_says_how_and_no_other_key_is_used() {
+    let failing = |command: &str| Home::new().with_command(OURS, command).run(&["me"], &[]);
+    let said = failing(r#"["sh", "-c", "echo fsk_x; echo its own words >&2; exit 7"]"#);
+    fails(&said, 4, &["error:", "`sh`", "cause: its exit code was 7", "hint:", "its own words"]);
+    fails(&failing(r#"["/no/such/program", "fsk_arg"]"#), 4, &["`/no/such/program`", "hint:"]);
+    fails(&failing(r#"["echo", "fsk_a fsk_b"]"#), 4, &["more than one word"]);
+}
+
+#[test]
+fn a_command_of_the_project_is_not_run() {
+    let home = Home::new();
+    let ran = home.0.path().join("ran");
+    let text = format!("api_key_command = [\"touch\", \"{}\"]\n", ran.display());
+    std::fs::write(home.0.path().join(".formsvc.toml"), text).unwrap();
+    assert_eq!(home.key(&[], &[]), "fsk_file");
+    assert!(!ran.exists());
+}
+
+#[test]
+fn a_file_of_keys_that_others_could_use_is_refused_with_what_mends_it() {
+    let home = Home::new();
+    let file = home.folder().join("credentials.toml");
+    let (folder_fix, file_fix) = (
+        format!("hint: `chmod 700 '{}'`", home.folder().display()),
+        format!("hint: `chmod 600 '{}'`", file.display()),
+    );
+    chmod(&file, 0o640);
+    fails(&home.run(&["me"], &[]), 4, &["error:", "read or changed by others", &file_fix]);
+    chmod(&file, 0o600);
+    chmod(&home.folder(), 0o755);
+    fails(&home.run(&["me"], &[]), 4, &["error:", "read or changed by others", &folder_fix]);
+    chmod(&home.folder(), 0o700);
+    let elsewhere = home.0.path().join("elsewhere.toml");
+    std::fs::rename(&file, &elsewhere).unwrap();
+    symlink(&elsewhere, &file).unwrap();
+    fails(&home.run(&["me"], &[]), 4, &["error:", "symbolic link", "hint:"]);
+    // A key that is given needs no file.
+    assert_eq!(home.key(&[], &[("FORMSVC_API_KEY", "fsk_env")]), "fsk_env");
+}
+
+#[test]
+fn nobody_is_asked_for_a_key_without_a_terminal() {
+    let service = Canned::start(vec![answer("200 OK", "", "{}")]);
+    let home = Home::new();
+    let mut me = home.formsvc(&["me", "--base-url", &service.base_url], &[]);
+    me.stdin(Stdio::piped());
+    let said: Said = me.output().unwrap().into();
+    fails(&said, 4, &["no API key"]);
+}
+
+/// The lines of a page that are commands of ours.
+fn commands(page: &str) -> Vec<&str> {
+    let mut inside = false;
+    let mut lines = Vec::new();
+    for line in page.lines() {
+        if line.starts_with("```") {
+            inside = !inside && line == "```sh";
+        } else if inside && line.contains("formsvc ") {
+            lines.push(line);
+        }
+    }
+    lines
+}
+
+#[test]
+fn every_command_in_the_page_on_accounts_exists() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ACCOUNTS.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let commands = commands(&page);
+    assert!(commands.len() > 10, "{commands:?}");
+    for line in commands {
+        let (_, ours) = line.split_once("formsvc ").unwrap();
+        let ours = ours.split([')', '|', '>']).next().unwrap();
+        let mut words = vec!["formsvc"];
+        for (at, part) in ours.split('\'').enumerate() {
+            // What stands in quotes is one word.
+            if at % 2 == 0 { words.extend(part.split_whitespace()) } else { words.push(part) }
+        }
+        match formsvc_cli::command().try_get_matches_from(words) {
+            Err(error) if error.kind() != ErrorKind::DisplayHelp => panic!("{line}: {error}"),
+            _ => {}
+        }
+    }
+}
