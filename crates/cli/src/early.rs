@@ -13,8 +13,8 @@ use crate::settings::{self, Care, Settings, Terminal};
 pub(crate) struct Early {
     pub(crate) error_format: ErrorFormat,
     pub(crate) color: Color,
-    /// Whether a flag or the environment says how.
-    said: bool,
+    /// Whether a flag or the environment says how, and in which colours.
+    said: (bool, bool),
 }
 
 impl Early {
@@ -25,22 +25,25 @@ impl Early {
             value_of(args, flag).or_else(|| env(variable)?.into_string().ok())
         };
         let error_format = said("--error-format", env::ERROR_FORMAT.name);
+        let color = said("--color", env::COLOR.name);
         Self {
-            said: error_format.is_some(),
+            said: (error_format.is_some(), color.is_some()),
             error_format: read(error_format),
-            color: read(said("--color", env::COLOR.name)),
+            color: read(color),
         }
     }
 
     /// What the configuration says, where nothing stronger does. Read only when something went
     /// wrong, and as far as it can be read.
     pub(crate) fn ask_configuration(&mut self, env: Lookup<'_>) {
-        if self.said {
-            return;
-        }
         let (none, terminal) = (Globals::default(), Terminal::default());
-        if let Ok(settings) = settings::load(none, env, terminal, Care::Lenient) {
-            self.adopt(&settings);
+        let Ok(settings) = settings::load(none, env, terminal, Care::Lenient) else { return };
+        let (said_format, said_color) = self.said;
+        if !said_format {
+            self.error_format = settings.error_format;
+        }
+        if !said_color {
+            self.color = settings.color;
         }
     }
 

@@ -44,11 +44,19 @@ pub(crate) fn answered(args: &[OsString], env: Lookup<'_>) -> bool {
 fn answer(shell: Shell, words: Vec<OsString>, index: Option<usize>, env: Lookup<'_>) -> String {
     let index = index.unwrap_or(words.len().saturating_sub(1));
     let (words, index, joined) = shell.words(words, index);
+    let nothing_typed = words.last().is_some_and(|word| word.is_empty());
     let mut command = completing(shell, &Values::new(&words, env));
     let current_dir = std::env::current_dir().ok();
     let found = clap_complete::engine::complete(&mut command, words, index, current_dir.as_deref());
+    let mut found = found.unwrap_or_default();
+    let is_flag =
+        |found: &CompletionCandidate| found.get_value().as_encoded_bytes().starts_with(b"-");
+    // Nobody who has typed nothing wants twenty flags beside the forms.
+    if nothing_typed && !found.iter().all(is_flag) {
+        found.retain(|candidate| !is_flag(candidate));
+    }
     let mut text = String::new();
-    for candidate in found.unwrap_or_default() {
+    for candidate in found {
         text.extend(shell.line(&candidate, &joined));
     }
     text

@@ -204,3 +204,47 @@ fn the_key_is_in_no_output_however_much_is_said() {
     assert_eq!(said.stderr.matches(SECRET).count(), 0, "{}", said.stderr);
     assert!(service.request().contains(SECRET), "the key was not even sent");
 }
+
+/// A run that ends with a code. A code without one fails the test: a promise nobody has seen kept.
+fn provoked(code: u8) -> Said {
+    let limited = || answer("429 Too Many Requests", "retry-after: 3600\r\n", "{}");
+    let signaled = |name| {
+        let silent = Canned::start(vec![None]);
+        let child = silent.formsvc(&["me"]).stderr(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let child = child.unwrap();
+        silent.request();
+        signal(&child, name);
+        child.wait_with_output().unwrap().into()
+    };
+    match code {
+        0 => run(&["help", "exit-codes"]),
+        // A check that fails: nothing says where the service is.
+        1 => run(&["doctor"]),
+        2 => run(&["lits"]),
+        3 => run(&["--demo", "forms", "view", "zebra"]),
+        4 => Canned::start(vec![refused("401 Unauthorized", "invalid_key")]).run(&["me"]),
+        5 => Canned::start(vec![answer("200 OK", "", "<html>")]).run(&["me"]),
+        6 => Canned::start(vec![None]).run(&["me", "--timeout", "50ms"]),
+        7 => Canned::start(vec![limited()]).run(&["me", "--max-wait", "1s"]),
+        8 => {
+            let service = Canned::start(vec![one_form(), page("", None)]);
+            let tail = ["submissions", "tail", "survey", "-n", "1", "--count", "1"];
+            service.run(&[&tail[..], &["--max-time", "300ms"]].concat())
+        }
+        10 => run(&["man", "--dir", "/dev/null/nowhere"]),
+        130 => signaled("INT"),
+        143 => signaled("TERM"),
+        unknown => panic!("say here what ends with {unknown}"),
+    }
+}
+
+#[test]
+fn every_code_in_the_table_is_produced_by_a_run() {
+    let table = run(&["help", "exit-codes"]).stdout;
+    for row in formsvc_cli::exit::EXITS {
+        let code = row.exit.code();
+        let said = provoked(code);
+        assert_eq!(said.code, Some(i32::from(code)), "{}", said.stderr);
+        assert!(table.contains(&format!("\n  {code} ")), "{code} is not in help");
+    }
+}

@@ -4,10 +4,15 @@
 
 mod api;
 mod auth;
+mod completion;
 mod config;
 mod doctor;
+#[cfg(unix)]
+mod ends;
+mod errors;
 mod exit_codes;
 mod forms;
+mod help;
 #[cfg(unix)]
 mod key;
 #[cfg(target_os = "linux")]

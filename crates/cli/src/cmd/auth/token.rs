@@ -16,7 +16,7 @@ use crate::settings::Service;
 /// and scrolled back to.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  (umask 077; formsvc auth token --profile work > key)\n  formsvc auth token | sed 's/^/Authorization: Bearer /' | curl -H @- https://forms.example/api/v1/me"
+    after_help = "Examples:\n  (umask 077; formsvc auth token --profile work > key)\n  FORMSVC_API_KEY=$(formsvc auth token) python3 report.py"
 )]
 pub(crate) struct Token {
     /// Show it on a terminal too

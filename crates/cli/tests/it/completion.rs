@@ -1,0 +1,159 @@
+//! Completion in real shells, with hostile names, and with the service gone.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use crate::support::{Canned, SECRET, answer, formsvc, succeed};
+
+/// What a shell would run if it ran anything of a title or an id.
+fn hostile_forms(mark: &Path) -> String {
+    let mark = mark.display();
+    let form = |id: &str, public_id: &str, title: &str| {
+        serde_json::json!({"id": id, "public_id": public_id, "title": title, "status": "published",
+            "created_at": "2026-01-01T00:00:00.000Z", "updated_at": "2026-01-01T00:00:00.000Z",
+            "url": "/f/x"})
+    };
+    let touch = format!("$(touch {mark}) `touch {mark}` ; touch {mark} \u{1b}[31m\n*:%F{{red}}");
+    let forms = [
+        form("frm_1", "survey", &touch),
+        form("frm_2", "$(touch${IFS}mark)", "x"),
+        form("`reboot`", ";reboot", "'\"\\"),
+        form("frm_4", "sunday", "Sunday"),
+    ];
+    serde_json::json!({ "data": forms }).to_string()
+}
+
+struct Home {
+    folder: tempfile::TempDir,
+    service: Canned,
+}
+
+impl Home {
+    /// A home whose cache knows the forms, listed from a service.
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let body = hostile_forms(&folder.path().join("mark"));
+        let service = Canned::start(vec![answer("200 OK", "", &body)]);
+        let home = Self { folder, service };
+        assert!(home.command(formsvc(&["forms", "list"])).status.success());
+        home
+    }
+
+    fn command(&self, mut command: Command) -> Output {
+        let binary = Path::new(env!("CARGO_BIN_EXE_formsvc")).parent().unwrap();
+        let path = format!("{}:/usr/bin:/bin", binary.display());
+        let command = command.env_clear().env("HOME", self.folder.path()).env("PATH", path);
+        let command = command.env("FORMSVC_API_KEY", SECRET).current_dir(self.folder.path());
+        command.env("FORMSVC_BASE_URL", &self.service.base_url).output().unwrap()
+    }
+
+    fn script(&self, shell: &str) -> PathBuf {
+        let path = self.folder.path().join(format!("script.{shell}"));
+        std::fs::write(&path, succeed(&["completion", shell])).unwrap();
+        path
+    }
+
+    /// Runs lines in a shell, if there is one; gives standard output.
+    fn shell(&self, shell: &str, args: &[&str]) -> Option<String> {
+        let program = ["/usr/bin", "/bin"].iter().map(|dir| Path::new(dir).join(shell));
+        let program = program.into_iter().find(|program| program.exists())?;
+        let mut command = Command::new(program);
+        command.args(args);
+        let output = self.command(command);
+        assert!(!self.folder.path().join("mark").exists(), "{shell} ran a title");
+        Some(format!(
+            "{}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        ))
+    }
+}
+
+#[test]
+fn bash_completes_forms_and_runs_none_of_their_names() {
+    let home = Home::new();
+    let complete = |words: &str, at: usize, word: &str| {
+        let script = home.script("bash");
+        let lines = format!(
+            "source {}; COMP_WORDS=({words}); COMP_CWORD={at}; _formsvc formsvc '{word}' ''; \
+             printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+            script.display()
+        );
+        home.shell("bash", &["--norc", "-c", &lines])
+    };
+    let Some(forms) = complete("formsvc forms view su", 3, "su") else { return };
+    assert_eq!(forms, "survey\nsunday\n");
+    assert_eq!(complete("formsvc forms view ''", 3, "").unwrap(), "survey\nfrm_2\nsunday\n");
+    assert_eq!(complete("formsvc me --output = nd", 4, "nd").unwrap(), "ndjson\n");
+    assert_eq!(complete("formsvc completion fi", 2, "fi").unwrap(), "fish\n");
+}
+
+#[test]
+fn fish_completes_forms_with_their_titles() {
+    let home = Home::new();
+    let script = home.script("fish");
+    let lines = format!("source {}; complete -C 'formsvc forms view su'", script.display());
+    let Some(forms) = home.shell("fish", &["--no-config", "-c", &lines]) else { return };
+    assert!(forms.contains("sunday\tSunday"), "{forms}");
+    assert!(forms.contains("survey\t$(touch") && !forms.contains('\u{1b}'), "{forms}");
+    assert!(!forms.contains("reboot"), "{forms}");
+}
+
+#[test]
+fn zsh_takes_candidates_and_titles_as_they_are() {
+    let home = Home::new();
+    let script = home.script("zsh");
+    // What the script would show, shown instead of handed to the line editor.
+    let lines = format!(
+        "compdef() {{ :; }}; source {}; _describe() {{ print -rl -- ${{(P)3}}; }}; \
+         words=(formsvc forms view su); CURRENT=4; _clap_dynamic_completer_formsvc",
+        script.display()
+    );
+    let Some(forms) = home.shell("zsh", &["-f", "-c", &lines]) else { return };
+    assert!(forms.contains("sunday:Sunday"), "{forms}");
+    assert!(forms.contains("survey:$(touch"), "{forms}");
+    assert!(!forms.contains("reboot") && !forms.contains('\u{1b}'), "{forms}");
+}
+
+#[test]
+fn a_service_that_is_gone_or_silent_costs_no_error_and_little_time() {
+    let home = Home::new();
+    let cache = home.folder.path().join(".cache/formsvc");
+    let cached = crate::support::entries(&cache);
+    assert_eq!(cached.len(), 1, "{cached:?}");
+    let file = std::fs::File::options().write(true).open(cache.join(&cached[0])).unwrap();
+    // So old that the service is asked, which answers nothing.
+    file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    let silent = Canned::start(vec![None]);
+    let kept = std::fs::read_to_string(cache.join(&cached[0])).unwrap();
+    for (base_url, known) in [(&silent.base_url, false), (&home.service.base_url, true)] {
+        let mut command = formsvc(&["--", "formsvc", "forms", "view", "su"]);
+        command.env("HOME", home.folder.path()).env("FORMSVC_COMPLETE", "fish");
+        command.env("FORMSVC_API_KEY", SECRET).env("FORMSVC_BASE_URL", base_url);
+        let since = Instant::now();
+        let output = command.output().unwrap();
+        let took = since.elapsed();
+        assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+        // 150 ms of it for the network; the rest is generous, for a busy machine.
+        assert!(took < Duration::from_secs(2), "{took:?}");
+        assert_eq!(!output.stdout.is_empty(), known, "{output:?}");
+    }
+    assert!(kept.contains("survey") && !kept.contains(SECRET));
+}
+
+#[test]
+fn nonsense_from_a_shell_is_answered_by_nothing() {
+    for (shell, args) in [
+        ("tcsh", &["--", "formsvc", "me"][..]),
+        ("bash", &["--", "formsvc"]),
+        ("zsh", &["--"]),
+        ("fish", &[]),
+    ] {
+        let mut command = formsvc(args);
+        command.env("FORMSVC_COMPLETE", shell).env("_CLAP_COMPLETE_INDEX", "99999999999");
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{shell}: {output:?}");
+        assert!(output.stderr.is_empty(), "{shell}: {output:?}");
+    }
+}

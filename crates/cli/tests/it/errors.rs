@@ -1,0 +1,129 @@
+//! Every error of the command line, as people and as programs read it, under snapshot.
+
+use std::fmt::Write;
+
+use crate::support::{Canned, SECRET, Said, answer, formsvc, one_form, page, run};
+
+fn refused(status: &str, headers: &str, code: &str) -> Option<String> {
+    answer(status, headers, &format!(r#"{{"error":{{"code":"{code}","message":"no"}}}}"#))
+}
+
+fn told(args: &[&str], said: &Said, base_url: &str) -> String {
+    let stderr = said.stderr.replace(base_url, "http://SERVICE");
+    let mut text = String::new();
+    let code = said.code.unwrap();
+    writeln!(text, "$ formsvc {}\nexit {code}\n{stderr}", args.join(" ")).unwrap();
+    text
+}
+
+#[test]
+fn wrong_arguments_are_told_in_our_words() {
+    let cases: &[&[&str]] = &[
+        &["lits"],
+        &["list"],
+        &["forms", "lits"],
+        &["forms", "banana"],
+        &["help", "exit-code"],
+        &["help", "forms", "lits"],
+        &["me", "--outptu", "json"],
+        &["me", "--banana"],
+        &["me", "extra"],
+        &["me", "-x"],
+        &["me", "--output", "xml"],
+        &["me", "--output", "jsn"],
+        &["me", "--output"],
+        &["me", "--timeout", "30"],
+        &["me", "--max-rate", "0"],
+        &["me", "--demo", "--demo"],
+        &["--demo", "me", "--base-url", "https://example.org"],
+        &["--demo", "me", "--json", "emial"],
+        &["--demo", "forms", "view", "pengiuns"],
+        &["--demo", "forms", "view", "zebra"],
+        &["--demo", "submissions", "export", "penguins", "--format", "pdf"],
+        &["--demo", "submissions", "export", "penguins", "--page-size", "101"],
+        &["--demo", "submissions", "export", "penguins", "-o", "p.xlsx"],
+        &["forms", "view"],
+        &["config", "get", "outptu"],
+        &["completion", "tcsh"],
+        &["me", "\u{1b}[31mred\u{202e}\nline"],
+        &["me", "--api-key=fsk_abcdef"],
+        &["fsk_abcdef"],
+        &["me"],
+    ];
+    let mut text = String::new();
+    for args in cases {
+        let home = tempfile::tempdir().unwrap();
+        let said: Said = formsvc(args).env("HOME", home.path()).output().unwrap().into();
+        assert!(!said.stderr.contains("fsk_abc"), "{args:?}");
+        text.push_str(&told(args, &said, "http://none"));
+    }
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn failures_of_the_service_are_told_with_what_to_do() {
+    let mut text = String::new();
+    let list = ["submissions", "list", "survey"];
+    for (args, answers) in [
+        (&["me"][..], vec![refused("401 Unauthorized", "", "invalid_key")]),
+        (&["me"], vec![refused("401 Unauthorized", "", "key_revoked")]),
+        (&list, vec![one_form(), refused("404 Not Found", "", "form_not_found")]),
+        (&list, vec![one_form(), refused("400 Bad Request", "", "bad_request")]),
+        (&["me"], vec![refused("403 Forbidden", "", "a_later_code")]),
+        (&["me"], vec![answer("200 OK", "", "<html>Bad gateway</html>")]),
+        (&list, vec![one_form(), page("{}", None)]),
+        (&["forms", "view", "surveys"], vec![one_form()]),
+        (
+            &["me", "--max-wait", "1s"],
+            vec![refused("429 Too Many Requests", "retry-after: 60\r\n", "rate_limited")],
+        ),
+    ] {
+        for format in ["text", "json"] {
+            let service = Canned::start(answers.clone());
+            let said = service.run(&[args, &["--error-format", format]].concat());
+            assert!(!said.stderr.contains(SECRET));
+            text.push_str(&told(args, &said, &service.base_url));
+        }
+    }
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn errors_are_json_wherever_that_is_said() {
+    let wrong = |args: &[&str], variable: Option<&str>| {
+        let mut command = formsvc(args);
+        command.envs(variable.map(|value| ("FORMSVC_ERROR_FORMAT", value)));
+        Said::from(command.output().unwrap())
+    };
+    for (args, variable) in [
+        (&["--error-format", "json", "lits"][..], None),
+        (&["lits", "--error-format", "json"], None),
+        (&["me", "--banana", "--error-format=json"], None),
+        (&["forms"], Some("json")),
+        (&["me", "--output", "xml"], Some("json")),
+        (&["me"], Some("json")),
+    ] {
+        let said = wrong(args, variable);
+        let json: serde_json::Value = serde_json::from_str(&said.stderr).expect(&said.stderr);
+        assert_eq!(json["error"]["exit"], said.code.unwrap(), "{args:?}");
+        assert!(json["error"]["code"].is_string(), "{args:?}: {json}");
+    }
+    assert!(wrong(&["lits"], None).stderr.starts_with("error: "));
+}
+
+#[test]
+fn errors_are_json_where_the_configuration_says_so() {
+    let home = tempfile::tempdir().unwrap();
+    let mut set = formsvc(&["config", "set", "error_format", "json"]);
+    assert!(set.env("HOME", home.path()).status().unwrap().success());
+    let said: Said = formsvc(&["me", "--banana"]).env("HOME", home.path()).output().unwrap().into();
+    assert!(said.stderr.starts_with("{\"error\":"), "{}", said.stderr);
+}
+
+#[test]
+fn errors_have_colours_only_where_they_are_due() {
+    assert!(!run(&["lits"]).stderr.contains('\u{1b}'));
+    assert!(run(&["lits", "--color", "always"]).stderr.contains("\u{1b}[1m\u{1b}[31merror:"));
+    let json = run(&["lits", "--color", "always", "--error-format", "json"]);
+    assert!(!json.stderr.contains('\u{1b}'), "{}", json.stderr);
+}
