@@ -1,6 +1,7 @@
 //! `formsvc submissions list`
 
 use crate::support::{Canned, Said, formsvc, one_form, page, run, succeed};
+use crate::terminal::Terminal;
 
 #[test]
 fn the_newest_come_first_and_no_more_than_asked_for() {
@@ -103,4 +104,27 @@ fn a_range_that_holds_nothing_and_a_time_that_is_none_are_exit_2() {
         assert_eq!(said.code, Some(2), "{}", said.stderr);
         assert!(said.stderr.contains(told), "{}", said.stderr);
     }
+}
+
+#[test]
+fn a_person_is_told_how_to_see_more() {
+    let first = || page(&rows(&[("b", 2), ("a", 1)]), Some("2026-01-01T00:00:01.000123Z"));
+    let shown = |answers: Vec<Option<String>>, flags: &[&str]| {
+        let service = Canned::start(answers);
+        let list =
+            [&["submissions", "list", "survey", "--since", "2025-01-01T00:00:00Z"], flags].concat();
+        let mut terminal = Terminal::start(service.formsvc(&list), (200, 24));
+        assert_eq!(terminal.finish(), Some(0));
+        terminal.screen()
+    };
+    let more = "more: formsvc submissions list survey --limit 2 --since 2025-01-01T00:00:00.000Z \
+                --before 2026-01-01T00:00:01.000123Z";
+    let some = shown(vec![one_form(), first()], &["--limit", "2"]);
+    assert!(some.contains(more), "{some}");
+    let all = shown(vec![one_form(), page(&rows(&[("b", 2), ("a", 1)]), None)], &["--limit", "2"]);
+    assert!(!all.contains("more:"), "{all}");
+    // Programs are told nothing they did not ask for.
+    let service = Canned::start(vec![one_form(), first()]);
+    let said = service.run(&["submissions", "list", "survey", "--limit", "2"]);
+    assert_eq!((said.code, &*said.stderr), (Some(0), ""));
 }
