@@ -71,7 +71,7 @@ fn completing(shell: Shell, values: &Values) -> Command {
             "form" => {
                 arg.add(ArgValueCompleter::new(move |typed: &std::ffi::OsStr| values.forms(typed)))
             }
-            "profile" => arg
+            "profile" | "profile_name" => arg
                 .add(ArgValueCompleter::new(move |typed: &std::ffi::OsStr| values.profiles(typed))),
             "key" => arg
                 .add(ArgValueCompleter::new(move |typed: &std::ffi::OsStr| values.settings(typed))),

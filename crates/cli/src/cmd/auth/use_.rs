@@ -16,13 +16,13 @@ use crate::suggest;
 pub(crate) struct Use {
     /// The profile
     #[arg(value_name = "NAME")]
-    name: String,
+    profile_name: String,
 }
 
 impl Use {
     pub(crate) fn run(self, cx: &Context) -> Result<(), CliError> {
         let mut file = File::load(&cx.settings.paths)?;
-        let profile = Profile::read(&file, &self.name)?;
+        let profile = Profile::read(&file, &self.profile_name)?;
         let known = file.profiles()?;
         if !known.contains(&profile.name) {
             return Err(unknown(&profile.name, &known));

@@ -299,3 +299,33 @@ fn a_closed_reader_of_the_token_is_no_failure() {
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
+
+#[test]
+fn profiles_are_completed_where_one_is_to_be_named() {
+    let home = Home::new();
+    home.log_in("work", "http://127.0.0.1:9", SECRET, &["--no-verify"]);
+    for words in [&["formsvc", "auth", "use", "w"][..], &["formsvc", "me", "--profile", "w"]] {
+        let mut asked = home.formsvc(&[&["--"], words].concat());
+        let said =
+            crate::support::Said::from(asked.env("FORMSVC_COMPLETE", "fish").output().unwrap());
+        assert_eq!(said.stdout.trim_end(), "work", "{words:?}: {}", said.stderr);
+    }
+}
+
+#[test]
+fn examples_work_for_somebody_who_is_logged_in() {
+    let service = Canned::start(vec![me()]);
+    for command in ["list", "status", "use", "logout", "doctor"] {
+        let help = run(&["auth", command, "--help"]).stdout;
+        let examples = help.lines().filter_map(|line| line.trim().strip_prefix("formsvc "));
+        let examples: Vec<&str> = examples.collect();
+        assert!(examples.len() >= 2, "{command}: {help}");
+        for example in examples {
+            let home = Home::new();
+            for profile in ["default", "work"] {
+                home.log_in(profile, &service.base_url, SECRET, &[]);
+            }
+            home.succeed(&example.split(' ').collect::<Vec<_>>());
+        }
+    }
+}
