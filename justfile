@@ -35,6 +35,7 @@ gen:
 
 # The benchmarks; prints ratios, asserts nothing
 bench *ARGS:
+    cargo build --release -p formsvc-bench
     cargo run --release -p formsvc-bench -- {{ ARGS }}
 
 # The documentation of the crates, opened

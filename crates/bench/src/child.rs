@@ -36,6 +36,13 @@ pub(crate) fn server(bench: &Bench) -> Result<PathBuf, BenchError> {
     })
 }
 
+/// A command line of one flag, made beside this program.
+pub(crate) fn clap_hello() -> Result<PathBuf, BenchError> {
+    named_or_beside(None, "clap-hello").ok_or_else(|| {
+        BenchError::new("there is no `clap-hello` beside this program: `cargo build --release -p formsvc-bench` makes one")
+    })
+}
+
 fn named_or_beside(named: Option<PathBuf>, name: &str) -> Option<PathBuf> {
     let beside = || Some(std::env::current_exe().ok()?.with_file_name(name));
     named.or_else(beside).filter(|path| path.is_file())

@@ -19,20 +19,24 @@ const STARTS: u32 = 40;
 
 pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<(), BenchError> {
     let formsvc = child::formsvc(bench)?;
-    let starts: [(&str, &Path, &[&str]); 3] = [
+    let hello = child::clap_hello()?;
+    let starts: [Start<'_>; 6] = [
         ("/bin/true", Path::new("/bin/true"), &[]),
         ("formsvc --help", &formsvc, &["--help"]),
         ("formsvc --version", &formsvc, &["--version"]),
+        ("clap hello-world", &hello, &[]),
+        ("formsvc completion bash", &formsvc, &["completion", "bash"]),
+        (COMPLETES, &formsvc, &["--", "formsvc", "forms", "view", "pen"]),
     ];
-    let mut walls = [const { Series::new() }; 3];
+    let mut walls = [const { Series::new() }; 6];
     let mut foreign = Series::default();
     for round in 0..=bench.rounds.get() {
         wait_for_quiet(Duration::from_secs(bench.patience));
         let (watch, own) = (Watch::start(), own_cpu()?);
-        let mut round_walls = [const { Series::new() }; 3];
+        let mut round_walls = [const { Series::new() }; 6];
         for _ in 0..STARTS {
-            for ((_, program, args), wall) in starts.iter().zip(&mut round_walls) {
-                wall.push(time_of(program, args)?);
+            for (start, wall) in starts.iter().zip(&mut round_walls) {
+                wall.push(time_of(*start)?);
             }
         }
         if round > 0 {
@@ -55,13 +59,40 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<(), BenchError> 
         let ratio = walls[at].over(&walls[0]);
         report.compared(BENCHMARK, what, (ratio, "x"), Some(Goal::AtMost(2.0)));
     }
+    for at in [2, 4] {
+        let what = format!("{} / {}, time", starts[at].0, starts[3].0);
+        let ratio = walls[at].over(&walls[3]);
+        report.compared(BENCHMARK, what, (ratio, "x"), Some(Goal::AtMost(1.5)));
+    }
+    let completes = (walls[5].median() * 1e3, "ms");
+    report.compared(BENCHMARK, COMPLETES.to_owned(), completes, Some(Goal::AtMost(200.0)));
+    let bytes = std::fs::metadata(&formsvc).map_err(|why| BenchError::io("no size", why))?.len();
+    #[expect(clippy::cast_precision_loss, reason = "a size for reading needs no more digits")]
+    let size = bytes as f64 / f64::from(1 << 20);
+    report.measured(Measurement {
+        benchmark: BENCHMARK,
+        what: "size of formsvc".to_owned(),
+        values: vec![("MiB", size)],
+        foreign: foreign.max(),
+    });
     Ok(())
 }
 
+/// What it is, the program and its arguments.
+type Start<'a> = (&'a str, &'a Path, &'a [&'a str]);
+
+/// A shell that asks which form is meant, while nothing answers where the service should be.
+const COMPLETES: &str = "completion of a form, service down";
+
 /// Seconds from starting a program to its end.
-fn time_of(program: &Path, args: &[&str]) -> Result<f64, BenchError> {
+fn time_of((what, program, args): Start<'_>) -> Result<f64, BenchError> {
     let since = Instant::now();
     let mut command = Command::new(program);
+    if what == COMPLETES {
+        // A port that nobody may listen on without being somebody, and nobody does.
+        command.env("FORMSVC_COMPLETE", "fish").env("FORMSVC_BASE_URL", "http://127.0.0.1:9");
+        command.env("FORMSVC_API_KEY", "fsk_none");
+    }
     command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let failed = |why: &dyn std::fmt::Display| {
         BenchError::because(format_args!("`{}`", program.display()), why)
