@@ -7,6 +7,9 @@ use secret_service::{EncryptionType, Error};
 
 use super::error::{Absence, StoreError};
 
+/// What a bus calls it when a name has no owner.
+const NOBODY: &str = "org.freedesktop.DBus.Error.ServiceUnknown";
+
 /// Whether the keyring that new entries go to is there and unlocked. A service that was just started shows
 /// no keyring, or an empty one, until its owner has unlocked it: nothing found means nothing there only
 /// when this is well.
@@ -22,11 +25,16 @@ pub(super) fn unlocked() -> Result<(), StoreError> {
 
 /// Whether an error says that there is no keyring.
 pub(super) fn absence(error: &(dyn StdError + 'static)) -> Option<Absence> {
-    let error = error.downcast_ref::<Error>()?;
-    match error {
+    // The bus has nobody by that name, and nobody to start.
+    let nobody = |error: &zbus::Error| match error {
+        zbus::Error::MethodError(name, ..) => name.as_str() == NOBODY,
+        zbus::Error::FDO(error) => matches!(**error, zbus::fdo::Error::ServiceUnknown(_)),
+        _ => false,
+    };
+    match error.downcast_ref::<Error>()? {
         Error::Unavailable => Some(Absence::NoBus),
-        // The bus has nobody by that name, and nobody to start.
-        other if other.to_string().contains("ServiceUnknown") => Some(Absence::NoService),
+        Error::ZbusFdo(zbus::fdo::Error::ServiceUnknown(_)) => Some(Absence::NoService),
+        Error::Zbus(error) if nobody(error) => Some(Absence::NoService),
         _ => None,
     }
 }

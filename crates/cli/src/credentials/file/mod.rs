@@ -1,9 +1,10 @@
 //! Keys in a file: `credentials.toml` in the configuration folder. A table for each origin, in it a key
 //! for each profile, and nothing else.
 
-#[cfg_attr(unix, path = "unix.rs")]
-#[cfg_attr(not(unix), path = "other.rs")]
-mod folder;
+#[cfg(not(unix))]
+mod other;
+#[cfg(unix)]
+mod unix;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,10 @@ use toml_edit::{DocumentMut, Item, Table, value};
 use super::bounded::within;
 use super::error::StoreError;
 use super::{Account, check_key};
-use folder::Folder;
+#[cfg(not(unix))]
+use other::Folder;
+#[cfg(unix)]
+use unix::Folder;
 
 /// The file.
 const NAME: &str = "credentials.toml";
