@@ -15,6 +15,28 @@ pub(crate) struct Abort(Arc<Mutex<Left>>);
 struct Left {
     exports: Vec<WorkingFiles>,
     files: Vec<PathBuf>,
+    busy: Busy,
+}
+
+/// What the command is at while it cannot be asked to stop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Busy {
+    /// Nothing of the kind: it is dropped where it waits.
+    #[default]
+    No,
+    /// It calculates what the user told it to, perhaps for ever.
+    Computing,
+    /// Another program has the terminal, and Ctrl-C is a key of that program.
+    TerminalLent,
+}
+
+/// While it lives, the command is busy.
+pub(crate) struct WhileBusy(Abort);
+
+impl Drop for WhileBusy {
+    fn drop(&mut self) {
+        self.0.left().busy = Busy::No;
+    }
 }
 
 impl Abort {
@@ -27,6 +49,25 @@ impl Abort {
     /// A file that says something which is true only while the process runs.
     pub(crate) fn removes_file(&self, path: PathBuf) {
         self.left().files.push(path);
+    }
+
+    /// The command calculates: a signal has nothing to wait for.
+    #[must_use]
+    pub(crate) fn computing(&self) -> WhileBusy {
+        self.left().busy = Busy::Computing;
+        WhileBusy(self.clone())
+    }
+
+    /// Another program has the terminal.
+    #[must_use]
+    pub(crate) fn terminal_lent(&self) -> WhileBusy {
+        self.left().busy = Busy::TerminalLent;
+        WhileBusy(self.clone())
+    }
+
+    /// What the command is at.
+    pub(crate) fn busy(&self) -> Busy {
+        self.left().busy
     }
 
     /// Removes it all.

@@ -13,6 +13,7 @@ use crate::abort::Abort;
 use crate::args::Rate;
 use crate::ask;
 use crate::complete;
+use crate::env;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::key::{self, Key, KeyPlace};
@@ -42,12 +43,12 @@ pub(crate) struct Context {
 
 impl Context {
     pub(crate) fn new(settings: Settings, abort: Abort) -> Self {
-        let progress = Progress::new(&settings);
+        let progress = Progress::new(&settings, &env::of_process);
         for warning in &settings.resolved.warnings {
             progress.remark(warning);
         }
         Self {
-            output: Output::new(&settings),
+            output: Output::new(&settings, &env::of_process, abort.clone()),
             progress,
             abort,
             runs_until_stopped: Cell::new(false),

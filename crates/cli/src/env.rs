@@ -75,14 +75,25 @@ pub const CLICOLOR_FORCE: EnvVar =
 pub const TERM: EnvVar =
     EnvVar { name: "TERM", about: "what the terminal can do; with dumb no colours" };
 /// The width of the terminal.
-pub const COLUMNS: EnvVar =
-    EnvVar { name: "COLUMNS", about: "how wide help is where there is no terminal to ask" };
+pub const COLUMNS: EnvVar = EnvVar {
+    name: "COLUMNS",
+    about: "how wide help and tables are where there is no terminal to ask",
+};
 /// The pager of all programs.
 pub const PLAIN_PAGER: EnvVar = EnvVar {
     name: "PAGER",
     about: "the command that shows long output on a terminal, where neither FORMSVC_PAGER nor the \
             configuration names one",
 };
+/// How `less` behaves.
+pub const LESS: EnvVar =
+    EnvVar { name: "LESS", about: "flags of the pager less; FRX where it is not set" };
+/// The characters `less` shows.
+pub const LESSCHARSET: EnvVar =
+    EnvVar { name: "LESSCHARSET", about: "what the pager less shows; utf-8 where it is not set" };
+/// How `lv` behaves.
+pub const LV: EnvVar =
+    EnvVar { name: "LV", about: "flags of the pager lv; -c where it is not set" };
 /// The home folder.
 pub const HOME: EnvVar = EnvVar {
     name: "HOME",
@@ -167,6 +178,9 @@ pub const ENV_VARS: &[EnvVar] = &[
     TERM,
     COLUMNS,
     PLAIN_PAGER,
+    LESS,
+    LESSCHARSET,
+    LV,
     TZ,
     HOME,
     USERPROFILE,

@@ -13,7 +13,8 @@ use crate::output::choice;
 /// with [`Exit::Bug`], and says nothing more.
 pub(crate) fn tell(early: Early) {
     panic::set_hook(Box::new(move |info| {
-        let mut err = anstream::AutoStream::new(io::stderr().lock(), choice(early.color));
+        let mut err =
+            anstream::AutoStream::new(io::stderr().lock(), choice(early.color, &io::stderr()));
         // With standard error closed, the exit code still says it.
         let _ = bug(info).print(&mut err, early.error_format);
         let _ = err.flush();

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 
+use crate::env::Lookup;
+use crate::output::is_dumb;
 use crate::sanitize::one_line;
 use crate::settings::Settings;
 
@@ -37,11 +39,11 @@ fn line_is_due(since_last: Duration, wait: Option<Duration>) -> bool {
 }
 
 impl Progress {
-    pub(crate) fn new(settings: &Settings) -> Self {
+    pub(crate) fn new(settings: &Settings, env: Lookup<'_>) -> Self {
         let began = Instant::now();
         let mode = if settings.quiet {
             Mode::Quiet
-        } else if settings.terminal.stderr {
+        } else if settings.terminal.stderr && !is_dumb(env) {
             Mode::Moving { allowed: true, bar: None }
         } else {
             Mode::Lines { last: began }

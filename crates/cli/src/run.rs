@@ -10,7 +10,7 @@ use clap::error::ErrorKind;
 use clap::{Command, FromArgMatches};
 use tokio::sync::oneshot;
 
-use crate::abort::Abort;
+use crate::abort::{Abort, Busy};
 use crate::args::{Cli, Color, ErrorFormat};
 use crate::cmd::page;
 use crate::complete;
@@ -26,6 +26,9 @@ use crate::signals::Signals;
 
 /// Time a command has to end after a signal, before it is left where it is.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// Stack of the thread that runs the command.
+const STACK: usize = 64 << 20;
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
@@ -84,7 +87,8 @@ fn understood(early: &mut Early, args: &[OsString]) -> Result<Cli, CliError> {
     );
     if let (Some(group), true, ErrorFormat::Text) = (path.last(), missing, early.error_format) {
         let help = (*group).clone().render_help();
-        let mut err = anstream::AutoStream::new(io::stderr().lock(), choice(early.color));
+        let mut err =
+            anstream::AutoStream::new(io::stderr().lock(), choice(early.color, &io::stderr()));
         // With standard error closed, the exit code still says it.
         let _ = write!(err, "{}", help.ansi());
         return Err(CliError::silent(Exit::Usage));
@@ -94,7 +98,8 @@ fn understood(early: &mut Early, args: &[OsString]) -> Result<Cli, CliError> {
 
 /// Tells of a failure on standard error, and says how the run ends.
 fn tell(error: &CliError, early: Early) -> Exit {
-    let mut err = anstream::AutoStream::new(io::stderr().lock(), choice(early.color));
+    let mut err =
+        anstream::AutoStream::new(io::stderr().lock(), choice(early.color, &io::stderr()));
     // With standard error closed, the exit code still says it.
     let _ = error.print(&mut err, early.error_format);
     let _ = err.flush();
@@ -145,6 +150,8 @@ fn start(
     let (done, ended) = oneshot::channel();
     thread::Builder::new()
         .name("command".into())
+        // Expressions of jq call themselves; memory is taken only as they do.
+        .stack_size(STACK)
         .spawn(move || {
             // Nobody waits any more only when a signal has ended the run.
             let _ = done.send(on_a_runtime(async {
@@ -173,15 +180,23 @@ async fn wait(
         // The command is gone without a word: it panicked, which its hook has reported.
         ended.unwrap_or_else(|_| Err(CliError::silent(Exit::Bug)))
     };
-    let exit = tokio::select! {
-        done = &mut ended => return outcome(done),
-        exit = signals.next() => exit,
+    let exit = loop {
+        let exit = tokio::select! {
+            done = &mut ended => return outcome(done),
+            exit = signals.next() => exit,
+        };
+        // Ctrl-C in a pager is a key of the pager.
+        if !(exit == Exit::Interrupted && abort.busy() == Busy::TerminalLent) {
+            break exit;
+        }
     };
+    // What calculates does not see that it is to stop.
+    let grace = if abort.busy() == Busy::Computing { Duration::ZERO } else { GRACE };
     // The command may just have ended.
     let _ = cancel.send(exit);
     tokio::select! {
         done = &mut ended => outcome(done),
-        () = tokio::time::sleep(GRACE) => {
+        () = tokio::time::sleep(grace) => {
             abort.run();
             Err(stopped(exit))
         }

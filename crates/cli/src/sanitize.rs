@@ -15,6 +15,12 @@ pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// The text with its lines and tabs, without anything else a terminal would act on.
+pub(crate) fn lines(text: &str) -> String {
+    let keeps = |c: &char| matches!(c, '\n' | '\t') || !is_unsafe_in_terminals(*c);
+    text.chars().filter(keeps).collect()
+}
+
 fn replacement(c: char) -> Option<char> {
     match c {
         '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}' => Some(' '),

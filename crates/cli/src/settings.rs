@@ -86,7 +86,7 @@ impl Kept {
 }
 
 /// What is made of the JSON before it is shown: `--json`, `--jq`, `--template`.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Json {
     /// The fields, comma-separated; empty asks which there are.
     pub fields: Option<String>,

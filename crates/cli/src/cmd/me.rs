@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::output::Field;
 
-const FIELDS: &[Field] = &[Field::new("id"), Field::new("email"), Field::new("name")];
+const FIELDS: &[Field] = &[Field::id("id"), Field::new("email"), Field::new("name")];
 
 /// Show whose API key this is
 #[derive(Debug, Args)]

@@ -19,7 +19,8 @@ const WIDTH_MIN: usize = 30;
 
 /// Shows help, in colour where it is due.
 pub(crate) fn show(help: &StyledStr, early: Early) -> Result<(), CliError> {
-    let out = BufWriter::new(AutoStream::new(io::stdout().lock(), choice(early.color)));
+    let out =
+        BufWriter::new(AutoStream::new(io::stdout().lock(), choice(early.color, &io::stdout())));
     written(out, &help.ansi().to_string())
 }
 

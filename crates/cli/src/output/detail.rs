@@ -3,9 +3,11 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use anstyle::Style;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use super::paint::Look;
+use super::table::View;
+use super::time;
 use crate::sanitize::one_line;
 
 /// Before each line of text that stands below its label.
@@ -23,16 +25,18 @@ pub(crate) struct Detail<'a> {
 }
 
 impl Detail<'_> {
-    pub(super) fn write(&self, out: &mut dyn Write, width: u16) -> io::Result<()> {
-        let (dim, bold) = (Style::new().dimmed(), Style::new().bold());
+    pub(super) fn write(&self, out: &mut dyn Write, view: View) -> io::Result<()> {
         for (name, value) in &self.own {
-            writeln!(out, "{dim}{name}:{dim:#} {}", one_line(value))?;
+            let name = view.paint.put(Look::Past, &format!("{name}:"));
+            let relative = view.now.and_then(|now| time::relative(value, now));
+            let relative = relative.map_or(String::new(), |relative| format!(" ({relative})"));
+            writeln!(out, "{name} {}{relative}", one_line(value))?;
         }
         writeln!(out)?;
-        let width = usize::from(width).min(LINE_MAX);
+        let width = view.width.map_or(LINE_MAX, |width| width.min(LINE_MAX));
         for (label, value) in &self.answers {
             let label = one_line(label);
-            write!(out, "{bold}{label}:{bold:#}")?;
+            write!(out, "{}", view.paint.put(Look::Heading, &format!("{label}:")))?;
             let line = one_line(value);
             let is_short = !value.trim_end().contains(['\n', '\r'])
                 && label.width() + 2 + line.width() <= width;
@@ -78,6 +82,7 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::paint::Paint;
 
     #[test]
     fn text_is_broken_between_words_and_nothing_of_it_is_lost() {
@@ -99,8 +104,9 @@ mod tests {
             ],
         };
         let mut out = Vec::new();
-        detail.write(&mut out, 20).unwrap();
-        let shown = String::from_utf8(anstream::adapter::strip_bytes(&out).into_vec()).unwrap();
+        let view = View { width: Some(20), paint: Paint(false), now: None };
+        detail.write(&mut out, view).unwrap();
+        let shown = String::from_utf8(out).unwrap();
         let lines: Vec<&str> = shown.lines().map(str::trim_end).collect();
         assert_eq!(
             lines,

@@ -17,6 +17,8 @@ pub(crate) struct Field {
 pub(crate) enum Kind {
     /// Anything; a column of nothing but numbers is aligned like one.
     Any,
+    /// An id: shown whole, or not at all where there is no room; half an id is no id.
+    Id,
     /// An RFC 3339 instant.
     Time,
     /// A word of a closed set, which has a colour.
@@ -41,6 +43,11 @@ impl Field {
     /// A field of any values.
     pub(crate) const fn new(name: &'static str) -> Self {
         Self { name, kind: Kind::Any, column: Place::InTurn }
+    }
+
+    /// A field of ids.
+    pub(crate) const fn id(name: &'static str) -> Self {
+        Self { name, kind: Kind::Id, column: Place::InTurn }
     }
 
     /// A field of instants.

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use formsvc_export::{Cell, cell};
+use formsvc_protocol::text_of;
 use serde::Serialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -37,7 +38,6 @@ struct Item {
 #[derive(Clone, Debug)]
 pub(super) struct Column {
     pub(super) name: String,
-    #[expect(dead_code, reason = "tables will colour by it")]
     pub(super) kind: Kind,
     pub(super) last_in_tables: bool,
 }
@@ -67,6 +67,14 @@ impl Listing {
     /// Names the columns that follow those of the fields.
     pub(crate) fn more_columns<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
         self.more = names.into_iter().map(str::to_owned).collect();
+    }
+
+    /// The names of the members of each item's JSON.
+    pub(super) fn names(&self) -> Vec<&str> {
+        match &self.picks {
+            Some(picks) => picks.iter().map(|pick| &*pick.name).collect(),
+            None => self.fields.iter().map(|field| field.name).collect(),
+        }
     }
 
     /// Shows objects as the JSON they are, where nobody lays out their members.
@@ -161,18 +169,20 @@ type Members<'a> = HashMap<Cow<'a, str>, &'a str>;
 /// The members of an object; none if the text is no object. Of two with one name the last counts, as
 /// it does for nearly every reader of JSON.
 fn members(object: &str) -> Members<'_> {
+    let pairs = pairs(object).into_iter();
+    pairs.map(|(name, value)| (text_of(name.get()), value.get())).collect()
+}
+
+/// The names and values of an object as literals, in order; none if the text is no object.
+pub(super) fn pairs(object: &str) -> Vec<(&RawValue, &RawValue)> {
     struct All;
     impl<'de> Visitor<'de> for All {
-        type Value = Members<'de>;
+        type Value = Vec<(&'de RawValue, &'de RawValue)>;
         fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
             f.write_str("an object")
         }
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            let mut members = Members::new();
-            while let Some((name, value)) = map.next_entry::<&'de RawValue, &'de RawValue>()? {
-                members.insert(formsvc_protocol::text_of(name.get()), value.get());
-            }
-            Ok(members)
+            std::iter::from_fn(|| map.next_entry().transpose()).collect()
         }
     }
     serde_json::Deserializer::from_str(object).deserialize_map(All).unwrap_or_default()

@@ -1,59 +1,88 @@
 //! What the reader of standard output sees. Only data goes there.
+//!
+//! A command names its [`Field`]s, fills a [`Listing`] with items as JSON, and shows it as a list or
+//! as one item; everything else follows from that: columns, `--json`, `--jq`, `--template`, times,
+//! colours, the pager, and that nothing in the data acts on a terminal.
 
 mod detail;
+mod document;
 mod field;
+mod fit;
 mod formats;
 mod harmless;
+mod help;
+mod jq;
 mod listing;
+mod pager;
+mod paint;
 mod select;
 mod stream;
 mod table;
+mod template;
+mod time;
+mod writing;
 
-use std::io::{self, BufWriter, Write};
-
-use anstream::AutoStream;
+use std::io::{self, IsTerminal, Write};
 
 pub(crate) use detail::Detail;
 pub(crate) use field::Field;
 pub(crate) use harmless::Harmless;
+pub(crate) use help::help;
 pub(crate) use listing::Listing;
+pub(crate) use paint::is_dumb;
 pub(crate) use stream::Stream;
 
+use self::jq::Jq;
+use self::paint::{Paint, Wish};
+use self::table::View;
+use self::template::{Shape, Surroundings, Template};
+use self::writing::Screen;
+use crate::abort::Abort;
 use crate::args::{Color, OutputFormat};
+use crate::env::{self, Lookup};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::settings::Settings;
+use crate::settings::{Json, Settings};
 
 /// Standard output, in the format that was asked for.
+#[derive(Clone)]
 pub(crate) struct Output {
-    /// The fields that were asked for with `--json`.
-    fields: Option<String>,
+    json: Json,
     format: OutputFormat,
-    color: Color,
-    width: u16,
-    terminal: bool,
+    screen: Screen,
+    quiet: bool,
+    /// Colours on standard error.
+    told: Paint,
+    abort: Abort,
+}
+
+/// What is made of the JSON instead of a format.
+enum Program {
+    Jq(Jq),
+    Template(Template),
 }
 
 impl Output {
-    pub(crate) fn new(settings: &Settings) -> Self {
-        let format = match (&settings.json.fields, settings.json.format) {
-            (Some(_), format) => format.unwrap_or(OutputFormat::Json),
-            (None, _) => settings.output,
-        };
+    pub(crate) fn new(settings: &Settings, env: Lookup<'_>, abort: Abort) -> Self {
+        let wish = Wish::new(settings.color, env);
         Self {
-            fields: settings.json.fields.clone(),
-            format,
-            color: settings.color,
-            width: table::terminal_width(),
-            terminal: settings.terminal.stdout,
+            json: settings.json.clone(),
+            format: match (&settings.json.fields, settings.json.format) {
+                (Some(_), format) => format.unwrap_or(OutputFormat::Json),
+                (None, _) => settings.output,
+            },
+            screen: Screen::new(settings, wish, env),
+            quiet: settings.quiet,
+            told: Paint(wish.on(settings.terminal.stderr)),
+            abort,
         }
     }
 
     /// The output of a command whose data is in this format wherever nobody looks at it, unless
     /// another was asked for.
-    pub(crate) fn piped_as(format: OutputFormat, settings: &Settings) -> Self {
-        let mut output = Self::new(settings);
-        if output.format == OutputFormat::Tsv && settings.json.format.is_none() {
+    pub(crate) fn piped_as(&self, format: OutputFormat) -> Self {
+        let mut output = self.clone();
+        if output.format == OutputFormat::Tsv && output.json.format.is_none() {
             output.format = format;
         }
         output
@@ -61,89 +90,180 @@ impl Output {
 
     /// Whether the items are shown to a person, as they are.
     pub(crate) fn is_for_reading(&self) -> bool {
-        self.format == OutputFormat::Table && self.fields.is_none()
+        let Json { fields, jq, template, .. } = &self.json;
+        self.format == OutputFormat::Table && fields.is_none() && jq.is_none() && template.is_none()
     }
 
     /// Something to fill with items that have these fields. Call it before anything is asked of the
-    /// service: a wrong field costs no request then, and `--json` without a value ends here, with
-    /// the names of the fields.
+    /// service: a wrong field, expression or template costs no request then, and `--json` without a
+    /// value ends here, with the names of the fields.
     pub(crate) fn listing(&self, fields: &'static [Field]) -> Result<Listing, CliError> {
-        let picks = match self.fields.as_deref() {
+        self.check_flags()?;
+        let picks = match self.json.fields.as_deref() {
             None => None,
             Some("") => {
-                self.write(|out| {
-                    fields.iter().try_for_each(|field| writeln!(out, "{}", field.name))
+                let names = || fields.iter().map(|field| field.name);
+                self.screen.data(true, |out| {
+                    written(names().try_for_each(|name| writeln!(out, "{name}")))
                 })?;
                 return Err(CliError::silent(Exit::Done));
             }
             Some(asked) => Some(select::picks(asked, fields)?),
         };
-        Ok(Listing::new(fields, picks))
+        let listing = Listing::new(fields, picks);
+        let mut names = vec!["items", "item"];
+        names.extend(listing.names());
+        self.program(Some(&names))?;
+        Ok(listing)
     }
 
     /// Shows a list.
     pub(crate) fn list(&self, listing: &Listing) -> Result<(), CliError> {
-        self.write(|out| match self.format {
-            OutputFormat::Table => table::list(out, &listing.grid(), self.width),
-            OutputFormat::Json => formats::json(out, listing),
-            OutputFormat::Ndjson => formats::ndjson(out, listing),
-            OutputFormat::Csv => formats::csv(out, &listing.grid(), true),
-            OutputFormat::Tsv => formats::tsv(out, &listing.grid()),
-        })
+        if let Some(program) = self.program(None)? {
+            let items: Vec<_> = listing.json().collect();
+            return self.made(&program, &format!("[{}]", items.join(",")), Shape::List);
+        }
+        match self.format {
+            OutputFormat::Table => {
+                let (mut table, grid) = (Vec::new(), listing.grid());
+                let hidden = written(table::list(&mut table, &grid, self.view()))?;
+                self.screen.painted(&table, &self.abort)?;
+                self.tell_of_hidden(hidden);
+                Ok(())
+            }
+            OutputFormat::Json => self.text(|out| formats::json(out, listing)),
+            OutputFormat::Ndjson => self.text(|out| formats::ndjson(out, listing)),
+            OutputFormat::Csv => self.text(|out| formats::csv(out, &listing.grid(), true)),
+            OutputFormat::Tsv => self.text(|out| formats::tsv(out, &listing.grid())),
+        }
     }
 
     /// Shows the one item of a listing.
     pub(crate) fn item(&self, listing: &Listing) -> Result<(), CliError> {
-        self.write(|out| match self.format {
-            OutputFormat::Table => table::item(out, &listing.grid()),
-            OutputFormat::Json | OutputFormat::Ndjson => formats::ndjson(out, listing),
-            OutputFormat::Csv => formats::csv(out, &listing.grid(), true),
-            OutputFormat::Tsv => formats::tsv(out, &listing.grid()),
-        })
+        let item = listing.json().next().unwrap_or_default();
+        if let Some(program) = self.program(None)? {
+            return self.made(&program, &item, Shape::Item);
+        }
+        match self.format {
+            OutputFormat::Table => {
+                let mut lines = Vec::new();
+                written(table::item(&mut lines, &listing.grid(), self.view()))?;
+                self.screen.painted(&lines, &self.abort)
+            }
+            OutputFormat::Json | OutputFormat::Ndjson => {
+                self.text(|out| formats::ndjson(out, listing))
+            }
+            OutputFormat::Csv => self.text(|out| formats::csv(out, &listing.grid(), true)),
+            OutputFormat::Tsv => self.text(|out| formats::tsv(out, &listing.grid())),
+        }
     }
 
-    /// Shows a JSON document as it came.
+    /// Shows a JSON document as it came, or what an expression or a template makes of it. It has no
+    /// fields that are known, so that `--json` has nothing to choose from.
     pub(crate) fn document(&self, json: &str) -> Result<(), CliError> {
-        self.write(|out| writeln!(out, "{}", json.trim_end()))
+        match self.program(None)? {
+            Some(program) if json.trim_start().starts_with('{') => {
+                self.made(&program, json, Shape::Item)
+            }
+            Some(program) => self.made(&program, json, Shape::List),
+            None => self.text(|out| writeln!(out, "{}", json.trim_end())),
+        }
     }
 
     /// Writes bytes at once: exactly in a pipe, harmless on a terminal.
     pub(crate) fn exactly(&self, bytes: &[u8]) -> Result<(), CliError> {
-        let mut out = io::stdout().lock();
-        let written = if self.terminal {
-            Harmless::new(BufWriter::new(&mut out)).write_all(bytes)
-        } else {
-            out.write_all(bytes)
-        };
-        written.and_then(|()| out.flush()).map_err(|error| CliError::stdout(&error))
+        self.screen.data(false, |out| written(out.write_all(bytes)))
     }
 
     /// Shows one submission to a person, long answers whole.
     pub(crate) fn detail(&self, detail: &Detail<'_>) -> Result<(), CliError> {
-        self.write(|out| detail.write(out, self.width))
+        let mut lines = Vec::new();
+        written(detail.write(&mut lines, self.view()))?;
+        self.screen.painted(&lines, &self.abort)
     }
 
-    fn write(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), CliError> {
-        // A stream that takes escapes out must not touch what is data: only tables have colours.
-        let written = if self.format == OutputFormat::Table {
-            let mut out = BufWriter::new(AutoStream::new(io::stdout().lock(), choice(self.color)));
-            write(&mut out).and_then(|()| out.flush())
-        } else if self.terminal {
-            let mut out = Harmless::new(BufWriter::new(io::stdout().lock()));
-            write(&mut out).and_then(|()| out.flush())
-        } else {
-            let mut out = BufWriter::new(io::stdout().lock());
-            write(&mut out).and_then(|()| out.flush())
+    /// Whether the flags that say what to make of the JSON go together. For commands that show no
+    /// listing, before the first request.
+    pub(crate) fn check_flags(&self) -> Result<(), CliError> {
+        let Json { jq, template, format, .. } = &self.json;
+        let (program, other) = match (jq, template, format) {
+            (Some(_), Some(_), _) => ("--jq", "--template"),
+            (Some(_), _, Some(format)) if *format != OutputFormat::Json => ("--jq", "--output"),
+            (_, Some(_), Some(_)) => ("--template", "--output"),
+            _ => return Ok(()),
         };
-        written.map_err(|error| CliError::stdout(&error))
+        Err(CliError::usage(format!("`{program}` and `{other}` cannot be used together")))
+    }
+
+    /// The expression or template, if there is one; `names` are what a template may use.
+    fn program(&self, names: Option<&[&str]>) -> Result<Option<Program>, CliError> {
+        Ok(match (&self.json.jq, &self.json.template) {
+            (Some(code), _) => Some(Program::Jq(Jq::new(code)?)),
+            (None, Some(text)) => {
+                let surroundings = Surroundings {
+                    terminal: self.screen.terminal,
+                    paint: self.screen.paint,
+                    width: self.screen.width,
+                    now: time::now(),
+                };
+                Some(Program::Template(Template::new(text, names, surroundings)?))
+            }
+            (None, None) => None,
+        })
+    }
+
+    /// Shows what an expression or a template makes of a document.
+    fn made(&self, program: &Program, json: &str, shape: Shape) -> Result<(), CliError> {
+        // It may calculate for ever, and then a signal ends the process.
+        let _computing = self.abort.computing();
+        match program {
+            Program::Jq(jq) => self.screen.data(true, |out| jq.run(json, out)),
+            // Its data has been made harmless; what is left to act on a terminal is its own.
+            Program::Template(template) => {
+                self.screen.painted(template.render(json, shape)?.as_bytes(), &self.abort)
+            }
+        }
+    }
+
+    fn text(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), CliError> {
+        if self.screen.pages() {
+            let mut text = Vec::new();
+            written(write(&mut text))?;
+            return self.screen.harmless(&text, &self.abort);
+        }
+        self.screen.data(false, |out| written(write(out)))
+    }
+
+    fn view(&self) -> View {
+        View {
+            width: self.screen.width,
+            paint: self.screen.paint,
+            // In a pipe and in files the instant itself: nobody knows when they are read.
+            now: self.screen.terminal.then(time::now),
+        }
+    }
+
+    /// Says on standard error, which is no data, that columns had no room.
+    fn tell_of_hidden(&self, hidden: usize) {
+        if hidden > 0 && !self.quiet {
+            let s = if hidden == 1 { "" } else { "s" };
+            let text = format!(
+                "({hidden} more column{s}: choose with --json FIELDS --output table, or see all \
+                 with --output csv)"
+            );
+            let text = self.told.put(paint::Look::Past, &text);
+            // If nobody can read it, there is nobody to tell.
+            let _ = writeln!(io::stderr().lock(), "{text}");
+        }
     }
 }
 
-/// Our word for when to use colours, in the library's.
-pub(crate) fn choice(color: Color) -> anstream::ColorChoice {
-    match color {
-        Color::Auto => anstream::ColorChoice::Auto,
-        Color::Always => anstream::ColorChoice::Always,
-        Color::Never => anstream::ColorChoice::Never,
-    }
+/// What became of writing to standard output.
+fn written<T>(done: io::Result<T>) -> Result<T, CliError> {
+    done.map_err(|error| CliError::stdout(&error))
+}
+
+/// Whether a stream gets colours, in the words of the library that writes them.
+pub(crate) fn choice(color: Color, stream: &impl IsTerminal) -> anstream::ColorChoice {
+    Wish::new(color, &env::of_process).choice(stream.is_terminal())
 }

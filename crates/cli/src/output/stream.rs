@@ -4,7 +4,8 @@ use std::cell::Cell as Slot;
 
 use serde::Serialize;
 
-use super::{Field, Listing, Output, OutputFormat, formats, table};
+use super::template::Shape;
+use super::{Field, Output, OutputFormat, Program, formats, table, written};
 use crate::error::CliError;
 
 /// Items shown as they come: a line each, written at once. JSON is always one object a line here,
@@ -13,6 +14,7 @@ use crate::error::CliError;
 pub(crate) struct Stream<'a> {
     output: &'a Output,
     fields: &'static [Field],
+    program: Option<Program>,
     /// Whether the header has been written.
     headed: Slot<bool>,
 }
@@ -22,22 +24,34 @@ impl Output {
     /// before the first request.
     pub(crate) fn stream(&self, fields: &'static [Field]) -> Result<Stream<'_>, CliError> {
         self.listing(fields)?;
-        Ok(Stream { output: self, fields, headed: Slot::new(false) })
+        let program = self.program(None)?;
+        Ok(Stream { output: self, fields, program, headed: Slot::new(false) })
     }
 }
 
 impl Stream<'_> {
     /// Shows the next item.
     pub(crate) fn show(&self, item: &impl Serialize) -> Result<(), CliError> {
-        let mut listing: Listing = self.output.listing(self.fields)?;
+        let mut listing = self.output.listing(self.fields)?;
         listing.push(item);
         listing.objects_have_columns();
+        if let Some(program) = &self.program {
+            let item = listing.json().next().unwrap_or_default();
+            return self.output.made(program, &item, Shape::Item);
+        }
+        let (screen, format) = (&self.output.screen, self.output.format);
         let header = !self.headed.replace(true);
-        self.output.write(|out| match self.output.format {
-            OutputFormat::Table => table::line(out, &listing.grid(), self.output.width),
-            OutputFormat::Json | OutputFormat::Ndjson => formats::ndjson(out, &listing),
-            OutputFormat::Csv => formats::csv(out, &listing.grid(), header),
-            OutputFormat::Tsv => formats::tsv(out, &listing.grid()),
+        if format == OutputFormat::Table {
+            let mut line = Vec::new();
+            written(table::line_each(&mut line, &listing.grid(), self.output.view()))?;
+            return screen.data(true, |out| written(out.write_all(&line)));
+        }
+        screen.data(true, |out| {
+            written(match format {
+                OutputFormat::Csv => formats::csv(out, &listing.grid(), header),
+                OutputFormat::Tsv => formats::tsv(out, &listing.grid()),
+                _ => formats::ndjson(out, &listing),
+            })
         })
     }
 }

@@ -2,161 +2,275 @@
 
 use std::io::{self, Write};
 
-use anstyle::Style;
-use comfy_table::{ColumnConstraint, Row, Table, Width, presets};
 use formsvc_export::Cell;
 use unicode_width::UnicodeWidthStr;
 
+use super::field::Kind;
+use super::fit::{self, GAP, Wanted};
 use super::listing::{Column, Grid};
+use super::paint::{Look, Paint};
+use super::time;
 use crate::sanitize::one_line;
 
-/// Width when there is no terminal to ask.
-const WIDTH_DEFAULT: u16 = 80;
-/// Widest a column gets; an identifier of the service fits.
-const COLUMN_MAX: usize = 40;
-/// Space between columns.
-const GAP: u16 = 2;
+/// Widest a column gets where there is no terminal, whose width would bound it.
+const COLUMN_MAX: usize = 100;
 
-pub(super) fn terminal_width() -> u16 {
-    terminal_size::terminal_size().map_or(WIDTH_DEFAULT, |(width, _)| width.0.max(20))
+/// How a table is shown.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View {
+    /// Cells beside each other; none where nothing bounds them.
+    pub(super) width: Option<usize>,
+    pub(super) paint: Paint,
+    /// The instant it is, where instants are told by how far they are from it.
+    pub(super) now: Option<i64>,
 }
 
-/// The list; columns that do not fit are left out from the right, and counted.
+/// A cell as it is shown.
+struct Shown {
+    text: String,
+    look: Look,
+}
+
+/// The list. Gives the number of columns for which there was no room.
 /// Nothing where there is no item: a heading over nothing tells nobody anything.
-pub(super) fn list(out: &mut dyn Write, grid: &Grid<'_>, width: u16) -> io::Result<()> {
+pub(super) fn list(out: &mut dyn Write, grid: &Grid<'_>, view: View) -> io::Result<usize> {
     if grid.rows.is_empty() {
-        return Ok(());
+        return Ok(0);
     }
-    let mut headings: Vec<String> =
-        grid.columns.iter().map(|column| one_line(&column.name).to_uppercase()).collect();
-    let mut rows: Vec<Vec<String>> = grid.rows.iter().map(|row| sanitized(row)).collect();
-    for cells in rows.iter_mut().chain([&mut headings]) {
-        let last = grid.columns.iter().filter(|column| column.last_in_tables).count();
-        let last = last.min(cells.len());
-        cells.rotate_left(last);
-    }
-    let widths = fitting(&headings, &rows, usize::from(width));
-    let shown = widths.len();
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    // Widths are settled here; the library aligns, and shortens what is too long.
-    table.set_width(width.saturating_add(GAP));
-    table.set_truncation_indicator("…");
-    let one_high = |cells: &[String]| {
-        let mut row = Row::from(&cells[..shown]);
-        row.max_height(1);
-        row
+    let order = order(&grid.columns);
+    let columns: Vec<&Column> = order.iter().map(|at| &grid.columns[*at]).collect();
+    let headings: Vec<String> =
+        columns.iter().map(|column| one_line(&column.name).to_uppercase()).collect();
+    let rows: Vec<Vec<Shown>> = grid
+        .rows
+        .iter()
+        .map(|row| order.iter().map(|at| view.shown(&grid.columns[*at], &row[*at])).collect())
+        .collect();
+    let wanted: Vec<Wanted> = columns
+        .iter()
+        .enumerate()
+        .map(|(at, column)| Wanted {
+            width: widest(&headings[at], &rows, at),
+            whole: column.kind == Kind::Id,
+        })
+        .collect();
+    let widths = match view.width {
+        Some(width) => fit::widths(&wanted, width),
+        None => wanted.iter().map(|column| column.width.min(COLUMN_MAX)).collect(),
     };
-    table.set_header(one_high(&headings));
-    for row in &rows {
-        table.add_row(one_high(row));
+    let to_the_right: Vec<bool> =
+        order.iter().map(|at| numbers(grid.rows.iter().map(|row| &row[*at]))).collect();
+    let heading = headings.into_iter().map(|text| Shown { text, look: Look::Heading }).collect();
+    for row in [&heading].into_iter().chain(&rows) {
+        writeln!(out, "{}", line(row, &widths, &to_the_right, view.paint))?;
     }
-    for (column, width) in table.column_iter_mut().zip(widths) {
-        column.set_padding((0, GAP));
-        column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(width + GAP)));
-    }
-    let bold = Style::new().bold();
-    for (at, line) in table.lines().enumerate() {
-        let line = line.trim_end();
-        if at == 0 {
-            writeln!(out, "{bold}{line}{bold:#}")?;
-        } else {
-            writeln!(out, "{line}")?;
+    Ok(columns.len() - widths.len())
+}
+
+/// The places of the columns as a table has them.
+fn order(columns: &[Column]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..columns.len()).collect();
+    order.sort_by_key(|at| columns[*at].last_in_tables);
+    order
+}
+
+fn widest(heading: &str, rows: &[Vec<Shown>], at: usize) -> usize {
+    let cells = rows.iter().map(|row| row[at].text.width());
+    cells.chain([heading.width(), 1]).max().unwrap_or(1)
+}
+
+/// Whether a column holds numbers and nothing else.
+fn numbers<'a>(cells: impl Iterator<Item = &'a Cell<'a>>) -> bool {
+    let mut some = false;
+    let all = cells.filter(|cell| !cell.text.is_empty()).all(|cell| {
+        some = true;
+        !cell.free && cell.text.starts_with(|c: char| c.is_ascii_digit() || c == '-')
+    });
+    all && some
+}
+
+fn line(row: &[Shown], widths: &[usize], to_the_right: &[bool], paint: Paint) -> String {
+    let (mut line, mut space) = (String::new(), 0);
+    for ((cell, width), right) in row.iter().zip(widths).zip(to_the_right) {
+        let text = fit::shortened(&cell.text, *width);
+        let left_over = width.saturating_sub(text.width());
+        let (before, after) = if *right { (left_over, 0) } else { (0, left_over) };
+        space += before;
+        // Space is not painted, and none stands at the end of a line.
+        if !text.is_empty() {
+            line.push_str(&" ".repeat(space));
+            line.push_str(&paint.put(cell.look, &text));
+            space = 0;
         }
+        space += if text.is_empty() { left_over - before } else { after } + GAP;
     }
-    let hidden = grid.columns.len() - shown;
-    if hidden > 0 {
-        let (dim, s) = (Style::new().dimmed(), if hidden == 1 { "" } else { "s" });
-        writeln!(out, "{dim}({hidden} more column{s}: use --output json or csv){dim:#}")?;
-    }
-    Ok(())
+    line
 }
 
-fn sanitized(row: &[Cell<'_>]) -> Vec<String> {
-    row.iter().map(|cell| one_line(&cell.text).into_owned()).collect()
-}
-
-/// The widths of the columns that fit beside each other, from the left; always at least one.
-fn fitting(headings: &[String], rows: &[Vec<String>], width: usize) -> Vec<u16> {
-    let (mut fitting, mut used) = (Vec::new(), 0);
-    for (at, heading) in headings.iter().enumerate() {
-        let widest = rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.width()).max();
-        let natural = widest.unwrap_or(0).max(heading.width()).clamp(1, COLUMN_MAX);
-        if used + natural > width && at > 0 {
-            break;
+impl View {
+    fn shown(self, column: &Column, cell: &Cell<'_>) -> Shown {
+        let mut text = one_line(&cell.text).into_owned();
+        let mut look = Look::Plain;
+        match column.kind {
+            Kind::Status => look = Look::of_word(&text),
+            Kind::Time => {
+                if let Some(relative) = self.now.and_then(|now| time::relative(&text, now)) {
+                    text = relative;
+                }
+            }
+            Kind::Any | Kind::Id | Kind::Object => {}
         }
-        let column = natural.min(width);
-        used += column + usize::from(GAP);
-        fitting.push(u16::try_from(column).expect("a column is at most 40 wide"));
+        Shown { text, look }
     }
-    fitting
 }
 
-/// One item, a line for each of its fields.
-pub(super) fn item(out: &mut dyn Write, grid: &Grid<'_>) -> io::Result<()> {
-    let bold = Style::new().bold();
-    let widest = grid.columns.iter().map(|column| column.name.width()).max().unwrap_or(0) + 1;
+/// One item, a line for each of its fields. Instants are told both ways: there is room.
+pub(super) fn item(out: &mut dyn Write, grid: &Grid<'_>, view: View) -> io::Result<()> {
+    let names: Vec<String> =
+        grid.columns.iter().map(|column| format!("{}:", one_line(&column.name))).collect();
+    let widest = names.iter().map(|name| name.width()).max().unwrap_or(0);
     for row in &grid.rows {
-        for (Column { name, .. }, value) in grid.columns.iter().zip(row) {
-            let name = format!("{name}:");
-            writeln!(out, "{bold}{name:widest$}{bold:#} {}", one_line(&value.text))?;
+        for ((column, name), cell) in grid.columns.iter().zip(&names).zip(row) {
+            let Shown { text, look } = view.shown(column, cell);
+            let label = view.paint.put(Look::Heading, name);
+            let space = " ".repeat(widest - name.width() + 1);
+            let exact = one_line(&cell.text);
+            let text = if *exact == *text {
+                view.paint.put(look, &text)
+            } else {
+                format!("{exact} ({text})")
+            };
+            writeln!(out, "{}", format!("{label}{space}{text}").trim_end())?;
         }
     }
     Ok(())
 }
 
 /// Items on a line each, as they come: no widths to align them to are known.
-pub(super) fn line(out: &mut dyn Write, grid: &Grid<'_>, _width: u16) -> io::Result<()> {
+pub(super) fn line_each(out: &mut dyn Write, grid: &Grid<'_>, view: View) -> io::Result<()> {
+    let order = order(&grid.columns);
     for row in &grid.rows {
-        writeln!(out, "{}", sanitized(row).join("  "))?;
+        let shown = order.iter().map(|at| view.shown(&grid.columns[*at], &row[*at]).text);
+        let line = shown.collect::<Vec<_>>().join("  ");
+        let line = view.width.map_or(line.clone(), |width| fit::shortened(&line, width));
+        writeln!(out, "{}", line.trim_end())?;
     }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::output::field::Kind;
+    use proptest::prelude::*;
 
-    fn text(text: impl Into<String>) -> Cell<'static> {
-        Cell { text: text.into().into(), free: true }
+    use super::*;
+
+    const PLAIN: View = View { width: None, paint: Paint(false), now: None };
+
+    fn text(text: &str) -> Cell<'_> {
+        Cell { text: text.into(), free: true }
     }
 
-    fn shown(width: u16) -> Vec<String> {
-        let column =
-            |name: &str| Column { name: name.to_owned(), kind: Kind::Any, last_in_tables: false };
-        let grid = Grid {
-            columns: ["id", "title", "status"].map(column).to_vec(),
-            rows: vec![
-                vec![text("frm_1"), text("漢字 and\nmore"), text("draft")],
-                vec![text("frm_22"), text("x".repeat(60)), text("\u{1b}[31mred")],
-            ],
-        };
+    fn number(text: &str) -> Cell<'_> {
+        Cell { text: text.into(), free: false }
+    }
+
+    fn column(name: &str, kind: Kind) -> Column {
+        Column { name: name.to_owned(), kind, last_in_tables: false }
+    }
+
+    fn lines(grid: &Grid<'_>, view: View) -> (Vec<String>, usize) {
         let mut out = Vec::new();
-        list(&mut out, &grid, width).unwrap();
-        let text = anstream::adapter::strip_bytes(&out).into_vec();
-        String::from_utf8(text).unwrap().lines().map(str::to_owned).collect()
+        let hidden = list(&mut out, grid, view).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        (text.lines().map(str::to_owned).collect(), hidden)
+    }
+
+    fn forms() -> Grid<'static> {
+        let mut id = column("id", Kind::Id);
+        id.last_in_tables = true;
+        Grid {
+            columns: vec![
+                id,
+                column("title", Kind::Any),
+                column("status", Kind::Status),
+                column("answers", Kind::Any),
+            ],
+            rows: vec![
+                vec![text("frm_1"), text("漢字 and\nmore"), text("draft"), number("7")],
+                vec![text("frm_22"), text("a title that is long"), text("closed"), number("-1200")],
+                vec![text("frm_3"), text("\u{1b}[31mred"), text("published"), number("")],
+            ],
+        }
     }
 
     #[test]
-    fn columns_are_aligned_and_long_text_is_shortened() {
-        let long = format!("frm_22  {}…  [31mred", "x".repeat(39));
+    fn columns_are_aligned_and_numbers_to_the_right() {
         assert_eq!(
-            shown(80),
+            lines(&forms(), PLAIN).0,
             [
-                format!("ID      {:40}  STATUS", "TITLE"),
-                format!("frm_1   漢字 and more{}  draft", " ".repeat(27)),
-                long
+                "TITLE                 STATUS     ANSWERS  ID",
+                "漢字 and more         draft            7  frm_1",
+                "a title that is long  closed       -1200  frm_22",
+                "[31mred               published           frm_3",
             ]
         );
     }
 
     #[test]
-    fn columns_that_do_not_fit_are_counted_not_squeezed() {
+    fn long_text_gives_way_before_a_column_does() {
+        let at = |width| lines(&forms(), View { width: Some(width), ..PLAIN });
+        assert_eq!(at(45).0[2], "a title that is …  closed       -1200  frm_22");
+        let (narrow, hidden) = at(24);
         assert_eq!(
-            shown(30),
-            ["ID", "frm_1", "frm_22", "(2 more columns: use --output json or csv)"]
+            narrow[..3],
+            ["TITLE          STATUS", "漢字 and more  draft", "a title that…  closed"]
         );
-        assert!(shown(50).iter().all(|line| line.width() <= 50), "{:?}", shown(50));
+        assert_eq!(hidden, 2);
+    }
+
+    #[test]
+    fn a_status_is_painted_and_the_space_around_it_is_not() {
+        let painted = lines(&forms(), View { paint: Paint(true), ..PLAIN }).0;
+        assert!(painted[0].starts_with("\u{1b}[1mTITLE\u{1b}[0m  "), "{painted:?}");
+        assert!(painted[2].contains("  \u{1b}[2mclosed\u{1b}[0m  "), "{painted:?}");
+    }
+
+    #[test]
+    fn instants_are_told_from_now_in_lists_and_both_ways_in_items() {
+        let grid = Grid {
+            columns: vec![column("made", Kind::Time)],
+            rows: vec![vec![text("2026-06-15T10:00:00.000Z")]],
+        };
+        let now = formsvc_protocol::Timestamp::micros_of("2026-06-15T12:00:00Z").ok();
+        assert_eq!(lines(&grid, View { now, ..PLAIN }).0, ["MADE", "2 hours ago"]);
+        assert_eq!(lines(&grid, PLAIN).0[1], "2026-06-15T10:00:00.000Z");
+        let mut out = Vec::new();
+        item(&mut out, &grid, View { now, ..PLAIN }).unwrap();
+        assert_eq!(out, b"made: 2026-06-15T10:00:00.000Z (2 hours ago)\n");
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_is_wider_than_the_terminal_whatever_stands_in_it(
+            width in 1_usize..220,
+            cells in prop::collection::vec(prop::collection::vec(".{0,60}", 4), 1..6),
+            heading in ".{0,20}",
+        ) {
+            let grid = Grid {
+                columns: vec![
+                    column(&heading, Kind::Any),
+                    column("b", Kind::Id),
+                    column("c", Kind::Status),
+                    column("d", Kind::Time),
+                ],
+                rows: cells.iter().map(|row| row.iter().map(|cell| text(cell)).collect()).collect(),
+            };
+            let (shown, _) = lines(&grid, View { width: Some(width), ..PLAIN });
+            prop_assert_eq!(shown.len(), grid.rows.len() + 1, "a row is a line");
+            for line in shown {
+                prop_assert!(line.width() <= width, "{:?} in {}", line, width);
+                prop_assert_eq!(&*one_line(&line), &*line);
+            }
+        }
     }
 }

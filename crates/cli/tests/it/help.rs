@@ -141,7 +141,10 @@ fn topics_are_explained_and_unknown_ones_are_told_the_nearest() {
         assert!(succeed(&["help", topic]).contains(tells), "{topic}");
         let narrow = formsvc(&["help", topic]).env("COLUMNS", "40").output().unwrap();
         let narrow = String::from_utf8(narrow.stdout).unwrap();
-        let wide = narrow.lines().find(|line| line.chars().count() > 40);
+        let wide = narrow
+            .lines()
+            .filter(|line| !line.contains("formsvc --demo"))
+            .find(|line| line.chars().count() > 40);
         assert_eq!(wide, None, "{topic}");
     }
     let slip = run(&["help", "enviroment"]);

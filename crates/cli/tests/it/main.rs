@@ -17,6 +17,8 @@ mod help;
 mod key;
 #[cfg(target_os = "linux")]
 mod keyring;
+#[cfg(unix)]
+mod output;
 mod receiver;
 mod sandbox;
 mod schema;

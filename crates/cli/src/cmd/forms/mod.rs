@@ -32,10 +32,10 @@ impl Forms {
 
 /// The fields of a form, the most telling first.
 const FIELDS: &[Field] = &[
-    Field::new("public_id"),
+    Field::id("public_id"),
     Field::new("title"),
     Field::status("status"),
-    Field::new("id"),
+    Field::id("id").last(),
     Field::time("created_at"),
     Field::time("updated_at"),
     Field::new("web_address"),

@@ -16,7 +16,7 @@ use crate::{again, form_ref};
 
 /// The fields of a submission; `data` has a column for each label.
 pub(super) const FIELDS: [Field; 3] =
-    [Field::new("id").last(), Field::time("created_at"), Field::object("data")];
+    [Field::id("id").last(), Field::time("created_at"), Field::object("data")];
 
 /// Show the newest submissions of a form
 ///

@@ -31,7 +31,7 @@ pub(crate) struct View {
 
 impl View {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
-        let output = Output::piped_as(OutputFormat::Ndjson, &cx.settings);
+        let output = cx.output.piped_as(OutputFormat::Ndjson);
         let listing = output.listing(&FIELDS)?;
         let client = cx.client().await?;
         let form = form_ref::resolve(cx, &self.form).await?;

@@ -21,7 +21,7 @@ use crate::args::{OutputFormat, duration};
 use crate::context::{Context, to_json};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::output::{Output, Stream};
+use crate::output::Stream;
 use crate::sanitize::one_line;
 use crate::when::{When, now};
 use crate::{again, form_ref, reader};
@@ -72,7 +72,7 @@ pub(crate) struct Tail {
 
 impl Tail {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
-        let output = Output::piped_as(OutputFormat::Ndjson, &cx.settings);
+        let output = cx.output.piped_as(OutputFormat::Ndjson);
         let stream = output.stream(&FIELDS)?;
         let since = range::place(cx, "--since", self.since.as_ref(), &now())?;
         // Waits are made here, where it is known that nobody minds them.

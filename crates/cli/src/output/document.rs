@@ -1,0 +1,99 @@
+//! The JSON document of a command, made ready for those who read all of it: jq and templates.
+
+use std::borrow::Cow;
+
+use crate::error::CliError;
+use crate::exit::Exit;
+
+/// Deepest nesting that is read. Readers go down by calling themselves, and answers come from
+/// strangers.
+const DEPTH_MAX: usize = 256;
+
+/// The document, if it can be read: not nested too deep, and with U+FFFD in the place of escapes
+/// that are half a character (`\ud800`), which JSON has and text does not.
+pub(super) fn readable(json: &str) -> Result<Cow<'_, str>, CliError> {
+    let (mut depth, mut deepest, mut in_text) = (0_usize, 0, false);
+    let mut mended: Option<String> = None;
+    let (bytes, mut at, mut copied) = (json.as_bytes(), 0, 0);
+    while let Some(byte) = bytes.get(at) {
+        let mut length = 1;
+        match byte {
+            b'"' => in_text = !in_text,
+            b'\\' if in_text => {
+                let (taken, whole) = escape(&bytes[at..]);
+                length = taken;
+                if !whole {
+                    let text = mended.get_or_insert_default();
+                    text.push_str(&json[copied..at]);
+                    text.push_str("\\ufffd");
+                    copied = at + length;
+                }
+            }
+            b'[' | b'{' if !in_text => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' if !in_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        at += length;
+    }
+    if deepest > DEPTH_MAX {
+        let what = format!("the JSON is nested {deepest} deep; jq and templates read {DEPTH_MAX}");
+        return Err(CliError::new(Exit::Service, what));
+    }
+    Ok(match mended {
+        None => Cow::Borrowed(json),
+        Some(mut text) => {
+            text.push_str(&json[copied..]);
+            Cow::Owned(text)
+        }
+    })
+}
+
+/// How long an escape is, and whether it is a character.
+fn escape(text: &[u8]) -> (usize, bool) {
+    match unit(text) {
+        None => (2, true),
+        Some(0xD800..=0xDBFF) => match text.get(6..).and_then(unit) {
+            Some(0xDC00..=0xDFFF) => (12, true),
+            _ => (6, false),
+        },
+        Some(0xDC00..=0xDFFF) => (6, false),
+        Some(_) => (6, true),
+    }
+}
+
+/// The number in `\uXXXX`.
+fn unit(text: &[u8]) -> Option<u32> {
+    let digits = text.strip_prefix(b"\\u")?.get(..4)?;
+    u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_a_character_is_replaced_and_nothing_else() {
+        for (json, read) in [
+            (r#"{"a":"\ud83d\ude00 \\ud800 \u00e9 \n\"[["}"#, None),
+            (r#"["\ud800"]"#, Some(r#"["\ufffd"]"#)),
+            (r#"["x\udc00y","\ud800\ud83d\ude00"]"#, Some(r#"["x\ufffdy","\ufffd\ud83d\ude00"]"#)),
+            (r#"["\ud800\n"]"#, Some(r#"["\ufffd\n"]"#)),
+        ] {
+            let got = readable(json).unwrap();
+            assert_eq!(&*got, read.unwrap_or(json));
+            assert_eq!(matches!(got, Cow::Borrowed(_)), read.is_none(), "{json}");
+        }
+    }
+
+    #[test]
+    fn what_is_nested_too_deep_is_refused() {
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        assert!(readable(&nested(DEPTH_MAX)).is_ok());
+        assert!(readable(&nested(DEPTH_MAX + 1)).is_err());
+        let flat = format!("[{}]", ["[]"; 1000].join(","));
+        assert!(readable(&flat).is_ok());
+    }
+}

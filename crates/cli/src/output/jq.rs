@@ -1,0 +1,220 @@
+//! `--jq EXPR`: what a jq expression makes of a command's JSON.
+
+use std::io::{self, Write};
+
+use jaq_core::compile::Undefined;
+use jaq_core::data::JustLut;
+use jaq_core::load::{self, Arena, File, Loader};
+use jaq_core::{Compiler, Ctx, Filter, Vars};
+use jaq_json::{Val, read, write};
+
+use super::document;
+use super::fit::shortened;
+use crate::error::CliError;
+use crate::exit::Exit;
+
+/// Widest a value in an error is shown.
+const CAUSE_MAX: usize = 200;
+
+/// What jq has, and the library that runs it here has not.
+const MORE: &str = r#"
+def @csv: if type != "array" then error("@csv needs an array") else map(
+    if type == "string" then "\"" + (split("\"") | join("\"\"")) + "\""
+    elif type == "null" then ""
+    elif type == "array" or type == "object" then error("@csv cannot hold \(type)s")
+    else tostring end) | join(",") end;
+def @tsv: if type != "array" then error("@tsv needs an array") else map(
+    if type == "string" then split("\\") | join("\\\\") | split("\t") | join("\\t")
+      | split("\n") | join("\\n") | split("\r") | join("\\r")
+    elif type == "null" then ""
+    elif type == "array" or type == "object" then error("@tsv cannot hold \(type)s")
+    else tostring end) | join("\t") end;
+"#;
+
+/// An expression, ready to run.
+pub(super) struct Jq(Filter<JustLut<Val>>);
+
+impl Jq {
+    /// Reads an expression. It sees the data and nothing else: no files, no modules, and not the
+    /// environment, which may hold the key.
+    pub(super) fn new(code: &str) -> Result<Self, CliError> {
+        let more = load::parse(MORE, |parser| parser.defs()).expect("our own definitions are jq");
+        let defs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()).chain(more);
+        let funs = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
+        let arena = Arena::default();
+        let modules =
+            Loader::new(defs).load(&arena, File { code, path: () }).map_err(|errors| {
+                unreadable(code, errors.iter().flat_map(|(_, error)| of_load(error)))
+            })?;
+        Compiler::default()
+            .with_funs(funs.filter(|(name, ..)| *name != "env"))
+            .compile(modules)
+            .map(Self)
+            .map_err(|errors| {
+                let errors = errors.iter().flat_map(|(_, errors)| errors);
+                unreadable(code, errors.map(|(at, what)| (undefined(what, at), *at)))
+            })
+    }
+
+    /// Writes what the expression makes of a document: text as it is, anything else as compact JSON,
+    /// each on a line of its own. Numbers keep their text while nothing is calculated with them.
+    pub(super) fn run(&self, json: &str, out: &mut dyn Write) -> Result<(), CliError> {
+        let json = document::readable(json)?;
+        let input = read::parse_single(json.as_bytes()).map_err(|error| {
+            CliError::new(Exit::Service, "the answer is not JSON").because(&error)
+        })?;
+        let context = Ctx::<JustLut<Val>>::new(&self.0.lut, Vars::new([]));
+        for made in self.0.id.run((context, input)) {
+            match made {
+                Ok(value) => put(out, &value).map_err(|error| CliError::stdout(&error))?,
+                Err(exception) => {
+                    let flushed = out.flush();
+                    return match exception.get_err() {
+                        Ok(error) => Err(failed(error)),
+                        // `halt`: it has said all it wanted.
+                        Err(_) => flushed.map_err(|error| CliError::stdout(&error)),
+                    };
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What went wrong while it ran; the value in it may be as long as an answer.
+fn failed(error: jaq_json::Error) -> CliError {
+    let told = match error.into_val() {
+        Val::TStr(text) => String::from_utf8_lossy(&text).into_owned(),
+        value => value.to_string(),
+    };
+    CliError::usage("the jq expression failed").cause(shortened(&told, CAUSE_MAX))
+}
+
+fn put(out: &mut dyn Write, value: &Val) -> io::Result<()> {
+    match value {
+        Val::TStr(text) => out.write_all(String::from_utf8_lossy(text).as_bytes())?,
+        value => write::write(&mut &mut *out, &write::Pp::default(), 0, value)?,
+    }
+    out.write_all(b"\n")
+}
+
+/// What is wrong, and the part of the expression where it is.
+type Wrong<'a> = (String, &'a str);
+
+fn of_load<'a>(error: &load::Error<&'a str>) -> Vec<Wrong<'a>> {
+    match error {
+        load::Error::Io(errors) => {
+            errors.iter().map(|(at, _)| ("there are no modules here".to_owned(), *at)).collect()
+        }
+        load::Error::Lex(errors) => {
+            let expected = |(expect, at): &(load::lex::Expect<&str>, &'a str)| {
+                (format!("expected {}", expect.as_str()), *at)
+            };
+            errors.iter().map(expected).collect()
+        }
+        load::Error::Parse(errors) => {
+            let expected = |(expect, at): &(load::parse::Expect<&str>, &'a str)| {
+                (format!("expected {}", expect.as_str()), *at)
+            };
+            errors.iter().map(expected).collect()
+        }
+    }
+}
+
+fn undefined(what: &Undefined, name: &str) -> String {
+    match what {
+        Undefined::Filter(arity) => format!("there is no filter `{name}/{arity}`"),
+        what => format!("there is no {} `{name}`", what.as_str()),
+    }
+}
+
+/// The first thing that is wrong, and where: what follows is often only its echo.
+fn unreadable<'a>(code: &str, wrong: impl Iterator<Item = Wrong<'a>>) -> CliError {
+    let error = CliError::usage("cannot read the jq expression");
+    let first = wrong.map(|(what, part)| (place(code, part), what)).min();
+    match first {
+        Some((at, what)) if at < code.len() => {
+            let (before, rest) = code.split_at(at);
+            let near: String = rest.chars().take(20).collect();
+            let character = before.chars().count() + 1;
+            error.cause(format!("{what} at character {character}, before `{near}`"))
+        }
+        Some((_, what)) => error.cause(format!("{what} at its end")),
+        None => error,
+    }
+}
+
+/// Where a part of the expression begins; its end for a part that is not of it.
+fn place(code: &str, part: &str) -> usize {
+    let offset = (part.as_ptr() as usize).wrapping_sub(code.as_ptr() as usize);
+    if code.is_char_boundary(offset) { offset } else { code.len() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(code: &str, json: &str) -> Result<String, String> {
+        let told = |error: CliError| format!("{error:?}");
+        let mut out = Vec::new();
+        Jq::new(code).and_then(|jq| jq.run(json, &mut out)).map_err(told)?;
+        Ok(String::from_utf8(out).unwrap())
+    }
+
+    #[test]
+    fn text_is_written_as_it_is_and_the_rest_as_json_a_line_each() {
+        let json = r#"[{"a":"x\ty"},{"a":null},{"a":[1, {"b":"é"}]}]"#;
+        assert_eq!(made(".[].a", json).unwrap(), "x\ty\nnull\n[1,{\"b\":\"é\"}]\n");
+        assert_eq!(made("map(.a) | length", json).unwrap(), "3\n");
+        let row = r#"["a\"b,",1.10,true,null,"t\tab"]"#;
+        assert_eq!(made("@csv", row).unwrap(), "\"a\"\"b,\",1.10,true,,\"t\tab\"\n");
+        assert_eq!(made("@tsv", row).unwrap(), "a\"b,\t1.10\ttrue\t\tt\\tab\n");
+        assert!(made("[[1]] | @csv", row).unwrap_err().contains("cannot hold arrays"));
+    }
+
+    #[test]
+    fn numbers_keep_their_text_until_they_are_calculated_with() {
+        let json = "[12345678901234567890, 1.10, 1e400, -0.0, 100000000000000000000000000001]";
+        assert_eq!(
+            made(".[]", json).unwrap(),
+            "12345678901234567890\n1.10\n1e400\n-0.0\n100000000000000000000000000001\n"
+        );
+        assert_eq!(made(".[0] + 1", json).unwrap(), "12345678901234567891\n");
+        assert_eq!(made(".[1] + 1", json).unwrap(), "2.1\n");
+    }
+
+    #[test]
+    fn a_wrong_expression_says_what_is_wrong_and_where() {
+        for (code, told) in [
+            (".[", "closing bracket"),
+            (".a |", "expected term at its end"),
+            (".a | foo(1)", "there is no filter `foo/1` at character 6, before `foo(1)`"),
+            ("é, $x", "there is no variable `$x` at character 1"),
+            (".a ! .b", "at character 4, before `! .b`"),
+            ("import \"x\" as x; .", "no modules"),
+            ("env", "there is no filter `env/0`"),
+            ("$ENV", "there is no variable `$ENV`"),
+            ("input", "there is no filter `input/0`"),
+        ] {
+            let error = made(code, "null").unwrap_err();
+            assert!(error.contains(told) || code.starts_with('é'), "{code}: {error}");
+            assert!(error.contains("cannot read the jq expression"), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_expression_that_fails_has_written_what_came_before() {
+        let mut out = Vec::new();
+        let failed = Jq::new(".[] | .a").unwrap().run(r#"[{"a":1},2]"#, &mut out).unwrap_err();
+        assert_eq!((failed.exit, &*out), (Exit::Usage, &b"1\n"[..]));
+        assert_eq!(made("1, halt, 2", "null").unwrap(), "1\n");
+        assert!(made("error(\"no\")", "null").unwrap_err().contains("causes: [\"no\"]"));
+    }
+
+    #[test]
+    fn half_characters_and_deep_nesting_do_no_harm() {
+        assert_eq!(made(".", r#""\ud800x""#).unwrap(), "\u{fffd}x\n");
+        let nested = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+        assert!(made(".", &nested).unwrap_err().contains("nested 100000 deep"));
+    }
+}

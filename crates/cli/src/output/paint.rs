@@ -1,0 +1,185 @@
+//! Colours: whether a stream gets them, and which.
+
+use anstyle::{AnsiColor, Style};
+
+use crate::args::Color;
+use crate::env::{self, Lookup};
+
+/// What the user and the environment want.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a variable as it is set")]
+pub(crate) struct Wish {
+    color: Color,
+    no_color: bool,
+    clicolor_off: bool,
+    force: bool,
+    dumb: bool,
+}
+
+impl Wish {
+    /// The flag, and the variables that other programs obey as well.
+    pub(crate) fn new(color: Color, env: Lookup<'_>) -> Self {
+        let set = |name: &str| env(name).filter(|value| !value.is_empty());
+        Self {
+            color,
+            no_color: set(env::NO_COLOR.name).is_some(),
+            clicolor_off: set(env::CLICOLOR.name).is_some_and(|value| value == "0"),
+            force: set(env::CLICOLOR_FORCE.name).is_some_and(|value| value != "0"),
+            dumb: is_dumb(env),
+        }
+    }
+
+    /// Whether a stream gets colours. The flag decides first; then that nobody wants them, then that
+    /// they are wanted everywhere, and last what the stream is.
+    pub(crate) fn on(self, terminal: bool) -> bool {
+        match self.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto if self.no_color => false,
+            Color::Auto => self.force || (terminal && !self.clicolor_off && !self.dumb),
+        }
+    }
+
+    /// Whether the terminal can do no more than print.
+    pub(crate) fn is_dumb(self) -> bool {
+        self.dumb
+    }
+
+    /// The decision, in the words of the library that writes it.
+    pub(crate) fn choice(self, terminal: bool) -> anstream::ColorChoice {
+        if self.on(terminal) { anstream::ColorChoice::Always } else { anstream::ColorChoice::Never }
+    }
+}
+
+/// Whether the terminal can do no more than print. Where there are no such things as terminal types,
+/// a window can do all.
+pub(crate) fn is_dumb(env: Lookup<'_>) -> bool {
+    let term = env(env::TERM.name).filter(|term| !term.is_empty());
+    term.map_or(cfg!(unix), |term| term == "dumb")
+}
+
+/// Words of closed sets, by how they look. Only of the sixteen colours, which every theme keeps
+/// readable, and neither white nor black, which one of two themes does not.
+const WORDS: &[(Look, &[&str])] = &[
+    (Look::Good, &["published", "ok", "good", "usable", "valid", "delivered", "active", "pass"]),
+    (Look::Open, &["draft", "pending", "warning", "warn", "locked", "retrying", "unknown"]),
+    (Look::Bad, &["failed", "fail", "error", "invalid", "revoked", "refused"]),
+    (Look::Past, &["closed", "absent", "none", "skipped", "off"]),
+];
+
+/// How text looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    Plain,
+    /// A heading, or a name before its value.
+    Heading,
+    Good,
+    Open,
+    Bad,
+    Past,
+}
+
+impl Look {
+    /// How a word of a closed set looks; one that is not known looks like any text.
+    pub(crate) fn of_word(word: &str) -> Self {
+        let row = WORDS.iter().find(|(_, words)| words.contains(&word));
+        row.map_or(Self::Plain, |(look, _)| *look)
+    }
+
+    pub(crate) fn style(self) -> Style {
+        let color = |color: AnsiColor| color.on_default();
+        match self {
+            Self::Plain => Style::new(),
+            Self::Heading => Style::new().bold(),
+            Self::Good => color(AnsiColor::Green),
+            Self::Open => color(AnsiColor::Yellow),
+            Self::Bad => color(AnsiColor::Red),
+            Self::Past => Style::new().dimmed(),
+        }
+    }
+}
+
+/// Puts looks on text, or does not.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Paint(pub(crate) bool);
+
+impl Paint {
+    /// The text as it looks.
+    pub(crate) fn put(self, look: Look, text: &str) -> String {
+        let style = if self.0 { look.style() } else { Style::new() };
+        format!("{style}{text}{style:#}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use super::*;
+
+    fn on(color: Color, env: &[(&str, &str)], terminal: bool) -> bool {
+        let lookup = |name: &str| {
+            env.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
+        };
+        Wish::new(color, &lookup).on(terminal)
+    }
+
+    #[test]
+    fn the_flag_then_no_color_then_force_then_the_stream() {
+        let values = |name: &'static str, values: &'static [&'static str]| {
+            values.iter().map(move |value| (name, *value))
+        };
+        for no_color in values("NO_COLOR", &["", "1", "0"]) {
+            for clicolor in values("CLICOLOR", &["", "0", "1"]) {
+                for force in values("CLICOLOR_FORCE", &["", "0", "1"]) {
+                    for term in values("TERM", &["", "dumb", "xterm"]) {
+                        for terminal in [false, true] {
+                            let env = [no_color, clicolor, force, term];
+                            let auto = match () {
+                                () if !no_color.1.is_empty() => false,
+                                () if force.1 == "1" => true,
+                                () if clicolor.1 == "0" => false,
+                                () => terminal && term.1 == "xterm",
+                            };
+                            let got = |color| on(color, &env, terminal);
+                            assert_eq!(got(Color::Auto), auto, "{env:?} {terminal}");
+                            assert!(got(Color::Always) && !got(Color::Never), "{env:?} {terminal}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn colours_are_of_the_sixteen_and_neither_black_nor_white() {
+        for look in [Look::Plain, Look::Heading, Look::Good, Look::Open, Look::Bad, Look::Past] {
+            let style = look.style();
+            assert_eq!(style.get_bg_color(), None, "{look:?}");
+            match style.get_fg_color() {
+                None => {}
+                Some(anstyle::Color::Ansi(color)) => assert!(
+                    !matches!(
+                        color,
+                        AnsiColor::Black
+                            | AnsiColor::White
+                            | AnsiColor::BrightBlack
+                            | AnsiColor::BrightWhite
+                    ),
+                    "{look:?}"
+                ),
+                Some(_) => panic!("{look:?} is not of the sixteen"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_word_of_a_closed_set_has_its_look_and_any_other_none() {
+        assert_eq!(Look::of_word("published"), Look::Good);
+        assert_eq!(Look::of_word("draft"), Look::Open);
+        assert_eq!(Look::of_word("closed"), Look::Past);
+        assert_eq!(Look::of_word("of a later release"), Look::Plain);
+        assert_eq!(Paint(true).put(Look::Good, "x"), "\u{1b}[32mx\u{1b}[0m");
+        assert_eq!(Paint(false).put(Look::Good, "x"), "x");
+    }
+}

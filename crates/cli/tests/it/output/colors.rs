@@ -1,0 +1,73 @@
+//! Colours: who gets them.
+
+use std::io::Read;
+use std::process::Stdio;
+
+use super::titled;
+use crate::support::Canned;
+use crate::terminal::Terminal;
+
+/// Flags, variables, and whether a terminal and a pipe get colours.
+type Row<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], [bool; 2]);
+
+const ROWS: &[Row<'_>] = &[
+    (&[], &[("TERM", "xterm")], [true, false]),
+    (&[], &[("TERM", "dumb")], [false, false]),
+    (&[], &[], [false, false]),
+    (&[], &[("TERM", "xterm"), ("NO_COLOR", "1")], [false, false]),
+    (&[], &[("TERM", "xterm"), ("NO_COLOR", "0")], [false, false]),
+    (&[], &[("TERM", "xterm"), ("NO_COLOR", "")], [true, false]),
+    (&[], &[("TERM", "xterm"), ("CLICOLOR", "0")], [false, false]),
+    (&[], &[("TERM", "xterm"), ("CLICOLOR", "1")], [true, false]),
+    (&[], &[("TERM", "dumb"), ("CLICOLOR_FORCE", "1")], [true, true]),
+    (&[], &[("TERM", "xterm"), ("CLICOLOR_FORCE", "0")], [true, false]),
+    (&[], &[("CLICOLOR", "0"), ("CLICOLOR_FORCE", "1")], [true, true]),
+    (&[], &[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")], [false, false]),
+    (&["--color", "always"], &[("TERM", "dumb"), ("NO_COLOR", "1")], [true, true]),
+    (&["--color", "never"], &[("TERM", "xterm"), ("CLICOLOR_FORCE", "1")], [false, false]),
+    (&["--color", "auto"], &[("TERM", "xterm")], [true, false]),
+];
+
+fn list(service: &Canned, flags: &[&str], env: &[(&str, &str)]) -> std::process::Command {
+    let mut command = service.formsvc(&[&["forms", "list", "--output", "table"], flags].concat());
+    command.envs(env.iter().copied());
+    command
+}
+
+#[test]
+fn the_flag_the_variables_and_the_stream_decide_in_this_order() {
+    let service = titled(&["x"]);
+    for (flags, env, [terminal, pipe]) in ROWS {
+        let mut window = Terminal::start(list(&service, flags, env), (200, 24));
+        assert_eq!(window.finish(), Some(0));
+        let green = |bytes: &[u8]| bytes.windows(5).any(|part| part == b"\x1b[32m");
+        assert_eq!(green(window.raw()), *terminal, "terminal {flags:?} {env:?}");
+        let said = list(&service, flags, env).output().unwrap();
+        assert_eq!(green(&said.stdout), *pipe, "pipe {flags:?} {env:?}");
+        assert_eq!(said.stdout.contains(&0x1b), *pipe, "pipe {flags:?} {env:?}");
+    }
+}
+
+#[test]
+fn each_stream_is_decided_by_itself() {
+    let service = titled(&["x"]);
+    let env = [("TERM", "xterm"), ("COLUMNS", "40")];
+    let mut terminal = Terminal::beside(list(&service, &[], &env), (200, 24), |command| {
+        command.stdout(Stdio::piped())
+    });
+    assert_eq!(terminal.finish(), Some(0));
+    let mut data = Vec::new();
+    terminal.child().stdout.take().unwrap().read_to_end(&mut data).unwrap();
+    assert!(!data.contains(&0x1b), "data went to a pipe");
+    // What was said went to a terminal, and is dim there.
+    assert!(terminal.raw().starts_with(b"\x1b[2m("), "{:?}", terminal.screen());
+}
+
+#[test]
+fn data_formats_have_no_colours_whatever_is_forced() {
+    let service = titled(&["x"]);
+    for output in ["json", "ndjson", "csv", "tsv"] {
+        let said = service.run(&["forms", "list", "--output", output, "--color", "always"]);
+        assert!(!said.stdout.contains('\u{1b}') && said.code == Some(0), "{output}");
+    }
+}

@@ -1,0 +1,68 @@
+//! Tables in windows of all sizes.
+
+use std::process::Stdio;
+
+use super::{titled, window};
+use crate::terminal::Terminal;
+
+const NASTY: &[&str] = &[
+    "plain",
+    "a title that goes on for so long that it fits into no window that anybody would open, ever, on any screen there is, and then some more of it until it is over two hundred characters long, which it is by now",
+    "漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字",
+    "👨‍👩‍👧‍👦 family 👍🏽 ❤️ 🇩🇪 emoji 👨‍👩‍👧‍👦👨‍👩‍👧‍👦👨‍👩‍👧‍👦👨‍👩‍👧‍👦👨‍👩‍👧‍👦👨‍👩‍👧‍👦👨‍👩‍👧‍👦👨‍👩‍👧‍👦👨‍👩‍👧‍👦👨‍👩‍👧‍👦",
+    "e\u{301}\u{302}\u{303}e\u{301}\u{302}\u{303}e\u{301} combining",
+    "tab\there\tand\nline\r\nbreaks\u{b}\u{c}",
+    "",
+    "\u{202e}txt.exe\u{2066}",
+];
+
+#[test]
+fn a_row_is_a_line_in_every_window() {
+    let service = titled(NASTY);
+    for width in [20, 40, 80, 200] {
+        let mut command = service.formsvc(&["forms", "list"]);
+        command.env("TERM", "xterm");
+        // Only the data is to be on the screen.
+        let mut terminal =
+            Terminal::beside(command, (width, 40), |command| command.stderr(Stdio::null()));
+        assert_eq!(terminal.finish(), Some(0));
+        let lines = terminal.lines();
+        assert_eq!(lines.len(), NASTY.len() + 1, "{width}:\n{}", terminal.screen());
+        for (at, line) in lines.iter().skip(1).enumerate() {
+            assert!(line.starts_with(&format!("form{at} ")) || width == 20, "{width}: {line}");
+        }
+        let whole = format!("frm_{:032}", 0);
+        assert_eq!(terminal.screen().contains(&whole), width == 200, "{}", terminal.screen());
+    }
+}
+
+#[test]
+fn what_has_no_room_is_counted_on_standard_error() {
+    let service = titled(&["x"]);
+    let mut terminal = window(service.formsvc(&["forms", "list"]), (40, 24));
+    assert_eq!(terminal.finish(), Some(0));
+    assert!(terminal.screen().contains("more columns: choose with"), "{}", terminal.screen());
+    let mut terminal = window(service.formsvc(&["forms", "list", "-q"]), (40, 24));
+    assert_eq!((terminal.finish(), terminal.lines().len()), (Some(0), 2));
+    let said =
+        service.formsvc(&["forms", "list", "--output", "table"]).env("COLUMNS", "40").output();
+    let said = crate::support::Said::from(said.unwrap());
+    assert!(said.stdout.lines().all(|line| line.chars().count() <= 40), "{}", said.stdout);
+    assert!(!said.stdout.contains("more column") && said.stderr.contains("more columns"));
+}
+
+#[test]
+fn times_are_relative_on_a_terminal_and_rfc_3339_elsewhere() {
+    let service = titled(&["x"]);
+    let mut terminal = window(service.formsvc(&["forms", "list"]), (120, 24));
+    assert_eq!(terminal.finish(), Some(0));
+    assert!(terminal.screen().contains(" ago  "), "{}", terminal.screen());
+    let mut view = window(service.formsvc(&["forms", "view", "form0"]), (120, 24));
+    assert_eq!(view.finish(), Some(0));
+    assert!(view.screen().contains(" 2026-01-01T00:00:00.000Z ("), "{}", view.screen());
+    for output in ["table", "tsv", "csv", "json"] {
+        let said = service.run(&["forms", "list", "--output", output]);
+        let exact = said.stdout.contains("2026-01-01T00:00:00.000Z");
+        assert!(exact && !said.stdout.contains("ago"), "{output}: {}", said.stdout);
+    }
+}

@@ -1,0 +1,106 @@
+//! Text from strangers: inert on a terminal, exact in a pipe.
+
+use super::{titled, unpainted, window};
+use crate::terminal::Terminal;
+
+const HOSTILE: &[&str] = &[
+    "\u{1b}]8;;https://evil.example\u{1b}\\click\u{1b}]8;;\u{1b}\\",
+    "\u{1b}]52;c;ZXZpbA==\u{7}",
+    "\u{1b}]0;title\u{7}\u{1b}[2J\u{1b}[H\u{1b}[31mred",
+    "\u{9b}2J\u{9d}0;x\u{9c}\u{90}q\u{9c}",
+    "safe\rEVIL",
+    "a\u{8}\u{8}\u{8}b\u{7f}",
+    "\u{202e}gpj.exe\u{202c}\u{2066}x\u{2069}",
+    "zero\u{200b}width\u{feff}\u{2060}",
+    "\u{1b}[6n\u{1b}c\u{1b}P1$r\u{1b}\\\u{5}",
+];
+
+const SHOWN: &[&[&str]] = &[
+    &["--output", "table"],
+    &["--output", "json"],
+    &["--output", "ndjson"],
+    &["--output", "csv"],
+    &["--output", "tsv"],
+    &["--json", "title", "--output", "table"],
+    &["--jq", ".[].title"],
+    &["--template", "{% for it in items %}{{ it.title }}\n{% endfor %}"],
+    &[
+        "--template",
+        "{% for it in items %}{{ tablerow(it.title|color('red'), it.title) }}{% endfor %}",
+    ],
+];
+
+/// That nothing was written but text that shows, lines, tabs and paint.
+#[track_caller]
+fn assert_inert(terminal: &Terminal, what: &[&str]) {
+    let text = unpainted(terminal.raw()).replace("\r\n", "\n");
+    let acts = |c: char| {
+        let shows = c == '\n' || c == '\t' || !c.is_control();
+        !shows
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    };
+    assert!(!text.contains(acts), "{what:?}: {text:?}");
+}
+
+#[test]
+fn nothing_in_a_title_acts_on_a_terminal() {
+    let (service, long) = (titled(HOSTILE), "x\u{1b}[2J".repeat(20_000));
+    let endless = titled(&[&long]);
+    for flags in SHOWN {
+        for service in [&service, &endless] {
+            let command = service.formsvc(&[&["forms", "list", "--no-pager"], *flags].concat());
+            let mut terminal = window(command, (80, 40));
+            assert_eq!(terminal.finish(), Some(0), "{flags:?}");
+            assert_inert(&terminal, flags);
+        }
+    }
+}
+
+#[test]
+fn the_pager_gets_inert_text_as_well() {
+    let titles: Vec<&str> = HOSTILE.iter().copied().cycle().take(60).collect();
+    let service = titled(&titles);
+    for flags in SHOWN {
+        let mut command = service.formsvc(&[&["forms", "list"], *flags].concat());
+        command.env("PAGER", "cat -u");
+        let mut terminal = window(command, (80, 10));
+        assert_eq!(terminal.finish(), Some(0), "{flags:?}");
+        assert_inert(&terminal, flags);
+    }
+}
+
+#[test]
+fn one_item_and_errors_are_inert_as_well() {
+    let service = titled(HOSTILE);
+    for (at, hostile) in HOSTILE.iter().enumerate() {
+        let command = service.formsvc(&["forms", "view", &format!("form{at}")]);
+        let mut terminal = window(command, (80, 24));
+        assert_eq!(terminal.finish(), Some(0));
+        assert_inert(&terminal, &[hostile]);
+        let mut wrong = window(service.formsvc(&["forms", "view", hostile]), (80, 24));
+        // An exact title is found; either way nothing acts.
+        assert!(matches!(wrong.finish(), Some(0 | 2 | 3)));
+        assert_inert(&wrong, &[hostile]);
+        let mut unread = window(service.formsvc(&["forms", "list", "--jq", hostile]), (80, 24));
+        assert_eq!(unread.finish(), Some(2));
+        assert_inert(&unread, &[hostile]);
+    }
+}
+
+#[test]
+fn all_of_it_is_exact_in_a_pipe() {
+    let service = titled(HOSTILE);
+    let json = service.run(&["forms", "list", "--json", "title"]).stdout;
+    let titles: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
+    let titles: Vec<&str> = titles.iter().map(|form| form["title"].as_str().unwrap()).collect();
+    assert_eq!(titles, HOSTILE);
+    for flags in [
+        &["--jq", ".[].title"][..],
+        &["--template", "{% for it in items %}{{ it.title }}\n{% endfor %}"],
+    ] {
+        let said = service.run(&[&["forms", "list"], flags].concat());
+        assert_eq!(said.stdout, HOSTILE.join("\n") + "\n");
+    }
+    let tsv = service.run(&["forms", "list", "--json", "title", "--output", "tsv"]).stdout;
+    assert_eq!(tsv.replace("\\\\", "\\").replace("\\r", "\r"), HOSTILE.join("\n") + "\n");
+}
