@@ -212,7 +212,7 @@ fn a_script_can_bound_it_in_time() {
     assert_eq!((over.code, &*over.stderr), (Some(0), ""));
     let short = tail(&service(), &["--max-time", "300ms", "--count", "2"]);
     assert_eq!(short.code, Some(8), "{}", short.stderr);
-    assert!(short.stderr.contains("with 1 submissions to come"), "{}", short.stderr);
+    assert!(short.stderr.contains("before 1 more came"), "{}", short.stderr);
     assert!(
         short.stderr.contains("--since 2026-01-01T00:00:01.000Z --after a\n"),
         "{}",

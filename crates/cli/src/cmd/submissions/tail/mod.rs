@@ -310,7 +310,7 @@ impl Follower<'_> {
     fn time_is_up(&self) -> Result<(), CliError> {
         let what = match (&self.lost, self.left) {
             (Some(_), _) => "the service did not answer before the time was over".to_owned(),
-            (None, Some(left)) => format!("the time was over with {left} submissions to come"),
+            (None, Some(left)) => format!("the time was over before {left} more came"),
             (None, None) => return Ok(()),
         };
         Err(self.resumable(CliError::new(Exit::Incomplete, what)))
