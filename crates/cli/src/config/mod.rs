@@ -1,7 +1,7 @@
 //! Settings that last: the user's `config.toml`, and what may stand in it.
 //!
-//! [`keys`] is the table of all settings. A setting has a place ([`Place`]): at the top of the file,
-//! or in the table of a profile. [`File`] reads and changes the file and keeps what people wrote
+//! [`keys`] is the table of all settings. A setting has a place (`Place`): at the top of the file,
+//! or in the table of a profile. `File` reads and changes the file and keeps what people wrote
 //! around the values.
 
 mod file;
