@@ -61,11 +61,11 @@ impl Client {
     ///
     /// `path` begins with `/`, goes below the base URL, and may have a query; what cannot stand in an
     /// address is percent-encoded. `query` is added to it, encoded, and stands in place of what the path
-    /// has under the same names. Fails with [`ErrorKind::Config`](crate::ErrorKind::Config), before the
+    /// has under the same names. Fails with [`ErrorKind::Config`], before the
     /// key is sent anywhere, on a path that could lead out of the base URL: one with the segment `..`,
     /// a backslash, a fragment or a control character.
     ///
-    /// A status other than 200 is an [`ErrorKind::Api`](crate::ErrorKind::Api), which has the
+    /// A status other than 200 is an [`ErrorKind::Api`], which has the
     /// [body](Error::body) and the [headers](Error::headers).
     ///
     /// ```
@@ -91,7 +91,7 @@ impl Client {
     /// The same client with other settings for its calls: cheap, for one call or for many. It shares
     /// the pool, the limiter, the retry budget and the listener with this one.
     ///
-    /// Fails with [`ErrorKind::Config`](crate::ErrorKind::Config) on a time limit of zero, or on a
+    /// Fails with [`ErrorKind::Config`] on a time limit of zero, or on a
     /// header that is the client's own.
     ///
     /// ```
@@ -116,7 +116,7 @@ impl Client {
     /// it, and clone it, rather than make it anew for each call: a new one knows nothing of
     /// requests already sent.
     ///
-    /// Fails with [`ErrorKind::Config`](crate::ErrorKind::Config) on a key that is empty or not
+    /// Fails with [`ErrorKind::Config`] on a key that is empty or not
     /// visible ASCII.
     #[expect(clippy::needless_pass_by_value, reason = "the same as in the builder")]
     pub fn with_api_key(&self, key: SecretString) -> Result<Self, Error> {
