@@ -1,20 +1,32 @@
 //! Help, through the binary: that it teaches, by examples that work, and fits where it is read.
 
+#[cfg(unix)]
+use std::io::{BufRead, BufReader};
+#[cfg(unix)]
+use std::path::Path;
 use std::process::Command;
+#[cfg(unix)]
+use std::process::Stdio;
 
 use clap::Command as Tree;
 
+#[cfg(unix)]
+use crate::support::{Sandbox, request, signal};
 use crate::support::{formsvc, run, succeed};
 
-/// Examples that need more than a temporary home: a service to log in to, something that was saved
-/// before, or somebody who stops them. They are parsed, not run.
-const PARSED_ONLY: &[&str] = &[
-    "formsvc auth ",
-    "formsvc sandbox ",
-    "formsvc submissions ",
-    "formsvc api ",
-    "formsvc doctor",
+/// Examples that only somebody's own machine can run, and why. They are parsed.
+#[cfg(unix)]
+const PARSED_ONLY: &[(&str, &str)] = &[
+    ("formsvc auth login", "asks a person, and keeps the key in the keyring of their desktop"),
+    (
+        "formsvc auth login --profile work --base-url https://forms.example",
+        "asks a person, for the key of a service that is not there",
+    ),
 ];
+
+/// Examples that run until somebody stops them, and what stops them sooner.
+#[cfg(unix)]
+const RUN_UNTIL: &[(&str, &str)] = &[("formsvc submissions tail", " --max-time 200ms")];
 
 /// Every command, by its words after the program's name.
 pub(crate) fn commands() -> Vec<(Vec<String>, Tree)> {
@@ -46,44 +58,156 @@ fn examples(help: &str) -> Vec<String> {
     lines.map(|line| line.trim().to_owned()).collect()
 }
 
-/// The binary's folder first, a home of its own, and nothing else of whoever runs the tests.
-fn in_shell(line: &str, home: &std::path::Path) -> Command {
-    let binary = std::path::Path::new(env!("CARGO_BIN_EXE_formsvc"));
-    let path = format!("{}:/usr/bin:/bin", binary.parent().unwrap().display());
-    let mut command = Command::new("sh");
-    command.env_clear().args(["-c", line]).current_dir(home).env("HOME", home).env("PATH", path);
-    command
+/// Somebody who is logged in to a sandbox, with two profiles and programs that examples use.
+#[cfg(unix)]
+struct Person {
+    sandbox: Sandbox,
+    prepared: tempfile::TempDir,
+    /// A word of an example, and what is there to stand for it.
+    stand_for: Vec<(&'static str, String)>,
+}
+
+#[cfg(unix)]
+impl Person {
+    fn new() -> Self {
+        let sandbox = Sandbox::start(&["--rate-limit", "off"]);
+        // The form that is empty gets a submission.
+        let answers = r#"{"Name":"Ada","E-mail":"ada@example.org"}"#;
+        let headers = "content-type: application/json\r\n";
+        let sent = request(&sandbox.base_url, "POST /f/contact", headers, answers);
+        assert!(sent.starts_with("HTTP/1.1 201"), "{sent}");
+        let first = |args: &[&str]| {
+            let listed = sandbox.run(args);
+            assert_eq!(listed.code, Some(0), "{args:?}: {}", listed.stderr);
+            listed.stdout.lines().next().unwrap().to_owned()
+        };
+        let list = |form| first(&["submissions", "list", form, "--limit", "1", "--jq", ".[0].id"]);
+        let stand_for = vec![
+            ("penguins sub_0198e1f2 --before 2026-03-01T00:00:00Z", {
+                format!("penguins {} --before 2999-03-01T00:00:00Z", list("penguins"))
+            }),
+            ("contact sub_0198e1f2", format!("contact {}", list("contact"))),
+            ("frm_1", first(&["forms", "list", "--jq", ".[0].id"])),
+        ];
+        let prepared = tempfile::tempdir().unwrap();
+        let person = Self { sandbox, prepared, stand_for };
+        person.prepare(person.prepared.path());
+        person
+    }
+
+    /// The programs first, a home of its own, and nothing else of whoever runs the tests.
+    fn in_shell(&self, line: &str, home: &Path) -> Command {
+        let binary = Path::new(env!("CARGO_BIN_EXE_formsvc")).parent().unwrap();
+        let path = format!("{}/bin:{}:/usr/bin:/bin", home.display(), binary.display());
+        let mut command = Command::new("sh");
+        command.env_clear().args(["-c", line]).current_dir(home).env("HOME", home);
+        command.env("PATH", path).stdin(Stdio::null());
+        command
+    }
+
+    /// A home of its own for an example.
+    fn home(&self) -> tempfile::TempDir {
+        let home = tempfile::tempdir().unwrap();
+        let all = format!("{}/.", self.prepared.path().display());
+        let copied = Command::new("cp").arg("-Rp").arg(all).arg(home.path()).status().unwrap();
+        assert!(copied.success());
+        home
+    }
+
+    /// Makes what examples find in a home.
+    fn prepare(&self, home: &Path) {
+        use std::os::unix::fs::PermissionsExt;
+        let programs = home.join("bin");
+        std::fs::create_dir(&programs).unwrap();
+        let key = &self.sandbox.api_key;
+        for (program, does) in [
+            ("pass", format!("test \"$*\" = 'show forms' && echo {key}")),
+            ("python3", format!("test \"$*\" = report.py && test \"$FORMSVC_API_KEY\" = {key}")),
+        ] {
+            let program = programs.join(program);
+            std::fs::write(&program, format!("#!/bin/sh\n{does}\n")).unwrap();
+            std::fs::set_permissions(program, PermissionsExt::from_mode(0o755)).unwrap();
+        }
+        let login = "pass show forms | formsvc auth login --no-verify --api-key-stdin --store file";
+        let at = &self.sandbox.base_url;
+        let prepared = format!(
+            "{login} --base-url {at} && {login} --base-url {at} --profile work && \
+             formsvc config set output json && formsvc config set max_rate 60 --profile work"
+        );
+        let done = self.in_shell(&prepared, home).output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+    }
+
+    /// Runs an example as it stands, but for what stands for something that only its reader has.
+    fn tries(&self, example: &str, home: &Path) {
+        let mut line = example.to_owned();
+        for (word, real) in &self.stand_for {
+            line = line.replace(word, real);
+        }
+        for (_, bound) in RUN_UNTIL.iter().filter(|(of, _)| example.starts_with(of)) {
+            line.push_str(bound);
+        }
+        if let Some(sandbox) = example.strip_prefix("formsvc sandbox ") {
+            return self.starts(sandbox, home);
+        }
+        let done = self.in_shell(&line, home).output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success() && !said.contains("error:"), "{line}: {done:?}");
+    }
+
+    /// Runs an example of a sandbox until it serves, on a port of its own, and interrupts it.
+    fn starts(&self, args: &str, home: &Path) {
+        let port = if args.contains("--port") { "" } else { "--port 0" };
+        let mut command = self.in_shell(&format!("exec formsvc sandbox {port} {args}"), home);
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+        let ready = lines.find(|line| line.contains("Ctrl-C stops it"));
+        assert!(ready.is_some(), "{args}: {:?}", child.wait());
+        signal(&child, "INT");
+        let _rest = lines.count();
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{args}");
+    }
 }
 
 #[cfg(unix)]
 #[test]
 fn every_command_teaches_by_two_examples_that_work() {
-    let mut few = Vec::new();
+    let person = Person::new();
+    let (mut few, mut parsed) = (Vec::new(), Vec::new());
     for words in leaves() {
         let help = succeed(&with(&words, &["--help"]));
         let examples = examples(&help);
         if examples.len() < 2 {
             few.push(format!("{}: {}", words.join(" "), examples.len()));
         }
-        let folder = tempfile::tempdir().unwrap();
-        let prepared = "formsvc config set output json && \
-                        formsvc config set base_url https://forms.example --profile work && \
-                        formsvc config set max_rate 60 --profile work";
-        assert!(in_shell(prepared, folder.path()).status().unwrap().success());
         for example in examples {
             assert!(example.contains("formsvc "), "`{example}` is of another program");
-            if PARSED_ONLY.iter().any(|of| example.contains(of)) {
-                let line = &example[example.find("formsvc ").unwrap()..];
-                let line = line.split([';', '|', '>', ')']).next().unwrap();
-                let parsed = formsvc_cli::command().try_get_matches_from(line.split_whitespace());
-                assert!(parsed.is_ok(), "{example}: {}", parsed.unwrap_err());
-                continue;
+            if PARSED_ONLY.iter().any(|(only, _)| *only == example) {
+                let read = formsvc_cli::command().try_get_matches_from(example.split_whitespace());
+                assert!(read.is_ok(), "{example}: {}", read.unwrap_err());
+                parsed.push(example);
+            } else {
+                person.tries(&example, person.home().path());
             }
-            let done = in_shell(&example, folder.path()).output().unwrap();
-            assert!(done.status.success(), "{example}: {done:?}");
         }
     }
     assert!(few.is_empty(), "fewer than two examples: {few:?}");
+    assert_eq!(parsed.len(), PARSED_ONLY.len(), "an example is gone: {parsed:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn examples_of_the_first_page_and_of_topics_work() {
+    let person = Person::new();
+    let home = person.home();
+    let pages = [succeed(&["--help"]), succeed(&["help", "output"])];
+    let lines = pages.iter().flat_map(|page| page.lines().filter_map(|l| l.strip_prefix("  ")));
+    let tried: Vec<&str> =
+        lines.filter(|line| line.contains("formsvc --demo") && !line.starts_with(' ')).collect();
+    assert!(tried.len() >= 10, "{tried:#?}");
+    for line in tried {
+        person.tries(line, home.path());
+    }
 }
 
 #[test]
