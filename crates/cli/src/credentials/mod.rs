@@ -68,12 +68,16 @@ pub(crate) struct Found {
     pub(crate) passed_over: Option<StoreError>,
 }
 
-/// What came of keeping a key.
+/// A key that was put into a store. The other store has what it had.
 #[derive(Debug)]
-#[must_use = "an older copy may have stayed where it was"]
-pub(crate) struct Saved {
-    /// Why the store that had the key before could not be asked to forget it.
-    pub(crate) older_copy: Option<StoreError>,
+#[must_use = "the other store may have a copy of the key before"]
+pub(crate) struct Put {
+    /// Where it was put.
+    pub(crate) store: Store,
+    account: Account,
+    key: SecretString,
+    /// What that store had before.
+    before: Option<SecretString>,
 }
 
 /// The stores of this user.
@@ -138,47 +142,56 @@ impl Stores {
         if self.uses(Store::File) { self.file.get(account) } else { Ok(None) }
     }
 
-    /// Keeps a key in one store, reads it back, and has the other forget it. When it fails, what was kept
-    /// before is kept still.
-    pub(crate) fn save(
+    /// Puts a key into one store and reads it back. When it fails, what was kept before is kept still;
+    /// and until [`Self::settle`] the other store still has what it had, so that a run that ends here
+    /// has lost nothing.
+    pub(crate) fn put(
         &self,
         account: &Account,
         key: &SecretString,
         store: Store,
-    ) -> Result<Saved, StoreError> {
+    ) -> Result<Put, StoreError> {
         check_key(key)?;
         let before = self.get(account, store)?;
-        let saved = self.set(account, key, store).and_then(|()| self.settle(account, key, store));
-        if saved.is_err() {
+        let put = Put { store, account: account.clone(), key: key.clone(), before };
+        let is_kept = self.set(account, key, store).and_then(|()| self.read_back(&put));
+        if let Err(error) = is_kept {
             // The failure that is told is the first one.
-            let _ = match &before {
-                Some(before) => self.set(account, before, store),
-                None => self.forget(account, store).map(drop),
-            };
+            let _ = self.take_back(&put);
+            return Err(error);
         }
-        saved
+        Ok(put)
     }
 
-    /// Looks whether a key that was just kept is there, and is the only one.
-    fn settle(
-        &self,
-        account: &Account,
-        key: &SecretString,
-        store: Store,
-    ) -> Result<Saved, StoreError> {
-        let read = self.get(account, store)?;
-        if read.as_ref().map(ExposeSecret::expose_secret) != Some(key.expose_secret()) {
-            return Err(StoreError::NotKept(store));
+    fn read_back(&self, put: &Put) -> Result<(), StoreError> {
+        let read = self.get(&put.account, put.store)?;
+        if read.as_ref().map(ExposeSecret::expose_secret) == Some(put.key.expose_secret()) {
+            Ok(())
+        } else {
+            Err(StoreError::NotKept(put.store))
         }
-        let other = store.other();
-        if !self.may_have(account, other) {
-            return Ok(Saved { older_copy: None });
+    }
+
+    /// Has the store that a key was put into keep what it kept before.
+    pub(crate) fn take_back(&self, put: &Put) -> Result<(), StoreError> {
+        match &put.before {
+            Some(before) => self.set(&put.account, before, put.store),
+            None => self.forget(&put.account, put.store).map(drop),
         }
-        match self.forget(account, other) {
-            Ok(_) => Ok(Saved { older_copy: None }),
+    }
+
+    /// Makes a key that was put the only copy. Gives why an older one may be left in a store that cannot
+    /// be asked; fails if one is left in a store that can.
+    pub(crate) fn settle(&self, put: &Put) -> Result<Option<StoreError>, StoreError> {
+        let other = put.store.other();
+        if !self.may_have(&put.account, other) {
+            return Ok(None);
+        }
+        match self.forget(&put.account, other) {
+            Ok(_) => Ok(None),
             // What cannot be reached now could not have been written to either, unless it was once.
             Err(why) if why.is_unreachable() => {
-                Ok(Saved { older_copy: (account.kept() == Some(other)).then_some(why) })
+                Ok((put.account.kept() == Some(other)).then_some(why))
             }
             Err(why) => Err(StoreError::Survives { store: other, why: Box::new(why) }),
         }

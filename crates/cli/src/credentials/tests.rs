@@ -71,6 +71,17 @@ fn setup(choice: Choice) -> Setup {
 }
 
 impl Setup {
+    /// Puts a key into a store, and makes it the only one or takes it back.
+    fn save(
+        &self,
+        account: &Account,
+        key: &SecretString,
+        store: Store,
+    ) -> Result<Option<StoreError>, StoreError> {
+        let put = self.stores.put(account, key, store)?;
+        self.stores.settle(&put).inspect_err(|_| self.stores.take_back(&put).unwrap())
+    }
+
     /// The keys in the keyring and in the file; nothing for none.
     fn both(&self) -> [String; 2] {
         let shown = |key: Option<SecretString>| {
@@ -100,25 +111,42 @@ fn broken() -> StoreError {
 #[test]
 fn a_key_has_one_copy_whichever_store_it_moves_to() {
     let it = setup(Choice::Auto);
-    let _ = it.stores.save(&account(), &"1".into(), Store::File).unwrap();
+    let _ = it.save(&account(), &"1".into(), Store::File).unwrap();
     assert_eq!(it.both(), ["", "1"]);
-    let _ = it.stores.save(&kept(Store::File), &"2".into(), Store::Keyring).unwrap();
+    let _ = it.save(&kept(Store::File), &"2".into(), Store::Keyring).unwrap();
     assert_eq!(it.both(), ["2", ""]);
-    let _ = it.stores.save(&kept(Store::Keyring), &"3".into(), Store::File).unwrap();
+    let _ = it.save(&kept(Store::Keyring), &"3".into(), Store::File).unwrap();
     assert_eq!(it.both(), ["", "3"]);
+}
+
+#[test]
+fn until_it_is_settled_a_key_that_moves_has_the_one_before_beside_it() {
+    for (from, to) in [(Store::File, Store::Keyring), (Store::Keyring, Store::File)] {
+        let it = setup(Choice::Auto);
+        it.save(&account(), &"1".into(), from).unwrap();
+        let put = it.stores.put(&kept(from), &"2".into(), to).unwrap();
+        // By the record of before it is the old key, and by that of after the new one.
+        for (record, key) in [(from, "1"), (to, "2")] {
+            let found = it.stores.find(&kept(record)).unwrap().unwrap();
+            assert_eq!(found.key.expose_secret(), key, "{from} to {to}, recorded {record}");
+        }
+        it.stores.take_back(&put).unwrap();
+        let found = it.stores.find(&kept(from)).unwrap().unwrap();
+        assert_eq!((found.store, found.key.expose_secret()), (from, "1"));
+    }
 }
 
 #[test]
 fn a_key_that_cannot_be_kept_leaves_the_one_before() {
     let it = setup(Choice::Auto);
-    let _ = it.stores.save(&account(), &"1".into(), Store::File).unwrap();
+    let _ = it.save(&account(), &"1".into(), Store::File).unwrap();
     *it.keyring.garbles.lock().unwrap() = true;
-    let error = it.stores.save(&account(), &"2".into(), Store::Keyring).unwrap_err();
+    let error = it.save(&account(), &"2".into(), Store::Keyring).unwrap_err();
     assert!(matches!(error, StoreError::NotKept(Store::Keyring)), "{error:?}");
     assert_eq!(it.both(), ["", "1"]);
     *it.keyring.garbles.lock().unwrap() = false;
     it.keyring.fail(broken);
-    let error = it.stores.save(&account(), &"2".into(), Store::File).unwrap_err();
+    let error = it.save(&account(), &"2".into(), Store::File).unwrap_err();
     assert!(matches!(error, StoreError::Survives { store: Store::Keyring, .. }), "{error:?}");
     assert_eq!(it.both(), ["", "1"]);
 }
@@ -127,16 +155,16 @@ fn a_key_that_cannot_be_kept_leaves_the_one_before() {
 fn an_older_copy_out_of_reach_is_told_where_there_is_one() {
     let it = setup(Choice::Auto);
     it.keyring.fail(locked);
-    let saved = it.stores.save(&account(), &"1".into(), Store::File).unwrap();
-    assert!(saved.older_copy.is_none());
-    let saved = it.stores.save(&kept(Store::Keyring), &"2".into(), Store::File).unwrap();
-    assert!(matches!(saved.older_copy, Some(StoreError::Locked)));
+    let saved = it.save(&account(), &"1".into(), Store::File).unwrap();
+    assert!(saved.is_none());
+    let saved = it.save(&kept(Store::Keyring), &"2".into(), Store::File).unwrap();
+    assert!(matches!(saved, Some(StoreError::Locked)));
 }
 
 #[test]
 fn a_keyring_that_fails_is_passed_over_for_a_key_in_the_file() {
     let it = setup(Choice::Auto);
-    let _ = it.stores.save(&account(), &"1".into(), Store::File).unwrap();
+    let _ = it.save(&account(), &"1".into(), Store::File).unwrap();
     it.keyring.fail(locked);
     let found = it.stores.find(&account()).unwrap().unwrap();
     assert_eq!((found.store, found.key.expose_secret()), (Store::File, "1"));
@@ -150,7 +178,7 @@ fn a_keyring_that_fails_is_passed_over_for_a_key_in_the_file() {
 #[test]
 fn a_keyring_is_asked_for_no_key_that_is_known_to_be_in_the_file() {
     let it = setup(Choice::Auto);
-    let _ = it.stores.save(&account(), &"1".into(), Store::File).unwrap();
+    let _ = it.save(&account(), &"1".into(), Store::File).unwrap();
     let asked = *it.keyring.asked.lock().unwrap();
     assert!(it.stores.find(&kept(Store::File)).unwrap().unwrap().passed_over.is_none());
     assert_eq!(*it.keyring.asked.lock().unwrap(), asked);
@@ -179,13 +207,13 @@ fn a_copy_that_may_survive_fails_the_removal() {
 #[test]
 fn what_can_be_removed_is_removed_though_a_copy_survives() {
     let it = setup(Choice::Auto);
-    let _ = it.stores.save(&account(), &"1".into(), Store::File).unwrap();
+    let _ = it.save(&account(), &"1".into(), Store::File).unwrap();
     it.keyring.fail(locked);
     assert!(it.stores.remove(&kept(Store::Keyring)).is_err());
     assert_eq!(it.both()[1], "");
     // The other way about: a file that is no file of keys, beside a keyring that is well.
     it.keyring.mend();
-    let _ = it.stores.save(&account(), &"2".into(), Store::Keyring).unwrap();
+    let _ = it.save(&account(), &"2".into(), Store::Keyring).unwrap();
     let file = it.folder.path().join("formsvc/credentials.toml");
     std::fs::create_dir_all(file).unwrap();
     assert!(it.stores.remove(&account()).is_err());
@@ -196,7 +224,7 @@ fn what_can_be_removed_is_removed_though_a_copy_survives() {
 fn a_store_that_is_switched_off_is_asked_only_if_it_is_known_to_have_a_copy() {
     let it = setup(Choice::File);
     assert_eq!(it.stores.preferred(), Store::File);
-    let _ = it.stores.save(&account(), &"1".into(), Store::File).unwrap();
+    let _ = it.save(&account(), &"1".into(), Store::File).unwrap();
     assert!(it.stores.find(&account()).unwrap().is_some());
     it.stores.remove(&account()).unwrap();
     assert!(it.stores.check(Store::Keyring).is_err());
@@ -211,7 +239,7 @@ fn what_is_no_key_is_kept_nowhere() {
     let long = "k".repeat(KEY_MAX + 1);
     for bad in ["", "a b", "a\nb", "a\0b", "a\u{7f}", &long] {
         for store in [Store::Keyring, Store::File] {
-            let error = it.stores.save(&account(), &bad.into(), store).unwrap_err();
+            let error = it.save(&account(), &bad.into(), store).unwrap_err();
             assert!(matches!(error, StoreError::NotAKey(_)), "{error:?}");
         }
     }
@@ -222,7 +250,7 @@ fn what_is_no_key_is_kept_nowhere() {
 #[test]
 fn each_failure_says_what_to_do_and_shows_no_key() {
     let it = setup(Choice::Auto);
-    let _ = it.stores.save(&account(), &"fsk_SECRET".into(), Store::File).unwrap();
+    let _ = it.save(&account(), &"fsk_SECRET".into(), Store::File).unwrap();
     let shown = format!("{:?} {:?}", it.stores, it.stores.find(&account()));
     assert!(!shown.contains("SECRET"), "{shown}");
     for error in [StoreError::Locked, StoreError::Silent, StoreError::Absent(Absence::NoBus)] {

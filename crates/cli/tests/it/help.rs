@@ -58,6 +58,17 @@ fn examples(help: &str) -> Vec<String> {
     lines.map(|line| line.trim().to_owned()).collect()
 }
 
+/// The programs first, a home of its own, and nothing else of whoever runs the tests.
+#[cfg(unix)]
+fn in_shell(line: &str, home: &Path) -> Command {
+    let binary = Path::new(env!("CARGO_BIN_EXE_formsvc")).parent().unwrap();
+    let path = format!("{}/bin:{}:/usr/bin:/bin", home.display(), binary.display());
+    let mut command = Command::new("sh");
+    command.env_clear().args(["-c", line]).current_dir(home).env("HOME", home);
+    command.env("PATH", path).stdin(Stdio::null());
+    command
+}
+
 /// Somebody who is logged in to a sandbox, with two profiles and programs that examples use.
 #[cfg(unix)]
 struct Person {
@@ -95,16 +106,6 @@ impl Person {
         person
     }
 
-    /// The programs first, a home of its own, and nothing else of whoever runs the tests.
-    fn in_shell(&self, line: &str, home: &Path) -> Command {
-        let binary = Path::new(env!("CARGO_BIN_EXE_formsvc")).parent().unwrap();
-        let path = format!("{}/bin:{}:/usr/bin:/bin", home.display(), binary.display());
-        let mut command = Command::new("sh");
-        command.env_clear().args(["-c", line]).current_dir(home).env("HOME", home);
-        command.env("PATH", path).stdin(Stdio::null());
-        command
-    }
-
     /// A home of its own for an example.
     fn home(&self) -> tempfile::TempDir {
         let home = tempfile::tempdir().unwrap();
@@ -134,7 +135,7 @@ impl Person {
             "{login} --base-url {at} && {login} --base-url {at} --profile work && \
              formsvc config set output json && formsvc config set max_rate 60 --profile work"
         );
-        let done = self.in_shell(&prepared, home).output().unwrap();
+        let done = in_shell(&prepared, home).output().unwrap();
         assert!(done.status.success(), "{done:?}");
     }
 
@@ -148,25 +149,26 @@ impl Person {
             line.push_str(bound);
         }
         if let Some(sandbox) = example.strip_prefix("formsvc sandbox ") {
-            return self.starts(sandbox, home);
+            return starts(sandbox, home);
         }
-        let done = self.in_shell(&line, home).output().unwrap();
+        let done = in_shell(&line, home).output().unwrap();
         let said = String::from_utf8_lossy(&done.stderr);
         assert!(done.status.success() && !said.contains("error:"), "{line}: {done:?}");
     }
+}
 
-    /// Runs an example of a sandbox until it serves, on a port of its own, and interrupts it.
-    fn starts(&self, args: &str, home: &Path) {
-        let port = if args.contains("--port") { "" } else { "--port 0" };
-        let mut command = self.in_shell(&format!("exec formsvc sandbox {port} {args}"), home);
-        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
-        let ready = lines.find(|line| line.contains("Ctrl-C stops it"));
-        assert!(ready.is_some(), "{args}: {:?}", child.wait());
-        signal(&child, "INT");
-        let _rest = lines.count();
-        assert_eq!(child.wait().unwrap().code(), Some(130), "{args}");
-    }
+/// Runs an example of a sandbox until it serves, on a port of its own, and interrupts it.
+#[cfg(unix)]
+fn starts(args: &str, home: &Path) {
+    let port = if args.contains("--port") { "" } else { "--port 0" };
+    let mut command = in_shell(&format!("exec formsvc sandbox {port} {args}"), home);
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let ready = lines.find(|line| line.contains("Ctrl-C stops it"));
+    assert!(ready.is_some(), "{args}: {:?}", child.wait());
+    signal(&child, "INT");
+    let _rest = lines.count();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{args}");
 }
 
 #[cfg(unix)]

@@ -4,28 +4,21 @@ use formsvc_client::SecretString;
 
 use crate::ask;
 use crate::context::Context;
-use crate::credentials::{Account, Saved, Store, StoreError, Stores};
+use crate::credentials::{Account, Put, Store, StoreError, Stores};
 use crate::error::CliError;
 
-/// A key that is kept.
-pub(super) struct Kept {
-    pub(super) store: Store,
-    /// Why a copy of the key before may still be in the other store.
-    older_copy: Option<StoreError>,
-}
-
-/// Keeps a key in the store that was named, or else in the keyring. Where there is none, somebody at
+/// Puts a key into the store that was named, or else in the keyring. Where there is none, somebody at
 /// the terminal may agree to a file; without an answer nothing is kept.
-pub(super) async fn keep(
+pub(super) async fn put(
     cx: &Context,
     stores: &Stores,
     account: &Account,
     key: &SecretString,
     named: Option<Store>,
-) -> Result<Kept, CliError> {
-    let mut store = named.unwrap_or_else(|| stores.preferred());
-    let mut saved = stores.save(account, key, store);
-    if let Err(why) = &saved
+) -> Result<Put, CliError> {
+    let store = named.unwrap_or_else(|| stores.preferred());
+    let mut put = stores.put(account, key, store);
+    if let Err(why) = &put
         && named.is_none()
         && store == Store::Keyring
         && why.is_unreachable()
@@ -34,20 +27,26 @@ pub(super) async fn keep(
         cx.progress.remark(&format!("{why}."));
         let place = stores.place(Store::File);
         if ask::confirm(&format!("Keep the key in {place}, which only you can read?")).await? {
-            store = Store::File;
-            saved = stores.save(account, key, store);
+            put = stores.put(account, key, Store::File);
         }
     }
-    let Saved { older_copy } = saved?;
-    Ok(Kept { store, older_copy })
+    Ok(put?)
 }
 
-/// Says where a key is kept.
-pub(super) fn tell(cx: &Context, stores: &Stores, kept: &Kept) {
-    let place = stores.place(kept.store);
-    let readers = if kept.store == Store::File { ", which only you can read" } else { "" };
+/// Has the stores as they were before a key was put.
+pub(super) fn take_back(cx: &Context, stores: &Stores, put: &Put) {
+    if let Err(why) = stores.take_back(put) {
+        let place = stores.place(put.store);
+        cx.progress.remark(&format!("warning: {place} may have the new key already: {why}"));
+    }
+}
+
+/// Says where a key is kept, and why a copy of the one before may still be in the other store.
+pub(super) fn tell(cx: &Context, stores: &Stores, store: Store, older_copy: Option<&StoreError>) {
+    let place = stores.place(store);
+    let readers = if store == Store::File { ", which only you can read" } else { "" };
     cx.progress.remark(&format!("the key is kept in {place}{readers}"));
-    if let Some(why) = &kept.older_copy {
+    if let Some(why) = older_copy {
         cx.progress.remark(&format!("warning: a copy of the key before may be left: {why}"));
     }
 }

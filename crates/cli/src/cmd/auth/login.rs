@@ -62,25 +62,36 @@ impl Login {
         let user = self.verify(cx, &account, &key).await?;
         let stores = stores(cx)?;
         let first = file.profiles()?.is_empty() && file.get("profile")?.is_none();
-        let kept = if by_command {
+        // A run that ends between any two of these steps leaves the old key or the new one, and a
+        // configuration under which it is found: what is no longer used is forgotten last.
+        let put = if by_command {
             None
         } else {
-            Some(keep::keep(cx, &stores, &account, &key, self.store).await?)
+            Some(keep::put(cx, &stores, &account, &key, self.store).await?)
         };
-        let noted = self.note(&mut file, &account, kept.as_ref().map(|kept| kept.store), first);
-        if let Err(error) = noted {
-            // A key that no profile knows of would stay for ever; the one before it is gone.
-            let _ = stores.remove(&account);
-            return Err(error);
-        }
+        let noted = self.note(&mut file, &account, put.as_ref().map(|put| put.store), first);
+        let settled = noted.and_then(|()| {
+            let settled = put.as_ref().map_or(Ok(None), |put| stores.settle(put));
+            settled.map_err(|why| {
+                if let Err(error) = before.put_back(&mut file, first) {
+                    cx.progress.remark(&format!("warning: {}", error.brief()));
+                }
+                CliError::from(why)
+            })
+        });
+        let older_copy = settled.inspect_err(|_| {
+            if let Some(put) = &put {
+                keep::take_back(cx, &stores, put);
+            }
+        })?;
         for without_use in left.iter().chain(by_command.then_some(&account)) {
             if let Err(why) = stores.remove(without_use) {
                 cx.progress.remark(&format!("warning: {why}"));
             }
         }
         tell(cx, &account, user.as_ref());
-        match &kept {
-            Some(kept) => keep::tell(cx, &stores, kept),
+        match &put {
+            Some(put) => keep::tell(cx, &stores, put.store, older_copy.as_ref()),
             None => cx.progress.remark("no key is kept: the program is asked for it each time"),
         }
         if first {

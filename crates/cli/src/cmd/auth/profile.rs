@@ -63,6 +63,20 @@ impl Profile {
         }
     }
 
+    /// Has the configuration say what it said of this profile when it was read.
+    pub(super) fn put_back(&self, file: &mut File, was_none_in_use: bool) -> Result<(), CliError> {
+        let (name, at) = (&self.name, place(&self.name, "base_url"));
+        match &self.base_url {
+            Some(base_url) => file.set(&at, base_url)?,
+            None => file.unset(&at)?,
+        }
+        Self::set_kept(file, name, self.store, &self.command)?;
+        if was_none_in_use {
+            file.unset("profile")?;
+        }
+        file.save()
+    }
+
     /// What the configuration is told of where the key is.
     pub(super) fn set_kept(
         file: &mut File,

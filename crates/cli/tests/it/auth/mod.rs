@@ -7,6 +7,8 @@ mod origins;
 #[cfg(unix)]
 mod prompt;
 mod status;
+#[cfg(target_os = "linux")]
+pub(crate) mod steps;
 #[cfg(unix)]
 mod trouble;
 
@@ -75,6 +77,10 @@ impl Home {
 
     fn kept(&self) -> String {
         std::fs::read_to_string(self.key_file()).unwrap_or_default()
+    }
+
+    fn config_lock(&self) -> PathBuf {
+        self.config_folder().join(".config.lock")
     }
 
     /// What is in no file at all: nothing was written.

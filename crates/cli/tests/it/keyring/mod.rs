@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use session::{Home, Session};
 
-use crate::support::{Said, Sandbox};
+use crate::support::{SECRET, Said, Sandbox};
 
 /// A key that no service made.
 const KEY: &str = "fsk_KEPTKEPTKEPTKEPT";
@@ -140,6 +140,45 @@ fn a_key_that_changes_its_store_leaves_one_copy() {
     }
     ended(&session.run(&["auth", "logout"]), 0, &["removed from"]);
     assert!(home.files_with(KEY).is_empty(), "{:?}", home.files_with(KEY));
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_move_to_the_keyring_that_is_killed_leaves_the_key_before_or_the_new_one() {
+    use crate::auth::steps::{WAITS_FOR_CONFIG, WAITS_FOR_KEYS, hold, kill, started};
+    use crate::support::wait_until_inside;
+
+    let Some(home) = Home::or_skip() else { return };
+    let session = Session::unlocked(&home);
+    keep(session.formsvc(&login_to("file")));
+    let token = || session.run(&["auth", "token", "--base-url", NOWHERE]).stdout;
+    let to_keyring = || {
+        let mut login = session.formsvc(&login_to("keyring"));
+        login.args(["--base-url", NOWHERE, "--api-key-stdin"]);
+        started(login)
+    };
+    let recorded = |store: &str| {
+        let config = std::fs::read_to_string(home.config("config.toml")).unwrap();
+        assert!(config.contains(&format!("store = \"{store}\"")), "{config}");
+    };
+    // The keyring has the new key, and the configuration does not say so.
+    let held = hold(&home.config(".config.lock"));
+    let child = to_keyring();
+    wait_until_inside(&child, WAITS_FOR_CONFIG);
+    kill(child);
+    assert_eq!(token().trim_end(), KEY);
+    recorded("file");
+    // The configuration says so, and the file has the key before.
+    let child = to_keyring();
+    wait_until_inside(&child, WAITS_FOR_CONFIG);
+    let held_next = hold(&home.config("credentials.lock"));
+    drop(held);
+    wait_until_inside(&child, WAITS_FOR_KEYS);
+    kill(child);
+    drop(held_next);
+    assert_eq!(token().trim_end(), SECRET);
+    recorded("keyring");
+    ended(&session.run(&["auth", "logout"]), 0, &["removed from the keyring", "credentials.toml"]);
 }
 
 #[test]

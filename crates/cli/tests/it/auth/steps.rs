@@ -1,0 +1,126 @@
+//! A login that fails, or is killed, at each of its steps: there is the key before or the new one, and
+//! the configuration says where.
+
+use std::fs::File;
+use std::io::Write;
+use std::process::{Child, Command, Stdio};
+
+use super::Home;
+use crate::support::{SECRET, wait_until_inside};
+
+const OLD: &str = "fsk_the_key_before_this_one";
+const OLD_AT: &str = "http://127.0.0.1:9";
+const NEW_AT: &str = "http://127.0.0.1:10";
+
+/// In the words of [`wait_until_inside`]: waiting for the lock on the file of keys.
+pub(crate) const WAITS_FOR_KEYS: &str = "73 ";
+/// In its words: between two tries for the lock on the configuration.
+pub(crate) const WAITS_FOR_CONFIG: &str = "230 ";
+
+fn logged_in() -> Home {
+    let home = Home::new();
+    home.log_in("default", OLD_AT, OLD, &["--no-verify"]);
+    home
+}
+
+fn login(home: &Home, at: &str) -> Command {
+    let args = ["auth", "login", "--no-verify", "--api-key-stdin", "--store", "file"];
+    home.formsvc(&[&args[..], &["--base-url", at, "--overwrite"]].concat())
+}
+
+/// Starts a login with the new key on standard input.
+pub(crate) fn started(mut login: Command) -> Child {
+    let mut child = login.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(SECRET.as_bytes()).unwrap();
+    child
+}
+
+pub(crate) fn kill(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// Holds a lock until it is dropped.
+pub(crate) fn hold(path: &std::path::Path) -> File {
+    let file = File::options().create(true).truncate(false).write(true).open(path).unwrap();
+    file.lock().unwrap();
+    file
+}
+
+/// What commands make of what is left: the key they use, and where the profile says that it is.
+#[track_caller]
+fn assert_is(home: &Home, key: &str, at: &str) {
+    assert_eq!(home.succeed(&["auth", "token"]), format!("{key}\n"));
+    let listed = home.succeed(&["auth", "list", "--json", "base_url,store,active"]);
+    let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    let expected = serde_json::json!([{"base_url": at, "store": "file", "active": true}]);
+    assert_eq!(listed, expected);
+}
+
+#[test]
+fn a_configuration_that_cannot_be_written_leaves_the_key_before() {
+    for at in [OLD_AT, NEW_AT] {
+        let home = logged_in();
+        let (config, kept) = (home.config(), home.kept());
+        // Nothing can be written to it, whoever asks.
+        std::fs::remove_file(home.config_lock()).unwrap();
+        std::fs::create_dir(home.config_lock()).unwrap();
+        let said = super::piped(login(&home, at), SECRET);
+        assert_eq!(said.code, Some(10), "{}", said.stderr);
+        assert!(said.stderr.contains("config.toml"), "{}", said.stderr);
+        assert_eq!((home.config(), home.kept()), (config, kept), "{at}");
+        assert_is(&home, OLD, OLD_AT);
+        let command = ["auth", "login", "--no-verify", "--api-key-command", "echo", SECRET];
+        assert_eq!(home.run(&command).code, Some(10));
+        assert_is(&home, OLD, OLD_AT);
+    }
+    // The first key of all is not left where no profile knows of it.
+    let home = Home::new();
+    std::fs::create_dir_all(home.config_lock()).unwrap();
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(home.config_folder(), private).unwrap();
+    let said = super::piped(login(&home, NEW_AT), SECRET);
+    assert_eq!((said.code, home.kept()), (Some(10), String::new()), "{}", said.stderr);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_login_that_is_killed_leaves_the_key_before_or_the_new_one() {
+    for (at, key_once_put, at_once_put) in [(OLD_AT, SECRET, OLD_AT), (NEW_AT, OLD, OLD_AT)] {
+        // Before the key is put.
+        let home = logged_in();
+        let held = hold(&home.config_folder().join("credentials.lock"));
+        let child = started(login(&home, at));
+        wait_until_inside(&child, WAITS_FOR_KEYS);
+        kill(child);
+        drop(held);
+        assert_is(&home, OLD, OLD_AT);
+
+        // Before the configuration is written.
+        let held = hold(&home.config_lock());
+        let child = started(login(&home, at));
+        wait_until_inside(&child, WAITS_FOR_CONFIG);
+        kill(child);
+        drop(held);
+        assert_is(&home, key_once_put, at_once_put);
+
+        // Before the key for the other address is forgotten.
+        let held = hold(&home.config_lock());
+        let child = started(login(&home, at));
+        wait_until_inside(&child, WAITS_FOR_CONFIG);
+        if at == NEW_AT {
+            let held_next = hold(&home.config_folder().join("credentials.lock"));
+            drop(held);
+            wait_until_inside(&child, WAITS_FOR_KEYS);
+            kill(child);
+            drop(held_next);
+        } else {
+            drop(held);
+            assert!({ child }.wait().unwrap().success());
+        }
+        assert_is(&home, SECRET, at);
+        // Whatever was left behind by the runs before goes with the next.
+        home.log_in("default", at, SECRET, &["--no-verify"]);
+        assert_is(&home, SECRET, at);
+    }
+}
