@@ -1,9 +1,11 @@
-//! The ends of a process: streams that are closed or full, no home, nonsense in the environment. No
+//! The ends of a process: streams that are closed or full, no home or one that cannot be written,
+//! nonsense in the environment. No
 //! command panics, and each ends with the right code.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
-use std::process::Command;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::process::{Command, Stdio};
 
 use crate::help::leaves;
 use crate::support::{Said, Sandbox, formsvc};
@@ -104,4 +106,141 @@ fn no_command_minds_a_strange_environment() {
     }
     let said = Said::from(formsvc(&["me"]).arg(bad()).output().unwrap());
     assert_eq!(said.code, Some(2), "{said:?}");
+}
+
+/// A home that its owner cannot write to any more. Modes do not bind root, who runs as nobody there.
+struct Frozen {
+    home: tempfile::TempDir,
+    /// The binary, where nobody can reach it.
+    reachable: Option<tempfile::TempDir>,
+}
+
+/// The user `nobody`, and the group.
+const NOBODY: u32 = 65534;
+
+impl Frozen {
+    fn new(sandbox: &Sandbox) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let is_root = home.path().metadata().unwrap().uid() == 0;
+        let reachable = is_root.then(|| {
+            chown(home.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+            let folder = tempfile::tempdir().unwrap();
+            set_mode(folder.path(), 0o755);
+            std::fs::copy(env!("CARGO_BIN_EXE_formsvc"), folder.path().join("formsvc")).unwrap();
+            folder
+        });
+        let frozen = Self { home, reachable };
+        let login = ["auth", "login", "--store", "file", "--profile", "work", "--api-key-file"];
+        let key = frozen.home.path().join("key");
+        std::fs::write(&key, &sandbox.api_key).unwrap();
+        if is_root {
+            chown(&key, Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        set_mode(&key, 0o600);
+        for args in [
+            &[&login[..], &["key", "--base-url", &sandbox.base_url]].concat()[..],
+            &["config", "set", "base_url", &sandbox.base_url, "--profile", "play"],
+            &["config", "set", "output", "json"],
+        ] {
+            let said = frozen.run(args);
+            assert_eq!(said.code, Some(0), "{args:?}: {}", said.stderr);
+        }
+        frozen
+    }
+
+    /// The home, and the folders of the configuration, which all are there by then.
+    fn folders(&self) -> [std::path::PathBuf; 3] {
+        [".config/formsvc", ".config", ""].map(|folder| self.home.path().join(folder))
+    }
+
+    fn freeze(&self) {
+        for folder in self.folders() {
+            set_mode(&folder, 0o500);
+        }
+    }
+
+    fn run(&self, args: &[&str]) -> Said {
+        let own = std::path::Path::new(env!("CARGO_BIN_EXE_formsvc"));
+        let mut command = match &self.reachable {
+            Some(folder) => {
+                let mut command = Command::new("setpriv");
+                command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+                command.arg(folder.path().join("formsvc"));
+                command
+            }
+            None => Command::new(own),
+        };
+        command.env_clear().env("HOME", self.home.path()).env("PATH", "/usr/bin:/bin");
+        command.args(args).current_dir(self.home.path()).stdin(Stdio::null());
+        command.output().unwrap().into()
+    }
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        for folder in self.folders().iter().rev() {
+            set_mode(folder, 0o700);
+        }
+    }
+}
+
+fn set_mode(path: &std::path::Path, mode: u32) {
+    std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+}
+
+/// What has to write something, with arguments for it to try.
+const WRITES: &[(&str, &[&str])] = &[
+    ("auth login", &["--store", "file", "--api-key-file", "key"]),
+    ("auth logout", &[]),
+    ("auth use", &["play"]),
+    ("config set", &["output", "csv"]),
+    ("config unset", &["output"]),
+    ("man", &["--dir", "pages"]),
+    ("sandbox", &["--port", "0", "--ready-file", "ready.json"]),
+    ("submissions export", &["penguins", "-o", "penguins.csv"]),
+];
+
+#[test]
+fn a_home_that_cannot_be_written_is_told_by_who_must_write_and_minded_by_nobody_else() {
+    let sandbox = Sandbox::start(&["--rate-limit", "off"]);
+    let frozen = Frozen::new(&sandbox);
+    let place = frozen.home.path().to_str().unwrap();
+    let args_of = |words: &[String], more: &[&str]| {
+        let args = words.iter().cloned().chain(more.iter().map(|&arg| arg.to_owned()));
+        args.collect::<Vec<String>>()
+    };
+    let run = |args: &[String]| frozen.run(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    let writes = |words: &[String]| WRITES.iter().find(|(of, _)| *of == words.join(" "));
+    let reads =
+        |words: &[String]| writes(words).is_none() || words.join(" ") == "submissions export";
+    let reading: Vec<_> = leaves().into_iter().filter(|words| reads(words)).collect();
+    let reading: Vec<_> = reading.iter().map(|words| args_of(words, fitting(words))).collect();
+    let before: Vec<Said> = reading.iter().map(|args| run(args)).collect();
+    frozen.freeze();
+    for (args, before) in reading.iter().zip(before) {
+        let said = run(args);
+        sound(&said, &format!("{args:?}"));
+        // What a check finds is its own affair.
+        if !args.contains(&"doctor".to_owned()) {
+            assert_eq!(said.code, before.code, "{args:?}: {said:?}");
+        }
+    }
+    let kept = || {
+        let folder = frozen.home.path().join(".config/formsvc");
+        ["config.toml", "credentials.toml"].map(|file| std::fs::read(folder.join(file)).unwrap())
+    };
+    let before = kept();
+    for (words, more) in WRITES {
+        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        assert!(leaves().contains(&words), "{words:?}");
+        let args = args_of(&words, more);
+        let said = run(&args);
+        sound(&said, &format!("{args:?}"));
+        assert_eq!(said.code, Some(10), "{args:?}: {said:?}");
+        // A file that is named is told as it was named.
+        let named = more.last().is_some_and(|name| said.stderr.contains(&format!("`{name}")));
+        assert!(said.stderr.contains(place) || named, "{args:?}: {said:?}");
+        assert!(!said.stderr.contains(&sandbox.api_key), "{args:?}: {said:?}");
+    }
+    assert_eq!(kept(), before);
 }
