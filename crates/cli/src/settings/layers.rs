@@ -306,5 +306,4 @@ fn user_remark(entry: &Entry) -> Option<String> {
 }
 
 #[cfg(test)]
-#[path = "layers_tests.rs"]
 mod tests;
