@@ -229,3 +229,18 @@ fn log_to_stderr(verbose: u8) {
     };
     tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_ansi(false).init();
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_is_gone_without_a_word_is_a_bug_that_was_told() {
+        let ended = on_a_runtime(async {
+            let (cancel, ended) = (oneshot::channel().0, oneshot::channel().1);
+            wait(ended, cancel, Signals::listen().unwrap(), &Abort::default()).await
+        });
+        let error = ended.unwrap_err();
+        assert_eq!((error.exit, error.told()), (Exit::Bug, String::new()));
+    }
+}
