@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
 use crate::support::{Between, Canned, Said, Sandbox, answer, one_form, page, run, signal};
 use crate::terminal::Terminal;
@@ -128,6 +128,39 @@ fn an_outage_is_said_once_and_loses_nothing() {
     all.reverse();
     let begin = all.iter().position(|id| *id == shown[0]).unwrap();
     assert!(shown[..] == all[begin..begin + 150], "lost, repeated or out of order");
+}
+
+#[test]
+fn a_pass_that_an_outage_cut_short_goes_on_where_it_was() {
+    let sandbox = Sandbox::start(&["--rate-limit", "off"]);
+    let heads = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&heads);
+    let failing = Between::start(&sandbox.base_url, move |head| {
+        let mut seen = seen.lock().unwrap();
+        seen.push(head.lines().next().unwrap_or_default().to_owned());
+        // The forms are asked for first, and one page of the pass has come.
+        match seen.len() {
+            3 => Err(answer("503 Service Unavailable", "", "busy").unwrap()),
+            5 => Err(String::new()),
+            _ => Ok(head),
+        }
+    });
+    let args = ["submissions", "tail", "penguins", "-n", "300", "--count", "300"];
+    let mut command = sandbox.formsvc(&[&args[..], &QUICK].concat());
+    let said = Said::from(command.env("FORMSVC_BASE_URL", &failing.base_url).output().unwrap());
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let export = sandbox.run(&["submissions", "export", "penguins", "--format", "ndjson"]).stdout;
+    let mut all = ids(&export);
+    all.truncate(300);
+    all.reverse();
+    assert!(ids(&said.stdout) == all, "lost, repeated or out of order");
+    // Each try asks for the page that failed, and no page comes twice.
+    let heads = heads.lock().unwrap();
+    assert_eq!((&heads[2], &heads[4]), (&heads[3], &heads[5]));
+    assert!(heads[2].contains("&cursor="), "{heads:#?}");
+    let mut once = heads.clone();
+    once.dedup();
+    assert_eq!(once.len(), heads.len() - 2, "{heads:#?}");
 }
 
 #[test]
