@@ -6,7 +6,8 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::output::Field;
 
-const FIELDS: &[Field] = &[Field::id("id"), Field::new("email"), Field::new("name")];
+pub(in crate::cmd) const FIELDS: &[Field] =
+    &[Field::id("id"), Field::new("email"), Field::new("name")];
 
 /// Show whose API key this is
 #[derive(Debug, Args)]

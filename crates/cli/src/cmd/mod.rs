@@ -19,10 +19,12 @@ use clap::Subcommand;
 pub use completion::completion_scripts;
 pub use man::man_pages;
 
+use crate::checks;
 use crate::context::Context;
 use crate::early::Early;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::output::Field;
 use crate::settings::Care;
 
 /// What to do. Each says itself what it does: words here would stand in place of its own.
@@ -86,5 +88,20 @@ impl Command {
                 Err(CliError::new(Exit::Bug, "a command that runs alone was given a service"))
             }
         }
+    }
+}
+
+/// The fields that `--json` takes with a command, which is given by its words; none where it takes none.
+pub(crate) fn fields(command: &[&str]) -> &'static [Field] {
+    match command {
+        ["me"] => me::FIELDS,
+        ["auth", "list"] => auth::LIST_FIELDS,
+        ["auth", "status"] => auth::STATUS_FIELDS,
+        ["auth", "doctor"] | ["doctor"] => checks::FIELDS,
+        ["forms", "list" | "view"] => forms::FIELDS,
+        ["forms", "schema"] => forms::SCHEMA_FIELDS,
+        ["submissions", "list" | "view" | "tail"] => &submissions::FIELDS,
+        ["config", "list"] => config::LIST_FIELDS,
+        _ => &[],
     }
 }

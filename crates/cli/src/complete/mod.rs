@@ -6,6 +6,7 @@
 //! cannot find out in time it leaves out.
 
 pub(crate) mod cache;
+mod fields;
 mod shell;
 mod values;
 
@@ -45,7 +46,7 @@ fn answer(shell: Shell, words: Vec<OsString>, index: Option<usize>, env: Lookup<
     let index = index.unwrap_or(words.len().saturating_sub(1));
     let (words, index, joined) = shell.words(words, index);
     let nothing_typed = words.last().is_some_and(|word| word.is_empty());
-    let mut command = completing(shell, &Values::new(&words, env));
+    let mut command = completing(shell, &Values::new(&words, env), &words);
     let current_dir = std::env::current_dir().ok();
     let found = clap_complete::engine::complete(&mut command, words, index, current_dir.as_deref());
     let mut found = found.unwrap_or_default();
@@ -63,8 +64,9 @@ fn answer(shell: Shell, words: Vec<OsString>, index: Option<usize>, env: Lookup<
 }
 
 /// The command line with what can be completed beyond its own words, by the names of arguments.
-fn completing(shell: Shell, values: &Values) -> Command {
+fn completing(shell: Shell, values: &Values, words: &[OsString]) -> Command {
     let mut command = crate::command();
+    let fields = fields::of_command(&command, words);
     attach(&mut command, &|arg| {
         let values = values.clone();
         match arg.get_id().as_str() {
@@ -73,6 +75,9 @@ fn completing(shell: Shell, values: &Values) -> Command {
             }
             "profile" | "profile_name" => arg
                 .add(ArgValueCompleter::new(move |typed: &std::ffi::OsStr| values.profiles(typed))),
+            "json" => arg.add(ArgValueCompleter::new(move |typed: &std::ffi::OsStr| {
+                fields::completing(fields, typed)
+            })),
             "key" => arg
                 .add(ArgValueCompleter::new(move |typed: &std::ffi::OsStr| values.settings(typed))),
             // This shell completes files better than candidates from here: it quotes their names.

@@ -116,6 +116,79 @@ fn zsh_takes_candidates_and_titles_as_they_are() {
     assert!(!forms.contains("reboot") && !forms.contains('\u{1b}'), "{forms}");
 }
 
+/// The fields that a shell is offered.
+fn offered(home: &Home, words: &[&str]) -> Vec<String> {
+    let mut command = formsvc(&[&["--", "formsvc"], words].concat());
+    command.env("FORMSVC_COMPLETE", "elvish").env("HOME", home.folder.path());
+    command.env("FORMSVC_BASE_URL", &home.service.base_url).env("FORMSVC_API_KEY", SECRET);
+    let output = command.output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn fields_are_completed_as_every_command_has_them_and_no_service_is_asked() {
+    let home = Home::new();
+    let _listed = home.service.request();
+    let mut with_fields = 0;
+    for words in crate::help::leaves() {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let more: Option<&[&str]> = match &words[..] {
+            ["me" | "doctor"]
+            | ["auth", "list" | "status" | "doctor"]
+            | ["config" | "forms", "list"] => Some(&[]),
+            ["forms", _] | ["submissions", "list" | "tail"] => Some(&["penguins"]),
+            ["submissions", "view"] => Some(&["penguins", "sub_1"]),
+            _ => None,
+        };
+        let mut known = String::new();
+        if let Some(more) = more {
+            let mut bare = formsvc(&[&words[..], more, &["--json"]].concat());
+            bare.env("HOME", home.folder.path()).env("FORMSVC_API_KEY", SECRET);
+            let output = bare.env("FORMSVC_BASE_URL", &home.service.base_url).output().unwrap();
+            assert!(output.status.success(), "{words:?}: {output:?}");
+            known = String::from_utf8(output.stdout).unwrap();
+            with_fields += 1;
+        }
+        let known: Vec<String> = known.lines().map(|field| format!("--json={field}")).collect();
+        assert_eq!(offered(&home, &[&words[..], &["--json="]].concat()), known, "{words:?}");
+    }
+    assert_eq!(with_fields, 12);
+    assert_eq!(offered(&home, &["forms", "list", "--json", "title,st"]), ["title,status"]);
+    assert_eq!(offered(&home, &["--json", "title,st", "forms"]), ["forms"]);
+    assert!(home.service.asked_nothing());
+}
+
+#[test]
+fn shells_complete_fields_also_after_a_comma() {
+    let home = Home::new();
+    let script = |shell| home.script(shell).display().to_string();
+    let bash = format!(
+        "source {}; COMP_WORDS=(formsvc me --json id,na); COMP_CWORD=3; _formsvc formsvc id,na ''; \
+         printf '%s\\n' \"${{COMPREPLY[@]}}\"; COMP_WORDS=(formsvc me --json = id,e); COMP_CWORD=4; \
+         _formsvc formsvc id,e ''; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        script("bash")
+    );
+    if let Some(said) = home.shell("bash", &["--norc", "-c", &bash]) {
+        assert_eq!(said, "id,name\nid,email\n");
+    }
+    let fish = format!(
+        "source {}; complete -C 'formsvc me --json id,na'; complete -C 'formsvc me --json='",
+        script("fish")
+    );
+    if let Some(said) = home.shell("fish", &["--no-config", "-c", &fish]) {
+        assert_eq!(said, "id,name\n--json=id\n--json=email\n--json=name\n");
+    }
+    let zsh = format!(
+        "compdef() {{ :; }}; source {}; _describe() {{ print -rl -- ${{(P)3}}; }}; \
+         words=(formsvc me --json id,na); CURRENT=4; _clap_dynamic_completer_formsvc",
+        script("zsh")
+    );
+    if let Some(said) = home.shell("zsh", &["-f", "-c", &zsh]) {
+        assert_eq!(said, "id,name\n");
+    }
+}
+
 #[test]
 fn a_service_that_is_gone_or_silent_costs_no_error_and_little_time() {
     let home = Home::new();

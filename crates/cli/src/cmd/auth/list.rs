@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::output::Field;
 
-const FIELDS: &[Field] =
+pub(in crate::cmd) const FIELDS: &[Field] =
     &[Field::new("profile"), Field::new("base_url"), Field::new("store"), Field::new("active")];
 
 /// List the profiles: their services, where their keys are, and which is used

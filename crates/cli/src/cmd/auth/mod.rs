@@ -10,6 +10,9 @@ mod status;
 mod token;
 mod use_;
 
+pub(super) use list::FIELDS as LIST_FIELDS;
+pub(super) use status::FIELDS as STATUS_FIELDS;
+
 use clap::Subcommand;
 use formsvc_client::SecretString;
 

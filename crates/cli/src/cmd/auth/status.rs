@@ -16,7 +16,7 @@ use crate::masked::masked;
 use crate::output::Field;
 use crate::settings::{Origin, Service};
 
-const FIELDS: &[Field] = &[
+pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::new("profile"),
     Field::status("state"),
     Field::new("base_url"),

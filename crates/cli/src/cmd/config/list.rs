@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::output::Field;
 
-const FIELDS: &[Field] = &[Field::new("name"), Field::new("value")];
+pub(in crate::cmd) const FIELDS: &[Field] = &[Field::new("name"), Field::new("value")];
 const WITH_ORIGIN: &[Field] =
     &[Field::new("name"), Field::new("value"), Field::new("origin"), Field::new("at")];
 

@@ -6,6 +6,8 @@ mod path;
 mod set;
 mod unset;
 
+pub(super) use list::FIELDS as LIST_FIELDS;
+
 use clap::Subcommand;
 
 use crate::args::OutputFormat;

@@ -4,6 +4,8 @@ mod list;
 mod schema;
 mod view;
 
+pub(super) use schema::FIELDS as SCHEMA_FIELDS;
+
 use clap::Subcommand;
 use formsvc_client::Form;
 use serde::Serialize;
@@ -31,7 +33,7 @@ impl Forms {
 }
 
 /// The fields of a form, the most telling first.
-const FIELDS: &[Field] = &[
+pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::id("public_id"),
     Field::new("title"),
     Field::status("status"),

@@ -15,7 +15,7 @@ use crate::output::Field;
 use crate::sanitize::one_line;
 
 /// The fields of a label, the most telling first.
-const FIELDS: &[Field] = &[
+pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::new("label"),
     Field::new("type"),
     Field::new("fill_rate"),

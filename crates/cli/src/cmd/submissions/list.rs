@@ -15,7 +15,7 @@ use crate::sanitize::one_line;
 use crate::{again, form_ref};
 
 /// The fields of a submission; `data` has a column for each label.
-pub(super) const FIELDS: [Field; 3] =
+pub(in crate::cmd) const FIELDS: [Field; 3] =
     [Field::id("id").last(), Field::time("created_at"), Field::object("data")];
 
 /// Show the newest submissions of a form

@@ -6,6 +6,8 @@ mod range;
 mod tail;
 mod view;
 
+pub(super) use list::FIELDS;
+
 use clap::Subcommand;
 use formsvc_client::Form;
 
