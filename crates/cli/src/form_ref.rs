@@ -12,8 +12,12 @@ const CANDIDATES_MAX: usize = 10;
 
 /// The form a person means. If only the beginning of its name was given, says which it took.
 pub(crate) async fn resolve(cx: &Context, text: &str) -> Result<Form, CliError> {
-    let forms = cx.forms().await?;
-    let form = pick(&forms, text)?;
+    told(cx, &cx.forms().await?, text)
+}
+
+/// The form of these that a person means, and a word if only the beginning of its name was given.
+pub(crate) fn told(cx: &Context, forms: &[Form], text: &str) -> Result<Form, CliError> {
+    let form = pick(forms, text)?;
     if ![form.id.as_str(), form.public_id.as_str(), &form.title].contains(&text) {
         let taken = format!("`{text}` is the form {} ({})", form.public_id, form.title);
         cx.progress.remark(&one_line(&taken));

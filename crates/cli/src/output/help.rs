@@ -55,7 +55,8 @@ pub(crate) const HELP: &[Part] = &[
     About("Expressions of jq"),
     Text(
         "--jq EXPR shows what an expression makes of the JSON: text as it is, any other value as \
-         JSON, one a line. A list is one array. The expression sees the data and nothing else: no \
+         JSON, one a line. A list is one array; `submissions tail`, which has no end, gives each \
+         submission by itself. The expression sees the data and nothing else: no \
          files, no modules, no environment. Numbers keep their text, and whole numbers are exact \
          however long; calculating with a fraction gives a floating-point number. An expression \
          that cannot be read, or fails, is exit 2.",
@@ -68,8 +69,8 @@ pub(crate) const HELP: &[Part] = &[
     About("Templates"),
     Text(
         "--template T shows what a template, in the syntax of Jinja, makes of the JSON. A list is \
-         `items`. Where one thing is shown, it is `item`, and each of its fields has its own name \
-         as well. A name that is not there is an error; a member that is not there is empty, since \
+         `items`. Where one thing is shown, or one after the other as `submissions tail` does, it is \
+         `item`, and each of its fields has its own name as well. A name that is not there is an error; a member that is not there is empty, since \
          not every submission has every answer. Nothing can be included. A fraction that a \
          floating-point number would not keep as it was sent, such as 1.10, is text, and `|float` \
          makes a number of it. Besides the filters of the language there are:",

@@ -195,6 +195,15 @@ impl Output {
         Err(CliError::usage(format!("`{program}` and `{other}` cannot be used together")))
     }
 
+    /// Whether the expression or template can be read; `names` are what a template may use, where
+    /// that is known. For commands that show documents, before the first request.
+    pub(crate) fn check_program(&self, names: Option<&[&str]>) -> Result<(), CliError> {
+        if self.json.jq.is_some() && self.json.template.is_some() {
+            self.check_flags()?;
+        }
+        self.program(names).map(drop)
+    }
+
     /// The expression or template, if there is one; `names` are what a template may use.
     fn program(&self, names: Option<&[&str]>) -> Result<Option<Program>, CliError> {
         Ok(match (&self.json.jq, &self.json.template) {

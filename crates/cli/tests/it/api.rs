@@ -90,6 +90,32 @@ fn all_pages_are_one_array_or_a_line_an_item() {
 }
 
 #[test]
+fn expressions_and_templates_see_all_pages_as_one_array() {
+    let row = |n: u32| {
+        format!(r#"{{"id":"sub_{n}","data":{{}},"created_at":"2026-01-01T00:00:0{n}.000Z"}}"#)
+    };
+    let said = |args: &[&str]| {
+        let service = Canned::start(vec![page(&row(2), Some("c")), page(&row(1), None)]);
+        service.run(&[&["api", "forms/f/submissions", "--paginate"], args].concat())
+    };
+    for (args, shown) in [
+        (&["--jq", "length"][..], "2\n"),
+        (&["--jq", ".[].id"], "sub_2\nsub_1\n"),
+        (&["--template", "{{ items|length }} {{ items[1].id }}"], "2 sub_1\n"),
+        (&["--output", "ndjson", "--jq", ".id"], "sub_2\nsub_1\n"),
+        (&["--output", "ndjson", "--template", "{{ id }}"], "sub_2\nsub_1\n"),
+    ] {
+        let said = said(args);
+        assert_eq!((said.code, &*said.stdout), (Some(0), shown), "{args:?}: {}", said.stderr);
+    }
+    let slip = said(&["--template", "{{ itms }}"]);
+    assert_eq!((slip.code, &*slip.stdout), (Some(2), ""));
+    assert!(slip.stderr.contains("did you mean `items`?"), "{}", slip.stderr);
+    let empty = Canned::start(vec![page("", None)]);
+    assert_eq!(empty.run(&["api", "x", "--paginate", "--jq", "length"]).stdout, "0\n");
+}
+
+#[test]
 fn an_array_that_is_not_complete_does_not_look_so() {
     let row = r#"{"id":"sub_1","data":{},"created_at":"2026-01-01T00:00:00.000Z"}"#;
     let refused =

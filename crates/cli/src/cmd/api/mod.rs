@@ -10,6 +10,7 @@ use clap::Args;
 use formsvc_client::{Error, ErrorKind, PAGE_SIZE_MAX};
 use http::{HeaderMap, StatusCode};
 
+use crate::args::OutputFormat;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::settings::Json;
@@ -34,7 +35,8 @@ pub(crate) struct Api {
     #[arg(short, long)]
     include: bool,
     /// Follow the cursors of a list: one JSON array of all items, or one a line with `--output ndjson`;
-    /// an array that ends without its bracket is not complete
+    /// an array that ends without its bracket is not complete. `--jq` and `--template` see that array,
+    /// which memory has to hold then, or with `--output ndjson` each item by itself
     #[arg(long, conflicts_with = "include")]
     paginate: bool,
     /// How many items at most
@@ -48,6 +50,9 @@ impl Api {
             let error = CliError::usage("`--json` picks fields that this command does not know");
             return Err(error.hint("`--jq` takes what is wanted out of any JSON"));
         }
+        // With a line an item, each is a document by itself.
+        let is_one_array = self.paginate && cx.settings.json.format != Some(OutputFormat::Ndjson);
+        cx.output.check_program(is_one_array.then_some(&["items"]))?;
         let client = cx.client().await?;
         let path = target::path(&self.path, client.base_url())?;
         let mut query: Vec<(&str, &str)> =

@@ -37,24 +37,24 @@ struct Page<'a> {
 pub(super) struct Shown<'a> {
     cx: &'a Context,
     as_lines: bool,
-    /// Each item goes through the filter, which makes a document of it.
-    filtered: bool,
+    /// Whether an expression or a template makes something of the items.
+    is_made: bool,
+    /// The whole array, where something is made of it.
+    kept: Option<String>,
     count: u64,
 }
 
 impl<'a> Shown<'a> {
     pub(super) fn new(cx: &'a Context) -> Self {
         let json = &cx.settings.json;
-        Self {
-            cx,
-            as_lines: json.format == Some(OutputFormat::Ndjson),
-            filtered: json.jq.is_some() || json.template.is_some(),
-            count: 0,
-        }
+        let is_made = json.jq.is_some() || json.template.is_some();
+        let as_lines = json.format == Some(OutputFormat::Ndjson);
+        let kept = (is_made && !as_lines).then(String::new);
+        Self { cx, as_lines, is_made, kept, count: 0 }
     }
 
     fn items(&mut self, items: &[&RawValue]) -> Result<(), CliError> {
-        if self.filtered {
+        if self.is_made && self.as_lines {
             self.count += items.len() as u64;
             return items.iter().try_for_each(|item| self.cx.output.document(item.get()));
         }
@@ -69,15 +69,22 @@ impl<'a> Shown<'a> {
             }
             self.count += 1;
         }
-        self.cx.output.exactly(out.as_bytes())
+        match &mut self.kept {
+            Some(kept) => {
+                kept.push_str(&out);
+                Ok(())
+            }
+            None => self.cx.output.exactly(out.as_bytes()),
+        }
     }
 
     /// Only a list that came to its end is closed: what was cut short must not look whole.
     fn end(&self) -> Result<(), CliError> {
-        match (self.as_lines || self.filtered, self.count) {
-            (true, _) => Ok(()),
-            (false, 0) => self.cx.output.exactly(b"[]\n"),
-            (false, _) => self.cx.output.exactly(b"\n]\n"),
+        let end = if self.count == 0 { "[]\n" } else { "\n]\n" };
+        match &self.kept {
+            Some(kept) => self.cx.output.document(&format!("{kept}{end}")),
+            None if self.as_lines => Ok(()),
+            None => self.cx.output.exactly(end.as_bytes()),
         }
     }
 }

@@ -281,3 +281,25 @@ fn flags_that_make_no_sense_are_exit_2() {
         assert_eq!((said.code, &*said.stdout), (Some(2), ""), "{flags:?}: {}", said.stderr);
     }
 }
+
+#[test]
+fn a_service_that_is_down_at_the_start_is_asked_until_it_answers() {
+    let busy = || answer("503 Service Unavailable", "", "busy");
+    let service =
+        Canned::start(vec![busy(), busy(), one_form(), page(&rows(&[("a", 1_000)]), None)]);
+    let said = tail(&service, &["--count", "1"]);
+    assert_eq!((said.code, ids(&said.stdout)), (Some(0), vec!["a".to_owned()]), "{}", said.stderr);
+    let told: Vec<&str> = said.stderr.lines().collect();
+    assert!(told[0].ends_with("; asking again until the service answers"), "{told:#?}");
+    assert!(told.len() == 2 && told[1].starts_with("the service is back after "), "{told:#?}");
+    // Nobody listens, and the time is bounded.
+    let args = ["--base-url", "http://127.0.0.1:1", "--max-time", "200ms"];
+    let gone = tail(&service, &args);
+    assert_eq!(gone.code, Some(8), "{}", gone.stderr);
+    assert!(gone.stderr.contains("did not answer before the time was over"), "{}", gone.stderr);
+    // What stays as it is ends it at once.
+    for (status, exit) in [("401 Unauthorized", 4), ("404 Not Found", 3), ("403 Forbidden", 5)] {
+        let refused = tail(&Canned::start(vec![answer(status, "", "{}")]), &[]);
+        assert_eq!(refused.code, Some(exit), "{}", refused.stderr);
+    }
+}

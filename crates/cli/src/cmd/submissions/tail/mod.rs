@@ -3,17 +3,18 @@
 mod backlog;
 mod outage;
 mod pass;
+mod patience;
 
 use std::time::Duration;
 
 use clap::Args;
 use formsvc_client::{
-    Error, Form, FormHandle, OnTieStorm, RequestOptions, ResumeToken, RetryPolicy, SubmissionId,
-    SubmissionPages, Timestamp,
+    Client, Error, Form, FormHandle, OnTieStorm, RequestOptions, ResumeToken, RetryPolicy,
+    SubmissionId, SubmissionPages, Timestamp,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use tokio::time::{Instant, MissedTickBehavior, sleep};
+use tokio::time::{Instant, MissedTickBehavior, sleep_until};
 
 use super::list::FIELDS;
 use super::{hint_name, range};
@@ -22,11 +23,11 @@ use crate::context::{Context, to_json};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::Stream;
-use crate::sanitize::one_line;
 use crate::when::{When, now};
-use crate::{again, form_ref, reader};
+use crate::{again, complete, form_ref, reader};
 use backlog::Backlog;
 use pass::{Pass, Seen, Verdict, Wanted};
+use patience::Patience;
 
 /// Rows of the first page of a pass, which is most often the only one.
 const PAGE_FIRST: u32 = 25;
@@ -35,7 +36,8 @@ const PAGE_FIRST: u32 = 25;
 ///
 /// First the newest ones there are, or those since a time; then each new one, once, until Ctrl-C. In a
 /// pipe it is one JSON object a line, written at once. A service that cannot be reached or is busy is
-/// asked again until it answers, and nothing is lost meanwhile.
+/// asked again until it answers, also at the start, and nothing is lost meanwhile. `--jq` and
+/// `--template` see each submission by itself, as it comes.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo submissions tail penguins -n 3 --count 3\n  formsvc --demo submissions tail anes96 --count 2 --jq .id\n  formsvc submissions tail contact --since 2h --interval 10s"
@@ -77,23 +79,30 @@ impl Tail {
         let since = range::place(cx, "--since", self.since.as_ref(), &now())?;
         // Waits are made here, where it is known that nobody minds them.
         let patient = RequestOptions::new().retry(RetryPolicy::none());
-        let client = cx.client().await?;
-        let form = form_ref::resolve(cx, &self.form).await?;
+        let client = cx.client().await?.with_options(patient)?;
+        let ends_at = self.max_time.and_then(|time| Instant::now().checked_add(time));
+        let interval = self.interval.unwrap_or_else(|| outage::interval(cx.settings.max_rate));
+        let mut patience = Patience::new(cx, interval);
+        let form = tokio::select! {
+            form = known_form(cx, &client, &self.form, &mut patience) => form?,
+            () = reader::gone() => return Ok(()),
+            () = passed(ends_at) => return Err(CliError::new(Exit::Incomplete, NO_ANSWER)),
+        };
         if cx.settings.terminal.stdout {
             cx.progress.share_terminal();
         }
         let mut follower = Follower {
             cx,
             stream,
-            handle: client.with_options(patient)?.form(form.id.clone()),
+            handle: client.form(form.id.clone()),
             form,
-            interval: self.interval.unwrap_or_else(|| outage::interval(cx.settings.max_rate)),
+            interval,
             seen: Seen::nothing(since.as_ref().map(Timestamp::unix_micros)),
             backlog: Backlog::default(),
             left: self.count,
             place: since.map(|since| Place { created_at: since, id: None }),
             newest: None,
-            lost: None,
+            patience,
             is_stormy: false,
         };
         let wanted = match (&self.since, self.after) {
@@ -105,16 +114,35 @@ impl Tail {
             ended = follower.follow(wanted) => ended,
             // Nobody reads: whoever did has what they wanted.
             () = reader::gone() => Ok(()),
-            () = pass_away(self.max_time) => follower.time_is_up(),
+            () = passed(ends_at) => follower.time_is_up(),
         }
     }
 }
 
-async fn pass_away(time: Option<Duration>) {
-    match time {
-        Some(time) => sleep(time).await,
+async fn passed(end: Option<Instant>) {
+    match end {
+        Some(end) => sleep_until(end).await,
         None => std::future::pending().await,
     }
+}
+
+/// The form that is meant, however often the service has to be asked for it.
+async fn known_form(
+    cx: &Context,
+    client: &Client,
+    text: &str,
+    patience: &mut Patience<'_>,
+) -> Result<Form, CliError> {
+    let forms = loop {
+        match client.forms().await {
+            Ok(forms) => break forms.into_inner(),
+            Err(error) if outage::passes(&error) => patience.wait(&error).await,
+            Err(error) => return Err(error.into()),
+        }
+    };
+    patience.over();
+    complete::cache::remember(&cx.settings, &forms);
+    form_ref::told(cx, &forms, text)
 }
 
 /// Follows a form.
@@ -132,7 +160,7 @@ struct Follower<'a> {
     place: Option<Place>,
     /// The newest there was at first.
     newest: Option<Place>,
-    lost: Option<Lost>,
+    patience: Patience<'a>,
     /// Whether it was said that some may be missing.
     is_stormy: bool,
 }
@@ -149,11 +177,8 @@ fn some<'de, D: serde::Deserializer<'de>>(id: D) -> Result<Option<SubmissionId>,
     SubmissionId::deserialize(id).map(Some)
 }
 
-/// Since when the service is not there.
-struct Lost {
-    since: Instant,
-    failures: u32,
-}
+/// What is said when the time is over while the service is not there.
+const NO_ANSWER: &str = "the service did not answer before the time was over";
 
 /// Why a pass ended before its time.
 enum Broken {
@@ -181,16 +206,15 @@ impl Follower<'_> {
         loop {
             match self.walk(&mut pass, &mut resume).await {
                 Ok(()) => break,
-                Err(Broken::Service(error)) if outage::passes(&error) => self.wait(&error).await,
+                Err(Broken::Service(error)) if outage::passes(&error) => {
+                    self.patience.wait(&error).await;
+                }
                 Err(Broken::Service(error)) => return Err(self.resumable(error.into())),
                 Err(Broken::Here(error)) => return Err(error),
             }
         }
         self.seen.settle();
-        if let Some(Lost { since, .. }) = self.lost.take() {
-            let seconds = since.elapsed().as_secs_f64();
-            self.cx.progress.remark(&format!("the service is back after {seconds:.1} s"));
-        }
+        self.patience.over();
         while self.left != Some(0) {
             let Some(line) = self.backlog.pop().map_err(|error| unkept(&error))? else { break };
             self.show(line)?;
@@ -260,18 +284,6 @@ impl Follower<'_> {
         }
     }
 
-    /// Waits for another try. Says once that the service is not there.
-    async fn wait(&mut self, error: &Error) {
-        let lost = self.lost.get_or_insert_with(|| {
-            let text = format!("{error}; asking again until the service answers");
-            self.cx.progress.remark(&one_line(&text));
-            Lost { since: Instant::now(), failures: 0 }
-        });
-        lost.failures = lost.failures.saturating_add(1);
-        let (failures, after) = (lost.failures, error.retry_after());
-        sleep(outage::pause(failures, self.interval, after, fastrand::f64())).await;
-    }
-
     fn show(&mut self, line: String) -> Result<(), CliError> {
         let place = serde_json::from_str::<Place>(&line);
         let item = RawValue::from_string(line);
@@ -308,10 +320,10 @@ impl Follower<'_> {
 
     /// The time of `--max-time` is over.
     fn time_is_up(&self) -> Result<(), CliError> {
-        let what = match (&self.lost, self.left) {
-            (Some(_), _) => "the service did not answer before the time was over".to_owned(),
-            (None, Some(left)) => format!("the time was over before {left} more came"),
-            (None, None) => return Ok(()),
+        let what = match (self.patience.is_tried(), self.left) {
+            (true, _) => NO_ANSWER.to_owned(),
+            (false, Some(left)) => format!("the time was over before {left} more came"),
+            (false, None) => return Ok(()),
         };
         Err(self.resumable(CliError::new(Exit::Incomplete, what)))
     }

@@ -1,0 +1,54 @@
+//! Waiting for a service that is not there, and saying so once.
+
+use std::time::Duration;
+
+use formsvc_client::Error;
+use tokio::time::{Instant, sleep};
+
+use super::outage;
+use crate::context::Context;
+use crate::sanitize::one_line;
+
+/// How an outage is sat out.
+pub(super) struct Patience<'a> {
+    cx: &'a Context,
+    interval: Duration,
+    lost: Option<Lost>,
+}
+
+/// Since when the service is not there.
+struct Lost {
+    since: Instant,
+    failures: u32,
+}
+
+impl<'a> Patience<'a> {
+    pub(super) fn new(cx: &'a Context, interval: Duration) -> Self {
+        Self { cx, interval, lost: None }
+    }
+
+    /// Waits for another try. Says once that the service is not there.
+    pub(super) async fn wait(&mut self, error: &Error) {
+        let lost = self.lost.get_or_insert_with(|| {
+            let text = format!("{error}; asking again until the service answers");
+            self.cx.progress.remark(&one_line(&text));
+            Lost { since: Instant::now(), failures: 0 }
+        });
+        lost.failures = lost.failures.saturating_add(1);
+        let (failures, after) = (lost.failures, error.retry_after());
+        sleep(outage::pause(failures, self.interval, after, fastrand::f64())).await;
+    }
+
+    /// The service has answered.
+    pub(super) fn over(&mut self) {
+        if let Some(Lost { since, .. }) = self.lost.take() {
+            let seconds = since.elapsed().as_secs_f64();
+            self.cx.progress.remark(&format!("the service is back after {seconds:.1} s"));
+        }
+    }
+
+    /// Whether the service is not there.
+    pub(super) fn is_tried(&self) -> bool {
+        self.lost.is_some()
+    }
+}
