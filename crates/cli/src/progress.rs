@@ -1,12 +1,15 @@
 //! What is said on standard error while something takes long: a moving line on a terminal, a line
 //! every ten seconds elsewhere, nothing with `--quiet`.
 
+mod screen;
+
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use self::screen::Screen;
 use crate::env::Lookup;
 use crate::output::is_dumb;
 use crate::sanitize::one_line;
@@ -151,7 +154,8 @@ fn status(done: u64, reached: &str, seconds: f64) -> String {
 }
 
 fn spinner() -> ProgressBar {
-    let bar = ProgressBar::new_spinner();
+    let target = ProgressDrawTarget::term_like(Box::new(Screen));
+    let bar = ProgressBar::with_draw_target(None, target);
     bar.set_style(
         ProgressStyle::with_template("{spinner} {wide_msg}").expect("the template is well-formed"),
     );

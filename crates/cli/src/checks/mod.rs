@@ -5,11 +5,10 @@ mod keys;
 
 use serde::Serialize;
 
-use crate::args::OutputFormat;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::output::{Field, Listing};
+use crate::output::{Field, Finding, Listing};
 use crate::sanitize::one_line;
 
 pub(crate) use keys::keys;
@@ -44,6 +43,18 @@ pub(crate) enum Outcome {
     Fail,
 }
 
+impl Outcome {
+    const ALL: [Self; 3] = [Self::Ok, Self::Warn, Self::Fail];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warn => "warn",
+            Self::Fail => "fail",
+        }
+    }
+}
+
 impl Check {
     /// It is as it should be.
     pub(crate) fn ok(name: &'static str, found: impl Into<String>) -> Self {
@@ -67,6 +78,15 @@ impl Check {
         self
     }
 
+    fn finding(&self) -> Finding<'_> {
+        Finding {
+            outcome: self.outcome.word(),
+            name: self.name,
+            found: &self.found,
+            hint: self.hint.as_deref(),
+        }
+    }
+
     /// Says what is not as it should be, and what to do about it.
     fn tell(&self, cx: &Context) {
         let word = match self.outcome {
@@ -88,14 +108,17 @@ impl Check {
 
 /// Shows what was found. A check that failed ends the run with 1, without a further word.
 pub(crate) fn show(cx: &Context, listing: &mut Listing, checks: &[Check]) -> Result<(), CliError> {
-    for check in checks {
-        listing.push(check);
-    }
-    cx.output.list(listing)?;
-    if cx.settings.output == OutputFormat::Table && cx.settings.json.fields.is_none() {
-        // A row may have no room for them, and they are worth nothing when they are cut.
+    let findings: Vec<Finding<'_>> = checks.iter().map(Check::finding).collect();
+    if !cx.output.findings(&findings, &Outcome::ALL.map(Outcome::word))? {
         for check in checks {
-            check.tell(cx);
+            listing.push(check);
+        }
+        cx.output.list(listing)?;
+        if cx.output.is_for_reading() {
+            // A row may have no room for them, and they are worth nothing when they are cut.
+            for check in checks {
+                check.tell(cx);
+            }
         }
     }
     if checks.iter().any(|check| check.outcome == Outcome::Fail) {

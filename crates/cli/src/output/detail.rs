@@ -13,7 +13,7 @@ use crate::sanitize::one_line;
 /// Before each line of text that stands below its label.
 const INDENT: &str = "    ";
 /// Widest a line gets: longer ones are hard to read, however wide the terminal is.
-const LINE_MAX: usize = 100;
+pub(super) const LINE_MAX: usize = 100;
 
 /// What is shown of one submission.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl Detail<'_> {
 
 /// A paragraph in lines that fit the width, broken between words; a word that is too long is broken
 /// where the line ends.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
+pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let (mut lines, mut line, mut used) = (Vec::new(), String::new(), 0);
     for word in text.split_inclusive(' ') {
         let wide = word.trim_end().width();

@@ -19,12 +19,24 @@ pub(crate) enum Kind {
     Any,
     /// An id: shown whole, or not at all where there is no room; half an id is no id.
     Id,
+    /// An address: like an id, whole or not at all.
+    Address,
     /// An RFC 3339 instant.
     Time,
     /// A word of a closed set, which has a colour.
     Status,
     /// An object: its members are fields as well, such as `data.LABEL`.
     Object,
+}
+
+impl Kind {
+    /// Whether a value is shown whole or not at all.
+    pub(super) fn is_whole(self) -> bool {
+        match self {
+            Self::Id | Self::Address | Self::Time | Self::Status => true,
+            Self::Any | Self::Object => false,
+        }
+    }
 }
 
 /// Where a field stands when there are columns.
@@ -48,6 +60,11 @@ impl Field {
     /// A field of ids.
     pub(crate) const fn id(name: &'static str) -> Self {
         Self { name, kind: Kind::Id, column: Place::InTurn }
+    }
+
+    /// A field of addresses.
+    pub(crate) const fn address(name: &'static str) -> Self {
+        Self { name, kind: Kind::Address, column: Place::InTurn }
     }
 
     /// A field of instants.

@@ -98,9 +98,9 @@ pub(crate) const HELP: &[Part] = &[
     ]),
     About("Tables, times, colours"),
     Text(
-        "A table is as wide as the terminal, or COLUMNS. Wide columns give way first, and what is \
-         cut ends with …; ids are shown whole or not at all. How many columns found no room is said \
-         on standard error.",
+        "A table is as wide as the terminal, or COLUMNS. Columns on the right are left out where text \
+         on the left would be cut too short to be read; how many is said on standard error. What is \
+         cut ends with …; ids, addresses, numbers and times are shown whole or not at all.",
     ),
     Text(
         "On a terminal, tables tell times as `2 hours ago`; where one thing is shown, both ways. In \

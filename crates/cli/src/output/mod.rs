@@ -7,6 +7,7 @@
 mod detail;
 mod document;
 mod field;
+mod findings;
 mod fit;
 mod formats;
 mod harmless;
@@ -26,6 +27,7 @@ use std::io::{self, IsTerminal, Write};
 
 pub(crate) use detail::Detail;
 pub(crate) use field::Field;
+pub(crate) use findings::Finding;
 pub(crate) use harmless::Harmless;
 pub(crate) use help::help;
 pub(crate) use listing::Listing;
@@ -180,6 +182,22 @@ impl Output {
         let mut lines = Vec::new();
         written(detail.write(&mut lines, self.view()))?;
         self.screen.painted(&lines, &self.abort)
+    }
+
+    /// Shows findings to a person who looks at a terminal, and how many there are of each outcome.
+    /// False where nobody does: nothing was shown then.
+    pub(crate) fn findings(
+        &self,
+        findings: &[Finding<'_>],
+        outcomes: &[&str],
+    ) -> Result<bool, CliError> {
+        if !(self.screen.terminal && self.is_for_reading()) {
+            return Ok(false);
+        }
+        let mut text = Vec::new();
+        written(findings::write(&mut text, findings, outcomes, self.view()))?;
+        self.screen.painted(&text, &self.abort)?;
+        Ok(true)
     }
 
     /// Whether the flags that say what to make of the JSON go together. For commands that show no

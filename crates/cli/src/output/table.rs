@@ -46,25 +46,43 @@ pub(super) fn list(out: &mut dyn Write, grid: &Grid<'_>, view: View) -> io::Resu
         .iter()
         .map(|row| order.iter().map(|at| view.shown(&grid.columns[*at], &row[*at])).collect())
         .collect();
+    let to_the_right: Vec<bool> =
+        order.iter().map(|at| numbers(grid.rows.iter().map(|row| &row[*at]))).collect();
     let wanted: Vec<Wanted> = columns
         .iter()
         .enumerate()
         .map(|(at, column)| Wanted {
-            width: widest(&headings[at], &rows, at),
-            whole: column.kind == Kind::Id,
+            cells: widest(&rows, at),
+            heading: headings[at].width(),
+            whole: column.kind.is_whole() || to_the_right[at],
         })
         .collect();
-    let widths = match view.width {
-        Some(width) => fit::widths(&wanted, width),
-        None => wanted.iter().map(|column| column.width.min(COLUMN_MAX)).collect(),
+    let widths: Vec<Option<usize>> = match view.width {
+        Some(width) => fit::widths(&wanted, width, fit::READABLE),
+        None => wanted.iter().map(|column| Some(unbounded(*column))).collect(),
     };
-    let to_the_right: Vec<bool> =
-        order.iter().map(|at| numbers(grid.rows.iter().map(|row| &row[*at]))).collect();
-    let heading = headings.into_iter().map(|text| Shown { text, look: Look::Heading }).collect();
+    let heading: Vec<Shown> = headings
+        .into_iter()
+        .zip(&widths)
+        .map(|(text, width)| Shown { text: shorter(text, *width), look: Look::Heading })
+        .collect();
     for row in [&heading].into_iter().chain(&rows) {
         writeln!(out, "{}", line(row, &widths, &to_the_right, view.paint))?;
     }
-    Ok(columns.len() - widths.len())
+    Ok(widths.iter().filter(|width| width.is_none()).count())
+}
+
+/// How wide a column is where there is no terminal.
+fn unbounded(column: Wanted) -> usize {
+    if column.whole { column.all() } else { column.all().min(COLUMN_MAX) }
+}
+
+/// A heading that says the same in less, where it would be cut: `CREATED` for `CREATED_AT`.
+fn shorter(heading: String, width: Option<usize>) -> String {
+    match heading.strip_suffix("_AT") {
+        Some(short) if width.is_some_and(|width| heading.width() > width) => short.to_owned(),
+        _ => heading,
+    }
 }
 
 /// The places of the columns as a table has them.
@@ -74,9 +92,8 @@ fn order(columns: &[Column]) -> Vec<usize> {
     order
 }
 
-fn widest(heading: &str, rows: &[Vec<Shown>], at: usize) -> usize {
-    let cells = rows.iter().map(|row| row[at].text.width());
-    cells.chain([heading.width(), 1]).max().unwrap_or(1)
+fn widest(rows: &[Vec<Shown>], at: usize) -> usize {
+    rows.iter().map(|row| row[at].text.width()).chain([1]).max().unwrap_or(1)
 }
 
 /// Whether a column holds numbers and nothing else.
@@ -89,9 +106,10 @@ fn numbers<'a>(cells: impl Iterator<Item = &'a Cell<'a>>) -> bool {
     all && some
 }
 
-fn line(row: &[Shown], widths: &[usize], to_the_right: &[bool], paint: Paint) -> String {
+fn line(row: &[Shown], widths: &[Option<usize>], to_the_right: &[bool], paint: Paint) -> String {
     let (mut line, mut space) = (String::new(), 0);
     for ((cell, width), right) in row.iter().zip(widths).zip(to_the_right) {
+        let Some(width) = width else { continue };
         let text = fit::shortened(&cell.text, *width);
         let left_over = width.saturating_sub(text.width());
         let (before, after) = if *right { (left_over, 0) } else { (0, left_over) };
@@ -118,7 +136,7 @@ impl View {
                     text = relative;
                 }
             }
-            Kind::Any | Kind::Id | Kind::Object => {}
+            Kind::Any | Kind::Id | Kind::Address | Kind::Object => {}
         }
         Shown { text, look }
     }
@@ -217,15 +235,27 @@ mod tests {
     }
 
     #[test]
-    fn long_text_gives_way_before_a_column_does() {
+    fn a_text_can_be_read_before_there_is_a_column_further_right() {
         let at = |width| lines(&forms(), View { width: Some(width), ..PLAIN });
-        assert_eq!(at(45).0[2], "a title that is …  closed       -1200  frm_22");
-        let (narrow, hidden) = at(24);
-        assert_eq!(
-            narrow[..3],
-            ["TITLE          STATUS", "漢字 and more  draft", "a title that…  closed"]
-        );
-        assert_eq!(hidden, 2);
+        let (narrow, hidden) = at(45);
+        assert_eq!(narrow[2], "a title that is long  closed       -1200");
+        assert_eq!(hidden, 1);
+        let (narrow, hidden) = at(20);
+        assert_eq!(narrow[..3], ["TITLE", "漢字 and more", "a title that is long"]);
+        assert_eq!(hidden, 3);
+        assert_eq!(at(12).0[2], "a title tha…", "alone it is cut after all");
+    }
+
+    #[test]
+    fn a_heading_is_cut_before_what_stands_under_it_and_says_what_it_can() {
+        let grid = Grid {
+            columns: vec![column("created_at", Kind::Time), column("bill_length_mm", Kind::Any)],
+            rows: vec![vec![text("2026-06-15T11:59:59Z"), number("50.2")]],
+        };
+        let now = formsvc_protocol::Timestamp::micros_of("2026-06-15T12:00:00Z").ok();
+        let at = |width| lines(&grid, View { width: Some(width), now, ..PLAIN }).0;
+        assert_eq!(at(26)[0], "CREATED_AT  BILL_LENGTH_MM");
+        assert_eq!(at(18), ["CREATED   BILL_LE…", "just now      50.2"]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use crate::support::{Canned, Said, Sandbox, answer, formsvc, run};
+use crate::terminal::Terminal;
 use serde_json::Value;
 
 /// Outcome and finding of a check.
@@ -149,4 +150,32 @@ fn what_the_service_says_moves_no_cursor() {
     let service = Canned::start(vec![answer("200 OK", &date(0), &user)]);
     let said = at_home(&service.base_url, Some("fsk_x"), &["doctor", "--output", "table"]);
     assert!(!said.stdout.contains('\u{1b}'), "{}", said.stdout);
+}
+
+#[test]
+fn a_person_sees_each_finding_whole_and_once() {
+    let home = tempfile::tempdir().unwrap();
+    for width in [40, 80, 200] {
+        let mut command = formsvc(&["doctor"]);
+        command.env("HOME", home.path()).env("TERM", "xterm").env("NO_COLOR", "1");
+        let mut terminal = Terminal::start(command, (width, 60));
+        assert_eq!(terminal.finish(), Some(1));
+        let screen = terminal.screen();
+        assert!(!screen.contains('…'), "{width}:\n{screen}");
+        let words: Vec<&str> = screen.split_whitespace().collect();
+        let text = words.join(" ");
+        assert_eq!(text.matches("no service address").count(), 1, "{width}:\n{screen}");
+        assert!(text.contains("fail profile: no service address hint: "), "{width}:\n{screen}");
+        let last = terminal.lines().pop().unwrap();
+        assert!(last.contains(" ok, ") && last.ends_with(" fail"), "{last}");
+    }
+}
+
+#[test]
+fn a_table_in_a_pipe_says_beside_it_what_is_wrong() {
+    let said = run(&["doctor", "--output", "table"]);
+    assert!(said.stdout.starts_with("CHECK "), "{}", said.stdout);
+    assert!(said.stderr.contains("failed: profile: no service address\nhint: "), "{}", said.stderr);
+    let made = run(&["doctor", "--output", "json", "--jq", ".[0].check"]);
+    assert_eq!((made.stdout.as_str(), made.stderr.as_str()), ("version\n", ""));
 }

@@ -10,7 +10,7 @@ use crate::error::CliError;
 use crate::output::Field;
 
 pub(in crate::cmd) const FIELDS: &[Field] =
-    &[Field::new("profile"), Field::new("base_url"), Field::new("store"), Field::new("active")];
+    &[Field::new("profile"), Field::address("base_url"), Field::new("store"), Field::new("active")];
 
 /// List the profiles: their services, where their keys are, and which is used
 ///

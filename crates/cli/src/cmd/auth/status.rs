@@ -19,7 +19,7 @@ use crate::settings::{Origin, Service};
 pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::new("profile"),
     Field::status("state"),
-    Field::new("base_url"),
+    Field::address("base_url"),
     Field::new("source"),
     Field::new("key"),
     Field::new("email"),

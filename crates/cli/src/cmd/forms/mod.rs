@@ -40,7 +40,7 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::id("id").last(),
     Field::time("created_at"),
     Field::time("updated_at"),
-    Field::new("web_address"),
+    Field::address("web_address"),
     Field::new("url").json_only(),
 ];
 

@@ -93,15 +93,18 @@ pub(super) fn table(rows: &Rows, surroundings: Surroundings) -> String {
     let cells = |at: usize| rows.iter().filter_map(move |row| row.get(at));
     let wanted: Vec<Wanted> = (0..columns)
         .map(|at| Wanted {
-            width: cells(at).map(|cell| visible(cell)).max().unwrap_or(0),
+            heading: 0,
+            cells: cells(at).map(|cell| visible(cell)).max().unwrap_or(0),
             // What is painted cannot be cut without cutting its paint.
             whole: cells(at).any(|cell| cell.contains('\u{1b}')),
         })
         .collect();
-    let widths = fit::widths(&wanted, surroundings.width.unwrap_or(usize::MAX >> 1));
+    let room = surroundings.width.unwrap_or(usize::MAX >> 1);
+    let widths = fit::widths(&wanted, room, fit::NARROWEST);
     for row in &rows {
         let mut line = String::new();
         for (cell, (width, wanted)) in row.iter().zip(widths.iter().zip(&wanted)) {
+            let Some(width) = width else { continue };
             let cell = if wanted.whole { cell.clone() } else { fit::shortened(cell, *width) };
             let space = width.saturating_sub(visible(&cell)) + GAP;
             line.push_str(&cell);

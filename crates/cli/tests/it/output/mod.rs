@@ -3,6 +3,7 @@
 mod colors;
 mod json;
 mod pager;
+mod progress;
 mod tables;
 mod untrusted;
 

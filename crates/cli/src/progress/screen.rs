@@ -1,0 +1,74 @@
+//! Standard error as the moving line sees it: a terminal that is a little narrower than it is.
+
+use std::fmt::{self, Debug, Formatter};
+use std::io::{self, Write};
+
+use indicatif::TermLike;
+
+/// Cells at the end of a line that stay free. A moving line fills what it takes for the width; what the
+/// terminal echoes of Ctrl-C (`^C`) then stands on the same line and goes away with it, instead of
+/// beginning the next one.
+const FREE: u16 = 3;
+/// Width and height where nobody says them.
+const SIZE: (u16, u16) = (80, 24);
+
+/// Standard error, a terminal.
+pub(super) struct Screen;
+
+impl Debug for Screen {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("Screen")
+    }
+}
+
+fn size() -> (u16, u16) {
+    let size = terminal_size::terminal_size_of(io::stderr());
+    size.map_or(SIZE, |(width, height)| (width.0, height.0))
+}
+
+/// Moves the cursor; no number of cells would be one.
+fn moved(cells: usize, direction: char) -> io::Result<()> {
+    if cells == 0 { Ok(()) } else { write!(io::stderr().lock(), "\u{1b}[{cells}{direction}") }
+}
+
+impl TermLike for Screen {
+    fn width(&self) -> u16 {
+        size().0.saturating_sub(FREE).max(1)
+    }
+
+    fn height(&self) -> u16 {
+        size().1
+    }
+
+    fn move_cursor_up(&self, n: usize) -> io::Result<()> {
+        moved(n, 'A')
+    }
+
+    fn move_cursor_down(&self, n: usize) -> io::Result<()> {
+        moved(n, 'B')
+    }
+
+    fn move_cursor_right(&self, n: usize) -> io::Result<()> {
+        moved(n, 'C')
+    }
+
+    fn move_cursor_left(&self, n: usize) -> io::Result<()> {
+        moved(n, 'D')
+    }
+
+    fn write_line(&self, s: &str) -> io::Result<()> {
+        writeln!(io::stderr().lock(), "{s}")
+    }
+
+    fn write_str(&self, s: &str) -> io::Result<()> {
+        io::stderr().lock().write_all(s.as_bytes())
+    }
+
+    fn clear_line(&self) -> io::Result<()> {
+        io::stderr().lock().write_all(b"\r\x1b[2K")
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        io::stderr().lock().flush()
+    }
+}
