@@ -159,11 +159,12 @@ fn resolve(
         let key = if globals.api_key_stdin {
             Some(KeySource::Stdin)
         } else if let Some(path) = globals.api_key_file {
-            Some(KeySource::File(path))
+            Some(KeySource::File { path, named_by: "--api-key-file" })
         } else if let Some(key) = text(env, env::API_KEY.name)? {
             Some(KeySource::Env(key.into()))
         } else {
-            set(env, env::API_KEY_FILE.name).map(|path| KeySource::File(path.into()))
+            let named_by = env::API_KEY_FILE.name;
+            set(env, named_by).map(|path| KeySource::File { path: path.into(), named_by })
         };
         Service::At { base_url: resolved.text("base_url"), key }
     };

@@ -1,5 +1,7 @@
 //! Where the API key comes from, and what could keep it from getting there.
 
+use formsvc_client::SecretString;
+
 use super::{Check, files};
 use crate::context::{Context, check_scheme, no_base_url};
 use crate::credentials::{Account, Store, StoreError, Stores};
@@ -8,12 +10,13 @@ use crate::key::{self, Key, KeySource};
 use crate::masked::masked;
 use crate::settings::Kept;
 
-/// Everything that has to do with the key of this run. The service is asked nothing.
+/// Everything that has to do with the key of this run, and the key itself, which is looked for once: a
+/// program may print it, and a keyring may take its time. The service is asked nothing.
 pub(crate) async fn keys(
     cx: &Context,
     base_url: Option<&str>,
     given: Option<&KeySource>,
-) -> Vec<Check> {
+) -> (Vec<Check>, Option<SecretString>) {
     let mut checks = vec![files::configuration(cx), service(cx, base_url)];
     checks.push(environment(cx));
     match Stores::new(&cx.settings.paths, &env::of_process) {
@@ -24,8 +27,9 @@ pub(crate) async fn keys(
         }
         Err(error) => checks.push(Check::failed("keyring", &error)),
     }
-    checks.push(key(cx, base_url, given).await);
-    checks
+    let (check, key) = key(cx, base_url, given).await;
+    checks.push(check);
+    (checks, key)
 }
 
 /// Which service the key is for.
@@ -99,7 +103,8 @@ fn key_file(stores: &Stores, kept: Option<Store>) -> Check {
             Check::ok(NAME, format!("{place}, which only you can read"))
         }
         Ok(()) => Check::ok(NAME, format!("{place} is not used, and could be")),
-        Err(why @ StoreError::NoFolder) if kept != Some(Store::File) => {
+        // It says only what would be in the way of keeping one there.
+        Err(why) if kept != Some(Store::File) && !stores.has_file() => {
             advised(Check::warn(NAME, why.to_string()), &why)
         }
         Err(why) => advised(Check::fail(NAME, why.to_string()), &why),
@@ -114,15 +119,21 @@ fn advised(check: Check, why: &StoreError) -> Check {
 }
 
 /// Whether there is a key, and from where.
-async fn key(cx: &Context, base_url: Option<&str>, given: Option<&KeySource>) -> Check {
+async fn key(
+    cx: &Context,
+    base_url: Option<&str>,
+    given: Option<&KeySource>,
+) -> (Check, Option<SecretString>) {
     const NAME: &str = "key";
     let Some(base_url) = base_url else {
-        return Check::fail(NAME, "without an address there is none to look for");
+        return (Check::fail(NAME, "without an address there is none to look for"), None);
     };
     let found = key::find(&cx.settings, given, base_url, &|text| cx.progress.remark(text)).await;
     match found {
-        Ok(Ok(Key { key, place })) => Check::ok(NAME, format!("{}, from {place}", masked(&key))),
-        Ok(Err(missing)) => Check::failed(NAME, &missing.into()),
-        Err(error) => Check::failed(NAME, &error),
+        Ok(Ok(Key { key, place })) => {
+            (Check::ok(NAME, format!("{}, from {place}", masked(&key))), Some(key))
+        }
+        Ok(Err(missing)) => (Check::failed(NAME, &missing.into()), None),
+        Err(error) => (Check::failed(NAME, &error), None),
     }
 }

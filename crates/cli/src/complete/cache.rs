@@ -9,10 +9,14 @@ use std::time::{Duration, SystemTime};
 use formsvc_client::Form;
 use serde::{Deserialize, Serialize};
 
+use crate::paths::Paths;
 use crate::settings::{Service, Settings};
 
 /// How long the list counts as the service's own.
 const FRESH_FOR: Duration = Duration::from_secs(5 * 60);
+/// How long the list is kept where nothing refreshes it: completion does not ask a keyring for the key
+/// it would need.
+const KEPT_FOR: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// Longest file that is read; 200 forms with long titles are a tenth of it.
 const FILE_MAX: u64 = 1 << 20;
 /// Longest name of a file.
@@ -59,6 +63,22 @@ pub(crate) fn remember(settings: &Settings, forms: &[Form]) {
     }
 }
 
+/// Removes what is kept of the services of a profile.
+pub(crate) fn forget(paths: &Paths, profile: &str) {
+    let Some(folder) = &paths.cache else { return };
+    // No profile has the character between, so that this ends the names of its own files alone.
+    let end = format!("{}.json", encoded(&format!("|{profile}")));
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let ours =
+            name.to_str().is_some_and(|name| name.starts_with("forms-") && name.ends_with(&end));
+        if ours {
+            // What cannot be removed is a list of forms, and no key.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// The forms of a service as they were listed last.
 pub(super) fn recall(settings: &Settings) -> Option<Cached> {
     let (path, of) = place(settings)?;
@@ -70,15 +90,21 @@ pub(super) fn recall(settings: &Settings) -> Option<Cached> {
 fn place(settings: &Settings) -> Option<(PathBuf, String)> {
     let Service::At { base_url: Some(base_url), .. } = &settings.service else { return None };
     let of = format!("{}|{}", base_url.trim_end_matches('/'), settings.profile);
-    let mut name = String::from("forms-");
-    for byte in of.bytes() {
+    let name = format!("forms-{}", encoded(&of));
+    (name.len() <= NAME_MAX).then_some(())?;
+    Some((settings.paths.cache.as_ref()?.join(format!("{name}.json")), of))
+}
+
+/// A text as a part of the name of a file.
+fn encoded(text: &str) -> String {
+    let mut name = String::new();
+    for byte in text.bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'_' => name.push(byte.into()),
             _ => name.extend(["-", &byte.to_string()]),
         }
     }
-    (name.len() <= NAME_MAX).then_some(())?;
-    Some((settings.paths.cache.as_ref()?.join(format!("{name}.json")), of))
+    name
 }
 
 fn read(path: &Path, of: &str, now: SystemTime) -> Option<Cached> {
@@ -88,6 +114,11 @@ fn read(path: &Path, of: &str, now: SystemTime) -> Option<Cached> {
     file.take(FILE_MAX).read_to_string(&mut text).ok()?;
     let kept: File = serde_json::from_str(&text).ok()?;
     let age = now.duration_since(metadata.modified().ok()?);
+    if age.as_ref().is_ok_and(|age| *age >= KEPT_FOR) {
+        // Whoever uses the service lists forms now and then; what nobody refreshed is history.
+        let _ = fs::remove_file(path);
+        return None;
+    }
     // A file of the future is of a clock that was set back: nobody knows how old it is.
     let fresh = age.is_ok_and(|age| age < FRESH_FOR);
     (kept.of == of).then_some(Cached { forms: kept.forms, fresh })
@@ -123,17 +154,21 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_fresh_for_five_minutes_and_kept_however_old() {
+    fn a_list_is_fresh_for_five_minutes_and_kept_for_thirty_days() {
         let folder = tempfile::tempdir().unwrap();
         let path = kept(folder.path());
         let at = |seconds| SystemTime::now() + Duration::from_secs(seconds);
-        for (now, fresh) in [(at(1), true), (at(290), true), (at(301), false), (at(1 << 30), false)]
+        let days = 24 * 60 * 60;
+        for (now, fresh) in
+            [(at(1), true), (at(290), true), (at(301), false), (at(29 * days), false)]
         {
             let cached = read(&path, "https://x|default", now).unwrap();
             assert_eq!((cached.fresh, cached.forms.len()), (fresh, 1), "{now:?}");
         }
         let past = SystemTime::now() - Duration::from_secs(3600);
         assert!(!read(&path, "https://x|default", past).unwrap().fresh);
+        assert!(read(&path, "https://x|default", at(31 * days)).is_none());
+        assert!(!path.exists(), "it is dropped");
     }
 
     #[test]

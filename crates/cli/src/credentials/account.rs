@@ -27,6 +27,12 @@ impl Account {
         Ok(Self { profile: profile.to_owned(), origin: origin(base_url)?, kept: None })
     }
 
+    /// An account that a store has a key of, with the origin as it is written there.
+    pub(super) fn listed(origin: String, profile: String, store: Store) -> Option<Self> {
+        check_profile(&profile).ok()?;
+        Some(Self { profile, origin, kept: Some(store) })
+    }
+
     /// The same account, with the store that the configuration says has its key.
     #[must_use]
     pub(crate) fn kept_in(mut self, store: Option<Store>) -> Self {
@@ -52,6 +58,12 @@ impl Account {
     /// The name of its entry in a keyring.
     pub(super) fn entry(&self) -> String {
         format!("{}{BETWEEN}{}", self.origin, self.profile)
+    }
+
+    /// The origin and the profile in the name of an entry.
+    pub(super) fn of_entry(entry: &str) -> Option<(String, String)> {
+        let (origin, profile) = entry.rsplit_once(BETWEEN)?;
+        Some((origin.to_owned(), profile.to_owned()))
     }
 
     /// What people see in the list of their keyring.

@@ -32,6 +32,8 @@ pub(super) trait Calls: Send + Sync {
     fn set(&self, account: &Account, key: &SecretString) -> Result<(), StoreError>;
     /// Removes a key, and says whether there was one.
     fn remove(&self, account: &Account) -> Result<bool, StoreError>;
+    /// Whose keys it has, as far as it can be searched.
+    fn accounts(&self) -> Result<Vec<(String, String)>, StoreError>;
     /// Whether it could be used now.
     fn check(&self) -> Result<(), StoreError>;
 }
@@ -65,6 +67,11 @@ impl Keyring {
     pub(super) fn remove(&self, account: &Account) -> Result<bool, StoreError> {
         let account = account.clone();
         self.ask(move |keyring| keyring.remove(&account))
+    }
+
+    /// Whose keys it has, as far as it can be searched: origin and profile of each.
+    pub(super) fn accounts(&self) -> Result<Vec<(String, String)>, StoreError> {
+        self.ask(|keyring| keyring.accounts())
     }
 
     /// Whether it could be used now.
@@ -142,6 +149,16 @@ impl Calls for System {
             }
             Err(error) => Err(failed(error)),
         }
+    }
+
+    /// Only the Secret Service can be searched by what entries are of.
+    fn accounts(&self) -> Result<Vec<(String, String)>, StoreError> {
+        if !cfg!(all(unix, not(target_os = "macos"))) {
+            return Ok(Vec::new());
+        }
+        let entries = open()?.search(&HashMap::from([("service", SERVICE)])).map_err(failed)?;
+        let names = entries.iter().filter_map(Entry::get_specifiers);
+        Ok(names.filter_map(|(_, entry)| Account::of_entry(&entry)).collect())
     }
 
     fn check(&self) -> Result<(), StoreError> {

@@ -222,6 +222,31 @@ impl Stores {
         survives.map_or(Ok(removed), Err)
     }
 
+    /// Every account that has a key here, with the store that has it, as far as stores can be searched;
+    /// and why the file, which always can be, was not.
+    pub(crate) fn accounts(&self) -> (Vec<Account>, Option<StoreError>) {
+        let (in_file, why) = match self.file.accounts() {
+            Ok(found) => (found, None),
+            Err(StoreError::NoFolder) => (Vec::new(), None),
+            Err(why) => {
+                let why = Box::new(why);
+                (Vec::new(), Some(StoreError::Survives { store: Store::File, why }))
+            }
+        };
+        // One that cannot be asked now says so when the key that should be in it is removed.
+        let in_keyring =
+            if self.uses(Store::Keyring) { self.keyring.accounts() } else { Ok(vec![]) };
+        let of = |store| move |(origin, profile)| Account::listed(origin, profile, store);
+        let mut found: Vec<Account> = in_file.into_iter().filter_map(of(Store::File)).collect();
+        found.extend(in_keyring.unwrap_or_default().into_iter().filter_map(of(Store::Keyring)));
+        (found, why)
+    }
+
+    /// Whether there is a file of keys.
+    pub(crate) fn has_file(&self) -> bool {
+        self.file.exists()
+    }
+
     /// Whether a store could be used now.
     pub(crate) fn check(&self, store: Store) -> Result<(), StoreError> {
         match store {

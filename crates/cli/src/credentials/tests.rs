@@ -50,6 +50,11 @@ impl Calls for Fake {
         Ok(self.keys.lock().unwrap().remove(&account.entry()).is_some())
     }
 
+    fn accounts(&self) -> Result<Vec<(String, String)>, StoreError> {
+        self.answer()?;
+        Ok(self.keys.lock().unwrap().keys().filter_map(|key| Account::of_entry(key)).collect())
+    }
+
     fn check(&self) -> Result<(), StoreError> {
         self.answer()
     }

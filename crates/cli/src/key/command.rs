@@ -193,7 +193,9 @@ mod tests {
         );
         let words = ["sh".to_owned(), "-c".to_owned(), script];
         let running = tokio::spawn(async move { run(&words, false).await });
+        let deadline = std::time::Instant::now() + Duration::from_secs(30);
         while !pid.exists() {
+            assert!(std::time::Instant::now() < deadline, "the program did not start");
             tokio::task::yield_now().await;
         }
         running.abort();
@@ -201,6 +203,7 @@ mod tests {
         let stat = format!("/proc/{}/stat", std::fs::read_to_string(&pid).unwrap().trim());
         // Killed, and perhaps not yet collected by whoever inherits it.
         while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+            assert!(std::time::Instant::now() < deadline, "what it started lives on");
             std::thread::yield_now();
         }
     }

@@ -28,7 +28,12 @@ pub enum KeySource {
     /// Standard input.
     Stdin,
     /// A file.
-    File(PathBuf),
+    File {
+        /// Its path.
+        path: PathBuf,
+        /// The flag or variable that names it.
+        named_by: &'static str,
+    },
     /// The environment.
     Env(SecretString),
 }
@@ -91,7 +96,7 @@ pub(crate) async fn find(
 pub(crate) fn at_hand(settings: &Settings, base_url: &str) -> Option<SecretString> {
     match &settings.service {
         Service::At { key: Some(KeySource::Env(key)), .. } => Some(key.clone()),
-        Service::At { key: Some(KeySource::File(path)), .. } => given::from_file(path).ok(),
+        Service::At { key: Some(KeySource::File { path, .. }), .. } => given::from_file(path).ok(),
         Service::At { key: None, .. } => {
             let profile = Profile::of(&settings.profile, &settings.kept).ok()?;
             if profile.command.is_some() {
@@ -124,12 +129,7 @@ impl KeySource {
         match self {
             Self::Stdin => "--api-key-stdin",
             Self::Env(_) => env::API_KEY.name,
-            Self::File(path) => {
-                // Where both name the same file, either may have.
-                let variable = env::API_KEY_FILE.name;
-                let by_variable = env::of_process(variable).as_deref() == Some(path.as_os_str());
-                if by_variable { variable } else { "--api-key-file" }
-            }
+            Self::File { named_by, .. } => named_by,
         }
     }
 
@@ -146,7 +146,7 @@ impl KeySource {
                 let read = aside(|| given::from_stdin(&mut io::stdin().lock())).await??;
                 (read, KeyPlace::Stdin)
             }
-            Self::File(path) => {
+            Self::File { path, .. } => {
                 if let Some(warning) = given::loose_file(path) {
                     remark(&warning);
                 }

@@ -21,7 +21,7 @@ impl Doctor {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let mut listing = cx.output.listing(checks::FIELDS)?;
         let Service::At { base_url, key } = &cx.settings.service else { return Err(no_demo()) };
-        let checks = checks::keys(cx, base_url.as_deref(), key.as_ref()).await;
+        let (checks, _) = checks::keys(cx, base_url.as_deref(), key.as_ref()).await;
         checks::show(cx, &mut listing, &checks)
     }
 }

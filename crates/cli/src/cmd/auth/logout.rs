@@ -4,10 +4,12 @@ use clap::Args;
 
 use super::profile::{Profile, of_this_run};
 use super::{no_demo, stores, warn_of_stronger};
+use crate::complete;
 use crate::config::File;
 use crate::context::Context;
 use crate::credentials::{Account, Stores};
 use crate::error::CliError;
+use crate::sanitize::one_line;
 use crate::settings::Service;
 
 /// Forget the API key of a profile
@@ -27,23 +29,31 @@ pub(crate) struct Logout {
 impl Logout {
     pub(crate) fn run(self, cx: &Context) -> Result<(), CliError> {
         let Service::At { base_url, .. } = &cx.settings.service else { return Err(no_demo()) };
-        let (mut file, mut profile) = of_this_run(cx)?;
-        let profiles = if self.all {
-            Profile::all(&file)?
-        } else {
-            profile.base_url = base_url.clone().or(profile.base_url);
-            vec![profile]
-        };
+        let (mut file, profile) = of_this_run(cx)?;
         let stores = stores(cx)?;
+        let (listed, unlisted) = stores.accounts();
+        let profiles = if self.all {
+            let mut profiles = Profile::all(&file)?;
+            for account in &listed {
+                if profiles.iter().all(|profile| profile.name != account.profile()) {
+                    profiles.push(Profile::read(&file, account.profile())?);
+                }
+            }
+            profiles
+        } else {
+            vec![of_its_own_service(profile, base_url.as_deref())?]
+        };
         let (mut forgotten, mut failed) = (0, None);
         for profile in &profiles {
-            match forget(cx, &stores, &mut file, profile) {
+            // Whatever cannot be listed may be of any of them.
+            let record = unlisted.is_none().then_some(&mut file);
+            match forget(cx, &stores, record, profile, &listed) {
                 Ok(any) => forgotten += usize::from(any),
                 // The others are forgotten all the same.
                 Err(error) => failed = Some(failed.unwrap_or(error)),
             }
         }
-        if let Some(error) = failed {
+        if let Some(error) = failed.or(unlisted.map(Into::into)) {
             return Err(error);
         }
         if forgotten > 0 {
@@ -61,23 +71,44 @@ impl Logout {
     }
 }
 
-/// Forgets the key of a profile, and says whether there was one.
+/// The profile, unless the run names another service than the one its key is kept for: which of the two
+/// keys is meant, nobody said. A profile without a service has the one that the run names.
+fn of_its_own_service(profile: Profile, named: Option<&str>) -> Result<Profile, CliError> {
+    let Some(named) = named else { return Ok(profile) };
+    let Some(own) = profile.account()? else {
+        return Ok(Profile { base_url: Some(named.to_owned()), ..profile });
+    };
+    if own.origin() == Account::new(&profile.name, named)?.origin() {
+        return Ok(profile);
+    }
+    let (name, origin) = (&profile.name, own.origin());
+    Err(CliError::usage(format!("the profile `{name}` is for {origin}, and another address is named"))
+        .hint("leave `--base-url` out, and unset FORMSVC_BASE_URL: logout forgets every key of the profile"))
+}
+
+/// Forgets every key of a profile, and then what the configuration says of them. Says whether there was
+/// one.
 fn forget(
     cx: &Context,
     stores: &Stores,
-    file: &mut File,
+    record: Option<&mut File>,
     profile: &Profile,
+    listed: &[Account],
 ) -> Result<bool, CliError> {
-    let account = match &profile.base_url {
-        Some(base_url) => Account::new(&profile.name, base_url)?.kept_in(profile.store),
-        None => return Ok(false),
-    };
-    let removed = stores.remove(&account)?;
-    for store in &removed {
-        let place = stores.place(*store);
-        let (name, origin) = (account.profile(), account.origin());
-        cx.progress.remark(&format!("removed from {place}: the key of `{name}` for {origin}"));
+    let own = profile.account()?;
+    let listed = listed.iter().filter(|account| account.profile() == profile.name);
+    let (mut any, mut failed) = (false, None);
+    for account in own.iter().chain(listed) {
+        match remove(cx, stores, account) {
+            Ok(removed) => any |= removed,
+            Err(error) => failed = Some(failed.unwrap_or(error)),
+        }
     }
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    complete::cache::forget(&cx.settings.paths, &profile.name);
+    let Some(file) = record else { return Ok(any) };
     if !profile.command.is_empty() {
         let (name, command) = (&profile.name, profile.command.join(" "));
         cx.progress.remark(&format!("the profile `{name}` no longer asks `{command}` for a key"));
@@ -86,5 +117,16 @@ fn forget(
         Profile::set_kept(file, &profile.name, None, &[])?;
         file.save()?;
     }
-    Ok(!removed.is_empty() || !profile.command.is_empty())
+    Ok(any || !profile.command.is_empty())
+}
+
+/// Removes every copy of one key, and says whether there was one.
+fn remove(cx: &Context, stores: &Stores, account: &Account) -> Result<bool, CliError> {
+    let removed = stores.remove(account)?;
+    for store in &removed {
+        let place = stores.place(*store);
+        let (name, origin) = (account.profile(), one_line(account.origin()));
+        cx.progress.remark(&format!("removed from {place}: the key of `{name}` for {origin}"));
+    }
+    Ok(!removed.is_empty())
 }

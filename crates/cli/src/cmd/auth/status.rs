@@ -124,7 +124,7 @@ impl Status {
         let error = self.fill(cx, &mut row, &base_url, found).await;
         if let (Some(given), Some(source)) = (given, &mut row.source) {
             *source = match given {
-                KeySource::File(_) => format!("{} {source}", given.named_by()),
+                KeySource::File { .. } => format!("{} {source}", given.named_by()),
                 KeySource::Stdin | KeySource::Env(_) => given.named_by().to_owned(),
             };
         }

@@ -11,8 +11,10 @@ pub(super) use list::FIELDS as LIST_FIELDS;
 use clap::Subcommand;
 
 use crate::args::OutputFormat;
-use crate::config::Place;
+use crate::config::{File, Place};
 use crate::context::Context;
+use crate::credentials::{Account, Stores};
+use crate::env;
 use crate::error::CliError;
 use crate::settings::{Origin, Row};
 
@@ -64,6 +66,34 @@ fn effective(cx: &Context, row: &Row) -> Option<String> {
         }),
         _ => row.setting.default.map(str::to_owned),
     })
+}
+
+/// Refuses to take the address from a key that is kept for it: nothing would use the key any more, and
+/// nobody would look for it. The same place in another spelling is no other address.
+fn no_key_is_left(
+    cx: &Context,
+    file: &File,
+    place: &Place,
+    new: Option<&str>,
+) -> Result<(), CliError> {
+    let Some(name) = &place.profile else { return Ok(()) };
+    let Some(old) = file.get(&place.to_string())? else { return Ok(()) };
+    // An address that cannot be read has no key.
+    let Ok(old) = Account::new(name, &old) else { return Ok(()) };
+    let same = |new| Account::new(name, new).is_ok_and(|new| new.origin() == old.origin());
+    if new.is_some_and(same) {
+        return Ok(());
+    }
+    let recorded = file.get(&format!("profiles.{name}.store"))?.is_some();
+    let stores = Stores::new(&cx.settings.paths, &env::of_process)?;
+    if !recorded && !stores.find_in_file(&old).is_ok_and(|key| key.is_some()) {
+        return Ok(());
+    }
+    let kept = format!("a key is kept for the profile `{name}` at {}", old.origin());
+    Err(CliError::usage(kept).hint(format!(
+        "`formsvc auth login --overwrite --profile {name} --base-url URL` gives it another service; \
+         `formsvc auth logout --profile {name}` forgets the key"
+    )))
 }
 
 /// Says so when what was just changed does not count, because something stronger does.

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{hidden, place};
+use super::{hidden, no_key_is_left, place};
 use crate::config::{File, NO_KEYS, PROFILE};
 use crate::context::Context;
 use crate::error::CliError;
@@ -13,7 +13,7 @@ use crate::suggest::did_you_mean;
 /// Set a setting, in the profile named by `--profile` or for all profiles
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  formsvc config set output json\n  formsvc config set pager false\n  formsvc config set base_url https://forms.example --profile work"
+    after_help = "Examples:\n  formsvc config set output json\n  formsvc config set pager false\n  formsvc config set base_url https://staging.example --profile staging"
 )]
 pub(crate) struct Set {
     /// The setting, such as `output` or `profiles.work.base_url`
@@ -33,6 +33,9 @@ impl Set {
         let mut file = File::load(&cx.settings.paths)?;
         if place.setting.name == PROFILE.name {
             exists(&file, &self.value)?;
+        }
+        if place.setting.name == "base_url" {
+            no_key_is_left(cx, &file, &place, Some(&self.value))?;
         }
         file.set(&place.to_string(), &self.value)?;
         file.save()?;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{hidden, place};
+use super::{hidden, no_key_is_left, place};
 use crate::config::File;
 use crate::context::Context;
 use crate::error::CliError;
@@ -22,6 +22,9 @@ impl Unset {
     pub(crate) fn run(self, cx: &Context) -> Result<(), CliError> {
         let place = place(cx, &self.key)?;
         let mut file = File::load(&cx.settings.paths)?;
+        if place.setting.name == "base_url" {
+            no_key_is_left(cx, &file, &place, None)?;
+        }
         file.unset(&place.to_string())?;
         file.save()?;
         hidden(cx, &place);

@@ -9,7 +9,7 @@ use clap::Args;
 use crate::checks::{self, Check};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::key::{Key, KeyPlace, KeySource};
+use crate::key::KeySource;
 use crate::settings::Service;
 
 /// Look for what keeps this program from working
@@ -58,28 +58,7 @@ async fn demo(cx: &Context) -> Vec<Check> {
 
 /// The checks of the service that the settings name.
 async fn at(cx: &Context, base_url: Option<&str>, given: Option<&KeySource>) -> Vec<Check> {
-    // Standard input can be read once.
-    let typed = match given {
-        Some(stdin @ KeySource::Stdin) => Some(stdin.read(&|text| cx.progress.remark(text)).await),
-        _ => None,
-    };
-    let mut all = checks::keys(cx, base_url, given.filter(|_| typed.is_none())).await;
-    let key = match typed {
-        Some(read) => {
-            all.retain(|check| check.name != "key");
-            match read {
-                Ok(Key { key, .. }) => {
-                    all.push(Check::ok("key", format!("from {}", KeyPlace::Stdin)));
-                    Some(key)
-                }
-                Err(error) => {
-                    all.push(Check::failed("key", &error));
-                    None
-                }
-            }
-        }
-        None => found(cx, base_url, given).await,
-    };
+    let (mut all, key) = checks::keys(cx, base_url, given).await;
     let Some(base_url) = base_url else {
         all.push(Check::warn("service", "not asked: there is no address"));
         return all;
@@ -92,16 +71,6 @@ async fn at(cx: &Context, base_url: Option<&str>, given: Option<&KeySource>) -> 
         Err(error) => all.push(Check::failed("service", &error)),
     }
     all
-}
-
-/// The key that requests would carry; what is wrong with it, another check has said.
-async fn found(
-    cx: &Context,
-    base_url: Option<&str>,
-    given: Option<&KeySource>,
-) -> Option<formsvc_client::SecretString> {
-    let found = crate::key::find(&cx.settings, given, base_url?, &|_| {}).await;
-    found.ok()?.ok().map(|key| key.key)
 }
 
 /// What the standard streams are, which decides how much is shown.

@@ -51,9 +51,7 @@ impl KeyFile {
 
     /// The key of an account.
     pub(super) fn get(&self, account: &Account) -> Result<Option<SecretString>, StoreError> {
-        let Some(folder) = Folder::open(self.folder()?)? else { return Ok(None) };
-        let Some(text) = folder.read(NAME, FILE_MAX)? else { return Ok(None) };
-        let keys = self.parse(&text)?;
+        let Some(keys) = self.read()? else { return Ok(None) };
         let Some(item) = keys.get(account.origin()).and_then(|of| of.get(account.profile())) else {
             return Ok(None);
         };
@@ -90,6 +88,7 @@ impl KeyFile {
         if !folder.has(NAME)? && !folder.has(NEW)? {
             return Ok(false);
         }
+        folder.check()?;
         let _lock = self.lock(&folder)?;
         folder.remove(NEW)?;
         let Some(text) = folder.read(NAME, FILE_MAX)? else { return Ok(false) };
@@ -114,8 +113,35 @@ impl KeyFile {
     /// Whether it could be used now: as far as can be told without writing.
     pub(super) fn check(&self) -> Result<(), StoreError> {
         let Some(folder) = Folder::open(self.folder()?)? else { return Ok(()) };
+        folder.check()?;
         let Some(text) = folder.read(NAME, FILE_MAX)? else { return Ok(()) };
         self.parse(&text).map(drop)
+    }
+
+    /// Whether there is one.
+    pub(super) fn exists(&self) -> bool {
+        self.path().symlink_metadata().is_ok()
+    }
+
+    /// Whose keys it has: origin and profile of each, as they are written there.
+    pub(super) fn accounts(&self) -> Result<Vec<(String, String)>, StoreError> {
+        let mut found = Vec::new();
+        for (origin, of) in self.read()?.iter().flat_map(|keys| keys.iter()) {
+            let Some(of) = of.as_table_like() else { continue };
+            found.extend(of.iter().map(|(profile, _)| (origin.to_owned(), profile.to_owned())));
+        }
+        Ok(found)
+    }
+
+    /// What is in it, if it is there. Who may change its folder matters then, and not before.
+    fn read(&self) -> Result<Option<DocumentMut>, StoreError> {
+        let Some(folder) = Folder::open(self.folder()?)? else { return Ok(None) };
+        if !folder.has(NAME)? {
+            return Ok(None);
+        }
+        folder.check()?;
+        let Some(text) = folder.read(NAME, FILE_MAX)? else { return Ok(None) };
+        self.parse(&text).map(Some)
     }
 
     /// Where it is, or would be.

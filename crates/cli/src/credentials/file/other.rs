@@ -17,8 +17,12 @@ pub(super) struct Folder {
 impl Folder {
     /// The folder, if it is there.
     pub(super) fn open(path: &Path) -> Result<Option<Self>, StoreError> {
-        refuse_symlink(path)?;
         Ok(path.is_dir().then(|| Self { path: path.to_owned() }))
+    }
+
+    /// Whether it is what its name says; looked at only when there are keys in it.
+    pub(super) fn check(&self) -> Result<(), StoreError> {
+        refuse_symlink(&self.path)
     }
 
     /// The folder, made if it is not there.

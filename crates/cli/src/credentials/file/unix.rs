@@ -11,6 +11,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use secrecy::zeroize::Zeroizing;
 
+use super::{NAME, NEW};
 use crate::credentials::StoreError;
 
 /// What nobody but the owner may do.
@@ -23,31 +24,44 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// Opens it, if it is there.
+    /// Opens it, if it is there. Whose it is and who may change it is looked at by [`Self::check`]: it
+    /// matters only when there are keys in it.
     pub(super) fn open(path: &Path) -> Result<Option<Self>, StoreError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let handle = match rustix::fs::open(path, flags, Mode::empty()) {
             Ok(handle) => handle,
             Err(Errno::LOOP | Errno::NOTDIR) if path.is_symlink() => {
-                let fix = "set FORMSVC_CONFIG_DIR to the folder itself".to_owned();
-                return Err(not_safe(path, "is a symbolic link", fix));
+                // What holds no keys is no concern of theirs.
+                if [NAME, NEW].iter().all(|name| path.join(name).symlink_metadata().is_err()) {
+                    return Ok(None);
+                }
+                return Err(linked(path));
             }
             // Below a file, as with the idiom `/dev/null`, there is no folder either.
             Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
             Err(error) => return Err(failed("open", path, error)),
         };
-        check(&handle, path, FileType::Directory)?;
         Ok(Some(Self { handle, path: path.to_owned() }))
     }
 
-    /// Opens it, and makes it if it is not there.
+    /// Opens it, and makes it if it is not there. One that is there must be its owner's alone.
     pub(super) fn create(path: &Path) -> Result<Self, StoreError> {
-        if let Some(folder) = Self::open(path)? {
-            return Ok(folder);
-        }
-        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
-        made.map_err(|source| io_failed("create", path, source))?;
-        Self::open(path)?.ok_or_else(|| failed("open", path, Errno::NOENT))
+        let folder = if let Some(folder) = Self::open(path)? {
+            folder
+        } else if path.is_symlink() {
+            return Err(linked(path));
+        } else {
+            let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+            made.map_err(|source| io_failed("create", path, source))?;
+            Self::open(path)?.ok_or_else(|| failed("open", path, Errno::NOENT))?
+        };
+        folder.check()?;
+        Ok(folder)
+    }
+
+    /// Whether it is the user's, and nobody else's to read or change.
+    pub(super) fn check(&self) -> Result<(), StoreError> {
+        check(&self.handle, &self.path, FileType::Directory)
     }
 
     /// The text of a file in it, if it is there.
@@ -168,6 +182,11 @@ fn check(handle: &OwnedFd, path: &Path, kind: FileType) -> Result<(), StoreError
         return Err(not_safe(path, "can be read or changed by others", fix));
     }
     Ok(())
+}
+
+fn linked(path: &Path) -> StoreError {
+    let fix = "set FORMSVC_CONFIG_DIR to the folder itself".to_owned();
+    not_safe(path, "is a symbolic link", fix)
 }
 
 fn symlink(path: &Path) -> StoreError {

@@ -64,6 +64,21 @@ fn doctor_finds_what_others_can_read_or_have_swapped() {
     assert_eq!(outcome(&said, "key file"), "fail", "{}", said.stdout);
 }
 
+#[cfg(unix)]
+#[test]
+fn doctor_asks_the_program_that_prints_the_key_once() {
+    let (service, home) = (Canned::start(vec![me()]), Home::new());
+    let asked = home.folder.path().join("asked");
+    let script = format!("echo >> {}; echo {SECRET}", asked.display());
+    let login = ["auth", "login", "--base-url", &service.base_url];
+    home.succeed(&[&login[..], &["--api-key-command", "/bin/sh", "-c", &script]].concat());
+    for doctor in [&["doctor"][..], &["auth", "doctor"]] {
+        std::fs::write(&asked, "").unwrap();
+        home.run(doctor);
+        assert_eq!(std::fs::read_to_string(&asked).unwrap(), "\n", "{doctor:?}");
+    }
+}
+
 #[test]
 fn doctor_names_variables_that_hide_a_kept_key() {
     let (_sandbox, home) = signed_in();

@@ -45,6 +45,22 @@ fn a_key_from_a_file_is_kept_too_and_the_file_is_left_alone() {
 }
 
 #[test]
+fn a_flag_that_names_the_file_of_the_variable_is_a_flag() {
+    let (service, home) = (Canned::start(vec![me()]), Home::new());
+    let elsewhere = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(&elsewhere, SECRET).unwrap();
+    let path = elsewhere.path().to_str().unwrap();
+    let login = ["auth", "login", "--store", "file", AT, &service.base_url];
+    for (args, code) in [(&["--api-key-file", path][..], 0), (&[], 4)] {
+        let mut login = home.formsvc(&[&login[..], args].concat());
+        let said = login.env("FORMSVC_API_KEY_FILE", path).output().unwrap();
+        let said = crate::support::Said::from(said);
+        assert_eq!(said.code, Some(code), "{args:?}: {}", said.stderr);
+    }
+    assert!(home.kept().contains(SECRET));
+}
+
+#[test]
 fn a_key_that_fails_is_not_kept() {
     let html = answer("200 OK", "", "<html>");
     for (service, code) in [

@@ -3,6 +3,7 @@
 
 mod checks;
 mod login;
+mod logout;
 mod origins;
 #[cfg(unix)]
 mod prompt;

@@ -29,6 +29,25 @@ fn a_file_of_keys_that_others_can_read_is_refused_with_what_mends_it() {
 }
 
 #[test]
+fn a_folder_that_others_can_read_matters_once_there_is_a_key_in_it() {
+    let (service, home) = (Canned::start(vec![me()]), Home::new());
+    fs::create_dir_all(home.config_folder()).unwrap();
+    fs::set_permissions(home.config_folder(), PermissionsExt::from_mode(0o755)).unwrap();
+    let program = ["--api-key-command", "/bin/echo", SECRET];
+    let login = ["auth", "login", "--base-url", &service.base_url];
+    home.succeed(&[&login[..], &program[..]].concat());
+    home.succeed(&["me"]);
+    home.succeed(&["auth", "doctor"]);
+    home.succeed(&["auth", "logout"]);
+    let said = home.run_with(SECRET, &["auth", "login", "--api-key-stdin", "--store", "file"]);
+    assert_eq!(said.code, Some(4), "{}", said.stderr);
+    assert!(said.stderr.contains("chmod 700"), "{}", said.stderr);
+    assert_eq!(home.kept(), "");
+    fs::set_permissions(home.config_folder(), PermissionsExt::from_mode(0o700)).unwrap();
+    home.log_in("default", &service.base_url, SECRET, &[]);
+}
+
+#[test]
 fn a_symbolic_link_in_the_place_of_keys_is_refused_and_what_it_names_untouched() {
     let (service, home) = (Canned::start(vec![me()]), Home::new());
     home.log_in("default", &service.base_url, SECRET, &[]);

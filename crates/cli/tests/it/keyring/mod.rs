@@ -200,6 +200,19 @@ fn without_a_bus_there_is_no_keyring_and_none_is_started() {
     assert!(home.files_with(KEY).is_empty());
 }
 
+#[cfg(not(target_os = "macos"))]
+#[test]
+fn a_key_for_an_address_that_the_profile_had_before_is_found_and_removed() {
+    let Some(home) = Home::or_skip() else { return };
+    let session = Session::unlocked(&home);
+    keep(session.formsvc(&LOGIN));
+    let config = home.config("config.toml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, text.replace(NOWHERE, "http://127.0.0.1:10")).unwrap();
+    ended(&session.run(&["auth", "logout"]), 0, &["removed from the keyring", NOWHERE]);
+    assert!(!session.witness().contains("attribute"), "{}", session.witness());
+}
+
 #[test]
 fn a_key_in_a_keyring_that_is_not_there_today_is_not_called_removed() {
     let Some(home) = Home::or_skip() else { return };

@@ -1,0 +1,104 @@
+//! Logout leaves no key of a profile behind, whatever became of its address since.
+
+use super::{Home, me};
+use crate::support::{Canned, SECRET, Said, entries, one_form};
+
+const ELSEWHERE: &str = "http://127.0.0.1:9";
+
+/// A person who is logged in to a service, and whose configuration names another one since.
+fn moved() -> (Canned, Home) {
+    let (service, home) = (Canned::start(vec![me()]), Home::new());
+    home.log_in("default", &service.base_url, SECRET, &[]);
+    let config = home.config().replace(&service.base_url, ELSEWHERE);
+    std::fs::write(home.config_folder().join("config.toml"), config).unwrap();
+    (service, home)
+}
+
+#[test]
+fn under_another_address_logout_is_refused_and_forgets_nothing() {
+    let (service, home) = (Canned::start(vec![me()]), Home::new());
+    home.log_in("default", &service.base_url, SECRET, &[]);
+    let before = (home.config(), home.kept());
+    let by_flag = home.run(&["auth", "logout", "--base-url", ELSEWHERE]);
+    let mut by_variable = home.formsvc(&["auth", "logout"]);
+    let by_variable = by_variable.env("FORMSVC_BASE_URL", ELSEWHERE).output().unwrap();
+    for said in [by_flag, Said::from(by_variable)] {
+        assert_eq!(said.code, Some(2), "{}", said.stderr);
+        assert!(said.stderr.contains(&service.base_url), "{}", said.stderr);
+        assert_eq!((home.config(), home.kept()), before);
+    }
+    // Another spelling is no other address, and all profiles are all of them.
+    let same = format!("{}/", service.base_url);
+    let mut all = home.formsvc(&["auth", "logout", "--all"]);
+    assert!(all.env("FORMSVC_BASE_URL", ELSEWHERE).status().unwrap().success());
+    assert!(!home.kept().contains(SECRET));
+    home.succeed(&["auth", "logout", "--base-url", &same]);
+}
+
+#[test]
+fn the_key_for_an_address_that_the_profile_had_before_goes_too() {
+    for args in [&["auth", "logout"][..], &["auth", "logout", "--all"]] {
+        let (service, home) = moved();
+        let said = home.run(args);
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        assert!(said.stderr.contains(&service.base_url), "{}", said.stderr);
+        assert!(!home.kept().contains(SECRET), "{args:?}");
+        assert!(!home.config().contains("store"), "{}", home.config());
+    }
+    // Nor does it matter whether any profile is known at all.
+    let (_service, home) = moved();
+    std::fs::remove_file(home.config_folder().join("config.toml")).unwrap();
+    home.succeed(&["auth", "logout", "--all"]);
+    assert!(!home.kept().contains(SECRET));
+}
+
+#[test]
+fn a_key_of_another_profile_stays() {
+    let (_service, home) = moved();
+    home.log_in("work", ELSEWHERE, "fsk_of_work", &["--no-verify"]);
+    home.succeed(&["auth", "logout", "--profile", "default"]);
+    assert!(!home.kept().contains(SECRET) && home.kept().contains("fsk_of_work"));
+    assert!(home.config().contains("store = \"file\""), "{}", home.config());
+}
+
+#[test]
+fn an_address_is_not_taken_from_a_key_that_is_kept_for_it() {
+    let (service, home) = (Canned::start(vec![me()]), Home::new());
+    home.log_in("default", &service.base_url, SECRET, &[]);
+    let before = home.config();
+    for args in [
+        &["config", "set", "base_url", ELSEWHERE][..],
+        &["config", "set", "profiles.default.base_url", ELSEWHERE],
+        &["config", "unset", "base_url"],
+    ] {
+        let said = home.run(args);
+        assert_eq!(said.code, Some(2), "{args:?}: {}", said.stderr);
+        for way in ["auth login --overwrite", "auth logout"] {
+            assert!(said.stderr.contains(way), "{way}: {}", said.stderr);
+        }
+        assert_eq!(home.config(), before);
+    }
+    home.succeed(&["config", "set", "base_url", &format!("{}/", service.base_url)]);
+    home.succeed(&["auth", "logout"]);
+    home.succeed(&["config", "set", "base_url", ELSEWHERE]);
+    home.succeed(&["config", "unset", "base_url"]);
+}
+
+#[test]
+fn the_forms_that_completion_knows_of_the_profile_go_with_its_key() {
+    let service = Canned::start(vec![me(), me(), one_form()]);
+    let home = Home::new();
+    for profile in ["work", "rk"] {
+        home.log_in(profile, &service.base_url, SECRET, &[]);
+    }
+    let cache = home.folder.path().join(".cache/formsvc");
+    for profile in ["work", "rk"] {
+        home.succeed(&["forms", "list", "--profile", profile]);
+    }
+    assert_eq!(entries(&cache).len(), 2);
+    home.succeed(&["auth", "logout", "--profile", "rk"]);
+    let left = entries(&cache);
+    assert!(left.len() == 1 && left[0].ends_with("work.json"), "{left:?}");
+    home.succeed(&["auth", "logout", "--all"]);
+    assert!(entries(&cache).is_empty());
+}
