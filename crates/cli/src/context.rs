@@ -138,16 +138,18 @@ impl Context {
         let remark = |text: &str| self.progress.remark(text);
         let found = match key::find(&self.settings, given, base_url, &remark).await? {
             Ok(found) => found,
-            Err(missing) if self.settings.may_ask => {
+            Err(missing) => {
+                // Before anybody is asked for a key that could not be sent.
+                check_address(base_url)?;
+                if !self.settings.may_ask {
+                    return Err(missing.into());
+                }
                 if let Some(why) = &missing.why {
                     remark(&why.to_string());
                 }
-                {
-                    let key = ask::hidden(&missing.prompt()).await?;
-                    Key { key, place: KeyPlace::Typed }
-                }
+                let key = ask::hidden(&missing.prompt()).await?;
+                Key { key, place: KeyPlace::Typed }
             }
-            Err(missing) => return Err(missing.into()),
         };
         if self.settings.verbose > 0 {
             remark(&format!("the API key is from {}", found.place));
@@ -210,6 +212,13 @@ pub(crate) fn check_scheme(base_url: &str) -> Result<(), CliError> {
     } else {
         error.hint(format!("did you mean `{scheme}://{bare}`?"))
     })
+}
+
+/// An address that the client would not take.
+pub(crate) fn check_address(base_url: &str) -> Result<(), CliError> {
+    check_scheme(base_url)?;
+    // A client that sends nothing: the rules for addresses are its own.
+    Ok(Client::builder().base_url(base_url).api_key("none".into()).build().map(drop)?)
 }
 
 /// Tells of waits, which would otherwise look like a hang; with `-v` of every request.

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 pub(crate) use code::Code;
 pub use code::{CODES, CodeRow, FIELDS, FieldRow};
+pub(crate) use service::told;
 
 use crate::args::ErrorFormat;
 use crate::exit::Exit;

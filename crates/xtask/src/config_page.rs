@@ -45,6 +45,7 @@ of a profile, or printed by its `api_key_command`, is sent to no other address.
 sets how output looks for whoever works there. Outside of a repository only the current folder's counts. It
 comes with what somebody cloned, so that it can neither redirect a key nor run anything: every setting that
 the table does not allow in a project has no effect there, which a warning says. A link is not followed.
+A project file that is broken, or a value in it that breaks its rule, is a warning and has no effect.
 
 ";
 

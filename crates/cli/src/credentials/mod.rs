@@ -134,6 +134,15 @@ impl Stores {
         }
     }
 
+    /// The store that is not asked, in words: nobody would look there otherwise.
+    pub(crate) fn left_out(&self, account: &Account) -> Option<String> {
+        let store = [Store::Keyring, Store::File].into_iter().find(|store| !self.uses(*store))?;
+        let (variable, used, place) =
+            (env::CREDENTIAL_STORE.name, store.other().name(), self.place(store));
+        let kept = if account.kept() == Some(store) { ", which has the key," } else { "" };
+        Some(format!("{place}{kept} is not asked, because {variable} is `{used}`"))
+    }
+
     /// The key of an account in the file, without a look at the keyring.
     pub(crate) fn find_in_file(
         &self,

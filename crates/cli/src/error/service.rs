@@ -25,21 +25,43 @@ impl From<formsvc_client::Error> for CliError {
             ErrorKind::Decode => (Exit::Service, Some("is this the address of the service?")),
             _ => (Exit::Service, None),
         };
-        let text = error.to_string();
-        // Settings are of the command line, not of an operation on the service.
-        let operation = format!("{}: ", error.operation());
-        let setting = (error.kind() == ErrorKind::Config).then(|| text.strip_prefix(&operation));
-        let message = setting.flatten().unwrap_or(&text);
-        let mut shown = Self::new(exit, message).because_of(&error);
+        let mut shown = Self::new(exit, told(&error)).because_of(&error);
         shown.code = code_of(&error, exit);
         *shown.facts = facts(&error);
         if matches!(error.kind(), ErrorKind::Connect | ErrorKind::Transport) {
             // What the system said; the causes above it only say where in the libraries that was.
             shown.causes.drain(..shown.causes.len().saturating_sub(1));
         }
-        shown.hint = hint.map(str::to_owned);
+        shown.hint = to_elsewhere(&error).or_else(|| hint.map(str::to_owned));
         shown
     }
+}
+
+/// What an error of the client says to a person, who knows commands and not the operations they are made
+/// of.
+pub(crate) fn told(error: &formsvc_client::Error) -> String {
+    let text = error.to_string();
+    let operation = format!("{}: ", error.operation());
+    let what = text.strip_prefix(&operation).unwrap_or(&text);
+    match error.kind() {
+        ErrorKind::Api => format!("the service answered {what}"),
+        ErrorKind::Config => what.replace("the base URL", "the service address"),
+        _ => what.to_owned(),
+    }
+}
+
+/// Where a redirect leads, without what an address may hold besides: the key does not follow.
+fn to_elsewhere(error: &formsvc_client::Error) -> Option<String> {
+    error.status().filter(http::StatusCode::is_redirection)?;
+    let target = error.headers().and_then(|headers| headers.get(http::header::LOCATION));
+    let target = target.and_then(|target| url::Url::parse(target.to_str().ok()?).ok());
+    let origin = target.map(|target| target.origin()).filter(url::Origin::is_tuple);
+    let to =
+        origin.map_or_else(String::new, |origin| format!(" to {}", origin.ascii_serialization()));
+    Some(format!(
+        "this is a redirect{to}, and redirects are not followed: the API key would go along; is the \
+         service address right?"
+    ))
 }
 
 /// The code of the error. Those that ask for a key, a form or patience have names of their own.
@@ -87,7 +109,16 @@ fn of_code(error: &formsvc_client::Error) -> (Exit, Option<&'static str>) {
         }
         Some(ErrorCode::RateLimited) => (Exit::RateLimited, Some(STILL_LIMITED)),
         _ => match error.status().map(|status| status.as_u16()) {
+            Some(204) => {
+                (Exit::Service, Some("this answer has no body; is the service address right?"))
+            }
             Some(401) => (Exit::Auth, None),
+            Some(403) => (
+                Exit::Service,
+                Some(
+                    "the key is not allowed to do this, or something before the service refuses it",
+                ),
+            ),
             Some(404) => (Exit::NotFound, Some("is this the address of the service?")),
             Some(429) => (Exit::RateLimited, Some(STILL_LIMITED)),
             _ => (Exit::Service, None),

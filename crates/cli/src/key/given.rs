@@ -45,10 +45,13 @@ pub(super) fn one_key(text: &str, place: &str) -> Result<SecretString, CliError>
         "holds more than one word; it must hold the key alone"
     } else if key.contains(char::is_control) {
         "holds control characters; it must hold the key alone"
+    } else if !key.is_ascii() {
+        "holds letters that no key has; it must hold the key alone"
     } else {
         return Ok(key.into());
     };
-    Err(CliError::new(Exit::Auth, format!("no API key: {place} {wrong}")))
+    Err(CliError::new(Exit::Auth, format!("no API key: {place} {wrong}"))
+        .hint("copy the key again, with nothing before or after it"))
 }
 
 /// What is worth a word about a key file: that others can read it.
@@ -95,7 +98,7 @@ mod tests {
     #[test]
     fn what_is_not_one_key_is_refused_without_being_shown() {
         let long = "k".repeat(5000);
-        for bad in ["", " \n", "two words", "a\nb", "a\0b", "a\u{1b}[Ab", &long] {
+        for bad in ["", " \n", "two words", "a\nb", "a\0b", "a\u{1b}[Ab", "schlüssel", &long] {
             let error = format!("{:?}", from_stdin(&mut bad.as_bytes()).unwrap_err());
             assert!(!error.contains("words\"") && !error.contains("kkk"), "{error}");
         }

@@ -7,13 +7,14 @@ mod command;
 mod given;
 
 use std::fmt;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::thread;
 
-use formsvc_client::SecretString;
+use formsvc_client::{ExposeSecret, SecretString};
 use tokio::sync::oneshot;
 
+use crate::ask;
 use crate::credentials::{Account, Store, StoreError, Stores};
 use crate::env;
 use crate::error::CliError;
@@ -141,7 +142,13 @@ impl KeySource {
     /// Reads it, and says what is worth a word about it.
     pub(crate) async fn read(&self, remark: &dyn Fn(&str)) -> Result<Key, CliError> {
         let (key, place) = match self {
-            Self::Env(key) => (key.clone(), KeyPlace::Env),
+            Self::Env(key) => {
+                (given::one_key(key.expose_secret(), env::API_KEY.name)?, KeyPlace::Env)
+            }
+            // What is typed there would show.
+            Self::Stdin if io::stdin().is_terminal() => {
+                (ask::hidden("API key (it does not show)").await?, KeyPlace::Stdin)
+            }
             Self::Stdin => {
                 let read = aside(|| given::from_stdin(&mut io::stdin().lock())).await??;
                 (read, KeyPlace::Stdin)
@@ -179,6 +186,7 @@ pub(crate) async fn stored(
     }
     let stores = Stores::new(&settings.paths, &env::of_process)?;
     let asked = account.clone();
+    let left_out = stores.left_out(&account);
     let why = match aside(move || stores.find(&asked)).await? {
         Ok(Some(found)) => {
             if let Some(why) = found.passed_over {
@@ -191,7 +199,7 @@ pub(crate) async fn stored(
         // Something is wrong that another way to give a key would only hide.
         Err(why) => return Err(why.into()),
     };
-    Ok(Err(Missing { elsewhere: profile.elsewhere(&account), account, why }))
+    Ok(Err(Missing { elsewhere: profile.elsewhere(&account), account, why, left_out }))
 }
 
 /// There is no key for an address.
@@ -202,6 +210,8 @@ pub(crate) struct Missing {
     elsewhere: Option<String>,
     /// Why a store could not be asked.
     pub(crate) why: Option<StoreError>,
+    /// Which store was not asked, and why.
+    left_out: Option<String>,
 }
 
 impl Missing {
@@ -217,6 +227,9 @@ impl From<Missing> for CliError {
         let mut error = Self::new(Exit::Auth, format!("no API key for `{origin}`"));
         if let Some(why) = &missing.why {
             error = error.because(why);
+        }
+        if let Some(left_out) = &missing.left_out {
+            error = error.cause(left_out.as_str());
         }
         if let Some(elsewhere) = &missing.elsewhere {
             error = error.cause(format!(

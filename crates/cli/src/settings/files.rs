@@ -28,8 +28,9 @@ impl Files {
             .map(|entries| Layer { path: File::path_in(paths).unwrap_or_default(), entries });
         if let Some(path) = folder.and_then(project_file) {
             let project = config::read_project(&path);
+            // It came with somebody else's repository, which must not stop what runs there.
             files.project =
-                files.unless_wrong(project, care)?.map(|entries| Layer { path, entries });
+                files.unless_wrong(project, Care::Lenient)?.map(|entries| Layer { path, entries });
         }
         Ok(files)
     }

@@ -151,7 +151,8 @@ impl Layers<'_> {
                 file => (name, format!(" ({file})")),
             };
             let message = format!("`{what}` cannot be {value}{place}: expected {rule}");
-            let repairable = !place.is_empty() && self.care == Care::Lenient;
+            let of_project = matches!(origin, Origin::Project(..));
+            let repairable = !place.is_empty() && (of_project || self.care == Care::Lenient);
             if !repairable {
                 return Err(CliError::usage(message));
             }
@@ -269,6 +270,12 @@ fn unknown(name: &str) -> String {
     format!("there is no setting `{name}`{hint}")
 }
 
+/// What a project file may set.
+fn of_projects() -> String {
+    let settings = SETTINGS.iter().filter(|setting| setting.scope.project());
+    settings.map(|setting| format!("`{}`", setting.name)).collect::<Vec<_>>().join(", ")
+}
+
 /// A repository that was cloned must neither choose where a key goes nor run anything.
 fn project_remark(entry: &Entry) -> Option<String> {
     let name = match &entry.profile {
@@ -277,9 +284,10 @@ fn project_remark(entry: &Entry) -> Option<String> {
     };
     match known(&name) {
         Some(setting) if setting.scope.project() => None,
-        Some(_) => {
-            Some(format!("`{name}` has no effect in a project file, which sets output only"))
-        }
+        Some(_) => Some(format!(
+            "`{name}` has no effect in a project file, which sets only {}",
+            of_projects()
+        )),
         None if entry.profile.is_some() => {
             Some(format!("`{name}` has no effect: a project file has no profiles"))
         }

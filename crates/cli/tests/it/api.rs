@@ -57,13 +57,35 @@ fn an_error_shows_its_body_and_ends_with_its_code() {
     assert_eq!(unknown.code, Some(3));
     let body: serde_json::Value = serde_json::from_str(&unknown.stdout).unwrap();
     assert_eq!(body["error"]["code"], "form_not_found");
-    assert!(unknown.stderr.starts_with("error: raw: 404 form_not_found"), "{}", unknown.stderr);
+    assert!(
+        unknown.stderr.starts_with("error: the service answered 404 form_not_found"),
+        "{}",
+        unknown.stderr
+    );
     let said = sandbox.run(&["api", "forms/frm_gone/submissions", "--include"]);
     assert!(said.stdout.starts_with("HTTP/1.1 404 Not Found\n"), "{}", said.stdout);
     assert!(said.stdout.contains("\nx-request-id: req_"), "{}", said.stdout);
     let html = Canned::start(vec![answer("403 Forbidden", "", "<p>no")]);
     let said = html.run(&["api", "me"]);
     assert_eq!((said.code, &*said.stdout), (Some(5), "<p>no"), "{}", said.stderr);
+}
+
+#[test]
+fn hints_fit_paths_and_redirects_are_not_followed() {
+    let error = |code: &str| format!(r#"{{"error":{{"code":"{code}","message":"no"}}}}"#);
+    let away = "location: https://u:p@elsewhere.example:8443/x?key=1\r\n";
+    for (reply, tells) in [
+        (answer("404 Not Found", "", &error("not_found")), "`forms/ID/submissions`"),
+        (answer("404 Not Found", "", &error("form_not_found")), "not its public id"),
+        (answer("302 Found", away, ""), "a redirect to https://elsewhere.example:8443, and"),
+        (answer("302 Found", "location: /login\r\n", ""), "a redirect, and"),
+        (answer("403 Forbidden", "", ""), "not allowed"),
+    ] {
+        let said = Canned::start(vec![reply]).run(&["api", "x"]);
+        assert!(said.stderr.contains(tells), "{tells}: {}", said.stderr);
+        assert!(said.stderr.starts_with("error: the service answered "), "{}", said.stderr);
+        assert!(!said.stderr.contains("u:p") && !said.stderr.contains("key=1"), "{}", said.stderr);
+    }
 }
 
 #[test]

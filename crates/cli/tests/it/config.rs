@@ -275,6 +275,22 @@ fn a_hostile_project_sends_no_key_anywhere_and_runs_nothing() {
 }
 
 #[test]
+fn a_project_file_that_is_broken_stops_nothing() {
+    let home = Home::new();
+    let service = Canned::start(vec![one_form()]);
+    for broken in ["output = [", "output = 'xml'"] {
+        fs::write(home.work().join(".formsvc.toml"), broken).unwrap();
+        let mut command = home.formsvc("forms list --json id");
+        command.env("FORMSVC_BASE_URL", &service.base_url).env("FORMSVC_API_KEY", SECRET);
+        let said = Said::from(command.output().unwrap());
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        let warned = said.stderr.starts_with("warning: ") && said.stderr.contains(".formsvc.toml");
+        assert!(warned && said.stderr.lines().count() == 1, "{}", said.stderr);
+        home.succeed("--demo me");
+    }
+}
+
+#[test]
 fn a_projects_file_is_a_file() {
     let home = Home::new();
     let file = home.work().join(".formsvc.toml");

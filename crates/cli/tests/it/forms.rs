@@ -88,3 +88,10 @@ fn a_form_whose_name_begins_with_a_dash_is_named_after_two() {
     assert_eq!((view.code, &*view.stdout), (Some(0), "{\"id\":\"frm_1\"}\n"), "{}", view.stderr);
     assert_eq!(service.run(&["forms", "view", "-rf"]).code, Some(2));
 }
+
+#[test]
+fn a_slip_in_a_status_is_told_the_nearest() {
+    let said = run(&["--demo", "forms", "list", "--status", "pubished"]);
+    assert_eq!((said.code, &*said.stdout), (Some(2), ""), "{}", said.stderr);
+    assert!(said.stderr.contains("hint: did you mean `published`?"), "{}", said.stderr);
+}

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use clap::error::ErrorKind;
 
-use crate::support::{Canned, Said, answer, formsvc, one_form};
+use crate::support::{Canned, Said, answer, formsvc, one_form, run};
 
 /// The address of the profile.
 const OURS: &str = "https://forms.example";
@@ -224,4 +224,34 @@ fn every_command_in_the_page_on_accounts_exists() {
             _ => {}
         }
     }
+}
+
+#[test]
+fn a_key_that_is_none_is_told_of_as_a_key() {
+    let service = Canned::start(vec![one_form()]);
+    for key in ["x y", "schl\u{fc}ssel", " "] {
+        let said = service.formsvc(&["forms", "list"]).env("FORMSVC_API_KEY", key).output();
+        let said = Said::from(said.unwrap());
+        assert_eq!(said.code, Some(4), "{}", said.stderr);
+        assert!(said.stderr.contains("hint: copy the key again"), "{}", said.stderr);
+    }
+    assert!(service.asked_nothing());
+}
+
+#[test]
+fn an_address_is_checked_before_a_key_is_looked_for() {
+    for args in [&["me"][..], &["auth", "login"]] {
+        let said = run(&[args, &["--base-url", "http://forms.example"]].concat());
+        assert_eq!(said.code, Some(2), "{}", said.stderr);
+        assert!(said.stderr.contains("the service address uses `http`"), "{}", said.stderr);
+    }
+}
+
+#[test]
+fn a_store_that_is_left_out_is_named() {
+    let mut command = formsvc(&["me", "--base-url", "https://forms.example"]);
+    let said = Said::from(command.env("FORMSVC_CREDENTIAL_STORE", "file").output().unwrap());
+    assert_eq!(said.code, Some(4), "{}", said.stderr);
+    let cause = "cause: the keyring is not asked, because FORMSVC_CREDENTIAL_STORE is `file`";
+    assert!(said.stderr.contains(cause), "{}", said.stderr);
 }

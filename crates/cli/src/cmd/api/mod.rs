@@ -7,7 +7,7 @@ mod target;
 use std::io::Write;
 
 use clap::Args;
-use formsvc_client::{Error, ErrorKind, PAGE_SIZE_MAX};
+use formsvc_client::{Error, ErrorCode, ErrorKind, PAGE_SIZE_MAX};
 use http::{HeaderMap, StatusCode};
 
 use crate::args::OutputFormat;
@@ -123,9 +123,17 @@ fn head(out: &mut Vec<u8>, status: StatusCode, headers: &HeaderMap) {
 
 /// The error, with a hint that fits a path.
 fn failed(error: Error) -> CliError {
-    let is_path = error.kind() == ErrorKind::Config;
+    let hint = match (error.kind(), error.code()) {
+        (ErrorKind::Config, _) => Some(target::HINT),
+        (_, Some(ErrorCode::NotFound)) => Some(target::NO_SUCH),
+        (_, Some(ErrorCode::FormNotFound)) => Some(target::BY_ID),
+        _ => None,
+    };
     let error = CliError::from(error);
-    if is_path { error.hint(target::HINT) } else { error }
+    match hint {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
 }
 
 fn pair(text: &str) -> Result<(String, String), &'static str> {

@@ -7,7 +7,15 @@ use crate::error::CliError;
 
 /// What a path is.
 pub(super) const HINT: &str =
-    "a path is below the service's address, such as `forms` or `/api/v1/forms`, without `..`";
+    "a path is below the service address, such as `forms` or `/api/v1/forms`, without `..`";
+
+/// What to do about a path that leads nowhere.
+pub(super) const NO_SUCH: &str =
+    "the service has no such path: it has `me`, `forms` and `forms/ID/submissions`";
+
+/// What to do about a form that is not there.
+pub(super) const BY_ID: &str = "a path takes the id of a form (frm_…), not its public id: `formsvc forms list --json id,public_id` \
+     shows both";
 
 /// Where what has no leading slash is looked for.
 const PREFIX: &str = "/api/v1/";

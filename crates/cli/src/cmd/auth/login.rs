@@ -7,7 +7,7 @@ use super::profile::{Profile, of_this_run, place};
 use super::{keep, no_demo, stores, warn_of_stronger};
 use crate::ask;
 use crate::config::File;
-use crate::context::{Context, check_scheme, no_base_url};
+use crate::context::{Context, check_address, no_base_url};
 use crate::credentials::{Account, Store};
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -168,7 +168,7 @@ async fn address(cx: &Context, known: Option<&String>) -> Result<String, CliErro
         }
         None => return Err(no_base_url()),
     };
-    check_scheme(&address)?;
+    check_address(&address)?;
     Ok(address)
 }
 
@@ -197,6 +197,6 @@ fn tell(cx: &Context, account: &Account, user: Option<&User>) {
             let (name, email) = (one_line(&user.name), one_line(&user.email));
             format!("logged in to {origin} as {name} <{email}> (profile `{profile}`)")
         }
-        None => format!("a key for {origin} that was not verified (profile `{profile}`)"),
+        None => format!("a key for {origin} is kept that was not verified (profile `{profile}`)"),
     });
 }

@@ -9,6 +9,7 @@ use super::{FIELDS, Shown};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::sanitize::one_line;
+use crate::suggest::did_you_mean;
 
 /// List the forms this key can read, newest first
 ///
@@ -40,9 +41,21 @@ impl List {
             shown += 1;
         }
         if shown == 0 {
+            self.check_status(&forms)?;
             cx.progress.remark(&one_line(&self.none(&forms)));
         }
         cx.output.list(&listing)
+    }
+
+    /// A status that no form has, and that looks like one which some have, is a slip.
+    fn check_status(&self, forms: &[Form]) -> Result<(), CliError> {
+        let Some(status) = &self.status else { return Ok(()) };
+        match did_you_mean(status, forms.iter().map(|form| form.status.as_str())) {
+            Some(near) => {
+                Err(CliError::usage(format!("no form has the status `{status}`")).hint(near))
+            }
+            None => Ok(()),
+        }
     }
 
     /// That there are none; of the status that was asked for, although there are others.

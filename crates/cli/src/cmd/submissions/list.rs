@@ -10,6 +10,7 @@ use super::hint_name;
 use super::range::{Bounds, Range};
 use crate::context::Context;
 use crate::error::CliError;
+use crate::exit::Exit;
 use crate::output::{Field, Listing};
 use crate::sanitize::one_line;
 use crate::{again, form_ref};
@@ -46,7 +47,8 @@ impl List {
         let client = cx.client().await?;
         let form = form_ref::resolve(cx, &self.form).await?;
         let handle = client.form(form.id.clone());
-        let (submissions, next) = self.newest(&handle, &bounds).await?;
+        let (submissions, next) =
+            self.newest(&handle, &bounds).await.map_err(|error| self.told(error))?;
         if submissions.is_empty() {
             cx.progress.remark("no submissions");
         }
@@ -62,6 +64,15 @@ impl List {
                 .remark(&one_line(&format!("more: {}", again::command(&cx.settings, &words))));
         }
         Ok(())
+    }
+
+    /// A cursor is the service's to judge; what it may be is ours to say.
+    fn told(&self, error: CliError) -> CliError {
+        if error.exit == Exit::Usage && self.before.is_some() {
+            error.hint_if_none("`--before` takes an RFC 3339 instant, or the cursor of a list")
+        } else {
+            error
+        }
     }
 
     /// As many as wanted, and where the next ones begin, if there are any.

@@ -204,3 +204,16 @@ fn a_token_is_not_shown_on_a_terminal_unless_asked_to() {
     assert_eq!(terminal.finish(), Some(0));
     assert_eq!(terminal.screen(), SECRET);
 }
+
+#[test]
+fn a_key_for_standard_input_does_not_show_when_that_is_a_terminal() {
+    let (service, home) = (Canned::start(vec![me()]), Home::new());
+    let args = ["me", "--api-key-stdin", "--base-url", &service.base_url];
+    let mut terminal = Terminal::start(home.formsvc(&args), (80, 24));
+    terminal.wait_for("API key");
+    terminal.wait_until_hidden();
+    terminal.send(&format!("{SECRET}\n"));
+    assert_eq!(terminal.finish(), Some(0), "{}", terminal.screen());
+    assert_hidden(&terminal, SECRET);
+    assert!(service.request().contains(SECRET));
+}

@@ -128,3 +128,10 @@ fn a_person_is_told_how_to_see_more() {
     let said = service.run(&["submissions", "list", "survey", "--limit", "2"]);
     assert_eq!((said.code, &*said.stderr), (Some(0), ""));
 }
+
+#[test]
+fn a_cursor_that_the_service_refuses_is_told_with_what_it_may_be() {
+    let said = run(&["--demo", "submissions", "list", "penguins", "--before", "xyz"]);
+    assert_eq!(said.code, Some(2), "{}", said.stderr);
+    assert!(said.stderr.contains("hint: `--before` takes an RFC 3339 instant"), "{}", said.stderr);
+}

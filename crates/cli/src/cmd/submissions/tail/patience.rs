@@ -7,6 +7,7 @@ use tokio::time::{Instant, sleep};
 
 use super::outage;
 use crate::context::Context;
+use crate::error::told;
 use crate::sanitize::one_line;
 
 /// How an outage is sat out.
@@ -30,7 +31,7 @@ impl<'a> Patience<'a> {
     /// Waits for another try. Says once that the service is not there.
     pub(super) async fn wait(&mut self, error: &Error) {
         let lost = self.lost.get_or_insert_with(|| {
-            let text = format!("{error}; asking again until the service answers");
+            let text = format!("{}; asking again until the service answers", told(error));
             self.cx.progress.remark(&one_line(&text));
             Lost { since: Instant::now(), failures: 0 }
         });
