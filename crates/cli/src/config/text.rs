@@ -6,6 +6,7 @@ use toml_edit::{Document, Item, TableLike, TomlError};
 
 use super::place::PROFILES;
 use super::value::Value;
+use crate::credentials::check_profile;
 
 /// A setting as a file has it; the name may be none we know.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +56,10 @@ pub(crate) fn entries(text: &str) -> Result<Entries, SyntaxError> {
             Some(profiles) => {
                 for (profile, item) in table(profiles) {
                     if let Some(settings) = item.as_table_like() {
-                        read.profiles.push(profile.to_owned());
+                        // One with a name that no profile has is told of, and counts as none.
+                        if check_profile(profile).is_ok() {
+                            read.profiles.push(profile.to_owned());
+                        }
                         for (name, item) in table(settings) {
                             read.push(Some(profile), name, settings, item, text);
                         }

@@ -10,7 +10,7 @@ use super::Kept;
 use super::origin::Origin;
 use crate::config::keys::{Kind, PROFILE, SETTINGS, Setting};
 use crate::config::{Entries, Entry, Value, meant_setting};
-use crate::credentials::Store;
+use crate::credentials::{Store, check_profile};
 use crate::env::{self, Lookup};
 use crate::error::CliError;
 use crate::suggest::did_you_mean;
@@ -229,6 +229,21 @@ impl Layers<'_> {
         };
         let mut remarks: Vec<String> = of(&self.project, project_remark);
         remarks.extend(of(&self.user, user_remark));
+        let mut told = Vec::new();
+        if let Some(layer) = &self.user {
+            for entry in &layer.entries.entries {
+                let named = entry.profile.as_ref().filter(|name| check_profile(name).is_err());
+                if let Some(name) = named.filter(|name| !told.contains(name)) {
+                    told.push(name);
+                    let (path, line) = (layer.path.display(), entry.line);
+                    let rule = Kind::ProfileName.rule();
+                    remarks.push(format!(
+                        "warning: {path}:{line}: `{name}` cannot be the name of a profile: expected \
+                         {rule}; it does not count"
+                    ));
+                }
+            }
+        }
         remarks
     }
 }
