@@ -189,7 +189,7 @@ impl Context {
 /// There is no address to ask.
 pub(crate) fn no_base_url() -> CliError {
     CliError::usage("no service address").hint(
-        "give it with --base-url or FORMSVC_BASE_URL, or try `--demo`, which needs neither address nor key",
+        "`formsvc auth login` asks for it and keeps it; or give it with --base-url or FORMSVC_BASE_URL, or try `--demo`",
     )
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use toml_edit::{Document, DocumentMut, Item, Table, TableLike};
 
 use super::FILE_NAME;
+use super::keys::PROFILE;
 use super::place::{PROFILES, Place};
 use super::replace;
 use super::text::{Entries, SyntaxError, entries};
@@ -28,6 +29,8 @@ pub(crate) struct File {
 enum Edit {
     Set(Place, Value),
     Unset(Place),
+    /// Of a profile: all of it.
+    Forget(String),
 }
 
 impl File {
@@ -88,6 +91,14 @@ impl File {
         self.edit(Edit::Unset(Place::parse(name)?))
     }
 
+    /// Removes a profile with all its settings, and with the word that it is the one in use.
+    pub(crate) fn forget(&mut self, profile: &str) -> Result<(), CliError> {
+        if self.get(PROFILE.name)?.as_deref() == Some(profile) {
+            self.unset(PROFILE.name)?;
+        }
+        self.edit(Edit::Forget(profile.to_owned()))
+    }
+
     /// The profiles that have a table, in the file's order.
     pub(crate) fn profiles(&self) -> Result<Vec<String>, CliError> {
         Ok(self.entries()?.profiles)
@@ -135,6 +146,12 @@ impl File {
                 }
                 if let Some(table) = table_of(&mut document, place) {
                     table.remove(place.setting.name);
+                }
+            }
+            Edit::Forget(profile) => {
+                if let Some(profiles) = document.get_mut(PROFILES).and_then(Item::as_table_like_mut)
+                {
+                    profiles.remove(profile);
                 }
             }
         }
@@ -286,6 +303,25 @@ mod tests {
         let mut file = self::file("# only words\n\n");
         file.set("profiles.work.store", "file").unwrap();
         assert_eq!(file.text, "# only words\n\n[profiles.work]\nstore = \"file\"\n");
+    }
+
+    #[test]
+    fn a_profile_is_forgotten_whole_and_the_others_stay() {
+        for (before, after) in [
+            (
+                "# mine\nprofile = 'work'\noutput = 'json'\n\n[profiles.work]\nstore = 'file'\n\n# of home\n[profiles.home]\nstore = 'file'\n",
+                "# mine\noutput = 'json'\n\n# of home\n[profiles.home]\nstore = 'file'\n",
+            ),
+            ("profile = 'home'\n[profiles.work]\nstore = 'file'\n", "profile = 'home'\n"),
+            ("profiles.work.store = 'file'\n", ""),
+            ("profiles = { work = { store = 'file' }, home = {} }\n", "profiles = { home = {} }\n"),
+            ("output = 'json'\n", "output = 'json'\n"),
+        ] {
+            let mut file = file(before);
+            file.forget("work").unwrap();
+            assert_eq!(file.text, after, "{before}");
+            assert!(!file.profiles().unwrap().contains(&"work".to_owned()));
+        }
     }
 
     #[test]

@@ -40,10 +40,16 @@ impl Place {
                 check_profile(profile)?;
                 (Some(profile.to_owned()), name)
             }
+            [PROFILES | "profile", profile] => {
+                return Err(unknown(name).hint(format!(
+                    "`formsvc auth logout --forget --profile {profile}` removes a profile and its key; a \
+                     setting of one is written `profiles.NAME.SETTING`"
+                )));
+            }
             _ => {
-                return Err(
-                    unknown(name).hint("a setting of a profile is written `profiles.NAME.SETTING`")
-                );
+                return Err(unknown(name).hint(
+                    "a setting of a profile is written `profiles.NAME.SETTING`, and no NAME has a `.`",
+                ));
             }
         };
         let Some(setting) = keys::setting(name) else {

@@ -213,6 +213,24 @@ impl Output {
         Err(CliError::usage(format!("`{program}` and `{other}` cannot be used together")))
     }
 
+    /// Refuses the flags that say what to make of data: the command has a form of its own, and a flag
+    /// that silently does nothing would be taken for one that did.
+    pub(crate) fn refuse_flags(&self, command: &str, hint: &str) -> Result<(), CliError> {
+        let Json { fields, jq, template, format } = &self.json;
+        let given = [
+            (format.is_some(), "--output"),
+            (fields.is_some(), "--json"),
+            (jq.is_some(), "--jq"),
+            (template.is_some(), "--template"),
+        ];
+        match given.iter().find(|(given, _)| *given) {
+            Some((_, flag)) => {
+                Err(CliError::usage(format!("`{command}` does not take `{flag}`")).hint(hint))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Whether the expression or template can be read; `names` are what a template may use, where
     /// that is known. For commands that show documents, before the first request.
     pub(crate) fn check_program(&self, names: Option<&[&str]>) -> Result<(), CliError> {

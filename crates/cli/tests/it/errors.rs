@@ -89,6 +89,67 @@ fn failures_of_the_service_are_told_with_what_to_do() {
 }
 
 #[test]
+fn failures_of_every_command_are_told_with_what_to_do() {
+    let mut text = String::new();
+    let home = tempfile::tempdir().unwrap();
+    let place = home.path().to_str().unwrap();
+    let canned = |answers: &[Option<String>]| Canned::start(answers.to_vec());
+    let revoked = || refused("401 Unauthorized", "", "key_revoked");
+    let row = |id: &str| {
+        page(
+            &format!(r#"{{"id":"{id}","data":{{}},"created_at":"2026-01-01T00:00:00.000Z"}}"#),
+            None,
+        )
+    };
+    let cases: Vec<(&[&str], Canned)> = vec![
+        (&["auth", "login"], canned(&[None])),
+        (&["auth", "login", "--store", "file", "--api-key-file", "none.txt"], canned(&[None])),
+        (&["auth", "login", "--store", "file", "--api-key-file", "key"], canned(&[revoked()])),
+        (&["auth", "status"], canned(&[revoked()])),
+        (&["auth", "use", "wrok"], canned(&[None])),
+        (&["auth", "token", "--profile", "wrok"], canned(&[None])),
+        (&["auth", "logout", "--profile", "wrok"], canned(&[None])),
+        (&["--demo", "auth", "token"], canned(&[None])),
+        (&["config", "get", "profiles.work"], canned(&[None])),
+        (&["config", "get", "api_key"], canned(&[None])),
+        (&["config", "set", "output", "xml"], canned(&[None])),
+        (&["config", "set", "timeout", "30"], canned(&[None])),
+        (&["config", "set", "profile", "wrok"], canned(&[None])),
+        (&["config", "unset", "profiles.a.b.output"], canned(&[None])),
+        (&["doctor"], canned(&[revoked()])),
+        (&["api", "forms/frm_none"], canned(&[refused("404 Not Found", "", "form_not_found")])),
+        (&["api", "https://elsewhere.example/api/v1/me"], canned(&[None])),
+        (&["api", "me", "--paginate"], canned(&[answer("200 OK", "", "{}")])),
+        (&["forms", "schema", "surveys"], canned(&[one_form()])),
+        (&["forms", "schema", "survey"], canned(&[one_form(), revoked()])),
+        (&["submissions", "view", "survey", "sub_2"], canned(&[one_form(), row("sub_1")])),
+        (&["submissions", "tail", "survey", "--after", "sub_1"], canned(&[None])),
+        (
+            &["submissions", "tail", "survey", "--interval", "10ms"],
+            canned(&[one_form(), row("sub_1"), revoked()]),
+        ),
+        (
+            &["submissions", "tail", "survey", "--count", "2", "--max-time", "300ms"],
+            canned(&[one_form(), row("sub_1")]),
+        ),
+    ];
+    std::fs::write(home.path().join("key"), SECRET).unwrap();
+    #[cfg(unix)]
+    {
+        let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(home.path().join("key"), private).unwrap();
+    }
+    for (args, service) in cases {
+        let mut command = service.formsvc(args);
+        let said = command.env("HOME", home.path()).current_dir(home.path()).output().unwrap();
+        let said = Said::from(said);
+        assert!(!said.stderr.contains(SECRET), "{args:?}: {}", said.stderr);
+        text.push_str(&told(args, &said, &service.base_url).replace(place, "HOME"));
+    }
+    insta::assert_snapshot!(text);
+}
+
+#[test]
 fn errors_are_json_wherever_that_is_said() {
     let wrong = |args: &[&str], variable: Option<&str>| {
         let mut command = formsvc(args);

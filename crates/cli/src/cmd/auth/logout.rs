@@ -18,12 +18,15 @@ use crate::settings::Service;
 /// works: revoke it in the dashboard of the service if nobody is to use it any more.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  formsvc auth logout\n  formsvc auth logout --profile work\n  formsvc auth logout --all"
+    after_help = "Examples:\n  formsvc auth logout\n  formsvc auth logout --profile work\n  formsvc auth logout --all\n  formsvc auth logout --forget --profile work"
 )]
 pub(crate) struct Logout {
     /// Forget the keys of all profiles
     #[arg(long)]
     all: bool,
+    /// Forget the profile as well: its service, and every setting of it
+    #[arg(long)]
+    forget: bool,
 }
 
 impl Logout {
@@ -47,7 +50,17 @@ impl Logout {
         for profile in &profiles {
             // Whatever cannot be listed may be of any of them.
             let record = unlisted.is_none().then_some(&mut file);
-            match forget(cx, &stores, record, profile, &listed) {
+            let done = forget(cx, &stores, record, profile, &listed).and_then(|any| {
+                // Last: as long as a copy of the key may be left, it is known whose it is.
+                if self.forget && unlisted.is_none() && file.profiles()?.contains(&profile.name) {
+                    file.forget(&profile.name)?;
+                    file.save()?;
+                    let name = &profile.name;
+                    cx.progress.remark(&format!("the profile `{name}` is forgotten"));
+                }
+                Ok(any)
+            });
+            match done {
                 Ok(any) => forgotten += usize::from(any),
                 // The others are forgotten all the same.
                 Err(error) => failed = Some(failed.unwrap_or(error)),

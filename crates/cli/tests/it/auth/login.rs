@@ -218,6 +218,58 @@ fn logout_of_all_leaves_no_key_of_any_profile() {
 }
 
 #[test]
+fn a_profile_is_forgotten_with_its_key_wherever_this_run_points() {
+    let (service, home) = (Canned::start(vec![me()]), Home::new());
+    for profile in ["work", "play"] {
+        home.log_in(profile, &service.base_url, SECRET, &[]);
+    }
+    home.succeed(&["config", "set", "max_rate", "60", "--profile", "work"]);
+    let unset = home.run(&["config", "unset", "profiles.work"]);
+    assert_eq!(unset.code, Some(2), "{}", unset.stderr);
+    assert!(unset.stderr.contains("auth logout --forget --profile work"), "{}", unset.stderr);
+    let elsewhere = ["--profile", "work", AT, "http://127.0.0.1:9"];
+    home.succeed(&[&["auth", "logout", "--forget"], &elsewhere[..]].concat());
+    assert_eq!(home.kept().matches(SECRET).count(), 1, "{}", home.kept());
+    assert!(!home.config().contains("work") && home.config().contains("[profiles.play]"));
+    assert_eq!(home.run(&["me", "--profile", "work"]).code, Some(2));
+    // It was the one in use; another must be named now.
+    assert_eq!(home.succeed(&["auth", "token", "--profile", "play"]), format!("{SECRET}\n"));
+    assert_eq!(home.run(&["me"]).code, Some(2));
+    // Where a copy of the key may be left, the profile is.
+    std::fs::write(home.key_file(), "no TOML").unwrap();
+    assert_eq!(home.run(&["auth", "logout", "--forget", "--profile", "play"]).code, Some(10));
+    assert!(home.config().contains("[profiles.play]"));
+}
+
+#[test]
+fn the_rule_for_names_of_profiles_is_told_wherever_it_is_broken() {
+    let rule = "up to 64 of A-Z, a-z, 0-9, `-` and `_`";
+    let told = |said: crate::support::Said, at: &str, code: i32| {
+        assert_eq!(said.code, Some(code), "{at}: {}", said.stderr);
+        let line = said.stderr.lines().find(|line| line.contains("`a.b`"));
+        assert!(line.is_some_and(|line| line.contains(at)), "{at}: {}", said.stderr);
+        assert!(said.stderr.contains(rule), "{at}: {}", said.stderr);
+    };
+    let home = Home::new();
+    told(home.run(&["me", "--profile", "a.b"]), "--profile", 2);
+    told(home.run(&["auth", "use", "a.b"]), "a.b", 2);
+    let mut by_variable = home.formsvc(&["me"]);
+    told(by_variable.env("FORMSVC_PROFILE", "a.b").output().unwrap().into(), "FORMSVC_PROFILE", 2);
+    let written = home.run(&["config", "set", "profiles.a.b.output", "json"]);
+    assert!(written.stderr.contains("no NAME has a `.`"), "{}", written.stderr);
+    home.succeed(&["config", "set", "output", "json"]);
+    let file = home.config_folder().join("config.toml");
+    std::fs::write(&file, "profile = \"a.b\"\n").unwrap();
+    told(home.run(&["me"]), "config.toml:1", 2);
+    // A table of that name is no profile. The others are none the worse for it.
+    std::fs::write(&file, "[profiles.\"a.b\"]\nstore = 'file'\n[profiles.c]\n").unwrap();
+    for args in [&["auth", "list"][..], &["auth", "logout", "--all"], &["config", "list"]] {
+        told(home.run(args), "config.toml:2", 0);
+    }
+    assert!(home.succeed(&["auth", "list"]).starts_with("c\t"));
+}
+
+#[test]
 fn profiles_are_listed_used_and_named() {
     let (service, home) = (Canned::start(vec![me()]), Home::new());
     let list = ["auth", "list", "--output", "json"];
