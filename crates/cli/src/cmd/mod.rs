@@ -72,8 +72,31 @@ impl Command {
         }
     }
 
+    /// What to do instead of `--output`, `--json`, `--jq` and `--template`, where the command shows no
+    /// data that they could say something about.
+    fn without_data(&self) -> Option<&'static str> {
+        use {auth::Auth, config::Config, submissions::Submissions};
+        match self {
+            Self::Submissions(Submissions::Export(_)) => Some(
+                "the format is `--format`; `formsvc submissions list` shows fields and takes jq",
+            ),
+            Self::Auth(Auth::Login(_) | Auth::Logout(_) | Auth::Use(_) | Auth::Token(_)) => {
+                Some("`formsvc auth status` shows the account as data")
+            }
+            Self::Config(Config::Get(_) | Config::Set(_) | Config::Unset(_) | Config::Path(_)) => {
+                Some("`formsvc config list` shows settings as data")
+            }
+            #[cfg(feature = "sandbox")]
+            Self::Sandbox(_) => Some("`--ready-file` writes what it says as JSON"),
+            _ => None,
+        }
+    }
+
     /// Carries the command out.
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
+        if let Some(instead) = self.without_data() {
+            cx.output.refuse_flags(instead)?;
+        }
         match self {
             Self::Me(me) => me.run(cx).await,
             Self::Auth(auth) => auth.run(cx).await,

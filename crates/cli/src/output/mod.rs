@@ -213,9 +213,9 @@ impl Output {
         Err(CliError::usage(format!("`{program}` and `{other}` cannot be used together")))
     }
 
-    /// Refuses the flags that say what to make of data: the command has a form of its own, and a flag
-    /// that silently does nothing would be taken for one that did.
-    pub(crate) fn refuse_flags(&self, command: &str, hint: &str) -> Result<(), CliError> {
+    /// Refuses the flags that say what to make of data, for a command that shows none or in a form of
+    /// its own: a flag that silently does nothing would be taken for one that did.
+    pub(crate) fn refuse_flags(&self, hint: &str) -> Result<(), CliError> {
         let Json { fields, jq, template, format } = &self.json;
         let given = [
             (format.is_some(), "--output"),
@@ -225,7 +225,7 @@ impl Output {
         ];
         match given.iter().find(|(given, _)| *given) {
             Some((_, flag)) => {
-                Err(CliError::usage(format!("`{command}` does not take `{flag}`")).hint(hint))
+                Err(CliError::usage(format!("this command does not take `{flag}`")).hint(hint))
             }
             None => Ok(()),
         }

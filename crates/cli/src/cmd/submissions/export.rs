@@ -77,10 +77,6 @@ impl ValueEnum for FormatArg {
 
 impl Export {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
-        cx.output.refuse_flags(
-            "formsvc submissions export",
-            "the format is `--format`; `formsvc submissions list` shows fields and takes jq",
-        )?;
         let format = self.format()?;
         // Opened first: an output that cannot be written should not cost a single request.
         let destination = self.destination(cx)?;

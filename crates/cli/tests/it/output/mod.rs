@@ -9,7 +9,7 @@ mod untrusted;
 
 use std::process::Command;
 
-use crate::support::{Canned, answer};
+use crate::support::{Canned, Said, answer, formsvc};
 use crate::terminal::Terminal;
 
 /// A service whose forms have these titles; the first is `form0`, and so on.
@@ -71,5 +71,32 @@ fn every_command_in_help_output_does_what_it_is_there_for() {
         let said = crate::support::Said::from(shell.output().unwrap());
         assert_eq!(said.code, Some(0), "{command}: {}", said.stderr);
         assert!(!said.stdout.is_empty(), "{command}");
+    }
+}
+
+/// A flag that silently does nothing would be taken for one that did.
+#[test]
+fn a_flag_of_data_is_refused_by_a_command_that_shows_none() {
+    let commands = [
+        "--demo submissions export penguins",
+        "--demo auth token",
+        "auth use work",
+        "auth logout",
+        "config get timeout",
+        "config set timeout 5s",
+        "config unset timeout",
+        "config path",
+        "sandbox",
+    ];
+    let flags = [&["--output", "json"][..], &["--json"], &["--jq", "."], &["--template", "x"]];
+    let home = tempfile::tempdir().unwrap();
+    for command in commands {
+        for flag in flags {
+            let args: Vec<&str> = command.split(' ').chain(flag.iter().copied()).collect();
+            let said: Said = formsvc(&args).env("HOME", home.path()).output().unwrap().into();
+            let told = format!("this command does not take `{}`", flag[0]);
+            assert_eq!((said.code, &*said.stdout), (Some(2), ""), "{args:?}: {}", said.stderr);
+            assert!(said.stderr.contains(&told), "{args:?}: {}", said.stderr);
+        }
     }
 }
