@@ -69,7 +69,7 @@ async fn put<T: Send + 'static>(
     open.answered = true;
     match answer {
         Ok(answer) => answer.map_err(|error| unasked(&error)),
-        Err(_) => Err(CliError::new(Exit::Bug, "this is a bug in formsvc")),
+        Err(_) => Err(CliError::new(Exit::Failed, "this is a bug in formsvc")),
     }
 }
 

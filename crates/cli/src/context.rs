@@ -175,7 +175,9 @@ impl Context {
         let facts = &demo.facts;
         match &facts.key {
             Key::New(key) => Ok((facts.base_url.clone(), key.clone())),
-            Key::Kept(_) => Err(CliError::new(Exit::Bug, "a sandbox in memory had a key already")),
+            Key::Kept(_) => {
+                Err(CliError::new(Exit::Failed, "a sandbox in memory had a key already"))
+            }
         }
     }
 

@@ -33,9 +33,6 @@ pub const CREDENTIAL_STORE: EnvVar = EnvVar {
 /// The folder of the configuration.
 pub const CONFIG_DIR: EnvVar =
     EnvVar { name: "FORMSVC_CONFIG_DIR", about: "the folder of the configuration" };
-/// The folder of what is kept between runs.
-pub const STATE_DIR: EnvVar =
-    EnvVar { name: "FORMSVC_STATE_DIR", about: "the folder of what is kept between runs" };
 /// How data is shown.
 pub const OUTPUT: EnvVar =
     EnvVar { name: "FORMSVC_OUTPUT", about: "how data is shown, as `--output`" };
@@ -107,11 +104,6 @@ pub const XDG_CONFIG_HOME: EnvVar = EnvVar {
     name: "XDG_CONFIG_HOME",
     about: "the folder that holds ours of the configuration, instead of ~/.config",
 };
-/// The folder of all state.
-pub const XDG_STATE_HOME: EnvVar = EnvVar {
-    name: "XDG_STATE_HOME",
-    about: "the folder that holds ours of what is kept between runs, instead of ~/.local/state",
-};
 /// The folder of all caches.
 pub const XDG_CACHE_HOME: EnvVar = EnvVar {
     name: "XDG_CACHE_HOME",
@@ -171,7 +163,6 @@ pub const ENV_VARS: &[EnvVar] = &[
     MAX_WAIT,
     MAX_RATE,
     CONFIG_DIR,
-    STATE_DIR,
     NO_COLOR,
     CLICOLOR,
     CLICOLOR_FORCE,
@@ -185,7 +176,6 @@ pub const ENV_VARS: &[EnvVar] = &[
     HOME,
     USERPROFILE,
     XDG_CONFIG_HOME,
-    XDG_STATE_HOME,
     XDG_CACHE_HOME,
     DBUS_SESSION_BUS_ADDRESS,
     XDG_RUNTIME_DIR,

@@ -6,8 +6,8 @@
 pub enum Exit {
     /// Done, or the reader of the output has what it wanted.
     Done = 0,
-    /// A bug, or a check that failed.
-    Bug = 1,
+    /// A check that the command made failed; or the program itself did, which is a bug.
+    Failed = 1,
     /// A flag, an argument or a setting is wrong.
     Usage = 2,
     /// The thing asked for does not exist.
@@ -43,7 +43,7 @@ pub struct ExitRow {
 pub const EXITS: &[ExitRow] = &[
     ExitRow { exit: Exit::Done, meaning: "done, or the reader closed the pipe" },
     ExitRow {
-        exit: Exit::Bug,
+        exit: Exit::Failed,
         meaning: "a check failed that the command made (`doctor`), or a bug",
     },
     ExitRow { exit: Exit::Usage, meaning: "usage: a flag, argument or setting is wrong" },

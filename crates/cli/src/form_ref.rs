@@ -4,7 +4,6 @@ use formsvc_client::{Form, FormId};
 
 use crate::context::Context;
 use crate::error::{CliError, Code};
-use crate::sanitize::one_line;
 use crate::suggest;
 
 /// How many candidates an ambiguous name lists.
@@ -20,7 +19,7 @@ pub(crate) fn told(cx: &Context, forms: &[Form], text: &str) -> Result<Form, Cli
     let form = pick(forms, text)?;
     if ![form.id.as_str(), form.public_id.as_str(), &form.title].contains(&text) {
         let taken = format!("`{text}` is the form {} ({})", form.public_id, form.title);
-        cx.progress.remark(&one_line(&taken));
+        cx.progress.remark(&taken);
     }
     Ok(form)
 }

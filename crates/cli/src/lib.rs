@@ -31,6 +31,7 @@ mod run;
 mod sandbox;
 mod sanitize;
 pub mod settings;
+mod shell;
 mod signals;
 mod suggest;
 mod when;

@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use crate::output::choice;
 
 /// Tells of panics from now on in the words of every other error. Whoever catches the panic ends
-/// with [`Exit::Bug`], and says nothing more.
+/// with [`Exit::Failed`], and says nothing more.
 pub(crate) fn tell(early: Early) {
     panic::set_hook(Box::new(move |info| {
         let mut err =
@@ -21,9 +21,9 @@ pub(crate) fn tell(early: Early) {
     }));
 }
 
-/// Runs something that ends in [`Exit::Bug`] when it panics.
+/// Runs something that ends in [`Exit::Failed`] when it panics.
 pub(crate) fn caught(run: impl FnOnce() -> Exit) -> Exit {
-    panic::catch_unwind(panic::AssertUnwindSafe(run)).unwrap_or(Exit::Bug)
+    panic::catch_unwind(panic::AssertUnwindSafe(run)).unwrap_or(Exit::Failed)
 }
 
 /// The words of a panic stay out: they may quote an answer, a key or a file.
@@ -32,7 +32,7 @@ fn bug(info: &PanicHookInfo<'_>) -> CliError {
         || "somewhere".to_owned(),
         |place| format!("at {}:{}", place.file(), place.line()),
     );
-    CliError::new(Exit::Bug, "this is a bug in formsvc")
+    CliError::new(Exit::Failed, "this is a bug in formsvc")
         .cause(format!("version {} panicked {place}", env!("CARGO_PKG_VERSION")))
         .hint("please report these lines and the command, without keys or data in it")
 }
@@ -75,7 +75,7 @@ mod tests {
             if on == "command" {
                 // As the thread of the command does: nobody asks how it ended.
                 let _ = thread::spawn(|| panic!("{SECRET}")).join();
-                return Exit::Bug;
+                return Exit::Failed;
             }
             panic!("{SECRET}")
         });

@@ -1,4 +1,4 @@
-//! Where configuration, state and caches are on this system.
+//! Where configuration and caches are on this system.
 
 use std::path::{Path, PathBuf};
 
@@ -14,8 +14,6 @@ pub struct Paths {
     /// Configuration, and keys where no keyring keeps them: `FORMSVC_CONFIG_DIR`, or
     /// `formsvc` in the XDG configuration folder.
     pub config: Option<PathBuf>,
-    /// What is to be kept between runs: `FORMSVC_STATE_DIR`, or `formsvc` in the XDG state folder.
-    pub state: Option<PathBuf>,
     /// What may be lost at any time: `formsvc` in the XDG cache folder.
     pub cache: Option<PathBuf>,
 }
@@ -40,7 +38,6 @@ impl Paths {
         };
         Self {
             config: own(env::CONFIG_DIR).or_else(|| xdg(env::XDG_CONFIG_HOME, ".config")),
-            state: own(env::STATE_DIR).or_else(|| xdg(env::XDG_STATE_HOME, ".local/state")),
             cache: xdg(env::XDG_CACHE_HOME, ".cache"),
         }
     }

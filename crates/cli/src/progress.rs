@@ -95,7 +95,7 @@ impl Progress {
         state.show(Some(&format!("waiting {} s for {why}", wait.as_secs().max(1))));
     }
 
-    /// A remark that stays; not with `--quiet`.
+    /// A remark that stays, on a line; not with `--quiet`. It may hold text of strangers.
     pub(crate) fn remark(&self, text: &str) {
         let state = self.state();
         match &state.mode {
@@ -134,7 +134,7 @@ impl State {
         };
         match &mut self.mode {
             Mode::Moving { allowed: true, bar } => {
-                bar.get_or_insert_with(spinner).set_message(text);
+                bar.get_or_insert_with(spinner).set_message(one_line(&text).into_owned());
             }
             Mode::Quiet | Mode::Moving { .. } => {}
             Mode::Lines { last } => {
@@ -149,7 +149,7 @@ fn status(done: u64, reached: &str, seconds: f64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "a rate for reading needs no more digits")]
     let rate = done as f64 / seconds.max(0.001);
     // The day and minute say where on the time axis the export is; seconds would only flicker.
-    let reached = one_line(reached.get(..16).unwrap_or(reached)).replace('T', " ");
+    let reached = reached.get(..16).unwrap_or(reached).replace('T', " ");
     format!("{} submissions · {rate:.0}/s · back to {reached}", HumanCount(done))
 }
 
@@ -163,9 +163,11 @@ fn spinner() -> ProgressBar {
     bar
 }
 
-/// Writes a line to standard error. If nobody can read it, there is nobody to tell.
+/// Writes a line to standard error. Whatever is in it comes from files, services and the environment
+/// as much as from here, so it is made harmless for all callers. If nobody can read it, there is
+/// nobody to tell.
 fn say(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    let _ = writeln!(std::io::stderr().lock(), "{}", one_line(text));
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use clap::{Command, FromArgMatches};
 use tokio::sync::oneshot;
 
 use crate::abort::{Abort, Busy};
-use crate::args::{Cli, Color, ErrorFormat};
+use crate::args::{Cli, ErrorFormat};
 use crate::cmd::page;
 use crate::complete;
 use crate::context::Context;
@@ -48,8 +48,8 @@ pub fn main() -> ExitCode {
 }
 
 /// The command as people ask for it: laid out for whoever reads its help.
-pub(crate) fn command_for(early: Early) -> Command {
-    let command = crate::command().color(clap_choice(early.color)).max_term_width(page::WIDTH_MAX);
+pub(crate) fn laid_out() -> Command {
+    let command = crate::command().max_term_width(page::WIDTH_MAX);
     // The parser's own default for what is no terminal is wider.
     if io::stdout().is_terminal() || env::of_process(env::COLUMNS.name).is_some() {
         command
@@ -59,7 +59,7 @@ pub(crate) fn command_for(early: Early) -> Command {
 }
 
 fn understood(early: &mut Early, args: &[OsString]) -> Result<Cli, CliError> {
-    let mut command = command_for(*early);
+    let mut command = laid_out();
     let error = match command.try_get_matches_from_mut(args) {
         Ok(mut matches) => match Cli::from_arg_matches_mut(&mut matches) {
             Ok(cli) => return Ok(cli),
@@ -68,10 +68,9 @@ fn understood(early: &mut Early, args: &[OsString]) -> Result<Cli, CliError> {
         Err(error) => error,
     };
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        return match error.print() {
-            Ok(()) => Err(CliError::silent(Exit::Done)),
-            Err(error) => Err(CliError::stdout(&error)),
-        };
+        // Not printed by the parser, which has a rule of its own for colours.
+        page::show(&error.render(), *early)?;
+        return Err(CliError::silent(Exit::Done));
     }
     if args.len() <= 1 {
         // No word at all asks what there is; a group of commands without one of them is a slip.
@@ -104,14 +103,6 @@ fn tell(error: &CliError, early: Early) -> Exit {
     let _ = error.print(&mut err, early.error_format);
     let _ = err.flush();
     error.exit
-}
-
-fn clap_choice(color: Color) -> clap::ColorChoice {
-    match color {
-        Color::Auto => clap::ColorChoice::Auto,
-        Color::Always => clap::ColorChoice::Always,
-        Color::Never => clap::ColorChoice::Never,
-    }
 }
 
 fn carry_out(cli: Cli, early: &mut Early) -> Result<(), CliError> {
@@ -178,7 +169,7 @@ async fn wait(
 ) -> Result<(), CliError> {
     let outcome = |ended: Result<_, oneshot::error::RecvError>| {
         // The command is gone without a word: it panicked, which its hook has reported.
-        ended.unwrap_or_else(|_| Err(CliError::silent(Exit::Bug)))
+        ended.unwrap_or_else(|_| Err(CliError::silent(Exit::Failed)))
     };
     let exit = loop {
         let exit = tokio::select! {
@@ -241,6 +232,6 @@ mod tests {
             wait(ended, cancel, Signals::listen().unwrap(), &Abort::default()).await
         });
         let error = ended.unwrap_err();
-        assert_eq!((error.exit, error.told()), (Exit::Bug, String::new()));
+        assert_eq!((error.exit, error.told()), (Exit::Failed, String::new()));
     }
 }

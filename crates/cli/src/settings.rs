@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 
+use crate::again;
 use crate::args::{self, Color, ErrorFormat, Globals, OutputFormat, Rate};
 use crate::config::Value;
 use crate::credentials::Store;
@@ -34,8 +35,8 @@ pub struct Settings {
     pub profile_named: Option<String>,
     /// What the user's configuration says about the service of the profile, and its key.
     pub kept: Kept,
-    /// How data is shown.
-    pub output: OutputFormat,
+    /// How data is shown, if anybody says so: else the command and the stream decide.
+    pub output: Option<OutputFormat>,
     /// What is made of the JSON before it is shown.
     pub json: Json,
     /// When to use colours.
@@ -48,7 +49,7 @@ pub struct Settings {
     pub may_ask: bool,
     /// How errors are told.
     pub error_format: ErrorFormat,
-    /// Where configuration, state and caches are.
+    /// Where configuration and caches are.
     pub paths: Paths,
     /// Say nothing but errors.
     pub quiet: bool,
@@ -62,6 +63,8 @@ pub struct Settings {
     pub max_rate: Option<Rate>,
     /// What standard output and error are.
     pub terminal: Terminal,
+    /// The flags of every command as they were given.
+    pub(crate) given: again::Line,
     /// Every setting, and where its value comes from.
     pub resolved: Resolved,
 }
@@ -147,7 +150,7 @@ fn resolve(
 ) -> Result<Settings, CliError> {
     check_conflicts(&globals)?;
     let Files { user, project, warnings } = files;
-    let flags = flags(&globals);
+    let (flags, given) = (flags(&globals), again::Line::given(&globals));
     // A service started for one command has no profile.
     let care_for_profile = if globals.demo { Care::Lenient } else { care };
     let layers = Layers { flags, env, project, user, care, care_for_profile };
@@ -168,7 +171,6 @@ fn resolve(
         };
         Service::At { base_url: resolved.text("base_url"), key }
     };
-    let default_output = if terminal.stdout { OutputFormat::Table } else { OutputFormat::Tsv };
     let pager = resolved.text("pager");
     Ok(Settings {
         service,
@@ -176,7 +178,7 @@ fn resolve(
         profile: resolved.profile.clone(),
         profile_named: matches!(resolved.row("profile"), Some(row) if row.origin.is_said())
             .then(|| resolved.profile.clone()),
-        output: resolved.read("output", choice).unwrap_or(default_output),
+        output: resolved.read("output", choice),
         json: Json {
             fields: globals.json,
             format: globals.output,
@@ -197,8 +199,17 @@ fn resolve(
         max_wait: resolved.read("max_wait", args::duration),
         max_rate: resolved.read("max_rate", args::rate),
         terminal,
+        given,
         resolved,
     })
+}
+
+impl Settings {
+    /// How data is shown: to people as a table, to programs as lines, unless somebody says so.
+    pub(crate) fn output_format(&self) -> OutputFormat {
+        let usual = if self.terminal.stdout { OutputFormat::Table } else { OutputFormat::Tsv };
+        self.output.unwrap_or(usual)
+    }
 }
 
 fn choice<T: ValueEnum>(text: &str) -> Result<T, String> {
@@ -232,7 +243,7 @@ fn flags(globals: &Globals) -> Vec<(&'static str, Value)> {
 }
 
 /// A length of time as it is written in settings.
-fn written(duration: Duration) -> String {
+pub(crate) fn written(duration: Duration) -> String {
     jiff::SignedDuration::try_from(duration)
         .map_or_else(|_| format!("{}s", duration.as_secs()), |duration| format!("{duration:#}"))
 }
@@ -242,6 +253,7 @@ fn written(duration: Duration) -> String {
 fn check_conflicts(globals: &Globals) -> Result<(), CliError> {
     let (stdin, file) = (globals.api_key_stdin, globals.api_key_file.is_some());
     let conflicts = [
+        (globals.demo && globals.profile.is_some(), "--demo", "--profile"),
         (globals.demo && globals.base_url.is_some(), "--demo", "--base-url"),
         (globals.demo && stdin, "--demo", "--api-key-stdin"),
         (globals.demo && file, "--demo", "--api-key-file"),
@@ -307,9 +319,9 @@ mod tests {
 
     #[test]
     fn lists_in_a_pipe_are_for_programs() {
-        assert_eq!(with(Globals::default(), &[]).output, OutputFormat::Tsv);
+        assert_eq!(with(Globals::default(), &[]).output_format(), OutputFormat::Tsv);
         let terminal = Terminal { stdout: true, ..Terminal::default() };
         let settings = settle(Globals::default(), &|_| None, terminal);
-        assert_eq!(settings.output, OutputFormat::Table);
+        assert_eq!(settings.output_format(), OutputFormat::Table);
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::Check;
 use crate::config::File;
 use crate::context::Context;
+use crate::shell;
 
 /// The user's configuration: whether it can be read, and who can write it.
 pub(super) fn configuration(cx: &Context) -> Check {
@@ -23,7 +24,7 @@ pub(super) fn configuration(cx: &Context) -> Check {
             NAME,
             format!("others can write `{shown}`, and with it decide which program prints the key"),
         )
-        .hint(format!("chmod go-w '{shown}'")),
+        .hint(format!("chmod go-w {}", shell::quoted(&shown.to_string()))),
     }
 }
 

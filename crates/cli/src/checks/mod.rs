@@ -6,10 +6,8 @@ mod keys;
 use serde::Serialize;
 
 use crate::context::Context;
-use crate::error::CliError;
-use crate::exit::Exit;
+use crate::error::{CliError, Code};
 use crate::output::{Field, Finding, Listing};
-use crate::sanitize::one_line;
 
 pub(crate) use keys::keys;
 
@@ -94,9 +92,9 @@ impl Check {
             Outcome::Warn => "warning",
             Outcome::Fail => "failed",
         };
-        cx.progress.remark(&format!("{word}: {}: {}", self.name, one_line(&self.found)));
+        cx.progress.remark(&format!("{word}: {}: {}", self.name, self.found));
         if let Some(hint) = &self.hint {
-            cx.progress.remark(&format!("hint: {}", one_line(hint)));
+            cx.progress.remark(&format!("hint: {hint}"));
         }
     }
 
@@ -106,7 +104,7 @@ impl Check {
     }
 }
 
-/// Shows what was found. A check that failed ends the run with 1, without a further word.
+/// Shows what was found. Checks that failed are how the run ends.
 pub(crate) fn show(cx: &Context, listing: &mut Listing, checks: &[Check]) -> Result<(), CliError> {
     let findings: Vec<Finding<'_>> = checks.iter().map(Check::finding).collect();
     if !cx.output.findings(&findings, &Outcome::ALL.map(Outcome::word))? {
@@ -121,8 +119,9 @@ pub(crate) fn show(cx: &Context, listing: &mut Listing, checks: &[Check]) -> Res
             }
         }
     }
-    if checks.iter().any(|check| check.outcome == Outcome::Fail) {
-        return Err(CliError::silent(Exit::Bug));
+    match checks.iter().filter(|check| check.outcome == Outcome::Fail).count() {
+        0 => Ok(()),
+        1 => Err(CliError::coded(Code::CheckFailed, "1 check failed")),
+        failed => Err(CliError::coded(Code::CheckFailed, format!("{failed} checks failed"))),
     }
-    Ok(())
 }

@@ -8,7 +8,7 @@ use crate::env::ENV_VARS;
 use crate::error::{CODES, CliError, Code, FIELDS, usage};
 use crate::exit::EXITS;
 use crate::output;
-use crate::run::command_for;
+use crate::run::laid_out;
 use crate::suggest;
 
 /// Explain a command, or a topic: environment, output, exit-codes, errors
@@ -46,7 +46,7 @@ impl Help {
         {
             return page::put(&(topic.text)(page::width()));
         }
-        let mut root = command_for(early);
+        let mut root = laid_out();
         root.build();
         let mut path = vec![&root];
         for word in words {

@@ -108,7 +108,7 @@ impl Command {
             #[cfg(feature = "sandbox")]
             Self::Sandbox(sandbox) => sandbox.run(cx).await,
             Self::Completion(_) | Self::Man(_) | Self::Help(_) => {
-                Err(CliError::new(Exit::Bug, "a command that runs alone was given a service"))
+                Err(CliError::new(Exit::Failed, "a command that runs alone was given a service"))
             }
         }
     }

@@ -185,8 +185,8 @@ impl Drop for RemoveOnDrop {
 }
 
 fn announce(cx: &Context, facts: &Facts) {
-    for line in sandbox::banner(facts) {
-        cx.progress.remark(&line);
+    for line in sandbox::banner(facts).iter().flat_map(|lines| lines.split('\n')) {
+        cx.progress.remark(line);
     }
 }
 

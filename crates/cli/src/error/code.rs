@@ -25,8 +25,8 @@ pub(crate) enum Code {
     NotFound,
     /// No form has this name.
     FormNotFound,
-    /// No key, or one that is refused.
-    Auth,
+    /// No key, or one that cannot be read.
+    NoKey,
     /// The service refused the key.
     KeyRefused,
     /// The service failed.
@@ -53,6 +53,8 @@ pub(crate) enum Code {
 #[derive(Clone, Copy, Debug)]
 pub struct CodeRow {
     code: Code,
+    /// Whether it is the code of a run that ends so for no reason that has a code of its own.
+    is_general: bool,
     /// The name, as JSON has it.
     pub name: &'static str,
     /// How a run ends that fails so.
@@ -62,14 +64,19 @@ pub struct CodeRow {
 }
 
 const fn row(code: Code, name: &'static str, exit: Exit, meaning: &'static str) -> CodeRow {
-    CodeRow { code, name, exit, meaning }
+    CodeRow { code, is_general: false, name, exit, meaning }
 }
 
-/// Every code of an error. The first of each exit code is the general one.
+/// A row whose code is the general one of its exit code.
+const fn general(code: Code, name: &'static str, exit: Exit, meaning: &'static str) -> CodeRow {
+    CodeRow { is_general: true, ..row(code, name, exit, meaning) }
+}
+
+/// Every code of an error.
 pub const CODES: &[CodeRow] = &[
-    row(Code::Bug, "bug", Exit::Bug, "a bug in this program; please report it"),
-    row(Code::CheckFailed, "check_failed", Exit::Bug, "a check failed that the command made"),
-    row(Code::Usage, "usage", Exit::Usage, "a flag, argument or setting is wrong"),
+    general(Code::Bug, "bug", Exit::Failed, "a bug in this program; please report it"),
+    row(Code::CheckFailed, "check_failed", Exit::Failed, "a check failed that the command made"),
+    general(Code::Usage, "usage", Exit::Usage, "a flag, argument or setting is wrong"),
     row(Code::UnknownCommand, "unknown_command", Exit::Usage, "there is no such command or topic"),
     row(Code::UnknownFlag, "unknown_flag", Exit::Usage, "the command has no such flag or argument"),
     row(Code::InvalidValue, "invalid_value", Exit::Usage, "a flag or argument cannot be this"),
@@ -80,46 +87,49 @@ pub const CODES: &[CodeRow] = &[
         "a command, an argument or the value of a flag is missing",
     ),
     row(Code::AmbiguousForm, "ambiguous_form", Exit::Usage, "the name could mean several forms"),
-    row(Code::NotFound, "not_found", Exit::NotFound, "there is no such thing"),
+    general(Code::NotFound, "not_found", Exit::NotFound, "there is no such thing"),
     row(
         Code::FormNotFound,
         "form_not_found",
         Exit::NotFound,
         "no form that this key can read has this name",
     ),
-    row(Code::Auth, "no_key", Exit::Auth, "there is no API key, or it cannot be read"),
+    general(Code::NoKey, "no_key", Exit::Auth, "there is no API key, or it cannot be read"),
     row(Code::KeyRefused, "key_refused", Exit::Auth, "the service refused the API key"),
-    row(Code::Service, "service", Exit::Service, "the service failed"),
+    general(Code::Service, "service", Exit::Service, "the service failed"),
     row(
         Code::BadAnswer,
         "bad_answer",
         Exit::Service,
         "the service replied something that this program cannot trust",
     ),
-    row(Code::Network, "network", Exit::Network, "the service could not be reached"),
+    general(Code::Network, "network", Exit::Network, "the service could not be reached"),
     row(Code::Timeout, "timeout", Exit::Network, "the service did not answer in time"),
-    row(
+    general(
         Code::RateLimited,
         "rate_limited",
         Exit::RateLimited,
         "rate-limited for longer than allowed; see `retry_after`",
     ),
-    row(
+    general(
         Code::Incomplete,
         "incomplete",
         Exit::Incomplete,
         "not complete; `resume` is the command that goes on",
     ),
-    row(Code::LocalIo, "local_io", Exit::LocalIo, "a file, a pipe or the disk failed"),
-    row(Code::Interrupted, "interrupted", Exit::Interrupted, "SIGINT"),
-    row(Code::Terminated, "terminated", Exit::Terminated, "SIGTERM"),
+    general(Code::LocalIo, "local_io", Exit::LocalIo, "a file, a pipe or the disk failed"),
+    general(Code::Interrupted, "interrupted", Exit::Interrupted, "SIGINT"),
+    general(Code::Terminated, "terminated", Exit::Terminated, "SIGTERM"),
 ];
 
 impl Code {
     /// The general code of an exit code.
     pub(super) fn of(exit: Exit) -> Self {
         // Only success has none, and says nothing.
-        CODES.iter().find(|row| row.exit == exit).map_or(Self::Bug, |row| row.code)
+        CODES
+            .iter()
+            .find(|row| row.is_general && row.exit == exit)
+            .map_or(Self::Bug, |row| row.code)
     }
 
     /// The row of this code.
@@ -164,6 +174,8 @@ mod tests {
     #[test]
     fn every_exit_but_success_has_its_general_code_and_names_are_told_once() {
         for row in EXITS.iter().filter(|row| row.exit != Exit::Done) {
+            let general = CODES.iter().filter(|code| code.is_general && code.exit == row.exit);
+            assert_eq!(general.count(), 1, "{row:?}");
             assert_eq!(Code::of(row.exit).row().exit, row.exit);
         }
         let mut names: Vec<&str> = CODES.iter().map(|row| row.name).collect();

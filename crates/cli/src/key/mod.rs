@@ -305,5 +305,5 @@ async fn aside<T: Send + 'static>(
         // Nobody waits any more when a signal has ended the run.
         .spawn(move || drop(done.send(call())))
         .map_err(|error| CliError::new(Exit::LocalIo, "cannot start a thread").because(&error))?;
-    ended.await.map_err(|_| CliError::new(Exit::Bug, "this is a bug in formsvc"))
+    ended.await.map_err(|_| CliError::new(Exit::Failed, "this is a bug in formsvc"))
 }

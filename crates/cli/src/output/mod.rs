@@ -51,6 +51,8 @@ use crate::settings::{Json, Settings};
 pub(crate) struct Output {
     json: Json,
     format: OutputFormat,
+    /// Whether nobody asked for the format.
+    is_usual: bool,
     screen: Screen,
     quiet: bool,
     /// Colours on standard error.
@@ -71,8 +73,9 @@ impl Output {
             json: settings.json.clone(),
             format: match (&settings.json.fields, settings.json.format) {
                 (Some(_), format) => format.unwrap_or(OutputFormat::Json),
-                (None, _) => settings.output,
+                (None, _) => settings.output_format(),
             },
+            is_usual: settings.output.is_none() && settings.json.fields.is_none(),
             screen: Screen::new(settings, wish, env),
             quiet: settings.quiet,
             told: Paint(wish.on(settings.terminal.stderr)),
@@ -84,7 +87,7 @@ impl Output {
     /// another was asked for.
     pub(crate) fn piped_as(&self, format: OutputFormat) -> Self {
         let mut output = self.clone();
-        if output.format == OutputFormat::Tsv && output.json.format.is_none() {
+        if output.is_usual && output.format != OutputFormat::Table {
             output.format = format;
         }
         output

@@ -160,6 +160,29 @@ fn an_array_that_is_not_complete_does_not_look_so() {
 }
 
 #[test]
+fn the_command_that_goes_on_asks_the_same_of_the_same_service() {
+    let row = r#"{"id":"sub_1","data":{},"created_at":"2026-01-01T00:00:01.000Z"}"#;
+    let resume = |cursor: &str| {
+        let (first, no) = (page(row, Some(cursor)), answer("400 Bad Request", "", "{}"));
+        let service = Canned::start(vec![first, no]);
+        let flags = ["--base-url", &*service.base_url, "--max-rate", "off", "--output", "ndjson"];
+        let flags = [&flags[..], &["--error-format", "json"]].concat();
+        let asked = ["api", "forms/f/submissions", "--paginate", "-L", "7", "-f", "q=a b"];
+        let said = service.run(&[&flags[..], &asked, &["-f", "cursor=0"]].concat());
+        let error: serde_json::Value = serde_json::from_str(&said.stderr).unwrap();
+        let resume = error["error"]["resume"].as_str().map(str::to_owned);
+        resume.map(|line| line.replace(&service.base_url, "URL"))
+    };
+    assert_eq!(
+        resume("c").unwrap(),
+        "formsvc --base-url URL --output ndjson --error-format json --max-rate off api \
+         /api/v1/forms/f/submissions --paginate --limit 6 --field 'q=a b' --field cursor=c"
+    );
+    // What is shown would be another cursor.
+    assert_eq!(resume("c\\u001b[2J"), None);
+}
+
+#[test]
 fn a_rate_limit_in_the_middle_is_waited_for() {
     let row = |n: u32| {
         format!(r#"{{"id":"sub_{n}","data":{{}},"created_at":"2026-01-01T00:00:0{n}.000Z"}}"#)

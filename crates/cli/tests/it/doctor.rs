@@ -47,7 +47,7 @@ fn date(ahead_of_now: i64) -> String {
 fn a_service_that_works_passes_every_check_of_it() {
     let sandbox = Sandbox::start(&[]);
     let said = at_home(&sandbox.base_url, Some(&sandbox.api_key), &JSON);
-    for name in ["version", "connection", "tls", "account", "clock", "rate limit", "state folder"] {
+    for name in ["version", "connection", "tls", "account", "clock", "rate limit", "cache folder"] {
         assert_eq!(outcome(&said, name), "ok", "{name}: {}", said.stdout);
     }
     assert!(check(&said, "account").1.starts_with("sandbox@formsvc.invalid (usr_"));
@@ -139,9 +139,30 @@ fn a_folder_that_cannot_be_written_is_worth_a_word() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     std::fs::write(&file, "").unwrap();
-    command.env("HOME", folder.path()).env("FORMSVC_STATE_DIR", file.join("state"));
+    command.env("HOME", folder.path()).env("XDG_CACHE_HOME", file.join("cache"));
     let said = Said::from(command.output().unwrap());
-    assert_eq!(outcome(&said, "state folder"), "warn", "{}", said.stdout);
+    assert_eq!(outcome(&said, "cache folder"), "warn", "{}", said.stdout);
+}
+
+#[test]
+fn checks_that_failed_are_an_error_with_a_code_of_its_own() {
+    let home = tempfile::tempdir().unwrap();
+    for group in [&["auth", "doctor"][..], &["doctor"]] {
+        let doctor = |format: &str| -> Said {
+            let mut command = formsvc(&[group, &["--error-format", format]].concat());
+            // No service listens there, and there is no key.
+            command.env("HOME", home.path()).env("FORMSVC_BASE_URL", "http://127.0.0.1:1");
+            command.output().unwrap().into()
+        };
+        let json = doctor("json");
+        let error: Value = serde_json::from_str(&json.stderr).unwrap();
+        assert_eq!((json.code, &error["error"]["exit"]), (Some(1), &1.into()));
+        assert_eq!(error["error"]["code"], "check_failed", "{}", json.stderr);
+        let failed = json.stdout.matches("\tfail\t").count();
+        assert!(failed > 0, "{}", json.stdout);
+        let s = if failed == 1 { "" } else { "s" };
+        assert_eq!(doctor("text").stderr, format!("error: {failed} check{s} failed\n"));
+    }
 }
 
 #[test]

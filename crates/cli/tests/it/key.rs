@@ -164,8 +164,8 @@ fn a_file_of_keys_that_others_could_use_is_refused_with_what_mends_it() {
     let home = Home::new();
     let file = home.folder().join("credentials.toml");
     let (folder_fix, file_fix) = (
-        format!("hint: `chmod 700 '{}'`", home.folder().display()),
-        format!("hint: `chmod 600 '{}'`", file.display()),
+        format!("hint: `chmod 700 {}`", home.folder().display()),
+        format!("hint: `chmod 600 {}`", file.display()),
     );
     chmod(&file, 0o640);
     fails(&home.run(&["me"], &[]), 4, &["error:", "read or changed by others", &file_fix]);

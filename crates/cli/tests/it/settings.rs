@@ -14,6 +14,7 @@ fn a_wrong_flag_or_setting_is_usage_and_says_what_is_right() {
         (&["--demo", "me", "--max-rate", "0"], "`off`"),
         (&["--demo", "me", "--color", "sometimes"], "auto"),
         (&["--demo", "me", "--base-url", "https://example.org"], "--demo"),
+        (&["me", "--demo", "--profile", "gone"], "--profile"),
         (&["me", "--api-key-stdin", "--api-key-file", "x"], "--api-key-file"),
         (&["-q", "me", "-v"], "--verbose"),
         (&["--demo", "submissions", "export", "penguins", "--format", "pdf"], "csv"),

@@ -66,9 +66,16 @@ impl Api {
                 query.push(("limit", &size));
             }
             let shown = paged::Shown::new(cx);
-            return paged::Paged { client, path: &path, query, limit: self.limit, shown }
-                .run(cx)
-                .await;
+            return paged::Paged {
+                client,
+                path: &path,
+                fields: &self.fields,
+                query,
+                limit: self.limit,
+                shown,
+            }
+            .run(cx)
+            .await;
         }
         match client.get_raw(&path, &query).await {
             Ok(answer) => self.show(cx, answer.status(), answer.meta().headers(), &answer),

@@ -13,12 +13,13 @@ use crate::args::OutputFormat;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::sanitize::one_line;
 
 /// A request whose list is followed to its end.
 pub(super) struct Paged<'a> {
     pub(super) client: &'a Client,
     pub(super) path: &'a str,
+    /// What was given to add to the query.
+    pub(super) fields: &'a [(String, String)],
     pub(super) query: Vec<(&'a str, &'a str)>,
     pub(super) limit: Option<u64>,
     pub(super) shown: Shown<'a>,
@@ -142,9 +143,15 @@ impl Paged<'_> {
     /// The error, and how to go on after what was written.
     fn unfinished(&self, cx: &Context, error: CliError, cursor: Option<&str>) -> CliError {
         let Some(cursor) = cursor else { return error };
-        let field = format!("cursor={cursor}");
-        let words = ["api", self.path, "--paginate", "--field", &field];
-        let go_on = again::command(&cx.settings, &words);
-        error.resumed_by(one_line(&go_on).into_owned())
+        let mut line = again::Line::of(&cx.settings, &["api", self.path, "--paginate"]);
+        let left = self.limit.map(|limit| limit.saturating_sub(self.shown.count));
+        line.maybe("--limit", left.map(|left| left.to_string()).as_deref());
+        for (name, value) in self.fields.iter().filter(|(name, _)| name != "cursor") {
+            line.flag("--field", &format!("{name}={value}"));
+        }
+        match line.flag("--field", &format!("cursor={cursor}")).shown() {
+            Some(go_on) => error.resumed_by(go_on),
+            None => error,
+        }
     }
 }

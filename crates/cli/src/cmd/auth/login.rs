@@ -12,7 +12,6 @@ use crate::credentials::{Account, Store};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::key;
-use crate::sanitize::one_line;
 use crate::settings::{KeySource, Service};
 
 /// Verify an API key and keep it for a profile
@@ -194,7 +193,7 @@ fn tell(cx: &Context, account: &Account, user: Option<&User>) {
     let (origin, profile) = (account.origin(), account.profile());
     cx.progress.remark(&match user {
         Some(user) => {
-            let (name, email) = (one_line(&user.name), one_line(&user.email));
+            let User { name, email, .. } = user;
             format!("logged in to {origin} as {name} <{email}> (profile `{profile}`)")
         }
         None => format!("a key for {origin} is kept that was not verified (profile `{profile}`)"),

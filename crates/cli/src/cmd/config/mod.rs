@@ -60,7 +60,7 @@ fn place(cx: &Context, key: &str) -> Result<Place, CliError> {
 /// The value that counts; none where nobody set one and there is no default.
 fn effective(cx: &Context, row: &Row) -> Option<String> {
     row.value.as_ref().map(crate::config::Value::text).or_else(|| match row.setting.name {
-        "output" => Some(match cx.settings.output {
+        "output" => Some(match cx.settings.output_format() {
             OutputFormat::Table => "table".to_owned(),
             _ => "tsv".to_owned(),
         }),

@@ -1,19 +1,19 @@
-//! Whether what is kept between runs can be kept.
+//! Whether what completion offers can be kept between runs.
 
 use std::path::Path;
 
 use crate::checks::Check;
 use crate::paths::Paths;
 
-pub(super) fn checks(paths: &Paths) -> Vec<Check> {
-    [("state folder", &paths.state), ("cache folder", &paths.cache)]
-        .into_iter()
-        .map(|(name, folder)| match folder {
-            Some(folder) => writable(name, folder),
-            None => Check::warn(name, "none: neither a variable nor a home says where it is")
-                .hint("set HOME, or FORMSVC_STATE_DIR"),
-        })
-        .collect()
+const NAME: &str = "cache folder";
+
+/// The folder of the cache.
+pub(super) fn check(paths: &Paths) -> Check {
+    match &paths.cache {
+        Some(folder) => writable(NAME, folder),
+        None => Check::warn(NAME, "none: neither a variable nor a home says where it is")
+            .hint("set HOME, or XDG_CACHE_HOME"),
+    }
 }
 
 /// Tries it, in the folder or where it would be made, with a file that has no name.
@@ -38,7 +38,7 @@ mod tests {
     #[test]
     fn a_folder_is_tried_where_it_is_or_would_be() {
         let folder = tempfile::tempdir().unwrap();
-        let at = |path: &Path| writable("state folder", path);
+        let at = |path: &Path| writable(NAME, path);
         assert!(at(folder.path()).found.ends_with("can be written"));
         let later = folder.path().join("a/b");
         assert!(at(&later).found.ends_with("can be made"));
@@ -47,6 +47,8 @@ mod tests {
         std::fs::write(&file, "").unwrap();
         assert_eq!(at(&file).outcome, Outcome::Warn);
         assert_eq!(at(&file.join("below")).outcome, Outcome::Warn);
-        assert_eq!(checks(&Paths::default()).len(), 2);
+        let none = check(&Paths::default());
+        assert_eq!(none.outcome, Outcome::Warn);
+        assert!(none.hint.unwrap().contains("XDG_CACHE_HOME"));
     }
 }

@@ -31,7 +31,7 @@ impl Doctor {
             Service::Demo => demo(cx).await,
             Service::At { base_url, key } => at(cx, base_url.as_deref(), key.as_ref()).await,
         });
-        all.extend(folders::checks(&cx.settings.paths));
+        all.push(folders::check(&cx.settings.paths));
         all.push(terminal(cx));
         checks::show(cx, &mut listing, &all)
     }

@@ -8,7 +8,6 @@ use formsvc_client::Form;
 use super::{FIELDS, Shown};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::sanitize::one_line;
 use crate::suggest::did_you_mean;
 
 /// List the forms this key can read, newest first
@@ -42,7 +41,7 @@ impl List {
         }
         if shown == 0 {
             self.check_status(&forms)?;
-            cx.progress.remark(&one_line(&self.none(&forms)));
+            cx.progress.remark(&self.none(&forms));
         }
         cx.output.list(&listing)
     }

@@ -12,7 +12,6 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::form_ref;
 use crate::output::Field;
-use crate::sanitize::one_line;
 
 /// The fields of a label, the most telling first.
 pub(in crate::cmd) const FIELDS: &[Field] = &[
@@ -133,9 +132,9 @@ impl SchemaOf {
             (_, Some(sample)) if of < sample => format!("{of} submissions read, all there are"),
             (_, Some(_)) => format!("the newest {of} submissions read, back to {back}"),
         };
-        cx.progress.remark(&one_line(&read));
+        cx.progress.remark(&read);
         for Rename { old, new, .. } in renames {
-            cx.progress.remark(&one_line(&format!("likely `{old}` was renamed `{new}`")));
+            cx.progress.remark(&format!("likely `{old}` was renamed `{new}`"));
         }
     }
 }

@@ -12,7 +12,6 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{Field, Listing};
-use crate::sanitize::one_line;
 use crate::{again, form_ref};
 
 /// The fields of a submission; `data` has a column for each label.
@@ -55,13 +54,13 @@ impl List {
         fill(&mut listing, &submissions);
         cx.output.list(&listing)?;
         if let Some(next) = next.filter(|_| cx.settings.terminal.stdout) {
-            let limit = self.limit.to_string();
-            let mut words = vec!["submissions", "list", hint_name(&form), "--limit", &limit];
-            let range = bounds.words();
-            words.extend(range.iter().map(String::as_str));
-            words.extend(["--before", next.as_str()]);
-            cx.progress
-                .remark(&one_line(&format!("more: {}", again::command(&cx.settings, &words))));
+            let mut line =
+                again::Line::of(&cx.settings, &["submissions", "list", hint_name(&form)]);
+            line.flag("--limit", &self.limit.to_string());
+            bounds.say_again(&mut line);
+            if let Some(more) = line.flag("--before", next.as_str()).shown() {
+                cx.progress.remark(&format!("more: {more}"));
+            }
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use clap::Args;
 use formsvc_client::{ListSubmissions, Timestamp};
 use jiff::Zoned;
 
+use crate::again::Line;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::when::{When, local, now};
@@ -94,10 +95,9 @@ impl Bounds {
     }
 
     /// How flags say the same again, whenever that is.
-    pub(crate) fn words(&self) -> Vec<String> {
-        let word = |flag: &str, at: &Option<Timestamp>| {
-            at.iter().flat_map(|at| [flag.to_owned(), at.to_string()]).collect::<Vec<_>>()
-        };
-        [word("--since", &self.since), word("--until", &self.until)].concat()
+    pub(crate) fn say_again(&self, line: &mut Line) {
+        for (flag, at) in [("--since", &self.since), ("--until", &self.until)] {
+            line.maybe(flag, at.as_ref().map(ToString::to_string).as_deref());
+        }
     }
 }

@@ -113,11 +113,11 @@ fn modes_that_let_others_in_are_refused_with_the_command_that_mends_them() {
         let place = Place::with("");
         chmod(&place.path(), loose);
         let hint = place.refused().hint().unwrap();
-        assert_eq!(hint, format!("`chmod 600 '{}'`", place.path().display()), "{loose:o}");
+        assert_eq!(hint, format!("`chmod 600 {}`", place.path().display()), "{loose:o}");
         chmod(&place.path(), 0o600);
         chmod(&place.folder, loose | 0o100);
         let hint = place.refused().hint().unwrap();
-        assert_eq!(hint, format!("`chmod 700 '{}'`", place.folder.display()), "{loose:o}");
+        assert_eq!(hint, format!("`chmod 700 {}`", place.folder.display()), "{loose:o}");
     }
 }
 

@@ -13,6 +13,7 @@ use secrecy::zeroize::Zeroizing;
 
 use super::{NAME, NEW};
 use crate::credentials::StoreError;
+use crate::shell;
 
 /// What nobody but the owner may do.
 const OTHERS: u32 = 0o077;
@@ -196,7 +197,7 @@ fn symlink(path: &Path) -> StoreError {
 
 /// A path as a shell takes it.
 fn quoted(path: &Path) -> String {
-    format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
+    shell::quoted(&path.display().to_string()).into_owned()
 }
 
 fn not_safe(path: &Path, what: &'static str, fix: String) -> StoreError {

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::process::Stdio;
 
 use super::titled;
-use crate::support::Canned;
+use crate::support::{Canned, formsvc};
 use crate::terminal::Terminal;
 
 /// Flags, variables, and whether a terminal and a pipe get colours.
@@ -45,6 +45,29 @@ fn the_flag_the_variables_and_the_stream_decide_in_this_order() {
         let said = list(&service, flags, env).output().unwrap();
         assert_eq!(green(&said.stdout), *pipe, "pipe {flags:?} {env:?}");
         assert_eq!(said.stdout.contains(&0x1b), *pipe, "pipe {flags:?} {env:?}");
+    }
+}
+
+#[test]
+fn help_looks_the_same_by_the_flag_and_by_the_command() {
+    let more: &[Row<'_>] = &[
+        (&[], &[("TERM", "dumb"), ("CI", "1")], [false, false]),
+        (&[], &[("CI", "1"), ("CLICOLOR", "1")], [false, false]),
+        (&[], &[("TERM", "xterm"), ("CLICOLOR_FORCE", "1"), ("CI", "1")], [true, true]),
+    ];
+    for (flags, env, [terminal, pipe]) in ROWS.iter().chain(more) {
+        let written = |words: &[&str]| {
+            let mut command = formsvc(&[words, flags].concat());
+            command.envs(env.iter().copied());
+            let piped = command.output().unwrap().stdout;
+            let mut window = Terminal::start(command, (80, 200));
+            assert_eq!(window.finish(), Some(0));
+            (window.raw().to_vec(), piped)
+        };
+        let (shown, piped) = written(&["me", "--help"]);
+        assert_eq!(shown.contains(&0x1b), *terminal, "terminal {flags:?} {env:?}");
+        assert_eq!(piped.contains(&0x1b), *pipe, "pipe {flags:?} {env:?}");
+        assert!((shown, piped) == written(&["help", "me"]), "{flags:?} {env:?}");
     }
 }
 

@@ -57,6 +57,21 @@ fn nothing_in_a_title_acts_on_a_terminal() {
 }
 
 #[test]
+fn what_is_said_about_a_file_of_strangers_acts_on_no_terminal() {
+    let (service, folder) = (titled(&["x"]), tempfile::tempdir().unwrap());
+    let hostile = r#""k\u001b[2J\u001b]0;x\u0007\u202ey\u009b2J" = 1"#;
+    std::fs::write(folder.path().join(".formsvc.toml"), hostile).unwrap();
+    for term in ["xterm", "dumb"] {
+        let mut command = service.formsvc(&["forms", "list", "--no-pager"]);
+        command.current_dir(folder.path()).env("TERM", term);
+        let mut terminal = Terminal::start(command, (200, 40));
+        assert_eq!(terminal.finish(), Some(0));
+        assert!(terminal.screen().contains("k[2J]0;xy2J"), "{}", terminal.screen());
+        assert_inert(&terminal, &[term]);
+    }
+}
+
+#[test]
 fn the_pager_gets_inert_text_as_well() {
     let titles: Vec<&str> = HOSTILE.iter().copied().cycle().take(60).collect();
     let service = titled(&titles);

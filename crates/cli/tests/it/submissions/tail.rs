@@ -213,7 +213,8 @@ fn ctrl_c_ends_it_with_130_and_the_command_that_goes_on() {
     signal(&child, "INT");
     let said = Said::from(child.wait_with_output().unwrap());
     assert_eq!(said.code, Some(130));
-    let on = "submissions tail survey --since 2026-01-01T00:00:02.000Z --after b";
+    let on = "--max-rate off submissions tail survey --since 2026-01-01T00:00:02.000Z --after b \
+              --interval 10ms";
     assert_eq!(said.stderr, format!("error: interrupted\nhint: go on with: formsvc {on}\n"));
 
     let later = page(&rows(&[("c", 2_000), ("b", 2_000), ("a", 2_000)]), None);
@@ -247,7 +248,9 @@ fn a_script_can_bound_it_in_time() {
     assert_eq!(short.code, Some(8), "{}", short.stderr);
     assert!(short.stderr.contains("before 1 more came"), "{}", short.stderr);
     assert!(
-        short.stderr.contains("--since 2026-01-01T00:00:01.000Z --after a\n"),
+        short.stderr.contains(
+            "--since 2026-01-01T00:00:01.000Z --after a --interval 10ms --count 1 --max-time"
+        ),
         "{}",
         short.stderr
     );

@@ -15,6 +15,38 @@ fn a_submission_is_found_wherever_it_is_and_shown_exactly() {
 }
 
 #[test]
+fn a_format_that_is_asked_for_counts_wherever_it_is_asked_for() {
+    let row = r#"{"id":"sub_1","data":{"a":"b"},"created_at":"2026-01-01T00:00:00.000Z"}"#;
+    for (command, what) in
+        [(&["view", "survey", "sub_1"][..], "view"), (&["tail", "survey", "--count", "1"], "tail")]
+    {
+        for (variable, flag, begins) in [
+            ("", "", "{"),
+            ("tsv", "", "sub_1\t"),
+            ("json", "", "{"),
+            ("", "tsv", "sub_1\t"),
+            ("tsv", "ndjson", "{"),
+        ] {
+            let service = Canned::start(vec![one_form(), page(row, None), page(row, None)]);
+            let mut words = [&["submissions"], command].concat();
+            if !flag.is_empty() {
+                words.extend(["--output", flag]);
+            }
+            let mut command = service.formsvc(&words);
+            let said = crate::support::Said::from(
+                command.env("FORMSVC_OUTPUT", variable).output().unwrap(),
+            );
+            assert!(
+                said.stdout.starts_with(begins),
+                "{what} {variable} {flag}: {} {}",
+                said.stdout,
+                said.stderr
+            );
+        }
+    }
+}
+
+#[test]
 fn for_a_person_each_answer_stands_on_its_line_and_acts_on_nothing() {
     let answers = r#"{"Name":"Zo\u00eb\u001b[2J","Story":"one\r\ntwo","N":1.50}"#;
     let row =

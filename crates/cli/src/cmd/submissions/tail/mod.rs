@@ -23,6 +23,7 @@ use crate::context::{Context, to_json};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::Stream;
+use crate::settings::{Service, written};
 use crate::when::{When, now};
 use crate::{again, complete, form_ref, reader};
 use backlog::Backlog;
@@ -99,6 +100,7 @@ impl Tail {
             interval,
             seen: Seen::nothing(since.as_ref().map(Timestamp::unix_micros)),
             backlog: Backlog::default(),
+            asked: Asked { interval: self.interval, max_time: self.max_time },
             left: self.count,
             place: since.map(|since| Place { created_at: since, id: None }),
             newest: None,
@@ -145,6 +147,12 @@ async fn known_form(
     form_ref::told(cx, &forms, text)
 }
 
+/// Flags as they were given, which the command that goes on has as well.
+struct Asked {
+    interval: Option<Duration>,
+    max_time: Option<Duration>,
+}
+
 /// Follows a form.
 struct Follower<'a> {
     cx: &'a Context,
@@ -154,6 +162,7 @@ struct Follower<'a> {
     interval: Duration,
     seen: Seen,
     backlog: Backlog,
+    asked: Asked,
     /// How many may still be shown.
     left: Option<u64>,
     /// Where to go on when this ends.
@@ -288,7 +297,7 @@ impl Follower<'_> {
         let place = serde_json::from_str::<Place>(&line);
         let item = RawValue::from_string(line);
         let (Ok(place), Ok(item)) = (place, item) else {
-            return Err(CliError::new(Exit::Bug, "a submission was not kept as it was"));
+            return Err(CliError::new(Exit::Failed, "a submission was not kept as it was"));
         };
         self.stream.show(&item)?;
         self.left = self.left.map(|left| left - 1);
@@ -300,15 +309,20 @@ impl Follower<'_> {
         Ok(())
     }
 
-    /// The command that shows what comes after.
+    /// The command that shows what comes after. There is none for a service that ends with this.
     fn go_on(&self) -> Option<String> {
-        let place = self.place.as_ref()?;
-        let since = place.created_at.as_str();
-        let mut words = vec!["submissions", "tail", hint_name(&self.form), "--since", since];
-        if let Some(id) = &place.id {
-            words.extend(["--after", id.as_str()]);
+        let (place, settings) = (self.place.as_ref()?, &self.cx.settings);
+        if matches!(settings.service, Service::Demo) {
+            return None;
         }
-        Some(again::command(&self.cx.settings, &words))
+        let command = ["submissions", "tail", hint_name(&self.form)];
+        let mut line = again::Line::of(settings, &command);
+        line.flag("--since", place.created_at.as_str());
+        line.maybe("--after", place.id.as_ref().map(SubmissionId::as_str));
+        line.maybe("--interval", self.asked.interval.map(written).as_deref());
+        line.maybe("--count", self.left.map(|left| left.to_string()).as_deref());
+        line.maybe("--max-time", self.asked.max_time.map(written).as_deref());
+        line.shown()
     }
 
     fn resumable(&self, error: CliError) -> CliError {
