@@ -1,6 +1,7 @@
 //! The arguments as typed.
 
 use std::num::NonZeroU32;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -39,13 +40,13 @@ pub struct Globals {
     #[arg(long, global = true, value_name = "NAME", help_heading = ACCOUNT)]
     pub profile: Option<String>,
     /// Address of the service: https, or http on this machine [env: FORMSVC_BASE_URL]
-    #[arg(long, global = true, value_name = "URL", help_heading = ACCOUNT, hide_short_help = true)]
+    #[arg(long, global = true, value_name = "URL", help_heading = ACCOUNT)]
     pub base_url: Option<String>,
     /// Read the API key from standard input (or set FORMSVC_API_KEY)
-    #[arg(long, global = true, help_heading = ACCOUNT, hide_short_help = true)]
+    #[arg(long, global = true, help_heading = ACCOUNT)]
     pub api_key_stdin: bool,
     /// Read the API key from a file [env: FORMSVC_API_KEY_FILE]
-    #[arg(long, global = true, value_name = "PATH", help_heading = ACCOUNT, hide_short_help = true)]
+    #[arg(long, global = true, value_name = "PATH", help_heading = ACCOUNT)]
     pub api_key_file: Option<PathBuf>,
     /// How data is shown [default: table on a terminal, tsv in a pipe]
     #[arg(long, global = true, value_name = "FORMAT", help_heading = OUTPUT)]
@@ -54,16 +55,16 @@ pub struct Globals {
     #[arg(long, global = true, value_name = "FIELDS", num_args = 0..=1, default_missing_value = "", help_heading = OUTPUT)]
     pub json: Option<String>,
     /// What a jq expression makes of the JSON
-    #[arg(long, global = true, value_name = "EXPR", help_heading = OUTPUT, hide_short_help = true)]
+    #[arg(long, global = true, value_name = "EXPR", help_heading = OUTPUT)]
     pub jq: Option<String>,
     /// What a template makes of the JSON (see `formsvc help output`)
-    #[arg(long, global = true, value_name = "TEMPLATE", help_heading = OUTPUT, hide_short_help = true)]
+    #[arg(long, global = true, value_name = "TEMPLATE", help_heading = OUTPUT)]
     pub template: Option<String>,
     /// When to use colours [default: auto]
-    #[arg(long, global = true, value_name = "WHEN", help_heading = OUTPUT, hide_short_help = true)]
+    #[arg(long, global = true, value_name = "WHEN", help_heading = OUTPUT)]
     pub color: Option<Color>,
     /// Do not show long output in a pager
-    #[arg(long, global = true, help_heading = OUTPUT, hide_short_help = true)]
+    #[arg(long, global = true, help_heading = OUTPUT)]
     pub no_pager: bool,
     /// Say nothing but errors on standard error
     #[arg(short, long, global = true, help_heading = MESSAGES)]
@@ -159,6 +160,27 @@ pub(crate) fn rate(text: &str) -> Result<Rate, String> {
     text.parse().map(Rate::PerMinute).map_err(|_| rule.to_owned())
 }
 
+/// Reads a whole number within a range; an end that is the type's own counts as none.
+pub(crate) fn whole<T: TryFrom<u64>>(
+    range: RangeInclusive<u64>,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        let (least, most) = (range.start(), range.end());
+        let too_big = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let rule = || match text.parse::<u64>() {
+            Ok(number) if number < *least && *most >= u32::MAX.into() => {
+                format!("expected a whole number from {least} up")
+            }
+            Err(_) if !too_big && *most >= u32::MAX.into() => {
+                format!("expected a whole number from {least} up")
+            }
+            _ => format!("expected a whole number from {least} to {most}"),
+        };
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        number.and_then(|number| T::try_from(number).ok()).ok_or_else(rule)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -177,6 +199,21 @@ mod tests {
         for bad in ["", "30", "-1s", "0s", "soon", "1 fortnight"] {
             assert!(duration(bad).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn whole_numbers_are_refused_in_words() {
+        let limit = whole::<u32>(1..=u32::MAX.into());
+        assert_eq!(limit("7"), Ok(7));
+        for bad in ["", "0", "-1", "1.5", "ten"] {
+            assert_eq!(limit(bad).unwrap_err(), "expected a whole number from 1 up", "{bad:?}");
+        }
+        let too_big = "expected a whole number from 1 to 4294967295";
+        assert_eq!(limit("4294967296").unwrap_err(), too_big);
+        assert_eq!(limit("99999999999999999999999").unwrap_err(), too_big);
+        let page = whole::<u32>(1..=100);
+        assert_eq!(page("101").unwrap_err(), "expected a whole number from 1 to 100");
+        assert_eq!(page("x").unwrap_err(), "expected a whole number from 1 to 100");
     }
 
     #[test]

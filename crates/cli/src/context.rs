@@ -20,6 +20,7 @@ use crate::key::{self, Key, KeyPlace};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::run::stopped;
+use crate::sanitize::one_line;
 use crate::settings::{KeySource, Service, Settings};
 
 /// Time to connect, unless an attempt has less.
@@ -45,7 +46,8 @@ impl Context {
     pub(crate) fn new(settings: Settings, abort: Abort) -> Self {
         let progress = Progress::new(&settings, &env::of_process);
         for warning in &settings.resolved.warnings {
-            progress.remark(warning);
+            // Names in files are as hostile as whoever wrote the file.
+            progress.remark(&one_line(warning));
         }
         Self {
             output: Output::new(&settings, &env::of_process, abort.clone()),

@@ -20,6 +20,7 @@ pub mod error;
 pub mod exit;
 mod form_ref;
 mod key;
+mod log;
 mod masked;
 mod output;
 mod panics;

@@ -19,6 +19,7 @@ use crate::early::Early;
 use crate::env;
 use crate::error::{CliError, usage};
 use crate::exit::Exit;
+use crate::log;
 use crate::output::choice;
 use crate::panics;
 use crate::settings::{self, Settings, Terminal};
@@ -118,7 +119,7 @@ fn carry_out(cli: Cli, early: &mut Early) -> Result<(), CliError> {
         .inspect_err(|_| early.ask_configuration(&env::of_process))?;
     early.adopt(&settings);
     panics::tell(*early);
-    log_to_stderr(settings.verbose);
+    log::to_stderr(settings.verbose);
     let abort = Abort::default();
     on_a_runtime(async {
         // Before the command begins: a signal may come with its first request.
@@ -210,15 +211,6 @@ fn on_a_runtime<T>(future: impl Future<Output = Result<T, CliError>>) -> Result<
 pub(crate) fn stopped(exit: Exit) -> CliError {
     let how = if exit == Exit::Interrupted { "interrupted" } else { "terminated" };
     CliError::new(exit, how)
-}
-
-fn log_to_stderr(verbose: u8) {
-    let level = match verbose {
-        0 | 1 => return,
-        2 => tracing::Level::DEBUG,
-        _ => tracing::Level::TRACE,
-    };
-    tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_ansi(false).init();
 }
 
 #[cfg(test)]

@@ -12,7 +12,9 @@ use crate::error::CliError;
 /// list that is kept for five minutes; the service is asked for no longer than a blink.
 #[derive(Debug, Args)]
 #[command(after_help = "Where the script goes:
-  bash        ~/.local/share/bash-completion/completions/formsvc
+  bash        ~/.local/share/bash-completion/completions/formsvc, which needs
+              the package bash-completion; without it, a line in ~/.bashrc:
+              source <(formsvc completion bash)
   zsh         _formsvc in a folder of $fpath, before compinit runs
   fish        ~/.config/fish/completions/formsvc.fish
   powershell  at the end of $PROFILE

@@ -38,6 +38,11 @@ const TOPICS: &[Topic] = &[
     Topic { name: "errors", text: errors },
 ];
 
+/// The names of the topics.
+pub(crate) fn topics() -> impl Iterator<Item = &'static str> {
+    TOPICS.iter().map(|topic| topic.name)
+}
+
 impl Help {
     pub(crate) fn run(&self, early: Early) -> Result<(), CliError> {
         let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
@@ -65,13 +70,12 @@ fn unknown(word: &str, path: &[&clap::Command]) -> CliError {
         return usage::unknown_command(word, path);
     }
     let commands = path[0].get_subcommands().map(clap::Command::get_name);
-    let topics = || TOPICS.iter().map(|topic| topic.name);
     let error =
         CliError::coded(Code::UnknownCommand, format!("there is no command or topic `{word}`"));
     let topic_names: Vec<&str> = topics().collect();
     let all =
         format!("`formsvc --help` lists the commands; the topics are {}", topic_names.join(", "));
-    error.hint(match suggest::did_you_mean(word, topics().chain(commands)) {
+    error.hint(match suggest::did_you_mean(word, commands.chain(topic_names.iter().copied())) {
         Some(near) => format!("{near} {all}"),
         None => all,
     })

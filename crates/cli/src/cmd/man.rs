@@ -14,7 +14,8 @@ use crate::exit::{EXITS, Exit};
 ///
 /// Printed, it is the page of the whole program: `formsvc man | man -l -` reads it. The pages of a
 /// folder are named after their commands, such as formsvc-forms-list.1; a folder called man1 below
-/// one that `manpath` lists is where `man` looks for them.
+/// one that `manpath` lists is where `man` looks for them. Below any other, say where:
+/// `MANPATH=~/.local/share/man: man formsvc-forms-list`, where the colon keeps the usual places.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc man > formsvc.1\n  formsvc man --dir ~/.local/share/man/man1"
@@ -24,6 +25,9 @@ pub(crate) struct Man {
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
+
+/// What every page ends with.
+const VERSION: &str = ".SH VERSION\n";
 
 impl Man {
     pub(crate) fn run(&self) -> Result<(), CliError> {
@@ -43,7 +47,7 @@ impl Man {
 
 /// The manual pages, by the names of their files; the program's own first.
 pub fn man_pages() -> Vec<(String, String)> {
-    let mut root = crate::command();
+    let mut root = prepared(crate::command());
     root.build();
     let mut pages = Vec::new();
     add(&root, &mut pages);
@@ -54,10 +58,25 @@ pub fn man_pages() -> Vec<(String, String)> {
     pages
 }
 
+/// The commands as the renderer shows them whole: it leaves out flags that short help hides, the
+/// names of values in the synopsis, and every heading of examples.
+fn prepared(command: Command) -> Command {
+    command.mut_args(|arg| arg.hide_short_help(false)).mut_subcommands(prepared)
+}
+
 fn add(command: &Command, pages: &mut Vec<(String, String)>) {
     let name = command.get_bin_name().unwrap_or_else(|| command.get_name()).replace(' ', "-");
     // The program's name without spaces, as manual pages have it; the usage line keeps its own.
-    let named = command.clone().display_name(name.clone());
+    let usage = command.clone().render_usage().to_string();
+    let usage = usage.trim().trim_start_matches("Usage: ").to_owned();
+    let after = command.get_after_long_help().or_else(|| command.get_after_help());
+    let sections = sections(&after.map(ToString::to_string).unwrap_or_default());
+    let named = command
+        .clone()
+        .display_name(name.clone())
+        .override_usage(usage)
+        .after_help(None)
+        .after_long_help(None);
     let page = Page::new(named)
         .title(name.to_uppercase())
         .section("1")
@@ -66,10 +85,27 @@ fn add(command: &Command, pages: &mut Vec<(String, String)>) {
     let mut text = Vec::new();
     page.render(&mut text).expect("memory takes every write");
     let text = String::from_utf8(text).expect("the parts are text");
+    let (before, version) = text.split_once(VERSION).unwrap_or((&text, ""));
+    let text = format!("{before}{sections}{VERSION}{version}");
     pages.push((format!("{name}.1"), text));
     for command in command.get_subcommands().filter(|command| !command.is_hide_set()) {
         add(command, pages);
     }
+}
+
+/// What follows the flags in help: a section for each paragraph, called by the words before the colon.
+/// Lines below them stand as they are.
+fn sections(after: &str) -> String {
+    let mut text = String::new();
+    for paragraph in after.split("\n\n") {
+        let Some((heading, rest)) = paragraph.split_once(':') else { continue };
+        text.extend([".SH \"", &escaped(&heading.to_uppercase()), "\"\n.nf\n"]);
+        for line in rest.trim_start_matches([' ', '\n']).lines() {
+            text.extend([&*escaped(line.trim_start()), "\n"]);
+        }
+        text.push_str(".fi\n");
+    }
+    text
 }
 
 /// Sections of the program's own page that no flag tells of.
@@ -95,6 +131,9 @@ fn ascii(text: &str) -> String {
     for c in text.chars() {
         if c.is_ascii() {
             plain.push(c);
+        } else if c == '…' {
+            // A terminal without Unicode has none.
+            plain.push_str("...");
         } else {
             plain.extend(["\\[u", &format!("{:04X}", u32::from(c)), "]"]);
         }
@@ -106,4 +145,29 @@ fn ascii(text: &str) -> String {
 fn escaped(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");
     if text.starts_with('.') { format!("\\&{text}") } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_flag_has_a_sentence_and_every_page_examples() {
+        for (name, text) in man_pages() {
+            assert!(!text.contains(".SH EXTRA"), "{name}");
+            assert!(!text.contains("[u2026]"), "{name}");
+            let lines: Vec<&str> = text.lines().collect();
+            for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with(".TP")) {
+                let (term, about) = (lines.get(at + 1), lines.get(at + 2));
+                let told = about.is_some_and(|about| !about.is_empty() && !about.starts_with('.'));
+                assert!(told, "{name}: {line} {term:?} {about:?}");
+            }
+        }
+        let (_, root) = &man_pages()[0];
+        assert!(root.contains(".SH \"TOPICS\"\n"), "{root}");
+        let list = man_pages().into_iter().find(|(name, _)| name == "formsvc-submissions-list.1");
+        let (_, list) = list.expect("there is a page");
+        assert!(list.contains(".SH \"EXAMPLES\"\n.nf\nformsvc"), "{list}");
+        assert!(list.contains("<FORM>"), "{list}");
+    }
 }

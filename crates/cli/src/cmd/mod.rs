@@ -17,6 +17,7 @@ mod submissions;
 use clap::Subcommand;
 
 pub use completion::completion_scripts;
+pub(crate) use help::topics;
 pub use man::man_pages;
 
 use crate::checks;

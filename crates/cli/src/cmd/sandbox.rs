@@ -12,7 +12,7 @@ use formsvc_server::faults::{FAULTS, FaultError, FaultSetting, FaultSide};
 use formsvc_server::ready_file;
 use serde::Serialize;
 
-use crate::args::{Rate, duration, rate};
+use crate::args::{Rate, duration, rate, whole};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -29,7 +29,7 @@ use crate::sandbox::{self, Facts, Key, SandboxOptions, Wanted, Webhook};
 )]
 pub(crate) struct Sandbox {
     /// Port to listen on; 0 finds a free one
-    #[arg(long, value_name = "PORT", default_value_t = 8787)]
+    #[arg(long, value_name = "PORT", default_value_t = 8787, value_parser = whole::<u16>(0..=65_535))]
     port: u16,
     /// Write a JSON object to this file once the service answers: base_url, api_key, forms, webhooks;
     /// a key or secret of an earlier start is null

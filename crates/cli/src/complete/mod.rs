@@ -6,15 +6,18 @@
 //! cannot find out in time it leaves out.
 
 pub(crate) mod cache;
+mod choices;
 mod fields;
 mod shell;
 mod values;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use clap::{Command, ValueHint};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use formsvc_client::FormStatus;
 
 pub(crate) use shell::Shell;
 
@@ -67,8 +70,9 @@ fn answer(shell: Shell, words: Vec<OsString>, index: Option<usize>, env: Lookup<
 fn completing(shell: Shell, values: &Values, words: &[OsString]) -> Command {
     let mut command = crate::command();
     let fields = fields::of_command(&command, words);
+    let words: Arc<[OsString]> = words.into();
     attach(&mut command, &|arg| {
-        let values = values.clone();
+        let (values, words) = (values.clone(), Arc::clone(&words));
         match arg.get_id().as_str() {
             "form" => {
                 arg.add(ArgValueCompleter::new(move |typed: &std::ffi::OsStr| values.forms(typed)))
@@ -80,6 +84,18 @@ fn completing(shell: Shell, values: &Values, words: &[OsString]) -> Command {
             })),
             "key" => arg
                 .add(ArgValueCompleter::new(move |typed: &std::ffi::OsStr| values.settings(typed))),
+            "value" => arg.add(ArgValueCompleter::new(move |typed: &std::ffi::OsStr| {
+                let choices = choices::of_setting(&words);
+                beginning(typed, choices.iter().map(String::as_str))
+            })),
+            "words" => arg.add(ArgValueCompleter::new(move |typed: &std::ffi::OsStr| {
+                choices::explained(typed, &words)
+            })),
+            "status" => arg.add(ArgValueCompleter::new(|typed: &std::ffi::OsStr| {
+                use FormStatus::{Closed, Draft, Published};
+                let known = [Draft, Published, Closed];
+                beginning(typed, known.iter().map(FormStatus::as_str))
+            })),
             // This shell completes files better than candidates from here: it quotes their names.
             _ if shell == Shell::Bash && arg.get_action().takes_values() => {
                 arg.value_hint(ValueHint::Other)
@@ -144,6 +160,23 @@ mod tests {
         assert_eq!(answered_in(Shell::Bash, &line, Some(4)), ["ndjson"]);
         let line = ["formsvc", "me", "--output", "="];
         assert!(answered_in(Shell::Bash, &line, Some(3)).contains(&"csv".to_owned()));
+    }
+
+    #[test]
+    fn closed_sets_that_the_parser_does_not_know_are_completed() {
+        let bash = |line: &[&str]| answered_in(Shell::Bash, line, Some(line.len() - 1));
+        let set = bash(&["formsvc", "config", "set", "output", ""]);
+        assert_eq!(set, ["table", "json", "ndjson", "csv", "tsv"]);
+        let of_profile = bash(&["formsvc", "config", "set", "profiles.work.color", "al"]);
+        assert_eq!(of_profile, ["always"]);
+        let statuses = bash(&["formsvc", "forms", "list", "--status", ""]);
+        assert_eq!(statuses, ["draft", "published", "closed"]);
+        let help = bash(&["formsvc", "help", ""]);
+        assert!(["exit-codes", "forms"].iter().all(|word| help.contains(&(*word).to_owned())));
+        assert_eq!(bash(&["formsvc", "help", "exit"]), ["exit-codes"]);
+        assert_eq!(bash(&["formsvc", "help", "forms", "li"]), ["list"]);
+        let of_nothing = bash(&["formsvc", "help", "zzz", ""]);
+        assert!(of_nothing.iter().all(|word| word.starts_with('-')), "{of_nothing:?}");
     }
 
     #[test]

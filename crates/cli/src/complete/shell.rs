@@ -115,7 +115,7 @@ impl Shell {
         }
         let help = candidate.get_help().map(ToString::to_string).unwrap_or_default();
         let help = one_line(help.lines().next().unwrap_or_default()).into_owned();
-        let help: String = help.chars().take(HELP_MAX).collect();
+        let help = shortened(&help);
         Some(match self {
             Self::Bash => format!("{}\n", backslashed(value)),
             Self::Elvish => format!("{value}\n"),
@@ -133,6 +133,15 @@ impl Shell {
             }
         })
     }
+}
+
+/// No longer than a description may be, ended at a word.
+fn shortened(help: &str) -> String {
+    let Some((end, _)) = help.char_indices().nth(HELP_MAX) else { return help.to_owned() };
+    let fits = &help[..end];
+    // A word as long as all of it is cut where it must be.
+    let words = fits.rfind(' ').map_or(fits, |at| &fits[..at]);
+    format!("{}…", words.trim_end_matches([' ', ',', ':', ';', '.']))
 }
 
 fn registration(shell: &dyn EnvCompleter) -> String {
@@ -189,6 +198,16 @@ mod tests {
         assert_eq!(powershell, "'$(touch x)`y`;''z'\t$(touch x)\n");
         let broken = CompletionCandidate::new("a\nb");
         assert!(Shell::value_variants().iter().all(|shell| shell.line(&broken, "").is_none()));
+    }
+
+    #[test]
+    fn long_descriptions_end_at_a_word() {
+        assert_eq!(shortened("short"), "short");
+        let whole = "w".repeat(HELP_MAX);
+        assert_eq!(shortened(&whole), whole);
+        assert_eq!(shortened(&format!("{whole}w")), format!("{whole}…"));
+        let help = shortened(&"word, ".repeat(20));
+        assert!(help.ends_with("word…") && help.chars().count() <= HELP_MAX + 1, "{help}");
     }
 
     #[test]

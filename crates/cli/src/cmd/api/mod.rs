@@ -10,7 +10,7 @@ use clap::Args;
 use formsvc_client::{Error, ErrorCode, ErrorKind, PAGE_SIZE_MAX};
 use http::{HeaderMap, StatusCode};
 
-use crate::args::OutputFormat;
+use crate::args::{OutputFormat, whole};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::settings::Json;
@@ -40,7 +40,7 @@ pub(crate) struct Api {
     #[arg(long, conflicts_with = "include")]
     paginate: bool,
     /// How many items at most
-    #[arg(short = 'L', long, value_name = "N", requires = "paginate", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short = 'L', long, value_name = "N", requires = "paginate", value_parser = whole::<u64>(1..=u64::MAX))]
     limit: Option<u64>,
 }
 

@@ -6,6 +6,7 @@ use clap::Args;
 use formsvc_client::Form;
 
 use super::{FIELDS, Shown};
+use crate::args::whole;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::suggest::did_you_mean;
@@ -22,7 +23,7 @@ pub(crate) struct List {
     #[arg(long, value_name = "STATUS")]
     status: Option<String>,
     /// How many at most
-    #[arg(short = 'L', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short = 'L', long, value_name = "N", value_parser = whole::<u32>(1..=u32::MAX.into()))]
     limit: Option<u32>,
 }
 

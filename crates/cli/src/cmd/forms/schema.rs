@@ -7,6 +7,7 @@ use formsvc_client::{SubmissionPage, Timestamp};
 use formsvc_export::{Label, Rename, Schema, ValueKind};
 use serde::Serialize;
 
+use crate::args::whole;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -41,7 +42,7 @@ pub(crate) struct SchemaOf {
     /// The form: its id, public id, exact title, or the beginning of either id
     form: String,
     /// Read only so many, the newest
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=u64::MAX))]
     sample: Option<u64>,
 }
 

@@ -11,6 +11,7 @@ use formsvc_export::{
 };
 use indicatif::HumanCount;
 
+use crate::args::whole;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::form_ref;
@@ -41,7 +42,7 @@ pub(crate) struct Export {
     #[arg(long, value_name = "on|off", default_value = "on")]
     formula_guard: Switch,
     /// Submissions a request, 1 to 100
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = whole::<u32>(1..=100))]
     page_size: u32,
 }
 

@@ -3,11 +3,13 @@
 use clap::Args;
 use formsvc_client::{
     AnswerPlace, Cursor, FormHandle, Literals, PAGE_SIZE_MAX, ResumeToken, Row, Submission,
+    SubmissionPage,
 };
 use formsvc_export::{Cell, Columns, Places, cell};
 
 use super::hint_name;
 use super::range::{Bounds, Range};
+use crate::args::whole;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -30,7 +32,7 @@ pub(crate) struct List {
     /// The form: its id, public id, exact title, or the beginning of either id
     form: String,
     /// How many at most
-    #[arg(short = 'L', long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short = 'L', long, value_name = "N", default_value_t = 30, value_parser = whole::<u32>(1..=u32::MAX.into()))]
     limit: u32,
     #[command(flatten)]
     range: Range,
@@ -47,7 +49,7 @@ impl List {
         let form = form_ref::resolve(cx, &self.form).await?;
         let handle = client.form(form.id.clone());
         let (submissions, next) =
-            self.newest(&handle, &bounds).await.map_err(|error| self.told(error))?;
+            self.newest(cx, &handle, &bounds).await.map_err(|error| self.told(error))?;
         if submissions.is_empty() {
             cx.progress.remark("no submissions");
         }
@@ -77,15 +79,17 @@ impl List {
     /// As many as wanted, and where the next ones begin, if there are any.
     async fn newest(
         &self,
+        cx: &Context,
         form: &FormHandle,
         bounds: &Bounds,
     ) -> Result<(Vec<Submission>, Option<Cursor>), CliError> {
         let (mut submissions, mut left) = (Vec::new(), self.limit as usize);
         let mut resume: Option<ResumeToken> = None;
         while left > 0 {
-            // No page has more than is wanted, so that the list can go on after the last one.
-            let page_size =
-                self.limit.min(PAGE_SIZE_MAX).min(u32::try_from(left).unwrap_or(u32::MAX));
+            // No page has more than is wanted, so that the list can go on after the last one. Only
+            // where rows are walked past, as many are asked for as a page holds.
+            let wanted = u32::try_from(left).unwrap_or(u32::MAX).min(PAGE_SIZE_MAX);
+            let page_size = if bounds.skip_rows() { PAGE_SIZE_MAX } else { wanted };
             let list = bounds.of(form.submissions().page_size(page_size));
             let list = match (&resume, &self.before) {
                 (Some(token), _) => list.resume_from(token.clone()),
@@ -93,10 +97,20 @@ impl List {
                 (None, None) => list,
             };
             let mut pages = list.pages();
-            while left >= page_size as usize {
+            while left > 0 && (bounds.skip_rows() || left >= page_size as usize) {
+                let start = pages.resume_token();
                 let Some(page) = pages.try_next().await? else { return Ok((submissions, None)) };
+                submissions.extend(page.rows().take(left).map(Row::to_submission));
+                if page.len() > left {
+                    // Only people are told how to go on.
+                    let next = if cx.settings.terminal.stdout {
+                        next_in(form, start, &page, left).await?
+                    } else {
+                        None
+                    };
+                    return Ok((submissions, next));
+                }
                 left -= page.len();
-                submissions.extend(page.rows().map(Row::to_submission));
             }
             let token = pages.resume_token();
             if token.is_finished() || bounds.were_left() {
@@ -106,6 +120,34 @@ impl List {
         }
         Ok((submissions, resume.and_then(|token| token.cursor().cloned())))
     }
+}
+
+/// Where a list goes on after the first rows of a page that began at `start`: only the service knows,
+/// and says it of pages that end there.
+async fn next_in(
+    form: &FormHandle,
+    start: ResumeToken,
+    page: &SubmissionPage,
+    taken: usize,
+) -> Result<Option<Cursor>, CliError> {
+    #[derive(serde::Deserialize)]
+    struct Sent {
+        data: Vec<Id>,
+    }
+    #[derive(serde::Deserialize)]
+    struct Id {
+        id: String,
+    }
+    let Some(last) = taken.checked_sub(1).and_then(|at| page.row(at)) else { return Ok(None) };
+    let Ok(sent) = serde_json::from_str::<Sent>(page.text()) else { return Ok(None) };
+    let Some(at) = sent.data.iter().position(|row| row.id == last.id()) else { return Ok(None) };
+    let rows = u32::try_from(at + 1).unwrap_or(PAGE_SIZE_MAX);
+    let mut pages = form.submissions().page_size(rows).resume_from(start).pages();
+    let again = pages.try_next().await?;
+    // Submissions that came since then have moved the end of the first page.
+    let same =
+        again.is_some_and(|page| page.rows().next_back().is_some_and(|r| r.id() == last.id()));
+    Ok(pages.resume_token().cursor().filter(|_| same).cloned())
 }
 
 /// Lays the answers out in columns behind the fields.

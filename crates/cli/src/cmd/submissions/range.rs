@@ -89,6 +89,11 @@ impl Bounds {
         }
     }
 
+    /// Whether a list walks past rows that are too new.
+    pub(crate) fn skip_rows(&self) -> bool {
+        self.until.is_some()
+    }
+
     /// Whether a list came to where the range begins: what follows is older.
     pub(crate) fn were_left(&self) -> bool {
         self.left.load(Ordering::Relaxed)

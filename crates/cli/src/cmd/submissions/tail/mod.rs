@@ -18,7 +18,7 @@ use tokio::time::{Instant, MissedTickBehavior, sleep_until};
 
 use super::list::FIELDS;
 use super::{hint_name, range};
-use crate::args::{OutputFormat, duration};
+use crate::args::{OutputFormat, duration, whole};
 use crate::context::{Context, to_json};
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -52,6 +52,7 @@ pub(crate) struct Tail {
         long = "last",
         value_name = "N",
         default_value_t = 10,
+        value_parser = whole::<u64>(0..=u64::MAX),
         conflicts_with = "since"
     )]
     last: u64,
@@ -66,7 +67,7 @@ pub(crate) struct Tail {
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     interval: Option<Duration>,
     /// End after so many submissions
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=u64::MAX))]
     count: Option<u64>,
     /// End after so long
     #[arg(long, value_name = "DURATION", value_parser = duration)]
