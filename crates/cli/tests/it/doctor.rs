@@ -187,8 +187,9 @@ fn a_person_sees_each_finding_whole_and_once() {
         let text = words.join(" ");
         assert_eq!(text.matches("no service address").count(), 1, "{width}:\n{screen}");
         assert!(text.contains("fail profile: no service address hint: "), "{width}:\n{screen}");
-        let last = terminal.lines().pop().unwrap();
-        assert!(last.contains(" ok, ") && last.ends_with(" fail"), "{last}");
+        let [.., counts, error] = &terminal.lines()[..] else { panic!("{screen}") };
+        assert!(counts.contains(" ok, ") && counts.ends_with(" fail"), "{counts}");
+        assert_eq!(error, "error: 2 checks failed");
     }
 }
 
@@ -198,5 +199,5 @@ fn a_table_in_a_pipe_says_beside_it_what_is_wrong() {
     assert!(said.stdout.starts_with("CHECK "), "{}", said.stdout);
     assert!(said.stderr.contains("failed: profile: no service address\nhint: "), "{}", said.stderr);
     let made = run(&["doctor", "--output", "json", "--jq", ".[0].check"]);
-    assert_eq!((made.stdout.as_str(), made.stderr.as_str()), ("version\n", ""));
+    assert_eq!((&*made.stdout, &*made.stderr), ("version\n", "error: 2 checks failed\n"));
 }

@@ -188,3 +188,18 @@ fn errors_have_colours_only_where_they_are_due() {
     let json = run(&["lits", "--color", "always", "--error-format", "json"]);
     assert!(!json.stderr.contains('\u{1b}'), "{}", json.stderr);
 }
+
+#[test]
+fn what_happens_inside_is_told_a_line_an_event() {
+    let busy = answer("503 Service Unavailable", "", "{}");
+    let service = Canned::start(vec![busy, one_form()]);
+    let said = service.run(&["forms", "list", "-vv"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let told: Vec<&str> = said.stderr.lines().filter(|line| line.contains(" (in ")).collect();
+    assert!(!told.is_empty(), "{}", said.stderr);
+    for line in told {
+        assert!(line.starts_with("debug: ") || line.starts_with("info: "), "{line}");
+    }
+    assert!(!said.stderr.contains("otel."), "{}", said.stderr);
+    assert!(!said.stderr.contains(SECRET), "{}", said.stderr);
+}

@@ -239,7 +239,9 @@ fn every_page_fits_eighty_columns() {
 fn short_help_says_that_there_is_more_and_leaves_rare_flags_out() {
     let (short, long) = (succeed(&["me", "-h"]), succeed(&["me", "--help"]));
     assert!(short.contains("see more with '--help'"), "{short}");
-    for (flag, often) in [("--demo", true), ("--output", true), ("--max-rate", false)] {
+    for (flag, often) in
+        [("--demo", true), ("--jq", true), ("--base-url", true), ("--max-rate", false)]
+    {
         assert_eq!((short.contains(flag), long.contains(flag)), (often, true), "{flag}");
     }
 }
@@ -289,11 +291,13 @@ fn manual_pages_are_written_for_every_command_and_render() {
     assert_eq!(first, succeed(&["man"]));
     // Without groff the pages are only written.
     for page in pages {
-        let mut groff = Command::new("groff");
-        groff.args(["-man", "-ww", "-z", "-Tutf8"]).arg(dir.join(&page));
-        if let Ok(done) = groff.output() {
-            let said = String::from_utf8_lossy(&done.stderr).into_owned();
-            assert!(done.status.success() && said.is_empty(), "{page}: {said}");
+        for device in ["-Tutf8", "-Tascii"] {
+            let mut groff = Command::new("groff");
+            groff.args(["-man", "-ww", "-z", device]).arg(dir.join(&page));
+            if let Ok(done) = groff.output() {
+                let said = String::from_utf8_lossy(&done.stderr).into_owned();
+                assert!(done.status.success() && said.is_empty(), "{page} {device}: {said}");
+            }
         }
     }
 }

@@ -13,12 +13,17 @@ mod errors;
 mod exit_codes;
 mod forms;
 mod help;
+#[cfg(target_os = "linux")]
+mod interrupts;
 #[cfg(unix)]
 mod key;
 #[cfg(target_os = "linux")]
 mod keyring;
 #[cfg(unix)]
 mod output;
+#[cfg(unix)]
+mod project;
+mod readme;
 mod receiver;
 mod sandbox;
 mod schema;
@@ -27,3 +32,4 @@ mod submissions;
 mod support;
 #[cfg(unix)]
 mod terminal;
+mod topics;

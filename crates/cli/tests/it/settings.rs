@@ -78,24 +78,6 @@ fn a_key_in_place_of_its_file_is_not_shown() {
 }
 
 #[test]
-fn the_readmes_demo_commands_work() {
-    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
-    let readme = std::fs::read_to_string(readme).unwrap();
-    let commands = readme.lines().filter_map(|line| {
-        let ours = line.strip_prefix("formsvc ");
-        ours.or_else(|| line.strip_prefix("cargo run --release -- "))
-    });
-    let demos: Vec<&str> = commands.filter(|command| command.starts_with("--demo ")).collect();
-    assert!(demos.len() >= 4, "{demos:?}");
-    let folder = tempfile::tempdir().unwrap();
-    for demo in demos {
-        let args: Vec<&str> = demo.split(' ').collect();
-        let done = formsvc(&args).current_dir(folder.path()).output().unwrap();
-        assert!(done.status.success(), "{demo}: {done:?}");
-    }
-}
-
-#[test]
 fn quiet_says_nothing_and_a_pipe_gets_no_escapes() {
     let said = run(&["--demo", "submissions", "export", "penguins", "--quiet"]);
     assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));

@@ -5,6 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 /// The binary with an empty environment: nothing of whoever runs the tests gets in.
 pub(crate) fn formsvc(args: &[&str]) -> Command {
@@ -147,6 +148,7 @@ pub(crate) fn signal(child: &Child, name: &str) {
 /// argument in the words of Linux (x86-64): `0 0x0 ` reads standard input, `1 0x1 ` writes standard
 /// output.
 #[cfg(target_os = "linux")]
+#[track_caller]
 pub(crate) fn wait_until_inside(process: &Child, call: &str) {
     let tasks = format!("/proc/{}/task", process.id());
     let inside = || {
@@ -154,7 +156,20 @@ pub(crate) fn wait_until_inside(process: &Child, call: &str) {
         let mut calls = tasks.map(|task| std::fs::read_to_string(task.path().join("syscall")));
         calls.any(|inside| inside.is_ok_and(|inside| inside.starts_with(call)))
     };
-    while !inside() {
+    within(call, inside);
+}
+
+/// Longest wait for something that must come.
+#[cfg(unix)]
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Waits until something is true; `what` says it in a failure.
+#[cfg(unix)]
+#[track_caller]
+pub(crate) fn within(what: &str, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "no {what:?} within {PATIENCE:?}");
         thread::yield_now();
     }
 }
@@ -195,7 +210,7 @@ impl Canned {
     /// The head of the next request, once there is one.
     #[track_caller]
     pub(crate) fn request(&self) -> String {
-        self.requests.recv_timeout(std::time::Duration::from_secs(30)).expect("a request")
+        self.requests.recv_timeout(Duration::from_secs(30)).expect("a request")
     }
 
     /// How many requests came that nobody has looked at; they count as looked at then.

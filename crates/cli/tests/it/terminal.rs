@@ -24,14 +24,13 @@ use std::process::{Child, Command};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use pty_process::Size;
 use pty_process::blocking::{Command as InTerminal, Pty};
 use rustix::termios::{Termios, tcgetattr};
 
-/// Longest wait for something that must come.
-const PATIENCE: Duration = Duration::from_secs(30);
+use crate::support::{PATIENCE, within};
 
 /// Keys a person presses.
 pub(crate) const CTRL_C: &str = "\u{3}";
@@ -165,11 +164,7 @@ impl Terminal {
     /// Waits until what is typed does not show: a prompt that hides stands there a moment before.
     #[track_caller]
     pub(crate) fn wait_until_hidden(&self) {
-        let deadline = Instant::now() + PATIENCE;
-        while self.echoes() {
-            assert!(Instant::now() < deadline, "it shows; the screen:\n{}", self.screen());
-            thread::yield_now();
-        }
+        within("hidden typing", || !self.echoes());
     }
 
     /// What a program must leave as it found it: how the terminal is set, and the cursor.

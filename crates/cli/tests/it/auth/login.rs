@@ -218,7 +218,7 @@ fn logout_of_all_leaves_no_key_of_any_profile() {
 }
 
 #[test]
-fn a_profile_is_forgotten_with_its_key_wherever_this_run_points() {
+fn a_profile_is_forgotten_with_its_key_unless_this_run_points_elsewhere() {
     let (service, home) = (Canned::start(vec![me()]), Home::new());
     for profile in ["work", "play"] {
         home.log_in(profile, &service.base_url, SECRET, &[]);
@@ -228,7 +228,10 @@ fn a_profile_is_forgotten_with_its_key_wherever_this_run_points() {
     assert_eq!(unset.code, Some(2), "{}", unset.stderr);
     assert!(unset.stderr.contains("auth logout --forget --profile work"), "{}", unset.stderr);
     let elsewhere = ["--profile", "work", AT, "http://127.0.0.1:9"];
-    home.succeed(&[&["auth", "logout", "--forget"], &elsewhere[..]].concat());
+    let refused = home.run(&[&["auth", "logout", "--forget"], &elsewhere[..]].concat());
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert_eq!(home.kept().matches(SECRET).count(), 2, "{}", home.kept());
+    home.succeed(&["auth", "logout", "--forget", "--profile", "work"]);
     assert_eq!(home.kept().matches(SECRET).count(), 1, "{}", home.kept());
     assert!(!home.config().contains("work") && home.config().contains("[profiles.play]"));
     assert_eq!(home.run(&["me", "--profile", "work"]).code, Some(2));
@@ -385,15 +388,22 @@ fn examples_work_for_somebody_who_is_logged_in() {
     let service = Canned::start(vec![me()]);
     for command in ["list", "status", "use", "logout", "doctor"] {
         let help = run(&["auth", command, "--help"]).stdout;
-        let examples = help.lines().filter_map(|line| line.trim().strip_prefix("formsvc "));
-        let examples: Vec<&str> = examples.collect();
+        let (_, examples) = help.split_once("\nExamples:\n").unwrap();
+        let examples: Vec<&str> =
+            examples.lines().take_while(|line| line.starts_with("  ")).map(str::trim).collect();
         assert!(examples.len() >= 2, "{command}: {help}");
         for example in examples {
             let home = Home::new();
             for profile in ["default", "work"] {
                 home.log_in(profile, &service.base_url, SECRET, &[]);
             }
-            home.succeed(&example.split(' ').collect::<Vec<_>>());
+            // As it stands there, by a shell: it may begin with a variable, or go on behind a pipe.
+            let mut shell = std::process::Command::new("/bin/sh");
+            let folder = std::path::Path::new(env!("CARGO_BIN_EXE_formsvc")).parent().unwrap();
+            shell.env_clear().env("HOME", home.folder.path()).current_dir(home.folder.path());
+            shell.env("PATH", format!("{}:/usr/bin:/bin", folder.display()));
+            let said = crate::support::Said::from(shell.args(["-c", example]).output().unwrap());
+            assert_eq!(said.code, Some(0), "{example}: {}", said.stderr);
         }
     }
 }

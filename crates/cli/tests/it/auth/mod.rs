@@ -2,6 +2,8 @@
 //! environment names no bus.
 
 mod checks;
+#[cfg(target_os = "linux")]
+mod closed;
 mod login;
 mod logout;
 mod origins;

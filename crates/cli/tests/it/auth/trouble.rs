@@ -1,7 +1,8 @@
 //! Homes that are not as they should be.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::process::Command;
 
 use super::{Home, me};
 use crate::support::{Canned, SECRET, Said, formsvc};
@@ -76,13 +77,12 @@ fn logout_fails_if_a_copy_may_be_left() {
 
 #[test]
 fn a_home_that_cannot_be_written_is_exit_10_and_names_the_place() {
-    if !refuses_root() {
-        return;
-    }
     let (service, home) = (Canned::start(vec![me()]), Home::new());
-    fs::set_permissions(home.folder.path(), PermissionsExt::from_mode(0o500)).unwrap();
     let login = ["auth", "login", "--api-key-stdin", "--store", "file"];
-    let said = home.run_with(SECRET, &[&login[..], &["--base-url", &service.base_url]].concat());
+    let (login, _copied) =
+        bound_by_modes(&home, &[&login[..], &["--base-url", &service.base_url]].concat());
+    fs::set_permissions(home.folder.path(), PermissionsExt::from_mode(0o500)).unwrap();
+    let said = super::piped(login, SECRET);
     assert_eq!(said.code, Some(10), "{}", said.stderr);
     assert!(said.stderr.contains(home.folder.path().to_str().unwrap()), "{}", said.stderr);
     assert!(!said.stderr.contains(SECRET));
@@ -90,11 +90,28 @@ fn a_home_that_cannot_be_written_is_exit_10_and_names_the_place() {
     home.assert_untouched();
 }
 
-/// Whether modes bind this user.
-fn refuses_root() -> bool {
-    let folder = tempfile::tempdir().unwrap();
-    fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o500)).unwrap();
-    fs::write(folder.path().join("x"), "").is_err()
+/// Nobody in particular.
+const NOBODY: u32 = 65534;
+
+/// The binary as somebody whom modes bind: whoever runs the tests, or where that is root, somebody
+/// else, to whom the home is given, with the place of a copy that they can run.
+fn bound_by_modes(home: &Home, args: &[&str]) -> (Command, tempfile::TempDir) {
+    let (mut ours, copied) = (home.formsvc(args), tempfile::tempdir().unwrap());
+    if rustix::process::geteuid().is_root() {
+        let binary = copied.path().join("formsvc");
+        // By a program of its own: a file that this process writes may still be open in another.
+        let made = Command::new("cp").arg(ours.get_program()).arg(&binary).status().unwrap();
+        assert!(made.success());
+        fs::set_permissions(copied.path(), PermissionsExt::from_mode(0o755)).unwrap();
+        chown(home.folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+        let mut theirs = Command::new("setpriv");
+        theirs.args([&format!("--reuid={NOBODY}"), &format!("--regid={NOBODY}")]);
+        theirs.args(["--clear-groups", "--"]).arg(binary).args(args).env_clear();
+        theirs.envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        theirs.current_dir(home.folder.path());
+        ours = theirs;
+    }
+    (ours, copied)
 }
 
 #[test]

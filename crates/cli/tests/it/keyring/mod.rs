@@ -34,6 +34,21 @@ fn keep(formsvc: Command) {
     assert_eq!(said.code, Some(0), "{}", said.stderr);
 }
 
+/// Runs what meets a keyring that does not answer, which is given up after three seconds. One that is
+/// given up later, or asked twice, takes longer each time; a machine that is busy is not always so
+/// busy.
+#[track_caller]
+fn given_up_in_time(run: impl Fn()) {
+    let mut took = (0..4).map(|_| {
+        let begun = Instant::now();
+        run();
+        begun.elapsed()
+    });
+    let bounds = Duration::from_secs(3)..Duration::from_millis(4_500);
+    let all: Vec<Duration> = took.by_ref().take_while(|took| !bounds.contains(took)).collect();
+    assert!(all.len() < 4, "{all:?}");
+}
+
 const LOGIN: [&str; 3] = ["auth", "login", "--no-verify"];
 
 fn login_to(store: &str) -> [&str; 5] {
@@ -239,11 +254,11 @@ fn a_session_in_which_nothing_keeps_secrets_has_no_keyring() {
 fn a_keyring_that_never_answers_is_given_up_after_three_seconds() {
     let Some(home) = Home::or_skip() else { return };
     let session = Session::silent(&home);
-    let begun = Instant::now();
-    let said = session.run(&["me", "--base-url", NOWHERE]);
-    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
-    ended(&said, 4, &["the keyring did not answer within 3 s"]);
-    ended(&said, 4, &WAYS);
+    given_up_in_time(|| {
+        let said = session.run(&["me", "--base-url", NOWHERE]);
+        ended(&said, 4, &["the keyring did not answer within 3 s"]);
+        ended(&said, 4, &WAYS);
+    });
 }
 
 #[test]
@@ -251,28 +266,31 @@ fn a_bus_that_never_answers_is_given_up_after_three_seconds_and_a_key_in_the_fil
     let home = Home::new();
     let socket = home.path().join("bus");
     // It takes connections, and says nothing.
-    let _listener = UnixListener::bind(&socket).unwrap();
+    let listener = UnixListener::bind(&socket).unwrap();
     let address = format!("unix:path={}", socket.display());
-    let run = |args: &[&str]| -> (Said, Duration) {
-        let begun = Instant::now();
+    listener.set_nonblocking(true).unwrap();
+    let run = |args: &[&str]| -> Said {
         let mut formsvc = home.formsvc(args);
-        let output = formsvc.env("DBUS_SESSION_BUS_ADDRESS", &address).output().unwrap();
-        (output.into(), begun.elapsed())
+        formsvc.env("DBUS_SESSION_BUS_ADDRESS", &address).output().unwrap().into()
     };
-    let (said, took) = run(&["me", "--base-url", NOWHERE]);
-    ended(&said, 4, &["the keyring did not answer within 3 s"]);
-    assert!(took < Duration::from_secs(10), "{took:?}");
+    given_up_in_time(|| {
+        let said = run(&["me", "--base-url", NOWHERE]);
+        ended(&said, 4, &["the keyring did not answer within 3 s"]);
+        assert!(listener.accept().is_ok(), "the bus was not even asked");
+    });
+    while listener.accept().is_ok() {}
     // A profile whose key is in the file asks no keyring for it.
     keep(home.formsvc(&login_to("file")));
-    let (said, took) = run(&["auth", "token"]);
+    let said = run(&["auth", "token"]);
     assert_eq!(said.stdout, format!("{KEY}\n"), "{}", said.stderr);
-    assert!(took < Duration::from_secs(3), "{took:?}");
+    assert!(listener.accept().is_err(), "the bus was asked");
     // One that does not know where it is asks the keyring first.
     std::fs::remove_file(home.config("config.toml")).unwrap();
-    let (said, took) = run(&["auth", "token", "--base-url", NOWHERE]);
-    assert_eq!(said.stdout, format!("{KEY}\n"), "{}", said.stderr);
-    assert!(said.stderr.contains("using the key in the file"), "{}", said.stderr);
-    assert!(took < Duration::from_secs(10), "{took:?}");
+    given_up_in_time(|| {
+        let said = run(&["auth", "token", "--base-url", NOWHERE]);
+        assert_eq!(said.stdout, format!("{KEY}\n"), "{}", said.stderr);
+        assert!(said.stderr.contains("using the key in the file"), "{}", said.stderr);
+    });
 }
 
 #[test]

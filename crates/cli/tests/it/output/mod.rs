@@ -68,7 +68,7 @@ fn every_command_in_help_output_does_what_it_is_there_for() {
     for command in commands {
         let mut shell = Command::new("/bin/sh");
         shell.env_clear().env("PATH", folder).args(["-c", command]);
-        let said = crate::support::Said::from(shell.output().unwrap());
+        let said = Said::from(shell.output().unwrap());
         assert_eq!(said.code, Some(0), "{command}: {}", said.stderr);
         assert!(!said.stdout.is_empty(), "{command}");
     }

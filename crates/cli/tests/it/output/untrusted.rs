@@ -33,7 +33,12 @@ const SHOWN: &[&[&str]] = &[
 /// That nothing was written but text that shows, lines, tabs and paint.
 #[track_caller]
 fn assert_inert(terminal: &Terminal, what: &[&str]) {
-    let text = unpainted(terminal.raw()).replace("\r\n", "\n");
+    assert_inert_bytes(terminal.raw(), what);
+}
+
+#[track_caller]
+fn assert_inert_bytes(bytes: &[u8], what: &[&str]) {
+    let text = unpainted(bytes).replace("\r\n", "\n");
     let acts = |c: char| {
         let shows = c == '\n' || c == '\t' || !c.is_control();
         !shows
@@ -75,12 +80,21 @@ fn what_is_said_about_a_file_of_strangers_acts_on_no_terminal() {
 fn the_pager_gets_inert_text_as_well() {
     let titles: Vec<&str> = HOSTILE.iter().copied().cycle().take(60).collect();
     let service = titled(&titles);
-    for flags in SHOWN {
+    let folder = tempfile::tempdir().unwrap();
+    let (script, got) = (folder.path().join("pager"), folder.path().join("got"));
+    std::fs::write(&script, format!("cat > '{}'\necho it ran\n", got.display())).unwrap();
+    // What an expression makes is shown as it comes, and not paged.
+    for flags in SHOWN.iter().filter(|flags| flags[0] != "--jq") {
         let mut command = service.formsvc(&[&["forms", "list"], *flags].concat());
-        command.env("PAGER", "cat -u");
+        command.env("PAGER", format!("sh {}", script.display()));
         let mut terminal = window(command, (80, 10));
         assert_eq!(terminal.finish(), Some(0), "{flags:?}");
+        assert!(terminal.screen().contains("it ran"), "{flags:?}:\n{}", terminal.screen());
         assert_inert(&terminal, flags);
+        let bytes = std::fs::read(&got).unwrap();
+        assert!(bytes.len() > 500, "{flags:?}: {}", bytes.len());
+        assert_inert_bytes(&bytes, flags);
+        std::fs::remove_file(&got).unwrap();
     }
 }
 

@@ -80,6 +80,49 @@ fn a_list_asks_for_no_more_than_it_shows() {
 }
 
 #[test]
+fn newer_rows_are_walked_past_in_whole_pages() {
+    let answers = || {
+        let newer = page(&rows(&[("g", 9), ("f", 8)]), Some("2026-01-01T00:00:08.000Z"));
+        let mixed = [("e", 5), ("d", 4), ("c", 3), ("b", 2)];
+        let mixed = page(&rows(&mixed), Some("2026-01-01T00:00:02.000Z"));
+        let again = page(&rows(&[("e", 5), ("d", 4), ("c", 3)]), Some("2026-01-01T00:00:03.000Z"));
+        vec![one_form(), newer, mixed, again]
+    };
+    let list = ["submissions", "list", "survey", "-L", "2", "--until", "2026-01-01T00:00:05Z"];
+    let service = Canned::start(answers());
+    let said = service.run(&list);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let ids: Vec<&str> = said.stdout.lines().map(|line| &line[..1]).collect();
+    assert_eq!(ids, ["d", "c"]);
+    let asked: Vec<String> = (0..3).map(|_| service.request()).collect();
+    assert!(asked[1..].iter().all(|asked| asked.contains("limit=100")), "{asked:?}");
+    assert!(service.asked_nothing());
+    // A person is told where the next ones begin, which one more request finds out.
+    let service = Canned::start(answers());
+    let mut terminal = Terminal::start(service.formsvc(&list), (200, 24));
+    assert_eq!(terminal.finish(), Some(0));
+    let screen = terminal.screen();
+    assert!(screen.contains("--before 2026-01-01T00:00:03.000Z"), "{screen}");
+    let asked: Vec<String> = (0..4).map(|_| service.request()).collect();
+    assert!(asked[3].contains("limit=3&cursor=2026-01-01T00%3A00%3A08.000Z"), "{}", asked[3]);
+}
+
+#[test]
+fn numbers_that_are_none_are_told_in_words() {
+    for (args, rule) in [
+        (&["submissions", "list", "x", "-L", "0"][..], "expected a whole number from 1 up"),
+        (&["submissions", "tail", "x", "-n", "some"], "expected a whole number from 0 up"),
+        (&["submissions", "export", "x", "--page-size", "101"], "whole number from 1 to 100"),
+        (&["forms", "list", "-L", "1.5"], "expected a whole number from 1 up"),
+        (&["sandbox", "--port", "65536"], "expected a whole number from 0 to 65535"),
+    ] {
+        let said = run(args);
+        assert_eq!(said.code, Some(2), "{}", said.stderr);
+        assert!(said.stderr.contains(rule), "{args:?}: {}", said.stderr);
+    }
+}
+
+#[test]
 fn a_bare_date_is_local_and_said_to_be() {
     let at = |zone: &str| {
         let mut command =

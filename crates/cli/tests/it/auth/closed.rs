@@ -1,0 +1,60 @@
+//! Streams that are closed or full, where a command does what it is there for.
+
+use std::process::Command;
+
+use super::{Home, me};
+use crate::support::{Canned, SECRET, Said};
+
+/// What a stream may be to a program.
+const STREAMS: [&str; 7] =
+    ["", ">&-", "2>&-", ">&- 2>&-", ">/dev/full", "2>/dev/full", ">/dev/full 2>&-"];
+
+/// Runs the binary with streams as a shell makes them.
+fn in_shell(home: &Home, line: &str) -> Said {
+    let mut shell = Command::new("/bin/sh");
+    shell.env_clear().args(["-c", line]).env("HOME", home.folder.path());
+    shell.env("F", env!("CARGO_BIN_EXE_formsvc")).env("KEY", SECRET).env("PATH", "/usr/bin:/bin");
+    shell.current_dir(home.folder.path()).output().unwrap().into()
+}
+
+#[test]
+fn login_keeps_the_key_whatever_becomes_of_its_words() {
+    let service = Canned::start(vec![me()]);
+    for streams in STREAMS {
+        let home = Home::new();
+        let login = format!("auth login --store file --base-url {}", service.base_url);
+        let line = format!("echo \"$KEY\" | \"$F\" {login} --api-key-stdin {streams}");
+        let said = in_shell(&home, &line);
+        assert_eq!((said.code, &*said.stdout), (Some(0), ""), "{line}: {}", said.stderr);
+        assert_eq!(home.succeed(&["auth", "token"]), format!("{SECRET}\n"), "{line}");
+        // Also with nothing to read from but a file.
+        std::fs::write(home.folder.path().join("key"), "fsk_another").unwrap();
+        let line = format!("\"$F\" {login} --api-key-file key <&- {streams}");
+        let said = in_shell(&home, &line);
+        assert_eq!(said.code, Some(0), "{line}: {}", said.stderr);
+        assert_eq!(home.succeed(&["auth", "token"]), "fsk_another\n", "{line}");
+    }
+}
+
+#[test]
+fn login_with_nothing_to_read_keeps_nothing() {
+    let home = Home::new();
+    let login = "auth login --store file --no-verify --base-url http://127.0.0.1:9";
+    let said = in_shell(&home, &format!("\"$F\" {login} --api-key-stdin <&-"));
+    assert_eq!(said.code, Some(4), "{}", said.stderr);
+    home.assert_untouched();
+}
+
+#[test]
+fn use_changes_the_profile_whatever_becomes_of_its_words() {
+    for streams in STREAMS.iter().copied().chain(["<&-", "<&- >&- 2>&-"]) {
+        let home = Home::new();
+        for profile in ["work", "play"] {
+            home.log_in(profile, "http://127.0.0.1:9", SECRET, &["--no-verify"]);
+        }
+        assert!(home.config().contains("profile = \"work\""), "{}", home.config());
+        let said = in_shell(&home, &format!("\"$F\" auth use play {streams}"));
+        assert_eq!((said.code, &*said.stdout), (Some(0), ""), "{streams}: {}", said.stderr);
+        assert!(home.config().contains("profile = \"play\""), "{streams}: {}", home.config());
+    }
+}

@@ -1,0 +1,24 @@
+//! The topics of `formsvc help`, as they are read, under snapshot.
+
+use crate::support::formsvc;
+
+const TOPICS: [&str; 4] = ["environment", "output", "exit-codes", "errors"];
+
+#[test]
+fn every_topic_reads_as_it_should_in_a_window_and_in_half_of_one() {
+    for topic in TOPICS {
+        for width in ["80", "40"] {
+            let said = formsvc(&["help", topic]).env("COLUMNS", width).output().unwrap();
+            assert!(said.status.success() && said.stderr.is_empty(), "{topic}: {said:?}");
+            let text = String::from_utf8(said.stdout).unwrap();
+            insta::assert_snapshot!(format!("{topic}_at_{width}"), text);
+        }
+    }
+}
+
+#[test]
+fn no_topic_is_left_out() {
+    let said = crate::support::run(&["help", "nothing-of-the-kind"]);
+    let told = format!("the topics are {}", TOPICS.join(", "));
+    assert!(said.stderr.contains(&told), "{}", said.stderr);
+}
