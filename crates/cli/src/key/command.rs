@@ -31,6 +31,8 @@ async fn run_within(
     };
     let mut command = Command::new(program);
     command.args(arguments).stdout(Stdio::piped()).kill_on_drop(true);
+    // It is asked for a key, and needs no other.
+    command.env_remove(crate::env::API_KEY.name);
     // A group of its own is ended whole; but on a terminal, only the group of this program may ask.
     command.stdin(if may_ask { Stdio::inherit() } else { Stdio::null() });
     #[cfg(unix)]

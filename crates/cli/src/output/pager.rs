@@ -48,6 +48,8 @@ impl Pager {
         let child = Command::new(program)
             .args(args)
             .envs(self.env.iter().copied())
+            // What a pager runs, and where it writes its history, is not for keys.
+            .env_remove(env::API_KEY.name)
             .stdin(Stdio::piped())
             .spawn();
         let Ok(mut child) = child else { return Ok(false) };

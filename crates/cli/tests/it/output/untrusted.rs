@@ -82,14 +82,25 @@ fn the_pager_gets_inert_text_as_well() {
     let service = titled(&titles);
     let folder = tempfile::tempdir().unwrap();
     let (script, got) = (folder.path().join("pager"), folder.path().join("got"));
-    std::fs::write(&script, format!("cat > '{}'\necho it ran\n", got.display())).unwrap();
+    std::fs::write(
+        &script,
+        format!(
+            "cat > '{}'\necho it ran, key ${{FORMSVC_API_KEY-out of its sight}}\n",
+            got.display()
+        ),
+    )
+    .unwrap();
     // What an expression makes is shown as it comes, and not paged.
     for flags in SHOWN.iter().filter(|flags| flags[0] != "--jq") {
         let mut command = service.formsvc(&[&["forms", "list"], *flags].concat());
         command.env("PAGER", format!("sh {}", script.display()));
         let mut terminal = window(command, (80, 10));
         assert_eq!(terminal.finish(), Some(0), "{flags:?}");
-        assert!(terminal.screen().contains("it ran"), "{flags:?}:\n{}", terminal.screen());
+        assert!(
+            terminal.screen().contains("it ran, key out of its sight"),
+            "{flags:?}:\n{}",
+            terminal.screen()
+        );
         assert_inert(&terminal, flags);
         let bytes = std::fs::read(&got).unwrap();
         assert!(bytes.len() > 500, "{flags:?}: {}", bytes.len());
