@@ -109,6 +109,26 @@ pub const XDG_CACHE_HOME: EnvVar = EnvVar {
     name: "XDG_CACHE_HOME",
     about: "the folder that holds ours of what may be lost at any time, instead of ~/.cache",
 };
+/// The folder of all state.
+pub const XDG_STATE_HOME: EnvVar = EnvVar {
+    name: "XDG_STATE_HOME",
+    about: "the folder that holds ours of what was received and done, instead of ~/.local/state",
+};
+/// The folder of the state.
+pub const STATE_DIR: EnvVar = EnvVar {
+    name: "FORMSVC_STATE_DIR",
+    about: "the folder of what was received and done, such as deliveries of `webhook listen`",
+};
+/// The signing secret.
+pub const WEBHOOK_SECRET: EnvVar = EnvVar {
+    name: "FORMSVC_WEBHOOK_SECRET",
+    about: "the signing secret of an endpoint, for `webhook …`; weaker than the `--secret-…` flags",
+};
+/// A file that holds the signing secret.
+pub const WEBHOOK_SECRET_FILE: EnvVar = EnvVar {
+    name: "FORMSVC_WEBHOOK_SECRET_FILE",
+    about: "a file that holds the signing secret, as `--secret-file`; weaker than FORMSVC_WEBHOOK_SECRET",
+};
 /// Where the keyring listens.
 pub const DBUS_SESSION_BUS_ADDRESS: EnvVar = EnvVar {
     name: "DBUS_SESSION_BUS_ADDRESS",
@@ -163,6 +183,9 @@ pub const ENV_VARS: &[EnvVar] = &[
     MAX_WAIT,
     MAX_RATE,
     CONFIG_DIR,
+    STATE_DIR,
+    WEBHOOK_SECRET,
+    WEBHOOK_SECRET_FILE,
     NO_COLOR,
     CLICOLOR,
     CLICOLOR_FORCE,
@@ -177,6 +200,7 @@ pub const ENV_VARS: &[EnvVar] = &[
     USERPROFILE,
     XDG_CONFIG_HOME,
     XDG_CACHE_HOME,
+    XDG_STATE_HOME,
     DBUS_SESSION_BUS_ADDRESS,
     XDG_RUNTIME_DIR,
     HTTPS_PROXY,

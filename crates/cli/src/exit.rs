@@ -24,6 +24,8 @@ pub enum Exit {
     Incomplete = 8,
     /// A file, a pipe or the disk failed.
     LocalIo = 10,
+    /// A webhook's signature is not right, or what was expected of deliveries did not come.
+    Unmet = 11,
     /// Interrupted (SIGINT).
     Interrupted = 130,
     /// Terminated (SIGTERM).
@@ -44,7 +46,7 @@ pub const EXITS: &[ExitRow] = &[
     ExitRow { exit: Exit::Done, meaning: "done, or the reader closed the pipe" },
     ExitRow {
         exit: Exit::Failed,
-        meaning: "a check failed that the command made (`doctor`), or a bug",
+        meaning: "a check failed that the command made (`doctor`, `webhook check`), or a bug",
     },
     ExitRow { exit: Exit::Usage, meaning: "usage: a flag, argument or setting is wrong" },
     ExitRow {
@@ -60,6 +62,10 @@ pub const EXITS: &[ExitRow] = &[
     },
     ExitRow { exit: Exit::Incomplete, meaning: "not complete, and says how to go on" },
     ExitRow { exit: Exit::LocalIo, meaning: "local I/O: disk full, permission, unwritable output" },
+    ExitRow {
+        exit: Exit::Unmet,
+        meaning: "a webhook failed verification, or what `--expect` or `--count` asked for did not come",
+    },
     ExitRow {
         exit: Exit::Interrupted,
         meaning: "interrupted (SIGINT); nothing half-written is left",

@@ -35,6 +35,7 @@ pub mod settings;
 mod shell;
 mod signals;
 mod suggest;
+mod webhook;
 mod when;
 
 pub use cmd::{completion_scripts, man_pages};

@@ -14,6 +14,9 @@ pub struct Paths {
     /// Configuration, and keys where no keyring keeps them: `FORMSVC_CONFIG_DIR`, or
     /// `formsvc` in the XDG configuration folder.
     pub config: Option<PathBuf>,
+    /// What was received and done, and is not made again: `FORMSVC_STATE_DIR`, or `formsvc` in the XDG
+    /// state folder.
+    pub state: Option<PathBuf>,
     /// What may be lost at any time: `formsvc` in the XDG cache folder.
     pub cache: Option<PathBuf>,
 }
@@ -38,6 +41,7 @@ impl Paths {
         };
         Self {
             config: own(env::CONFIG_DIR).or_else(|| xdg(env::XDG_CONFIG_HOME, ".config")),
+            state: own(env::STATE_DIR).or_else(|| xdg(env::XDG_STATE_HOME, ".local/state")),
             cache: xdg(env::XDG_CACHE_HOME, ".cache"),
         }
     }

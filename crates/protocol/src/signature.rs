@@ -195,6 +195,11 @@ impl<'a> SignatureHeader<'a> {
         Ok(Verified { unix_seconds: self.unix_seconds, secret_index })
     }
 
+    /// The header's `t`, in Unix seconds: a stranger's word until the signature is known to be right.
+    pub fn unix_seconds(&self) -> u64 {
+        self.unix_seconds
+    }
+
     /// Whether `t` is within the tolerance, which proves nothing: until the signature is known to be right,
     /// `t` is a stranger's word. But what fails here is refused whatever its body, which need not be read.
     pub fn check_time(

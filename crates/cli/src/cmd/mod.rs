@@ -13,6 +13,7 @@ pub(crate) mod page;
 #[cfg(feature = "sandbox")]
 mod sandbox;
 mod submissions;
+mod webhook;
 
 use clap::Subcommand;
 
@@ -41,6 +42,9 @@ pub(crate) enum Command {
     /// List, show, export and follow the submissions of a form
     #[command(subcommand)]
     Submissions(submissions::Submissions),
+    /// Receive, make, verify, check and replay webhook deliveries on this machine
+    #[command(subcommand)]
+    Webhook(webhook::Webhook),
     Api(api::Api),
     /// Show and change settings that last
     #[command(subcommand)]
@@ -103,6 +107,7 @@ impl Command {
             Self::Auth(auth) => auth.run(cx).await,
             Self::Forms(forms) => forms.run(cx).await,
             Self::Submissions(submissions) => submissions.run(cx).await,
+            Self::Webhook(webhook) => webhook.run(cx).await,
             Self::Api(api) => api.run(cx).await,
             Self::Config(config) => config.run(cx),
             Self::Doctor(doctor) => doctor.run(cx).await,

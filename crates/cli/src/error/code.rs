@@ -43,6 +43,10 @@ pub(crate) enum Code {
     Incomplete,
     /// A file, a pipe or the disk failed.
     LocalIo,
+    /// A signature is not right.
+    VerificationFailed,
+    /// What was expected did not come.
+    Unmet,
     /// SIGINT.
     Interrupted,
     /// SIGTERM.
@@ -118,6 +122,13 @@ pub const CODES: &[CodeRow] = &[
         "not complete; `resume` is the command that goes on",
     ),
     general(Code::LocalIo, "local_io", Exit::LocalIo, "a file, a pipe or the disk failed"),
+    row(
+        Code::VerificationFailed,
+        "verification_failed",
+        Exit::Unmet,
+        "the signature of a webhook is missing, malformed, wrong, or of another time",
+    ),
+    general(Code::Unmet, "unmet", Exit::Unmet, "what was expected did not come"),
     general(Code::Interrupted, "interrupted", Exit::Interrupted, "SIGINT"),
     general(Code::Terminated, "terminated", Exit::Terminated, "SIGTERM"),
 ];

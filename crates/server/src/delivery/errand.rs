@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use formsvc_protocol::RetrySchedule;
 use futures_util::FutureExt;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -15,7 +16,7 @@ use super::code::AttemptCode;
 use super::guard::Target;
 use super::observer::{AttemptObserver, AttemptOver};
 use super::outcome::{Ending, Standing, verdict};
-use super::schedule::{Random, Schedule};
+use super::random::Random;
 use super::select::{Board, Reached};
 use super::settle::Unrecorded;
 use crate::fault_point::fault_point;
@@ -75,7 +76,7 @@ pub(super) struct Errand {
     pub(super) times: Times,
     pub(super) lease_end: Instant,
     pub(super) carrier: Arc<dyn Carrier>,
-    pub(super) schedule: Schedule,
+    pub(super) schedule: RetrySchedule,
     pub(super) random: Random,
     pub(super) metrics: Arc<Metrics>,
     pub(super) observer: Option<Arc<dyn AttemptObserver>>,

@@ -7,7 +7,7 @@
 //! | may this one be attempted at all, and with what | `guard` |
 //! | what is sent, and what came back | `errand`, `attempt`, `event_body`, `code` |
 //! | what that means for the delivery | `outcome` |
-//! | when it is tried again | `schedule` |
+//! | when it is tried again | `formsvc_protocol::RetrySchedule`, which whoever plays this service has too |
 //! | how outcomes are recorded | `settle` |
 //! | who is told of each attempt | `observer` |
 //! | who does all this, and how it stops | `worker` |
@@ -24,7 +24,7 @@ mod guard;
 mod observer;
 mod options;
 mod outcome;
-mod schedule;
+mod random;
 mod select;
 mod settle;
 mod trial;
@@ -34,6 +34,6 @@ pub use attempt::Carrier;
 pub use code::AttemptCode;
 pub use observer::{AttemptObserver, AttemptOver};
 pub use options::{DeliveryOptions, Slots, read_retry_base, read_retry_factor};
-pub use schedule::{Random, Schedule, system_random};
+pub use random::{Random, system_random};
 pub use trial::{TrialError, trial};
 pub use worker::{Deliveries, Equipment};

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use formsvc_protocol::RetrySchedule;
 use formsvc_protocol::limits::DELIVERY_TIMEOUT;
 
-use super::schedule::Schedule;
 use crate::value_text::{duration, whole};
 
 const FACTOR_MAX: u32 = 100;
@@ -14,7 +14,7 @@ const FACTOR_MAX: u32 = 100;
 #[non_exhaustive]
 pub struct DeliveryOptions {
     /// When a failed delivery is tried again.
-    pub schedule: Schedule,
+    pub schedule: RetrySchedule,
     /// Attempts under way at a time.
     pub slots: Slots,
     /// Time an attempt has, from looking up the name to the last byte that is kept of the answer.
@@ -36,7 +36,7 @@ pub struct Slots {
 impl Default for DeliveryOptions {
     fn default() -> Self {
         Self {
-            schedule: Schedule::default(),
+            schedule: RetrySchedule::default(),
             slots: Slots { in_all: 256, per_endpoint: 4 },
             timeout: DELIVERY_TIMEOUT,
             linger: Duration::from_millis(1),

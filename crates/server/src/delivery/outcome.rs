@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::schedule::Schedule;
+use formsvc_protocol::RetrySchedule;
+
 use crate::store::{DeliveryState, Verdict};
 
 /// How an attempt ended, as far as the delivery is concerned.
@@ -34,7 +35,7 @@ pub(super) struct Standing {
 pub(super) fn verdict(
     standing: Standing,
     ending: Ending,
-    schedule: &Schedule,
+    schedule: &RetrySchedule,
     random: f64,
 ) -> Verdict {
     let retry_after = match ending {
@@ -102,7 +103,7 @@ mod tests {
     const FAILURE: Ending = Ending::Failure { retry_after: None };
 
     fn fails(state: DeliveryState, retries: u32, resend: bool) -> Verdict {
-        verdict(Standing { state, retries, resend }, FAILURE, &Schedule::default(), 0.0)
+        verdict(Standing { state, retries, resend }, FAILURE, &RetrySchedule::default(), 0.0)
     }
 
     fn retry(seconds: u64, retries: u32) -> Verdict {
@@ -113,7 +114,7 @@ mod tests {
     fn a_success_delivers_whatever_came_before() {
         for (state, _) in DeliveryState::ALL {
             let standing = Standing { state, retries: 3, resend: true };
-            let outcome = verdict(standing, Ending::Success, &Schedule::default(), 0.5);
+            let outcome = verdict(standing, Ending::Success, &RetrySchedule::default(), 0.5);
             assert_eq!(outcome, Verdict::Delivered);
         }
     }
@@ -149,7 +150,7 @@ mod tests {
     #[test]
     fn what_this_service_could_not_do_spends_no_retry() {
         let standing = Standing { state: DeliveryState::Retrying, retries: 3, resend: false };
-        let outcome = verdict(standing, Ending::Ours, &Schedule::default(), 0.0);
+        let outcome = verdict(standing, Ending::Ours, &RetrySchedule::default(), 0.0);
         assert_eq!(outcome, retry(10, 3));
     }
 
@@ -157,7 +158,7 @@ mod tests {
     fn an_endpoint_that_asks_for_time_gets_it() {
         let asks = Ending::Failure { retry_after: Some(Duration::from_secs(100)) };
         let standing = Standing { state: DeliveryState::Pending, retries: 0, resend: false };
-        assert_eq!(verdict(standing, asks, &Schedule::default(), 0.0), retry(100, 1));
+        assert_eq!(verdict(standing, asks, &RetrySchedule::default(), 0.0), retry(100, 1));
     }
 
     #[test]

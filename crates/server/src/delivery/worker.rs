@@ -16,7 +16,7 @@ use super::guard::{Guard, Obstacle};
 use super::observer::AttemptObserver;
 use super::options::DeliveryOptions;
 use super::outcome::{Hindrance, Standing, hindered};
-use super::schedule::Random;
+use super::random::Random;
 use super::select::Board;
 use super::settle::{self, Unrecorded};
 use crate::causes::on_one_line;

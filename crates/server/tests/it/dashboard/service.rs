@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use formsvc_protocol::{Form, FormStatus, PublicId, User};
+use formsvc_protocol::{Form, FormStatus, PublicId, RetrySchedule, User};
 use formsvc_server::admin::{Admin, FormOptions, Registrar};
 use formsvc_server::dashboard::{self, Dashboard, DashboardOptions, DashboardParts, Hashing, Site};
-use formsvc_server::delivery::{Deliveries, DeliveryOptions, Equipment, Schedule, system_random};
+use formsvc_server::delivery::{Deliveries, DeliveryOptions, Equipment, system_random};
 use formsvc_server::egress::{ClientOptions, DeliveryClient, EgressPolicy};
 use formsvc_server::fields::Fields;
 use formsvc_server::metrics::Metrics;
@@ -82,8 +82,12 @@ impl Service {
         let mut running = running.unwrap();
         if wanted.delivers {
             let mut options = DeliveryOptions::default();
-            options.schedule =
-                Schedule { base: Duration::from_millis(5), factor: 1, jitter: 0.0, retries: 1 };
+            options.schedule = RetrySchedule {
+                base: Duration::from_millis(5),
+                factor: 1,
+                jitter: 0.0,
+                retries: 1,
+            };
             running = running.with_deliveries(Deliveries::start(Equipment {
                 store: Arc::clone(&store),
                 carrier,

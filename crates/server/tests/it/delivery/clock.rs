@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use formsvc_server::delivery::{Deliveries, Equipment, Schedule};
+use formsvc_protocol::RetrySchedule;
+use formsvc_server::delivery::{Deliveries, Equipment};
 use formsvc_server::store::contract::ManualClock;
 use formsvc_server::store::sqlite::SqliteStore;
 use formsvc_server::store::{DeliveryState, PageRequest, StoredPage, steady_clock};
@@ -52,7 +53,7 @@ async fn steps_of_the_wall_clock_lose_and_repeat_nothing() {
     let world = World::on(Arc::new(store)).await;
     let endpoint = Endpoint::start([Reply::FailsFirst(FAILURES)]).await;
     let mut options = options();
-    options.schedule = Schedule { base: BASE, factor: 2, jitter: 0.0, retries: 3 };
+    options.schedule = RetrySchedule { base: BASE, factor: 2, jitter: 0.0, retries: 3 };
     options.timeout = Duration::from_secs(10);
     let deliveries =
         Deliveries::start(Equipment { clock: wall.clock(), ..world.equipment(carrier(), options) });
@@ -149,7 +150,7 @@ async fn a_retry_is_due_after_exactly_the_pause_that_its_randomness_makes() {
         let endpoint = Endpoint::start([Reply::Status(500)]).await;
         let mut options = options();
         let base = Duration::from_secs(100);
-        options.schedule = Schedule { base, factor: 2, jitter: 0.5, retries: 3 };
+        options.schedule = RetrySchedule { base, factor: 2, jitter: 0.5, retries: 3 };
         let random = Arc::new(move || random);
         let deliveries =
             Deliveries::start(Equipment { random, ..world.equipment(carrier(), options) });

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use formsvc_protocol::{DeliveryId, EndpointId, Form, FormId, SubmissionId, UserId};
+use formsvc_protocol::{DeliveryId, EndpointId, Form, FormId, RetrySchedule, SubmissionId, UserId};
 use formsvc_server::admin::{Admin, FormOptions};
 use formsvc_server::delivery::{
-    Carrier, Deliveries, DeliveryOptions, Equipment, Schedule, Slots, system_random,
+    Carrier, Deliveries, DeliveryOptions, Equipment, Slots, system_random,
 };
 use formsvc_server::egress::{ClientOptions, DeliveryClient, EgressPolicy};
 use formsvc_server::metrics::Metrics;
@@ -33,7 +33,7 @@ pub(super) struct World {
 pub(super) fn options() -> DeliveryOptions {
     let mut options = DeliveryOptions::default();
     options.schedule =
-        Schedule { base: Duration::from_millis(20), factor: 2, jitter: 0.0, retries: 3 };
+        RetrySchedule { base: Duration::from_millis(20), factor: 2, jitter: 0.0, retries: 3 };
     options.timeout = Duration::from_secs(20);
     options
 }

@@ -1,24 +1,15 @@
 //! When a failed delivery is tried again (SPEC §6 rules 2 and 3, which leave the pauses open).
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use formsvc_protocol::limits::DELIVERY_RETRIES;
-
-/// Numbers from 0 up to 1 at random, passed in so that tests own them.
-pub type Random = Arc<dyn Fn() -> f64 + Send + Sync>;
-
-/// Numbers that cannot be foretold well enough to spread retries; nothing is kept secret by them.
-pub fn system_random() -> Random {
-    Arc::new(fastrand::f64)
-}
+use crate::limits::DELIVERY_RETRIES;
 
 /// Longest pause an endpoint can ask for with `Retry-After`.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(3_600);
 
 /// The pauses between the attempts of a delivery: exponential backoff, with jitter on top.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Schedule {
+pub struct RetrySchedule {
     /// Pause before the first retry.
     pub base: Duration,
     /// What each further pause is multiplied by.
@@ -31,14 +22,14 @@ pub struct Schedule {
 }
 
 /// 10 s, 60 s and 360 s, each up to a fifth longer.
-impl Default for Schedule {
+impl Default for RetrySchedule {
     fn default() -> Self {
         let base = Duration::from_secs(10);
         Self { base, factor: 6, jitter: 0.2, retries: DELIVERY_RETRIES }
     }
 }
 
-impl Schedule {
+impl RetrySchedule {
     /// The pause before a retry, the first being number 1. `random` is between 0 and 1. What the
     /// endpoint asked for can make the pause longer, up to an hour, and never shorter.
     pub fn pause(&self, retry: u32, random: f64, asked_for: Option<Duration>) -> Duration {
@@ -70,7 +61,7 @@ mod tests {
 
     #[test]
     fn the_pauses_are_10_60_and_360_seconds_and_up_to_a_fifth_longer() {
-        let schedule = Schedule::default();
+        let schedule = RetrySchedule::default();
         let pauses = |random| [1, 2, 3].map(|retry| schedule.pause(retry, random, None));
         assert_eq!(pauses(0.0), [secs(10), secs(60), secs(360)]);
         assert_eq!(pauses(1.0), [secs(12), secs(72), secs(432)]);
@@ -80,7 +71,7 @@ mod tests {
 
     #[test]
     fn an_endpoint_can_ask_for_more_patience_up_to_an_hour_and_never_for_less() {
-        let pause = |asked| Schedule::default().pause(1, 0.0, Some(secs(asked)));
+        let pause = |asked| RetrySchedule::default().pause(1, 0.0, Some(secs(asked)));
         assert_eq!(
             [0, 9, 11, 3_600, 3_601, u64::MAX].map(pause).map(|pause| pause.as_secs()),
             [10, 10, 11, 3_600, 3_600, 3_600]
@@ -93,7 +84,7 @@ mod tests {
             base in 0u64..1_000_000, factor in 1u32..100, jitter in 0.0..1.0, random in 0.0..1.0,
         ) {
             let base = Duration::from_millis(base);
-            let schedule = Schedule { base, factor, jitter, retries: 3 };
+            let schedule = RetrySchedule { base, factor, jitter, retries: 3 };
             for retry in 1..40 {
                 let plain = schedule.pause(retry, 0.0, None);
                 let jittered = schedule.pause(retry, random, None);

@@ -1,0 +1,42 @@
+//! `formsvc webhook …`: the commands. What they share is in [`crate::webhook`].
+
+mod check;
+mod events;
+mod listen;
+mod replay;
+mod sign;
+mod trigger;
+mod verify;
+
+use clap::Subcommand;
+
+use crate::context::Context;
+use crate::error::CliError;
+
+/// Receive, make, verify, check and replay webhook deliveries on this machine
+#[derive(Debug, Subcommand)]
+pub(crate) enum Webhook {
+    Listen(listen::Listen),
+    Trigger(trigger::Trigger),
+    Verify(verify::Verify),
+    Sign(sign::Sign),
+    Check(check::Check),
+    Replay(replay::Replay),
+    /// Show, compare, export and remove deliveries that were received
+    #[command(subcommand)]
+    Events(events::Events),
+}
+
+impl Webhook {
+    pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
+        match self {
+            Self::Listen(listen) => listen.run(cx).await,
+            Self::Trigger(trigger) => trigger.run(cx).await,
+            Self::Verify(verify) => verify.run(cx).await,
+            Self::Sign(sign) => sign.run(cx).await,
+            Self::Check(check) => check.run(cx).await,
+            Self::Replay(replay) => replay.run(cx).await,
+            Self::Events(events) => events.run(cx).await,
+        }
+    }
+}

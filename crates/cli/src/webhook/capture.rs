@@ -1,0 +1,103 @@
+//! A capture: one request that came to a listener, to the byte, and what was made of it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method};
+use jiff::Timestamp;
+
+use super::verdict::Verdict;
+
+/// The number of a capture, which people name it by; numbers are not used again.
+pub(crate) type CaptureNumber = u64;
+
+/// A request that came, and what was made of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Capture {
+    /// None where it could not be kept.
+    pub(crate) number: Option<CaptureNumber>,
+    pub(crate) received: Arc<Received>,
+    /// None while it is being answered, or when that was interrupted.
+    pub(crate) outcome: Option<Arc<Outcome>>,
+}
+
+/// A request that came.
+#[derive(Clone, Debug)]
+pub(crate) struct Received {
+    pub(crate) at: Timestamp,
+    pub(crate) source: Source,
+    pub(crate) method: Method,
+    /// Path and query, as they came.
+    pub(crate) target: String,
+    /// Values as they came; names in lower case, as HTTP compares them.
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    pub(crate) verdict: Verdict,
+    /// What the body says it is, where it can be read, verified or not: a stranger's words.
+    pub(crate) event: Option<String>,
+    pub(crate) submission_id: Option<String>,
+    pub(crate) form_id: Option<String>,
+    pub(crate) arrival: Arrival,
+}
+
+/// Where a capture comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// A request, from this address.
+    Request(SocketAddr),
+    /// Made here of a submission that the API had (`--poll`), and signed here: synthetic.
+    Poll,
+}
+
+/// How often its submission has come to this listener, this time included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Arrival {
+    /// 1 for the first.
+    pub(crate) number: u32,
+    /// Time since the one before.
+    pub(crate) gap: Option<Duration>,
+    /// Whether one before was answered with 2xx, so that this one is no retry.
+    pub(crate) duplicate: bool,
+}
+
+/// What was made of a request.
+#[derive(Clone, Debug)]
+pub(crate) struct Outcome {
+    /// The status it was answered with; none when its connection was dropped on purpose.
+    pub(crate) status: Option<u16>,
+    pub(crate) by: AnsweredBy,
+    /// Time from the whole request to the answer.
+    pub(crate) took: Duration,
+    pub(crate) forwards: Vec<Forward>,
+}
+
+/// Whose word the answer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AnsweredBy {
+    /// The listener's own.
+    Listener,
+    /// What a fault asked for: `--respond`, `--drop`.
+    Fault,
+    /// That of what it was forwarded to.
+    Target,
+}
+
+/// One forwarding, and what came back.
+#[derive(Clone, Debug)]
+pub(crate) struct Forward {
+    pub(crate) url: String,
+    pub(crate) answer: Result<Forwarded, String>,
+    pub(crate) took: Duration,
+}
+
+/// What a target answered.
+#[derive(Clone, Debug)]
+pub(crate) struct Forwarded {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    /// The body, or its beginning.
+    pub(crate) body: Bytes,
+    pub(crate) truncated: bool,
+}

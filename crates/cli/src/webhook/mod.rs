@@ -1,0 +1,6 @@
+//! What the webhook commands share: captures, verdicts, secrets, the store of captures, the listener, and
+//! the page that shows it.
+
+pub(crate) mod capture;
+pub(crate) mod secrets;
+pub(crate) mod verdict;

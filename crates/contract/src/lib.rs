@@ -1,0 +1,9 @@
+//! What one needs to stand on the other side of a webhook receiver, whoever wrote it and in whatever
+//! language: deliveries as the service makes them (SPEC §6), wrong ones on purpose, and the reasons
+//! why a signature does not match.
+//!
+//! | Question | Module |
+//! |---|---|
+//! | how a delivery is sent, and what came back | [`send`] |
+
+pub mod send;
