@@ -88,8 +88,17 @@ pub(crate) enum AnsweredBy {
 #[derive(Clone, Debug)]
 pub(crate) struct Forward {
     pub(crate) url: String,
-    pub(crate) answer: Result<Forwarded, String>,
+    pub(crate) answer: Result<Forwarded, Unanswered>,
     pub(crate) took: Duration,
+}
+
+/// Nothing came back from a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unanswered {
+    /// Whether it had not answered in time: the sender is told 504 then, and 502 otherwise.
+    pub(crate) timed_out: bool,
+    /// Why, for people: what, and what to do about it.
+    pub(crate) why: String,
 }
 
 /// What a target answered.
