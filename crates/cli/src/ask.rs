@@ -25,6 +25,13 @@ const NO_KEY: u8 = if cfg!(any(target_os = "linux", target_os = "android")) { 0 
 
 /// Asks for a key; nothing of it shows, not even its length.
 pub(crate) async fn hidden(prompt: &str) -> Result<SecretString, CliError> {
+    key_of(&hidden_line(prompt).await?)
+}
+
+/// Asks for a line; nothing of it shows.
+pub(crate) async fn hidden_line(prompt: &str) -> Result<SecretString, CliError> {
+    use formsvc_client::ExposeSecret;
+
     let prompt = prompt.to_owned();
     let typed = put(true, move || {
         // Nothing typed is taken as an answer: the library would ask for ever at the end of input.
@@ -32,7 +39,7 @@ pub(crate) async fn hidden(prompt: &str) -> Result<SecretString, CliError> {
         asked.interact().map_err(|dialoguer::Error::IO(error)| error)
     });
     let typed: SecretString = typed.await?.into();
-    key_of(&typed)
+    Ok(without_paste_marks(typed.expose_secret()).into())
 }
 
 /// Asks for a line that shows. Nothing when nothing was typed, or the input ended.

@@ -4,14 +4,23 @@ use std::ffi::OsString;
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use formsvc_protocol::signature::SECRET_PREFIX;
 
 use super::{CliError, Code};
+use crate::key::KEY_PREFIX;
 use crate::suggest;
 
 /// Longest argument that is repeated whole.
 const SHOWN_MAX: usize = 80;
-/// How keys begin; one that was typed where it does not belong is not repeated.
-const KEY_PREFIX: &str = "fsk_";
+/// How keys and signing secrets begin, and what to do about one that was typed where it does not belong,
+/// which is not repeated.
+const SECRETS: [(&str, &str); 2] = [
+    (KEY_PREFIX, "anyone can read arguments: revoke this key, and see `--api-key-file`"),
+    (
+        SECRET_PREFIX,
+        "anyone can read arguments: make another secret for this endpoint, and see `--secret-file`",
+    ),
+];
 
 /// The error for a person who typed something that cannot be meant.
 pub(crate) fn told(error: &clap::Error, path: &[&Command], args: &[OsString]) -> CliError {
@@ -71,8 +80,9 @@ pub(crate) fn told(error: &clap::Error, path: &[&Command], args: &[OsString]) ->
             CliError::usage(line.strip_prefix("error: ").unwrap_or(line))
         }
     };
-    if args.iter().any(|arg| arg.to_string_lossy().contains(KEY_PREFIX)) {
-        return told.hint("anyone can read arguments: revoke this key, and see `--api-key-file`");
+    let typed = |prefix: &str| args.iter().any(|arg| arg.to_string_lossy().contains(prefix));
+    if let Some((_, hint)) = SECRETS.iter().find(|(prefix, _)| typed(prefix)) {
+        return told.hint(*hint);
     }
     told.hint_if_none(&help)
 }
@@ -197,8 +207,9 @@ fn homes(root: &Command, word: &str) -> Vec<String> {
 
 /// What was typed, as far as it may be repeated.
 fn shown(text: &str) -> String {
-    if let Some(at) = text.find(KEY_PREFIX) {
-        return format!("{}{KEY_PREFIX}…", &text[..at]);
+    let secrets = SECRETS.iter().filter_map(|(prefix, _)| Some((text.find(prefix)?, prefix)));
+    if let Some((at, prefix)) = secrets.min() {
+        return format!("{}{prefix}…", &text[..at]);
     }
     match text.char_indices().nth(SHOWN_MAX) {
         Some((at, _)) => format!("{}…", &text[..at]),
@@ -231,6 +242,8 @@ mod tests {
     #[test]
     fn keys_and_novels_are_not_repeated() {
         assert_eq!(shown("--api-key=fsk_abc"), "--api-key=fsk_…");
+        assert_eq!(shown("--secret=whsec_abc"), "--secret=whsec_…");
+        assert_eq!(shown("whsec_fsk_abc"), "whsec_…");
         assert_eq!(shown(&"é".repeat(200)).chars().count(), SHOWN_MAX + 1);
     }
 }

@@ -8,7 +8,7 @@ use secrecy::zeroize::Zeroizing;
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
 
-use super::given::{self, one_key};
+use super::given;
 use crate::error::CliError;
 use crate::exit::Exit;
 
@@ -65,7 +65,7 @@ async fn run_within(
         ));
     }
     let text = std::str::from_utf8(&text).map_err(|_| failed(program, "printed no text"))?;
-    one_key(text, &format!("what `{program}` printed (`api_key_command`)"))
+    given::only_one(&given::API_KEY, text, &format!("what `{program}` printed (`api_key_command`)"))
 }
 
 /// Everything it prints, and how it ended; no end when it prints too much.

@@ -1,10 +1,11 @@
-//! Keys that the caller gives: on standard input, or in a file.
+//! Secrets that the caller gives: on standard input, or in a file.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
 use formsvc_client::SecretString;
+use formsvc_protocol::signature::SECRET_PREFIX;
 use secrecy::zeroize::Zeroizing;
 
 use crate::error::CliError;
@@ -12,72 +13,115 @@ use crate::exit::Exit;
 
 /// How keys begin; a file name that does is a key in the wrong place, and must not be shown.
 pub(crate) const KEY_PREFIX: &str = "fsk_";
-/// Longest text that is read as a key, which has a few dozen characters.
-pub(super) const MAX: u64 = 4096;
+/// Longest text that is read as a secret, which has a few dozen characters.
+pub(crate) const MAX: u64 = 4096;
 
-/// Reads a key from standard input.
-pub(super) fn from_stdin(stdin: &mut dyn Read) -> Result<SecretString, CliError> {
-    let text = read(stdin).map_err(|error| {
-        CliError::new(Exit::LocalIo, "cannot read the API key from standard input").because(&error)
-    })?;
-    one_key(&text, "standard input")
+/// What is given.
+#[derive(Debug)]
+pub(crate) struct Kind {
+    /// What it is called.
+    name: &'static str,
+    prefix: &'static str,
+    /// How a run ends that was given something else.
+    exit: Exit,
+    /// Whether it has none but ASCII characters.
+    is_ascii: bool,
+    /// What to do about one that others may have seen.
+    leaked: &'static str,
 }
 
-/// Reads a key from a file.
-pub(super) fn from_file(path: &Path) -> Result<SecretString, CliError> {
-    if path.to_string_lossy().starts_with(KEY_PREFIX) && !path.exists() {
-        let what = "the API key itself was given where the name of its file belongs";
-        return Err(CliError::usage(what).hint("anyone can read arguments: revoke this key"));
+/// A key of the API.
+pub(crate) const API_KEY: Kind = Kind {
+    name: "API key",
+    prefix: KEY_PREFIX,
+    exit: Exit::Auth,
+    is_ascii: true,
+    leaked: "anyone can read arguments: revoke this key",
+};
+
+/// The signing secret of an endpoint: any text, as far as the specification goes.
+pub(crate) const SIGNING_SECRET: Kind = Kind {
+    name: "signing secret",
+    prefix: SECRET_PREFIX,
+    exit: Exit::Usage,
+    is_ascii: false,
+    leaked: "anyone can read arguments: make another secret for this endpoint",
+};
+
+/// Reads one from standard input.
+pub(crate) fn from_stdin(kind: &Kind, stdin: &mut dyn Read) -> Result<SecretString, CliError> {
+    let text = read(kind, stdin).map_err(|error| {
+        let what = format!("cannot read the {} from standard input", kind.name);
+        CliError::new(Exit::LocalIo, what).because(&error)
+    })?;
+    only_one(kind, &text, "standard input")
+}
+
+/// Reads one from a file.
+pub(crate) fn from_file(kind: &Kind, path: &Path) -> Result<SecretString, CliError> {
+    if path.to_string_lossy().starts_with(kind.prefix) && !path.exists() {
+        let what = format!("the {} itself was given where the name of its file belongs", kind.name);
+        return Err(CliError::usage(what).hint(kind.leaked));
     }
-    let text = File::open(path).and_then(|mut file| read(&mut file)).map_err(|error| {
-        let message = format!("cannot read the API key file `{}`", path.display());
+    let text = File::open(path).and_then(|mut file| read(kind, &mut file)).map_err(|error| {
+        let message = format!("cannot read the {} file `{}`", kind.name, path.display());
         CliError::new(Exit::LocalIo, message).because(&error)
     })?;
-    one_key(&text, &format!("`{}`", path.display()))
+    only_one(kind, &text, &format!("`{}`", path.display()))
 }
 
-/// The key in a text that should hold it alone, without the white space around it.
-pub(super) fn one_key(text: &str, place: &str) -> Result<SecretString, CliError> {
-    let key = text.trim();
-    let wrong = if key.is_empty() {
-        "is empty"
-    } else if key.contains(char::is_whitespace) {
-        "holds more than one word; it must hold the key alone"
-    } else if key.contains(char::is_control) {
-        "holds control characters; it must hold the key alone"
-    } else if !key.is_ascii() {
-        "holds letters that no key has; it must hold the key alone"
+/// The secret in a text that should hold it alone, without the white space around it.
+pub(crate) fn only_one(kind: &Kind, text: &str, place: &str) -> Result<SecretString, CliError> {
+    let name = kind.name;
+    // What some editors put before a text is as little part of it as the line feed at its end.
+    let secret = text.trim().trim_start_matches('\u{feff}').trim_start();
+    let wrong = if secret.is_empty() {
+        "is empty".to_owned()
+    } else if secret.contains(char::is_whitespace) {
+        format!("holds more than one word; it must hold the {} alone", kind.short())
+    } else if secret.contains(char::is_control) {
+        format!("holds control characters; it must hold the {} alone", kind.short())
+    } else if kind.is_ascii && !secret.is_ascii() {
+        format!("holds letters that no {0} has; it must hold the {0} alone", kind.short())
     } else {
-        return Ok(key.into());
+        return Ok(secret.into());
     };
-    Err(CliError::new(Exit::Auth, format!("no API key: {place} {wrong}"))
-        .hint("copy the key again, with nothing before or after it"))
+    let hint = format!("copy the {} again, with nothing before or after it", kind.short());
+    Err(CliError::new(kind.exit, format!("no {name}: {place} {wrong}")).hint(hint))
 }
 
-/// What is worth a word about a key file: that others can read it.
+impl Kind {
+    /// `key`, `secret`
+    fn short(&self) -> &'static str {
+        self.name.rsplit(' ').next().unwrap_or(self.name)
+    }
+}
+
+/// What is worth a word about such a file: that others can read it.
 #[cfg(unix)]
-pub(super) fn loose_file(path: &Path) -> Option<String> {
+pub(crate) fn loose_file(kind: &Kind, path: &Path) -> Option<String> {
     use std::os::unix::fs::PermissionsExt;
     let metadata = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
     let mode = metadata.permissions().mode();
     (mode & 0o077 != 0).then(|| {
         format!(
-            "warning: others can read the key file `{}`; chmod 600 keeps it yours",
+            "warning: others can read the {} file `{}`; chmod 600 keeps it yours",
+            kind.short(),
             path.display()
         )
     })
 }
 
 #[cfg(not(unix))]
-pub(super) fn loose_file(_: &Path) -> Option<String> {
+pub(crate) fn loose_file(_: &Kind, _: &Path) -> Option<String> {
     None
 }
 
-fn read(from: &mut dyn Read) -> io::Result<Zeroizing<String>> {
+fn read(kind: &Kind, from: &mut dyn Read) -> io::Result<Zeroizing<String>> {
     // Room for all of it: text that grows leaves copies behind.
     let mut text = Zeroizing::new(String::with_capacity(2 * usize::try_from(MAX).unwrap_or(4096)));
     if from.take(MAX + 1).read_to_string(&mut text)? as u64 > MAX {
-        let rule = format!("longer than {MAX} bytes, which no API key is");
+        let rule = format!("longer than {MAX} bytes, which no {} is", kind.name);
         return Err(io::Error::new(io::ErrorKind::InvalidData, rule));
     }
     Ok(text)
@@ -91,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_key_is_taken_without_the_white_space_around_it() {
-        let key = from_stdin(&mut " fsk_1\r\n\n".as_bytes()).unwrap();
+        let key = from_stdin(&API_KEY, &mut " fsk_1\r\n\n".as_bytes()).unwrap();
         assert_eq!(key.expose_secret(), "fsk_1");
     }
 
@@ -99,9 +143,26 @@ mod tests {
     fn what_is_not_one_key_is_refused_without_being_shown() {
         let long = "k".repeat(5000);
         for bad in ["", " \n", "two words", "a\nb", "a\0b", "a\u{1b}[Ab", "schlüssel", &long] {
-            let error = format!("{:?}", from_stdin(&mut bad.as_bytes()).unwrap_err());
+            let error = format!("{:?}", from_stdin(&API_KEY, &mut bad.as_bytes()).unwrap_err());
             assert!(!error.contains("words\"") && !error.contains("kkk"), "{error}");
         }
-        assert!(from_stdin(&mut &b"fsk_\xff"[..]).is_err());
+        assert!(from_stdin(&API_KEY, &mut &b"fsk_\xff"[..]).is_err());
+    }
+
+    #[test]
+    fn a_signing_secret_is_any_one_word() {
+        for (text, secret) in
+            [("\u{feff}whsec_1\r\n", "whsec_1"), ("schlüssel\n", "schlüssel"), ("a\"b", "a\"b")]
+        {
+            let read = from_stdin(&SIGNING_SECRET, &mut text.as_bytes()).unwrap();
+            assert_eq!(read.expose_secret(), secret);
+        }
+        for bad in ["", "\u{feff}\n", "whsec_one whsec_two", "whsec_one\nwhsec_two"] {
+            let error = from_stdin(&SIGNING_SECRET, &mut bad.as_bytes()).unwrap_err();
+            assert_eq!(error.exit, Exit::Usage);
+            assert!(!error.told().contains("whsec_"), "{}", error.told());
+        }
+        let error = from_file(&SIGNING_SECRET, Path::new("whsec_abc")).unwrap_err().told();
+        assert!(error.contains("itself was given") && !error.contains("abc"), "{error}");
     }
 }

@@ -4,7 +4,7 @@
 //! other. What the caller gives goes where the caller says.
 
 mod command;
-mod given;
+pub(crate) mod given;
 
 use std::fmt;
 use std::io::{self, IsTerminal};
@@ -97,7 +97,9 @@ pub(crate) async fn find(
 pub(crate) fn at_hand(settings: &Settings, base_url: &str) -> Option<SecretString> {
     match &settings.service {
         Service::At { key: Some(KeySource::Env(key)), .. } => Some(key.clone()),
-        Service::At { key: Some(KeySource::File { path, .. }), .. } => given::from_file(path).ok(),
+        Service::At { key: Some(KeySource::File { path, .. }), .. } => {
+            given::from_file(&given::API_KEY, path).ok()
+        }
         Service::At { key: None, .. } => {
             let profile = Profile::of(&settings.profile, &settings.kept).ok()?;
             if profile.command.is_some() {
@@ -143,22 +145,24 @@ impl KeySource {
     pub(crate) async fn read(&self, remark: &dyn Fn(&str)) -> Result<Key, CliError> {
         let (key, place) = match self {
             Self::Env(key) => {
-                (given::one_key(key.expose_secret(), env::API_KEY.name)?, KeyPlace::Env)
+                let key = given::only_one(&given::API_KEY, key.expose_secret(), env::API_KEY.name)?;
+                (key, KeyPlace::Env)
             }
             // What is typed there would show.
             Self::Stdin if io::stdin().is_terminal() => {
                 (ask::hidden("API key (it does not show)").await?, KeyPlace::Stdin)
             }
             Self::Stdin => {
-                let read = aside(|| given::from_stdin(&mut io::stdin().lock())).await??;
+                let read =
+                    aside(|| given::from_stdin(&given::API_KEY, &mut io::stdin().lock())).await??;
                 (read, KeyPlace::Stdin)
             }
             Self::File { path, .. } => {
-                if let Some(warning) = given::loose_file(path) {
+                if let Some(warning) = given::loose_file(&given::API_KEY, path) {
                     remark(&warning);
                 }
                 let file = path.clone();
-                let read = aside(move || given::from_file(&file)).await??;
+                let read = aside(move || given::from_file(&given::API_KEY, &file)).await??;
                 (read, KeyPlace::File(path.clone()))
             }
         };
@@ -296,7 +300,7 @@ fn command_is_for_another(profile: &Profile, account: &Account) -> CliError {
 }
 
 /// What may take long, on a thread that is left behind when the run is stopped.
-async fn aside<T: Send + 'static>(
+pub(crate) async fn aside<T: Send + 'static>(
     call: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, CliError> {
     let (done, ended) = oneshot::channel();
