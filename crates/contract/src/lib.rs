@@ -5,5 +5,8 @@
 //! | Question | Module |
 //! |---|---|
 //! | how a delivery is sent, and what came back | [`send`] |
+//! | which signatures there are, right and wrong on purpose | [`variant`] |
 
+mod mac;
 pub mod send;
+pub mod variant;

@@ -3,4 +3,5 @@
 
 pub(crate) mod capture;
 pub(crate) mod secrets;
+pub(crate) mod variants;
 pub(crate) mod verdict;

@@ -172,6 +172,11 @@ impl Secrets {
         self.0.iter().filter_map(|(_, secret)| SigningSecret::new(secret))
     }
 
+    /// All of them as they are, for [`Variant::sign`](formsvc_contract::variant::Variant::sign).
+    pub(crate) fn texts(&self) -> Vec<SecretString> {
+        self.0.iter().map(|(_, secret)| secret.clone()).collect()
+    }
+
     /// A verifier of bodies up to a length, by this machine's clock; none where there is no secret.
     pub(crate) fn verifier(&self, max_body: usize) -> Option<Verifier> {
         self.builder().max_body(max_body).build().ok()
