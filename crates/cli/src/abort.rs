@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use formsvc_export::WorkingFiles;
 
@@ -16,6 +17,8 @@ struct Left {
     exports: Vec<WorkingFiles>,
     files: Vec<PathBuf>,
     busy: Busy,
+    /// Time that the command takes to end by itself once a signal came.
+    ends_within: Option<Duration>,
 }
 
 /// What the command is at while it cannot be asked to stop.
@@ -45,7 +48,6 @@ impl Abort {
         self.left().exports.push(files);
     }
 
-    #[cfg(feature = "sandbox")]
     /// A file that says something which is true only while the process runs.
     pub(crate) fn removes_file(&self, path: PathBuf) {
         self.left().files.push(path);
@@ -63,6 +65,16 @@ impl Abort {
     pub(crate) fn terminal_lent(&self) -> WhileBusy {
         self.left().busy = Busy::TerminalLent;
         WhileBusy(self.clone())
+    }
+
+    /// The command ends by itself when a signal comes, and may take so long.
+    pub(crate) fn ends_within(&self, time: Duration) {
+        self.left().ends_within = Some(time);
+    }
+
+    /// Time the command takes to end by itself, if it does.
+    pub(crate) fn end(&self) -> Option<Duration> {
+        self.left().ends_within
     }
 
     /// What the command is at.

@@ -7,7 +7,7 @@ use formsvc_client::{
     Client, Event, Form, RateLimit, RetryReason, SecretString, Timeouts, WaitReason,
 };
 use serde::Serialize;
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, oneshot};
 
 use crate::abort::Abort;
 use crate::args::Rate;
@@ -37,6 +37,8 @@ pub(crate) struct Context {
     runs_until_stopped: Cell<bool>,
     /// The command that goes on where a signal ends this one.
     go_on: RefCell<Option<String>>,
+    /// Tells a command that ends by itself of a signal.
+    told_to_end: RefCell<Option<oneshot::Sender<Exit>>>,
     client: OnceCell<Client>,
     #[cfg(feature = "sandbox")]
     demo: OnceCell<crate::sandbox::Sandbox>,
@@ -55,6 +57,7 @@ impl Context {
             abort,
             runs_until_stopped: Cell::new(false),
             go_on: RefCell::default(),
+            told_to_end: RefCell::default(),
             client: OnceCell::new(),
             #[cfg(feature = "sandbox")]
             demo: OnceCell::new(),
@@ -66,6 +69,20 @@ impl Context {
     #[cfg(feature = "sandbox")]
     pub(crate) fn run_until_stopped(&self) {
         self.runs_until_stopped.set(true);
+    }
+
+    /// From now on a signal does not drop the command where it waits: it is told of it, and ends by
+    /// itself within the time. A second signal ends the process.
+    pub(crate) fn end_within(&self, time: Duration) -> oneshot::Receiver<Exit> {
+        let (tell, told) = oneshot::channel();
+        *self.told_to_end.borrow_mut() = Some(tell);
+        self.abort.ends_within(time);
+        told
+    }
+
+    /// Tells a command that ends by itself of a signal; false where there is none to be told.
+    pub(crate) fn ends_by_itself(&self, exit: Exit) -> bool {
+        self.told_to_end.borrow_mut().take().is_some_and(|tell| tell.send(exit).is_ok())
     }
 
     /// Where a signal ends the command, this one goes on.

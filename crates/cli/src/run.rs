@@ -148,9 +148,16 @@ fn start(
             // Nobody waits any more only when a signal has ended the run.
             let _ = done.send(on_a_runtime(async {
                 let cx = Context::new(settings, abort);
+                let stopped = async {
+                    match canceled.await {
+                        Ok(exit) if !cx.ends_by_itself(exit) => exit,
+                        // Told to the command, which ends when it has done what it must.
+                        _ => std::future::pending().await,
+                    }
+                };
                 let ended = tokio::select! {
                     done = command.run(&cx) => done,
-                    Ok(exit) = canceled => Err(cx.stopped(exit)),
+                    exit = stopped => Err(cx.stopped(exit)),
                 };
                 cx.progress.end();
                 ended
@@ -183,7 +190,11 @@ async fn wait(
         }
     };
     // What calculates does not see that it is to stop.
-    let grace = if abort.busy() == Busy::Computing { Duration::ZERO } else { GRACE };
+    let grace = match (abort.busy(), abort.end()) {
+        (Busy::Computing, _) => Duration::ZERO,
+        (_, Some(end)) => end + GRACE,
+        _ => GRACE,
+    };
     // The command may just have ended.
     let _ = cancel.send(exit);
     tokio::select! {

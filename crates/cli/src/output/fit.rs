@@ -110,7 +110,7 @@ fn leveled(bounds: &[(usize, usize)], room: usize) -> Vec<usize> {
 
 /// The text in at most `width` cells; what is cut is shown by an ellipsis. Never half of a character
 /// that takes two cells, and never a mark without what it stands on.
-pub(super) fn shortened(text: &str, width: usize) -> String {
+pub(crate) fn shortened(text: &str, width: usize) -> String {
     let beyond = text.char_indices().nth(MARKS_MAX * (width + 1));
     if beyond.is_none() && text.width() <= width {
         return text.to_owned();

@@ -14,6 +14,7 @@ mod harmless;
 mod help;
 mod jq;
 mod listing;
+mod live;
 mod pager;
 mod paint;
 mod select;
@@ -28,10 +29,12 @@ use std::io::{self, IsTerminal, Write};
 pub(crate) use detail::Detail;
 pub(crate) use field::Field;
 pub(crate) use findings::Finding;
+pub(crate) use fit::shortened;
 pub(crate) use harmless::Harmless;
 pub(crate) use help::help;
 pub(crate) use listing::Listing;
-pub(crate) use paint::is_dumb;
+pub(crate) use live::Live;
+pub(crate) use paint::{Look, is_dumb};
 pub(crate) use stream::Stream;
 
 use self::jq::Jq;
@@ -299,7 +302,7 @@ impl Output {
                 "({hidden} more column{s}: choose with --json FIELDS --output table, or see all \
                  with --output csv)"
             );
-            let text = self.told.put(paint::Look::Past, &text);
+            let text = self.told.put(Look::Past, &text);
             // If nobody can read it, there is nobody to tell.
             let _ = writeln!(io::stderr().lock(), "{text}");
         }

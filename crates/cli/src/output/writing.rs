@@ -71,18 +71,31 @@ impl Screen {
     /// Writes text that was made for a terminal: what stands in it has been made harmless, and what
     /// paints it is ours.
     pub(super) fn painted(&self, text: &[u8], abort: &Abort) -> Result<(), CliError> {
-        let shown = if self.paint.0 { text.to_vec() } else { unpainted(self.terminal, text) };
+        let shown = self.as_painted(text);
         if self.paged(&shown, abort)? {
             return Ok(());
         }
+        self.write_painted(&shown)
+    }
+
+    /// As [`painted`](Self::painted), for a command that goes on: never through a pager.
+    pub(super) fn unpaged(&self, text: &[u8]) -> Result<(), CliError> {
+        self.write_painted(&self.as_painted(text))
+    }
+
+    fn as_painted(&self, text: &[u8]) -> Vec<u8> {
+        if self.paint.0 { text.to_vec() } else { unpainted(self.terminal, text) }
+    }
+
+    fn write_painted(&self, shown: &[u8]) -> Result<(), CliError> {
         let choice =
             if self.paint.0 { anstream::ColorChoice::Always } else { anstream::ColorChoice::Never };
         if self.terminal || self.paint.0 {
             let mut out = BufWriter::new(AutoStream::new(io::stdout().lock(), choice));
-            return written(out.write_all(&shown).and_then(|()| out.flush()));
+            return written(out.write_all(shown).and_then(|()| out.flush()));
         }
         let mut out = BufWriter::new(io::stdout().lock());
-        written(out.write_all(&shown).and_then(|()| out.flush()))
+        written(out.write_all(shown).and_then(|()| out.flush()))
     }
 
     /// Writes data that is there as a whole, made harmless.

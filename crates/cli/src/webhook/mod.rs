@@ -2,6 +2,8 @@
 //! the page that shows it.
 
 pub(crate) mod capture;
+pub(crate) mod history;
+pub(crate) mod listen;
 pub(crate) mod secrets;
 pub(crate) mod variants;
 pub(crate) mod verdict;

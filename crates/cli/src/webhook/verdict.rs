@@ -143,9 +143,7 @@ pub(crate) fn judge(
         return Verdict { code: VerdictCode::Unchecked, secret: None, age };
     };
     match header.and_then(|header| verifier.verify_event(header.as_bytes(), body.clone())) {
-        Ok(verified) => {
-            Verdict { code: VerdictCode::Valid, secret: Some(verified.secret().into()), age }
-        }
+        Ok(event) => Verdict { code: VerdictCode::Valid, secret: Some(event.secret().into()), age },
         Err(error) => Verdict { code: (&error).into(), secret: None, age },
     }
 }

@@ -1,0 +1,112 @@
+//! One connection, from its first byte to its last.
+
+use std::net::SocketAddr;
+use std::pin::pin;
+
+use http::{Method, Request};
+use hyper::body::{Body, Incoming as Unread};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+
+use super::answers::{self, Answer, Refusal};
+use super::body;
+use super::intake::{Incoming, Intake, Reply};
+use super::server::Phase;
+use crate::webhook::capture::Source;
+
+/// Most a connection buffers of a request's head, in bytes; a longer one is refused with 431.
+const HEAD_MAX: usize = 32 * 1024;
+/// Most header fields of a request.
+const HEADERS_MAX: usize = 64;
+/// The path that whoever waits for a listener may ask.
+const HEALTH: &str = "/healthz";
+
+/// The connection ends without an answer.
+#[derive(Debug, thiserror::Error)]
+#[error("dropped as told")]
+struct Dropped;
+
+/// Serves one connection until its peer is done or too slow, or the listener ends.
+pub(super) async fn serve(
+    stream: TcpStream,
+    peer: SocketAddr,
+    intake: Intake,
+    mut phase: watch::Receiver<Phase>,
+) {
+    let service = service_fn(|request| {
+        let intake = intake.clone();
+        async move { answer(request, peer, intake).await }
+    });
+    let mut http = http1::Builder::new();
+    http.max_buf_size(HEAD_MAX)
+        .max_headers(HEADERS_MAX)
+        .timer(TokioTimer::new())
+        .header_read_timeout(intake.rules().limits.read);
+    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
+    loop {
+        let changed = tokio::select! {
+            biased;
+            ended = connection.as_mut() => {
+                if let Err(error) = ended {
+                    tracing::debug!(%error, "connection ended");
+                }
+                return;
+            }
+            changed = phase.changed() => changed,
+        };
+        match changed.map(|()| *phase.borrow_and_update()) {
+            Ok(Phase::Listening) => {}
+            Ok(Phase::Draining) => connection.as_mut().graceful_shutdown(),
+            // Err: the listener is gone.
+            Ok(Phase::Ended) | Err(_) => return,
+        }
+    }
+}
+
+async fn answer(
+    request: Request<Unread>,
+    peer: SocketAddr,
+    intake: Intake,
+) -> Result<Answer, Dropped> {
+    if request.uri().path() == HEALTH && matches!(*request.method(), Method::GET | Method::HEAD) {
+        return Ok(answers::healthy());
+    }
+    let (parts, unread) = request.into_parts();
+    let target = parts.uri.path_and_query().map_or("*", |target| target.as_str()).to_owned();
+    let refuse = |refusal: Refusal| {
+        intake.refused(parts.method.clone(), target.clone(), refusal);
+        Ok(refusal.answer())
+    };
+    if intake.rules().path.as_deref().is_some_and(|path| path != parts.uri.path()) {
+        return refuse(Refusal::NotFound);
+    }
+    if parts.method != Method::POST {
+        return refuse(Refusal::MethodNotAllowed);
+    }
+    let limits = intake.rules().limits;
+    let body = if unread.is_end_stream() {
+        bytes::Bytes::new()
+    } else {
+        match body::read(unread, limits.body, limits.read).await {
+            Ok(body) => body,
+            Err(body::Unread::TooLarge) => return refuse(Refusal::TooLarge),
+            Err(body::Unread::TooSlow) => return refuse(Refusal::TooSlow),
+            Err(body::Unread::Broken) => return refuse(Refusal::Unreadable),
+        }
+    };
+    let place = match intake.place().await {
+        Ok(place) => place,
+        Err(refusal) => return refuse(refusal),
+    };
+    let source = Source::Request(peer);
+    let incoming = Incoming { source, method: parts.method, target, headers: parts.headers, body };
+    // A task of its own: what has been taken is not lost where the sender goes away meanwhile.
+    match tokio::spawn(intake.take(incoming, place)).await {
+        Ok(Reply::Answer(answer)) => Ok(answer),
+        // Err: it panicked, which was told, or the listener ends.
+        Ok(Reply::Nothing) | Err(_) => Err(Dropped),
+    }
+}

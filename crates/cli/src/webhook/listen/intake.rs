@@ -1,0 +1,269 @@
+//! One delivery, from a whole request to its answer.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use formsvc_receiver::Verifier;
+use http::{HeaderMap, Method, header};
+use jiff::Timestamp;
+use tokio::sync::mpsc::{self, OwnedPermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast};
+
+use super::answers::{self, Answer, Refusal};
+use super::faults::{Fault, Faults};
+use super::happened::{Delivered, Happened, Refused, Warning};
+use super::keeper::Keeper;
+use super::names::Names;
+use super::policy::{OnInvalid, Treatment, treatment};
+use crate::webhook::capture::{AnsweredBy, Capture, Outcome, Received, Source};
+use crate::webhook::history::{Came, History};
+use crate::webhook::verdict::judge;
+
+/// How long a delivery waits for whoever reads what is told, before its sender is told to come again.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Captures that a page may be behind.
+const BUS: usize = 256;
+
+/// What a listener does with what comes.
+pub(crate) struct Rules {
+    pub(crate) limits: Limits,
+    /// The path deliveries are taken at; any if none.
+    pub(crate) path: Option<String>,
+    pub(crate) verifier: Option<Verifier>,
+    pub(crate) on_invalid: OnInvalid,
+    pub(crate) faults: Faults,
+}
+
+/// What a listener takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Longest body, in bytes.
+    pub(crate) body: usize,
+    /// Time for the head of a request, and for its body.
+    pub(crate) read: Duration,
+    /// Deliveries handled at once.
+    pub(crate) in_flight: usize,
+}
+
+/// Takes deliveries. Cheap to clone; clones share everything.
+#[derive(Clone)]
+pub(crate) struct Intake(Arc<Inner>);
+
+struct Inner {
+    rules: Rules,
+    history: Mutex<History>,
+    keeper: Keeper,
+    bus: broadcast::Sender<Arc<Capture>>,
+    told: mpsc::Sender<Happened>,
+    in_flight: Arc<Semaphore>,
+    /// Attempts of what has no id.
+    nameless: AtomicU32,
+    /// Whether it was told that nothing can be kept.
+    told_of_store: AtomicBool,
+}
+
+/// A whole request.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    pub(crate) source: Source,
+    pub(crate) method: Method,
+    pub(crate) target: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+/// A place for one delivery: among those under way, and for what will be told of it.
+pub(crate) struct Place {
+    told: OwnedPermit<Happened>,
+    in_flight: OwnedSemaphorePermit,
+}
+
+/// What goes back to the sender.
+#[derive(Debug)]
+pub(super) enum Reply {
+    Answer(Answer),
+    /// The end of the connection.
+    Nothing,
+}
+
+/// What was made of a delivery, on its way to becoming an outcome.
+struct Made {
+    reply: Reply,
+    by: AnsweredBy,
+}
+
+impl Intake {
+    /// An intake, and what it will tell.
+    pub(crate) fn new(
+        rules: Rules,
+        history: History,
+        keeper: Keeper,
+    ) -> (Self, mpsc::Receiver<Happened>) {
+        let places = rules.limits.in_flight;
+        let (told, happened) = mpsc::channel(places);
+        let inner = Inner {
+            rules,
+            history: Mutex::new(history),
+            keeper,
+            bus: broadcast::channel(BUS).0,
+            told,
+            in_flight: Arc::new(Semaphore::new(places)),
+            nameless: AtomicU32::new(0),
+            told_of_store: AtomicBool::new(false),
+        };
+        (Self(Arc::new(inner)), happened)
+    }
+
+    /// Where every capture is told: once kept, and once more when answered.
+    #[expect(dead_code, reason = "for the page that shows them")]
+    pub(crate) fn bus(&self) -> broadcast::Sender<Arc<Capture>> {
+        self.0.bus.clone()
+    }
+
+    pub(super) fn rules(&self) -> &Rules {
+        &self.0.rules
+    }
+
+    /// A place for a delivery; none while there are as many as there may be.
+    pub(super) async fn place(&self) -> Result<Place, Refusal> {
+        let in_flight = Arc::clone(&self.0.in_flight).try_acquire_owned();
+        let in_flight = in_flight.map_err(|_| Refusal::Busy)?;
+        match tokio::time::timeout(PATIENCE, self.0.told.clone().reserve_owned()).await {
+            Ok(Ok(told)) => Ok(Place { told, in_flight }),
+            // Whoever was told is gone: the command is ending.
+            Ok(Err(_)) => Err(Refusal::Stopping),
+            Err(_) => Err(Refusal::Busy),
+        }
+    }
+
+    /// Waits until no delivery is under way; only once none is taken any more.
+    pub(super) async fn idle(&self) {
+        let all = u32::try_from(self.0.rules.limits.in_flight).unwrap_or(u32::MAX);
+        // Fails only for a closed semaphore, and nobody closes it.
+        let _ = self.0.in_flight.acquire_many(all).await;
+    }
+
+    /// A request went no further. It is told if there is room for it.
+    pub(super) fn refused(&self, method: Method, target: String, refusal: Refusal) {
+        let refused = Refused { at: Timestamp::now(), method, target, refusal };
+        let _ = self.0.told.try_send(Happened::Refused(refused));
+    }
+
+    fn warn(&self, code: &'static str, message: String) {
+        let _ = self.0.told.try_send(Happened::Warned(Warning { code, message }));
+    }
+
+    /// Takes a delivery to its end, whether its sender still waits or not.
+    pub(super) async fn take(self, incoming: Incoming, place: Place) -> Reply {
+        let began = Instant::now();
+        let (received, came) = self.look(incoming, began);
+        let received = Arc::new(received);
+        let number = match self.0.keeper.keep(&received).await {
+            Ok(number) => number,
+            Err(why) => {
+                if !self.0.told_of_store.swap(true, Ordering::Relaxed) {
+                    self.warn("not_stored", format!("deliveries are not kept: {why}"));
+                }
+                None
+            }
+        };
+        let capture = Capture { number, received: Arc::clone(&received), outcome: None };
+        // Fails only where nobody looks.
+        let _ = self.0.bus.send(Arc::new(capture.clone()));
+        let Made { reply, by } = self.make(&received).await;
+        let status = match &reply {
+            Reply::Answer(answer) => Some(answer.status().as_u16()),
+            Reply::Nothing => None,
+        };
+        let took = began.elapsed();
+        let outcome = Arc::new(Outcome { status, by, took, forwards: Vec::new() });
+        if let Some(number) = number {
+            self.0.keeper.settle(number, &outcome);
+        }
+        self.ended(&received, began, &reply);
+        let capture = Arc::new(Capture { outcome: Some(outcome), ..capture });
+        let _ = self.0.bus.send(Arc::clone(&capture));
+        place.told.send(Happened::Delivered(Delivered { capture, pause: came.pause }));
+        drop(place.in_flight);
+        reply
+    }
+
+    /// Judges a request, and counts it.
+    fn look(&self, incoming: Incoming, now: Instant) -> (Received, Came) {
+        let Incoming { source, method, target, headers, body } = incoming;
+        let at = Timestamp::now();
+        let rules = &self.0.rules;
+        let verdict = judge(rules.verifier.as_ref(), &headers, &body, at.as_second());
+        let Names { event, submission_id, form_id } = Names::of(&body);
+        let came = match &submission_id {
+            Some(id) => self.history().arrived(id, now),
+            None => Came::ONCE,
+        };
+        let arrival = came.arrival;
+        let received = Received {
+            at,
+            source,
+            method,
+            target,
+            headers,
+            body,
+            verdict,
+            event,
+            submission_id,
+            form_id,
+            arrival,
+        };
+        (received, came)
+    }
+
+    /// Decides on the answer, and holds it back where that was asked for.
+    async fn make(&self, received: &Received) -> Made {
+        let rules = &self.0.rules;
+        let listener = |answer| Made { reply: Reply::Answer(answer), by: AnsweredBy::Listener };
+        match treatment(received.verdict.code, rules.on_invalid) {
+            Treatment::Reject => return listener(answers::rejected(received.verdict.code)),
+            Treatment::Accept => return listener(answers::accepted()),
+            Treatment::GoOn => {}
+        }
+        let attempt = match received.submission_id {
+            Some(_) => received.arrival.number,
+            None => self.0.nameless.fetch_add(1, Ordering::Relaxed).saturating_add(1),
+        };
+        let made = match rules.faults.of_attempt(attempt) {
+            Fault::Drop => Made { reply: Reply::Nothing, by: AnsweredBy::Fault },
+            Fault::Answer(status) => {
+                Made { reply: Reply::Answer(answers::as_told(status)), by: AnsweredBy::Fault }
+            }
+            Fault::None => listener(answers::accepted()),
+        };
+        if let Some(delay) = rules.faults.delay {
+            tokio::time::sleep(delay).await;
+        }
+        made
+    }
+
+    /// Remembers how it ended, for the next attempt.
+    fn ended(&self, received: &Received, began: Instant, reply: &Reply) {
+        let Some(id) = &received.submission_id else { return };
+        let (accepted, asked_for) = match reply {
+            Reply::Answer(answer) => (answer.status().is_success(), retry_after(answer)),
+            Reply::Nothing => (false, None),
+        };
+        self.history().ended(id, (began, Instant::now()), accepted, asked_for);
+    }
+
+    fn history(&self) -> std::sync::MutexGuard<'_, History> {
+        self.0.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The pause that an answer asks for, where the service obeys it: with 429 and 503, in seconds.
+fn retry_after(answer: &Answer) -> Option<Duration> {
+    if !matches!(answer.status().as_u16(), 429 | 503) {
+        return None;
+    }
+    let seconds = answer.headers().get(header::RETRY_AFTER)?.to_str().ok()?;
+    seconds.trim().parse().ok().map(Duration::from_secs)
+}

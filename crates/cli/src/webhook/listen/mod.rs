@@ -1,0 +1,19 @@
+//! A listener for deliveries: it verifies, keeps, shows and passes on what comes, and answers.
+//!
+//! It runs on a runtime of its own, so that whoever reads what it tells cannot hold it up. What happens
+//! goes to the command through a channel with a place for each delivery, taken before the delivery is:
+//! where nobody reads, senders are told to come again, and nothing that was taken goes untold.
+
+pub(crate) mod answers;
+mod body;
+mod connection;
+pub(crate) mod engine;
+pub(crate) mod faults;
+pub(crate) mod happened;
+pub(crate) mod intake;
+pub(crate) mod keeper;
+mod names;
+pub(crate) mod policy;
+pub(crate) mod ready;
+pub(crate) mod server;
+pub(crate) mod text;

@@ -1,0 +1,255 @@
+//! What happened, as lines for people: one for each delivery, and a second one where it failed.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use unicode_width::UnicodeWidthStr;
+
+use super::happened::{Delivered, Refused};
+use crate::output::{Look, shortened};
+use crate::sanitize::one_line;
+use crate::webhook::capture::{AnsweredBy, Capture, Forward, Outcome, Source};
+use crate::webhook::secrets::Secrets;
+use crate::webhook::verdict::VerdictCode;
+
+/// A line, in parts that have a look.
+pub(crate) type Line = Vec<(Look, String)>;
+
+/// Characters of a target's answer that are shown.
+const PREVIEW: usize = 200;
+/// Where a second line begins: below the first one's second word.
+const INDENT: &str = "         ";
+/// Attempts that the service makes.
+const ATTEMPTS: u32 = 1 + formsvc_protocol::limits::DELIVERY_RETRIES;
+/// A part of a line that may be shortened, and the least that is left of it.
+const SHORTEST: usize = 8;
+
+/// What lines are made for.
+pub(crate) struct View {
+    pub(crate) zone: TimeZone,
+    /// Cells in a line; none where nothing bounds it.
+    pub(crate) width: Option<usize>,
+    /// Of which the names are told.
+    pub(crate) secrets: Secrets,
+}
+
+/// The lines of a delivery, the first no wider than the terminal as far as its parts can be shortened.
+pub(crate) fn delivered(told: &Delivered, view: &View) -> Vec<Line> {
+    let capture = &*told.capture;
+    let Some(outcome) = &capture.outcome else { return Vec::new() };
+    let mut lines = vec![first(capture, outcome, view)];
+    lines.extend(hints(capture, outcome).into_iter().map(|hint| {
+        let hint = one_line(&hint).into_owned();
+        vec![(Look::Plain, INDENT.to_owned()), (Look::Past, hint)]
+    }));
+    lines
+}
+
+fn first(capture: &Capture, outcome: &Outcome, view: &View) -> Line {
+    let received = &*capture.received;
+    let (verdict_look, verdict) = verdict(capture, &view.secrets);
+    let mut rest = vec![(verdict_look, verdict)];
+    let arrival = received.arrival;
+    if arrival.duplicate {
+        rest.push((Look::Open, "duplicate".to_owned()));
+    } else if arrival.number > 1 {
+        rest.push((Look::Open, attempt(arrival.number)));
+    }
+    if let Some(gap) = arrival.gap {
+        rest.push((Look::Past, format!("+{}", seconds(gap))));
+    }
+    let (status_look, status) = status(outcome);
+    rest.extend([
+        (Look::Past, "→".to_owned()),
+        (status_look, status),
+        (Look::Past, took(outcome.took)),
+    ]);
+    let clean = |text: &Option<String>| text.as_deref().map(|text| one_line(text).into_owned());
+    let method = match received.source {
+        Source::Request(_) => received.method.to_string(),
+        Source::Poll => "poll".to_owned(),
+    };
+    let mut target = one_line(&received.target).into_owned();
+    let mut event = clean(&received.event);
+    let mut id = clean(&received.submission_id);
+    let size = size(received.body.len());
+    if let Some(width) = view.width {
+        let fixed = "00:00:00".len() + 1 + method.len() + 1 + 1 + size.len();
+        let rest: usize = rest.iter().map(|(_, text)| 1 + text.width()).sum();
+        let optional = |text: &Option<String>| text.as_ref().map_or(0, |text| 1 + text.width());
+        let all = fixed + rest + target.width() + optional(&event) + optional(&id);
+        let mut over = all.saturating_sub(width);
+        // The id first: its beginning tells it from others well enough.
+        for part in [id.as_mut(), event.as_mut(), Some(&mut target)].into_iter().flatten() {
+            over = over.saturating_sub(shorten(part, over));
+        }
+    }
+    let mut parts = vec![
+        (Look::Past, time(received.at, &view.zone)),
+        (Look::Plain, method),
+        (Look::Plain, target),
+    ];
+    parts.extend(event.map(|event| (Look::Plain, event)));
+    parts.extend(id.map(|id| (Look::Heading, id)));
+    parts.push((Look::Past, size));
+    parts.extend(rest);
+    spaced(parts)
+}
+
+/// The line of a request that went no further.
+pub(crate) fn refused(refused: &Refused, view: &View) -> Line {
+    let status = refused.refusal.status().to_string();
+    let (why, method) = (refused.refusal.message(), refused.method.to_string());
+    let mut target = one_line(&refused.target).into_owned();
+    if let Some(width) = view.width {
+        let rest = 8 + 1 + method.len() + 1 + 3 + 4 + why.len();
+        let over = (rest + target.width()).saturating_sub(width);
+        shorten(&mut target, over);
+    }
+    spaced(vec![
+        (Look::Past, time(refused.at, &view.zone)),
+        (Look::Plain, method),
+        (Look::Plain, target),
+        (Look::Past, "→".to_owned()),
+        (look_of(refused.refusal.status()), status),
+        (Look::Past, why.to_owned()),
+    ])
+}
+
+/// Makes a text narrower by so many cells, as far as it may be; says by how many it is.
+fn shorten(text: &mut String, by: usize) -> usize {
+    let width = text.width();
+    let wanted = width.saturating_sub(by).max(SHORTEST);
+    if wanted >= width {
+        return 0;
+    }
+    *text = shortened(text, wanted);
+    width - text.width()
+}
+
+fn spaced(parts: Line) -> Line {
+    let mut line = Line::with_capacity(parts.len() * 2);
+    for (at, part) in parts.into_iter().enumerate() {
+        if at > 0 {
+            line.push((Look::Plain, " ".to_owned()));
+        }
+        line.push(part);
+    }
+    line
+}
+
+fn verdict(capture: &Capture, secrets: &Secrets) -> (Look, String) {
+    let verdict = &capture.received.verdict;
+    let short = verdict.code.row().short;
+    let look = match verdict.code {
+        VerdictCode::Valid => Look::Good,
+        VerdictCode::Unchecked => Look::Open,
+        _ => Look::Bad,
+    };
+    let previous = verdict.secret.as_deref().is_some_and(|name| secrets.is_previous(name));
+    let name = if previous { " by a previous secret" } else { "" };
+    // Of what is not signed the age is anybody's word.
+    let age = verdict.age.filter(|_| verdict.code != VerdictCode::NoMatch);
+    let age = age.map_or(String::new(), |age| format!(" {}", self::age(age)));
+    (look, format!("{short}{name}{age}"))
+}
+
+fn attempt(number: u32) -> String {
+    if number <= ATTEMPTS { format!("{number}/{ATTEMPTS}") } else { format!("{number}th") }
+}
+
+fn status(outcome: &Outcome) -> (Look, String) {
+    let as_told = if outcome.by == AnsweredBy::Fault { " as told" } else { "" };
+    match outcome.status {
+        Some(status) => (look_of(status), format!("{status}{as_told}")),
+        None => (Look::Bad, format!("dropped{as_told}")),
+    }
+}
+
+fn look_of(status: u16) -> Look {
+    match status {
+        200..300 => Look::Good,
+        300..500 => Look::Open,
+        _ => Look::Bad,
+    }
+}
+
+/// What to do about a delivery that failed, and what its targets said.
+fn hints(capture: &Capture, outcome: &Outcome) -> Vec<String> {
+    let mut hints: Vec<String> = outcome.forwards.iter().filter_map(forward_hint).collect();
+    hints.extend(verdict_hint(capture));
+    hints
+}
+
+fn forward_hint(forward: &Forward) -> Option<String> {
+    let (url, took) = (&forward.url, took(forward.took));
+    match &forward.answer {
+        Err(unanswered) => Some(format!("{url}: {}", unanswered.why)),
+        Ok(answer) if (200..300).contains(&answer.status) => None,
+        Ok(answer) => {
+            let body = String::from_utf8_lossy(&answer.body);
+            let preview: String = body.trim().chars().take(PREVIEW).collect();
+            let colon = if preview.is_empty() { "" } else { ": " };
+            Some(format!("{url} answered {} in {took}{colon}{preview}", answer.status))
+        }
+    }
+}
+
+fn verdict_hint(capture: &Capture) -> Option<String> {
+    let verdict = &capture.received.verdict;
+    Some(match verdict.code {
+        VerdictCode::Valid | VerdictCode::Unchecked => return None,
+        VerdictCode::NoMatch => match capture.number {
+            Some(number) => {
+                format!("hint: `formsvc webhook verify {number} --explain` says what fits")
+            }
+            None => "hint: is the secret that of this endpoint, whole and of now?".to_owned(),
+        },
+        VerdictCode::TooOld => "hint: a replay needs a fresh signature; or one of the two clocks \
+                                is wrong"
+            .to_owned(),
+        VerdictCode::InFuture => "hint: one of the two clocks is wrong".to_owned(),
+        code => format!("hint: {}", code.row().meaning),
+    })
+}
+
+fn time(at: Timestamp, zone: &TimeZone) -> String {
+    at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()
+}
+
+/// A size in bytes, as people say it.
+fn size(bytes: usize) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{}.{} kB", bytes / 1_000, bytes % 1_000 / 100),
+        _ => format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000),
+    }
+}
+
+/// A length of time that is most often short.
+pub(crate) fn took(time: Duration) -> String {
+    let millis = time.as_millis();
+    if millis < 1_000 { format!("{millis}ms") } else { seconds(time) }
+}
+
+/// A length of time in seconds, or more when it is long.
+pub(crate) fn seconds(time: Duration) -> String {
+    let (seconds, tenths) = (time.as_secs(), time.subsec_millis() / 100);
+    match seconds {
+        0..100 => format!("{seconds}.{tenths}s"),
+        100..6_000 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        _ => format!("{}h{:02}m", seconds / 3_600, seconds % 3_600 / 60),
+    }
+}
+
+/// How old a signature is, in seconds; one of the future is ahead.
+fn age(seconds: i64) -> String {
+    let far = seconds.unsigned_abs();
+    let text = match far {
+        0..6_000 => format!("{far}s"),
+        6_000..172_800 => format!("{}h", far / 3_600),
+        _ => format!("{}d", far / 86_400),
+    };
+    if seconds < 0 { format!("-{text}") } else { text }
+}
