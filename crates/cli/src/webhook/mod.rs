@@ -5,5 +5,6 @@ pub(crate) mod capture;
 pub(crate) mod history;
 pub(crate) mod listen;
 pub(crate) mod secrets;
+pub(crate) mod store;
 pub(crate) mod variants;
 pub(crate) mod verdict;

@@ -1,0 +1,171 @@
+//! What is over the caps goes, the oldest first, in steps so small that no delivery waits for them.
+
+use std::time::{Duration, Instant};
+
+use jiff::{SignedDuration, Timestamp};
+use rusqlite::Connection;
+
+use super::caps::Caps;
+use super::rows::instant;
+
+/// Captures that one step removes, at most.
+const STEP: usize = 64;
+/// Captures that go before it is looked again whether there is still too much.
+const FEW: usize = 8;
+/// Free pages that stay for what comes next; the rest of the file is given back.
+const FREE_MAX: i64 = 1_024;
+/// Pages given back in one step.
+const GIVEN_BACK: i64 = 256;
+/// Time between two looks at ages.
+const AGE_PAUSE: Duration = Duration::from_secs(60);
+
+/// Keeps a store within its caps.
+pub(super) struct Pruner {
+    caps: Caps,
+    now: fn() -> Timestamp,
+    /// When ages are looked at next.
+    ages_at: Instant,
+    /// Whether there was nothing to do since the last request.
+    resting: bool,
+}
+
+impl Pruner {
+    pub(super) fn new(caps: Caps, now: fn() -> Timestamp) -> Self {
+        Self { caps, now, ages_at: Instant::now(), resting: false }
+    }
+
+    /// Inside the transaction that added so many: twice as many may go, while there is too much.
+    pub(super) fn make_room(&mut self, db: &Connection, added: usize) -> rusqlite::Result<()> {
+        self.resting = false;
+        self.remove_surplus(db, added.saturating_mul(2).max(STEP))?;
+        if self.ages_at <= Instant::now() {
+            self.remove_old(db)?;
+        }
+        Ok(())
+    }
+
+    /// One step while nothing else is to be done; how long the next one has time.
+    pub(super) fn step(&mut self, db: &Connection) -> Option<Duration> {
+        if self.resting && self.ages_at > Instant::now() {
+            return Some(self.ages_at.saturating_duration_since(Instant::now()));
+        }
+        match self.try_step(db) {
+            Ok(true) => Some(Duration::ZERO),
+            Ok(false) => {
+                self.resting = true;
+                Some(self.ages_at.saturating_duration_since(Instant::now()))
+            }
+            Err(error) => {
+                tracing::warn!(%error, "captures over the caps are not removed now");
+                self.resting = true;
+                self.ages_at = Instant::now() + AGE_PAUSE;
+                Some(AGE_PAUSE)
+            }
+        }
+    }
+
+    /// Whether there is more to do.
+    fn try_step(&mut self, db: &Connection) -> rusqlite::Result<bool> {
+        if self.remove_surplus(db, STEP)? > 0 {
+            return Ok(true);
+        }
+        if self.ages_at <= Instant::now() && self.remove_old(db)? {
+            return Ok(true);
+        }
+        give_back(db, FREE_MAX)
+    }
+
+    /// Removes the oldest while there is too much, and so many at most; how many. The newest stays,
+    /// however large it is.
+    fn remove_surplus(&self, db: &Connection, most: usize) -> rusqlite::Result<usize> {
+        let mut removed = 0;
+        while removed < most && self.is_over(db)? {
+            match remove_oldest(db, FEW)? {
+                0 => break,
+                more => removed += more,
+            }
+        }
+        Ok(removed)
+    }
+
+    fn is_over(&self, db: &Connection) -> rusqlite::Result<bool> {
+        let used = read(db, "PRAGMA page_count")? - read(db, "PRAGMA freelist_count")?;
+        let bytes = used.saturating_mul(read(db, "PRAGMA page_size")?);
+        Ok(bytes.unsigned_abs() > self.caps.size)
+    }
+
+    /// Removes a few of those that are too old. True if there may be more.
+    fn remove_old(&mut self, db: &Connection) -> rusqlite::Result<bool> {
+        let age = SignedDuration::try_from(self.caps.age).unwrap_or(SignedDuration::MAX);
+        let before = (self.now)().checked_sub(age).unwrap_or(Timestamp::MIN);
+        let removed = remove_before(db, before, STEP)?;
+        if removed == STEP {
+            return Ok(true);
+        }
+        self.ages_at = Instant::now() + AGE_PAUSE;
+        Ok(false)
+    }
+}
+
+/// Removes some of the oldest, but never the newest; how many.
+fn remove_oldest(db: &Connection, most: usize) -> rusqlite::Result<usize> {
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let up_to: Option<i64> = db
+        .prepare_cached(
+            "SELECT max(number) FROM (SELECT number FROM captures
+             WHERE number < (SELECT max(number) FROM captures) ORDER BY number LIMIT ?1)",
+        )?
+        .query_row([most], |row| row.get(0))?;
+    up_to.map_or(Ok(0), |up_to| remove_up_to(db, up_to))
+}
+
+/// Removes at most so many of those that came before a time, from the oldest number up to the first
+/// that is newer; how many.
+pub(super) fn remove_before(
+    db: &Connection,
+    before: Timestamp,
+    most: usize,
+) -> rusqlite::Result<usize> {
+    let (mut up_to, mut count) = (None, 0);
+    let mut select =
+        db.prepare_cached("SELECT number, at FROM captures ORDER BY number LIMIT ?1")?;
+    let mut rows = select.query([i64::try_from(most).unwrap_or(i64::MAX)])?;
+    while let Some(row) = rows.next()? {
+        if row.get::<_, i64>(1)? >= instant(before) {
+            break;
+        }
+        up_to = Some(row.get(0)?);
+        count += 1;
+    }
+    drop(rows);
+    if let Some(up_to) = up_to {
+        remove_up_to(db, up_to)?;
+    }
+    Ok(count)
+}
+
+fn remove_up_to(db: &Connection, number: i64) -> rusqlite::Result<usize> {
+    for sql in
+        ["DELETE FROM forwards WHERE number <= ?1", "DELETE FROM outcomes WHERE number <= ?1"]
+    {
+        db.prepare_cached(sql)?.execute([number])?;
+    }
+    db.prepare_cached("DELETE FROM captures WHERE number <= ?1")?.execute([number])
+}
+
+/// Gives free pages at the end of the file back, a few at a time; whether there are more than stay.
+pub(super) fn give_back(db: &Connection, stay: i64) -> rusqlite::Result<bool> {
+    let free = read(db, "PRAGMA freelist_count")? - stay;
+    if free <= 0 {
+        return Ok(false);
+    }
+    // A row for each page.
+    let mut step = db.prepare(&format!("PRAGMA incremental_vacuum({})", free.min(GIVEN_BACK)))?;
+    let mut rows = step.query([])?;
+    while rows.next()?.is_some() {}
+    Ok(free > GIVEN_BACK)
+}
+
+fn read(db: &Connection, sql: &str) -> rusqlite::Result<i64> {
+    db.prepare_cached(sql)?.query_row([], |row| row.get(0))
+}

@@ -1,0 +1,175 @@
+//! Which captures are asked for, and what a list has of each.
+
+use jiff::Timestamp;
+use rusqlite::{Connection, named_params};
+
+use super::rows::{HEAD, HEAD_COLUMNS, Head, RowError, TABLES, head, instant};
+use crate::webhook::capture::{AnsweredBy, Arrival, Capture, CaptureNumber, Outcome, Source};
+use crate::webhook::verdict::Verdict;
+
+/// Which captures: all that every part says.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Query {
+    /// What they were answered with.
+    pub(crate) status: Option<Statuses>,
+    /// What verification found: the name of a verdict.
+    pub(crate) verdict: Option<&'static str>,
+    pub(crate) form: Option<String>,
+    pub(crate) event: Option<String>,
+    pub(crate) submission: Option<String>,
+    /// Those that came then or later.
+    pub(crate) since: Option<Timestamp>,
+    /// Those that came before.
+    pub(crate) until: Option<Timestamp>,
+    /// Those that have these bytes in their body.
+    pub(crate) grep: Option<String>,
+    /// Those that have this text, in whatever case ASCII letters are, in their body, target, event or ids.
+    pub(crate) text: Option<String>,
+    /// Those of a lower number.
+    pub(crate) before: Option<CaptureNumber>,
+    /// Those of a higher number.
+    pub(crate) after: Option<CaptureNumber>,
+    /// How many at most, the newest; all if none.
+    pub(crate) limit: Option<usize>,
+}
+
+/// Statuses that a sender was answered with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Statuses {
+    /// 2xx, which is what a sender takes for delivered.
+    Ok,
+    /// Anything else, no answer included.
+    Failed,
+    /// Exactly this one.
+    One(u16),
+    /// Those that begin with this digit.
+    Class(u8),
+}
+
+impl Statuses {
+    /// The statuses from here to there, and whether it is those or all others.
+    fn range(self) -> (i64, i64, bool) {
+        match self {
+            Self::Ok => (200, 299, true),
+            Self::Failed => (200, 299, false),
+            Self::One(status) => (status.into(), status.into(), true),
+            Self::Class(digit) => (i64::from(digit) * 100, i64::from(digit) * 100 + 99, true),
+        }
+    }
+}
+
+/// What a list has of a capture: all but headers and bodies.
+#[derive(Clone, Debug)]
+pub(crate) struct Listed {
+    pub(crate) number: Option<CaptureNumber>,
+    pub(crate) at: Timestamp,
+    pub(crate) source: Source,
+    pub(crate) method: http::Method,
+    pub(crate) target: String,
+    /// Bytes of the body.
+    pub(crate) length: u64,
+    pub(crate) verdict: Verdict,
+    pub(crate) event: Option<String>,
+    pub(crate) submission_id: Option<String>,
+    pub(crate) form_id: Option<String>,
+    pub(crate) arrival: Arrival,
+    pub(crate) outcome: Option<ListedOutcome>,
+}
+
+/// What a list has of an outcome.
+#[derive(Clone, Debug)]
+pub(crate) struct ListedOutcome {
+    pub(crate) status: Option<u16>,
+    pub(crate) by: AnsweredBy,
+    pub(crate) took: std::time::Duration,
+}
+
+impl From<&Outcome> for ListedOutcome {
+    fn from(outcome: &Outcome) -> Self {
+        Self { status: outcome.status, by: outcome.by, took: outcome.took }
+    }
+}
+
+impl From<&Capture> for Listed {
+    fn from(capture: &Capture) -> Self {
+        let received = &capture.received;
+        Self {
+            number: capture.number,
+            at: received.at,
+            source: received.source,
+            method: received.method.clone(),
+            target: received.target.clone(),
+            length: received.body.len() as u64,
+            verdict: received.verdict.clone(),
+            event: received.event.clone(),
+            submission_id: received.submission_id.clone(),
+            form_id: received.form_id.clone(),
+            arrival: received.arrival,
+            outcome: capture.outcome.as_deref().map(Into::into),
+        }
+    }
+}
+
+impl Listed {
+    fn new(head: Head, length: u64) -> Self {
+        Self {
+            number: Some(head.number),
+            at: head.at,
+            source: head.source,
+            method: head.method,
+            target: head.target,
+            length,
+            verdict: head.verdict,
+            event: head.event,
+            submission_id: head.submission_id,
+            form_id: head.form_id,
+            arrival: head.arrival,
+            outcome: head.outcome.as_ref().map(Into::into),
+        }
+    }
+}
+
+/// Those that are asked for, newest first.
+pub(super) fn list(db: &Connection, query: &Query) -> Result<Vec<Listed>, RowError> {
+    let sql = format!(
+        "SELECT {HEAD}, length(c.body) FROM {TABLES}
+         WHERE (:before IS NULL OR c.number < :before) AND (:after IS NULL OR c.number > :after)
+           AND (:since IS NULL OR c.at >= :since) AND (:until IS NULL OR c.at < :until)
+           AND (:form IS NULL OR c.form_id = :form) AND (:event IS NULL OR c.event = :event)
+           AND (:submission IS NULL OR c.submission_id = :submission)
+           AND (:verdict IS NULL OR c.verdict = :verdict)
+           AND (:within IS NULL OR coalesce(o.status BETWEEN :least AND :most, 0) = :within)
+           AND (:grep IS NULL OR instr(c.body, :grep) > 0)
+           AND (:text IS NULL OR instr(lower(coalesce(c.event, '') || ' ' ||
+                coalesce(c.submission_id, '') || ' ' || coalesce(c.form_id, '') || ' ' ||
+                c.target || ' ' || CAST(c.body AS TEXT)), lower(:text)) > 0)
+         ORDER BY c.number DESC LIMIT :limit"
+    );
+    let number = |number: Option<CaptureNumber>| {
+        number.map(|number| i64::try_from(number).unwrap_or(i64::MAX))
+    };
+    let range = query.status.map(Statuses::range);
+    let mut select = db.prepare_cached(&sql)?;
+    let mut rows = select.query(named_params! {
+        ":before": number(query.before),
+        ":after": number(query.after),
+        ":since": query.since.map(instant),
+        ":until": query.until.map(instant),
+        ":form": query.form,
+        ":event": query.event,
+        ":submission": query.submission,
+        ":verdict": query.verdict,
+        ":within": range.map(|range| range.2),
+        ":least": range.map(|range| range.0),
+        ":most": range.map(|range| range.1),
+        ":grep": query.grep.as_deref().map(str::as_bytes),
+        ":text": query.text,
+        ":limit": query.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX)),
+    })?;
+    let mut listed = Vec::new();
+    while let Some(row) = rows.next()? {
+        let length: i64 = row.get(HEAD_COLUMNS)?;
+        listed.push(Listed::new(head(row)?, length.unsigned_abs()));
+    }
+    Ok(listed)
+}

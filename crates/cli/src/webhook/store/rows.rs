@@ -1,0 +1,292 @@
+//! Captures as rows, and rows as captures: every byte of a request goes in and comes out.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use jiff::Timestamp;
+use rusqlite::{Connection, Row, params};
+
+use super::StoreError;
+use crate::webhook::capture::{
+    AnsweredBy, Arrival, Capture, CaptureNumber, Forward, Forwarded, Outcome, Received, Source,
+    Unanswered,
+};
+use crate::webhook::verdict::{Verdict, VerdictCode};
+
+/// The source of a capture that was made here.
+const POLL: &str = "poll";
+
+/// What goes wrong with a row: the database, or what is in it.
+pub(super) enum RowError {
+    Database(rusqlite::Error),
+    Malformed(StoreError),
+}
+
+impl From<rusqlite::Error> for RowError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Database(error)
+    }
+}
+
+/// The columns of a request but for headers and body, as [`head`] reads them.
+pub(super) const HEAD: &str = "c.number, c.at, c.source, c.method, c.target, c.verdict, c.secret, \
+    c.age, c.event, c.submission_id, c.form_id, c.arrival, c.gap, c.duplicate, o.status, \
+    o.answered_by, o.took";
+/// How many columns that is.
+pub(super) const HEAD_COLUMNS: usize = 17;
+/// Where they come from.
+pub(super) const TABLES: &str = "captures c LEFT JOIN outcomes o ON o.number = c.number";
+
+/// What is kept of a request beside its headers and body, and of what was made of it.
+pub(super) struct Head {
+    pub(super) number: CaptureNumber,
+    pub(super) at: Timestamp,
+    pub(super) source: Source,
+    pub(super) method: Method,
+    pub(super) target: String,
+    pub(super) verdict: Verdict,
+    pub(super) event: Option<String>,
+    pub(super) submission_id: Option<String>,
+    pub(super) form_id: Option<String>,
+    pub(super) arrival: Arrival,
+    /// Without its forwards.
+    pub(super) outcome: Option<Outcome>,
+}
+
+/// Adds a request, and gives its number.
+pub(super) fn insert(db: &Connection, received: &Received) -> rusqlite::Result<CaptureNumber> {
+    let source = match received.source {
+        Source::Request(from) => from.to_string(),
+        Source::Poll => POLL.to_owned(),
+    };
+    let Arrival { number, gap, duplicate } = received.arrival;
+    let mut insert = db.prepare_cached(
+        "INSERT INTO captures (at, source, method, target, verdict, secret, age, event,
+            submission_id, form_id, arrival, gap, duplicate, headers, body)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+    )?;
+    let number = insert.insert(params![
+        instant(received.at),
+        source,
+        received.method.as_str(),
+        received.target,
+        received.verdict.code.row().name,
+        received.verdict.secret,
+        received.verdict.age,
+        received.event,
+        received.submission_id,
+        received.form_id,
+        number,
+        gap.map(nanos),
+        duplicate,
+        header_bytes(&received.headers),
+        &received.body[..],
+    ])?;
+    Ok(number.unsigned_abs())
+}
+
+/// Adds what was made of a request. Nothing happens if it is gone, or has an outcome.
+pub(super) fn settle(
+    db: &Connection,
+    number: CaptureNumber,
+    outcome: &Outcome,
+) -> rusqlite::Result<()> {
+    let number = i64::try_from(number).unwrap_or(i64::MAX);
+    let added = db
+        .prepare_cached(
+            "INSERT OR IGNORE INTO outcomes (number, status, answered_by, took)
+             SELECT number, ?2, ?3, ?4 FROM captures WHERE number = ?1",
+        )?
+        .execute(params![number, outcome.status, by_name(outcome.by), nanos(outcome.took)])?;
+    if added == 0 {
+        return Ok(());
+    }
+    let mut insert = db.prepare_cached(
+        "INSERT INTO forwards (number, place, url, took, error, timed_out, status, truncated,
+            headers, body)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+    )?;
+    for (place, forward) in (0_i64..).zip(&outcome.forwards) {
+        let answer = forward.answer.as_ref();
+        let answered = answer.ok();
+        insert.execute(params![
+            number,
+            place,
+            forward.url,
+            nanos(forward.took),
+            answer.err().map(|answer| &answer.why),
+            answer.err().map(|answer| answer.timed_out),
+            answered.map(|answer| answer.status),
+            answered.map(|answer| answer.truncated),
+            answered.map(|answer| header_bytes(&answer.headers)),
+            answered.map(|answer| &answer.body[..]),
+        ])?;
+    }
+    Ok(())
+}
+
+/// Reads the columns of [`HEAD`].
+pub(super) fn head(row: &Row<'_>) -> Result<Head, RowError> {
+    let number: i64 = row.get(0)?;
+    let malformed = |what| RowError::Malformed(StoreError::Malformed { number, what });
+    let source = match row.get_ref(2)?.as_str().unwrap_or_default() {
+        POLL => Source::Poll,
+        from => Source::Request(
+            from.parse::<SocketAddr>().map_err(|_| malformed("its source is no address"))?,
+        ),
+    };
+    let method = row.get_ref(3)?.as_bytes().unwrap_or_default();
+    let verdict = row.get_ref(5)?.as_str().unwrap_or_default();
+    let outcome = match row.get::<_, Option<String>>(15)? {
+        None => None,
+        Some(by) => Some(Outcome {
+            status: row.get(14)?,
+            by: by_of_name(&by).ok_or_else(|| malformed("nobody is known to have answered it"))?,
+            took: span(row.get(16)?),
+            forwards: Vec::new(),
+        }),
+    };
+    Ok(Head {
+        number: number.unsigned_abs(),
+        at: Timestamp::from_nanosecond(row.get::<_, i64>(1)?.into())
+            .map_err(|_| malformed("its time is none"))?,
+        source,
+        method: Method::from_bytes(method).map_err(|_| malformed("its method is none"))?,
+        target: row.get(4)?,
+        verdict: Verdict {
+            code: VerdictCode::of_name(verdict)
+                .ok_or_else(|| malformed("its verdict is not known to this formsvc"))?,
+            secret: row.get::<_, Option<Arc<str>>>(6)?,
+            age: row.get(7)?,
+        },
+        event: row.get(8)?,
+        submission_id: row.get(9)?,
+        form_id: row.get(10)?,
+        arrival: Arrival {
+            number: row.get(11)?,
+            gap: row.get::<_, Option<i64>>(12)?.map(span),
+            duplicate: row.get(13)?,
+        },
+        outcome,
+    })
+}
+
+/// The whole of a capture.
+pub(super) fn capture(db: &Connection, number: i64) -> Result<Option<Capture>, RowError> {
+    let malformed = |what| RowError::Malformed(StoreError::Malformed { number, what });
+    let sql = format!("SELECT {HEAD}, c.headers, c.body FROM {TABLES} WHERE c.number = ?1");
+    let mut select = db.prepare_cached(&sql)?;
+    let mut rows = select.query([number])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let head = head(row)?;
+    let headers = row.get_ref(HEAD_COLUMNS)?.as_blob().unwrap_or_default();
+    let headers = headers_of(headers).ok_or_else(|| malformed("its headers are none"))?;
+    let body: Vec<u8> = row.get(HEAD_COLUMNS + 1)?;
+    let outcome = match head.outcome {
+        None => None,
+        Some(outcome) => {
+            let forwards = forwards(db, number)?;
+            Some(Arc::new(Outcome { forwards, ..outcome }))
+        }
+    };
+    Ok(Some(Capture {
+        number: Some(head.number),
+        received: Arc::new(Received {
+            at: head.at,
+            source: head.source,
+            method: head.method,
+            target: head.target,
+            headers,
+            body: body.into(),
+            verdict: head.verdict,
+            event: head.event,
+            submission_id: head.submission_id,
+            form_id: head.form_id,
+            arrival: head.arrival,
+        }),
+        outcome,
+    }))
+}
+
+fn forwards(db: &Connection, number: i64) -> Result<Vec<Forward>, RowError> {
+    let malformed = || {
+        let what = "the headers of an answer are none";
+        RowError::Malformed(StoreError::Malformed { number, what })
+    };
+    let mut select = db.prepare_cached(
+        "SELECT url, took, error, timed_out, status, truncated, headers, body FROM forwards
+         WHERE number = ?1 ORDER BY place",
+    )?;
+    let (mut rows, mut forwards) = (select.query([number])?, Vec::new());
+    while let Some(row) = rows.next()? {
+        let answer = match row.get::<_, Option<String>>(2)? {
+            Some(why) => Err(Unanswered { timed_out: row.get(3)?, why }),
+            None => Ok(Forwarded {
+                status: row.get(4)?,
+                truncated: row.get(5)?,
+                headers: headers_of(row.get_ref(6)?.as_blob().unwrap_or_default())
+                    .ok_or_else(malformed)?,
+                body: row.get::<_, Vec<u8>>(7).map(Bytes::from)?,
+            }),
+        };
+        forwards.push(Forward { url: row.get(0)?, took: span(row.get(1)?), answer });
+    }
+    Ok(forwards)
+}
+
+/// Headers as bytes. A value has no line feed in it, so that one ends it.
+fn header_bytes(headers: &HeaderMap) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(512);
+    for (name, value) in headers {
+        bytes.extend_from_slice(name.as_str().as_bytes());
+        bytes.extend_from_slice(b": ");
+        bytes.extend_from_slice(value.as_bytes());
+        bytes.push(b'\n');
+    }
+    bytes
+}
+
+/// The headers that [`header_bytes`] wrote; none if it did not.
+fn headers_of(bytes: &[u8]) -> Option<HeaderMap> {
+    let mut headers = HeaderMap::new();
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let line = line.strip_suffix(b"\n")?;
+        let at = line.windows(2).position(|two| two == b": ")?;
+        let name = HeaderName::from_bytes(&line[..at]).ok()?;
+        headers.append(name, HeaderValue::from_bytes(&line[at + 2..]).ok()?);
+    }
+    Some(headers)
+}
+
+/// Nanoseconds since 1970, which fit until the year 2262.
+pub(super) fn instant(at: Timestamp) -> i64 {
+    at.as_nanosecond().clamp(i64::MIN.into(), i64::MAX.into()).try_into().unwrap_or(i64::MAX)
+}
+
+fn nanos(span: Duration) -> i64 {
+    span.as_nanos().try_into().unwrap_or(i64::MAX)
+}
+
+fn span(nanos: i64) -> Duration {
+    Duration::from_nanos(nanos.unsigned_abs())
+}
+
+/// Names of whose word an answer is; they never change.
+const ANSWERED_BY: [(AnsweredBy, &str); 3] = [
+    (AnsweredBy::Listener, "listener"),
+    (AnsweredBy::Fault, "fault"),
+    (AnsweredBy::Target, "target"),
+];
+
+/// The name of whose word an answer is.
+pub(crate) fn by_name(by: AnsweredBy) -> &'static str {
+    let known = ANSWERED_BY.iter().find(|(known, _)| *known == by);
+    known.map(|(_, name)| *name).expect("everybody who answers has a name")
+}
+
+fn by_of_name(name: &str) -> Option<AnsweredBy> {
+    ANSWERED_BY.iter().find(|(_, known)| *known == name).map(|(by, _)| *by)
+}

@@ -1,0 +1,222 @@
+//! The one thread that writes: it takes all that waits, commits it together, and only then answers.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use super::prune::Pruner;
+use super::{StoreError, rows};
+use crate::webhook::capture::{CaptureNumber, Outcome, Received};
+
+/// Requests that share one commit, at most.
+const BATCH_MAX: usize = 256;
+/// How long an outcome waits for a request to share its commit with.
+const LINGER: Duration = Duration::from_millis(25);
+/// Outcomes that wait, at most.
+const OUTCOMES_MAX: usize = 256;
+
+/// Work on the connection of the thread.
+pub(super) type Work = Box<dyn FnOnce(&Connection) + Send>;
+
+enum Message {
+    Keep(Arc<Received>, oneshot::Sender<Result<CaptureNumber, StoreError>>),
+    Settle(CaptureNumber, Arc<Outcome>),
+    Run(Work),
+}
+
+/// The end of the thread that callers hold. Dropping it carries out what is queued, and waits for that.
+#[derive(Debug)]
+pub(super) struct Writer {
+    queue: Mutex<Option<Sender<Message>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Writer {
+    /// Starts the thread on a connection that writes.
+    pub(super) fn start(
+        connection: Connection,
+        path: &Path,
+        pruner: Pruner,
+    ) -> Result<Self, StoreError> {
+        let (queue, intake) = channel();
+        let desk = Desk { connection, path: path.to_owned(), pruner };
+        let thread = std::thread::Builder::new()
+            .name("captures".into())
+            .spawn(move || desk.serve(&intake))
+            .map_err(|source| StoreError::io("start to write", path, source))?;
+        Ok(Self { queue: Mutex::new(Some(queue)), thread: Mutex::new(Some(thread)) })
+    }
+
+    /// Adds a request, and waits for the commit.
+    pub(super) async fn keep(&self, received: Arc<Received>) -> Result<CaptureNumber, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Message::Keep(received, reply))?;
+        answer.await.unwrap_or(Err(StoreError::Closed))
+    }
+
+    /// Adds what was made of a request, soon.
+    pub(super) fn settle(&self, number: CaptureNumber, outcome: Arc<Outcome>) {
+        // After the end there is nobody to tell.
+        let _ = self.send(Message::Settle(number, outcome));
+    }
+
+    /// Works on the connection, after all that was queued before.
+    pub(super) fn run(&self, work: Work) -> Result<(), StoreError> {
+        self.send(Message::Run(work))
+    }
+
+    /// Carries out what is queued, and ends the thread. Blocks until it has.
+    pub(super) fn close(&self) {
+        drop(self.queue.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            let _ = thread.join();
+        }
+    }
+
+    fn send(&self, message: Message) -> Result<(), StoreError> {
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let sent = queue.as_ref().map(|queue| queue.send(message));
+        if let Some(Ok(())) = sent { Ok(()) } else { Err(StoreError::Closed) }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// What shares a commit.
+#[derive(Default)]
+struct Batch {
+    keeps: Vec<(Arc<Received>, oneshot::Sender<Result<CaptureNumber, StoreError>>)>,
+    settles: Vec<(CaptureNumber, Arc<Outcome>)>,
+    /// When the first outcome of it came.
+    settling: Option<Instant>,
+    work: Option<Work>,
+}
+
+impl Batch {
+    fn add(&mut self, message: Message) {
+        match message {
+            Message::Keep(received, reply) => self.keeps.push((received, reply)),
+            Message::Settle(number, outcome) => {
+                self.settling.get_or_insert_with(Instant::now);
+                self.settles.push((number, outcome));
+            }
+            Message::Run(work) => self.work = Some(work),
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.work.is_some() || self.keeps.len() >= BATCH_MAX || self.settles.len() >= OUTCOMES_MAX
+    }
+
+    /// Whether it waits for nothing more.
+    fn is_due(&self) -> bool {
+        !self.keeps.is_empty() || self.is_full()
+    }
+}
+
+/// What the thread owns.
+struct Desk {
+    connection: Connection,
+    path: PathBuf,
+    pruner: Pruner,
+}
+
+impl Desk {
+    fn serve(mut self, intake: &Receiver<Message>) {
+        let mut open = true;
+        while open {
+            let mut batch = Batch::default();
+            open = self.gather(intake, &mut batch);
+            self.commit(batch);
+        }
+    }
+
+    /// Takes what waits, or waits for something. False when there will be nothing more.
+    fn gather(&mut self, intake: &Receiver<Message>, batch: &mut Batch) -> bool {
+        loop {
+            let next = match batch.settling {
+                _ if batch.is_full() => return true,
+                _ if batch.is_due() => intake.try_recv(),
+                Some(since) => wait(intake, LINGER.saturating_sub(since.elapsed())),
+                // With nothing to do, what is over the caps goes, a little at a time.
+                None => match self.pruner.step(&self.connection) {
+                    Some(pause) => wait(intake, pause),
+                    None => intake.recv().map_err(|_| TryRecvError::Disconnected),
+                },
+            };
+            match next {
+                Ok(message) => batch.add(message),
+                Err(TryRecvError::Disconnected) => return false,
+                Err(TryRecvError::Empty) if batch.is_due() || batch.settling.is_some() => {
+                    return true;
+                }
+                Err(TryRecvError::Empty) => {}
+            }
+        }
+    }
+
+    /// Commits, and answers.
+    fn commit(&mut self, batch: Batch) {
+        let Batch { keeps, settles, work, .. } = batch;
+        if !(keeps.is_empty() && settles.is_empty()) {
+            let kept = self.transact(&keeps, &settles);
+            let kept = kept.map_err(|error| StoreError::database("keep", &self.path, error));
+            if let Err(error) = &kept {
+                tracing::warn!(%error, keeps = keeps.len(), settles = settles.len(), "nothing was kept");
+            }
+            for (at, (_, reply)) in keeps.into_iter().enumerate() {
+                // Who asked may have gone.
+                let _ = reply.send(kept.as_ref().map(|numbers| numbers[at]).map_err(Clone::clone));
+            }
+        }
+        if let Some(work) = work {
+            work(&self.connection);
+        }
+    }
+
+    /// Runs a batch in one transaction. On an error nothing of it remains.
+    fn transact(
+        &mut self,
+        keeps: &[(Arc<Received>, oneshot::Sender<Result<CaptureNumber, StoreError>>)],
+        settles: &[(CaptureNumber, Arc<Outcome>)],
+    ) -> rusqlite::Result<Vec<CaptureNumber>> {
+        let db = &self.connection;
+        let run = |sql| db.prepare_cached(sql)?.execute([]).map(drop);
+        run("BEGIN IMMEDIATE")?;
+        let done = (|| {
+            let mut numbers = Vec::with_capacity(keeps.len());
+            for (received, _) in keeps {
+                numbers.push(rows::insert(db, received)?);
+            }
+            for (number, outcome) in settles {
+                rows::settle(db, *number, outcome)?;
+            }
+            self.pruner.make_room(db, keeps.len())?;
+            run("COMMIT")?;
+            Ok(numbers)
+        })();
+        if done.is_err() && !db.is_autocommit() {
+            // Fails only when the transaction is gone already.
+            let _ = db.execute_batch("ROLLBACK");
+        }
+        done
+    }
+}
+
+/// Waits for a message, or until the time is over.
+fn wait(intake: &Receiver<Message>, time: Duration) -> Result<Message, TryRecvError> {
+    intake.recv_timeout(time).map_err(|error| match error {
+        RecvTimeoutError::Timeout => TryRecvError::Empty,
+        RecvTimeoutError::Disconnected => TryRecvError::Disconnected,
+    })
+}
