@@ -84,6 +84,20 @@ impl Progress {
         }
     }
 
+    /// So far it is: in words, which a moving line shows at once.
+    pub(crate) fn doing(&self, what: &str) {
+        let mut state = self.state();
+        what.clone_into(&mut state.status);
+        let due = match &state.mode {
+            Mode::Quiet | Mode::Moving { allowed: false, .. } => false,
+            Mode::Moving { .. } => true,
+            Mode::Lines { last } => line_is_due(last.elapsed(), None),
+        };
+        if due {
+            state.show(None);
+        }
+    }
+
     /// Nothing will come for a while, and why.
     pub(crate) fn waiting(&self, wait: Duration, why: &str) {
         let mut state = self.state();

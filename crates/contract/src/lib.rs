@@ -6,7 +6,9 @@
 //! |---|---|
 //! | how a delivery is sent, and what came back | [`send`] |
 //! | which signatures there are, right and wrong on purpose | [`variant`] |
+//! | whether a receiver does what the service needs of it | [`receiver`] |
 
 mod mac;
+pub mod receiver;
 pub mod send;
 pub mod variant;

@@ -130,6 +130,7 @@ pub(crate) fn fields(command: &[&str]) -> &'static [Field] {
         ["forms", "list" | "view"] => forms::FIELDS,
         ["forms", "schema"] => forms::SCHEMA_FIELDS,
         ["submissions", "list" | "view" | "tail"] => &submissions::FIELDS,
+        ["webhook", "check"] => webhook::check::FIELDS,
         ["config", "list"] => config::LIST_FIELDS,
         _ => &[],
     }

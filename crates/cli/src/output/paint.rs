@@ -64,7 +64,7 @@ const WORDS: &[(Look, &[&str])] = &[
     (Look::Good, &["published", "ok", "good", "usable", "valid", "delivered", "active", "pass"]),
     (Look::Open, &["draft", "pending", "warning", "warn", "locked", "retrying", "unknown"]),
     (Look::Bad, &["failed", "fail", "error", "invalid", "revoked", "refused"]),
-    (Look::Past, &["closed", "absent", "none", "skipped", "off"]),
+    (Look::Past, &["closed", "absent", "none", "skip", "skipped", "off"]),
 ];
 
 /// How text looks.

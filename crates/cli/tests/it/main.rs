@@ -33,3 +33,4 @@ mod support;
 #[cfg(unix)]
 mod terminal;
 mod topics;
+mod webhook;

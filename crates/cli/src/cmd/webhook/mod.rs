@@ -1,6 +1,6 @@
 //! `formsvc webhook …`: the commands. What they share is in [`crate::webhook`].
 
-mod check;
+pub(crate) mod check;
 mod events;
 mod listen;
 mod replay;

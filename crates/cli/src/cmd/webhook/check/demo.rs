@@ -1,0 +1,76 @@
+//! A receiver to try the checks on: our own, in this process, on loopback.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{FromRef, State};
+use axum::response::IntoResponse;
+use axum::routing::post;
+use formsvc_receiver::inbox::{DEFAULT_LEASE, MemoryInbox};
+use formsvc_receiver::{SubmissionCreated, Verifier, Webhook, process_once_detached};
+use secrecy::SecretString;
+use tokio::net::TcpListener;
+use tokio::task::AbortHandle;
+use url::Url;
+
+use crate::error::CliError;
+use crate::exit::Exit;
+
+/// How long a sender may take for a body.
+const READ_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A receiver that ends when this is dropped.
+pub(super) struct Demo {
+    pub(super) url: Url,
+    pub(super) secret: SecretString,
+    serving: AbortHandle,
+}
+
+#[derive(Clone)]
+struct App {
+    verifier: Verifier,
+    inbox: MemoryInbox,
+}
+
+impl FromRef<App> for Verifier {
+    fn from_ref(app: &App) -> Self {
+        app.verifier.clone()
+    }
+}
+
+impl Demo {
+    pub(super) async fn start() -> Result<Self, CliError> {
+        let failed = |error: &dyn std::error::Error| {
+            CliError::new(Exit::LocalIo, "cannot start a receiver on this machine").because(error)
+        };
+        let secret: String = (0..32).map(|_| fastrand::alphanumeric()).collect();
+        let secret: SecretString = format!("whsec_{secret}").into();
+        let verifier = Verifier::builder()
+            .secret(secret.clone())
+            .read_timeout(READ_TIMEOUT, tokio::time::sleep)
+            .build()
+            .map_err(|error| failed(&error))?;
+        let inbox = MemoryInbox::builder().build().map_err(|error| failed(&error))?;
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(|error| failed(&error))?;
+        let address = listener.local_addr().map_err(|error| failed(&error))?;
+        let url = format!("http://{address}/").parse().map_err(|error| failed(&error))?;
+        let router = Router::new().route("/", post(take)).with_state(App { verifier, inbox });
+        let serving = tokio::spawn(async move { axum::serve(listener, router).await });
+        Ok(Self { url, secret, serving: serving.abort_handle() })
+    }
+}
+
+impl Drop for Demo {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+async fn take(
+    State(app): State<App>,
+    Webhook(submission): Webhook<SubmissionCreated>,
+) -> impl IntoResponse {
+    let handled = |_, _| async { Ok::<(), Infallible>(()) };
+    process_once_detached(app.inbox, submission, DEFAULT_LEASE, handled).await
+}

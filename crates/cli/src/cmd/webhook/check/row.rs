@@ -1,0 +1,72 @@
+//! A check, and what came of it, as data.
+
+use formsvc_contract::receiver::{Check, Outcome, Report};
+use serde::Serialize;
+
+use crate::output::Field;
+
+/// What a run shows.
+pub(super) const FIELDS: &[Field] = &[
+    Field::new("check"),
+    Field::status("outcome"),
+    Field::new("section"),
+    Field::new("found"),
+    Field::new("hint"),
+    Field::new("sends").json_only(),
+    Field::new("wants").json_only(),
+    Field::new("why").json_only(),
+    Field::new("requests").json_only(),
+    Field::new("ms").json_only(),
+];
+
+/// What `--list` shows.
+pub(super) const LIST_FIELDS: &[Field] = &[
+    Field::new("check"),
+    Field::new("section"),
+    Field::new("sends"),
+    Field::new("wants"),
+    Field::new("why").json_only(),
+    Field::new("fix").json_only(),
+];
+
+/// A check; with what was found, where it was made.
+#[derive(Debug, Serialize)]
+pub(super) struct Row<'a> {
+    check: &'a str,
+    section: String,
+    sends: &'a str,
+    wants: &'a str,
+    why: &'a str,
+    #[serde(flatten)]
+    more: More<'a>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum More<'a> {
+    Listed { fix: &'a str },
+    Made { outcome: &'a str, found: &'a str, hint: Option<&'a str>, requests: usize, ms: u64 },
+}
+
+impl<'a> Row<'a> {
+    /// A check that there is.
+    pub(super) fn of(check: &'a Check) -> Self {
+        let Check { id, section, sends, wants, why, fix, .. } = check;
+        let section = format!("SPEC §{section}");
+        Self { check: id, section, sends, wants, why, more: More::Listed { fix } }
+    }
+}
+
+impl<'a> From<&'a Report> for Row<'a> {
+    fn from(report: &'a Report) -> Self {
+        let is_wrong = matches!(report.outcome, Outcome::Warn | Outcome::Fail);
+        let more = More::Made {
+            outcome: report.outcome.word(),
+            found: &report.found,
+            hint: is_wrong.then_some(report.check.fix),
+            requests: report.requests,
+            ms: u64::try_from(report.took.as_millis()).unwrap_or(u64::MAX),
+        };
+        Self { more, ..Self::of(report.check) }
+    }
+}

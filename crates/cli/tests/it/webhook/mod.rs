@@ -1,0 +1,3 @@
+//! `formsvc webhook`, through the binary.
+
+mod check;

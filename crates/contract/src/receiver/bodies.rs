@@ -1,0 +1,201 @@
+//! The bodies that checks send. Each is a text of which two places are filled in; nothing prints JSON
+//! here, since every byte is the point.
+
+/// Where the id of the submission is put.
+const ID: &str = "@ID@";
+/// Where the time is put.
+const AT: &str = "@AT@";
+/// Where much text is put.
+const FILL: &str = "@FILL@";
+
+/// What a check sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Body {
+    Plain,
+    Unicode,
+    Escapes,
+    Pretty,
+    KeyOrder,
+    Numbers,
+    TrailingNewline,
+    UnknownEvent,
+    UnknownFields,
+    Large,
+    Oversize,
+}
+
+/// The answer that is changed in what is tampered with, and what it becomes.
+const TAMPERED: (&str, &str) = ("\"Amount\":\"100\"", "\"Amount\":\"900\"");
+
+const PLAIN: &str = concat!(
+    r#"{"event":"submission.created","submission_id":"@ID@","form_id":"frm_check","#,
+    r#""form_title":"formsvc webhook check","data":{"Name":"Ada","Amount":"100"},"#,
+    r#""created_at":"@AT@"}"#,
+);
+const UNICODE: &str = concat!(
+    r#"{"event":"submission.created","submission_id":"@ID@","form_id":"frm_check","#,
+    r#""form_title":"formsvc webhook check","data":{"Näme":"Zoë Ångström","城市":"東京","#,
+    "\"Mood\":\"🙂\",\"Lines\":\"a\u{2028}b\u{a0}c\",\"Accent\":\"e\u{301}\"},",
+    r#""created_at":"@AT@"}"#,
+);
+const ESCAPES: &str = concat!(
+    r#"{"event":"submission.created","submission_id":"@ID@","form_id":"frm_check","#,
+    r#""form_title":"formsvc webhook check","data":{"Page":"https:\/\/forms.example\/a","#,
+    r#""Name":"Zo\u00eb \u0041\u004Eg","Mood":"\ud83d\ude42","Tag":"\u003cb\u003e &","#,
+    r#""Path":"C:\\new\tline\n\"end\""},"created_at":"@AT@"}"#,
+);
+const PRETTY: &str = r#"{
+  "event": "submission.created",
+  "submission_id": "@ID@",
+  "form_id": "frm_check",
+  "form_title": "formsvc webhook check",
+  "data": {
+    "Name": "Ada",
+    "Empty": { },
+    "List": [ 1,
+      2 ]
+  },
+  "created_at" : "@AT@"
+}"#;
+const KEY_ORDER: &str = concat!(
+    r#"{"created_at":"@AT@","data":{"b":"1","10":"2","a":"3","9":"4"},"#,
+    r#""form_title":"formsvc webhook check","form_id":"frm_check","submission_id":"@ID@","#,
+    r#""event":"submission.created"}"#,
+);
+const NUMBERS: &str = concat!(
+    r#"{"event":"submission.created","submission_id":"@ID@","form_id":"frm_check","#,
+    r#""form_title":"formsvc webhook check","data":{"Big":12345678901234567890123,"#,
+    r#""Price":1.10,"Whole":3.0,"Exponent":1E+2,"Exact":0.1000000000000000055511151231257827,"#,
+    r#""Zero":-0.0},"created_at":"@AT@"}"#,
+);
+const UNKNOWN_EVENT: &str = concat!(
+    r#"{"event":"form.archived","form_id":"frm_check","form_title":"formsvc webhook check","#,
+    r#""archived_by":"@ID@","created_at":"@AT@"}"#,
+);
+const UNKNOWN_FIELDS: &str = concat!(
+    r#"{"event":"submission.created","submission_id":"@ID@","form_id":"frm_check","#,
+    r#""form_title":"formsvc webhook check","data":{"Name":"Ada"},"created_at":"@AT@","#,
+    r#""locale":"en","tags":["a",{"b":null}],"score":0.5}"#,
+);
+const FILLED: &str = concat!(
+    r#"{"event":"submission.created","submission_id":"@ID@","form_id":"frm_check","#,
+    r#""form_title":"formsvc webhook check","data":{"Text":"@FILL@"},"created_at":"@AT@"}"#,
+);
+
+/// Above the limit of 100 kB that a popular framework has unless it is told otherwise, and well below what
+/// a form takes.
+const LARGE: usize = 200 << 10;
+/// Twice the cap of our own receiver, and more than any form can make.
+const OVERSIZE: usize = 2 << 20;
+
+impl Body {
+    /// The bytes.
+    pub(super) fn bytes(self, id: &str, at: &str) -> Vec<u8> {
+        let (text, fill) = match self {
+            Self::Plain | Self::TrailingNewline => (PLAIN, 0),
+            Self::Unicode => (UNICODE, 0),
+            Self::Escapes => (ESCAPES, 0),
+            Self::Pretty => (PRETTY, 0),
+            Self::KeyOrder => (KEY_ORDER, 0),
+            Self::Numbers => (NUMBERS, 0),
+            Self::UnknownEvent => (UNKNOWN_EVENT, 0),
+            Self::UnknownFields => (UNKNOWN_FIELDS, 0),
+            Self::Large => (FILLED, LARGE),
+            Self::Oversize => (FILLED, OVERSIZE),
+        };
+        let mut text = text.replace(ID, id).replace(AT, at);
+        if fill > 0 {
+            text = text.replace(FILL, &"x".repeat(fill));
+        }
+        if self == Self::TrailingNewline {
+            text.push_str("\r\n");
+        }
+        text.into_bytes()
+    }
+
+    /// The event that the header names.
+    pub(super) fn event(self) -> &'static str {
+        if self == Self::UnknownEvent { "form.archived" } else { "submission.created" }
+    }
+}
+
+/// The body, with one answer changed to another of the same length.
+pub(super) fn tampered(body: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(body);
+    text.replacen(TAMPERED.0, TAMPERED.1, 1).into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use formsvc_protocol::WebhookEvent;
+    use formsvc_receiver::Event;
+
+    use super::*;
+
+    const ALL: [Body; 11] = [
+        Body::Plain,
+        Body::Unicode,
+        Body::Escapes,
+        Body::Pretty,
+        Body::KeyOrder,
+        Body::Numbers,
+        Body::TrailingNewline,
+        Body::UnknownEvent,
+        Body::UnknownFields,
+        Body::Large,
+        Body::Oversize,
+    ];
+
+    fn bytes(body: Body) -> Vec<u8> {
+        body.bytes("sub_check_1", "2026-01-31T09:30:00.120Z")
+    }
+
+    #[test]
+    fn every_body_is_an_event_with_all_places_filled() {
+        for body in ALL {
+            let bytes = bytes(body);
+            let text = std::str::from_utf8(&bytes).unwrap();
+            assert!(!text.contains('@'), "{body:?}");
+            let json: serde_json::Value = serde_json::from_str(text).unwrap();
+            assert_eq!(json["event"], body.event(), "{body:?}");
+            match Event::from_json(bytes.clone()).unwrap() {
+                Event::SubmissionCreated(event) => {
+                    assert_eq!(event.submission_id.as_str(), "sub_check_1");
+                }
+                _ => assert_eq!(body, Body::UnknownEvent),
+            }
+        }
+    }
+
+    #[test]
+    fn the_plain_body_is_what_the_service_would_write() {
+        let text = String::from_utf8(bytes(Body::Plain)).unwrap();
+        let event: WebhookEvent = serde_json::from_str(&text).unwrap();
+        assert_eq!(serde_json::to_string(&event).unwrap(), text);
+    }
+
+    #[test]
+    fn whoever_prints_json_again_changes_the_bodies_that_are_there_to_tell() {
+        for body in ALL {
+            let bytes = bytes(body);
+            let json: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+            let changed = serde_json::to_vec(&json).unwrap() != bytes;
+            let tells = [Body::Escapes, Body::Pretty, Body::KeyOrder, Body::Numbers];
+            if tells.contains(&body) || body == Body::TrailingNewline {
+                assert!(changed, "{body:?}");
+            }
+        }
+        assert!(!bytes(Body::Unicode).is_ascii());
+        let ascii = ALL.into_iter().filter(|body| *body != Body::Unicode);
+        for body in ascii {
+            assert!(bytes(body).is_ascii(), "{body:?} would tell of encodings too");
+        }
+    }
+
+    #[test]
+    fn tampering_changes_one_answer_and_not_the_length() {
+        let (before, after) = (bytes(Body::Plain), tampered(&bytes(Body::Plain)));
+        assert_eq!(before.len(), after.len());
+        assert_eq!(before.iter().zip(&after).filter(|(a, b)| a != b).count(), 1);
+    }
+}

@@ -1,0 +1,239 @@
+//! Sends what checks ask for, one check after the other, and has the answers judged.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use formsvc_protocol::signature::SigningSecret;
+use futures_util::future::join_all;
+use http::header::RETRY_AFTER;
+use secrecy::{ExposeSecret, SecretString};
+use url::Url;
+
+use super::check::{Check, Plan, Step};
+use super::judge::AGAIN;
+use super::leak::leak;
+use super::make::{ID_PREFIX, make};
+use super::mark::Keys;
+use super::seen::{Exchange, Outcome, Reply, Seen};
+use super::table::CHECKS;
+use crate::send::{SendError, SendErrorKind, Sender};
+
+/// How often a receiver may ask for a repeat, as often as the service makes one (SPEC §6).
+const REPEATS: usize = 3;
+/// After so many checks in a row without any answer the rest is not tried: the run has an end.
+const SILENT_CHECKS_MAX: usize = 3;
+/// The pause before a repeat that a receiver asks for without saying when.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// What a run is given.
+pub struct Given<'a> {
+    /// Sends, with [`limit`](Self::limit) as its time.
+    pub sender: &'a Sender,
+    /// The receiver.
+    pub url: &'a Url,
+    /// The secret it verifies with; not empty.
+    pub secret: &'a SecretString,
+    /// How long an answer may take.
+    pub limit: Duration,
+    /// Tells the time.
+    pub clock: &'a (dyn Fn() -> SystemTime + Sync),
+    /// Random digits, which keep the ids of this run apart from those of others.
+    pub run: &'a str,
+}
+
+/// What a check found.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The check.
+    pub check: &'static Check,
+    /// Whether the receiver does what it asks.
+    pub outcome: Outcome,
+    /// What was found; may hold what the receiver wrote.
+    pub found: String,
+    /// Requests made.
+    pub requests: usize,
+    /// Time it took.
+    pub took: Duration,
+}
+
+/// Runs checks against a receiver.
+pub struct Runner<'a> {
+    given: Given<'a>,
+    right: SigningSecret,
+    other: SigningSecret,
+    /// What was given away, and by the answer to what.
+    leaks: Vec<(&'static str, &'static str)>,
+    silent: usize,
+    /// Why nothing more is tried.
+    over: Option<String>,
+}
+
+impl<'a> Runner<'a> {
+    /// None where the secret is empty.
+    pub fn new(given: Given<'a>) -> Option<Self> {
+        let right = SigningSecret::new(given.secret)?;
+        // Of the same look as the service's secrets, and known to nobody else for what it is worth.
+        let other = SigningSecret::new(&format!("whsec_of_somebody_else_{}", given.run).into())?;
+        Some(Self { given, right, other, leaks: Vec::new(), silent: 0, over: None })
+    }
+
+    /// Runs those of the checks that are wanted, in the table's order, and reports each as it is done.
+    ///
+    /// Checks on which the others rest are made in any case, and reported where they are wanted or
+    /// fail. Nothing is judged of a receiver that cannot be reached: that is the error.
+    pub async fn run(
+        mut self,
+        is_wanted: impl Fn(&Check) -> bool,
+        mut report: impl FnMut(&Report),
+    ) -> Result<Vec<Report>, SendError> {
+        let mut reports = Vec::new();
+        for check in CHECKS {
+            let wanted = is_wanted(check);
+            if !wanted && !check.is_gate {
+                continue;
+            }
+            let done = match &self.over {
+                Some(why) => skipped(check, why),
+                None => self.check(check).await?,
+            };
+            if wanted || done.outcome == Outcome::Fail {
+                report(&done);
+                reports.push(done);
+            }
+        }
+        Ok(reports)
+    }
+
+    async fn check(&mut self, check: &'static Check) -> Result<Report, SendError> {
+        let began = Instant::now();
+        let exchanges = self.exchanges(check).await?;
+        for exchange in &exchanges {
+            self.leaks.extend(exchange.leak.map(|what| (check.id, what)));
+        }
+        let seen = Seen { exchanges: &exchanges, leaks: &self.leaks, limit: self.given.limit };
+        let found = (check.judge)(&seen);
+        self.note(check, found.outcome, &exchanges);
+        Ok(Report {
+            check,
+            outcome: found.outcome,
+            found: found.what,
+            requests: exchanges.len(),
+            took: began.elapsed(),
+        })
+    }
+
+    /// Decides whether anything after this check can be judged.
+    fn note(&mut self, check: &Check, outcome: Outcome, exchanges: &[Exchange]) {
+        let went = |kind| {
+            let is =
+                |exchange: &&Exchange| matches!(exchange.reply, Reply::Nothing(k, _) if k == kind);
+            exchanges.iter().any(|exchange| is(&exchange))
+        };
+        let answered = exchanges.iter().any(|exchange| exchange.status().is_some());
+        self.silent = if answered { 0 } else { self.silent + 1 };
+        let id = check.id;
+        self.over = if check.is_gate && outcome == Outcome::Fail {
+            Some(format!("not tried, since `{id}` failed"))
+        } else if went(SendErrorKind::Refused) {
+            Some(format!("not tried, since nothing listens any more after `{id}`"))
+        } else if self.silent >= SILENT_CHECKS_MAX {
+            Some(format!("not tried, since {SILENT_CHECKS_MAX} checks in a row had no answer"))
+        } else {
+            None
+        };
+    }
+
+    async fn exchanges(&self, check: &'static Check) -> Result<Vec<Exchange>, SendError> {
+        let mut exchanges = Vec::with_capacity(check.requests());
+        match check.plan {
+            Plan::Each(steps) | Plan::Again(steps) => {
+                let one = matches!(check.plan, Plan::Again(_));
+                for (at, step) in steps.iter().enumerate() {
+                    let id = self.id(check, if one { 0 } else { at });
+                    exchanges.push(self.exchange(check, *step, &id).await?);
+                }
+            }
+            Plan::AtOnce(step, times) => {
+                let id = self.id(check, 0);
+                let all = (0..times).map(|_| self.exchange(check, step, &id));
+                for exchange in join_all(all).await {
+                    exchanges.push(exchange?);
+                }
+                self.repeat(check, step, &id, &mut exchanges).await?;
+            }
+        }
+        Ok(exchanges)
+    }
+
+    /// Sends again what a receiver was too busy for, so that nothing is left half-done there.
+    async fn repeat(
+        &self,
+        check: &'static Check,
+        step: Step,
+        id: &str,
+        exchanges: &mut Vec<Exchange>,
+    ) -> Result<(), SendError> {
+        let busy = |exchange: &&Exchange| exchange.status() == Some(503);
+        let mut waiting: Vec<Exchange> = exchanges.iter().filter(busy).cloned().collect();
+        for _ in 0..REPEATS {
+            let asked = waiting.iter().map(pause).max();
+            let Some(asked) = asked else { return Ok(()) };
+            tokio::time::sleep(asked.min(self.given.limit)).await;
+            let mut still = Vec::new();
+            for _ in waiting {
+                let step = Step { label: AGAIN, ..step };
+                let exchange = self.exchange(check, step, id).await?;
+                still.extend(Some(&exchange).filter(|exchange| busy(exchange)).cloned());
+                exchanges.push(exchange);
+            }
+            waiting = still;
+        }
+        Ok(())
+    }
+
+    /// One request. That nothing can be reached is an error of the run only before anything was.
+    async fn exchange(
+        &self,
+        check: &'static Check,
+        step: Step,
+        id: &str,
+    ) -> Result<Exchange, SendError> {
+        let given = &self.given;
+        let keys = Keys { secret: given.secret, right: &self.right, other: &self.other };
+        let made = make(step, given.url, id, keys, (given.clock)());
+        let outcome = given.sender.send(made.outgoing).await;
+        let outcome = match outcome {
+            Err(error)
+                if std::ptr::eq(check, &raw const CHECKS[0]) && is_unreachable(error.kind) =>
+            {
+                return Err(error);
+            }
+            outcome => outcome,
+        };
+        let took = outcome.as_ref().map_or_else(|error| error.took, |answer| answer.took);
+        let secret = given.secret.expose_secret();
+        let leak =
+            outcome.as_ref().ok().and_then(|answer| leak(answer, made.hidden.as_deref(), secret));
+        Ok(Exchange { label: step.label, reply: outcome.into(), took, leak })
+    }
+
+    fn id(&self, check: &Check, at: usize) -> String {
+        format!("{ID_PREFIX}{}_{}_{}", self.given.run, check.id, at + 1)
+    }
+}
+
+fn skipped(check: &'static Check, why: &str) -> Report {
+    let found = why.to_owned();
+    Report { check, outcome: Outcome::Skip, found, requests: 0, took: Duration::ZERO }
+}
+
+/// Whether there is nothing to judge.
+fn is_unreachable(kind: SendErrorKind) -> bool {
+    use SendErrorKind::{BadUrl, Connect, Dns, Refused, Tls};
+    matches!(kind, BadUrl | Dns | Refused | Connect | Tls)
+}
+
+/// How long a receiver asks to wait.
+fn pause(exchange: &Exchange) -> Duration {
+    let asked = exchange.header(&RETRY_AFTER).and_then(|text| text.trim().parse().ok());
+    asked.map_or(PAUSE, Duration::from_secs)
+}
