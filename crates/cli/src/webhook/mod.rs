@@ -4,6 +4,9 @@
 pub(crate) mod capture;
 pub(crate) mod history;
 pub(crate) mod listen;
+pub(crate) mod mask;
+pub(crate) mod message;
+pub(crate) mod replay;
 pub(crate) mod secrets;
 pub(crate) mod store;
 pub(crate) mod variants;

@@ -3,6 +3,7 @@
 //! A capture is on the disk when [`Store::keep`] returns: one thread writes, and commits what waits
 //! together. Readers have connections of their own. Several processes may use one file at once.
 
+mod args;
 mod caps;
 mod error;
 mod open;
@@ -22,7 +23,8 @@ use jiff::Timestamp;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-pub(crate) use caps::{AGE_MAX, Caps, SIZE_MAX};
+pub(crate) use args::{StoreArgs, age};
+pub(crate) use caps::Caps;
 pub(crate) use error::StoreError;
 pub(crate) use query::{Listed, ListedOutcome, Query, Statuses};
 pub(crate) use rows::by_name;

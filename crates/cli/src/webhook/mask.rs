@@ -1,0 +1,157 @@
+//! What is not shown unless somebody asks for it: signatures, which can be replayed, and secrets.
+
+use std::borrow::Cow;
+
+use formsvc_contract::send::SIGNATURE;
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+
+/// Stands for what is not shown.
+const MASK: char = '…';
+/// Hex digits of a signature that are shown: enough to tell two apart.
+const DIGITS: usize = 4;
+/// How secrets and keys begin that are worth something wherever they stand.
+const PREFIXES: [&str; 2] = [formsvc_protocol::signature::SECRET_PREFIX, "fsk_"];
+/// Headers whose values let whoever has them in.
+const SECRET_HEADERS: [HeaderName; 4] =
+    [header::AUTHORIZATION, header::PROXY_AUTHORIZATION, header::COOKIE, header::SET_COOKIE];
+/// Words in the names of others that do.
+const SECRET_WORDS: [&str; 6] = ["token", "secret", "password", "api-key", "apikey", "signature"];
+
+/// The headers as they may be shown.
+pub(crate) fn headers(headers: &HeaderMap, reveal: bool) -> HeaderMap {
+    if reveal {
+        return headers.clone();
+    }
+    headers.iter().map(|(name, shown)| (name.clone(), value(name, shown))).collect::<Pairs>().0
+}
+
+/// Headers in their order, repeated names included.
+struct Pairs(HeaderMap);
+
+impl FromIterator<(HeaderName, HeaderValue)> for Pairs {
+    fn from_iter<T: IntoIterator<Item = (HeaderName, HeaderValue)>>(pairs: T) -> Self {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.append(name, value);
+        }
+        Self(headers)
+    }
+}
+
+/// The value of a header as it may be shown; the value itself where nothing of it is secret.
+pub(crate) fn value(name: &HeaderName, value: &HeaderValue) -> HeaderValue {
+    let masked = if *name == SIGNATURE {
+        signature(value.as_bytes())
+    } else if SECRET_HEADERS.contains(name) {
+        scheme(value.as_bytes())
+    } else if SECRET_WORDS.iter().any(|word| name.as_str().contains(word)) {
+        MASK.to_string()
+    } else {
+        match text(&String::from_utf8_lossy(value.as_bytes())) {
+            Cow::Borrowed(_) => return value.clone(),
+            Cow::Owned(masked) => masked,
+        }
+    };
+    // What is left of a value has no control characters.
+    HeaderValue::from_bytes(masked.as_bytes()).unwrap_or_else(|_| HeaderValue::from_static("…"))
+}
+
+/// Whether a value is shown otherwise than it is.
+pub(crate) fn hides(name: &HeaderName, shown: &HeaderValue) -> bool {
+    value(name, shown) != *shown
+}
+
+/// A signature header: its time, and of each signature the beginning. Of what is none, nothing.
+fn signature(value: &[u8]) -> String {
+    let Ok(text) = std::str::from_utf8(value) else { return MASK.to_string() };
+    let part = |part: &str| match part.split_once('=') {
+        Some(("t", time)) if time.len() <= 20 && time.bytes().all(|b| b.is_ascii_digit()) => {
+            part.to_owned()
+        }
+        Some((key, digits)) if key.len() <= 4 && key.bytes().all(|b| b.is_ascii_alphanumeric()) => {
+            let is_long = digits.len() >= 4 * DIGITS;
+            let shown = digits.chars().take_while(char::is_ascii_hexdigit);
+            let shown: String = shown.take(if is_long { DIGITS } else { 0 }).collect();
+            format!("{key}={shown}{MASK}")
+        }
+        _ => MASK.to_string(),
+    };
+    text.split(',').map(part).collect::<Vec<_>>().join(",")
+}
+
+/// `Bearer …`: which kind of secret it is.
+fn scheme(value: &[u8]) -> String {
+    let text = String::from_utf8_lossy(value);
+    match text.split_once(' ') {
+        Some((scheme, _)) if !scheme.contains('=') && scheme.len() <= 16 => {
+            format!("{scheme} {MASK}")
+        }
+        _ => MASK.to_string(),
+    }
+}
+
+/// The text without what is a secret or a key of this service, wherever it stands.
+pub(crate) fn text(text: &str) -> Cow<'_, str> {
+    let mut masked = Cow::Borrowed(text);
+    for prefix in PREFIXES {
+        if masked.contains(prefix) {
+            masked = Cow::Owned(without(&masked, prefix));
+        }
+    }
+    masked
+}
+
+fn without(text: &str, prefix: &str) -> String {
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(at) = rest.find(prefix) {
+        let (before, after) = rest.split_at(at + prefix.len());
+        let is_key = |c: char| c.is_ascii_alphanumeric() || "_-+/=".contains(c);
+        out.push_str(before);
+        out.push(MASK);
+        rest = after.trim_start_matches(is_key);
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(name: &'static str, text: &str) -> String {
+        let value = value(&HeaderName::from_static(name), &HeaderValue::from_str(text).unwrap());
+        String::from_utf8(value.as_bytes().to_vec()).unwrap()
+    }
+
+    #[test]
+    fn a_signature_shows_when_and_which_but_not_itself() {
+        let digits = "0123456789abcdef".repeat(4);
+        for (text, expected) in [
+            (format!("t=1700000000,v1={digits}"), "t=1700000000,v1=0123…"),
+            (format!("t=1,v1={digits},v1={digits}"), "t=1,v1=0123…,v1=0123…"),
+            (format!("{digits},t=x{digits}"), "…,t=…"),
+            (format!("v1={digits}x"), "v1=0123…"),
+            (digits.clone(), "…"),
+            ("v1=0123".to_owned(), "v1=…"),
+            (String::new(), "…"),
+        ] {
+            assert_eq!(shown("x-service-signature", &text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn other_secrets_are_not_shown_and_the_rest_is_as_it_is() {
+        for (name, text, expected) in [
+            ("authorization", "Bearer abc", "Bearer …"),
+            ("authorization", "abc", "…"),
+            ("cookie", "session=1; a=b", "…"),
+            ("x-api-key", "abc", "…"),
+            ("x-gitlab-token", "abc", "…"),
+            ("user-agent", "a whsec_AbC+/= b fsk_12, c", "a whsec_… b fsk_…, c"),
+            ("user-agent", "service-webhooks/1.0", "service-webhooks/1.0"),
+        ] {
+            assert_eq!(shown(name, text), expected, "{name}: {text}");
+        }
+        let latin = HeaderValue::from_bytes(b"Zo\xeb").unwrap();
+        assert_eq!(value(&header::USER_AGENT, &latin), latin);
+    }
+}

@@ -1,0 +1,187 @@
+//! A capture sent once more: what goes out, with a signature of now or with the one it came with.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use formsvc_contract::send::{EVENT, Outgoing, SIGNATURE};
+use formsvc_protocol::signature::sign;
+use http::header::{self, HeaderName};
+use http::{HeaderMap, HeaderValue};
+use serde::Deserialize;
+use url::Url;
+
+use super::capture::Received;
+use super::secrets::Secrets;
+use crate::error::CliError;
+
+/// Headers that are of one connection, and not of what is sent over it (RFC 9110, section 7.6.1).
+const HOP_BY_HOP: [HeaderName; 7] = [
+    header::CONNECTION,
+    header::PROXY_AUTHENTICATE,
+    header::TE,
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+    HeaderName::from_static("keep-alive"),
+];
+
+/// What is sent once more.
+#[derive(Clone, Debug)]
+pub(crate) struct Replay<'a> {
+    pub(crate) received: &'a Received,
+    pub(crate) to: Url,
+    /// Another body in place of the one it came with.
+    pub(crate) body: Option<Bytes>,
+    /// Other headers in place of those it came with.
+    pub(crate) headers: Option<HeaderMap>,
+    pub(crate) signature: Signature,
+}
+
+/// What it is signed with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Signature {
+    /// The secrets, now: what a receiver takes.
+    Fresh,
+    /// Nothing: the header it came with, to the byte, or none.
+    Kept,
+}
+
+impl Replay<'_> {
+    /// The request. A fresh signature needs a secret.
+    pub(crate) fn outgoing(self, secrets: &Secrets, now: u64) -> Result<Outgoing, CliError> {
+        let received = self.received;
+        let mut headers = end_to_end(self.headers.as_ref().unwrap_or(&received.headers));
+        let is_edited = self.body.is_some();
+        let body = self.body.unwrap_or_else(|| received.body.clone());
+        // A receiver may look at either.
+        if let Some(event) = event(&body).filter(|_| is_edited) {
+            headers.insert(EVENT, event);
+        }
+        if self.signature == Signature::Fresh {
+            let secrets: Vec<_> =
+                secrets.clone().required("a fresh signature")?.all_signing().collect();
+            let value = HeaderValue::try_from(sign(&secrets, now, &body));
+            headers.insert(SIGNATURE, value.expect("digits and hex digits are a header"));
+        }
+        Ok(Outgoing { method: received.method.clone(), url: self.to, headers, body })
+    }
+}
+
+/// Unix seconds now.
+pub(crate) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// The headers without those of the connection they came by, and without those that follow from where
+/// they go and with which body.
+pub(crate) fn end_to_end(headers: &HeaderMap) -> HeaderMap {
+    let named: Vec<String> = headers
+        .get_all(header::CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(|name| name.trim().to_ascii_lowercase())
+        .collect();
+    let mut kept = HeaderMap::with_capacity(headers.len());
+    for (name, value) in headers {
+        let is_hop = HOP_BY_HOP.contains(name) || named.iter().any(|other| other == name.as_str());
+        // Not removed from a copy, which would change the order of the others.
+        if !(is_hop || matches!(*name, header::HOST | header::CONTENT_LENGTH)) {
+            kept.append(name, value.clone());
+        }
+    }
+    kept
+}
+
+/// The event that a body says it is.
+fn event(body: &[u8]) -> Option<HeaderValue> {
+    #[derive(Deserialize)]
+    struct Said {
+        event: String,
+    }
+    let said: Said = serde_json::from_slice(body).ok()?;
+    HeaderValue::from_str(&said.event).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use formsvc_receiver::Verifier;
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::webhook::capture::{Arrival, Source};
+    use crate::webhook::verdict::{Verdict, VerdictCode};
+
+    const SECRET: &str = "whsec_of_a_test_of_replays";
+
+    fn received() -> Received {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("host", "old.test"),
+            ("content-length", "2"),
+            ("connection", "keep-alive, X-Hop"),
+            ("x-hop", "1"),
+            ("keep-alive", "timeout=5"),
+            ("transfer-encoding", "chunked"),
+            ("x-service-event", "submission.created"),
+            ("x-service-signature", "t=1,v1=00"),
+            ("x-twice", "1"),
+            ("x-twice", "2"),
+        ] {
+            headers.append(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        Received {
+            at: Timestamp::UNIX_EPOCH,
+            source: Source::Poll,
+            method: http::Method::POST,
+            target: "/".to_owned(),
+            headers,
+            body: Bytes::from_static(b"{ }\xff"),
+            verdict: Verdict { code: VerdictCode::Unchecked, secret: None, age: None },
+            event: None,
+            submission_id: None,
+            form_id: None,
+            arrival: Arrival { number: 1, gap: None, duplicate: false },
+        }
+    }
+
+    fn replay(received: &Received, signature: Signature) -> Replay<'_> {
+        let to = Url::parse("http://localhost:1/hook").unwrap();
+        Replay { received, to, body: None, headers: None, signature }
+    }
+
+    fn shown(headers: &HeaderMap) -> Vec<String> {
+        headers.iter().map(|(name, value)| format!("{name}: {}", value.to_str().unwrap())).collect()
+    }
+
+    #[test]
+    fn what_is_kept_is_kept_to_the_byte() {
+        let received = received();
+        let sent = replay(&received, Signature::Kept).outgoing(&Secrets::default(), 7).unwrap();
+        assert_eq!(sent.body, received.body);
+        assert_eq!(
+            shown(&sent.headers),
+            [
+                "x-service-event: submission.created",
+                "x-service-signature: t=1,v1=00",
+                "x-twice: 1",
+                "x-twice: 2"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_fresh_is_signed_now_over_what_is_sent() {
+        let received = received();
+        let secrets = Secrets(vec![("a".into(), SECRET.into())]);
+        let mut replay = replay(&received, Signature::Fresh);
+        let missing = replay.clone().outgoing(&Secrets::default(), 7).unwrap_err();
+        assert!(missing.told().contains("--secret-file"), "{}", missing.told());
+        replay.body = Some(Bytes::from_static(br#"{"event":"form.closed"}"#));
+        let sent = replay.outgoing(&secrets, 7).unwrap();
+        assert_eq!(sent.headers[EVENT], "form.closed");
+        let clock = || UNIX_EPOCH + std::time::Duration::from_secs(7);
+        let verifier = Verifier::builder().secret(SECRET.into()).clock(clock).build().unwrap();
+        verifier.verify(sent.headers[SIGNATURE].as_bytes(), &sent.body).unwrap();
+    }
+}
