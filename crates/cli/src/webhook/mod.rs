@@ -3,6 +3,7 @@
 
 pub(crate) mod capture;
 pub(crate) mod history;
+pub(crate) mod inspector;
 pub(crate) mod listen;
 pub(crate) mod mask;
 pub(crate) mod message;

@@ -117,7 +117,6 @@ impl Intake {
     }
 
     /// Where every capture is told: once kept, and once more when answered.
-    #[expect(dead_code, reason = "for the page that shows them")]
     pub(crate) fn bus(&self) -> broadcast::Sender<Arc<Capture>> {
         self.0.bus.clone()
     }
@@ -161,7 +160,7 @@ impl Intake {
         let (received, came) = self.look(incoming, began);
         let received = Arc::new(received);
         let number = match self.0.keeper.keep(&received).await {
-            Ok(number) => number,
+            Ok(number) => Some(number),
             Err(why) => {
                 if !self.0.told_of_store.swap(true, Ordering::Relaxed) {
                     self.warn("not_stored", format!("deliveries are not kept: {why}"));

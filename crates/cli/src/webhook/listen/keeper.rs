@@ -3,27 +3,20 @@
 use std::sync::Arc;
 
 use crate::webhook::capture::{CaptureNumber, Outcome, Received};
+use crate::webhook::store::Store;
 
 /// Where deliveries are kept.
 #[derive(Clone, Debug)]
-pub(crate) enum Keeper {
-    /// Nowhere: they have no numbers.
-    Nowhere,
-}
+pub(crate) struct Keeper(pub(crate) Store);
 
 impl Keeper {
     /// Keeps a request; returns once it would survive the end of this process. The error is for people.
-    #[expect(clippy::unused_async, reason = "a store answers once it has written")]
-    pub(super) async fn keep(&self, _: &Arc<Received>) -> Result<Option<CaptureNumber>, String> {
-        match self {
-            Self::Nowhere => Ok(None),
-        }
+    pub(super) async fn keep(&self, received: &Arc<Received>) -> Result<CaptureNumber, String> {
+        self.0.keep(Arc::clone(received)).await.map_err(|error| error.to_string())
     }
 
     /// Keeps what was made of it, some time soon.
-    pub(super) fn settle(&self, _: CaptureNumber, _: &Arc<Outcome>) {
-        match self {
-            Self::Nowhere => {}
-        }
+    pub(super) fn settle(&self, number: CaptureNumber, outcome: &Arc<Outcome>) {
+        self.0.settle(number, Arc::clone(outcome));
     }
 }

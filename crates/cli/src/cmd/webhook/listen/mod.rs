@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use formsvc_contract::send::{Sender, SenderOptions};
 use formsvc_protocol::RetrySchedule;
 use formsvc_receiver::Verifier;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 use tokio::sync::mpsc::Receiver;
+use url::Url;
 
 use crate::args::{duration, whole};
 use crate::context::Context;
@@ -17,6 +19,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{Live, Look};
 use crate::webhook::history::{History, REMEMBERED};
+use crate::webhook::inspector::{Inspected, Inspector, InspectorArgs};
 use crate::webhook::listen::engine::Engine;
 use crate::webhook::listen::faults::{Faults, Responses, respond};
 use crate::webhook::listen::happened::Happened;
@@ -27,6 +30,7 @@ use crate::webhook::listen::ready::ReadyFile;
 use crate::webhook::listen::server::{self, Server, Sockets};
 use crate::webhook::listen::text::{self, View};
 use crate::webhook::secrets::SecretArgs;
+use crate::webhook::store::{self, Caps, Store};
 
 /// Time that deliveries under way have when it ends.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -48,6 +52,8 @@ pub(crate) struct Listen {
     ready_file: Option<PathBuf>,
     #[command(flatten)]
     secrets: SecretArgs,
+    #[command(flatten)]
+    inspector: InspectorArgs,
     /// What to do with a delivery that is not valid
     #[arg(long, value_name = "WHAT", default_value = "reject")]
     on_invalid: OnInvalid,
@@ -76,6 +82,9 @@ pub(crate) struct Listen {
 #[derive(Serialize)]
 struct Ready<'a> {
     url: &'a str,
+    /// The address of the inspector page, token included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ui_url: Option<&'a str>,
 }
 
 impl Listen {
@@ -95,12 +104,29 @@ impl Listen {
         let url = url(sockets.address(), self.path.as_deref());
         let ready_file = self.ready_file.clone();
         let history = History::new(REMEMBERED, RetrySchedule::default());
-        let (intake, mut happened) = Intake::new(self.rules(verifier), history, Keeper::Nowhere);
+        let store = open_store(cx)?;
+        let inspector_args = self.inspector;
+        let keeper = Keeper(store.clone());
+        let (intake, mut happened) = Intake::new(self.rules(verifier), history, keeper);
+        let inspected = Inspected {
+            store,
+            bus: intake.bus(),
+            secrets: secrets.clone(),
+            targets: Vec::new(),
+            address: Url::parse(&url).map_err(|error| CliError::usage(error.to_string()))?,
+            sender: sender()?,
+            reveal: false,
+        };
+        let inspector = engine.within(|| Inspector::start(&inspector_args, inspected))?;
         let server = engine.within(|| Server::start(sockets, intake));
-        let ready = Ready { url: &url };
+        let ui_url = inspector.as_ref().map(Inspector::url);
+        let ready = Ready { url: &url, ui_url };
         let ready_file = ready_file.map(|path| ReadyFile::write(path, &ready, &cx.abort));
         let _gone_at_the_end = ready_file.transpose()?;
         cx.progress.remark(&format!("ready: listening on {url} (Ctrl-C stops it)"));
+        if let Some(ui_url) = ui_url {
+            cx.progress.remark(&format!("inspector page: {ui_url}"));
+        }
         let view = View { zone: TimeZone::system(), width: live.width(), secrets };
         let teller = Teller { live, view };
         let mut stop = stop;
@@ -114,7 +140,11 @@ impl Listen {
                 },
             }
         }
-        drained(&server, &mut happened, &teller).await
+        drained(&server, &mut happened, &teller).await?;
+        if let Some(inspector) = inspector {
+            inspector.stop().await;
+        }
+        Ok(())
     }
 
     fn open(&self) -> Result<Sockets, CliError> {
@@ -193,6 +223,21 @@ async fn drained(
         teller.tell(&told)?;
     }
     Ok(())
+}
+
+/// The store of captures: in the folder of states, or in memory where that cannot be.
+fn open_store(cx: &Context) -> Result<Store, CliError> {
+    let kept =
+        store::folder(&cx.settings.paths).and_then(|folder| Store::open(&folder, Caps::default()));
+    kept.or_else(|error| {
+        cx.progress.remark(&format!("warning: {error}; deliveries are kept in memory"));
+        Ok(Store::in_memory(Caps::default())?)
+    })
+}
+
+fn sender() -> Result<Sender, CliError> {
+    Sender::new(SenderOptions::default())
+        .map_err(|error| CliError::new(Exit::Failed, error.to_string()).because_of(&error))
 }
 
 fn url(address: SocketAddr, path: Option<&str>) -> String {

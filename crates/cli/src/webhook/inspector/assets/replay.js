@@ -1,0 +1,155 @@
+// What can be done with a delivery: send it once more, as it came or edited, and copy it as curl.
+
+import { ask, by, el, problem, say, send } from './dom.js';
+import { answerView, silence } from './detail.js';
+import { load } from './body.js';
+import { base64, textOf } from './text.js';
+
+// Longer bodies are edited in files, with `formsvc webhook replay --edit`.
+const EDITED_MOST = 1 << 20;
+
+const OTHER = 'other';
+
+/** Where to: what the listener forwards to, the listener itself, or an address that is typed. */
+function whereTo(about) {
+  const options = [
+    ...about.targets.map((url) => el('option', { value: url }, url)),
+    el('option', { value: about.address }, `${about.address} (this listener)`),
+    el('option', { value: OTHER }, 'another address'),
+  ];
+  const choice = el('select', { id: 'replay-to' }, ...options);
+  const other = el('input', { id: 'replay-url', type: 'url', maxlength: '2000', placeholder: 'http://localhost:3000/hook', spellcheck: false });
+  const field = el('div', { class: 'field', hidden: true }, el('label', { for: 'replay-url' }, 'Address'), other);
+  choice.addEventListener('change', () => {
+    field.hidden = choice.value !== OTHER;
+    if (!field.hidden) other.focus();
+  });
+  const view = el('div', { class: 'fields' },
+    el('div', { class: 'field' }, el('label', { for: 'replay-to' }, 'Send to'), choice), field);
+  view.value = () => (choice.value === OTHER ? other.value.trim() : choice.value);
+  return view;
+}
+
+function signature(about) {
+  const way = (value, text, checked, disabled) => el('label', { class: 'choice' },
+    el('input', { type: 'radio', name: 'replay-signature', value, checked, disabled }), ` ${text}`);
+  return el('fieldset', {}, el('legend', {}, 'Signature'),
+    way('fresh', 'made now', about.can_sign, !about.can_sign),
+    way('kept', 'as it came', !about.can_sign, false),
+    !about.can_sign && el('p', { class: 'quiet small-text' }, 'Without a signing secret the listener signs nothing.'));
+}
+
+/** What came of a replay, beside what came of the delivery. */
+function outcome(result, delivery) {
+  const before = delivery.row.answer;
+  const was = !before ? '' : before.status === null ? ' Its sender was dropped then.' : ` Its sender was answered ${before.status} then.`;
+  return el('section', { class: 'sheet result', 'aria-labelledby': 'result-title' },
+    el('h3', { id: 'result-title', tabindex: '-1' }, `Replayed to ${result.url}`),
+    el('p', { class: 'quiet' }, `${result.how}.${was}`),
+    result.answer ? answerView(result.answer, 'Answer to the replay') : silence(result.silence));
+}
+
+/** Sets the form of a replay up, with a text to edit if the body is to be. */
+async function openForm(place, results, delivery, about, edits) {
+  if (by('replay')) {
+    const edited = Boolean(by('replay-body'));
+    place.replaceChildren();
+    if (edited === edits) return;
+  }
+  let original;
+  if (edits) {
+    if (delivery.row.length > EDITED_MOST) {
+      place.replaceChildren(problem(new Error(`The body is too large for this page. Edit a copy: formsvc webhook replay ${delivery.row.number} --edit`)));
+      return;
+    }
+    try {
+      original = textOf(await load(delivery.row.number));
+    } catch (error) {
+      place.replaceChildren(problem(error));
+      return;
+    }
+    if (original === undefined) {
+      place.replaceChildren(problem(new Error('The body is no text, and cannot be edited here.')));
+      return;
+    }
+  }
+  const to = whereTo(about);
+  const area = edits && el('textarea', { id: 'replay-body', rows: '12', spellcheck: false, value: original });
+  // What a text area makes of line ends is no edit.
+  const untouched = area && area.value;
+  const button = el('button', { type: 'submit', class: 'first' }, 'Send');
+  const trouble = el('div', {});
+  const form = el('form', { id: 'replay', class: 'sheet', 'aria-label': edits ? 'Edit and replay' : 'Replay' },
+    el('h3', {}, edits ? 'Edit and replay' : 'Replay'),
+    to,
+    area && el('div', { class: 'field' }, el('label', { for: 'replay-body' }, 'Body'), area,
+      original.includes('\r') && el('p', { class: 'quiet small-text' }, 'Edited, its line ends become line feeds.')),
+    signature(about), trouble,
+    el('div', { class: 'do' }, button,
+      el('button', { type: 'button', onclick: () => { place.replaceChildren(); by('do-replay').focus(); } }, 'Cancel')));
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault();
+    button.disabled = true;
+    button.textContent = 'Sending…';
+    trouble.replaceChildren();
+    const edited = area && area.value !== untouched;
+    try {
+      const result = await send('api/replay', {
+        number: delivery.row.number,
+        to: to.value(),
+        signature: form.elements['replay-signature'].value,
+        body: edited ? base64(new TextEncoder().encode(area.value)) : null,
+      });
+      const view = outcome(result, delivery);
+      results.prepend(view);
+      while (results.children.length > 5) results.lastElementChild.remove();
+      if (!edits) place.replaceChildren();
+      by('result-title').focus({ preventScroll: true });
+      view.scrollIntoView({ block: 'nearest' });
+      say(result.answer ? `Answered ${result.answer.status}` : 'No answer');
+      for (const older of [...results.children].slice(1)) older.querySelector('h3').removeAttribute('id');
+    } catch (error) {
+      trouble.replaceChildren(problem(error));
+    }
+    button.disabled = false;
+    button.textContent = 'Send';
+  });
+  place.replaceChildren(form);
+  (area || button).focus({ preventScroll: true });
+  area?.setSelectionRange(0, 0);
+  form.scrollIntoView({ block: 'nearest' });
+}
+
+async function copyCurl(place, delivery) {
+  let text;
+  try {
+    text = await (await ask(`api/curl?number=${delivery.row.number}`)).text();
+  } catch (error) {
+    place.replaceChildren(problem(error));
+    return;
+  }
+  let said = 'Copied.';
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    said = 'The browser does not let the page copy. Select the text and copy it.';
+  }
+  const pre = el('pre', { class: 'command all', id: 'curl', tabindex: '0', 'aria-label': 'The command' }, text);
+  place.replaceChildren(el('section', { class: 'sheet', 'aria-label': 'As curl' },
+    el('p', { id: 'curl-said' }, said), pre,
+    el('div', { class: 'do' }, el('button', { type: 'button', onclick: () => { place.replaceChildren(); by('do-curl').focus(); } }, 'Close'))));
+  say(said);
+  pre.focus({ preventScroll: true });
+}
+
+/** The buttons of a delivery, and what comes of them. */
+export function actions(delivery, about) {
+  const [place, results] = [el('div', { class: 'stack' }), el('div', { class: 'stack' })];
+  const form = (edits) => () => openForm(place, results, delivery, about, edits);
+  return el('div', { class: 'stack' },
+    el('div', { class: 'do' },
+      el('button', { type: 'button', id: 'do-replay', class: 'first', onclick: form(false) }, 'Replay'),
+      el('button', { type: 'button', id: 'do-edit', onclick: form(true) }, 'Edit and replay'),
+      el('button', { type: 'button', id: 'do-curl', onclick: () => copyCurl(place, delivery) }, 'Copy as curl')),
+    place, results);
+}

@@ -1,0 +1,181 @@
+//! One delivery, whole: what came, what it is worth, what was answered, and its other attempts.
+
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use formsvc_protocol::signature;
+use http::{HeaderMap, StatusCode, header};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use super::Desk;
+use super::advice::{Advice, advice};
+use super::attempts::{Answered, Attempt, attempts};
+use super::reply::Problem;
+use super::row::{Row, milliseconds};
+use crate::webhook::capture::{Capture, CaptureNumber, Forward, Forwarded, Source};
+use crate::webhook::store::{Listed, Query};
+
+/// Attempts of one submission that are shown: the newest.
+const ATTEMPTS_MAX: usize = 50;
+
+/// A delivery, as the page has it. Its body is asked for apart.
+#[derive(Debug, Serialize)]
+pub(super) struct Detail {
+    row: Row,
+    from: String,
+    content_type: Option<String>,
+    advice: Advice,
+    headers: Vec<ShownHeader>,
+    sha256: String,
+    forwards: Vec<ShownForward>,
+    /// In the order they came.
+    attempts: Vec<Attempt>,
+    attempts_cut: bool,
+}
+
+/// A header, as the page has it.
+#[derive(Debug, Serialize)]
+pub(super) struct ShownHeader {
+    name: String,
+    value: String,
+    masked: bool,
+}
+
+/// A forwarding: what came back, or why nothing did.
+#[derive(Debug, Serialize)]
+struct ShownForward {
+    url: String,
+    answer: Option<ShownAnswer>,
+    silence: Option<ShownSilence>,
+}
+
+/// What was answered.
+#[derive(Debug, Serialize)]
+pub(super) struct ShownAnswer {
+    pub(super) status: u16,
+    pub(super) took_ms: f64,
+    pub(super) headers: Vec<ShownHeader>,
+    /// In base64, since it can be anything.
+    pub(super) body: String,
+    pub(super) truncated: bool,
+}
+
+/// Why nothing was answered.
+#[derive(Debug, Serialize)]
+pub(super) struct ShownSilence {
+    pub(super) why: String,
+    pub(super) timed_out: bool,
+    pub(super) took_ms: f64,
+}
+
+/// The capture of a number.
+pub(super) async fn capture(desk: &Desk, number: CaptureNumber) -> Result<Capture, Problem> {
+    desk.inspected.store.get(number).await?.ok_or_else(|| {
+        Problem::new(StatusCode::NOT_FOUND, format!("There is no delivery {number}."))
+            .hint("The oldest go when the store is full, and all of them after a while.")
+    })
+}
+
+pub(super) async fn detail(desk: &Desk, number: CaptureNumber) -> Result<Detail, Problem> {
+    let capture = capture(desk, number).await?;
+    let reveal = desk.inspected.reveal;
+    let (attempts, attempts_cut) = others(desk, &capture).await?;
+    let received = &capture.received;
+    let content_type = received.headers.get(header::CONTENT_TYPE);
+    let forwards = capture.outcome.as_ref().map_or(&[][..], |outcome| &outcome.forwards);
+    Ok(Detail {
+        row: Listed::from(&capture).into(),
+        from: match received.source {
+            Source::Request(address) => address.to_string(),
+            Source::Poll => "--poll".to_owned(),
+        },
+        content_type: content_type.map(|kind| text(kind.as_bytes())),
+        advice: advice(&received.verdict, capture.number),
+        headers: shown_headers(&received.headers, reveal),
+        sha256: hex::encode(Sha256::digest(&received.body)),
+        forwards: forwards.iter().map(|forward| shown_forward(forward, reveal)).collect(),
+        attempts,
+        attempts_cut,
+    })
+}
+
+/// The attempts of the submission of a capture, and whether there were more.
+async fn others(desk: &Desk, capture: &Capture) -> Result<(Vec<Attempt>, bool), Problem> {
+    let store = &desk.inspected.store;
+    let Some(submission) = capture.received.submission_id.clone() else {
+        return Ok((Vec::new(), false));
+    };
+    let limit = Some(ATTEMPTS_MAX + 1);
+    let query = Query { submission: Some(submission), limit, ..Query::default() };
+    let mut listed = store.list(query).await?;
+    let cut = listed.len() > ATTEMPTS_MAX;
+    listed.truncate(ATTEMPTS_MAX);
+    let mut answered = Vec::with_capacity(listed.len());
+    for listed in listed.into_iter().rev() {
+        let status = listed.outcome.as_ref().and_then(|outcome| outcome.status);
+        // Only such an answer can ask for patience.
+        let asked_for = match (status, listed.number) {
+            (Some(429 | 503), Some(number)) => {
+                store.get(number).await?.as_ref().and_then(asked_for)
+            }
+            _ => None,
+        };
+        answered.push(Answered { listed, asked_for });
+    }
+    Ok((attempts(answered), cut))
+}
+
+/// The patience that the answer to a delivery asked for, which was that of the first target that failed.
+fn asked_for(capture: &Capture) -> Option<Duration> {
+    let outcome = capture.outcome.as_ref()?;
+    let answers = outcome.forwards.iter().filter_map(|forward| forward.answer.as_ref().ok());
+    let first = answers.into_iter().find(|answer| Some(answer.status) == outcome.status)?;
+    let asked = first.headers.get(header::RETRY_AFTER)?.to_str().ok()?;
+    asked.trim().parse().ok().map(Duration::from_secs)
+}
+
+fn shown_forward(forward: &Forward, reveal: bool) -> ShownForward {
+    let took_ms = milliseconds(forward.took);
+    let (answer, silence) = match &forward.answer {
+        Ok(Forwarded { status, headers, body, truncated }) => {
+            let headers = shown_headers(headers, reveal);
+            let body = STANDARD.encode(body);
+            let answer =
+                ShownAnswer { status: *status, took_ms, headers, body, truncated: *truncated };
+            (Some(answer), None)
+        }
+        Err(unanswered) => {
+            let (why, timed_out) = (unanswered.why.clone(), unanswered.timed_out);
+            (None, Some(ShownSilence { why, timed_out, took_ms }))
+        }
+    };
+    ShownForward { url: forward.url.clone(), answer, silence }
+}
+
+/// Headers for the page; signatures, with which a delivery could be sent again, only if they may be seen.
+pub(super) fn shown_headers(headers: &HeaderMap, reveal: bool) -> Vec<ShownHeader> {
+    let shown = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
+        let masked = !reveal && name == signature::HEADER;
+        let value = text(value.as_bytes());
+        let value = if masked { mask(&value) } else { value };
+        ShownHeader { name: name.as_str().to_owned(), value, masked }
+    };
+    headers.iter().map(shown).collect()
+}
+
+/// A header of signatures without what follows each `v1=`.
+fn mask(value: &str) -> String {
+    let part = |part: &str| match part.split_once('=') {
+        Some(("t", _)) => part.to_owned(),
+        Some((name, _)) => format!("{name}=…"),
+        None => "…".to_owned(),
+    };
+    value.split(',').map(part).collect::<Vec<_>>().join(",")
+}
+
+/// Bytes that are most often text, as text.
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

@@ -1,0 +1,115 @@
+//! The list on the page: what is asked for, and what it is given.
+
+use serde::Serialize;
+
+use super::Desk;
+use super::feed::EventNumber;
+use super::reply::Problem;
+use super::row::Row;
+use crate::webhook::store::{Query, Statuses};
+use crate::webhook::verdict::VerdictCode;
+
+/// Rows of one answer, at most.
+const ROWS_MAX: usize = 200;
+/// Longest text to filter by, in bytes.
+const TEXT_MAX: usize = 1000;
+
+/// Rows, newest first.
+#[derive(Debug, Serialize)]
+pub(super) struct List {
+    rows: Vec<Row>,
+    /// Whether there are no older ones.
+    done: bool,
+    /// What had happened before they were read: the stream goes on from there.
+    last: EventNumber,
+}
+
+/// Reads what is asked for: `text`, `verdict`, `status`, `before`, `limit`.
+fn query(parameters: &[(String, String)]) -> Result<Query, Problem> {
+    let mut query = Query { limit: Some(ROWS_MAX), ..Query::default() };
+    for (name, value) in parameters {
+        let wrong = || Problem::bad(format!("`{name}` is not understood"));
+        match name.as_str() {
+            "text" if value.len() <= TEXT_MAX => query.text = Some(value.clone()),
+            "verdict" => {
+                let code = VerdictCode::of_name(value).ok_or_else(wrong)?;
+                query.verdict = Some(code.row().name);
+            }
+            "status" => query.status = Some(statuses(value).ok_or_else(wrong)?),
+            "before" => query.before = Some(value.parse().map_err(|_| wrong())?),
+            "limit" => {
+                let limit: usize = value.parse().map_err(|_| wrong())?;
+                query.limit = Some(limit.clamp(1, ROWS_MAX));
+            }
+            _ => return Err(wrong()),
+        }
+    }
+    Ok(query)
+}
+
+fn statuses(text: &str) -> Option<Statuses> {
+    match text {
+        "ok" => Some(Statuses::Ok),
+        "failed" => Some(Statuses::Failed),
+        "1" | "2" | "3" | "4" | "5" => text.parse().ok().map(Statuses::Class),
+        _ => text.parse().ok().filter(|status| (100..1000).contains(status)).map(Statuses::One),
+    }
+}
+
+pub(super) async fn list(desk: &Desk, parameters: &[(String, String)]) -> Result<List, Problem> {
+    let query = query(parameters)?;
+    let limit = query.limit.unwrap_or(ROWS_MAX);
+    let last = desk.feed.last();
+    // One more than is shown tells whether there are older ones.
+    let asked = Query { limit: Some(limit + 1), ..query };
+    let mut listed = desk.inspected.store.list(asked).await?;
+    let done = listed.len() <= limit;
+    listed.truncate(limit);
+    Ok(List { rows: listed.into_iter().map(Row::from).collect(), done, last })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Option<Query> {
+        let pairs: Vec<_> = url::form_urlencoded::parse(text.as_bytes()).into_owned().collect();
+        query(&pairs).ok()
+    }
+
+    #[test]
+    fn every_part_of_the_filter_is_read() {
+        let read =
+            read("text=a%25b&verdict=signature_mismatch&status=4&before=17&limit=50").unwrap();
+        assert_eq!(read.text.as_deref(), Some("a%b"));
+        assert_eq!(read.verdict, Some("signature_mismatch"));
+        assert_eq!(read.status, Some(Statuses::Class(4)));
+        assert_eq!((read.before, read.limit), (Some(17), Some(50)));
+        for (text, statuses) in
+            [("ok", Statuses::Ok), ("failed", Statuses::Failed), ("503", Statuses::One(503))]
+        {
+            assert_eq!(super::statuses(text), Some(statuses));
+        }
+    }
+
+    #[test]
+    fn an_answer_is_bounded_and_what_is_not_understood_is_refused() {
+        assert_eq!(read("").unwrap().limit, Some(ROWS_MAX));
+        assert_eq!(read("limit=1000000").unwrap().limit, Some(ROWS_MAX));
+        assert_eq!(read("limit=0").unwrap().limit, Some(1));
+        for bad in [
+            "verdict=good",
+            "status=0",
+            "status=6",
+            "status=1000",
+            "status=-1",
+            "before=x",
+            "before=-1",
+            "limit=",
+            "number=17",
+            &format!("text={}", "x".repeat(TEXT_MAX + 1)),
+        ] {
+            assert!(read(bad).is_none(), "{bad}");
+        }
+    }
+}

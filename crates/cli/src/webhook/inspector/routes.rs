@@ -1,0 +1,130 @@
+//! What stands where, below the token.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use serde::Serialize;
+use url::form_urlencoded;
+
+use super::gate::{Refusal, admit};
+use super::reply::{Problem, guard, json, problem, refused};
+use super::{Desk, assets, detail, list, stream};
+use crate::webhook::capture::CaptureNumber;
+use crate::webhook::verdict::{VERDICTS, VerdictRow};
+
+/// Longest body of a request, in bytes: an edited delivery of 1 MiB in base64, and then some.
+const BODY_MAX: usize = 4 << 20;
+/// Time for the body of a request.
+const BODY_TIME: Duration = Duration::from_secs(10);
+
+/// Answers a request. What every answer has is added here, whatever it is.
+pub(super) async fn answer(desk: Arc<Desk>, request: Request<Incoming>) -> Response<Body> {
+    let (parts, body) = request.into_parts();
+    let mut response = match admit(&desk.token, desk.port, &parts) {
+        Ok(path) => {
+            let parameters = parts.uri.query().unwrap_or_default().as_bytes();
+            let parameters: Vec<_> = form_urlencoded::parse(parameters).into_owned().collect();
+            let answered = if parts.method == Method::POST {
+                act(&desk, path, body).await
+            } else if path == "api/events" {
+                let after = parameter(&parameters, "after").ok();
+                Ok(stream::events(Arc::clone(&desk), stream::seen(&parts.headers, after)))
+            } else {
+                read(&desk, path, &parameters).await
+            };
+            answered.unwrap_or_else(|told| problem(&told))
+        }
+        Err(refusal) => refused(refusal),
+    };
+    guard(response.headers_mut());
+    response
+}
+
+/// What can be read.
+async fn read(
+    desk: &Desk,
+    path: &str,
+    parameters: &[(String, String)],
+) -> Result<Response<Body>, Problem> {
+    Ok(match path {
+        "api/about" => json(&about(desk)),
+        "api/list" => json(&list::list(desk, parameters).await?),
+        "api/capture" => json(&detail::detail(desk, parameter(parameters, "number")?).await?),
+        "api/body" => body(desk, parameter(parameters, "number")?).await?,
+        _ => assets::asset(path).unwrap_or_else(|| refused(Refusal::NotFound)),
+    })
+}
+
+/// What can be done.
+async fn act(desk: &Desk, path: &str, body: Incoming) -> Result<Response<Body>, Problem> {
+    let _body = whole(body).await?;
+    let _ = (desk, path);
+    Ok(refused(Refusal::NotFound))
+}
+
+/// What the page has to know once.
+#[derive(Serialize)]
+struct About<'a> {
+    address: &'a str,
+    targets: Vec<&'a str>,
+    /// Whether there is a secret to sign with.
+    can_sign: bool,
+    verdicts: Vec<AboutVerdict>,
+}
+
+#[derive(Serialize)]
+struct AboutVerdict {
+    name: &'static str,
+    short: &'static str,
+}
+
+fn about(desk: &Desk) -> About<'_> {
+    let inspected = &desk.inspected;
+    let verdict = |row: &VerdictRow| AboutVerdict { name: row.name, short: row.short };
+    About {
+        address: inspected.address.as_str(),
+        targets: inspected.targets.iter().map(url::Url::as_str).collect(),
+        can_sign: !inspected.secrets.0.is_empty(),
+        verdicts: VERDICTS.iter().map(verdict).collect(),
+    }
+}
+
+/// The body of a delivery, to the byte, as something that no browser shows by itself.
+async fn body(desk: &Desk, number: CaptureNumber) -> Result<Response<Body>, Problem> {
+    let capture = detail::capture(desk, number).await?;
+    let mut response = Response::new(Body::from(capture.received.body.clone()));
+    for (name, value) in [
+        (header::CONTENT_TYPE, "application/octet-stream"),
+        (header::CONTENT_DISPOSITION, "attachment"),
+    ] {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    Ok(response)
+}
+
+/// A number that is asked for.
+fn parameter(parameters: &[(String, String)], name: &str) -> Result<u64, Problem> {
+    let found = parameters.iter().find(|(given, _)| given == name);
+    let number = found.and_then(|(_, value)| value.parse().ok());
+    number.ok_or_else(|| Problem::bad(format!("`{name}` is not a number")))
+}
+
+/// The whole body of a request, if it is no longer than it may be and comes in time.
+async fn whole(body: Incoming) -> Result<Bytes, Problem> {
+    let read = tokio::time::timeout(BODY_TIME, Limited::new(body, BODY_MAX).collect()).await;
+    match read {
+        Ok(Ok(whole)) => Ok(whole.to_bytes()),
+        Ok(Err(_)) => {
+            let what = format!("The request is broken off, or longer than {BODY_MAX} bytes.");
+            Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, what))
+        }
+        Err(_) => {
+            Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "The request did not come in time."))
+        }
+    }
+}
