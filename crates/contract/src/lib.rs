@@ -5,10 +5,14 @@
 //! | Question | Module |
 //! |---|---|
 //! | how a delivery is sent, and what came back | [`send`] |
+//! | what a delivery's body is | [`payload`] |
+//! | how one place of a body is changed, and no other | [`edit`] |
 //! | which signatures there are, right and wrong on purpose | [`variant`] |
 //! | whether a receiver does what the service needs of it | [`receiver`] |
 
+pub mod edit;
 mod mac;
+pub mod payload;
 pub mod receiver;
 pub mod send;
 pub mod variant;

@@ -131,6 +131,7 @@ pub(crate) fn fields(command: &[&str]) -> &'static [Field] {
         ["forms", "schema"] => forms::SCHEMA_FIELDS,
         ["submissions", "list" | "view" | "tail"] => &submissions::FIELDS,
         ["webhook", "check"] => webhook::check::FIELDS,
+        ["webhook", "trigger"] => webhook::TRIGGER_FIELDS,
         ["config", "list"] => config::LIST_FIELDS,
         _ => &[],
     }

@@ -1,7 +1,6 @@
 //! `formsvc api`
 
 mod paged;
-mod pretty;
 mod target;
 
 use std::io::Write;
@@ -13,8 +12,8 @@ use http::{HeaderMap, StatusCode};
 use crate::args::{OutputFormat, whole};
 use crate::context::Context;
 use crate::error::CliError;
+use crate::pretty::pretty;
 use crate::settings::Json;
-use pretty::pretty;
 
 /// Make a GET request and show the answer
 ///

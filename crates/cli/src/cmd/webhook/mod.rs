@@ -10,6 +10,8 @@ mod verify;
 
 use clap::Subcommand;
 
+pub(in crate::cmd) use trigger::FIELDS as TRIGGER_FIELDS;
+
 use crate::context::Context;
 use crate::error::CliError;
 

@@ -1,3 +1,7 @@
 //! `formsvc webhook`, through the binary.
 
 mod check;
+#[cfg(unix)]
+pub(crate) mod recorder;
+#[cfg(unix)]
+mod trigger;

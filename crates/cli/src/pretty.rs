@@ -7,7 +7,7 @@ const DEPTH_MAX: usize = 64;
 
 /// The text with a line for each member and element; nothing if it is not JSON, or so deep that it
 /// would only be longer.
-pub(super) fn pretty(body: &[u8]) -> Option<String> {
+pub(crate) fn pretty(body: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(body).ok()?;
     serde_json::from_str::<serde::de::IgnoredAny>(text).ok()?;
     let (mut out, mut depth) = (String::with_capacity(text.len() * 2), 0_usize);

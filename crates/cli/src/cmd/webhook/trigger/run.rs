@@ -1,0 +1,274 @@
+//! The sending of `trigger`.
+
+use std::cell::RefCell;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use formsvc_contract::send::{Answer, Outgoing, SendError, Sender};
+use formsvc_protocol::RetrySchedule;
+use formsvc_protocol::signature::{SigningSecret, sign};
+use futures_util::{StreamExt, stream};
+use http::{HeaderValue, StatusCode};
+use serde::Serialize;
+use tokio::time::{Instant, sleep_until};
+use url::Url;
+
+use super::shape::Expect;
+use super::source::{Prepared, Source};
+use super::{FIELDS, unmet};
+use crate::args::OutputFormat;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::settings::written;
+use crate::webhook::simulate::{End, Simulation};
+
+/// How deliveries are sent.
+pub(super) struct Run<'a> {
+    pub(super) cx: &'a Context,
+    pub(super) sender: Sender,
+    pub(super) secrets: Vec<SigningSecret>,
+    pub(super) to: Url,
+    pub(super) expect: Expect,
+    /// Play the sender, with pauses so many times shorter.
+    pub(super) simulate: Option<f64>,
+    pub(super) rate: Option<f64>,
+    pub(super) concurrency: usize,
+    pub(super) count: u64,
+}
+
+/// An attempt as it is shown.
+#[derive(Serialize)]
+struct Row<'a> {
+    index: u64,
+    attempt: u32,
+    submission_id: Option<&'a str>,
+    status: Option<u16>,
+    took_ms: f64,
+    error: Option<String>,
+    body: Option<String>,
+    truncated: bool,
+}
+
+/// What was not as expected.
+#[derive(Default)]
+struct Wrong {
+    /// Answers with another status, and the first of them.
+    answers: u64,
+    first: Option<(StatusCode, String)>,
+    /// Deliveries that nothing came back of, and why the first.
+    silences: u64,
+    why: Option<String>,
+    /// Deliveries that `--simulate-sender` gave up.
+    failed: u64,
+}
+
+impl Run<'_> {
+    /// Whether flags about output are right, before anything is sent.
+    pub(super) fn check(&self) -> Result<(), CliError> {
+        self.cx.output.listing(FIELDS).map(drop)
+    }
+
+    pub(super) async fn send(&self, source: &mut Source) -> Result<(), CliError> {
+        let output = self.cx.output.piped_as(OutputFormat::Ndjson);
+        let show = if self.count == 1 && self.simulate.is_none() {
+            Show::One
+        } else {
+            Show::Many(output.stream(FIELDS)?)
+        };
+        let wrong = RefCell::new(Wrong::default());
+        let began = Instant::now();
+        let (show, wrong_of) = (&show, &wrong);
+        let deliveries = stream::iter(0..self.count)
+            .then(|index| async move {
+                if let Some(rate) = self.rate {
+                    #[expect(clippy::cast_precision_loss, reason = "a place in time")]
+                    let after = Duration::try_from_secs_f64(index as f64 / rate);
+                    sleep_until(began + after.unwrap_or_default()).await;
+                }
+                index
+            })
+            .map(|index| {
+                let prepared = source.next(index);
+                async move { self.deliver(index, &prepared?, show, wrong_of).await }
+            })
+            .buffer_unordered(self.concurrency);
+        let mut deliveries = std::pin::pin!(deliveries);
+        while let Some(delivered) = deliveries.next().await {
+            delivered?;
+        }
+        self.judged(&wrong.take())
+    }
+
+    async fn deliver(
+        &self,
+        index: u64,
+        prepared: &Prepared,
+        show: &Show<'_>,
+        wrong: &RefCell<Wrong>,
+    ) -> Result<(), CliError> {
+        let Some(time_scale) = self.simulate else {
+            let answer = self.attempt(prepared).await;
+            self.shown(show, index, 1, prepared, &answer)?;
+            wrong.borrow_mut().note(self.expect, &answer);
+            return Ok(());
+        };
+        let (random, now) = (fastrand::f64, SystemTime::now);
+        let schedule = RetrySchedule::default();
+        let simulation = Simulation { schedule, time_scale, random: &random, now: &now };
+        let broken = RefCell::new(None);
+        let attempt = async |number| {
+            let answer = self.attempt(prepared).await;
+            if let Err(error) = self.shown(show, index, number, prepared, &answer) {
+                broken.replace(Some(error));
+            }
+            answer
+        };
+        let pause = |retry: u32, wait: Duration| {
+            let wait =
+                written(Duration::from_millis(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)));
+            self.cx.progress.remark(&format!("retry {retry} of 3 after {wait}"));
+        };
+        let end = simulation.deliver(attempt, pause).await;
+        if let Some(error) = broken.take() {
+            return Err(error);
+        }
+        let name = prepared.submission_id.as_deref().unwrap_or("the delivery");
+        match end {
+            End::Delivered { attempts } => {
+                let s = if attempts == 1 { "" } else { "s" };
+                self.cx.progress.remark(&format!("{name}: delivered after {attempts} attempt{s}"));
+            }
+            End::Failed { attempts } => {
+                self.cx
+                    .progress
+                    .remark(&format!("{name}: failed for good after {attempts} attempts"));
+                wrong.borrow_mut().failed += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// One attempt, signed now.
+    async fn attempt(&self, prepared: &Prepared) -> Result<Answer, SendError> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let signature = sign(&self.secrets, now, &prepared.body);
+        let signature = HeaderValue::try_from(signature).expect("digits, hex digits and = , t v");
+        let (to, event, body) = (self.to.clone(), prepared.event.clone(), prepared.body.clone());
+        self.sender.send(Outgoing::delivery(to, event, signature, body)).await
+    }
+
+    fn shown(
+        &self,
+        show: &Show<'_>,
+        index: u64,
+        attempt: u32,
+        prepared: &Prepared,
+        answer: &Result<Answer, SendError>,
+    ) -> Result<(), CliError> {
+        let took = match answer {
+            Ok(answer) => answer.took,
+            Err(error) => error.took,
+        };
+        let answered = answer.as_ref().ok();
+        let row = Row {
+            index: index + 1,
+            attempt,
+            submission_id: prepared.submission_id.as_deref(),
+            status: answered.map(|answer| answer.status.as_u16()),
+            took_ms: (took.as_secs_f64() * 10_000.0).round() / 10.0,
+            error: answer.as_ref().err().map(ToString::to_string),
+            body: answered.map(|answer| String::from_utf8_lossy(&answer.body).into_owned()),
+            truncated: answered.is_some_and(|answer| answer.truncated),
+        };
+        match show {
+            Show::Many(stream) => stream.show(&row),
+            Show::One => {
+                let mut listing = self.cx.output.listing(FIELDS)?;
+                listing.push(&row);
+                self.cx.output.item(&listing)
+            }
+        }
+    }
+
+    /// Whether everything was as expected.
+    fn judged(&self, wrong: &Wrong) -> Result<(), CliError> {
+        if wrong.failed > 0 {
+            let what = if self.count == 1 {
+                "the delivery failed for good: no attempt was answered with 2xx".to_owned()
+            } else {
+                format!("{} of {} deliveries failed for good", wrong.failed, self.count)
+            };
+            return Err(unmet(what).hint("the service, too, would not try again"));
+        }
+        if let Some((status, body)) = &wrong.first {
+            let expected = self.expect;
+            let what = if self.count == 1 {
+                format!("expected {expected}, and {} came back", status.as_u16())
+            } else {
+                let (some, all) = (wrong.answers, self.count);
+                format!(
+                    "expected {expected}, and {some} of {all} came back with another, such as {}",
+                    status.as_u16()
+                )
+            };
+            let mut error = unmet(what);
+            if !body.is_empty() {
+                error = error.cause(format!("the receiver said: {body}"));
+            }
+            return Err(match hint_of(*status) {
+                Some(hint) => error.hint(hint),
+                None => error,
+            });
+        }
+        if let Some(why) = &wrong.why {
+            let what = if self.count == 1 {
+                "nothing came back".to_owned()
+            } else {
+                format!("nothing came back of {} of {} deliveries", wrong.silences, self.count)
+            };
+            return Err(CliError::new(Exit::Network, what).cause(why.clone()));
+        }
+        Ok(())
+    }
+}
+
+/// How attempts are shown.
+enum Show<'a> {
+    /// The one there is, as an item.
+    One,
+    /// Each as it ends, on a line.
+    Many(crate::output::Stream<'a>),
+}
+
+impl Wrong {
+    fn note(&mut self, expect: Expect, answer: &Result<Answer, SendError>) {
+        /// Of a body that is told in an error.
+        const TOLD: usize = 200;
+        match answer {
+            Ok(answer) if expect.is_met(answer.status) => {}
+            Ok(answer) => {
+                self.answers += 1;
+                let body = String::from_utf8_lossy(&answer.body);
+                let body: String = body.trim().chars().take(TOLD).collect();
+                self.first.get_or_insert((answer.status, body));
+            }
+            Err(error) => {
+                self.silences += 1;
+                self.why.get_or_insert_with(|| error.to_string());
+            }
+        }
+    }
+}
+
+/// What is most often behind a status that was not expected.
+fn hint_of(status: StatusCode) -> Option<&'static str> {
+    Some(match status.as_u16() {
+        300..=399 => "the service does not follow redirects: give the URL it leads to",
+        401 | 403 => {
+            "does the receiver have the same secret, and verify the raw body? \
+             `formsvc webhook verify --explain` finds out"
+        }
+        404 | 405 => "is the path right, and does it take POST?",
+        _ => return None,
+    })
+}

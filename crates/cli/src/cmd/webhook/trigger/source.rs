@@ -1,0 +1,348 @@
+//! What `trigger` delivers: where bodies come from, and what is changed in them.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use formsvc_client::{Form, Submission, Timestamp};
+use formsvc_contract::edit;
+use formsvc_contract::payload::{self, Shape};
+use formsvc_export::ValueKind;
+use formsvc_protocol::WebhookEvent;
+use http::HeaderValue;
+use serde::Deserialize;
+
+use super::Payload;
+use super::shape::Change;
+use crate::context::Context;
+use crate::editor;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::form_ref;
+use crate::key::aside;
+use crate::pretty::pretty;
+
+/// Longest file that is taken for a body.
+const FILE_MAX: u64 = 64 << 20;
+/// Submissions whose labels are those of a form.
+const LABELS_OF: u32 = 25;
+/// When the first submission of a seed was made: 2026-01-01. The next are a second later each.
+const SEEDED: i128 = 1_767_225_600_000_000_000;
+
+/// Something to deliver.
+#[derive(Clone, Debug)]
+pub(super) struct Prepared {
+    pub(super) body: Bytes,
+    pub(super) event: HeaderValue,
+    /// What the body says, where it can be read.
+    pub(super) submission_id: Option<String>,
+}
+
+/// Where bodies come from.
+pub(super) struct Source {
+    kind: Kind,
+    changes: Vec<Change>,
+    event: Option<HeaderValue>,
+    random: fastrand::Rng,
+    is_seeded: bool,
+    edit: bool,
+}
+
+enum Kind {
+    Sample,
+    Form(Box<Form>, Vec<(String, Shape)>),
+    /// One after the other, and again.
+    Fixed(Vec<Bytes>),
+}
+
+impl Source {
+    pub(super) async fn of(cx: &Context, asked: &Payload) -> Result<Self, CliError> {
+        let kind = if let Some(path) = &asked.file {
+            Kind::Fixed(vec![read(path).await?])
+        } else if let Some(form) = &asked.form {
+            let form = form_ref::resolve(cx, form).await?;
+            let questions = questions(cx, &form).await?;
+            Kind::Form(Box::new(form), questions)
+        } else if asked.from_submission.is_empty() {
+            Kind::Sample
+        } else {
+            let mut bodies = Vec::new();
+            for name in &asked.from_submission {
+                bodies.push(of_service(cx, name).await?);
+            }
+            Kind::Fixed(bodies)
+        };
+        let changes = asked.unset.iter().chain(&asked.set).cloned().collect();
+        let random = asked.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
+        let mut source = Self {
+            kind,
+            changes,
+            event: asked.event.clone(),
+            random,
+            is_seeded: asked.seed.is_some(),
+            edit: asked.edit,
+        };
+        if source.edit {
+            source.edit_first().await?;
+        }
+        source.tell_of_new_labels(cx);
+        Ok(source)
+    }
+
+    /// The body of a delivery, the first being number 0.
+    pub(super) fn next(&mut self, number: u64) -> Result<Prepared, CliError> {
+        let mut body = self.made(number);
+        if !self.changes.is_empty() && !self.edit {
+            body = changed(&body, &self.changes)?.0;
+        }
+        let facts = Facts::of(&body);
+        let mut event = facts.event.as_deref().and_then(|event| HeaderValue::from_str(event).ok());
+        if let Some(asked) = &self.event {
+            if facts.event.is_some() && event.as_ref() != Some(asked) {
+                let name = serde_json::to_string(&String::from_utf8_lossy(asked.as_bytes()));
+                let name = name.expect("a text is written as JSON");
+                body = changed(&body, &[Change::Set("event".to_owned(), name)])?.0;
+            }
+            event = Some(asked.clone());
+        }
+        let event = event.unwrap_or(HeaderValue::from_static("submission.created"));
+        Ok(Prepared { body, event, submission_id: facts.submission_id })
+    }
+
+    fn made(&mut self, number: u64) -> Bytes {
+        let (random, at) = (&mut self.random, self.is_seeded);
+        let mut bits = || random.u64(..);
+        match &self.kind {
+            Kind::Sample => payload::body(&payload::sample(&mut bits, made_at(at, number))),
+            Kind::Form(form, questions) => {
+                let (id, at) = (form.id.clone(), made_at(at, number));
+                payload::body(&payload::made_up(id, &form.title, questions, &mut bits, at))
+            }
+            Kind::Fixed(bodies) => {
+                let at = usize::try_from(number % bodies.len() as u64);
+                bodies[at.expect("less than a length")].clone()
+            }
+        }
+    }
+
+    /// Lets a person change the body, which is then the one of all deliveries.
+    async fn edit_first(&mut self) -> Result<(), CliError> {
+        let mut body = self.made(0);
+        if !self.changes.is_empty() {
+            body = changed(&body, &self.changes)?.0;
+        }
+        let edited = edited(body).await?;
+        self.kind = Kind::Fixed(vec![edited]);
+        Ok(())
+    }
+
+    /// A label that the form's submissions do not have is most often misspelled.
+    fn tell_of_new_labels(&self, cx: &Context) {
+        let known: Vec<String> = match &self.kind {
+            Kind::Form(_, questions) => questions.iter().map(|(label, _)| label.clone()).collect(),
+            Kind::Fixed(bodies) => match bodies.first().map(|body| serde_json::from_slice(body)) {
+                Some(Ok(WebhookEvent { data, .. })) => {
+                    data.fields().into_iter().map(|(label, _)| label.into_owned()).collect()
+                }
+                _ => return,
+            },
+            Kind::Sample => return,
+        };
+        for change in &self.changes {
+            let Change::Set(path, _) = change else { continue };
+            let Some(label) = path.strip_prefix("data.") else { continue };
+            let first = label.split('.').next().unwrap_or(label);
+            if ![label, first].iter().any(|name| known.iter().any(|known| known == name)) {
+                let like = crate::suggest::did_you_mean(label, known.iter().map(String::as_str));
+                let like = like.map_or(String::new(), |like| format!("; {like}"));
+                cx.progress
+                    .remark(&format!("no submission of this form has the label `{label}`{like}"));
+            }
+        }
+    }
+}
+
+/// What the body says it is.
+#[derive(Default, Deserialize)]
+struct Facts {
+    #[serde(default)]
+    event: Option<String>,
+    #[serde(default)]
+    submission_id: Option<String>,
+}
+
+impl Facts {
+    fn of(body: &[u8]) -> Self {
+        serde_json::from_slice(body).unwrap_or_default()
+    }
+}
+
+fn made_at(is_seeded: bool, number: u64) -> Timestamp {
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    let nanos = if is_seeded {
+        SEEDED + i128::from(number) * 1_000_000_000
+    } else {
+        i128::try_from(now()).unwrap_or_default() * 1_000_000
+    };
+    // Only the ends of time have no timestamp.
+    let first = || Timestamp::from_unix_nanos(SEEDED).expect("2026 has a timestamp");
+    Timestamp::from_unix_nanos(nanos).unwrap_or_else(first)
+}
+
+fn changed(body: &Bytes, changes: &[Change]) -> Result<(Bytes, bool), CliError> {
+    let Ok(text) = std::str::from_utf8(body) else {
+        return Err(CliError::usage("the body is no text, so nothing in it has a path"));
+    };
+    let (mut text, mut any_new) = (text.to_owned(), false);
+    for change in changes {
+        let done = match change {
+            Change::Set(path, value) => edit::set(&text, path, value).map(|(text, is_new)| {
+                any_new |= is_new;
+                text
+            }),
+            Change::Unset(path) => edit::unset(&text, path),
+        };
+        text = done.map_err(|error| {
+            let flag = match change {
+                Change::Set(path, _) => format!("--set {path}=…"),
+                Change::Unset(path) => format!("--unset {path}"),
+            };
+            CliError::usage(format!("`{flag}` cannot be done")).because(&error)
+        })?;
+    }
+    Ok((text.into(), any_new))
+}
+
+/// What a person makes of a body. One that is left as it is stays as it was, to the byte; JSON is laid
+/// out for them, and the line feed that editors end a text with is no part of it.
+async fn edited(body: Bytes) -> Result<Bytes, CliError> {
+    let laid_out = pretty(&body);
+    let shown = laid_out.as_ref().map_or(body.clone(), |text| text.clone().into());
+    let to_edit = shown.clone();
+    let ending = if laid_out.is_some() { ".json" } else { ".txt" };
+    let mut edited = aside(move || editor::edited(&to_edit, ending)).await??;
+    if edited == shown {
+        return Ok(body);
+    }
+    if edited.ends_with(b"\n") && !body.ends_with(b"\n") {
+        edited.pop();
+    }
+    Ok(edited.into())
+}
+
+async fn read(path: &Path) -> Result<Bytes, CliError> {
+    let path = path.to_owned();
+    let failed = {
+        let path = path.clone();
+        move |error: &io::Error| {
+            let name = if path.as_os_str() == "-" {
+                "standard input".to_owned()
+            } else {
+                format!("`{}`", path.display())
+            };
+            CliError::new(Exit::LocalIo, format!("cannot read the body from {name}")).because(error)
+        }
+    };
+    let body = aside(move || {
+        let mut body = Vec::new();
+        let mut from: Box<dyn Read> = if path.as_os_str() == "-" {
+            Box::new(io::stdin())
+        } else {
+            Box::new(File::open(&path)?)
+        };
+        from.by_ref().take(FILE_MAX + 1).read_to_end(&mut body)?;
+        Ok(body)
+    });
+    let body = body.await?.map_err(|error: io::Error| failed(&error))?;
+    if body.len() as u64 > FILE_MAX {
+        return Err(CliError::usage("the body is longer than 64 MiB"));
+    }
+    Ok(body.into())
+}
+
+/// The questions of a form, as its newest submissions have answers to them.
+async fn questions(cx: &Context, form: &Form) -> Result<Vec<(String, Shape)>, CliError> {
+    let list = cx.client().await?.form(form.id.clone()).submissions().page_size(LABELS_OF);
+    let mut questions: Vec<(String, Shape)> = Vec::new();
+    if let Some(page) = list.pages().try_next().await? {
+        for submission in page.submissions() {
+            for (label, value) in submission.data.fields() {
+                let shape = ValueKind::of(value.get()).map(shape_of);
+                let known = questions.iter().any(|(known, _)| *known == label);
+                // An answer that is empty does not tell what the others are.
+                if let Some(shape) = shape.filter(|_| !known) {
+                    questions.push((label.into_owned(), shape));
+                }
+            }
+        }
+    }
+    if questions.is_empty() {
+        let what =
+            format!("the form `{}` has no submissions, which tell its questions", form.title);
+        return Err(CliError::new(Exit::NotFound, what).hint(
+            "`--set data.LABEL=VALUE` names questions; without `--form` answers are made up",
+        ));
+    }
+    Ok(questions)
+}
+
+fn shape_of(kind: ValueKind) -> Shape {
+    match kind {
+        ValueKind::Number => Shape::Number,
+        ValueKind::NumberText => Shape::NumberText,
+        ValueKind::Date => Shape::Date,
+        ValueKind::Time => Shape::Time,
+        ValueKind::Boolean => Shape::Boolean,
+        ValueKind::List => Shape::List,
+        ValueKind::Object => Shape::Object,
+        // Whatever else there may be is text to a form.
+        _ => Shape::Text,
+    }
+}
+
+/// The body that the service made of a submission: `FORM/ID`, or the newest of `FORM`.
+async fn of_service(cx: &Context, name: &str) -> Result<Bytes, CliError> {
+    let (form, id) = match name.rsplit_once('/') {
+        Some((form, id)) if !id.is_empty() => (form, Some(id)),
+        Some((form, _)) => (form, None),
+        None => (name, None),
+    };
+    let form = form_ref::resolve(cx, form).await?;
+    let submission = found(cx, &form, id).await?;
+    Ok(payload::body(&payload::of_submission(submission, form.id, &form.title)))
+}
+
+async fn found(cx: &Context, form: &Form, id: Option<&str>) -> Result<Submission, CliError> {
+    let list = cx.client().await?.form(form.id.clone()).submissions();
+    let mut pages = match id {
+        Some(_) => list.prefetch(true).pages(),
+        None => list.page_size(1).pages(),
+    };
+    let mut looked = 0;
+    cx.progress.begin();
+    while let Some(page) = pages.try_next().await? {
+        let row = page.rows().find(|row| id.is_none_or(|id| row.id() == id));
+        if let Some(row) = row {
+            cx.progress.end();
+            return Ok(row.to_submission());
+        }
+        looked += page.len() as u64;
+        if let Some(last) = page.rows().next_back() {
+            cx.progress.submissions(looked, last.created_at());
+        }
+    }
+    cx.progress.end();
+    Err(match id {
+        None => {
+            CliError::new(Exit::NotFound, format!("the form `{}` has no submissions", form.title))
+        }
+        Some(id) => {
+            let what =
+                format!("no submission `{id}` in the form `{}`: none of the {looked}", form.title);
+            CliError::new(Exit::NotFound, what)
+                .hint("an id is given whole, as `formsvc submissions list` shows it")
+        }
+    })
+}

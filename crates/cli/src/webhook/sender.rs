@@ -1,0 +1,91 @@
+//! Flags of how requests go to receivers: one set for every command that sends any.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use formsvc_contract::send::{Sender, SenderOptions};
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::error::CliError;
+use crate::exit::Exit;
+
+/// Flags of how requests are sent.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct SenderArgs {
+    /// A header to send, in place of one of the same name; can be repeated
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = header, help_heading = "Requests")]
+    headers: Vec<(HeaderName, HeaderValue)>,
+    /// Trust these certificates as well: a PEM file, of an authority or of the receiver itself
+    #[arg(long, value_name = "PATH", help_heading = "Requests")]
+    cacert: Option<PathBuf>,
+    /// Take any TLS certificate: whoever is between can read and change everything
+    #[arg(long, help_heading = "Requests")]
+    insecure: bool,
+}
+
+impl SenderArgs {
+    /// A sender with these, of whose answers so much is read.
+    pub(crate) fn sender(&self, timeout: Duration, answer_max: usize) -> Result<Sender, CliError> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in &self.headers {
+            headers.append(name, value.clone());
+        }
+        let ca_certificates = match &self.cacert {
+            None => None,
+            Some(path) => Some(std::fs::read(path).map_err(|error| {
+                let what = format!("cannot read the certificates `{}`", path.display());
+                CliError::new(Exit::LocalIo, what).because(&error)
+            })?),
+        };
+        let insecure = self.insecure;
+        let options = SenderOptions { timeout, ca_certificates, insecure, headers, answer_max };
+        Sender::new(options).map_err(|error| {
+            let path = self.cacert.as_deref().unwrap_or_else(|| "--cacert".as_ref());
+            CliError::usage(format!("cannot trust the certificates of `{}`", path.display()))
+                .because_of(&error)
+                .hint("a PEM file begins with -----BEGIN CERTIFICATE-----")
+        })
+    }
+}
+
+/// Reads `Name: value`.
+pub(crate) fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
+    let Some((name, value)) = text.split_once(':') else {
+        return Err("a header is a name, a colon and a value: 'X-Tenant: 7'".to_owned());
+    };
+    let name = name.trim();
+    let read = HeaderName::try_from(name)
+        .map_err(|_| format!("`{name}` is no name of a header: letters, digits and -"))?;
+    let value = HeaderValue::try_from(value.trim())
+        .map_err(|_| format!("the value of {name} has control characters"))?;
+    if matches!(read.as_str(), "content-length" | "transfer-encoding" | "connection") {
+        return Err(format!("{name} follows from the request, and cannot be set"));
+    }
+    Ok((read, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_is_a_name_a_colon_and_a_value() {
+        let read =
+            |text| header(text).map(|(name, value)| (name.to_string(), value.as_bytes().to_vec()));
+        assert_eq!(read("X-A: b: c").unwrap(), ("x-a".to_owned(), b"b: c".to_vec()));
+        assert_eq!(read("X-A:").unwrap().1, b"");
+        assert_eq!(read("Authorization: Bearer é").unwrap().1, "Bearer é".as_bytes());
+        for (text, why) in [
+            ("A=1", "a header is a name, a colon and a value"),
+            ("", "a header is a name"),
+            (": x", "no name of a header"),
+            ("a b: x", "no name of a header"),
+            ("a: x\ny", "control characters"),
+            ("Content-Length: 3", "cannot be set"),
+        ] {
+            let told = header(text).unwrap_err();
+            assert!(told.contains(why), "{text:?}: {told}");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Where a delivery goes, as people type it: `4242`, `localhost:4242/hook`, `https://shop.test/hook`.
+
+use std::net::IpAddr;
+
+use url::{Host, Url};
+
+/// What a URL may be, for errors.
+const RULE: &str = "expected a URL, a port such as 4242, or host:port/path";
+
+/// Reads a URL or its short forms. A host without a scheme is asked by http where it is this machine, and
+/// by https elsewhere.
+pub(crate) fn target(text: &str) -> Result<Url, String> {
+    let text = text.trim();
+    if text.starts_with('/') {
+        return Err(format!("a path needs a port before it: 4242{text}"));
+    }
+    let rest = text.strip_prefix(':').unwrap_or(text);
+    let port_end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (port, path) = rest.split_at(port_end);
+    let url = if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) {
+        let port: u16 = port.parse().map_err(|_| format!("there is no port {port}; {RULE}"))?;
+        format!("http://localhost:{port}{path}")
+    } else if text.contains("://") {
+        text.to_owned()
+    } else {
+        // The scheme matters for nothing but the port here.
+        let probe = Url::parse(&format!("http://{text}")).map_err(|error| told(&error))?;
+        let scheme = if is_here(&probe) { "http" } else { "https" };
+        format!("{scheme}://{text}")
+    };
+    let url = Url::parse(&url).map_err(|error| told(&error))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(format!("the scheme {} is not http or https", url.scheme()));
+    }
+    if url.port() == Some(0) {
+        return Err("nothing can listen on port 0".to_owned());
+    }
+    Ok(url)
+}
+
+fn told(error: &url::ParseError) -> String {
+    format!("{error}; {RULE}")
+}
+
+/// Whether a URL's host is this machine.
+pub(crate) fn is_here(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => {
+            let name = name.strip_suffix('.').unwrap_or(name);
+            name == "localhost" || name.ends_with(".localhost")
+        }
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => IpAddr::from(address).to_canonical().is_loopback(),
+        None => false,
+    }
+}
+
+/// A URL as it is shown: without a password, or what a query may hold.
+pub(crate) fn shown(url: &Url) -> String {
+    let mut url = url.clone();
+    if !url.username().is_empty() || url.password().is_some() {
+        // Every URL with a host takes these; one without has neither.
+        let _ = url.set_username("");
+        let _ = url.set_password(None);
+    }
+    if url.query().is_some() {
+        url.set_query(Some("…"));
+        return url.as_str().replace("?%E2%80%A6", "?…");
+    }
+    url.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_forms_mean_this_machine() {
+        for (text, url) in [
+            ("4242", "http://localhost:4242/"),
+            (":4242", "http://localhost:4242/"),
+            ("4242/hook?a=1", "http://localhost:4242/hook?a=1"),
+            ("localhost:4242/hook", "http://localhost:4242/hook"),
+            ("127.0.0.1:80", "http://127.0.0.1/"),
+            ("[::1]:4242", "http://[::1]:4242/"),
+            ("app.localhost", "http://app.localhost/"),
+            ("shop.test/hook", "https://shop.test/hook"),
+            ("app:3000", "https://app:3000/"),
+            ("http://app:3000", "http://app:3000/"),
+            ("HTTPS://Shop.test", "https://shop.test/"),
+        ] {
+            assert_eq!(target(text).map(String::from), Ok(url.to_owned()), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_url_says_what_one_is() {
+        for (text, why) in [
+            ("/hook", "a path needs a port before it: 4242/hook"),
+            ("70000", "there is no port 70000"),
+            ("0", "nothing can listen on port 0"),
+            ("", RULE),
+            ("ftp://localhost", "not http or https"),
+            ("http://", RULE),
+            ("host:port", RULE),
+            ("a b", RULE),
+        ] {
+            let told = target(text).unwrap_err();
+            assert!(told.contains(why), "{text}: {told}");
+        }
+    }
+
+    #[test]
+    fn passwords_and_queries_are_not_shown() {
+        let url = target("http://u:pw@localhost:1/hook?token=x#y").unwrap();
+        assert_eq!(shown(&url), "http://localhost:1/hook?…#y");
+    }
+}

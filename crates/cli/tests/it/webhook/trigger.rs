@@ -1,0 +1,282 @@
+//! `formsvc webhook trigger`
+
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use formsvc_protocol::signature::{SigningSecret, verify};
+use serde_json::Value;
+
+use super::recorder::{Got, Recorder, answer};
+use crate::support::{self, Said, Sandbox};
+
+const SECRET: &str = "whsec_trigger_tests_0123456789";
+
+fn trigger(args: &[&str]) -> Command {
+    let mut command = support::formsvc(&["webhook", "trigger"]);
+    command.args(args).env("FORMSVC_WEBHOOK_SECRET", SECRET);
+    command
+}
+
+fn run(args: &[&str]) -> Said {
+    trigger(args).output().unwrap().into()
+}
+
+#[track_caller]
+fn succeed(args: &[&str]) -> String {
+    let said = run(args);
+    assert_eq!(said.code, Some(0), "{args:?}: {}", said.stderr);
+    said.stdout
+}
+
+/// Whether a delivery is signed with the secret, now.
+fn is_signed(got: &Got) -> bool {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let secret = SigningSecret::new(&SECRET.into()).unwrap();
+    let header = got.header("x-service-signature").unwrap();
+    verify(header, &got.body, &[secret], now, Duration::from_secs(300)).is_ok()
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn a_delivery_is_as_the_service_makes_it_and_what_came_back_is_told() {
+    let receiver = Recorder::of(&[200]);
+    let shown = json(&succeed(&[&receiver.url("/hook"), "--output", "json"]));
+    let got = receiver.got();
+    assert_eq!(got.line, "POST /hook HTTP/1.1");
+    let mut names = got.names();
+    names.sort_unstable();
+    let expected = [
+        "content-length",
+        "content-type",
+        "host",
+        "user-agent",
+        "x-service-event",
+        "x-service-signature",
+    ];
+    assert_eq!(names, expected);
+    assert_eq!(got.text("user-agent"), "service-webhooks/1.0");
+    assert_eq!(got.text("x-service-event"), "submission.created");
+    assert!(is_signed(&got));
+    let body: Value = serde_json::from_slice(&got.body).unwrap();
+    for field in ["event", "submission_id", "form_id", "form_title", "data", "created_at"] {
+        assert!(!body[field].is_null(), "{field}");
+    }
+    assert_eq!(shown["submission_id"], body["submission_id"]);
+    assert_eq!((&shown["status"], &shown["body"]), (&json("200"), &json("\"answer 1\"")));
+    assert!(shown["took_ms"].is_f64() && shown["error"].is_null(), "{shown}");
+}
+
+#[test]
+fn an_answer_that_was_not_expected_is_told_with_its_body_and_ends_with_11() {
+    let receiver =
+        Recorder::start(Arc::new(|_, _| Some(answer(401, "", "bad\u{1b}[31m signature"))));
+    let url = receiver.url("/");
+    let said = run(&[&url]);
+    assert_eq!(said.code, Some(11));
+    assert!(said.stderr.contains("expected 2xx, and 401 came back"), "{}", said.stderr);
+    assert!(said.stderr.contains("the receiver said: bad[31m signature"), "{}", said.stderr);
+    assert!(said.stdout.contains("401"), "{}", said.stdout);
+    for right in ["401", "4xx"] {
+        succeed(&[&url, "--expect", right]);
+    }
+    assert_eq!(run(&[&url, "--expect", "403"]).code, Some(11));
+}
+
+#[test]
+fn where_nothing_listens_the_places_are_named() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let said = run(&[&port.to_string()]);
+    assert_eq!(said.code, Some(6));
+    let told =
+        format!("nothing listens on 127.0.0.1:{port} or [::1]:{port}: is your server running?");
+    assert!(said.stderr.contains(&told), "{}", said.stderr);
+}
+
+#[test]
+fn a_file_is_sent_to_the_byte_and_only_what_is_changed_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("body.json");
+    let body = " {\r\n \"event\":\"x.y\", \"submission_id\":\"s\",\"n\":1.50,\"u\":\"\\u00e9\\/\",\"n\":2e400 }\n";
+    std::fs::write(&path, body).unwrap();
+    let (receiver, path) = (Recorder::of(&[200]), path.to_str().unwrap());
+    let url = receiver.url("/");
+    succeed(&[&url, "--file", path]);
+    let got = receiver.got();
+    assert_eq!((got.text("x-service-event"), &*got.body), ("x.y", body.as_bytes()));
+    assert!(is_signed(&got));
+
+    succeed(&[
+        &url,
+        "--file",
+        path,
+        "--set",
+        "u=Zoë",
+        "--set",
+        "new.one=[1]",
+        "--unset",
+        "submission_id",
+    ]);
+    let got = receiver.got();
+    let changed =
+        " {\r\n \"event\":\"x.y\",\"n\":1.50,\"u\":\"Zoë\",\"n\":2e400,\"new\":{\"one\":[1]} }\n";
+    assert_eq!(String::from_utf8_lossy(&got.body), changed);
+
+    succeed(&[&url, "--file", path, "--event", "form.closed"]);
+    let got = receiver.got();
+    assert_eq!(got.text("x-service-event"), "form.closed");
+    assert_eq!(got.body, body.replace("x.y", "form.closed").as_bytes());
+
+    // What is no JSON is a body as well.
+    let mut child = trigger(&[&url, "--file", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"\xff\0\n").unwrap();
+    assert!(child.wait().unwrap().success());
+    let got = receiver.got();
+    assert_eq!((&*got.body, got.text("x-service-event")), (&b"\xff\0\n"[..], "submission.created"));
+    let said = run(&[&url, "--file", path, "--set", "n.x=1"]);
+    assert_eq!(said.code, Some(2));
+    assert!(said.stderr.contains("`n` is a number, which has no member `x`"), "{}", said.stderr);
+    assert!(receiver.is_silent());
+}
+
+#[test]
+fn a_seed_makes_the_same_bodies_again_and_each_another() {
+    let receiver = Recorder::of(&[200]);
+    let url = receiver.url("/");
+    let mut runs = Vec::new();
+    for _ in 0..2 {
+        let shown = succeed(&[
+            &url,
+            "--count",
+            "5",
+            "--concurrency",
+            "3",
+            "--seed",
+            "4",
+            "--json",
+            "index,submission_id",
+        ]);
+        assert_eq!(shown.lines().count(), 5);
+        let mut bodies: Vec<_> = (0..5).map(|_| receiver.got().body).collect();
+        bodies.sort_unstable();
+        bodies.dedup();
+        assert_eq!(bodies.len(), 5, "ids differ");
+        runs.push(bodies);
+    }
+    assert_eq!(runs[0], runs[1]);
+    let dry = succeed(&["--dry-run", "--seed", "4"]);
+    assert!(runs[0].contains(&dry.into_bytes()));
+}
+
+#[test]
+fn submissions_of_the_service_are_delivered_as_it_delivers_them() {
+    let sandbox = Sandbox::start(&["--rate-limit", "off"]);
+    let receiver = Recorder::of(&[200]);
+    let run = |args: &[&str]| -> Said {
+        let mut command = sandbox.formsvc(&["webhook", "trigger", &receiver.url("/")]);
+        command.args(args).env("FORMSVC_WEBHOOK_SECRET", SECRET).output().unwrap().into()
+    };
+    let listed =
+        sandbox.run(&["submissions", "list", "penguins", "--limit", "3", "--output", "ndjson"]);
+    let listed: Vec<&str> = listed.stdout.lines().collect();
+    let third = json(listed[2]);
+    let id = third["id"].as_str().unwrap();
+    let said = run(&[
+        "--from-submission",
+        &format!("penguins/{id}"),
+        "--from-submission",
+        "penguins",
+        "--count",
+        "3",
+    ]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let bodies = [0; 3].map(|_| String::from_utf8(receiver.got().body).unwrap());
+    for (body, listed) in bodies.iter().zip([listed[2], listed[0], listed[2]]) {
+        let data =
+            &listed[listed.find("\"data\":").unwrap()..listed.find(",\"created_at\"").unwrap()];
+        assert!(body.contains(data), "{body} {data}");
+        assert!(body.contains("\"form_title\":\"Palmer penguins\",\"data\":"), "{body}");
+    }
+    assert_eq!(bodies[0], bodies[2]);
+    assert_eq!(run(&["--from-submission", "penguins/sub_none"]).code, Some(3));
+
+    let said = run(&["--form", "penguins", "--set", "data.yeer=1"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let told = "no submission of this form has the label `yeer`; did you mean `year`?";
+    assert!(said.stderr.contains(told), "{}", said.stderr);
+    let body: Value = serde_json::from_slice(&receiver.got().body).unwrap();
+    assert!(body["data"]["year"].is_number() && body["data"]["species"].is_string(), "{body}");
+}
+
+#[test]
+fn the_sender_is_played_to_its_end_with_one_body_signed_anew() {
+    let receiver = Recorder::of(&[503, 500, 200]);
+    let args = ["--simulate-sender", "--time-scale", "100000", "--output", "ndjson"];
+    let said = run(&[&[&*receiver.url("/")][..], &args].concat());
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert!(said.stderr.contains("delivered after 3 attempts"), "{}", said.stderr);
+    let statuses: Vec<Value> =
+        said.stdout.lines().map(|line| json(line)["status"].clone()).collect();
+    assert_eq!(statuses, [503, 500, 200]);
+    let all = [0; 3].map(|_| receiver.got());
+    assert!(all.iter().all(is_signed));
+    assert!(all.iter().all(|got| got.body == all[0].body));
+
+    let receiver = Recorder::of(&[503]);
+    let said = run(&[&[&*receiver.url("/")][..], &args].concat());
+    assert_eq!(said.code, Some(11));
+    assert!(said.stderr.contains("failed for good after 4 attempts"), "{}", said.stderr);
+    assert_eq!((said.stdout.lines().count(), [0; 4].map(|_| receiver.got()).len()), (4, 4));
+}
+
+#[test]
+fn headers_are_sent_and_what_is_none_is_refused_before_anything_is_sent() {
+    let receiver = Recorder::of(&[200]);
+    let url = receiver.url("/");
+    succeed(&[&url, "-H", "X-Tenant: a: b", "-H", "user-agent: mine"]);
+    let got = receiver.got();
+    assert_eq!((got.text("x-tenant"), got.text("user-agent")), ("a: b", "mine"));
+    for (args, why) in [
+        (&["-H", "A=1"][..], "a header is a name, a colon and a value"),
+        (&["--expect", "ok"], "expected a status such as 200, or 2xx"),
+        (&["--set", "x"], "expected PATH=VALUE"),
+        (&["--cacert", "/dev/null"], "there is no certificate"),
+        (&["--rate", "0"], "expected how many a second"),
+    ] {
+        let said = run(&[&[&*url], args].concat());
+        assert_eq!(said.code, Some(2), "{args:?}: {}", said.stderr);
+        assert!(said.stderr.contains(why), "{args:?}: {}", said.stderr);
+    }
+    let said: Said = support::formsvc(&["webhook", "trigger", &url]).output().unwrap().into();
+    assert_eq!(said.code, Some(2));
+    assert!(said.stderr.contains("no signing secret"), "{}", said.stderr);
+    assert!(receiver.is_silent());
+}
+
+#[cfg(unix)]
+#[test]
+fn what_an_editor_leaves_is_sent() {
+    let dry = |editor: &str| -> Said {
+        trigger(&["--dry-run", "--seed", "1", "--edit"])
+            .env("EDITOR", editor)
+            .env("PATH", "/usr/bin:/bin")
+            .output()
+            .unwrap()
+            .into()
+    };
+    let plain = succeed(&["--dry-run", "--seed", "1"]);
+    // Looked at and left alone: the bytes stay as they were.
+    assert_eq!(dry("true").stdout, plain);
+    let edited = dry("sed -i s/Sample/Example/").stdout;
+    assert_eq!(json(&edited)["form_title"], "Example form");
+    assert!(edited.ends_with('}'), "the line feed of the editor is no part of it");
+    let said = dry("false");
+    assert_eq!((said.code, said.stdout.is_empty()), (Some(10), true), "{}", said.stderr);
+}
