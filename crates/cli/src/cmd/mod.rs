@@ -133,6 +133,8 @@ pub(crate) fn fields(command: &[&str]) -> &'static [Field] {
         ["webhook", "check"] => webhook::check::FIELDS,
         ["webhook", "trigger"] => webhook::TRIGGER_FIELDS,
         ["config", "list"] => config::LIST_FIELDS,
+        ["webhook", "sign"] => webhook::sign::FIELDS,
+        ["webhook", "verify"] => webhook::verify::FIELDS,
         _ => &[],
     }
 }

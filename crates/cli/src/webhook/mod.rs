@@ -7,6 +7,8 @@ pub(crate) mod inspector;
 pub(crate) mod listen;
 pub(crate) mod mask;
 pub(crate) mod message;
+pub(crate) mod moment;
+pub(crate) mod payload;
 pub(crate) mod replay;
 pub(crate) mod secrets;
 pub(crate) mod sender;

@@ -129,6 +129,17 @@ impl Person {
             std::fs::write(&program, format!("#!/bin/sh\n{does}\n")).unwrap();
             std::fs::set_permissions(program, PermissionsExt::from_mode(0o755)).unwrap();
         }
+        // A delivery, its signature, the secret, and the request as it goes over the wire.
+        let secret = home.join("secret.txt");
+        std::fs::write(&secret, "whsec_1Ja0vTGXn2LQ6Zt9c4Kp8RbY3mDsWfHuEoAiPxNkVgB\n").unwrap();
+        std::fs::set_permissions(secret, PermissionsExt::from_mode(0o600)).unwrap();
+        let event = include_str!("../../../../fixtures/wire/webhook_event.json");
+        std::fs::write(home.join("delivery.json"), event).unwrap();
+        let sign = "formsvc webhook sign --file delivery.json --secret-file secret.txt";
+        let signed = format!(
+            "{sign} > delivery.sig && {sign} --http http://127.0.0.1:3000/hook > request.http"
+        );
+        assert!(in_shell(&signed, home).status().unwrap().success());
         let login = "pass show forms | formsvc auth login --no-verify --api-key-stdin --store file";
         let at = &self.sandbox.base_url;
         let prepared = format!(

@@ -4,9 +4,9 @@ pub(crate) mod check;
 mod events;
 mod listen;
 mod replay;
-mod sign;
+pub(super) mod sign;
 mod trigger;
-mod verify;
+pub(super) mod verify;
 
 use clap::Subcommand;
 

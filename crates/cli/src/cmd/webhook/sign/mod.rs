@@ -1,0 +1,143 @@
+//! `formsvc webhook sign`
+
+mod shapes;
+
+use std::path::PathBuf;
+
+use bytes::Bytes;
+use clap::Args;
+use formsvc_contract::send::Outgoing;
+use formsvc_contract::variant::{Signatures, Variant};
+use formsvc_protocol::EventKind;
+use formsvc_protocol::signature::HEADER;
+use http::HeaderValue;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use url::Url;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::Field;
+use crate::settings::Json;
+use crate::webhook::moment::{self, Moment, skew};
+use crate::webhook::payload::Place;
+use crate::webhook::secrets::SecretArgs;
+use crate::webhook::variants;
+use crate::when;
+
+pub(in crate::cmd) const FIELDS: &[Field] = &[
+    Field::new("signature"),
+    Field::new("signatures").json_only(),
+    Field::new("header"),
+    Field::new("timestamp"),
+    Field::time("signed_at"),
+    Field::new("variant"),
+    Field::new("expect"),
+    Field::new("secrets").json_only(),
+    Field::new("body_bytes"),
+    Field::new("body_sha256").json_only(),
+];
+
+/// Print the signature header of a body
+///
+/// The body is signed to the byte, as it stands in the file or comes by standard input: its line feed at
+/// the end counts. With several secrets there is a signature by each, as while a secret is rotated.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  formsvc webhook sign --file delivery.json --secret-file secret.txt
+  formsvc webhook sign --file delivery.json --secret-file secret.txt --curl http://127.0.0.1:3000/hook
+  formsvc webhook sign --secret-file secret.txt --variant stale < delivery.json")]
+pub(crate) struct Sign {
+    /// File of the body; `-`, or none, is standard input
+    #[arg(long, short = 'f', value_name = "PATH")]
+    file: Option<PathBuf>,
+    /// Time of the signature, in Unix seconds or as a time; now, unless told otherwise
+    #[arg(long, value_name = "TIME")]
+    timestamp: Option<Moment>,
+    /// Added to the time: -10m is ten minutes old, 10m lies as far ahead
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = skew)]
+    skew: Option<i64>,
+    /// A signature that is unusual, or wrong on purpose
+    #[arg(long, value_name = "NAME", default_value = "fresh", value_parser = variants::parser())]
+    variant: Variant,
+    /// Print a command of curl that sends the delivery to this address
+    #[arg(long, value_name = "URL", conflicts_with = "http")]
+    curl: Option<Url>,
+    /// Print the delivery to this address as it goes over the wire
+    #[arg(long, value_name = "URL")]
+    http: Option<Url>,
+    #[command(flatten)]
+    secrets: SecretArgs,
+}
+
+impl Sign {
+    pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
+        let Json { fields, jq, template, format } = &cx.settings.json;
+        // A script that asks for the value gets it, whatever format is set somewhere else.
+        let is_plain = fields.is_none() && jq.is_none() && template.is_none() && format.is_none();
+        let url = self.curl.as_ref().or(self.http.as_ref());
+        if let Some(url) = url {
+            cx.output.refuse_flags("`--curl` and `--http` print text of their own")?;
+            shapes::check(url)?;
+        }
+        let mut listing = cx.output.listing(FIELDS)?;
+        let time = self.time()?;
+        let place = Place::of(self.file.as_deref(), self.secrets.take_stdin(), "`--file`")?;
+        let secrets = self.secrets.read(cx).await?.required("signing")?;
+        let body = place.read().await?;
+        let signatures = self.variant.sign(&secrets.texts(), time, &body);
+        if let Some(url) = url {
+            let outgoing = delivery(url.clone(), &signatures, body);
+            let text = match self.curl {
+                Some(_) => shapes::curl(&outgoing, &place)?.into_bytes(),
+                None => shapes::http(&outgoing),
+            };
+            return cx.output.exactly(&text);
+        }
+        let texts: Vec<&str> =
+            signatures.values().iter().filter_map(|value| value.to_str().ok()).collect();
+        if is_plain {
+            let lines = texts.iter().flat_map(|text| [text, "\n"]);
+            return cx.output.exactly(lines.collect::<String>().as_bytes());
+        }
+        let row = self.variant.row();
+        listing.push(&json!({
+            "signature": texts.first(),
+            "signatures": texts,
+            "header": HEADER,
+            "timestamp": time,
+            "signed_at": moment::shown(time),
+            "variant": row.name,
+            "expect": row.expect.name(),
+            "secrets": secrets.0.iter().map(|(name, _)| &**name).collect::<Vec<_>>(),
+            "body_bytes": body.len(),
+            "body_sha256": hex::encode(Sha256::digest(&body)),
+        }));
+        cx.output.item(&listing)
+    }
+
+    /// The time of the signature, in Unix seconds.
+    fn time(&self) -> Result<u64, CliError> {
+        let now = when::now();
+        let base = match &self.timestamp {
+            Some(moment) => moment
+                .seconds(&now)
+                .map_err(|why| CliError::usage(format!("the time of `--timestamp` {why}")))?,
+            None => u64::try_from(now.timestamp().as_second()).unwrap_or_default(),
+        };
+        let skewed = base.checked_add_signed(self.skew.unwrap_or_default());
+        skewed.ok_or_else(|| {
+            CliError::usage("the time of the signature lies before 1970, where Unix seconds begin")
+        })
+    }
+}
+
+/// The delivery as the service would send it, with these signatures.
+fn delivery(url: Url, signatures: &Signatures, body: Bytes) -> Outgoing {
+    let event = HeaderValue::from_str(EventKind::SubmissionCreated.as_str())
+        .expect("names of events are words");
+    let mut outgoing = Outgoing::delivery(url, event, HeaderValue::from_static(""), body);
+    signatures.put(&mut outgoing.headers);
+    outgoing
+}

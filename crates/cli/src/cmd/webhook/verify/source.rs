@@ -1,0 +1,162 @@
+//! Where the delivery is that is judged: its body, and its headers.
+
+use std::path::Path;
+
+use bytes::Bytes;
+use formsvc_protocol::signature::HEADER;
+
+use super::dump;
+use crate::context::Context;
+use crate::error::{CliError, Code};
+use crate::exit::Exit;
+use crate::webhook::capture::CaptureNumber;
+use crate::webhook::payload::Place;
+use crate::webhook::store::{Captures, folder};
+
+/// What is judged.
+pub(super) struct Delivery {
+    pub(super) headers: Headers,
+    pub(super) body: Bytes,
+    /// When it came, in Unix seconds, where that is known.
+    pub(super) came: Option<u64>,
+}
+
+/// Headers in their order: names in lower case, values as they came.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Headers(pub(super) Vec<(String, Vec<u8>)>);
+
+/// Where it is.
+pub(super) enum Source {
+    /// A body.
+    Body(Place),
+    /// A whole request.
+    Dump(Place),
+    /// What `webhook listen` received.
+    Capture(CaptureNumber),
+}
+
+impl Headers {
+    /// Those that were given: values of the signature header, or any header with its name.
+    pub(super) async fn read(given: &[String], file: Option<&Path>) -> Result<Self, CliError> {
+        let mut headers = Self(given.iter().map(|text| named(text)).collect());
+        if let Some(path) = file {
+            let bytes = Place::File(path.to_owned()).read().await?;
+            let text = bytes.trim_ascii_end();
+            headers.0.push(match std::str::from_utf8(text) {
+                Ok(text) => named(text),
+                Err(_) => (HEADER.to_owned(), text.to_vec()),
+            });
+        }
+        Ok(headers)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The values of the signature header.
+    pub(super) fn signatures(&self) -> impl Iterator<Item = &[u8]> {
+        self.all(HEADER)
+    }
+
+    /// The value of a header.
+    pub(super) fn get(&self, name: &str) -> Option<&[u8]> {
+        self.all(name).next()
+    }
+
+    fn all(&self, name: &str) -> impl Iterator<Item = &[u8]> {
+        self.0.iter().filter(move |(other, _)| other == name).map(|(_, value)| &**value)
+    }
+}
+
+/// `Name: value`, or the value of the signature header alone.
+fn named(text: &str) -> (String, Vec<u8>) {
+    let is_name = |name: &&str| {
+        !name.is_empty()
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+    };
+    match text.split_once(':').filter(|(name, _)| is_name(name)) {
+        Some((name, value)) => (name.to_ascii_lowercase(), value.trim().as_bytes().to_vec()),
+        None => (HEADER.to_owned(), text.as_bytes().to_vec()),
+    }
+}
+
+impl Source {
+    /// A body or a whole request, by what was given.
+    pub(super) fn payload(
+        path: Option<&Path>,
+        is_dump: bool,
+        stdin_is_taken: bool,
+        has_headers: bool,
+    ) -> Result<Self, CliError> {
+        let place = Place::of(path, stdin_is_taken, "`formsvc webhook verify PATH`")?;
+        if is_dump {
+            return Ok(Self::Dump(place));
+        }
+        if !has_headers {
+            return Err(CliError::coded(Code::MissingArgument, "no signature to verify").hint(
+                "give the value of X-Service-Signature with `--header` or `--signature-file`, or the \
+                 whole request with `--http-dump`",
+            ));
+        }
+        Ok(Self::Body(place))
+    }
+
+    /// Reads it. What was given of headers stands in place of what came.
+    pub(super) async fn read(&self, cx: &Context, given: Headers) -> Result<Delivery, CliError> {
+        let mut delivery = match self {
+            Self::Body(place) => {
+                Delivery { headers: Headers::default(), body: place.read().await?, came: None }
+            }
+            Self::Dump(place) => {
+                let (headers, body) = dump::read(&place.read().await?).map_err(|why| {
+                    CliError::usage("this is no HTTP request")
+                        .cause(why)
+                        .hint("without `--http-dump` the file is the body alone")
+                })?;
+                Delivery { headers, body, came: None }
+            }
+            Self::Capture(number) => captured(cx, *number).await?,
+        };
+        for (name, value) in given.0 {
+            delivery.headers.0.retain(|(other, _)| *other != name);
+            delivery.headers.0.push((name, value));
+        }
+        Ok(delivery)
+    }
+}
+
+async fn captured(cx: &Context, number: CaptureNumber) -> Result<Delivery, CliError> {
+    let none = || {
+        CliError::new(Exit::NotFound, format!("there is no capture {number}"))
+            .hint("`formsvc webhook events list` shows what was received")
+    };
+    let captures = Captures::open(&folder(&cx.settings.paths)?)?.ok_or_else(none)?;
+    let received = captures.get(number).await?.ok_or_else(none)?.received;
+    let headers = received.headers.iter();
+    Ok(Delivery {
+        headers: Headers(
+            headers.map(|(name, value)| (name.to_string(), value.as_bytes().to_vec())).collect(),
+        ),
+        body: received.body.clone(),
+        came: u64::try_from(received.at.as_second()).ok(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_is_given_with_its_name_or_is_the_signature() {
+        for (text, name, value) in [
+            ("t=1,v1=ab", HEADER, "t=1,v1=ab"),
+            ("X-Service-Signature: t=1,v1=ab", HEADER, "t=1,v1=ab"),
+            ("Content-Length:12", "content-length", "12"),
+            ("t=2026-01-01T00:00:00Z,v1=ab", HEADER, "t=2026-01-01T00:00:00Z,v1=ab"),
+            (" t=1", HEADER, " t=1"),
+        ] {
+            assert_eq!(named(text), (name.to_owned(), value.as_bytes().to_vec()));
+        }
+    }
+}

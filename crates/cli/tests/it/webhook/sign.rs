@@ -1,0 +1,193 @@
+//! `formsvc webhook sign`
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::support::{BODY, Files, OLD_SECRET, SECRET};
+
+const SIGN: &[&str] = &["webhook", "sign", "--secret-file", "secret.txt"];
+/// `hmac.new(SECRET, b"1767225600." + BODY, "sha256").hexdigest()`, by Python.
+const MAC: &str = "b298db93ceb90dde69e8805734bfc93742739a25decbbcb542d0df793a20531b";
+
+fn sign<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [SIGN, more].concat()
+}
+
+#[test]
+fn the_value_is_that_of_an_independent_signer_whether_the_body_comes_by_file_or_pipe() {
+    let files = Files::new();
+    let expected = format!("t=1767225600,v1={MAC}\n");
+    let at = ["--timestamp", "1767225600"];
+    let file = [&at[..], &["--file", "delivery.json"]].concat();
+    assert_eq!(files.succeed(&sign(&file)), expected);
+    for stdin in [&at[..], &[at[0], at[1], "--file", "-"]] {
+        let said = files.feed(&sign(stdin), BODY.as_bytes());
+        assert_eq!(
+            (said.code, said.stdout, said.stderr),
+            (Some(0), expected.clone(), String::new())
+        );
+    }
+    let dated =
+        ["--timestamp", "2026-01-01T00:10:00Z", "--skew", "-10m", "--file", "delivery.json"];
+    assert_eq!(files.succeed(&sign(&dated)), expected);
+}
+
+#[test]
+fn a_line_feed_counts_and_several_secrets_sign_each() {
+    let files = Files::new();
+    files.write("old.txt", OLD_SECRET.as_bytes());
+    let at = ["--timestamp", "1767225600"];
+    let with = files.feed(&sign(&at), format!("{BODY}\n").as_bytes()).stdout;
+    assert!(with.starts_with("t=1767225600,v1=") && !with.contains(MAC), "{with}");
+    let both = sign(&[
+        "--secret-file",
+        "old.txt",
+        "--timestamp",
+        "1767225600",
+        "--json",
+        "signature,secrets",
+        "-f",
+        "delivery.json",
+    ]);
+    let both: Value = serde_json::from_str(&files.succeed(&both)).unwrap();
+    let header = both["signature"].as_str().unwrap();
+    assert!(header.starts_with(&format!("t=1767225600,v1={MAC},v1=")), "{header}");
+    assert_eq!(both["secrets"], serde_json::json!(["secret.txt", "old.txt"]));
+}
+
+#[test]
+fn a_format_that_is_set_elsewhere_changes_nothing_for_scripts() {
+    let files = Files::new();
+    let args = sign(&["--timestamp", "1767225600", "--file", "delivery.json"]);
+    let done = files.formsvc(&args).env("FORMSVC_OUTPUT", "json").output().unwrap();
+    assert_eq!(String::from_utf8(done.stdout).unwrap(), format!("t=1767225600,v1={MAC}\n"));
+}
+
+#[test]
+fn secrets_come_by_file_stdin_or_variable_and_never_by_argument() {
+    let files = Files::new();
+    let at = ["webhook", "sign", "--timestamp", "1767225600", "--file", "delivery.json"];
+    let expected = format!("t=1767225600,v1={MAC}\n");
+    let stdin =
+        files.feed(&[&at[..], &["--secret-stdin"]].concat(), format!(" {SECRET}\r\n").as_bytes());
+    assert_eq!(stdin.stdout, expected, "{}", stdin.stderr);
+    for (name, value) in
+        [("FORMSVC_WEBHOOK_SECRET", SECRET), ("FORMSVC_WEBHOOK_SECRET_FILE", "secret.txt")]
+    {
+        let done = files.formsvc(&at).env(name, value).output().unwrap();
+        assert_eq!(String::from_utf8(done.stdout).unwrap(), expected, "{name}");
+    }
+    // The flag wins.
+    let done = files
+        .formsvc(&[&at[..], &["--secret-file", "secret.txt"]].concat())
+        .env("FORMSVC_WEBHOOK_SECRET", OLD_SECRET)
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8(done.stdout).unwrap(), expected);
+    for wrong in [&["--secret-file", SECRET][..], &["--secret", SECRET], &[SECRET]] {
+        let said = files.run(&[&at[..], wrong].concat());
+        assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{}", said.stderr);
+        assert!(!said.stderr.contains(&SECRET[6..]), "{}", said.stderr);
+        assert!(said.stderr.contains("anyone can read arguments"), "{}", said.stderr);
+    }
+}
+
+#[test]
+fn what_is_missing_or_no_secret_is_told_with_what_to_do() {
+    let files = Files::new();
+    files.write("empty.txt", b"\n");
+    files.write("two.txt", b"whsec_of_one_endpoint\nwhsec_of_another\n");
+    files.write("short.txt", b"whsec_");
+    let sign =
+        |more: &[&'static str]| [&["webhook", "sign", "--file", "delivery.json"], more].concat();
+    for (args, code, tells) in [
+        (
+            sign(&[]),
+            2,
+            "pass `--secret-file PATH`, or `--secret-stdin`, or set FORMSVC_WEBHOOK_SECRET",
+        ),
+        (
+            sign(&["--secret-file", "gone.txt"]),
+            10,
+            "cannot read the signing secret file `gone.txt`",
+        ),
+        (sign(&["--secret-file", "empty.txt"]), 2, "`empty.txt` is empty"),
+        (sign(&["--secret-file", "two.txt"]), 2, "`two.txt` holds more than one word"),
+        (sign(&["--secret-file", "short.txt"]), 2, "has fewer than 16 bytes"),
+        (sign(&["--secret-file", "secret.txt", "--secret-stdin"]), 2, "cannot be used together"),
+        (vec!["webhook", "sign", "--secret-stdin"], 2, "standard input cannot hold both"),
+        (
+            sign(&["--secret-file", "secret.txt", "--timestamp", "0", "--skew=-1s"]),
+            2,
+            "before 1970",
+        ),
+        (sign(&["--secret-file", "secret.txt", "--curl", "mailto:x"]), 2, "nothing can be sent to"),
+        (sign(&["--secret-file", "secret.txt", "--variant", "stael"]), 2, "did you mean `stale`"),
+    ] {
+        let said = files.run(&args);
+        assert_eq!(
+            (said.code, said.stdout.as_str()),
+            (Some(code), ""),
+            "{args:?}: {}",
+            said.stderr
+        );
+        assert!(said.stderr.contains(tells), "{args:?}: {}", said.stderr);
+        assert!(!said.stderr.contains("whsec_of"), "{}", said.stderr);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_secret_file_that_others_can_read_is_told() {
+    use std::os::unix::fs::PermissionsExt;
+    let files = Files::new();
+    let secret = files.path().join("secret.txt");
+    std::fs::set_permissions(secret, PermissionsExt::from_mode(0o644)).unwrap();
+    let said = files.run(&sign(&["--file", "delivery.json"]));
+    assert_eq!(said.code, Some(0));
+    assert!(said.stderr.contains("others can read the secret file"), "{}", said.stderr);
+}
+
+#[test]
+fn variants_are_what_the_table_says_and_data_says_what_a_receiver_does() {
+    let files = Files::new();
+    let variant = |name: &'static str, more: &[&'static str]| {
+        let args = ["--file", "delivery.json", "--timestamp", "1767225600", "--variant", name];
+        files.succeed(&sign(&[&args, more].concat()))
+    };
+    assert_eq!(variant("missing", &[]), "");
+    assert_eq!(variant("no-v1", &[]), "t=1767225600\n");
+    assert_eq!(variant("two-headers", &[]).lines().count(), 2);
+    assert_eq!(variant("uppercase", &[]), format!("t=1767225600,v1={}\n", MAC.to_uppercase()));
+    assert_eq!(variant("truncated", &[]), format!("t=1767225600,v1={}\n", &MAC[..32]));
+    let data: Value = serde_json::from_str(&variant("stale", &["--output", "json"])).unwrap();
+    assert_eq!(data["expect"], "refuse");
+    assert_eq!(data["body_bytes"], BODY.len());
+}
+
+/// What `--http` prints is verified as a dump, and the command of `--curl` is what a shell takes.
+#[cfg(unix)]
+#[test]
+fn a_request_can_be_read_again_and_a_command_be_run() {
+    let files = Files::new();
+    let url = "http://127.0.0.1:3000/a?b=c'd";
+    let dump = files.succeed(&sign(&["--file", "delivery.json", "--http", url]));
+    files.write("request.http", dump.as_bytes());
+    let verify =
+        ["webhook", "verify", "--http-dump", "request.http", "--secret-file", "secret.txt"];
+    files.succeed(&verify);
+
+    // In place of curl, a program that shows its arguments.
+    files.write("curl", b"#!/bin/sh\nprintf '%s\\n' \"$@\"\n");
+    let made = Command::new("chmod").arg("700").arg(files.path().join("curl")).status().unwrap();
+    assert!(made.success());
+    let command = files.succeed(&sign(&["--file", "delivery.json", "--curl", url]));
+    let path = format!("{}:/usr/bin:/bin", files.path().display());
+    let ran = Command::new("sh").args(["-c", &command]).env("PATH", path).output().unwrap();
+    let words = String::from_utf8(ran.stdout).unwrap();
+    let words: Vec<&str> = words.lines().collect();
+    assert_eq!(words.last(), Some(&"http://127.0.0.1:3000/a?b=c%27d"));
+    assert!(words.contains(&"@delivery.json") && words.contains(&"content-type: application/json"));
+    assert!(words.iter().any(|word| word.starts_with("x-service-signature: t=")), "{words:?}");
+}

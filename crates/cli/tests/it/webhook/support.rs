@@ -1,0 +1,73 @@
+//! Deliveries and secrets in files.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::support::{Said, formsvc};
+
+/// A secret as the service makes them.
+pub(crate) const SECRET: &str = "whsec_1Ja0vTGXn2LQ6Zt9c4Kp8RbY3mDsWfHuEoAiPxNkVgB";
+/// The one that it replaced.
+pub(crate) const OLD_SECRET: &str = "whsec_9zQkF5uLx7Ty2WmJr4VdNc1GsHb8PaEoI6Kt3XvRgZn";
+/// A delivery as the service makes them.
+pub(crate) const BODY: &str = r#"{"event":"submission.created","submission_id":"sub_1","form_id":"frm_1","form_title":"Größe","data":{"n":9007199254740993,"path":"a\/b","price":1.10},"created_at":"2026-01-01T00:00:00.000Z"}"#;
+
+/// A folder with files of its owner's alone.
+pub(crate) struct Files(tempfile::TempDir);
+
+impl Files {
+    /// `secret.txt` and `delivery.json`.
+    pub(crate) fn new() -> Self {
+        let files = Self(tempfile::tempdir().unwrap());
+        files.write("secret.txt", format!("{SECRET}\n").as_bytes());
+        files.write("delivery.json", BODY.as_bytes());
+        files
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+        }
+        path
+    }
+
+    /// The binary, at work in the folder.
+    pub(crate) fn formsvc(&self, args: &[&str]) -> Command {
+        let mut command = formsvc(args);
+        command.current_dir(self.path());
+        command
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Said {
+        self.formsvc(args).output().unwrap().into()
+    }
+
+    /// Runs with these bytes as standard input.
+    pub(crate) fn feed(&self, args: &[&str], stdin: &[u8]) -> Said {
+        let mut command = self.formsvc(args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut pipe = child.stdin.take().unwrap();
+        // It may end without having read all of it.
+        let _ = pipe.write_all(stdin);
+        drop(pipe);
+        child.wait_with_output().unwrap().into()
+    }
+
+    /// Runs to a good end and gives standard output.
+    #[track_caller]
+    pub(crate) fn succeed(&self, args: &[&str]) -> String {
+        let said = self.run(args);
+        assert_eq!(said.code, Some(0), "{args:?} said: {}", said.stderr);
+        said.stdout
+    }
+}
