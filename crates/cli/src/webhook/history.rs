@@ -76,11 +76,6 @@ impl History {
         Self { young: HashMap::new(), old: HashMap::new(), remembered, schedule }
     }
 
-    /// The schedule that pauses are judged by.
-    pub(crate) fn schedule(&self) -> &RetrySchedule {
-        &self.schedule
-    }
-
     /// A submission has come.
     pub(crate) fn arrived(&mut self, id: &str, now: Instant) -> Came {
         if id.len() > ID_MAX {

@@ -22,6 +22,17 @@ pub(crate) enum Refusal {
     Stopping,
 }
 
+/// Every refusal there is.
+pub(super) const REFUSALS: [Refusal; 7] = [
+    Refusal::NotFound,
+    Refusal::MethodNotAllowed,
+    Refusal::TooLarge,
+    Refusal::TooSlow,
+    Refusal::Unreadable,
+    Refusal::Busy,
+    Refusal::Stopping,
+];
+
 impl Refusal {
     /// Its status, its code and what it says.
     fn row(self) -> (StatusCode, &'static str, &'static str) {

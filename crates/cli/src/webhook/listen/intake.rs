@@ -1,6 +1,6 @@
 //! One delivery, from a whole request to its answer.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,11 +14,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast};
 use super::answers::{self, Answer, Refusal};
 use super::faults::{Fault, Faults};
 use super::happened::{Delivered, Happened, Refused, Warning};
-use super::keeper::Keeper;
 use super::names::Names;
 use super::policy::{OnInvalid, Treatment, treatment};
-use crate::webhook::capture::{AnsweredBy, Capture, Outcome, Received, Source};
+use crate::webhook::capture::{AnsweredBy, Capture, CaptureNumber, Outcome, Received, Source};
 use crate::webhook::history::{Came, History};
+use crate::webhook::store::Store;
 use crate::webhook::verdict::judge;
 
 /// How long a delivery waits for whoever reads what is told, before its sender is told to come again.
@@ -45,6 +45,8 @@ pub(crate) struct Limits {
     pub(crate) read: Duration,
     /// Deliveries handled at once.
     pub(crate) in_flight: usize,
+    /// Deliveries in all; without a bound if none.
+    pub(crate) deliveries: Option<u64>,
 }
 
 /// Takes deliveries. Cheap to clone; clones share everything.
@@ -54,10 +56,12 @@ pub(crate) struct Intake(Arc<Inner>);
 struct Inner {
     rules: Rules,
     history: Mutex<History>,
-    keeper: Keeper,
+    store: Store,
     bus: broadcast::Sender<Arc<Capture>>,
     told: mpsc::Sender<Happened>,
     in_flight: Arc<Semaphore>,
+    /// Deliveries that were taken.
+    taken: AtomicU64,
     /// Attempts of what has no id.
     nameless: AtomicU32,
     /// Whether it was told that nothing can be kept.
@@ -99,17 +103,18 @@ impl Intake {
     pub(crate) fn new(
         rules: Rules,
         history: History,
-        keeper: Keeper,
+        store: Store,
     ) -> (Self, mpsc::Receiver<Happened>) {
         let places = rules.limits.in_flight;
         let (told, happened) = mpsc::channel(places);
         let inner = Inner {
             rules,
             history: Mutex::new(history),
-            keeper,
+            store,
             bus: broadcast::channel(BUS).0,
             told,
             in_flight: Arc::new(Semaphore::new(places)),
+            taken: AtomicU64::new(0),
             nameless: AtomicU32::new(0),
             told_of_store: AtomicBool::new(false),
         };
@@ -125,16 +130,22 @@ impl Intake {
         &self.0.rules
     }
 
-    /// A place for a delivery; none while there are as many as there may be.
+    /// A place for a delivery; none while there are as many as there may be, or once there were.
     pub(super) async fn place(&self) -> Result<Place, Refusal> {
         let in_flight = Arc::clone(&self.0.in_flight).try_acquire_owned();
         let in_flight = in_flight.map_err(|_| Refusal::Busy)?;
         match tokio::time::timeout(PATIENCE, self.0.told.clone().reserve_owned()).await {
-            Ok(Ok(told)) => Ok(Place { told, in_flight }),
-            // Whoever was told is gone: the command is ending.
-            Ok(Err(_)) => Err(Refusal::Stopping),
+            Ok(Ok(told)) if self.has_more() => Ok(Place { told, in_flight }),
+            // Or whoever was told is gone: the command is ending.
+            Ok(_) => Err(Refusal::Stopping),
             Err(_) => Err(Refusal::Busy),
         }
+    }
+
+    /// Whether one more delivery is wanted; it counts as taken.
+    fn has_more(&self) -> bool {
+        let before = self.0.taken.fetch_add(1, Ordering::Relaxed);
+        self.0.rules.limits.deliveries.is_none_or(|most| before < most)
     }
 
     /// Waits until no delivery is under way; only once none is taken any more.
@@ -159,15 +170,7 @@ impl Intake {
         let began = Instant::now();
         let (received, came) = self.look(incoming, began);
         let received = Arc::new(received);
-        let number = match self.0.keeper.keep(&received).await {
-            Ok(number) => Some(number),
-            Err(why) => {
-                if !self.0.told_of_store.swap(true, Ordering::Relaxed) {
-                    self.warn("not_stored", format!("deliveries are not kept: {why}"));
-                }
-                None
-            }
-        };
+        let number = self.keep(&received).await;
         let capture = Capture { number, received: Arc::clone(&received), outcome: None };
         // Fails only where nobody looks.
         let _ = self.0.bus.send(Arc::new(capture.clone()));
@@ -179,7 +182,7 @@ impl Intake {
         let took = began.elapsed();
         let outcome = Arc::new(Outcome { status, by, took, forwards: Vec::new() });
         if let Some(number) = number {
-            self.0.keeper.settle(number, &outcome);
+            self.0.store.settle(number, Arc::clone(&outcome));
         }
         self.ended(&received, began, &reply);
         let capture = Arc::new(Capture { outcome: Some(outcome), ..capture });
@@ -187,6 +190,23 @@ impl Intake {
         place.told.send(Happened::Delivered(Delivered { capture, pause: came.pause }));
         drop(place.in_flight);
         reply
+    }
+
+    /// Keeps a request, as long as that goes well: a full disk ends no delivery.
+    async fn keep(&self, received: &Arc<Received>) -> Option<CaptureNumber> {
+        match self.0.store.keep(Arc::clone(received)).await {
+            Ok(number) => {
+                self.0.told_of_store.store(false, Ordering::Relaxed);
+                Some(number)
+            }
+            Err(why) => {
+                if !self.0.told_of_store.swap(true, Ordering::Relaxed) {
+                    let message = format!("deliveries are not kept for now: {}", in_full(&why));
+                    self.warn("not_stored", message);
+                }
+                None
+            }
+        }
     }
 
     /// Judges a request, and counts it.
@@ -256,6 +276,12 @@ impl Intake {
     fn history(&self) -> std::sync::MutexGuard<'_, History> {
         self.0.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// An error with what caused it.
+fn in_full(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |told, cause| format!("{told}: {cause}"))
 }
 
 /// The pause that an answer asks for, where the service obeys it: with 429 and 503, in seconds.

@@ -1,5 +1,9 @@
 //! `formsvc webhook listen`
 
+#[cfg(feature = "sandbox")]
+mod demo;
+mod session;
+
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,38 +13,54 @@ use formsvc_contract::send::{Sender, SenderOptions};
 use formsvc_protocol::RetrySchedule;
 use formsvc_receiver::Verifier;
 use jiff::tz::TimeZone;
-use serde::Serialize;
-use tokio::sync::mpsc::Receiver;
+use tokio::sync::oneshot::Receiver;
 use url::Url;
 
+use self::session::{Session, Until};
 use crate::args::{duration, whole};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::output::{Live, Look};
+use crate::settings::{Origin, Service};
 use crate::webhook::history::{History, REMEMBERED};
 use crate::webhook::inspector::{Inspected, Inspector, InspectorArgs};
 use crate::webhook::listen::engine::Engine;
+use crate::webhook::listen::expect::{Expect, expect};
 use crate::webhook::listen::faults::{Faults, Responses, respond};
-use crate::webhook::listen::happened::Happened;
+use crate::webhook::listen::goal::Goal;
+use crate::webhook::listen::happened::Warning;
 use crate::webhook::listen::intake::{Intake, Limits, Rules};
-use crate::webhook::listen::keeper::Keeper;
 use crate::webhook::listen::policy::OnInvalid;
 use crate::webhook::listen::ready::ReadyFile;
+use crate::webhook::listen::record::Ready;
+use crate::webhook::listen::report::Report;
+use crate::webhook::listen::schema::schema;
 use crate::webhook::listen::server::{self, Server, Sockets};
-use crate::webhook::listen::text::{self, View};
-use crate::webhook::secrets::SecretArgs;
-use crate::webhook::store::{self, Caps, Store};
+use crate::webhook::listen::text::View;
+use crate::webhook::secrets::{SecretArgs, Secrets};
+use crate::webhook::store::{StoreArgs, StoreError};
 
-/// Time that deliveries under way have when it ends.
-const DRAIN: Duration = Duration::from_secs(10);
+/// Port to listen on where none is named: that of the examples.
+const PORT: u16 = 9000;
+
+/// Headings of groups of flags.
+const ANSWERS: &str = "Answers";
+const ENDS: &str = "When it ends";
+const LIMITS: &str = "Limits";
 
 /// Receive deliveries here: verify them, show them, pass them on
+///
+/// Each delivery is told on a line: when it came, what it is, whether its signature is right and how old,
+/// which attempt it is, and how it was answered. With `--output ndjson` it is told as JSON, to the byte;
+/// `--schema` says how. Nothing but that is on standard output.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  formsvc --demo webhook listen --count 3\n  formsvc --demo webhook listen --count 2 --expect-every 'verdict=valid' --output ndjson\n  formsvc --demo webhook listen --respond 503,200 --retry-base 1s --expect 'attempt=2'\n  formsvc webhook listen --schema"
+)]
 pub(crate) struct Listen {
-    /// Port to listen on; 0 finds a free one
-    #[arg(long, value_name = "PORT", default_value_t = 9000, value_parser = whole::<u16>(0..=65_535))]
-    port: u16,
+    /// Port to listen on; 0 finds a free one [default: 9000; with --demo 0]
+    #[arg(long, value_name = "PORT", value_parser = whole::<u16>(0..=65_535))]
+    port: Option<u16>,
     /// Address to listen on, instead of this machine's own alone (127.0.0.1 and ::1)
     #[arg(long, value_name = "ADDRESS")]
     bind: Option<IpAddr>,
@@ -50,202 +70,273 @@ pub(crate) struct Listen {
     /// Write a JSON object with the `url` to this file once the listener answers; it goes at the end
     #[arg(long, value_name = "FILE")]
     ready_file: Option<PathBuf>,
+    /// Print the JSON Schema of the lines of `--output ndjson`, and end
+    #[arg(long)]
+    schema: bool,
+    /// Tell signatures as they came, with which a delivery can be replayed
+    #[arg(long)]
+    reveal: bool,
     #[command(flatten)]
     secrets: SecretArgs,
     #[command(flatten)]
+    answers: AnswerArgs,
+    #[command(flatten)]
+    ends: EndArgs,
+    #[command(flatten)]
+    store: StoreArgs,
+    #[command(flatten)]
     inspector: InspectorArgs,
-    /// What to do with a delivery that is not valid
-    #[arg(long, value_name = "WHAT", default_value = "reject")]
-    on_invalid: OnInvalid,
-    /// Answer the attempts of each submission with these statuses in turn, of which the last goes on;
-    /// `pass` answers as without it
-    #[arg(long, value_name = "STATUS,…", value_parser = respond)]
-    respond: Option<Responses>,
-    /// Hold every answer back so long
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
-    respond_delay: Option<Duration>,
-    /// Close the connection of the first N attempts of each submission, without an answer
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    drop: u32,
-    /// Longest body taken, in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, value_parser = whole::<usize>(1..=1 << 30), hide_short_help = true)]
-    max_body: usize,
-    /// Time a sender has for the head of a request, and for its body
-    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration, hide_short_help = true)]
-    read_timeout: Duration,
-    /// Deliveries handled at once; more are answered 503
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = whole::<usize>(1..=10_000), hide_short_help = true)]
-    max_in_flight: usize,
+    #[command(flatten)]
+    limits: LimitArgs,
 }
 
-/// What whoever started the listener reads.
-#[derive(Serialize)]
-struct Ready<'a> {
-    url: &'a str,
-    /// The address of the inspector page, token included.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ui_url: Option<&'a str>,
+/// How deliveries are answered.
+#[derive(Debug, Args)]
+struct AnswerArgs {
+    /// What to do with a delivery that is not valid
+    #[arg(long, value_name = "WHAT", default_value = "reject", help_heading = ANSWERS)]
+    on_invalid: OnInvalid,
+    /// Answer the attempts of each submission with these statuses in turn, of which the last goes on;
+    /// `pass` answers as without this flag
+    #[arg(long, value_name = "STATUS,…", value_parser = respond, help_heading = ANSWERS)]
+    respond: Option<Responses>,
+    /// Hold every answer back so long
+    #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = ANSWERS)]
+    respond_delay: Option<Duration>,
+    /// Close the connection of the first N attempts of each submission, without an answer
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, help_heading = ANSWERS)]
+    drop: u32,
+    /// Pause before the sender's first retry, by which its pauses are judged [default: 10s]
+    #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = ANSWERS, hide_short_help = true)]
+    retry_base: Option<Duration>,
+    /// What each further pause of the sender is multiplied by [default: 6]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=100), help_heading = ANSWERS, hide_short_help = true)]
+    retry_factor: Option<u32>,
+}
+
+/// When the listener ends.
+#[derive(Debug, Args)]
+struct EndArgs {
+    /// End after this many deliveries; with fewer when it ends, the exit code is 11
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=u64::MAX), help_heading = ENDS)]
+    count: Option<u64>,
+    /// End after one delivery
+    #[arg(long, conflicts_with = "count", help_heading = ENDS)]
+    once: bool,
+    /// End after so long; `--timeout` says the same
+    #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = ENDS)]
+    max_time: Option<Duration>,
+    /// End once a delivery was like this, such as 'event=submission.created && status<300'; without one
+    /// when it ends, the exit code is 11. Can be repeated: then each needs one
+    #[arg(long, value_name = "EXPR", value_parser = expect, help_heading = ENDS)]
+    expect: Vec<Expect>,
+    /// End with exit code 11 at the first delivery that is not like this; can be repeated
+    #[arg(long, value_name = "EXPR", value_parser = expect, help_heading = ENDS)]
+    expect_every: Vec<Expect>,
+    /// End with exit code 11 when no delivery has come for so long
+    #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = ENDS)]
+    expect_within: Option<Duration>,
+    /// End when standard input does, for whoever starts this from a program
+    #[arg(long, help_heading = ENDS)]
+    exit_on_stdin_eof: bool,
+}
+
+/// What the listener takes.
+#[derive(Debug, Args)]
+struct LimitArgs {
+    /// Longest body taken, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, value_parser = whole::<usize>(1..=1 << 30), help_heading = LIMITS, hide_short_help = true)]
+    max_body: usize,
+    /// Time a sender has for the head of a request, and for its body
+    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration, help_heading = LIMITS, hide_short_help = true)]
+    read_timeout: Duration,
+    /// Deliveries handled at once; more are answered 503
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = whole::<usize>(1..=10_000), help_heading = LIMITS, hide_short_help = true)]
+    max_in_flight: usize,
 }
 
 impl Listen {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
-        let live = cx.output.live()?;
-        let secrets = self.secrets.read(cx).await?;
-        let verifier = secrets.verifier(self.max_body);
-        if verifier.is_none() {
-            cx.progress.remark(
-                "no signing secret: deliveries are shown and not verified; give one with \
-                 --secret-file or FORMSVC_WEBHOOK_SECRET",
-            );
+        if self.schema {
+            return cx.output.document(&format!("{:#}", schema()));
         }
-        let stop = cx.end_within(DRAIN);
-        let engine = Engine::start().map_err(|error| cannot_start(&error))?;
-        let sockets = engine.within(|| self.open())?;
-        let url = url(sockets.address(), self.path.as_deref());
-        let ready_file = self.ready_file.clone();
-        let history = History::new(REMEMBERED, RetrySchedule::default());
-        let store = open_store(cx)?;
-        let inspector_args = self.inspector;
-        let keeper = Keeper(store.clone());
-        let (intake, mut happened) = Intake::new(self.rules(verifier), history, keeper);
+        let live = cx.output.live()?;
+        let is_demo = matches!(cx.settings.service, Service::Demo);
+        let mut secrets = self.read_secrets(cx).await?;
+        let stop = cx.end_within(session::DRAIN);
+        let engine = Engine::start().map_err(|error| {
+            CliError::new(Exit::LocalIo, "cannot start the listener").because(&error)
+        })?;
+        let port = self.port.unwrap_or(if is_demo { 0 } else { PORT });
+        let sockets = engine.within(|| self.open(port))?;
+        let url = format!("http://{}{}", sockets.address(), self.path.as_deref().unwrap_or("/"));
+        #[cfg(feature = "sandbox")]
+        let _demo = if is_demo {
+            let (demo, secret) = demo::start(&url, self.answers.schedule()).await?;
+            secrets.0.insert(0, secret);
+            Some(demo)
+        } else {
+            None
+        };
+        #[cfg(not(feature = "sandbox"))]
+        if is_demo {
+            return Err(CliError::usage("this build has no sandbox, which `--demo` needs"));
+        }
+        let (store, memory) = self.store.open(cx)?;
+        let warnings = self.warnings(&secrets, memory.as_ref());
+        let schedule = self.answers.schedule();
+        let rules = self.rules(secrets.verifier(self.limits.max_body));
+        let history = History::new(REMEMBERED, schedule);
+        let (intake, happened) = Intake::new(rules, history, store.clone());
         let inspected = Inspected {
-            store,
+            store: store.clone(),
             bus: intake.bus(),
             secrets: secrets.clone(),
             targets: Vec::new(),
             address: Url::parse(&url).map_err(|error| CliError::usage(error.to_string()))?,
             sender: sender()?,
-            reveal: false,
+            reveal: self.reveal,
         };
-        let inspector = engine.within(|| Inspector::start(&inspector_args, inspected))?;
+        let inspector = engine.within(|| Inspector::start(&self.inspector, inspected))?;
         let server = engine.within(|| Server::start(sockets, intake));
-        let ui_url = inspector.as_ref().map(Inspector::url);
-        let ready = Ready { url: &url, ui_url };
+        let ready = Ready {
+            at: jiff::Timestamp::now(),
+            url: &url,
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION"),
+            secrets: secrets.0.iter().map(|(name, _)| &**name).collect(),
+            on_invalid: self.answers.on_invalid.name(),
+            path: self.path.as_deref(),
+            targets: Vec::new(),
+            ui_url: inspector.as_ref().map(Inspector::url),
+        };
+        let ready_file = self.ready_file.clone();
         let ready_file = ready_file.map(|path| ReadyFile::write(path, &ready, &cx.abort));
-        let _gone_at_the_end = ready_file.transpose()?;
-        cx.progress.remark(&format!("ready: listening on {url} (Ctrl-C stops it)"));
-        if let Some(ui_url) = ui_url {
-            cx.progress.remark(&format!("inspector page: {ui_url}"));
-        }
-        let view = View { zone: TimeZone::system(), width: live.width(), secrets };
-        let teller = Teller { live, view };
-        let mut stop = stop;
-        loop {
-            tokio::select! {
-                biased;
-                _ = &mut stop => break,
-                told = happened.recv() => match told {
-                    Some(told) => teller.tell(&told)?,
-                    None => break,
-                },
-            }
-        }
-        drained(&server, &mut happened, &teller).await?;
+        let ready_file = ready_file.transpose()?;
+        let view = View { zone: TimeZone::system(), width: live.width(), secrets: secrets.clone() };
+        let report = Report { live, progress: &cx.progress, view, reveal: self.reveal };
+        report.ready(&ready)?;
+        warnings.iter().try_for_each(|warning| report.warned(warning))?;
+        let until = self.ends.until(stop, cx);
+        let goal = Goal::new(self.ends.count(), self.ends.expect, self.ends.expect_every);
+        let session = Session { server, happened, report, goal, schedule };
+        let ended = session.run(until).await;
+        // Only now: whoever sees it gone finds nobody who answers.
+        drop(ready_file);
         if let Some(inspector) = inspector {
             inspector.stop().await;
         }
-        Ok(())
+        store.close().await;
+        ended
     }
 
-    fn open(&self) -> Result<Sockets, CliError> {
-        server::open(self.bind, self.port).map_err(|error| {
-            let (bind, port) = (self.bind, self.port);
-            let at = bind
-                .map_or(format!("port {port}"), |bind| format!("{}", SocketAddr::new(bind, port)));
+    async fn read_secrets(&self, cx: &Context) -> Result<Secrets, CliError> {
+        if self.ends.exit_on_stdin_eof && self.secrets.take_stdin() {
+            let what = "`--secret-stdin` and `--exit-on-stdin-eof` cannot be used together";
+            return Err(CliError::usage(what)
+                .hint("standard input ends with the secret; give it with --secret-file"));
+        }
+        self.secrets.read(cx).await
+    }
+
+    fn open(&self, port: u16) -> Result<Sockets, CliError> {
+        server::open(self.bind, port).map_err(|error| {
+            let at = match self.bind {
+                Some(bind) => format!("{}", SocketAddr::new(bind, port)),
+                None => format!("port {port}"),
+            };
             let failed = CliError::new(Exit::LocalIo, format!("cannot listen on {at}"));
             let failed = failed.because(&error);
             if error.kind() != std::io::ErrorKind::AddrInUse {
                 return failed;
             }
-            match server::free_port_near(bind, port) {
+            match server::free_port_near(self.bind, port) {
                 Some(free) => failed.hint(format!("`--port {free}` is free; `--port 0` finds one")),
                 None => failed.hint("`--port 0` finds a free port"),
             }
         })
     }
 
-    fn rules(self, verifier: Option<Verifier>) -> Rules {
+    /// What whoever starts it should know.
+    fn warnings(&self, secrets: &Secrets, memory: Option<&StoreError>) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        if secrets.is_empty() {
+            let message = "no signing secret: deliveries are shown and not verified; give it with \
+                           --secret-file or FORMSVC_WEBHOOK_SECRET"
+                .to_owned();
+            warnings.push(Warning { code: "not_verified", message });
+        }
+        if let Some(bind) = self.bind.filter(|bind| !bind.is_loopback()) {
+            let message =
+                format!("it listens on {bind}, where others than this machine can reach it");
+            warnings.push(Warning { code: "reachable", message });
+        }
+        if let Some(why) = memory {
+            let message = format!("{why}: deliveries are kept in memory, and gone with this run");
+            warnings.push(Warning { code: "in_memory", message });
+        }
+        warnings
+    }
+
+    fn rules(&self, verifier: Option<Verifier>) -> Rules {
+        let (answers, limits) = (&self.answers, &self.limits);
         Rules {
             limits: Limits {
-                body: self.max_body,
-                read: self.read_timeout,
-                in_flight: self.max_in_flight,
+                body: limits.max_body,
+                read: limits.read_timeout,
+                in_flight: limits.max_in_flight,
+                deliveries: self.ends.count(),
             },
-            path: self.path,
+            path: self.path.clone(),
             verifier,
-            on_invalid: self.on_invalid,
+            on_invalid: answers.on_invalid,
             faults: Faults {
-                dropped: self.drop,
-                respond: self.respond.unwrap_or_default().0,
-                delay: self.respond_delay,
+                dropped: answers.drop,
+                respond: answers.respond.clone().unwrap_or_default().0,
+                delay: answers.respond_delay,
             },
         }
     }
 }
 
-/// Tells whoever reads.
-struct Teller<'a> {
-    live: Live<'a>,
-    view: View,
-}
-
-impl Teller<'_> {
-    fn tell(&self, happened: &Happened) -> Result<(), CliError> {
-        let line = |line: &text::Line| {
-            let parts: Vec<(Look, &str)> =
-                line.iter().map(|(look, text)| (*look, &**text)).collect();
-            self.live.line(&parts)
-        };
-        match happened {
-            Happened::Delivered(told) => {
-                text::delivered(told, &self.view).iter().try_for_each(line)
-            }
-            Happened::Refused(refused) => line(&text::refused(refused, &self.view)),
-            Happened::Warned(_) => Ok(()),
+impl AnswerArgs {
+    /// The schedule that the sender's pauses are judged by.
+    fn schedule(&self) -> RetrySchedule {
+        let usual = RetrySchedule::default();
+        RetrySchedule {
+            base: self.retry_base.unwrap_or(usual.base),
+            factor: self.retry_factor.unwrap_or(usual.factor),
+            ..usual
         }
     }
 }
 
-/// Lets what is under way end, and tells of it.
-async fn drained(
-    server: &Server,
-    happened: &mut Receiver<Happened>,
-    teller: &Teller<'_>,
-) -> Result<(), CliError> {
-    let mut over = std::pin::pin!(tokio::time::timeout(DRAIN, server.drain()));
-    loop {
-        tokio::select! {
-            _ = &mut over => break,
-            Some(told) = happened.recv() => teller.tell(&told)?,
+impl EndArgs {
+    /// What ends it, besides what comes.
+    fn until(&self, stop: Receiver<Exit>, cx: &Context) -> Until {
+        Until {
+            stop,
+            max_time: self.max_time.or_else(|| time_given(cx)),
+            within: self.expect_within,
+            stdin_eof: self.exit_on_stdin_eof,
         }
     }
-    while let Ok(told) = happened.try_recv() {
-        teller.tell(&told)?;
+
+    /// Deliveries it ends after.
+    fn count(&self) -> Option<u64> {
+        if self.once { Some(1) } else { self.count }
     }
-    Ok(())
 }
 
-/// The store of captures: in the folder of states, or in memory where that cannot be.
-fn open_store(cx: &Context) -> Result<Store, CliError> {
-    let kept =
-        store::folder(&cx.settings.paths).and_then(|folder| Store::open(&folder, Caps::default()));
-    kept.or_else(|error| {
-        cx.progress.remark(&format!("warning: {error}; deliveries are kept in memory"));
-        Ok(Store::in_memory(Caps::default())?)
-    })
+/// The time of `--timeout`, which elsewhere is that of a request; here there is none but the run.
+fn time_given(cx: &Context) -> Option<Duration> {
+    let row = cx.settings.resolved.row("timeout")?;
+    cx.settings.timeout.filter(|_| matches!(row.origin, Origin::Flag(_)))
 }
 
 fn sender() -> Result<Sender, CliError> {
     Sender::new(SenderOptions::default())
         .map_err(|error| CliError::new(Exit::Failed, error.to_string()).because_of(&error))
-}
-
-fn url(address: SocketAddr, path: Option<&str>) -> String {
-    format!("http://{address}{}", path.unwrap_or("/"))
-}
-
-fn cannot_start(error: &std::io::Error) -> CliError {
-    CliError::new(Exit::LocalIo, "cannot start the listener").because(error)
 }
 
 /// Reads the path of a URL.
@@ -254,4 +345,19 @@ fn path(text: &str) -> Result<String, String> {
     let good = text.starts_with('/')
         && text.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'?' | b'#'));
     if good { Ok(text.to_owned()) } else { Err(rule.to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_that_of_a_url() {
+        for good in ["/", "/hooks/forms", "/a%20b"] {
+            assert!(path(good).is_ok(), "{good}");
+        }
+        for bad in ["", "hooks", "/a b", "/a?b", "/a#b", "http://x/", "/é"] {
+            assert!(path(bad).is_err(), "{bad}");
+        }
+    }
 }

@@ -1,0 +1,137 @@
+//! One run of a listener, from ready to its end.
+
+use std::io::Read;
+use std::thread;
+use std::time::Duration;
+
+use formsvc_protocol::RetrySchedule;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, sleep_until, timeout};
+
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::webhook::listen::goal::{End, Goal};
+use crate::webhook::listen::happened::Happened;
+use crate::webhook::listen::report::Report;
+use crate::webhook::listen::server::Server;
+use crate::webhook::listen::tally::Tally;
+
+/// Time that deliveries under way have when it ends.
+pub(super) const DRAIN: Duration = Duration::from_secs(10);
+
+/// A listener that answers.
+pub(super) struct Session<'a> {
+    pub(super) server: Server,
+    pub(super) happened: mpsc::Receiver<Happened>,
+    pub(super) report: Report<'a>,
+    pub(super) goal: Goal,
+    pub(super) schedule: RetrySchedule,
+}
+
+/// What ends it, besides what comes.
+pub(super) struct Until {
+    pub(super) stop: oneshot::Receiver<Exit>,
+    pub(super) max_time: Option<Duration>,
+    pub(super) within: Option<Duration>,
+    pub(super) stdin_eof: bool,
+}
+
+impl Session<'_> {
+    /// Tells of what comes until the end; lets what is under way finish, and sums up.
+    pub(super) async fn run(mut self, until: Until) -> Result<(), CliError> {
+        let mut tally = Tally::default();
+        let end = self.listen(until, &mut tally).await?;
+        self.drain(&mut tally).await?;
+        let lines = tally.lines(&self.schedule);
+        self.report.summary(&tally, &lines, &end, &self.goal.met(&end))?;
+        self.goal.outcome(&end)
+    }
+
+    async fn listen(&mut self, until: Until, tally: &mut Tally) -> Result<End, CliError> {
+        let Until { mut stop, max_time, within, stdin_eof } = until;
+        let began = Instant::now();
+        // A time beyond what a clock has is no time.
+        let over = max_time.and_then(|time| began.checked_add(time));
+        let mut silent = within.and_then(|time| began.checked_add(time));
+        let mut stdin_ended = std::pin::pin!(end_of_stdin(stdin_eof));
+        loop {
+            tokio::select! {
+                biased;
+                _ = &mut stop => return Ok(End::Stopped),
+                () = at(over) => return Ok(End::TimedOut),
+                Some(happened) = self.happened.recv() => {
+                    if let Some(end) = tell(&happened, tally, &self.report, &mut self.goal)? {
+                        return Ok(end);
+                    }
+                    if matches!(happened, Happened::Delivered(_)) {
+                        silent = within.and_then(|time| Instant::now().checked_add(time));
+                    }
+                }
+                () = at(silent) => return Ok(End::Silence),
+                () = &mut stdin_ended => return Ok(End::StdinEof),
+            }
+        }
+    }
+
+    /// Lets what is under way end, and tells of it.
+    async fn drain(&mut self, tally: &mut Tally) -> Result<(), CliError> {
+        let Self { server, happened, report, goal, .. } = self;
+        let mut drained = std::pin::pin!(timeout(DRAIN, server.drain()));
+        loop {
+            let more = tokio::select! {
+                biased;
+                Some(more) = happened.recv() => more,
+                // What is left over when the time is up is dropped.
+                _ = &mut drained => break,
+            };
+            tell(&more, tally, report, goal)?;
+        }
+        while let Ok(more) = happened.try_recv() {
+            tell(&more, tally, report, goal)?;
+        }
+        Ok(())
+    }
+}
+
+/// Tells of it, and counts it. Says whether the run ends with it.
+fn tell(
+    happened: &Happened,
+    tally: &mut Tally,
+    report: &Report<'_>,
+    goal: &mut Goal,
+) -> Result<Option<End>, CliError> {
+    tally.add(happened);
+    report.tell(happened)?;
+    Ok(match happened {
+        Happened::Delivered(told) => goal.came(told),
+        _ => None,
+    })
+}
+
+/// Waits until then; for ever where there is no such time.
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for the end of standard input, on a thread that nobody waits for; for ever if it is not asked for.
+async fn end_of_stdin(asked: bool) {
+    if asked {
+        let (ended, end) = oneshot::channel::<()>();
+        let reader = thread::Builder::new().name("stdin".into()).spawn(move || {
+            let mut bytes = [0; 4096];
+            let mut stdin = std::io::stdin().lock();
+            // What cannot be read has ended.
+            while stdin.read(&mut bytes).is_ok_and(|read| read > 0) {}
+            drop(ended);
+        });
+        if reader.is_ok() {
+            // The error is that it is gone, which is what is waited for.
+            let _ = end.await;
+        }
+        return;
+    }
+    std::future::pending::<()>().await;
+}

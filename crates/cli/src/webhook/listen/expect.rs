@@ -1,0 +1,318 @@
+//! `--expect`: a small language about deliveries. `event=submission.created && status<300`.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use super::happened::Delivered;
+use crate::webhook::capture::Source;
+use crate::webhook::store::by_name;
+
+/// Longest expression, in bytes.
+const LEN_MAX: usize = 4_096;
+/// What every refusal ends with.
+const RULE: &str = "an expression is `FIELD OP VALUE`, joined by `&&`, such as \
+    'event=submission.created && status<300'";
+
+/// An expression that was read.
+#[derive(Clone, Debug)]
+pub(crate) struct Expect {
+    text: String,
+    terms: Vec<Term>,
+}
+
+#[derive(Clone, Debug)]
+struct Term {
+    field: Field,
+    op: Op,
+    /// What it is compared with: a number where the field is one.
+    value: String,
+    number: Option<f64>,
+}
+
+#[derive(Clone, Debug)]
+enum Field {
+    Named(&'static FieldRow),
+    /// A JSON pointer into the body: `/data/Name`.
+    Pointer(String),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Op {
+    Is,
+    IsNot,
+    Less,
+    LessOrIs,
+    More,
+    MoreOrIs,
+    Contains,
+}
+
+/// Operators as they are written, those first of which others are the beginning.
+const OPS: [(&str, Op); 8] = [
+    ("==", Op::Is),
+    ("!=", Op::IsNot),
+    ("<=", Op::LessOrIs),
+    (">=", Op::MoreOrIs),
+    ("=", Op::Is),
+    ("<", Op::Less),
+    (">", Op::More),
+    ("~", Op::Contains),
+];
+
+/// What a field holds.
+enum Found {
+    Text(String),
+    Number(f64),
+    Nothing,
+}
+
+/// A row of the table of fields.
+struct FieldRow {
+    name: &'static str,
+    is_number: bool,
+    get: fn(&Delivered) -> Found,
+}
+
+impl fmt::Debug for FieldRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+const fn text(name: &'static str, get: fn(&Delivered) -> Found) -> FieldRow {
+    FieldRow { name, is_number: false, get }
+}
+
+const fn number(name: &'static str, get: fn(&Delivered) -> Found) -> FieldRow {
+    FieldRow { name, is_number: true, get }
+}
+
+/// Every field there is, besides pointers into the body.
+const FIELDS: &[FieldRow] = &[
+    text("event", |told| of(told.capture.received.event.as_deref())),
+    text("submission_id", |told| of(told.capture.received.submission_id.as_deref())),
+    text("form_id", |told| of(told.capture.received.form_id.as_deref())),
+    text("verdict", |told| of(Some(told.capture.received.verdict.code.row().name))),
+    text("secret", |told| of(told.capture.received.verdict.secret.as_deref())),
+    number("age", |told| {
+        told.capture.received.verdict.age.map_or(Found::Nothing, |age| count(age.into()))
+    }),
+    number("attempt", |told| count(told.capture.received.arrival.number.into())),
+    text("duplicate", |told| flag(told.capture.received.arrival.duplicate)),
+    number("gap", |told| {
+        let gap = told.capture.received.arrival.gap;
+        gap.map_or(Found::Nothing, |gap| Found::Number(gap.as_secs_f64()))
+    }),
+    text("fits", |told| told.pause.map_or(Found::Nothing, |pause| flag(pause.fits()))),
+    number("status", |told| {
+        let outcome = told.capture.outcome.as_ref();
+        outcome
+            .and_then(|outcome| outcome.status)
+            .map_or(Found::Nothing, |status| count(status.into()))
+    }),
+    text("answered_by", |told| {
+        of(told.capture.outcome.as_ref().map(|outcome| by_name(outcome.by)))
+    }),
+    number("took", |told| {
+        let outcome = told.capture.outcome.as_ref();
+        outcome.map_or(Found::Nothing, |outcome| Found::Number(outcome.took.as_secs_f64() * 1e3))
+    }),
+    number("size", |told| {
+        count(i64::try_from(told.capture.received.body.len()).unwrap_or(i64::MAX).into())
+    }),
+    text("method", |told| of(Some(told.capture.received.method.as_str()))),
+    text("target", |told| of(Some(&told.capture.received.target))),
+    text("source", |told| of(Some(source(told.capture.received.source)))),
+];
+
+fn of(text: Option<&str>) -> Found {
+    text.map_or(Found::Nothing, |text| Found::Text(text.to_owned()))
+}
+
+fn flag(on: bool) -> Found {
+    Found::Text(on.to_string())
+}
+
+fn count(number: i128) -> Found {
+    #[expect(clippy::cast_precision_loss, reason = "counts of a listener are far smaller")]
+    Found::Number(number as f64)
+}
+
+/// Where a delivery comes from, as it is told.
+pub(crate) fn source(source: Source) -> &'static str {
+    match source {
+        Source::Request(_) => "request",
+        Source::Poll => "poll",
+    }
+}
+
+/// Reads an expression.
+pub(crate) fn expect(text: &str) -> Result<Expect, String> {
+    if text.len() > LEN_MAX {
+        return Err(format!("expected at most {LEN_MAX} bytes"));
+    }
+    let terms = split(text)?.into_iter().map(term).collect::<Result<_, _>>()?;
+    Ok(Expect { text: text.trim().to_owned(), terms })
+}
+
+/// The terms between `&&`, which quotes may hold.
+fn split(text: &str) -> Result<Vec<&str>, String> {
+    let (mut terms, mut begin, mut quote) = (Vec::new(), 0, None);
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '\'' | '"') => quote = Some(c),
+            (None, '&') if chars.peek().is_some_and(|(_, next)| *next == '&') => {
+                terms.push(&text[begin..at]);
+                chars.next();
+                begin = at + 2;
+            }
+            _ => {}
+        }
+    }
+    if let Some(quote) = quote {
+        return Err(format!("a {quote} has no other end; {RULE}"));
+    }
+    terms.push(&text[begin..]);
+    Ok(terms)
+}
+
+fn term(text: &str) -> Result<Term, String> {
+    let text = text.trim();
+    let at = text.find(['=', '!', '<', '>', '~']).filter(|at| *at > 0);
+    let at = at.ok_or_else(|| format!("`{text}` compares nothing; {RULE}"))?;
+    let (name, rest) = (text[..at].trim(), &text[at..]);
+    let (sign, op) = OPS
+        .into_iter()
+        .find(|(sign, _)| rest.starts_with(sign))
+        .ok_or_else(|| format!("`{text}` has no operator: = != < <= > >= ~"))?;
+    let value = unquoted(rest[sign.len()..].trim());
+    if value.is_empty() && rest[sign.len()..].trim().is_empty() {
+        return Err(format!("`{name}` is compared with nothing; an empty text is ''"));
+    }
+    let field = field(name)?;
+    let is_number = matches!(&field, Field::Named(row) if row.is_number);
+    let orders = matches!(op, Op::Less | Op::LessOrIs | Op::More | Op::MoreOrIs);
+    let number = value.parse::<f64>().ok().filter(|number| number.is_finite());
+    if number.is_none() && is_number {
+        return Err(format!("`{name}` is a number, and `{value}` is none"));
+    }
+    if let (Field::Named(row), true) = (&field, orders)
+        && !row.is_number
+    {
+        return Err(format!("`{name}` is a text, which `{sign}` does not compare; = != ~ do"));
+    }
+    if orders && number.is_none() {
+        return Err(format!("`{sign}` compares numbers, and `{value}` is none"));
+    }
+    if name == "verdict" && op != Op::Contains {
+        known_verdict(&value)?;
+    }
+    Ok(Term { field, op, value, number })
+}
+
+fn field(name: &str) -> Result<Field, String> {
+    if name.starts_with('/') {
+        return Ok(Field::Pointer(name.to_owned()));
+    }
+    let row = FIELDS.iter().find(|row| row.name == name);
+    row.map(Field::Named).ok_or_else(|| {
+        let names: Vec<_> = FIELDS.iter().map(|row| row.name).collect();
+        format!(
+            "there is no field `{name}`; there are {}, and places in the body: /data/Name",
+            names.join(", ")
+        )
+    })
+}
+
+fn known_verdict(name: &str) -> Result<(), String> {
+    use crate::webhook::verdict::{VERDICTS, VerdictCode};
+    if VerdictCode::of_name(name).is_some() {
+        return Ok(());
+    }
+    let names: Vec<_> = VERDICTS.iter().map(|row| row.name).collect();
+    Err(format!("there is no verdict `{name}`; there are {}", names.join(", ")))
+}
+
+fn unquoted(text: &str) -> String {
+    let inner =
+        ['\'', '"'].iter().find_map(|quote| text.strip_prefix(*quote)?.strip_suffix(*quote));
+    inner.unwrap_or(text).to_owned()
+}
+
+impl Expect {
+    /// As it was typed.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether a delivery is as expected.
+    pub(crate) fn is_met_by(&self, told: &Delivered) -> bool {
+        self.terms.iter().all(|term| term.is_met_by(told))
+    }
+
+    /// What of a delivery is not as expected: the first such field, and what it is.
+    pub(crate) fn differs(&self, told: &Delivered) -> Option<String> {
+        let term = self.terms.iter().find(|term| !term.is_met_by(told))?;
+        let name = match &term.field {
+            Field::Named(row) => row.name,
+            Field::Pointer(pointer) => pointer,
+        };
+        Some(match term.found(told) {
+            Found::Nothing => format!("it has no `{name}`"),
+            Found::Number(number) => format!("its `{name}` is {number}"),
+            Found::Text(text) => format!("its `{name}` is `{text}`"),
+        })
+    }
+}
+
+impl Term {
+    fn found(&self, told: &Delivered) -> Found {
+        match &self.field {
+            Field::Named(row) => (row.get)(told),
+            Field::Pointer(pointer) => pointed(&told.capture.received.body, pointer),
+        }
+    }
+
+    fn is_met_by(&self, told: &Delivered) -> bool {
+        match (self.found(told), self.number) {
+            // What is not there is nothing, and so is not any value.
+            (Found::Nothing, _) => self.op == Op::IsNot,
+            (Found::Number(found), Some(number)) => match self.op {
+                Op::Is => (found - number).abs() < f64::EPSILON,
+                Op::IsNot => (found - number).abs() >= f64::EPSILON,
+                Op::Less => found < number,
+                Op::LessOrIs => found <= number,
+                Op::More => found > number,
+                Op::MoreOrIs => found >= number,
+                Op::Contains => found.to_string().contains(&self.value),
+            },
+            (Found::Number(found), None) => self.compares(&found.to_string()),
+            (Found::Text(found), _) => self.compares(&found),
+        }
+    }
+
+    fn compares(&self, found: &str) -> bool {
+        match self.op {
+            Op::Is => found == self.value,
+            Op::IsNot => found != self.value,
+            Op::Contains => found.contains(&self.value),
+            // A text in the body, where a number was expected.
+            _ => false,
+        }
+    }
+}
+
+fn pointed(body: &[u8], pointer: &str) -> Found {
+    let Ok(body) = serde_json::from_slice::<Value>(body) else { return Found::Nothing };
+    match body.pointer(pointer) {
+        None => Found::Nothing,
+        Some(Value::String(text)) => Found::Text(text.clone()),
+        Some(Value::Number(number)) => {
+            number.as_f64().map_or_else(|| Found::Text(number.to_string()), Found::Number)
+        }
+        Some(other) => Found::Text(other.to_string()),
+    }
+}

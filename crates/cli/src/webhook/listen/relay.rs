@@ -1,0 +1,131 @@
+//! What the sender is told where its delivery was forwarded: the word of one of the targets.
+
+use bytes::Bytes;
+use http::header::{CONNECTION, CONTENT_LENGTH, HeaderName, HeaderValue};
+use http::{HeaderMap, Response, StatusCode};
+use http_body_util::Full;
+
+use super::answers::{Answer, gateway};
+use crate::webhook::capture::{Forward, Forwarded};
+
+/// Headers that are of one connection, and not of what goes over it. The length follows from the body.
+const OF_A_CONNECTION: [&str; 8] = [
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// The answer to the sender: that of the first target that failed, or else the first one's; so the service
+/// tries again until all have taken it. None where nothing was forwarded.
+pub(super) fn answer(forwards: &[Forward]) -> Option<Answer> {
+    let failed = forwards.iter().find(|forward| !has_taken_it(forward));
+    let decides = failed.or(forwards.first())?;
+    Some(match &decides.answer {
+        Ok(answer) => relayed(answer),
+        Err(unanswered) => gateway(unanswered.timed_out),
+    })
+}
+
+fn has_taken_it(forward: &Forward) -> bool {
+    forward.answer.as_ref().is_ok_and(|answer| (200..300).contains(&answer.status))
+}
+
+/// The answer of a target, as it may go on: without what is of its connection.
+fn relayed(answer: &Forwarded) -> Answer {
+    let mut relayed = Response::new(Full::new(Bytes::clone(&answer.body)));
+    // What is no final status of HTTP is nothing that can be passed on.
+    let status = StatusCode::from_u16(answer.status).ok().filter(|status| status.as_u16() >= 200);
+    *relayed.status_mut() = status.unwrap_or(StatusCode::BAD_GATEWAY);
+    *relayed.headers_mut() = end_to_end(&answer.headers);
+    if answer.truncated {
+        // Its beginning is all there is, which a digest of the whole would not fit.
+        for name in ["content-encoding", "content-md5", "digest", "etag"] {
+            relayed.headers_mut().remove(name);
+        }
+    }
+    relayed
+}
+
+/// The headers that go from end to end.
+fn end_to_end(headers: &HeaderMap) -> HeaderMap {
+    let named = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
+    let named: Vec<HeaderName> = named
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| HeaderName::try_from(name.trim()).ok())
+        .collect();
+    let goes_on = |name: &HeaderName| {
+        !OF_A_CONNECTION.contains(&name.as_str())
+            && !named.contains(name)
+            && *name != CONTENT_LENGTH
+    };
+    let mut kept = HeaderMap::new();
+    for (name, value) in headers.iter().filter(|(name, _)| goes_on(name)) {
+        kept.append(name.clone(), HeaderValue::clone(value));
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::webhook::capture::Unanswered;
+
+    fn answered(status: u16) -> Forward {
+        let headers = HeaderMap::new();
+        let answer =
+            Ok(Forwarded { status, headers, body: status.to_string().into(), truncated: false });
+        Forward { url: "http://localhost:1/".into(), answer, took: Duration::ZERO }
+    }
+
+    fn unanswered(timed_out: bool) -> Forward {
+        let answer = Err(Unanswered { timed_out, why: "refused".into() });
+        Forward { url: "http://localhost:1/".into(), answer, took: Duration::ZERO }
+    }
+
+    #[test]
+    fn the_first_that_failed_decides_or_else_the_first() {
+        for (forwards, status) in [
+            (vec![], None),
+            (vec![answered(201), answered(200)], Some(201)),
+            (vec![answered(200), answered(500), answered(404)], Some(500)),
+            (vec![answered(200), answered(302)], Some(302)),
+            (vec![unanswered(false), answered(500)], Some(502)),
+            (vec![answered(200), unanswered(true)], Some(504)),
+            (vec![answered(101)], Some(502)),
+        ] {
+            let answer = answer(&forwards);
+            assert_eq!(answer.map(|answer| answer.status().as_u16()), status, "{forwards:?}");
+        }
+    }
+
+    #[test]
+    fn headers_of_a_connection_stay_behind() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("connection", "close, X-Hop"),
+            ("x-hop", "1"),
+            ("transfer-encoding", "chunked"),
+            ("content-length", "7"),
+            ("retry-after", "5"),
+            ("set-cookie", "a=1"),
+            ("set-cookie", "b=2"),
+        ] {
+            headers.append(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        let kept = end_to_end(&headers);
+        let kept: Vec<_> = kept.iter().map(|(name, value)| (name.as_str(), value)).collect();
+        assert_eq!(
+            kept,
+            [("retry-after", "5"), ("set-cookie", "a=1"), ("set-cookie", "b=2")]
+                .map(|(name, value)| (name, &HeaderValue::from_static(value)))
+                .to_vec()
+        );
+    }
+}
