@@ -1,0 +1,280 @@
+//! Passing deliveries on, to the byte, to whatever is to handle them.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use clap::Args;
+use formsvc_contract::send::{Outgoing, SendError, SendErrorKind, Sender};
+use formsvc_protocol::limits::DELIVERY_TIMEOUT;
+use futures_util::future::join_all;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+use url::{Host, Url};
+
+use super::happened::Warning;
+use super::route::{Route, route};
+use crate::args::duration;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::webhook::capture::{Forward, Forwarded, Received, Unanswered};
+use crate::webhook::replay::end_to_end;
+use crate::webhook::sender::SenderArgs;
+use crate::webhook::target::{is_here, shown, target};
+
+/// Most of an answer's body that goes back to the sender, in bytes.
+const ANSWER_MAX: usize = 1 << 20;
+/// Deliveries under way to one target; more wait for it, and for it alone.
+const UNDER_WAY_MAX: usize = 128;
+/// From here on an answer is so late that the service may not wait for it.
+const SLOW: Duration = Duration::from_secs(8);
+
+/// Where deliveries go.
+#[derive(Debug, Default, Args)]
+pub(crate) struct ForwardArgs {
+    /// Pass every delivery on to this URL, port of this machine, or host:port/path; can be repeated. One
+    /// without a path gets deliveries at the path they came to
+    #[arg(long, value_name = "URL", value_parser = target, help_heading = FORWARDING)]
+    forward_to: Vec<Url>,
+    /// Pass on what a rule says: form_id=frm_1=4242/hook, event=submission.*=URL, path=/a=URL, with && for
+    /// several; can be repeated
+    #[arg(long, value_name = "EXPR=URL", value_parser = route, help_heading = FORWARDING)]
+    route: Vec<Route>,
+    /// Time a target has for its answer
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration, help_heading = FORWARDING)]
+    forward_timeout: Duration,
+    #[command(flatten)]
+    requests: SenderArgs,
+}
+
+const FORWARDING: &str = "Forwarding";
+
+impl ForwardArgs {
+    /// What passes deliveries on; nothing where they go nowhere.
+    pub(crate) fn forwarder(&self, _: &Context) -> Result<Option<Forwarder>, CliError> {
+        let everything = self.forward_to.iter().cloned().map(Route::all);
+        let routes: Vec<Route> = everything.chain(self.route.iter().cloned()).collect();
+        // Made even where it is not used: what it cannot read is a mistake either way.
+        let sender = self.requests.sender(self.forward_timeout, ANSWER_MAX)?;
+        Ok((!routes.is_empty()).then(|| Forwarder::new(sender, routes)))
+    }
+}
+
+/// Passes deliveries on. It is shared by all of them.
+#[derive(Debug)]
+pub(crate) struct Forwarder {
+    sender: Sender,
+    routes: Vec<Route>,
+    /// Each URL once, in the order given.
+    targets: Vec<Target>,
+}
+
+#[derive(Debug)]
+struct Target {
+    url: Url,
+    places: Arc<Semaphore>,
+    /// What was told of it last.
+    told: AtomicU8,
+}
+
+/// What was told of a target: bits, since a slow one can become a dead one.
+const DOWN: u8 = 1;
+const LATE: u8 = 2;
+
+/// What became of a delivery.
+#[derive(Debug, Default)]
+pub(crate) struct PassedOn {
+    /// In the order of the targets; none where no target takes it.
+    pub(crate) forwards: Vec<Forward>,
+    /// What whoever runs the listener should know: each thing once, until it changes.
+    pub(crate) warnings: Vec<Warning>,
+}
+
+impl Forwarder {
+    fn new(sender: Sender, routes: Vec<Route>) -> Self {
+        let mut targets: Vec<Target> = Vec::new();
+        for Route { to, .. } in &routes {
+            if !targets.iter().any(|target| target.url == *to) {
+                let places = Arc::new(Semaphore::new(UNDER_WAY_MAX));
+                targets.push(Target { url: to.clone(), places, told: AtomicU8::new(0) });
+            }
+        }
+        Self { sender, routes, targets }
+    }
+
+    /// Where deliveries may go, each once.
+    pub(crate) fn targets(&self) -> Vec<Url> {
+        self.targets.iter().map(|target| target.url.clone()).collect()
+    }
+
+    /// What passes them on, for who sends others the same way.
+    pub(crate) fn sender(&self) -> &Sender {
+        &self.sender
+    }
+
+    /// What to know before the first delivery. `address` is the listener's own.
+    pub(crate) fn warnings(&self, address: SocketAddr) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        let mut warn = |code, message| warnings.push(Warning { code, message });
+        let timeout = self.sender.timeout();
+        if timeout > DELIVERY_TIMEOUT {
+            warn(
+                "long_timeout",
+                format!(
+                    "targets have {timeout:?} to answer, and the service waits for 10 s alone: it \
+                     tries again what takes longer"
+                ),
+            );
+        }
+        for url in self.targets.iter().map(|target| &target.url) {
+            if is_itself(url, address) {
+                let message =
+                    format!("{} is this listener: what is passed on comes back", shown(url));
+                warn("loop", message);
+            } else if url.scheme() == "http" && !is_here(url) {
+                let message = format!("deliveries go to {} without TLS", shown(url));
+                warn("plain_http", message);
+            }
+        }
+        warnings
+    }
+
+    /// Passes a delivery on to every target that takes it, at once.
+    pub(crate) async fn forward(&self, received: &Received) -> PassedOn {
+        let wanted = self.targets.iter().filter(|target| {
+            self.routes.iter().any(|route| route.to == target.url && route.takes(received))
+        });
+        let mut passed_on = PassedOn::default();
+        for (forward, warnings) in join_all(wanted.map(|target| self.to(target, received))).await {
+            passed_on.forwards.push(forward);
+            passed_on.warnings.extend(warnings);
+        }
+        passed_on
+    }
+
+    async fn to(&self, target: &Target, received: &Received) -> (Forward, Vec<Warning>) {
+        let began = Instant::now();
+        let url = place(&target.url, &received.target);
+        let sent = self.send(target, url.clone(), received);
+        // One time for waiting and sending: the sender waits for both.
+        let answer = match tokio::time::timeout(self.sender.timeout(), sent).await {
+            Ok(answer) => answer,
+            Err(_) => Err(Unanswered {
+                timed_out: true,
+                why: format!(
+                    "{UNDER_WAY_MAX} deliveries wait for {} to answer, and this one had no turn",
+                    shown(&target.url)
+                ),
+            }),
+        };
+        let took = began.elapsed();
+        let warnings = target.heard(&answer, took);
+        (Forward { url: without_password(url).into(), answer, took }, warnings)
+    }
+
+    async fn send(
+        &self,
+        target: &Target,
+        url: Url,
+        received: &Received,
+    ) -> Result<Forwarded, Unanswered> {
+        // Fails only for a closed semaphore, and nobody closes it.
+        let _place = target.places.acquire().await;
+        let headers = end_to_end(&received.headers);
+        let (method, body) = (received.method.clone(), received.body.clone());
+        let answer = self.sender.send(Outgoing { method, url, headers, body }).await;
+        let answer = answer.map_err(|error| unanswered(&error))?;
+        Ok(Forwarded {
+            status: answer.status.as_u16(),
+            headers: answer.headers,
+            body: answer.body,
+            truncated: answer.truncated,
+        })
+    }
+}
+
+fn unanswered(error: &SendError) -> Unanswered {
+    let hint = match error.kind {
+        SendErrorKind::Tls => "; trust its certificate with --cacert, or any with --insecure",
+        _ => "",
+    };
+    let timed_out = error.kind == SendErrorKind::Timeout;
+    Unanswered { timed_out, why: format!("{error}{hint}") }
+}
+
+impl Target {
+    /// What an outcome says about the target that was not known.
+    fn heard(&self, answer: &Result<Forwarded, Unanswered>, took: Duration) -> Vec<Warning> {
+        let mut now = 0;
+        if answer.is_err() {
+            now |= DOWN;
+        }
+        // One that did not answer at all was told as that.
+        if answer.is_ok() && took > SLOW {
+            now |= LATE;
+        }
+        let before = self.told.swap(now, Ordering::Relaxed);
+        let mut warnings = Vec::new();
+        let mut warn = |code, message| warnings.push(Warning { code, message });
+        match answer {
+            Err(Unanswered { why, .. }) if before & DOWN == 0 => warn("target_down", why.clone()),
+            Ok(_) if before & DOWN != 0 => {
+                warn("target_up", format!("{} answers again", shown(&self.url)));
+            }
+            _ => {}
+        }
+        if now & LATE != 0 && before & LATE == 0 {
+            let message = format!(
+                "{} took {:.1} s to answer: the service gives up at 10 s",
+                shown(&self.url),
+                took.as_secs_f64()
+            );
+            warn("target_slow", message);
+        }
+        warnings
+    }
+}
+
+/// Where a delivery goes at a target: the target's own path, or the one that it came to where the target
+/// has none.
+fn place(target: &Url, came_to: &str) -> Url {
+    let mut url = target.clone();
+    if url.path() != "/" || url.query().is_some() || !came_to.starts_with('/') {
+        return url;
+    }
+    // Set, not joined: what begins with two slashes is a path, and no other host.
+    let (path, query) = match came_to.split_once('?') {
+        Some((path, query)) => (path, Some(query)),
+        None => (came_to, None),
+    };
+    url.set_path(path);
+    url.set_query(query);
+    url
+}
+
+fn without_password(mut url: Url) -> Url {
+    // Every URL with a host takes these.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url
+}
+
+/// Whether a URL leads to an address that is listened on.
+fn is_itself(url: &Url, address: SocketAddr) -> bool {
+    if url.port_or_known_default() != Some(address.port()) {
+        return false;
+    }
+    match url.host() {
+        Some(Host::Ipv4(host)) => address.ip() == host || address.ip().is_unspecified(),
+        Some(Host::Ipv6(host)) => {
+            address.ip() == host
+                || address.ip().is_unspecified()
+                || is_here(url) && address.ip().is_loopback()
+        }
+        _ => is_here(url),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests;
