@@ -74,14 +74,17 @@ pub(super) fn advice(verdict: &Verdict, number: Option<CaptureNumber>) -> Advice
             ),
         ),
         VerdictCode::TooOld => (
-            format!("The signature is right, and {} old.", seconds(verdict.age)),
+            format!("The signature is right, and was {} old when it came.", seconds(verdict.age)),
             Some(
                 "Replay it: it is signed anew then. If it came straight from the service, the clock of \
                  one of the two machines is wrong.",
             ),
         ),
         VerdictCode::InFuture => (
-            format!("The signature is right, and made {} ahead of now.", seconds(verdict.age)),
+            format!(
+                "The signature is right, and its time was {} ahead when it came.",
+                seconds(verdict.age)
+            ),
             Some("The clock of this machine or of the sender’s is wrong."),
         ),
         VerdictCode::TooLarge => (
@@ -102,12 +105,12 @@ pub(super) fn advice(verdict: &Verdict, number: Option<CaptureNumber>) -> Advice
 fn valid(verdict: &Verdict) -> String {
     let with = verdict.secret.as_deref().map(|name| format!(" with the secret of {name}"));
     let age = match verdict.age {
-        Some(age) if age < 0 => format!(", {} ahead of now", seconds(Some(age))),
-        Some(age) => format!(", {} ago", seconds(Some(age))),
+        Some(age) if age < 0 => format!(", {} ahead of this machine’s clock", seconds(Some(age))),
+        Some(age) => format!(", {} before it came", seconds(Some(age))),
         None => String::new(),
     };
     format!(
-        "The body was signed{}{age}, within the {} s that are allowed.",
+        "The body was signed{}{age}; {} are allowed.",
         with.unwrap_or_default(),
         SIGNATURE_TOLERANCE.as_secs()
     )
@@ -141,8 +144,8 @@ mod tests {
     #[test]
     fn ages_are_told_in_the_direction_they_have() {
         for (code, age, has) in [
-            (VerdictCode::Valid, 0, ", 0 seconds ago, within the 300 s"),
-            (VerdictCode::Valid, -2, ", 2 seconds ahead of now"),
+            (VerdictCode::Valid, 0, ", 0 seconds before it came; 300 are allowed"),
+            (VerdictCode::Valid, -2, ", 2 seconds ahead of this machine’s clock"),
             (VerdictCode::TooOld, 412, "412 seconds old"),
             (VerdictCode::InFuture, -301, "301 seconds ahead"),
             (VerdictCode::TooOld, i64::MIN, "9223372036854775808 seconds"),

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use formsvc_protocol::signature;
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
+use url::Url;
 
 use super::Desk;
 use super::advice::{Advice, advice};
@@ -15,7 +15,9 @@ use super::attempts::{Answered, Attempt, attempts};
 use super::reply::Problem;
 use super::row::{Row, milliseconds};
 use crate::webhook::capture::{Capture, CaptureNumber, Forward, Forwarded, Source};
+use crate::webhook::mask;
 use crate::webhook::store::{Listed, Query};
+use crate::webhook::target;
 
 /// Attempts of one submission that are shown: the newest.
 const ATTEMPTS_MAX: usize = 50;
@@ -151,28 +153,19 @@ fn shown_forward(forward: &Forward, reveal: bool) -> ShownForward {
             (None, Some(ShownSilence { why, timed_out, took_ms }))
         }
     };
-    ShownForward { url: forward.url.clone(), answer, silence }
+    let url =
+        Url::parse(&forward.url).map_or_else(|_| forward.url.clone(), |url| target::shown(&url));
+    ShownForward { url, answer, silence }
 }
 
-/// Headers for the page; signatures, with which a delivery could be sent again, only if they may be seen.
+/// Headers for the page: what could be sent again or lets somebody in is masked, unless it may be seen.
 pub(super) fn shown_headers(headers: &HeaderMap, reveal: bool) -> Vec<ShownHeader> {
-    let shown = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
-        let masked = !reveal && name == signature::HEADER;
-        let value = text(value.as_bytes());
-        let value = if masked { mask(&value) } else { value };
-        ShownHeader { name: name.as_str().to_owned(), value, masked }
+    let shown = |(name, value): (&HeaderName, &HeaderValue)| {
+        let masked = !reveal && mask::hides(name, value);
+        let shown = if masked { mask::value(name, value) } else { value.clone() };
+        ShownHeader { name: name.as_str().to_owned(), value: text(shown.as_bytes()), masked }
     };
     headers.iter().map(shown).collect()
-}
-
-/// A header of signatures without what follows each `v1=`.
-fn mask(value: &str) -> String {
-    let part = |part: &str| match part.split_once('=') {
-        Some(("t", _)) => part.to_owned(),
-        Some((name, _)) => format!("{name}=…"),
-        None => "…".to_owned(),
-    };
-    value.split(',').map(part).collect::<Vec<_>>().join(",")
 }
 
 /// Bytes that are most often text, as text.

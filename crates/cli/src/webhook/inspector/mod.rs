@@ -11,6 +11,7 @@ mod detail;
 mod feed;
 mod gate;
 mod list;
+mod replay;
 mod reply;
 mod routes;
 mod row;

@@ -94,7 +94,7 @@ pub(super) fn guard(headers: &mut HeaderMap) {
         (OPENER, "same-origin"),
         (EMBEDDER, "require-corp"),
         (RESOURCE, "same-origin"),
-        (PERMISSIONS, "camera=(), geolocation=(), microphone=(), clipboard-read=()"),
+        (PERMISSIONS, "camera=(), geolocation=(), microphone=()"),
     ] {
         headers.insert(name, HeaderValue::from_static(value));
     }

@@ -12,9 +12,10 @@ use serde::Serialize;
 use url::form_urlencoded;
 
 use super::gate::{Refusal, admit};
-use super::reply::{Problem, guard, json, problem, refused};
-use super::{Desk, assets, detail, list, stream};
+use super::reply::{Problem, guard, json, problem, refused, typed};
+use super::{Desk, assets, detail, list, replay, stream};
 use crate::webhook::capture::CaptureNumber;
+use crate::webhook::target;
 use crate::webhook::verdict::{VERDICTS, VerdictRow};
 
 /// Longest body of a request, in bytes: an edited delivery of 1 MiB in base64, and then some.
@@ -55,6 +56,10 @@ async fn read(
         "api/about" => json(&about(desk)),
         "api/list" => json(&list::list(desk, parameters).await?),
         "api/capture" => json(&detail::detail(desk, parameter(parameters, "number")?).await?),
+        "api/curl" => {
+            let command = replay::curl(desk, parameter(parameters, "number")?).await?;
+            typed(Response::new(Body::from(command)), "text/plain; charset=utf-8")
+        }
         "api/body" => body(desk, parameter(parameters, "number")?).await?,
         _ => assets::asset(path).unwrap_or_else(|| refused(Refusal::NotFound)),
     })
@@ -62,16 +67,17 @@ async fn read(
 
 /// What can be done.
 async fn act(desk: &Desk, path: &str, body: Incoming) -> Result<Response<Body>, Problem> {
-    let _body = whole(body).await?;
-    let _ = (desk, path);
-    Ok(refused(Refusal::NotFound))
+    Ok(match path {
+        "api/replay" => json(&replay::replay(desk, &whole(body).await?).await?),
+        _ => refused(Refusal::NotFound),
+    })
 }
 
 /// What the page has to know once.
 #[derive(Serialize)]
 struct About<'a> {
     address: &'a str,
-    targets: Vec<&'a str>,
+    targets: Vec<String>,
     /// Whether there is a secret to sign with.
     can_sign: bool,
     verdicts: Vec<AboutVerdict>,
@@ -88,8 +94,8 @@ fn about(desk: &Desk) -> About<'_> {
     let verdict = |row: &VerdictRow| AboutVerdict { name: row.name, short: row.short };
     About {
         address: inspected.address.as_str(),
-        targets: inspected.targets.iter().map(url::Url::as_str).collect(),
-        can_sign: !inspected.secrets.0.is_empty(),
+        targets: inspected.targets.iter().map(target::shown).collect(),
+        can_sign: !inspected.secrets.is_empty(),
         verdicts: VERDICTS.iter().map(verdict).collect(),
     }
 }

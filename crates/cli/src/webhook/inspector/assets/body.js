@@ -11,44 +11,50 @@ const LOADED_MOST = 16 << 20;
 
 const NAMES = { pretty: 'Pretty', raw: 'Raw', hex: 'Hex' };
 
+/** Where a piece of a text ends: after a line, or in the middle of one that is too long. */
+function end(text, from, most) {
+  if (text.length <= from + most) return text.length;
+  const line = text.lastIndexOf('\n', from + most - 1) + 1;
+  return line > from ? line : from + most;
+}
+
 /** What shows bytes, in every way that fits them. */
 export function bytesView(bytes, label) {
   const text = textOf(bytes);
   const isJson = text !== undefined && pretty(text, 0) !== undefined;
   const ways = [...(isJson ? ['pretty'] : []), ...(text === undefined ? [] : ['raw']), 'hex'];
-  let way = ways[0];
-  let steps = 1;
+  let [way, shown] = [ways[0], 0];
   const pre = el('pre', { class: 'code', tabindex: '0', 'aria-label': label, role: 'region' });
-  const note = el('p', { class: 'quiet small-text' });
-  const more = el('button', { type: 'button', class: 'small', onclick: () => { steps += 1; draw(); } }, 'Show more');
+  const note = el('p', { class: 'quiet small-text' }, 'This is the beginning of it.');
+  const more = el('button', { type: 'button', class: 'small', onclick: () => add() }, 'Show more');
   const buttons = ways.map((name) => el('button', {
-    type: 'button', class: 'tab', 'data-way': name, onclick: () => { way = name; steps = 1; draw(); },
+    type: 'button', class: 'tab', 'data-way': name, onclick: () => turn(name),
   }, NAMES[name]));
-  function draw() {
-    const most = steps * (way === 'hex' ? HEX_MOST : TEXT_MOST);
-    const whole = way === 'hex' ? bytes.length : way === 'raw' ? text.length : Infinity;
-    let some;
-    if (way === 'hex') some = hex(bytes.subarray(0, most));
-    else if (way === 'raw') some = exact(text.slice(0, most));
-    else some = pretty(text, most);
-    const cut = way === 'pretty' ? some.length > most : whole > most;
-    if (way === 'pretty') some = visible(some.slice(0, most));
-    pre.textContent = some;
-    pre.classList.toggle('hex', way === 'hex');
-    note.textContent = cut ? 'This is the beginning of it.' : '';
+  // A piece is laid out by itself: all of a long text at once takes a browser minutes.
+  function add() {
+    const most = way === 'hex' ? HEX_MOST : TEXT_MOST;
+    const whole = way === 'pretty' ? pretty(text, shown + most) : text;
+    const to = way === 'hex' ? Math.min(bytes.length, shown + most) : end(whole, shown, most);
+    const piece = way === 'hex' ? hex(bytes.subarray(shown, to))
+      : way === 'raw' ? exact(whole.slice(shown, to)) : visible(whole.slice(shown, to));
+    pre.append(el('span', { class: 'piece' }, piece));
+    shown = to;
+    const cut = shown < (way === 'hex' ? bytes.length : whole.length);
     note.hidden = !cut;
     more.hidden = !cut;
-    for (const button of buttons) button.setAttribute('aria-pressed', String(button.dataset.way === way));
   }
-  draw();
+  function turn(name) {
+    [way, shown] = [name, 0];
+    pre.replaceChildren();
+    pre.classList.toggle('hex', way === 'hex');
+    for (const button of buttons) button.setAttribute('aria-pressed', String(button.dataset.way === way));
+    add();
+  }
+  turn(way);
   const view = el('div', { class: 'bytes' },
     el('div', { class: 'tabs', role: 'group', 'aria-label': `${label}: how it is shown` }, ...buttons),
     pre, note, more);
-  view.next = () => {
-    way = ways[(ways.indexOf(way) + 1) % ways.length];
-    steps = 1;
-    draw();
-  };
+  view.next = () => turn(ways[(ways.indexOf(way) + 1) % ways.length]);
   return view;
 }
 

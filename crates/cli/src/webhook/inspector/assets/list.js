@@ -71,9 +71,9 @@ function rowItem(row) {
   el('span', { class: 'row-sub' },
     el('span', { class: `verdict ${row.verdict.tone}` }, row.verdict.short),
     el('time', { dateTime: row.at, title: instantWhole(row.at) }, instant(row.at)),
+    ...words.map((word) => el('span', { class: 'mark' }, word)),
     row.answer && el('span', { class: 'took' }, span(row.answer.took_ms))),
-  el('span', { class: 'row-id' }, row.submission_id ? oneLine(row.submission_id) : 'no submission id',
-    ...words.map((word) => el('span', { class: 'mark' }, word)))));
+  el('span', { class: 'row-id' }, row.submission_id ? oneLine(row.submission_id) : 'no submission id')));
 }
 
 /** Puts a row where it belongs, or in place of what is shown of it. */
@@ -161,6 +161,7 @@ export async function reload() {
 }
 
 async function more() {
+  if (room >= MOST) return;
   room = Math.min(room + PAGE, MOST);
   const first = by('rows').children.length;
   await load(true);

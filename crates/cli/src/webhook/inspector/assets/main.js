@@ -56,7 +56,7 @@ function onKey(event) {
 async function start() {
   const about = await (await ask('api/about')).json();
   by('address').textContent = about.address;
-  by('empty-command').textContent = `formsvc webhook trigger --to ${about.address}`;
+  by('empty-command').textContent = `formsvc webhook trigger ${about.address}${about.can_sign ? ' --secret-file FILE' : ''}`;
   list.start(about, detail.arrived);
   detail.start(about);
   by('help-open').addEventListener('click', () => by('help').showModal());

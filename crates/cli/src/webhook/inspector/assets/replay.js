@@ -3,22 +3,22 @@
 import { ask, by, el, problem, say, send } from './dom.js';
 import { answerView, silence } from './detail.js';
 import { load } from './body.js';
-import { base64, textOf } from './text.js';
+import { base64, editable, textOf } from './text.js';
 
 // Longer bodies are edited in files, with `formsvc webhook replay --edit`.
 const EDITED_MOST = 1 << 20;
 
-const OTHER = 'other';
+const [LISTENER, OTHER] = ['listener', 'other'];
 
 /** Where to: what the listener forwards to, the listener itself, or an address that is typed. */
 function whereTo(about) {
   const options = [
-    ...about.targets.map((url) => el('option', { value: url }, url)),
-    el('option', { value: about.address }, `${about.address} (this listener)`),
+    ...about.targets.map((url, place) => el('option', { value: `target ${place}` }, url)),
+    el('option', { value: LISTENER }, `${about.address} (this listener)`),
     el('option', { value: OTHER }, 'another address'),
   ];
   const choice = el('select', { id: 'replay-to' }, ...options);
-  const other = el('input', { id: 'replay-url', type: 'url', maxlength: '2000', placeholder: 'http://localhost:3000/hook', spellcheck: false });
+  const other = el('input', { id: 'replay-url', type: 'text', inputmode: 'url', maxlength: '2000', placeholder: 'http://localhost:3000/hook', spellcheck: false });
   const field = el('div', { class: 'field', hidden: true }, el('label', { for: 'replay-url' }, 'Address'), other);
   choice.addEventListener('change', () => {
     field.hidden = choice.value !== OTHER;
@@ -26,7 +26,10 @@ function whereTo(about) {
   });
   const view = el('div', { class: 'fields' },
     el('div', { class: 'field' }, el('label', { for: 'replay-to' }, 'Send to'), choice), field);
-  view.value = () => (choice.value === OTHER ? other.value.trim() : choice.value);
+  view.value = () => {
+    if (choice.value === LISTENER) return LISTENER;
+    return choice.value === OTHER ? { url: other.value.trim() } : { target: Number(choice.value.split(' ')[1]) };
+  };
   return view;
 }
 
@@ -63,7 +66,8 @@ async function openForm(place, results, delivery, about, edits) {
       return;
     }
     try {
-      original = textOf(await load(delivery.row.number));
+      const text = textOf(await load(delivery.row.number));
+      original = text === undefined ? undefined : editable(text);
     } catch (error) {
       place.replaceChildren(problem(error));
       return;
@@ -74,8 +78,7 @@ async function openForm(place, results, delivery, about, edits) {
     }
   }
   const to = whereTo(about);
-  const area = edits && el('textarea', { id: 'replay-body', rows: '12', spellcheck: false, value: original });
-  // What a text area makes of line ends is no edit.
+  const area = edits && el('textarea', { id: 'replay-body', rows: '12', spellcheck: false, value: original.text });
   const untouched = area && area.value;
   const button = el('button', { type: 'submit', class: 'first' }, 'Send');
   const trouble = el('div', {});
@@ -83,7 +86,7 @@ async function openForm(place, results, delivery, about, edits) {
     el('h3', {}, edits ? 'Edit and replay' : 'Replay'),
     to,
     area && el('div', { class: 'field' }, el('label', { for: 'replay-body' }, 'Body'), area,
-      original.includes('\r') && el('p', { class: 'quiet small-text' }, 'Edited, its line ends become line feeds.')),
+      area.value.includes('⟨U+') && el('p', { class: 'quiet small-text' }, '⟨U+…⟩ stands for a character that does not show, and is sent as that character.')),
     signature(about), trouble,
     el('div', { class: 'do' }, button,
       el('button', { type: 'button', onclick: () => { place.replaceChildren(); by('do-replay').focus(); } }, 'Cancel')));
@@ -98,7 +101,7 @@ async function openForm(place, results, delivery, about, edits) {
         number: delivery.row.number,
         to: to.value(),
         signature: form.elements['replay-signature'].value,
-        body: edited ? base64(new TextEncoder().encode(area.value)) : null,
+        body: edited ? base64(new TextEncoder().encode(original.back(area.value))) : null,
       });
       const view = outcome(result, delivery);
       results.prepend(view);
@@ -134,12 +137,16 @@ async function copyCurl(place, delivery) {
   } catch {
     said = 'The browser does not let the page copy. Select the text and copy it.';
   }
-  const pre = el('pre', { class: 'command all', id: 'curl', tabindex: '0', 'aria-label': 'The command' }, text);
-  place.replaceChildren(el('section', { class: 'sheet', 'aria-label': 'As curl' },
-    el('p', { id: 'curl-said' }, said), pre,
-    el('div', { class: 'do' }, el('button', { type: 'button', onclick: () => { place.replaceChildren(); by('do-curl').focus(); } }, 'Close'))));
+  const masked = delivery.headers.some((header) => header.masked);
+  const section = el('section', { class: 'sheet', 'aria-label': 'As curl' },
+    el('p', { id: 'curl-said', tabindex: '-1' }, said),
+    masked && el('p', { class: 'quiet small-text' }, 'What is secret in its headers is masked; a listener with --reveal shows it.'),
+    el('pre', { class: 'command all tall', id: 'curl', tabindex: '0', role: 'region', 'aria-label': 'The command' }, text),
+    el('div', { class: 'do' }, el('button', { type: 'button', onclick: () => { place.replaceChildren(); by('do-curl').focus(); } }, 'Close')));
+  place.replaceChildren(section);
   say(said);
-  pre.focus({ preventScroll: true });
+  by('curl-said').focus({ preventScroll: true });
+  section.scrollIntoView({ block: 'nearest' });
 }
 
 /** The buttons of a delivery, and what comes of them. */

@@ -9,7 +9,16 @@ const name = (char) => `⟨U+${char.codePointAt(0).toString(16).toUpperCase().pa
 export const visible = (text) => text.replace(/\r\n/g, '\n').replace(UNSEEN, name);
 
 /** Text as it is, line ends named too where they are not the usual ones. */
-export const exact = (text) => text.replace(/\r(?=\n)/g, '⟨U+000D⟩').replace(UNSEEN, name);
+export const exact = (text) => text.replace(/\r(?=\n)/g, name).replace(UNSEEN, name);
+
+/** The text that `exact` names things of, with them in it. */
+const unnamed = (text) => text.replace(/⟨U\+([0-9A-F]{4,6})⟩/g, (_, digits) => String.fromCodePoint(parseInt(digits, 16)));
+
+/** Text to edit, in which nothing is unseen, and the way back; undefined where there is none. */
+export function editable(text) {
+  const named = exact(text);
+  return unnamed(named) === text ? { text: named, back: unnamed } : undefined;
+}
 
 /** Text on one line. */
 export const oneLine = (text) => visible(text).replace(/[\n\t]+/g, ' ');

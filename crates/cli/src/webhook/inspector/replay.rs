@@ -1,0 +1,189 @@
+//! A delivery sent once more from the page, as it came or edited; and as a command of curl.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use formsvc_contract::send::SendErrorKind;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use super::Desk;
+use super::detail::{self, ShownAnswer, ShownSilence, shown_headers};
+use super::reply::Problem;
+use super::row::milliseconds;
+use crate::webhook::capture::CaptureNumber;
+use crate::webhook::replay::{Replay, Signature, now};
+use crate::webhook::{message, target};
+
+/// What the page asks for.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    number: CaptureNumber,
+    to: To,
+    signature: AskedSignature,
+    /// In base64; none leaves the body as it came, to the byte.
+    body: Option<String>,
+}
+
+/// Where to. Targets are told by their places: their addresses can hold what nobody is to see.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum To {
+    Listener,
+    Target(usize),
+    Url(String),
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum AskedSignature {
+    Fresh,
+    Kept,
+}
+
+/// What came of it.
+#[derive(Debug, Serialize)]
+pub(super) struct Replayed {
+    url: String,
+    /// In words: what was sent.
+    how: String,
+    answer: Option<ShownAnswer>,
+    silence: Option<ShownSilence>,
+}
+
+/// Sends a delivery once more.
+pub(super) async fn replay(desk: &Desk, asked: &[u8]) -> Result<Replayed, Problem> {
+    let asked: Asked = serde_json::from_slice(asked).map_err(|_| stale())?;
+    let to = address(desk, &asked.to)?;
+    let body = asked.body.as_deref().map(|body| STANDARD.decode(body)).transpose();
+    let body = body.map_err(|_| Problem::bad("The body is not base64."))?;
+    let capture = detail::capture(desk, asked.number).await?;
+    let inspected = &desk.inspected;
+    let signature = match asked.signature {
+        AskedSignature::Fresh if inspected.secrets.is_empty() => {
+            return Err(unsigned());
+        }
+        AskedSignature::Fresh => Signature::Fresh,
+        AskedSignature::Kept => Signature::Kept,
+    };
+    let how = how(asked.number, body.is_some(), signature);
+    let url = target::shown(&to);
+    let received = &capture.received;
+    let replay = Replay { received, to, body: body.map(Into::into), headers: None, signature };
+    let outgoing = replay.outgoing(&inspected.secrets, now()).map_err(|_| unsigned())?;
+    let (answer, silence) = match inspected.sender.send(outgoing).await {
+        Ok(answer) => {
+            let shown = ShownAnswer {
+                status: answer.status.as_u16(),
+                took_ms: milliseconds(answer.took),
+                headers: shown_headers(&answer.headers, inspected.reveal),
+                body: STANDARD.encode(&answer.body),
+                truncated: answer.truncated,
+            };
+            (Some(shown), None)
+        }
+        Err(error) => {
+            let silence = ShownSilence {
+                why: error.to_string(),
+                timed_out: error.kind == SendErrorKind::Timeout,
+                took_ms: milliseconds(error.took),
+            };
+            (None, Some(silence))
+        }
+    };
+    Ok(Replayed { url, how, answer, silence })
+}
+
+/// A delivery as a command that sends it again to where it came.
+pub(super) async fn curl(desk: &Desk, number: CaptureNumber) -> Result<Vec<u8>, Problem> {
+    let capture = detail::capture(desk, number).await?;
+    let inspected = &desk.inspected;
+    let received = &capture.received;
+    let to = here(&inspected.address, &received.target);
+    let replay = Replay { received, to, body: None, headers: None, signature: Signature::Kept };
+    let outgoing = replay.outgoing(&inspected.secrets, now()).map_err(|_| unsigned())?;
+    Ok(message::curl(&outgoing, inspected.reveal))
+}
+
+/// What is to be signed cannot be.
+fn unsigned() -> Problem {
+    Problem::bad("The listener has no signing secret to sign with.")
+        .hint("Start it with --secret-file, or send the signature as it came.")
+}
+
+/// The listener's address with a path and query that came; never another host's, whatever they are.
+fn here(address: &Url, target: &str) -> Url {
+    let (path, query) = match target.split_once('?') {
+        Some((path, query)) => (path, Some(query)),
+        None => (target, None),
+    };
+    let mut url = address.clone();
+    url.set_path(if path.starts_with('/') { path } else { "/" });
+    url.set_query(query);
+    url
+}
+
+/// Where a replay goes.
+fn address(desk: &Desk, to: &To) -> Result<Url, Problem> {
+    let inspected = &desk.inspected;
+    match to {
+        To::Listener => Ok(inspected.address.clone()),
+        To::Target(place) => inspected.targets.get(*place).cloned().ok_or_else(stale),
+        To::Url(text) => target::target(text).map_err(|rule| {
+            Problem::bad("That is no address to send to.").hint(format!("It must be one: {rule}."))
+        }),
+    }
+}
+
+/// The page is of another listener.
+fn stale() -> Problem {
+    Problem::bad("The page and the listener do not understand each other.")
+        .hint("Reload the page: the listener may have been started anew since.")
+}
+
+fn how(number: CaptureNumber, is_edited: bool, signature: Signature) -> String {
+    let body = if is_edited { "with the edited body" } else { "with its body to the byte" };
+    let signature = match signature {
+        Signature::Fresh => "signed now",
+        Signature::Kept => "with the signature it came with",
+    };
+    format!("#{number} {body}, {signature}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_sends_to_the_listener_whatever_path_came() {
+        let address = Url::parse("http://127.0.0.1:9000/").unwrap();
+        for (came, expected) in [
+            ("/hook?a=1&b=2", "http://127.0.0.1:9000/hook?a=1&b=2"),
+            ("//other.example/x", "http://127.0.0.1:9000//other.example/x"),
+            ("http://other.example/x", "http://127.0.0.1:9000/"),
+            ("*", "http://127.0.0.1:9000/"),
+            ("/a'b\u{202e}", "http://127.0.0.1:9000/a'b%E2%80%AE"),
+        ] {
+            assert_eq!(here(&address, came).as_str(), expected);
+        }
+    }
+
+    #[test]
+    fn what_the_page_asks_for_is_understood() {
+        for good in [
+            r#"{"number":1,"to":"listener","signature":"fresh","body":null}"#,
+            r#"{"number":1,"to":{"target":0},"signature":"kept","body":"e30="}"#,
+            r#"{"number":1,"to":{"url":"4242/hook"},"signature":"kept","body":null}"#,
+        ] {
+            assert!(serde_json::from_str::<Asked>(good).is_ok(), "{good}");
+        }
+        for bad in [
+            r#"{"number":1,"to":"http://localhost","signature":"fresh","body":null}"#,
+            r#"{"number":-1,"to":"listener","signature":"fresh","body":null}"#,
+            r#"{"number":1,"to":"listener","signature":"none","body":null}"#,
+            r#"{"number":1,"to":"listener","signature":"kept","body":null,"headers":{}}"#,
+        ] {
+            assert!(serde_json::from_str::<Asked>(bad).is_err(), "{bad}");
+        }
+    }
+}
