@@ -5,6 +5,7 @@
 //! A library only so that help, documents and tests can be derived from the same tables.
 
 mod abort;
+mod address;
 mod again;
 pub mod args;
 mod ask;
@@ -23,6 +24,7 @@ mod form_ref;
 mod key;
 mod log;
 mod masked;
+mod opened;
 mod output;
 mod panics;
 mod paths;

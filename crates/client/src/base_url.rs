@@ -1,14 +1,34 @@
 //! The base address: checked once, then only ever appended to.
 
-use std::fmt::Write;
+use std::error::Error;
+use std::fmt::{self, Write};
+use std::str::FromStr;
 
 use formsvc_protocol::paths::SUBMISSIONS;
 use url::form_urlencoded::byte_serialize;
 use url::{Host, Url};
 
-/// A base address that passed every rule.
-#[derive(Clone, Debug)]
-pub(crate) struct BaseUrl {
+/// The address of a service, which passed every rule: `https`, or `http` on this machine, with a host,
+/// and nothing else but a port and a path.
+///
+/// [`ClientBuilder::base_url`] holds its text to the same rules when the client is made. Whoever asks
+/// for an address, or keeps one, asks here first; two spellings of one place are equal.
+///
+/// On this machine are `localhost`, every name that ends in `.localhost`, 127.0.0.0/8 and `[::1]`; a
+/// name that only begins like one of them is anybody's.
+///
+/// ```
+/// use formsvc_client::BaseUrl;
+/// let base = BaseUrl::parse("HTTPS://Forms.Example:443/tenant/")?;
+/// assert_eq!(base.as_str(), "https://forms.example/tenant");
+/// assert!(BaseUrl::parse("http://forms.localhost:8080")?.is_loopback());
+/// assert!(BaseUrl::parse("http://127.evil.example").is_err());
+/// # Ok::<(), formsvc_client::BaseUrlError>(())
+/// ```
+///
+/// [`ClientBuilder::base_url`]: crate::ClientBuilder::base_url
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct BaseUrl {
     /// Scheme, host, port and path prefix, without a slash at the end.
     text: String,
     host: String,
@@ -18,30 +38,63 @@ pub(crate) struct BaseUrl {
     loopback: bool,
 }
 
+/// The rule that the text of a [`BaseUrl`] breaks. It does not repeat the text, which may hold a password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BaseUrlError(String);
+
+impl fmt::Display for BaseUrlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for BaseUrlError {}
+
+impl fmt::Display for BaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl FromStr for BaseUrl {
+    type Err = BaseUrlError;
+
+    fn from_str(text: &str) -> Result<Self, BaseUrlError> {
+        Self::parse(text)
+    }
+}
+
 impl BaseUrl {
-    /// Parses and checks. The error is the rule that is broken; it does not repeat the address,
-    /// which may hold a password.
-    pub(crate) fn parse(text: &str, allow_insecure_http: bool) -> Result<Self, String> {
-        let url =
-            Url::parse(text).map_err(|error| format!("the base URL cannot be read: {error}"))?;
-        let Some(host) = url.host() else { return Err("the base URL has no host".to_owned()) };
+    /// Reads an address and holds it to the rules.
+    pub fn parse(text: &str) -> Result<Self, BaseUrlError> {
+        Self::read(text, false)
+    }
+
+    /// The same, and `http` to any host where that was asked for.
+    pub(crate) fn read(text: &str, allow_insecure_http: bool) -> Result<Self, BaseUrlError> {
+        let wrong = |rule: String| Err(BaseUrlError(rule));
+        let url = match Url::parse(text) {
+            Ok(url) => url,
+            Err(error) => return wrong(format!("the base URL cannot be read: {error}")),
+        };
+        let Some(host) = url.host() else { return wrong("the base URL has no host".to_owned()) };
         let loopback = is_loopback(&host);
         match url.scheme() {
             "https" => {}
             "http" if loopback || allow_insecure_http => {}
             "http" => {
-                return Err(format!(
+                return wrong(format!(
                     "the base URL uses `http` with the host `{host}`, which would show the API \
                      key to the network; use `https`"
                 ));
             }
-            other => return Err(format!("the base URL has the scheme `{other}`, not `https`")),
+            other => return wrong(format!("the base URL has the scheme `{other}`, not `https`")),
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err("the base URL holds a user name or password".to_owned());
+            return wrong("the base URL holds a user name or password".to_owned());
         }
         if url.query().is_some() || url.fragment().is_some() {
-            return Err("the base URL has a query or a fragment".to_owned());
+            return wrong("the base URL has a query or a fragment".to_owned());
         }
         Ok(Self {
             text: url.as_str().trim_end_matches('/').to_owned(),
@@ -52,8 +105,14 @@ impl BaseUrl {
         })
     }
 
-    pub(crate) fn as_str(&self) -> &str {
+    /// Scheme, host, port if it is not the usual one, and path if there is one, without a slash at the end.
+    pub fn as_str(&self) -> &str {
         &self.text
+    }
+
+    /// Whether it is on this machine.
+    pub fn is_loopback(&self) -> bool {
+        self.loopback
     }
 
     pub(crate) fn host(&self) -> &str {
@@ -67,10 +126,6 @@ impl BaseUrl {
 
     pub(crate) fn is_https(&self) -> bool {
         self.https
-    }
-
-    pub(crate) fn is_loopback(&self) -> bool {
-        self.loopback
     }
 
     /// The address of a path that needs no encoding.
@@ -146,13 +201,20 @@ mod tests {
             "http://127.9.9.9:1",
             "http://[::1]:3000/prefix",
             "HTTP://LOCALHOST",
+            // Spellings of 127.0.0.1, to whatever connects.
+            "http://127.1",
+            "http://0x7f000001",
         ] {
-            assert!(BaseUrl::parse(good, false).is_ok(), "{good}");
+            assert!(BaseUrl::parse(good).is_ok(), "{good}");
         }
         for bad in [
             "http://example.org",
             "http://localhost.example.org",
+            "http://localhost.",
             "http://notlocalhost",
+            "http://127.evil.example",
+            "http://127.0.0.1.evil.example",
+            "http://[::1].evil.example",
             "http://128.0.0.1",
             "http://10.0.0.1",
             "http://[::2]",
@@ -163,10 +225,10 @@ mod tests {
             "",
             "/api",
         ] {
-            assert!(BaseUrl::parse(bad, false).is_err(), "{bad}");
+            assert!(BaseUrl::parse(bad).is_err(), "{bad}");
         }
-        assert!(BaseUrl::parse("http://10.0.0.1", true).is_ok());
-        assert!(BaseUrl::parse("ftp://10.0.0.1", true).is_err());
+        assert!(BaseUrl::read("http://10.0.0.1", true).is_ok());
+        assert!(BaseUrl::read("ftp://10.0.0.1", true).is_err());
     }
 
     #[test]
@@ -174,21 +236,21 @@ mod tests {
         for bad in
             ["https://u@h", "https://u:p4ss@h", "https://h?a=1", "https://h/#x", "https://h?"]
         {
-            let error = BaseUrl::parse(bad, false).unwrap_err();
+            let error = BaseUrl::parse(bad).unwrap_err().to_string();
             assert!(!error.contains("p4ss"), "{error}");
         }
     }
 
     #[test]
     fn a_path_prefix_is_kept_and_values_are_encoded() {
-        let base = BaseUrl::parse("https://h.example/tenant/a/", false).unwrap();
+        let base = BaseUrl::parse("https://h.example/tenant/a/").unwrap();
         assert_eq!(base.join("/api/v1/me"), "https://h.example/tenant/a/api/v1/me");
         assert_eq!(
             base.submissions("é;x", 100, Some("2026-01-01T00:00:00+02:00&x=#")),
             "https://h.example/tenant/a/api/v1/forms/%C3%A9%3Bx/submissions?limit=100\
              &cursor=2026-01-01T00%3A00%3A00%2B02%3A00%26x%3D%23"
         );
-        let plain = BaseUrl::parse("https://h.example", false).unwrap();
+        let plain = BaseUrl::parse("https://h.example").unwrap();
         assert_eq!(
             plain.submissions("frm_1", 1, None),
             "https://h.example/api/v1/forms/frm_1/submissions?limit=1"
@@ -197,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_path_of_the_callers_own_stays_under_the_base() {
-        let base = BaseUrl::parse("https://h.example/tenant/a", false).unwrap();
+        let base = BaseUrl::parse("https://h.example/tenant/a").unwrap();
         for (path, query, address) in [
             ("/api/v1/forms", &[][..], "/api/v1/forms"),
             ("/api/v1/forms?limit=2&a=%20+b", &[], "/api/v1/forms?limit=2&a=%20+b"),
@@ -240,7 +302,7 @@ mod tests {
             path in r"(/|\.|%2e|%2E|%2f|\\|\?|#|@|:|a|é|\s){0,12}",
         ) {
             for text in ["https://h.example", "https://h.example/tenant/a"] {
-                let base = BaseUrl::parse(text, false).unwrap();
+                let base = BaseUrl::parse(text).unwrap();
                 if let Ok(address) = base.raw(&path, &[("q", "..")]) {
                     proptest::prop_assert!(address.starts_with(&format!("{text}/")), "{address}");
                     let url = Url::parse(&address).unwrap();

@@ -161,7 +161,8 @@ impl ClientBuilder {
     /// be set up.
     pub fn build(self) -> Result<Client, Error> {
         let Some(base_url) = &self.base_url else { return Err(wrong("no base URL is set")) };
-        let base = BaseUrl::parse(base_url, self.allow_insecure_http).map_err(wrong)?;
+        let base = BaseUrl::read(base_url, self.allow_insecure_http)
+            .map_err(|error| wrong(error.to_string()))?;
         let Some(key) = &self.api_key else { return Err(wrong("no API key is set")) };
         let key = ApiKey::check(key).map_err(wrong)?;
         check_timeouts(self.timeouts)?;

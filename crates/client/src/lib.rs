@@ -25,6 +25,7 @@ mod timeouts;
 mod trace;
 mod transport;
 
+pub use base_url::{BaseUrl, BaseUrlError};
 pub use builder::ClientBuilder;
 pub use client::Client;
 pub use error::{AnswersError, Error, ErrorKind};

@@ -36,6 +36,10 @@ last the default. A name nobody knows is a warning. A value that breaks its rule
 names file and line; `formsvc config` and `formsvc auth login` still run, so that it can be mended.
 `PAGER` and `NO_COLOR` are of every program, so that what is said to this one is stronger than they are.
 
+The file names programs to run and where a key goes. It is refused, exit 10, when group or others can
+write it, or when it belongs to somebody other than you and root; the error has the `chmod` that mends it. It may
+be a link, in a folder that nobody else can write to.
+
 An API key is no setting: `formsvc auth login` keeps one in the keyring. A key that is kept for the address
 of a profile, or printed by its `api_key_command`, is sent to no other address.
 

@@ -3,7 +3,7 @@
 use formsvc_client::SecretString;
 
 use super::{Check, files};
-use crate::context::{Context, check_scheme, no_base_url};
+use crate::context::{Context, no_base_url};
 use crate::credentials::{Account, Store, StoreError, Stores};
 use crate::env;
 use crate::key::{self, Key, KeySource};
@@ -39,8 +39,7 @@ fn service(cx: &Context, base_url: Option<&str>) -> Check {
     let Some(base_url) = base_url else {
         return Check::failed(NAME, &no_base_url());
     };
-    let origin = check_scheme(base_url).and_then(|()| Account::new(profile, base_url));
-    let account = match origin {
+    let account = match Account::new(profile, base_url) {
         Ok(account) => account,
         Err(error) => return Check::failed(NAME, &error),
     };

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use formsvc_client::Form;
 use serde::{Deserialize, Serialize};
 
+use crate::opened;
 use crate::paths::Paths;
 use crate::settings::{Service, Settings};
 
@@ -108,8 +109,8 @@ fn encoded(text: &str) -> String {
 }
 
 fn read(path: &Path, of: &str, now: SystemTime) -> Option<Cached> {
-    let file = fs::File::open(path).ok()?;
-    let metadata = file.metadata().ok().filter(fs::Metadata::is_file)?;
+    let file = opened::own(path).ok()?;
+    let metadata = file.metadata().ok()?;
     let mut text = String::new();
     file.take(FILE_MAX).read_to_string(&mut text).ok()?;
     let kept: File = serde_json::from_str(&text).ok()?;

@@ -1,6 +1,7 @@
 //! The user's configuration file.
 
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use toml_edit::{Document, DocumentMut, Item, Table, TableLike};
 
@@ -12,6 +13,7 @@ use super::text::{Entries, SyntaxError, entries};
 use super::value::Value;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::opened::{self, OpenError};
 use crate::paths::Paths;
 
 /// The user's configuration, with the changes made to it since it was read.
@@ -38,7 +40,7 @@ impl File {
     pub(crate) fn load(paths: &Paths) -> Result<Self, CliError> {
         let path = Self::path_in(paths);
         let text = match &path {
-            Some(path) => read(path)?,
+            Some(path) => read(path, opened::own)?,
             None => String::new(),
         };
         Ok(Self { path, text, edits: Vec::new() })
@@ -117,7 +119,7 @@ impl File {
         };
         replace::make_folder(folder).map_err(|error| failed(&error))?;
         let _lock = replace::lock(folder).map_err(|error| failed(&error))?;
-        let before = read(&path)?;
+        let before = read(&path, opened::own)?;
         self.text.clone_from(&before);
         for edit in std::mem::take(&mut self.edits) {
             self.text = self.edited(&edit)?;
@@ -170,7 +172,7 @@ pub(crate) fn read_project(path: &Path) -> Result<Entries, CliError> {
         let message = format!("`{}` is a link", path.display());
         return Err(CliError::usage(message).hint("a project file is a file of its own"));
     }
-    entries(&read(path)?).map_err(|error| syntax(path, &error))
+    entries(&read(path, opened::anybodys)?).map_err(|error| syntax(path, &error))
 }
 
 fn syntax(path: &Path, error: &SyntaxError) -> CliError {
@@ -178,14 +180,22 @@ fn syntax(path: &Path, error: &SyntaxError) -> CliError {
     CliError::usage(format!("`{}` line {line}, column {column}: {rule}", path.display()))
 }
 
-fn read(path: &Path) -> Result<String, CliError> {
-    replace::read(path).map(Option::unwrap_or_default).map_err(|error| {
-        let exit = match error.kind() {
-            std::io::ErrorKind::InvalidData => Exit::Usage,
-            _ => Exit::LocalIo,
-        };
-        let message = format!("cannot read the configuration `{}`", path.display());
-        CliError::new(exit, message).because(&error)
+fn read(path: &Path, open: fn(&Path) -> Result<fs::File, OpenError>) -> Result<String, CliError> {
+    let error = match replace::read(path, open) {
+        Ok(text) => return Ok(text.unwrap_or_default()),
+        Err(error) => error,
+    };
+    let message = format!("cannot read the configuration `{}`", path.display());
+    Err(match error {
+        OpenError::Untrusted { what, fix } => {
+            // It names programs to run, and where keys go.
+            let message = format!("the configuration `{}` is not safe to use", path.display());
+            CliError::new(Exit::LocalIo, message).cause(what).hint(fix)
+        }
+        OpenError::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
+            CliError::new(Exit::Usage, message).because(&error)
+        }
+        OpenError::Io(error) => CliError::new(Exit::LocalIo, message).because(&error),
     })
 }
 

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::opened::OpenError;
+
 /// Longest configuration that is read.
 const MAX: u64 = 256 * 1024;
 /// Name of the file that is locked while the configuration is replaced.
@@ -17,35 +19,26 @@ const LOCK_POLL: Duration = Duration::from_millis(5);
 /// Most links that are followed to a file.
 const LINKS_MAX: usize = 16;
 
-/// Reads a file; none if there is none. What is not a file is not waited for.
-pub(super) fn read(path: &Path) -> io::Result<Option<String>> {
-    let mut options = OpenOptions::new();
-    options.read(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        // Opening a pipe would wait for who writes to it.
-        let flags = rustix::fs::OFlags::NONBLOCK.bits();
-        options.custom_flags(flags.cast_signed());
-    }
-    let file = match options.open(path) {
+/// The text of a file; none if there is none. `open` decides whose words it takes.
+pub(super) fn read(
+    path: &Path,
+    open: fn(&Path) -> Result<File, OpenError>,
+) -> Result<Option<String>, OpenError> {
+    let file = match open(path) {
         Ok(file) => file,
-        Err(error) if is_absent(&error) => return Ok(None),
+        Err(OpenError::Io(error)) if is_absent(&error) => return Ok(None),
         Err(error) => return Err(error),
     };
-    if !file.metadata()?.is_file() {
-        return Err(invalid("it is not a file"));
-    }
     let mut bytes = Vec::new();
     if file.take(MAX + 1).read_to_end(&mut bytes)? as u64 > MAX {
-        return Err(invalid(format!("it is longer than {MAX} bytes")));
+        return Err(invalid(format!("it is longer than {MAX} bytes")).into());
     }
     match String::from_utf8(bytes) {
         Ok(text) => Ok(Some(text)),
         Err(error) => {
             let at = error.utf8_error().valid_up_to();
             let line = error.as_bytes()[..at].split(|byte| *byte == b'\n').count();
-            Err(invalid(format!("it is not UTF-8 text (line {line})")))
+            Err(invalid(format!("it is not UTF-8 text (line {line})")).into())
         }
     }
 }

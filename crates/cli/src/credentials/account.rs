@@ -1,8 +1,7 @@
 //! Whose key: a profile, and the origin the key was saved for.
 
-use url::Url;
-
 use super::Store;
+use crate::address;
 use crate::error::CliError;
 
 /// Longest name of a profile.
@@ -24,7 +23,8 @@ impl Account {
     /// addresses are one origin only if requests go to the same place.
     pub(crate) fn new(profile: &str, base_url: &str) -> Result<Self, CliError> {
         check_profile(profile)?;
-        Ok(Self { profile: profile.to_owned(), origin: origin(base_url)?, kept: None })
+        let origin = address::read(base_url)?.as_str().to_owned();
+        Ok(Self { profile: profile.to_owned(), origin, kept: None })
     }
 
     /// An account that a store has a key of, with the origin as it is written there.
@@ -83,23 +83,6 @@ pub(crate) fn check_profile(name: &str) -> Result<(), CliError> {
         .hint("a name has up to 64 of A-Z, a-z, 0-9, `-` and `_`, and does not begin with `-`"))
 }
 
-/// An address without what does not tell services apart. The error does not repeat the address, which may
-/// hold a password.
-fn origin(base_url: &str) -> Result<String, CliError> {
-    let wrong = |rule: &str| CliError::usage(format!("the service address {rule}"));
-    let url = Url::parse(base_url).map_err(|_| wrong("cannot be read"))?;
-    if !matches!(url.scheme(), "https" | "http") || url.host().is_none() {
-        return Err(wrong("is not https://… or http://…"));
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(wrong("holds a user name or password"));
-    }
-    if url.query().is_some() || url.fragment().is_some() {
-        return Err(wrong("has a query or a fragment"));
-    }
-    Ok(url.as_str().trim_end_matches('/').to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,7 +112,9 @@ mod tests {
     fn places_that_only_look_alike_are_different_origins() {
         let origins = [
             "https://forms.example",
-            "http://forms.example",
+            "https://localhost",
+            "http://localhost",
+            "http://forms.localhost",
             "https://forms.example:8443",
             "https://forms.example.",
             "https://forms.example.evil.example",
@@ -152,6 +137,8 @@ mod tests {
             "",
             "forms.example",
             "ftp://h",
+            "http://h",
+            "http://127.evil.example",
             "file:///etc",
             "https://u:p4ss@h",
             "https://p4ss@h",

@@ -387,3 +387,30 @@ fn without_a_home_nothing_is_kept_and_the_rest_works() {
     let null = formsvc(&["config", "get", "color"]).env("FORMSVC_CONFIG_DIR", "/dev/null").output();
     assert!(null.unwrap().status.success());
 }
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_others_can_write_is_not_used_until_it_is_mended() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+
+    let home = Home::new();
+    home.write("output = 'json'\n[profiles.default]\napi_key_command = ['/bin/false']\n");
+    let set = |mode| fs::set_permissions(home.file(), PermissionsExt::from_mode(mode)).unwrap();
+    let fix = format!("hint: `chmod go-w {}`", home.file().display());
+    for mode in [0o664, 0o646, 0o666] {
+        set(mode);
+        let told = ["is not safe to use", "cause: others can write it", &fix];
+        home.fail("--base-url http://127.0.0.1:9 me", 10, &told);
+        home.fail("config set output csv", 10, &told);
+        // What is there to mend it still runs, and takes none of its words.
+        let said = home.run("config get output");
+        assert_eq!((said.code, said.stdout.as_str()), (Some(0), "tsv\n"), "{}", said.stderr);
+        assert!(said.stderr.contains("others can write it; none of it counts"), "{}", said.stderr);
+    }
+    set(0o644);
+    assert_eq!(home.succeed("config get output"), "json\n");
+    // Only root can give a file away.
+    if chown(home.file(), Some(65534), None).is_ok() {
+        home.fail("me", 10, &["cause: it belongs to another user", "`chown \"$(id -u)\" "]);
+    }
+}

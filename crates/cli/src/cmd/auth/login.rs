@@ -5,14 +5,14 @@ use formsvc_client::{SecretString, User};
 
 use super::profile::{Profile, of_this_run, place};
 use super::{keep, no_demo, stores, warn_of_stronger};
-use crate::ask;
 use crate::config::File;
-use crate::context::{Context, check_address, no_base_url};
+use crate::context::{Context, no_base_url};
 use crate::credentials::{Account, Store};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::key;
 use crate::settings::{KeySource, Service};
+use crate::{address, ask};
 
 /// Verify an API key and keep it for a profile
 ///
@@ -167,7 +167,7 @@ async fn address(cx: &Context, known: Option<&String>) -> Result<String, CliErro
         }
         None => return Err(no_base_url()),
     };
-    check_address(&address)?;
+    address::read(&address)?;
     Ok(address)
 }
 

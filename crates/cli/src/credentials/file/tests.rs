@@ -85,7 +85,7 @@ fn a_key_is_kept_for_its_owner_alone_and_gone_when_removed() {
 #[test]
 fn a_key_of_one_origin_or_profile_is_not_that_of_another() {
     let place = place();
-    let others = ["https://forms.example/a", "http://forms.example", "https://forms.example:1"];
+    let others = ["https://forms.example/a", "http://localhost", "https://forms.example:1"];
     place.file.set(&account("a"), &KEY.into()).unwrap();
     for origin in others {
         assert_eq!(key(&place, &Account::new("a", origin).unwrap()), None, "{origin}");
