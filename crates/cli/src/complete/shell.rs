@@ -35,7 +35,7 @@ pub(crate) enum Shell {
 
 impl Shell {
     /// The shell of this name, as scripts give it.
-    pub(super) fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         Self::from_str(name, false).ok()
     }
 
