@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-/// A word as a POSIX shell takes it for one.
+/// A word as a POSIX shell takes it for one, and zsh as well, to which `=ls` is the path of `ls`.
 pub(crate) fn quoted(word: &str) -> Cow<'_, str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=%@+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
+    if !word.is_empty() && !word.starts_with('=') && word.chars().all(plain) {
         Cow::Borrowed(word)
     } else {
         Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
@@ -24,6 +24,8 @@ mod tests {
             ("Palmer penguins", "'Palmer penguins'"),
             ("it's", r"'it'\''s'"),
             ("$(rm)", "'$(rm)'"),
+            ("=ls", "'=ls'"),
+            ("a=ls", "a=ls"),
             ("", "''"),
         ] {
             assert_eq!(quoted(word), shell);

@@ -9,7 +9,7 @@
 //! | times on the wire, form instants, cursors | [`Timestamp`], [`FormInstant`], [`Cursor`] | §2, §4 |
 //! | error codes and the error body | [`ErrorCode`], [`ErrorBody`] | §7 |
 //! | endpoints | [`paths`] | §4 |
-//! | text that is not safe to show | [`is_unsafe_in_terminals`] | |
+//! | text that is not safe to show | [`is_unsafe_in_terminals`], [`is_stray_selector`] | |
 //! | limits | [`limits`], [`RollingWindow`] | §8 |
 //! | webhook event, signature, and when a delivery is tried again | [`WebhookEvent`], [`signature`], [`RetrySchedule`] | §5, §6 |
 //!
@@ -49,7 +49,7 @@ pub use form::{Form, FormList, FormStatus, UnknownFormStatus};
 pub use id::{DeliveryId, EndpointId, FormId, IdError, KeyId, PublicId, SubmissionId, UserId};
 pub use instant::FormInstant;
 pub use page::{Page, PageRef, Pagination, SubmissionRef};
-pub use printable::is_unsafe_in_terminals;
+pub use printable::{is_stray_selector, is_unsafe_in_terminals};
 pub use retry_schedule::RetrySchedule;
 pub use rfc3339::TimeError;
 pub use rolling_window::RollingWindow;

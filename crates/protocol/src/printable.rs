@@ -7,9 +7,11 @@
 /// - the marks, embeddings, overrides and isolates of the bidirectional algorithm;
 /// - line and paragraph separators;
 /// - what has no width or no shape: zero-width spaces and joiners, invisible operators, fillers, the
-///   byte order mark, annotation and musical formatting, tags.
+///   byte order mark, annotation and musical formatting, tags, and the Braille pattern without dots,
+///   which no program takes for the space that it looks like.
 ///
-/// Variation selectors and combining marks are not among them: emoji and many scripts need them.
+/// Variation selectors and combining marks are not among them: emoji and many scripts need them. Of
+/// the selectors [`is_stray_selector`] tells those that nothing needs.
 ///
 /// ```
 /// use formsvc_protocol::is_unsafe_in_terminals;
@@ -31,9 +33,41 @@ pub fn is_unsafe_in_terminals(c: char) -> bool {
         // Zero width, direction, line and paragraph, invisible operators.
         | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
         | '\u{feff}' | '\u{fff0}'..='\u{fffb}'
+        // Braille without dots.
+        | '\u{2800}'
         // Formatting of shorthand and of music.
         | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
         | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Whether a character is a variation selector that selects nothing, by the character before it.
+///
+/// A selector shows nothing itself. One chooses how the character before it looks: the heart as a
+/// picture (U+FE0F), the form of an ideograph in a name (U+E0100 and up). A second one, or one that
+/// follows nothing, a space or a letter that has no other forms, changes nothing that is seen. There are
+/// 256 of them, so that a row of them holds bytes that nobody sees, and that go along when text is
+/// copied from a terminal.
+///
+/// ```
+/// use formsvc_protocol::is_stray_selector;
+/// assert!(!is_stray_selector(Some('❤'), '\u{fe0f}'));
+/// assert!(!is_stray_selector(Some('1'), '\u{fe0f}'), "of a keycap");
+/// assert!(is_stray_selector(Some('\u{fe0f}'), '\u{fe01}'));
+/// assert!(is_stray_selector(Some('a'), '\u{fe00}'));
+/// assert!(is_stray_selector(None, '\u{e0100}'));
+/// ```
+pub fn is_stray_selector(before: Option<char>, c: char) -> bool {
+    is_selector(c)
+        && before.is_none_or(|before| {
+            is_selector(before)
+                || is_unsafe_in_terminals(before)
+                || before.is_whitespace()
+                || before.is_ascii() && !matches!(before, '0'..='9' | '#' | '*')
+        })
+}
+
+fn is_selector(c: char) -> bool {
+    matches!(c, '\u{180b}'..='\u{180d}' | '\u{180f}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
 }
 
 #[cfg(test)]
@@ -54,6 +88,7 @@ mod tests {
             ("zero width, direction marks", '\u{200b}', '\u{200f}'),
             ("separators, embeddings, overrides", '\u{2028}', '\u{202e}'),
             ("invisible operators, isolates", '\u{2060}', '\u{206f}'),
+            ("Braille without dots", '\u{2800}', '\u{2800}'),
             ("Hangul filler", '\u{3164}', '\u{3164}'),
             ("byte order mark", '\u{feff}', '\u{feff}'),
             ("half-width filler", '\u{ffa0}', '\u{ffa0}'),
@@ -70,6 +105,23 @@ mod tests {
             for c in before.into_iter().chain(after) {
                 assert!(!is_unsafe_in_terminals(c), "beside {name}: {}", c.escape_unicode());
             }
+        }
+    }
+
+    #[test]
+    fn a_selector_is_stray_unless_it_is_the_first_after_something_that_has_forms() {
+        for c in '\0'..=char::MAX {
+            let name = c.escape_unicode();
+            let known = matches!(u32::from(c), 0x180b..=0x180d | 0x180f | 0xfe00..=0xfe0f | 0xe0100..=0xe01ef);
+            assert_eq!(is_stray_selector(None, c), known, "{name}");
+            assert_eq!(is_stray_selector(Some('\u{fe0f}'), c), known, "{name}");
+            assert!(!is_stray_selector(Some('葛'), c), "{name}");
+        }
+        for before in [' ', '\n', 'a', '-', '\u{3000}', '\u{1b}', '\u{2800}'] {
+            assert!(is_stray_selector(Some(before), '\u{fe0f}'), "{}", before.escape_unicode());
+        }
+        for before in ['❤', '☂', '9', '#', '*', '葛', 'ᠠ', '≨'] {
+            assert!(!is_stray_selector(Some(before), '\u{fe00}'), "{before}");
         }
     }
 

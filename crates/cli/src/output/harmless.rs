@@ -2,30 +2,24 @@
 
 use std::io::{self, Write};
 
-use crate::sanitize::one_line;
+use crate::sanitize::Sieve;
 
 /// Takes out what a terminal would act on, except line ends and tabs.
 pub(crate) struct Harmless<W> {
     inner: W,
     /// The beginning of a character whose rest has not come yet.
     pending: Vec<u8>,
+    sieve: Sieve,
 }
 
 impl<W: Write> Harmless<W> {
     pub(crate) fn new(inner: W) -> Self {
-        Self { inner, pending: Vec::new() }
+        Self { inner, pending: Vec::new(), sieve: Sieve::default() }
     }
 
     fn put(&mut self, text: &str) -> io::Result<()> {
-        for part in text.split_inclusive(['\n', '\t']) {
-            let (line, end) = match part.char_indices().next_back() {
-                Some((at, '\n' | '\t')) => part.split_at(at),
-                _ => (part, ""),
-            };
-            self.inner.write_all(one_line(line).as_bytes())?;
-            self.inner.write_all(end.as_bytes())?;
-        }
-        Ok(())
+        let shown: String = text.chars().filter_map(|c| self.sieve.in_a_stream(c)).collect();
+        self.inner.write_all(shown.as_bytes())
     }
 }
 
@@ -56,14 +50,14 @@ mod tests {
 
     #[test]
     fn nothing_acts_on_the_terminal_wherever_writes_break() {
-        let text = "id,\u{1b}[31mred\u{9b}8m\tZoë 漢\u{202e}字\r\n\u{7}end\n";
+        let text = "id,\u{1b}[31mred\u{9b}8m\tZoë ❤\u{fe0f}\u{fe0e}漢\u{202e}字\r\n\u{7}end\n";
         for size in 1..=text.len() {
             let mut out = Harmless::new(Vec::new());
             for part in text.as_bytes().chunks(size) {
                 out.write_all(part).unwrap();
             }
             let shown = String::from_utf8(out.inner).unwrap();
-            assert_eq!(shown, "id,[31mred8m\tZoë 漢字 \nend\n", "writes of {size} bytes");
+            assert_eq!(shown, "id,[31mred8m\tZoë ❤\u{fe0f}漢字 \nend\n", "writes of {size} bytes");
         }
     }
 }

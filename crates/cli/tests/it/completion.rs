@@ -6,22 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::shells::found;
 use crate::support::{Canned, PATIENCE, SECRET, answer, formsvc, succeed};
-
-/// Set where a missing shell is a failure rather than a reason to skip.
-const REQUIRE: &str = "FORMSVC_REQUIRE_SHELLS";
-
-/// Where a shell is; if it is nowhere, the test says that it is skipped.
-fn found(shell: &str) -> Option<PathBuf> {
-    let program = ["/usr/bin", "/bin"].map(|dir| Path::new(dir).join(shell));
-    let program = program.into_iter().find(|program| program.exists());
-    if program.is_none() {
-        let required = std::env::var_os(REQUIRE).is_some_and(|value| value == "1");
-        assert!(!required, "there is no {shell}, and {REQUIRE}=1 asks for one");
-        let _ = writeln!(std::io::stderr(), "skipped: there is no {shell} on this machine");
-    }
-    program
-}
 
 /// What a shell would run if it ran anything of a title or an id.
 fn hostile_forms(mark: &Path) -> String {

@@ -28,6 +28,7 @@ mod receiver;
 mod sandbox;
 mod schema;
 mod settings;
+mod shells;
 mod submissions;
 mod support;
 #[cfg(unix)]
