@@ -51,6 +51,7 @@ impl Line {
             ("--json", globals.json.clone()),
             ("--jq", globals.jq.clone()),
             ("--template", globals.template.clone()),
+            ("--times", globals.times.as_ref().map(name)),
             ("--color", globals.color.as_ref().map(name)),
             ("--error-format", globals.error_format.as_ref().map(name)),
             ("--timeout", globals.timeout.map(written)),
@@ -121,6 +122,7 @@ mod tests {
     fn value(flag: &str) -> &'static str {
         match flag {
             "output" => "csv",
+            "times" => "absolute",
             "color" => "never",
             "error-format" => "json",
             "timeout" | "max-wait" => "1m 30s",

@@ -63,6 +63,9 @@ pub struct Globals {
     /// When to use colours [default: auto]
     #[arg(long, global = true, value_name = "WHEN", help_heading = OUTPUT)]
     pub color: Option<Color>,
+    /// How times are told on a terminal [default: relative]
+    #[arg(long, global = true, value_name = "STYLE", help_heading = OUTPUT, hide_short_help = true)]
+    pub times: Option<TimeStyle>,
     /// Do not show long output in a pager
     #[arg(long, global = true, help_heading = OUTPUT)]
     pub no_pager: bool,
@@ -118,6 +121,16 @@ pub enum OutputFormat {
     Csv,
     /// Tab-separated, without a header
     Tsv,
+}
+
+/// How times are told to people.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum TimeStyle {
+    /// How long ago: 2 hours ago
+    #[default]
+    Relative,
+    /// Date and clock here: 2026-03-01 09:30:00
+    Absolute,
 }
 
 /// When to use colours.

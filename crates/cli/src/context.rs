@@ -10,7 +10,8 @@ use serde::Serialize;
 use tokio::sync::{OnceCell, oneshot};
 
 use crate::abort::Abort;
-use crate::args::Rate;
+use crate::address;
+use crate::args::{Rate, TimeStyle};
 use crate::ask;
 use crate::complete;
 use crate::env;
@@ -22,6 +23,7 @@ use crate::progress::Progress;
 use crate::run::stopped;
 use crate::sanitize::one_line;
 use crate::settings::{KeySource, Service, Settings};
+use crate::when;
 
 /// Time to connect, unless an attempt has less.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
@@ -39,6 +41,7 @@ pub(crate) struct Context {
     go_on: RefCell<Option<String>>,
     /// Tells a command that ends by itself of a signal.
     told_to_end: RefCell<Option<oneshot::Sender<Exit>>>,
+    zone_told: Cell<bool>,
     client: OnceCell<Client>,
     #[cfg(feature = "sandbox")]
     demo: OnceCell<crate::sandbox::Sandbox>,
@@ -51,18 +54,23 @@ impl Context {
             // Names in files are as hostile as whoever wrote the file.
             progress.remark(&one_line(warning));
         }
-        Self {
+        let cx = Self {
             output: Output::new(&settings, &env::of_process, abort.clone()),
             progress,
             abort,
             runs_until_stopped: Cell::new(false),
             go_on: RefCell::default(),
             told_to_end: RefCell::default(),
+            zone_told: Cell::new(false),
             client: OnceCell::new(),
             #[cfg(feature = "sandbox")]
             demo: OnceCell::new(),
             settings,
+        };
+        if cx.settings.terminal.stdout && cx.settings.times == TimeStyle::Absolute {
+            cx.zone_is_used();
         }
+        cx
     }
 
     /// The command will run until a signal ends it.
@@ -101,6 +109,16 @@ impl Context {
         }
     }
 
+    /// Says so where the times that are told, or that a date stands for, are not those of the zone that
+    /// somebody named; once.
+    pub(crate) fn zone_is_used(&self) {
+        if !self.zone_told.replace(true)
+            && let Some(trouble) = when::zone_trouble(&env::of_process)
+        {
+            self.progress.remark(&one_line(&trouble));
+        }
+    }
+
     /// The client, made when it is first asked for: a command that needs none needs no key.
     pub(crate) async fn client(&self) -> Result<&Client, CliError> {
         self.client.get_or_try_init(|| self.make_client()).await
@@ -118,7 +136,7 @@ impl Context {
             Service::Demo => self.demo().await?,
             Service::At { base_url, key } => {
                 let base_url = base_url.clone().ok_or_else(no_base_url)?;
-                check_scheme(&base_url)?;
+                address::read(&base_url)?;
                 let key = self.key(key.as_ref(), &base_url).await?;
                 (base_url, key)
             }
@@ -159,7 +177,7 @@ impl Context {
             Ok(found) => found,
             Err(missing) => {
                 // Before anybody is asked for a key that could not be sent.
-                check_address(base_url)?;
+                address::read(base_url)?;
                 if !self.settings.may_ask {
                     return Err(missing.into());
                 }
@@ -212,34 +230,6 @@ pub(crate) fn no_base_url() -> CliError {
     CliError::usage("no service address").hint(
         "`formsvc auth login` asks for it and keeps it; or give it with --base-url or FORMSVC_BASE_URL, or try `--demo`",
     )
-}
-
-/// An address without a scheme, which is most often the only thing it lacks. One that may hold a
-/// password is not repeated.
-pub(crate) fn check_scheme(base_url: &str) -> Result<(), CliError> {
-    if base_url.contains("://") {
-        return Ok(());
-    }
-    let host = base_url.split(['/', ':']).next().unwrap_or_default();
-    let scheme = if host == "localhost" || host.starts_with("127.") || base_url.starts_with("[::1]")
-    {
-        "http"
-    } else {
-        "https"
-    };
-    let (error, bare) = (CliError::usage("the service address has no scheme"), base_url.trim());
-    Err(if bare.is_empty() || bare.contains('@') {
-        error.hint("an address is https://…, or http://… on this machine, without /api/v1")
-    } else {
-        error.hint(format!("did you mean `{scheme}://{bare}`?"))
-    })
-}
-
-/// An address that the client would not take.
-pub(crate) fn check_address(base_url: &str) -> Result<(), CliError> {
-    check_scheme(base_url)?;
-    // A client that sends nothing: the rules for addresses are its own.
-    Ok(Client::builder().base_url(base_url).api_key("none".into()).build().map(drop)?)
 }
 
 /// Tells of waits, which would otherwise look like a hang; with `-v` of every request.

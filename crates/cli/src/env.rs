@@ -36,6 +36,11 @@ pub const CONFIG_DIR: EnvVar =
 /// How data is shown.
 pub const OUTPUT: EnvVar =
     EnvVar { name: "FORMSVC_OUTPUT", about: "how data is shown, as `--output`" };
+/// How times are told.
+pub const TIMES: EnvVar = EnvVar {
+    name: "FORMSVC_TIMES",
+    about: "how times are told on a terminal, relative or absolute, as `--times`",
+};
 /// When to use colours.
 pub const COLOR: EnvVar =
     EnvVar { name: "FORMSVC_COLOR", about: "when to use colours, as `--color`" };
@@ -145,6 +150,19 @@ pub const HTTPS_PROXY: EnvVar = EnvVar {
     about: "the proxy for https; ALL_PROXY where it is not set, and either in lower case. A service \
             on this machine is reached without one",
 };
+/// The proxy for everything.
+pub const ALL_PROXY: EnvVar =
+    EnvVar { name: "ALL_PROXY", about: "the proxy where HTTPS_PROXY is not set" };
+/// The certificates that are trusted.
+pub const SSL_CERT_FILE: EnvVar = EnvVar {
+    name: "SSL_CERT_FILE",
+    about: "a PEM file of the authorities that are trusted over TLS, instead of the system's (Linux)",
+};
+/// The folder of certificates that are trusted.
+pub const SSL_CERT_DIR: EnvVar = EnvVar {
+    name: "SSL_CERT_DIR",
+    about: "folders of such files, separated by colons, instead of the system's (Linux)",
+};
 /// Hosts reached without a proxy.
 pub const NO_PROXY: EnvVar =
     EnvVar { name: "NO_PROXY", about: "hosts that are reached without a proxy" };
@@ -175,6 +193,7 @@ pub const ENV_VARS: &[EnvVar] = &[
     PROFILE,
     CREDENTIAL_STORE,
     OUTPUT,
+    TIMES,
     COLOR,
     PAGER,
     ERROR_FORMAT,
@@ -204,7 +223,10 @@ pub const ENV_VARS: &[EnvVar] = &[
     DBUS_SESSION_BUS_ADDRESS,
     XDG_RUNTIME_DIR,
     HTTPS_PROXY,
+    ALL_PROXY,
     NO_PROXY,
+    SSL_CERT_FILE,
+    SSL_CERT_DIR,
     PATH,
     TMPDIR,
     COMPLETE,

@@ -7,13 +7,22 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanCount, HumanFloatCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use self::screen::Screen;
 use crate::env::Lookup;
 use crate::output::is_dumb;
 use crate::sanitize::one_line;
 use crate::settings::Settings;
+
+/// How long something took, in as many digits as tell a person something.
+pub(crate) fn took(time: Duration) -> String {
+    if time < Duration::from_secs(1) {
+        format!("{} ms", time.as_millis().max(1))
+    } else {
+        format!("{:.1} s", time.as_secs_f64())
+    }
+}
 
 /// How often a line is written where nothing can move.
 const LINE_EVERY: Duration = Duration::from_secs(10);
@@ -164,7 +173,8 @@ fn status(done: u64, reached: &str, seconds: f64) -> String {
     let rate = done as f64 / seconds.max(0.001);
     // The day and minute say where on the time axis the export is; seconds would only flicker.
     let reached = reached.get(..16).unwrap_or(reached).replace('T', " ");
-    format!("{} submissions · {rate:.0}/s · back to {reached}", HumanCount(done))
+    let (done, rate) = (HumanCount(done), HumanFloatCount(rate.round()));
+    format!("{done} submissions · {rate}/s · back to {reached}")
 }
 
 fn spinner() -> ProgressBar {
@@ -204,10 +214,23 @@ mod tests {
     }
 
     #[test]
+    fn nothing_took_no_time() {
+        for (nanos, told) in [
+            (0, "1 ms"),
+            (1_400_000, "1 ms"),
+            (999_900_000, "999 ms"),
+            (1_000_000_000, "1.0 s"),
+            (61_260_000_000, "61.3 s"),
+        ] {
+            assert_eq!(took(Duration::from_nanos(nanos)), told);
+        }
+    }
+
+    #[test]
     fn the_status_says_how_many_how_fast_and_how_far() {
         assert_eq!(
             status(12_300, "2026-03-14T09:30:00.000Z", 10.0),
-            "12,300 submissions · 1230/s · back to 2026-03-14 09:30"
+            "12,300 submissions · 1,230/s · back to 2026-03-14 09:30"
         );
     }
 }

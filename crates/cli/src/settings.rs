@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 
 use crate::again;
-use crate::args::{self, Color, ErrorFormat, Globals, OutputFormat, Rate};
+use crate::args::{self, Color, ErrorFormat, Globals, OutputFormat, Rate, TimeStyle};
 use crate::config::Value;
 use crate::credentials::Store;
 use crate::env::{self, Lookup};
@@ -39,6 +39,8 @@ pub struct Settings {
     pub output: Option<OutputFormat>,
     /// What is made of the JSON before it is shown.
     pub json: Json,
+    /// How times are told on a terminal.
+    pub times: TimeStyle,
     /// When to use colours.
     pub color: Color,
     /// Whether long output may go through a pager.
@@ -185,6 +187,7 @@ fn resolve(
             jq: globals.jq,
             template: globals.template,
         },
+        times: resolved.read("times", choice).unwrap_or_default(),
         color: resolved.read("color", choice).unwrap_or_default(),
         pager: pager.as_deref() != Some("false"),
         pager_command: pager.filter(|command| command != "false"),
@@ -230,6 +233,7 @@ fn flags(globals: &Globals) -> Vec<(&'static str, Value)> {
         ("profile", globals.profile.clone()),
         ("base_url", globals.base_url.clone()),
         ("output", globals.output.as_ref().map(name)),
+        ("times", globals.times.as_ref().map(name)),
         ("color", globals.color.as_ref().map(name)),
         ("pager", switch(globals.no_pager, "false")),
         ("error_format", globals.error_format.as_ref().map(name)),

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 
-use crate::args::{Color, ErrorFormat, OutputFormat};
+use crate::args::{Color, ErrorFormat, OutputFormat, TimeStyle};
 use crate::env::{self, EnvVar};
 
 /// A setting.
@@ -67,6 +67,8 @@ pub enum Kind {
     Words,
     /// How data is shown.
     Output,
+    /// How times are told.
+    Times,
     /// When to use colours.
     Color,
     /// A command that shows text, or nothing of the kind.
@@ -91,6 +93,7 @@ impl Kind {
         match self {
             Self::Store => ["keyring", "file"].map(str::to_owned).to_vec(),
             Self::Output => names::<OutputFormat>(),
+            Self::Times => names::<TimeStyle>(),
             Self::Color => names::<Color>(),
             Self::ErrorFormat => names::<ErrorFormat>(),
             Self::Switch => ["true", "false"].map(str::to_owned).to_vec(),
@@ -116,7 +119,12 @@ impl Kind {
                 "a duration with its unit, such as `250ms`, `30s`, `2m` or `1h`".to_owned()
             }
             Self::Rate => "a whole number of requests a minute from 1 up, or `off`".to_owned(),
-            Self::Store | Self::Output | Self::Color | Self::ErrorFormat | Self::Switch => {
+            Self::Store
+            | Self::Output
+            | Self::Times
+            | Self::Color
+            | Self::ErrorFormat
+            | Self::Switch => {
                 let choices: Vec<String> =
                     self.choices().iter().map(|choice| format!("`{choice}`")).collect();
                 match choices.split_last() {
@@ -176,6 +184,15 @@ pub const SETTINGS: &[Setting] = &[
         default: Some("table on a terminal, tsv in a pipe"),
         flag: Some("--output"),
         variable: Some(env::OUTPUT),
+        scope: Scope::Anywhere,
+    },
+    Setting {
+        name: "times",
+        about: "how times are told on a terminal: how long ago, or by date and clock here",
+        kind: Kind::Times,
+        default: Some("relative"),
+        flag: Some("--times"),
+        variable: Some(env::TIMES),
         scope: Scope::Anywhere,
     },
     Setting {

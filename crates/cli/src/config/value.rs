@@ -3,10 +3,11 @@
 use std::fmt;
 
 use clap::ValueEnum;
+use formsvc_client::BaseUrl;
 use toml_edit::{Array, Item};
 
 use super::keys::Kind;
-use crate::args::{self, Color, ErrorFormat, OutputFormat};
+use crate::args::{self, Color, ErrorFormat, OutputFormat, TimeStyle};
 use crate::credentials::check_profile;
 
 /// Longest part of a value that a message repeats.
@@ -117,8 +118,9 @@ fn keeps(text: &str, kind: Kind) -> bool {
     }
     match kind {
         Kind::ProfileName => check_profile(text).is_ok(),
-        Kind::BaseUrl => is_base_url(text),
+        Kind::BaseUrl => BaseUrl::parse(text).is_ok(),
         Kind::Output => is::<OutputFormat>(text),
+        Kind::Times => is::<TimeStyle>(text),
         Kind::Color => is::<Color>(text),
         Kind::ErrorFormat => is::<ErrorFormat>(text),
         Kind::Store | Kind::Switch => kind.choices().iter().any(|choice| choice == text),
@@ -127,16 +129,4 @@ fn keeps(text: &str, kind: Kind) -> bool {
         Kind::Rate => args::rate(text).is_ok(),
         Kind::Words => false,
     }
-}
-
-/// Whether the text can be an address. The client has the last word on it.
-fn is_base_url(text: &str) -> bool {
-    let odd = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '@' | '?' | '#');
-    let Some((scheme, rest)) = text.split_once("://") else { return false };
-    let host = rest.split('/').next().unwrap_or_default();
-    let here = host == "localhost"
-        || host.starts_with("localhost:")
-        || host.starts_with("127.")
-        || host.starts_with("[::1]");
-    !host.is_empty() && !rest.contains(odd) && (scheme == "https" || scheme == "http" && here)
 }

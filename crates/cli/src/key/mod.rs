@@ -73,7 +73,7 @@ impl fmt::Display for KeyPlace {
             Self::Env => f.write_str("FORMSVC_API_KEY"),
             Self::Command => f.write_str("api_key_command"),
             Self::Store(Store::Keyring) => f.write_str("the keyring"),
-            Self::Store(Store::File) => f.write_str("the file of keys"),
+            Self::Store(Store::File) => f.write_str("the key file"),
             Self::Typed => f.write_str("the terminal"),
         }
     }

@@ -7,7 +7,6 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::paint::Look;
 use super::table::View;
-use super::time;
 use crate::sanitize::one_line;
 
 /// Before each line of text that stands below its label.
@@ -25,12 +24,12 @@ pub(crate) struct Detail<'a> {
 }
 
 impl Detail<'_> {
-    pub(super) fn write(&self, out: &mut dyn Write, view: View) -> io::Result<()> {
+    pub(super) fn write(&self, out: &mut dyn Write, view: View<'_>) -> io::Result<()> {
         for (name, value) in &self.own {
             let name = view.paint.put(Look::Past, &format!("{name}:"));
-            let relative = view.now.and_then(|now| time::relative(value, now));
-            let relative = relative.map_or(String::new(), |relative| format!(" ({relative})"));
-            writeln!(out, "{name} {}{relative}", one_line(value))?;
+            let told = view.times.and_then(|times| times.told_whole(value));
+            let told = told.map_or(String::new(), |told| format!(" ({told})"));
+            writeln!(out, "{name} {}{told}", one_line(value))?;
         }
         writeln!(out)?;
         let width = view.width.map_or(LINE_MAX, |width| width.min(LINE_MAX));
@@ -104,7 +103,7 @@ mod tests {
             ],
         };
         let mut out = Vec::new();
-        let view = View { width: Some(20), paint: Paint(false), now: None };
+        let view = View { width: Some(20), paint: Paint(false), times: None };
         detail.write(&mut out, view).unwrap();
         let shown = String::from_utf8(out).unwrap();
         let lines: Vec<&str> = shown.lines().map(str::trim_end).collect();

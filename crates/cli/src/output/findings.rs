@@ -28,7 +28,7 @@ pub(super) fn write(
     out: &mut dyn Write,
     findings: &[Finding<'_>],
     outcomes: &[&str],
-    view: View,
+    view: View<'_>,
 ) -> io::Result<()> {
     let column = outcomes.iter().map(|word| word.width()).max().unwrap_or(0) + 2;
     let width = view.width.map_or(LINE_MAX, |width| width.min(LINE_MAX)).saturating_sub(column);
@@ -74,7 +74,7 @@ mod tests {
             hint: Some("make one, or do without"),
         };
         let short = Finding { outcome: "ok", name: "clock", found: "agrees", hint: None };
-        let view = View { width: Some(width), paint: Paint(paint), now: None };
+        let view = View { width: Some(width), paint: Paint(paint), times: None };
         let mut out = Vec::new();
         write(&mut out, &[long, short], &["ok", "warn", "fail"], view).unwrap();
         String::from_utf8(out).unwrap()

@@ -115,7 +115,13 @@ pub(crate) fn shortened(text: &str, width: usize) -> String {
     if beyond.is_none() && text.width() <= width {
         return text.to_owned();
     }
+    cut(text, width)
+}
+
+/// As much of the text as `width` cells hold beside an ellipsis, which says that there is more.
+pub(super) fn cut(text: &str, width: usize) -> String {
     let Some(room) = width.checked_sub(1) else { return String::new() };
+    let beyond = text.char_indices().nth(MARKS_MAX * (width + 1));
     let head = beyond.map_or(text, |(end, _)| &text[..end]);
     let ends = head.char_indices().map(|(at, c)| at + c.len_utf8());
     let end = ends.take_while(|end| head[..*end].width() <= room).last().unwrap_or(0);

@@ -2,7 +2,7 @@
 //! that a command says what it shows only once.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use formsvc_export::{Cell, cell};
 use formsvc_protocol::text_of;
@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use super::field::{Field, Kind, Place};
 use super::select::Pick;
 use crate::context::to_json;
+use crate::suggest::did_you_mean;
 
 /// Items to show. Made by [`Output::listing`](super::Output::listing), filled by the command.
 #[derive(Debug)]
@@ -121,6 +122,31 @@ impl Listing {
         }
     }
 
+    /// The members that were asked for and that no item has, each as it was asked for, with one that is
+    /// there and looks like it. None where there are no items.
+    pub(super) fn asked_in_vain(&self) -> Vec<(&str, Option<String>)> {
+        let wanted = self.picks.iter().flatten();
+        let wanted: Vec<(&Pick, &str)> =
+            wanted.filter_map(|pick| Some((pick, pick.member.as_deref()?))).collect();
+        if wanted.is_empty() || self.items.is_empty() {
+            return Vec::new();
+        }
+        let mut known: HashMap<usize, BTreeSet<Cow<'_, str>>> = HashMap::new();
+        for item in &self.items {
+            let members = members(&item.json);
+            for (pick, _) in &wanted {
+                let of = members.get(self.fields[pick.field].name).copied().unwrap_or_default();
+                known.entry(pick.field).or_default().extend(self::members(of).into_keys());
+            }
+        }
+        let wanted = wanted.into_iter().filter_map(|(pick, member)| {
+            let known = known.get(&pick.field)?;
+            let near = || did_you_mean(member, known.iter().map(AsRef::as_ref));
+            (!known.contains(member)).then(|| (&*pick.name, near()))
+        });
+        wanted.collect()
+    }
+
     /// The items as rows under headings.
     pub(super) fn grid(&self) -> Grid<'_> {
         let columns: Vec<Column> = if let Some(picks) = &self.picks {
@@ -225,6 +251,16 @@ mod tests {
                 r#"{"size":null,"data.y":null,"id":"b","data.x":null,"data.gone":null}"#
             ]
         );
+    }
+
+    #[test]
+    fn a_member_that_no_item_has_was_asked_for_in_vain() {
+        let some = listing(Some("id,data.x,data.gone"));
+        assert_eq!(some.asked_in_vain(), [("data.gone", None)]);
+        assert!(listing(Some("id,data.x,data.y,data,note")).asked_in_vain().is_empty());
+        assert!(listing(None).asked_in_vain().is_empty());
+        let none = Listing::new(FIELDS, Some(picks("data.gone", FIELDS).unwrap()));
+        assert!(none.asked_in_vain().is_empty());
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod document;
 mod field;
 mod findings;
 mod fit;
+mod following;
 mod formats;
 mod harmless;
 mod help;
@@ -37,17 +38,22 @@ pub(crate) use live::Live;
 pub(crate) use paint::{Look, is_dumb};
 pub(crate) use stream::Stream;
 
+use jiff::tz::TimeZone;
+
 use self::jq::Jq;
 use self::paint::{Paint, Wish};
 use self::table::View;
 use self::template::{Shape, Surroundings, Template};
+use self::time::Times;
 use self::writing::Screen;
 use crate::abort::Abort;
-use crate::args::{Color, OutputFormat};
+use crate::args::{Color, OutputFormat, TimeStyle};
 use crate::env::{self, Lookup};
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::sanitize::one_line;
 use crate::settings::{Json, Settings};
+use crate::when;
 
 /// Standard output, in the format that was asked for.
 #[derive(Clone)]
@@ -58,6 +64,10 @@ pub(crate) struct Output {
     is_usual: bool,
     screen: Screen,
     quiet: bool,
+    /// How a person is told times.
+    times: TimeStyle,
+    /// Where the person is; none where nobody looks at a terminal.
+    zone: Option<TimeZone>,
     /// Colours on standard error.
     told: Paint,
     abort: Abort,
@@ -81,6 +91,8 @@ impl Output {
             is_usual: settings.output.is_none() && settings.json.fields.is_none(),
             screen: Screen::new(settings, wish, env),
             quiet: settings.quiet,
+            times: settings.times,
+            zone: settings.terminal.stdout.then(when::zone),
             told: Paint(wish.on(settings.terminal.stderr)),
             abort,
         }
@@ -127,6 +139,7 @@ impl Output {
 
     /// Shows a list.
     pub(crate) fn list(&self, listing: &Listing) -> Result<(), CliError> {
+        self.tell_of_labels(listing);
         if let Some(program) = self.program(None)? {
             let items: Vec<_> = listing.json().collect();
             return self.made(&program, &format!("[{}]", items.join(",")), Shape::List);
@@ -148,6 +161,7 @@ impl Output {
 
     /// Shows the one item of a listing.
     pub(crate) fn item(&self, listing: &Listing) -> Result<(), CliError> {
+        self.tell_of_labels(listing);
         let item = listing.json().next().unwrap_or_default();
         if let Some(program) = self.program(None)? {
             return self.made(&program, &item, Shape::Item);
@@ -285,12 +299,29 @@ impl Output {
         self.screen.data(false, |out| written(write(out)))
     }
 
-    fn view(&self) -> View {
+    fn view(&self) -> View<'_> {
         View {
             width: self.screen.width,
             paint: self.screen.paint,
-            // In a pipe and in files the instant itself: nobody knows when they are read.
-            now: self.screen.terminal.then(time::now),
+            // In a pipe and in files the instant itself: nobody knows when and where they are read.
+            times: self.zone.as_ref().map(|zone| match self.times {
+                TimeStyle::Relative => Times::Relative(time::now()),
+                TimeStyle::Absolute => Times::Absolute(zone),
+            }),
+        }
+    }
+
+    /// Says on standard error, which is no data, that a label is nobody's: null all over looks like
+    /// questions that nobody answered.
+    fn tell_of_labels(&self, listing: &Listing) {
+        if self.quiet {
+            return;
+        }
+        for (name, near) in listing.asked_in_vain() {
+            let near = near.map_or_else(String::new, |near| format!(": {near}"));
+            let text = format!("warning: nothing that is shown has `{name}`{near}");
+            // If nobody can read it, there is nobody to tell.
+            let _ = writeln!(io::stderr().lock(), "{}", one_line(&text));
         }
     }
 
@@ -299,8 +330,7 @@ impl Output {
         if hidden > 0 && !self.quiet {
             let s = if hidden == 1 { "" } else { "s" };
             let text = format!(
-                "({hidden} more column{s}: choose with --json FIELDS --output table, or see all \
-                 with --output csv)"
+                "({hidden} more column{s}: --json FIELDS --output table chooses, --output csv has all)"
             );
             let text = self.told.put(Look::Past, &text);
             // If nobody can read it, there is nobody to tell.

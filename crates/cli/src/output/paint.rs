@@ -62,8 +62,14 @@ pub(crate) fn is_dumb(env: Lookup<'_>) -> bool {
 /// readable, and neither white nor black, which one of two themes does not.
 const WORDS: &[(Look, &[&str])] = &[
     (Look::Good, &["published", "ok", "good", "usable", "valid", "delivered", "active", "pass"]),
-    (Look::Open, &["draft", "pending", "warning", "warn", "locked", "retrying", "unknown"]),
-    (Look::Bad, &["failed", "fail", "error", "invalid", "revoked", "refused"]),
+    (
+        Look::Open,
+        &["draft", "pending", "warning", "warn", "locked", "retrying", "unchecked", "unknown"],
+    ),
+    (
+        Look::Bad,
+        &["failed", "fail", "error", "invalid", "missing", "revoked", "refused", "unreachable"],
+    ),
     (Look::Past, &["closed", "absent", "none", "skip", "skipped", "off"]),
 ];
 

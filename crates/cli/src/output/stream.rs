@@ -1,22 +1,25 @@
 //! Items shown one by one as they come, for commands that go on.
 
-use std::cell::Cell as Slot;
+use std::cell::{Cell as Slot, RefCell};
 
 use serde::Serialize;
 
+use super::following::{self, Clock};
 use super::template::Shape;
-use super::{Field, Output, OutputFormat, Program, formats, table, written};
+use super::{Field, Output, OutputFormat, Program, formats, written};
 use crate::error::CliError;
 
 /// Items shown as they come: a line each, written at once. JSON is always one object a line here,
 /// since an array would never end; an object in a field has no columns of its own, since nobody
-/// knows which the next item will need, and stands in its cell as JSON.
+/// knows which the next item will need: people see its members one after the other, and a cell of
+/// CSV or TSV has it as JSON.
 pub(crate) struct Stream<'a> {
     output: &'a Output,
     fields: &'static [Field],
     program: Option<Program>,
     /// Whether the header has been written.
     headed: Slot<bool>,
+    clock: RefCell<Option<Clock>>,
 }
 
 impl Output {
@@ -25,11 +28,25 @@ impl Output {
     pub(crate) fn stream(&self, fields: &'static [Field]) -> Result<Stream<'_>, CliError> {
         self.listing(fields)?;
         let program = self.program(None)?;
-        Ok(Stream { output: self, fields, program, headed: Slot::new(false) })
+        let clock = self.zone.clone().map(Clock::new);
+        Ok(Stream {
+            output: self,
+            fields,
+            program,
+            headed: Slot::new(false),
+            clock: RefCell::new(clock),
+        })
     }
 }
 
 impl Stream<'_> {
+    /// Whether times are told by the clock here.
+    pub(crate) fn has_clock(&self) -> bool {
+        self.output.format == OutputFormat::Table
+            && self.program.is_none()
+            && self.clock.borrow().is_some()
+    }
+
     /// Shows the next item.
     pub(crate) fn show(&self, item: &impl Serialize) -> Result<(), CliError> {
         let mut listing = self.output.listing(self.fields)?;
@@ -42,9 +59,10 @@ impl Stream<'_> {
         let (screen, format) = (&self.output.screen, self.output.format);
         let header = !self.headed.replace(true);
         if format == OutputFormat::Table {
-            let mut line = Vec::new();
-            written(table::line_each(&mut line, &listing.grid(), self.output.view()))?;
-            return screen.data(true, |out| written(out.write_all(&line)));
+            let (mut lines, mut clock) = (Vec::new(), self.clock.borrow_mut());
+            let (grid, view) = (listing.grid(), self.output.view());
+            written(following::write(&mut lines, &grid, view, clock.as_mut()))?;
+            return screen.unpaged(&lines);
         }
         screen.data(true, |out| {
             written(match format {

@@ -9,7 +9,7 @@ use super::field::Kind;
 use super::fit::{self, GAP, Wanted};
 use super::listing::{Column, Grid};
 use super::paint::{Look, Paint};
-use super::time;
+use super::time::Times;
 use crate::sanitize::one_line;
 
 /// Widest a column gets where there is no terminal, whose width would bound it.
@@ -17,12 +17,12 @@ const COLUMN_MAX: usize = 100;
 
 /// How a table is shown.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct View {
+pub(super) struct View<'a> {
     /// Cells beside each other; none where nothing bounds them.
     pub(super) width: Option<usize>,
     pub(super) paint: Paint,
-    /// The instant it is, where instants are told by how far they are from it.
-    pub(super) now: Option<i64>,
+    /// How instants are told, where not as they are.
+    pub(super) times: Option<Times<'a>>,
 }
 
 /// A cell as it is shown.
@@ -33,7 +33,7 @@ struct Shown {
 
 /// The list. Gives the number of columns for which there was no room.
 /// Nothing where there is no item: a heading over nothing tells nobody anything.
-pub(super) fn list(out: &mut dyn Write, grid: &Grid<'_>, view: View) -> io::Result<usize> {
+pub(super) fn list(out: &mut dyn Write, grid: &Grid<'_>, view: View<'_>) -> io::Result<usize> {
     if grid.rows.is_empty() {
         return Ok(0);
     }
@@ -77,9 +77,10 @@ fn unbounded(column: Wanted) -> usize {
     if column.whole { column.all() } else { column.all().min(COLUMN_MAX) }
 }
 
-/// A heading that says the same in less, where it would be cut: `CREATED` for `CREATED_AT`.
+/// A heading that says the same in less, where it would be cut: `CREATED` for `CREATED_AT`, `PUBLIC` for
+/// `PUBLIC_ID`.
 fn shorter(heading: String, width: Option<usize>) -> String {
-    match heading.strip_suffix("_AT") {
+    match heading.strip_suffix("_AT").or_else(|| heading.strip_suffix("_ID")) {
         Some(short) if width.is_some_and(|width| heading.width() > width) => short.to_owned(),
         _ => heading,
     }
@@ -125,15 +126,15 @@ fn line(row: &[Shown], widths: &[Option<usize>], to_the_right: &[bool], paint: P
     line
 }
 
-impl View {
+impl View<'_> {
     fn shown(self, column: &Column, cell: &Cell<'_>) -> Shown {
         let mut text = one_line(&cell.text).into_owned();
         let mut look = Look::Plain;
         match column.kind {
             Kind::Status => look = Look::of_word(&text),
             Kind::Time => {
-                if let Some(relative) = self.now.and_then(|now| time::relative(&text, now)) {
-                    text = relative;
+                if let Some(told) = self.times.and_then(|times| times.told(&text)) {
+                    text = told;
                 }
             }
             Kind::Any | Kind::Id | Kind::Address | Kind::Object => {}
@@ -142,36 +143,29 @@ impl View {
     }
 }
 
-/// One item, a line for each of its fields. Instants are told both ways: there is room.
-pub(super) fn item(out: &mut dyn Write, grid: &Grid<'_>, view: View) -> io::Result<()> {
+/// One item, a line for each of its fields that has something in it. Instants are told both ways: there
+/// is room.
+pub(super) fn item(out: &mut dyn Write, grid: &Grid<'_>, view: View<'_>) -> io::Result<()> {
     let names: Vec<String> =
         grid.columns.iter().map(|column| format!("{}:", one_line(&column.name))).collect();
-    let widest = names.iter().map(|name| name.width()).max().unwrap_or(0);
     for row in &grid.rows {
+        let filled = names.iter().zip(row).filter(|(_, cell)| !cell.text.is_empty());
+        let widest = filled.map(|(name, _)| name.width()).max().unwrap_or(0);
         for ((column, name), cell) in grid.columns.iter().zip(&names).zip(row) {
+            if cell.text.is_empty() {
+                continue;
+            }
             let Shown { text, look } = view.shown(column, cell);
             let label = view.paint.put(Look::Heading, name);
             let space = " ".repeat(widest - name.width() + 1);
             let exact = one_line(&cell.text);
-            let text = if *exact == *text {
-                view.paint.put(look, &text)
-            } else {
-                format!("{exact} ({text})")
+            let times = view.times.filter(|_| column.kind == Kind::Time);
+            let text = match times.and_then(|times| times.told_whole(&exact)) {
+                Some(told) => format!("{exact} ({told})"),
+                None => view.paint.put(look, &text),
             };
             writeln!(out, "{}", format!("{label}{space}{text}").trim_end())?;
         }
-    }
-    Ok(())
-}
-
-/// Items on a line each, as they come: no widths to align them to are known.
-pub(super) fn line_each(out: &mut dyn Write, grid: &Grid<'_>, view: View) -> io::Result<()> {
-    let order = order(&grid.columns);
-    for row in &grid.rows {
-        let shown = order.iter().map(|at| view.shown(&grid.columns[*at], &row[*at]).text);
-        let line = shown.collect::<Vec<_>>().join("  ");
-        let line = view.width.map_or(line.clone(), |width| fit::shortened(&line, width));
-        writeln!(out, "{}", line.trim_end())?;
     }
     Ok(())
 }
@@ -182,7 +176,7 @@ mod tests {
 
     use super::*;
 
-    const PLAIN: View = View { width: None, paint: Paint(false), now: None };
+    const PLAIN: View<'_> = View { width: None, paint: Paint(false), times: None };
 
     fn text(text: &str) -> Cell<'_> {
         Cell { text: text.into(), free: true }
@@ -196,11 +190,15 @@ mod tests {
         Column { name: name.to_owned(), kind, last_in_tables: false }
     }
 
-    fn lines(grid: &Grid<'_>, view: View) -> (Vec<String>, usize) {
+    fn lines(grid: &Grid<'_>, view: View<'_>) -> (Vec<String>, usize) {
         let mut out = Vec::new();
         let hidden = list(&mut out, grid, view).unwrap();
         let text = String::from_utf8(out).unwrap();
         (text.lines().map(str::to_owned).collect(), hidden)
+    }
+
+    fn relative_to(now: &str) -> Option<Times<'static>> {
+        formsvc_protocol::Timestamp::micros_of(now).ok().map(Times::Relative)
     }
 
     fn forms() -> Grid<'static> {
@@ -252,8 +250,8 @@ mod tests {
             columns: vec![column("created_at", Kind::Time), column("bill_length_mm", Kind::Any)],
             rows: vec![vec![text("2026-06-15T11:59:59Z"), number("50.2")]],
         };
-        let now = formsvc_protocol::Timestamp::micros_of("2026-06-15T12:00:00Z").ok();
-        let at = |width| lines(&grid, View { width: Some(width), now, ..PLAIN }).0;
+        let times = relative_to("2026-06-15T12:00:00Z");
+        let at = |width| lines(&grid, View { width: Some(width), times, ..PLAIN }).0;
         assert_eq!(at(26)[0], "CREATED_AT  BILL_LENGTH_MM");
         assert_eq!(at(18), ["CREATED   BILL_LE…", "just now      50.2"]);
     }
@@ -271,12 +269,18 @@ mod tests {
             columns: vec![column("made", Kind::Time)],
             rows: vec![vec![text("2026-06-15T10:00:00.000Z")]],
         };
-        let now = formsvc_protocol::Timestamp::micros_of("2026-06-15T12:00:00Z").ok();
-        assert_eq!(lines(&grid, View { now, ..PLAIN }).0, ["MADE", "2 hours ago"]);
+        let times = relative_to("2026-06-15T12:00:00Z");
+        assert_eq!(lines(&grid, View { times, ..PLAIN }).0, ["MADE", "2 hours ago"]);
         assert_eq!(lines(&grid, PLAIN).0[1], "2026-06-15T10:00:00.000Z");
         let mut out = Vec::new();
-        item(&mut out, &grid, View { now, ..PLAIN }).unwrap();
+        item(&mut out, &grid, View { times, ..PLAIN }).unwrap();
         assert_eq!(out, b"made: 2026-06-15T10:00:00.000Z (2 hours ago)\n");
+        let berlin = jiff::tz::TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
+        let times = Some(Times::Absolute(&berlin));
+        assert_eq!(lines(&grid, View { times, ..PLAIN }).0, ["MADE", "2026-06-15 12:00:00"]);
+        let mut out = Vec::new();
+        item(&mut out, &grid, View { times, ..PLAIN }).unwrap();
+        assert_eq!(out, b"made: 2026-06-15T10:00:00.000Z (2026-06-15 12:00:00 +02:00)\n");
     }
 
     proptest! {

@@ -1,6 +1,8 @@
 //! Instants as people say them.
 
 use formsvc_protocol::Timestamp;
+use jiff::Zoned;
+use jiff::tz::TimeZone;
 
 const MICROS: i64 = 1_000_000;
 const MINUTE: i64 = 60;
@@ -22,6 +24,43 @@ pub(super) fn relative(instant: &str, now: i64) -> Option<String> {
     let count = far / unit;
     let s = if count == 1 { "" } else { "s" };
     Some(if past >= 0 { format!("{count} {name}{s} ago") } else { format!("in {count} {name}{s}") })
+}
+
+/// How instants are told to somebody who looks at a terminal.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Times<'a> {
+    /// By how far they are from now, in microseconds since 1970.
+    Relative(i64),
+    /// By the clock of a time zone.
+    Absolute(&'a TimeZone),
+}
+
+impl Times<'_> {
+    /// An RFC 3339 instant as it is told; nothing for text that is no instant.
+    pub(super) fn told(self, instant: &str) -> Option<String> {
+        match self {
+            Self::Relative(now) => relative(instant, now),
+            Self::Absolute(zone) => {
+                Some(local(instant, zone)?.strftime("%Y-%m-%d %H:%M:%S").to_string())
+            }
+        }
+    }
+
+    /// The same with all that a reader needs to take it elsewhere.
+    pub(super) fn told_whole(self, instant: &str) -> Option<String> {
+        match self {
+            Self::Relative(now) => relative(instant, now),
+            Self::Absolute(zone) => {
+                Some(local(instant, zone)?.strftime("%Y-%m-%d %H:%M:%S %:z").to_string())
+            }
+        }
+    }
+}
+
+/// An RFC 3339 instant on the clock of a time zone; nothing for text that is no instant.
+pub(super) fn local(instant: &str, zone: &TimeZone) -> Option<Zoned> {
+    let micros = Timestamp::micros_of(instant).ok()?;
+    Some(jiff::Timestamp::from_microsecond(micros).ok()?.to_zoned(zone.clone()))
 }
 
 /// The instant it is, in microseconds since 1970.
@@ -51,6 +90,12 @@ mod tests {
         ] {
             assert_eq!(relative(instant, now).as_deref(), Some(told), "{instant}");
         }
+        let berlin = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
+        let clock = Times::Absolute(&berlin);
+        let instant = "2026-03-29T01:00:00.500Z";
+        assert_eq!(clock.told(instant).as_deref(), Some("2026-03-29 03:00:00"));
+        assert_eq!(clock.told_whole(instant).as_deref(), Some("2026-03-29 03:00:00 +02:00"));
+        assert_eq!(clock.told("yesterday"), None);
         assert_eq!(relative("yesterday", now), None);
         assert_eq!(relative("", now), None);
     }

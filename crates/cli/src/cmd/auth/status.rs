@@ -7,8 +7,9 @@ use formsvc_client::{Client, User};
 use serde::Serialize;
 
 use super::profile::Profile;
+use crate::address;
 use crate::config::File;
-use crate::context::{Context, check_scheme, no_base_url};
+use crate::context::{Context, no_base_url};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::key::{self, Key, KeySource};
@@ -72,8 +73,7 @@ enum State {
     /// The service did something else.
     Failed,
     /// There is no key, or it could not be read.
-    #[serde(rename = "no key")]
-    NoKey,
+    Missing,
 }
 
 impl Status {
@@ -114,7 +114,7 @@ impl Status {
     async fn of_this_run(&self, cx: &Context) -> Result<(Row, Option<CliError>), CliError> {
         let Service::At { base_url, key } = &cx.settings.service else { return Err(no_base_url()) };
         let base_url = base_url.clone().ok_or_else(no_base_url)?;
-        check_scheme(&base_url)?;
+        address::read(&base_url)?;
         if key.is_some() && cx.settings.kept.has_key() {
             super::warn_of_stronger(cx);
         }
@@ -171,7 +171,7 @@ impl Row {
     fn new(profile: Option<String>, base_url: Option<String>) -> Self {
         Self {
             profile,
-            state: State::NoKey,
+            state: State::Missing,
             base_url,
             source: None,
             key: None,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use clap::Args;
 use formsvc_client::{SubmissionPage, Timestamp};
 use formsvc_export::{Label, Rename, Schema, ValueKind};
+use indicatif::HumanCount;
 use serde::Serialize;
 
 use crate::args::whole;
@@ -127,11 +128,12 @@ impl SchemaOf {
     /// How much was read, and what people should look at.
     fn say(&self, cx: &Context, of: u64, oldest: Option<&str>, renames: &[Rename<'_>]) {
         let back = oldest.unwrap_or_default();
+        let all = HumanCount(of);
         let read = match (of, self.sample) {
             (1, None) => "1 submission read, the only one".to_owned(),
-            (_, None) => format!("{of} submissions read, all there are"),
-            (_, Some(sample)) if of < sample => format!("{of} submissions read, all there are"),
-            (_, Some(_)) => format!("the newest {of} submissions read, back to {back}"),
+            (_, None) => format!("{all} submissions read, all there are"),
+            (_, Some(sample)) if of < sample => format!("{all} submissions read, all there are"),
+            (_, Some(_)) => format!("the newest {all} submissions read, back to {back}"),
         };
         cx.progress.remark(&read);
         for Rename { old, new, .. } in renames {

@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::form_ref;
 use crate::output::Harmless;
-use crate::progress::Progress;
+use crate::progress::{Progress, took};
 
 /// Write every submission of a form to a file or to standard output
 ///
@@ -179,9 +179,8 @@ fn summary(written: &Written, file: Option<&Path>, elapsed: Duration) -> String 
             counted(cells, "cell")
         ),
     };
-    let (submissions, seconds) =
-        (counted(written.submissions, "submission"), elapsed.as_secs_f64());
-    format!("{submissions}{columns}{place} in {seconds:.1} s{guarded}")
+    let (submissions, time) = (counted(written.submissions, "submission"), took(elapsed));
+    format!("{submissions}{columns}{place} in {time}{guarded}")
 }
 
 fn counted(number: u64, what: &str) -> String {

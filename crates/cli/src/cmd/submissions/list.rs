@@ -14,6 +14,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{Field, Listing};
+use crate::settings::Service;
 use crate::{again, form_ref};
 
 /// The fields of a submission; `data` has a column for each label.
@@ -55,7 +56,9 @@ impl List {
         }
         fill(&mut listing, &submissions);
         cx.output.list(&listing)?;
-        if let Some(next) = next.filter(|_| cx.settings.terminal.stdout) {
+        // A service that ends with this has none to go on with.
+        let lasts = !matches!(cx.settings.service, Service::Demo);
+        if let Some(next) = next.filter(|_| cx.settings.terminal.stdout && lasts) {
             let mut line =
                 again::Line::of(&cx.settings, &["submissions", "list", hint_name(&form)]);
             line.flag("--limit", &self.limit.to_string());

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use formsvc_client::{Cursor, Submission, SubmissionId};
+use indicatif::HumanCount;
 
 use super::list::{FIELDS, fill};
 use crate::args::OutputFormat;
@@ -60,7 +61,7 @@ impl View {
         let Self { form, id, before } = self;
         let from = before.as_ref().map_or(String::new(), |at| format!(" before {at}"));
         let looked = match reached {
-            Some(oldest) => format!("none of the {looked}{from}, back to {oldest}"),
+            Some(oldest) => format!("none of the {}{from}, back to {oldest}", HumanCount(looked)),
             None => format!("there are none{from}"),
         };
         let what = format!("no submission `{id}` in the form `{form}`: {looked}");

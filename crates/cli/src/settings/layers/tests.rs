@@ -12,6 +12,7 @@ fn values(kind: Kind) -> [&'static str; 2] {
         Kind::Store => ["keyring", "file"],
         Kind::Words => ["pass", "op"],
         Kind::Output => ["csv", "json"],
+        Kind::Times => ["absolute", "relative"],
         Kind::Color => ["always", "never"],
         Kind::Pager => ["less -S", "false"],
         Kind::ErrorFormat => ["json", "text"],
@@ -144,7 +145,7 @@ fn only_what_changes_how_things_look_may_stand_in_a_project() {
         .filter(|setting| setting.scope.project())
         .map(|setting| setting.name)
         .collect();
-    assert_eq!(may, ["output", "color", "error_format"]);
+    assert_eq!(may, ["output", "times", "color", "error_format"]);
 }
 
 #[test]

@@ -149,3 +149,14 @@ fn nothing_is_included_into_a_template() {
         assert_eq!((said.status.code(), &*said.stdout), (Some(2), &b""[..]), "{template}");
     }
 }
+
+#[test]
+fn a_label_that_nobody_has_is_said_to_be_none() {
+    let list = ["--demo", "submissions", "list", "penguins", "-L", "2"];
+    let said = run(&[&list[..], &["--json", "id,data.Species,data.species"]].concat());
+    let told = "warning: nothing that is shown has `data.Species`: did you mean `species`?\n";
+    assert_eq!((said.code, &*said.stderr), (Some(0), told));
+    assert!(said.stdout.contains("\"data.Species\":null"), "{}", said.stdout);
+    let quiet = run(&[&list[..], &["--json", "data.Species", "--quiet"]].concat());
+    assert_eq!((quiet.code, &*quiet.stderr), (Some(0), ""));
+}

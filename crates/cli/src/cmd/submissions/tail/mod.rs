@@ -36,7 +36,8 @@ const PAGE_FIRST: u32 = 25;
 /// Show submissions as they are made, oldest first
 ///
 /// First the newest ones there are, or those since a time; then each new one, once, until Ctrl-C. In a
-/// pipe it is one JSON object a line, written at once. A service that cannot be reached or is busy is
+/// pipe it is one JSON object a line, written at once; on a terminal the time on the clock here, the id if
+/// there is room, and the answers. A service that cannot be reached or is busy is
 /// asked again until it answers, also at the start, and nothing is lost meanwhile. `--jq` and
 /// `--template` see each submission by itself, as it comes.
 #[derive(Debug, Args)]
@@ -78,6 +79,9 @@ impl Tail {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let output = cx.output.piped_as(OutputFormat::Ndjson);
         let stream = output.stream(&FIELDS)?;
+        if stream.has_clock() {
+            cx.zone_is_used();
+        }
         let since = range::place(cx, "--since", self.since.as_ref(), &now())?;
         // Waits are made here, where it is known that nobody minds them.
         let patient = RequestOptions::new().retry(RetryPolicy::none());

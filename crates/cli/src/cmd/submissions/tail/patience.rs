@@ -8,6 +8,7 @@ use tokio::time::{Instant, sleep};
 use super::outage;
 use crate::context::Context;
 use crate::error::told;
+use crate::progress::took;
 use crate::sanitize::one_line;
 
 /// How an outage is sat out.
@@ -43,8 +44,8 @@ impl<'a> Patience<'a> {
     /// The service has answered.
     pub(super) fn over(&mut self) {
         if let Some(Lost { since, .. }) = self.lost.take() {
-            let seconds = since.elapsed().as_secs_f64();
-            self.cx.progress.remark(&format!("the service is back after {seconds:.1} s"));
+            let after = took(since.elapsed());
+            self.cx.progress.remark(&format!("the service is back after {after}"));
         }
     }
 
