@@ -33,33 +33,33 @@ impl Sieve {
     /// What stands on a line for the character.
     fn on_a_line(&mut self, c: char) -> Option<char> {
         match c {
-            '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}' => self.through(' '),
+            '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}' => Some(self.through(' ')),
             c => self.harmless(c),
         }
     }
 
     /// What stands for the character of a stream, which keeps its lines and tabs.
     pub(crate) fn in_a_stream(&mut self, c: char) -> Option<char> {
-        if matches!(c, '\n' | '\t') { self.through(c) } else { self.on_a_line(c) }
+        if matches!(c, '\n' | '\t') { Some(self.through(c)) } else { self.on_a_line(c) }
     }
 
     /// What stands for the character of a text, which keeps its lines and tabs however lines end.
     fn in_lines(&mut self, c: char) -> Option<char> {
-        if matches!(c, '\n' | '\t') { self.through(c) } else { self.harmless(c) }
+        if matches!(c, '\n' | '\t') { Some(self.through(c)) } else { self.harmless(c) }
     }
 
     fn harmless(&mut self, c: char) -> Option<char> {
         match c {
             // Between words of Braille it is the space.
-            '\u{2800}' => self.through(' '),
+            '\u{2800}' => Some(self.through(' ')),
             c if is_unsafe_in_terminals(c) || is_stray_selector(self.before, c) => None,
-            c => self.through(c),
+            c => Some(self.through(c)),
         }
     }
 
-    fn through(&mut self, c: char) -> Option<char> {
+    fn through(&mut self, c: char) -> char {
         self.before = Some(c);
-        Some(c)
+        c
     }
 }
 

@@ -113,7 +113,7 @@ impl File {
         }
         let Some(path) = self.path.clone() else { return Err(Self::no_folder()) };
         let folder = path.parent().unwrap_or(Path::new("."));
-        let failed = |error: &std::io::Error| {
+        let failed = |error: &io::Error| {
             let message = format!("cannot write the configuration `{}`", path.display());
             CliError::new(Exit::LocalIo, message).because(error)
         };
