@@ -45,7 +45,7 @@ fn what_has_no_room_is_counted_on_standard_error() {
     let service = titled(&["x"]);
     let mut terminal = window(service.formsvc(&["forms", "list"]), (40, 24));
     assert_eq!(terminal.finish(), Some(0));
-    assert!(terminal.screen().contains("more columns: choose with"), "{}", terminal.screen());
+    assert!(terminal.screen().contains("more columns: --json FIELDS"), "{}", terminal.screen());
     let mut terminal = window(service.formsvc(&["forms", "list", "-q"]), (40, 24));
     assert_eq!((terminal.finish(), terminal.lines().len()), (Some(0), 2));
     let said =
