@@ -24,22 +24,30 @@ pub(super) struct Made {
     pub(super) hidden: Option<String>,
 }
 
+/// A submission that was never made.
+#[derive(Clone, Debug)]
+pub(super) struct MadeUp {
+    pub(super) id: String,
+    /// When it is said to have been made: every attempt of a delivery has the same body.
+    pub(super) at: SystemTime,
+}
+
 /// Makes the request of a step.
-pub(super) fn make(step: Step, url: &Url, id: &str, keys: Keys<'_>, now: SystemTime) -> Made {
-    let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let signed = step.body.bytes(id, &created_at(since));
+pub(super) fn make(step: Step, url: &Url, of: &MadeUp, keys: Keys<'_>, now: SystemTime) -> Made {
+    let since = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let signed = step.body.bytes(&of.id, &created_at(since(of.at)));
     let sent = match step.way {
         Way::Whole => signed.clone(),
         Way::Tampered => tampered(&signed),
         Way::Get => Vec::new(),
     };
-    let marked = step.mark.on(keys, since, &signed, &sent);
-    let header = marked.header.as_deref().unwrap_or_default();
-    let header = HeaderValue::from_str(header).expect("marks are visible ASCII");
+    let marked = step.mark.on(keys, since(now), &signed, &sent);
     let event = HeaderValue::from_static(step.body.event());
-    let mut outgoing = Outgoing::delivery(url.clone(), event, header, Bytes::from(sent));
-    if marked.header.is_none() {
-        outgoing.headers.remove(SIGNATURE);
+    let unsigned = HeaderValue::from_static("");
+    let mut outgoing = Outgoing::delivery(url.clone(), event, unsigned, Bytes::from(sent));
+    outgoing.headers.remove(SIGNATURE);
+    for value in marked.values {
+        outgoing.headers.append(SIGNATURE, value);
     }
     if step.way == Way::Get {
         outgoing.method = Method::GET;

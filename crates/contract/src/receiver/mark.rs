@@ -1,46 +1,27 @@
-//! The signature headers that checks send: right ones, and wrong ones on purpose.
+//! The signature headers that checks send: those of the table of variants, and some more.
 
 use std::time::Duration;
 
 use formsvc_protocol::limits::SIGNATURE_TOLERANCE;
 use formsvc_protocol::signature::{SigningSecret, sign};
-use hmac::{Hmac, KeyInit, Mac};
-use secrecy::{ExposeSecret, SecretString};
-use sha2::Sha256;
+use http::HeaderValue;
+use secrecy::SecretString;
+
+use crate::variant::Variant;
 
 /// What stands in `X-Service-Signature`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mark {
-    /// A right one of now.
-    Right,
+    /// One of the table of variants.
+    Of(Variant),
     /// A right one, signed by a clock that is so many seconds off.
     Off(i64),
-    /// No header at all.
-    Missing,
-    /// These bytes, which are no signature.
+    /// These characters, which are no signature.
     Text(&'static str),
-    /// A right `v1` without `t`.
-    NoTime,
-    /// `t` alone.
-    NoMac,
-    /// A right MAC of a `t` that is no number.
-    WordForTime,
     /// A MAC of which no digit is right.
     WrongMac,
     /// A MAC of which only the last digit is wrong.
     LastDigit,
-    /// The first half of the right MAC.
-    HalfMac,
-    /// `v1=` and nothing.
-    EmptyMac,
-    /// The right MAC in upper case.
-    UpperCase,
-    /// A right MAC by another secret.
-    OtherSecret,
-    /// Two `v1`, of which the first is right.
-    RightFirst,
-    /// Two `v1`, of which the last is right.
-    RightLast,
     /// A `v0` before a right `v1`.
     OlderScheme,
     /// Unknown keys after a right `v1`.
@@ -52,15 +33,12 @@ pub(super) enum Mark {
 pub(super) struct Keys<'a> {
     pub(super) secret: &'a SecretString,
     pub(super) right: &'a SigningSecret,
-    pub(super) other: &'a SigningSecret,
 }
 
-/// A header, and what nobody but the secret's owner can know of it.
-#[derive(Clone, PartialEq, Eq)]
+/// Headers, and what nobody but the secret's owner can know of them.
 pub(super) struct Marked {
-    /// None: no header.
-    pub(super) header: Option<String>,
-    /// The right MAC of what is sent, in lower-case hex, where the header does not hold it.
+    pub(super) values: Vec<HeaderValue>,
+    /// The right MAC of what is sent, of now, in lower-case hex; none where the headers tell it.
     pub(super) hidden: Option<String>,
 }
 
@@ -75,59 +53,50 @@ fn second(now: Duration, off: i64) -> u64 {
 }
 
 impl Mark {
-    /// The header of a body that is signed at `now`, since 1970; `sent` is the body as it will arrive.
+    /// The headers of a body that is signed at `now`, since 1970; `sent` is the body as it will arrive.
     pub(super) fn on(self, keys: Keys<'_>, now: Duration, signed: &[u8], sent: &[u8]) -> Marked {
-        let time = second(now, if let Self::Off(off) = self { off } else { 0 });
-        let mac_by = |key: &SigningSecret, body: &[u8]| {
-            let header = sign([key], time, body);
-            header.rsplit('=').next().unwrap_or_default().to_owned()
+        let time = now.as_secs();
+        let values = match self {
+            Self::Of(variant) => {
+                variant.sign(std::slice::from_ref(keys.secret), time, signed).values().to_vec()
+            }
+            other => vec![other.value(keys, now, signed)],
         };
-        let (mac, other) = (mac_by(keys.right, signed), mac_by(keys.other, signed));
-        let v1 = |v1: &str| format!("t={time},v1={v1}");
-        let header = match self {
-            Self::Right | Self::Off(_) => v1(&mac),
-            Self::Missing => return Marked { header: None, hidden: None },
-            Self::Text(text) => {
-                return Marked { header: Some(text.to_owned()), hidden: None };
-            }
-            Self::NoTime => format!("v1={mac}"),
-            Self::NoMac => format!("t={time}"),
-            Self::WordForTime => {
-                let mac = word_mac(keys.secret, signed);
-                return Marked { header: Some(format!("t=now,v1={mac}")), hidden: None };
-            }
-            Self::WrongMac => v1(&mac.chars().map(another).collect::<String>()),
+        let right = mac(keys.right, time, sent);
+        let tells = |value: &HeaderValue| {
+            String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase().contains(&right)
+        };
+        let hidden = (!values.iter().any(tells)).then_some(right);
+        Marked { values, hidden }
+    }
+
+    fn value(self, keys: Keys<'_>, now: Duration, signed: &[u8]) -> HeaderValue {
+        let time = now.as_secs();
+        let right = mac(keys.right, time, signed);
+        let text = match self {
+            Self::Of(_) => String::new(),
+            Self::Off(off) => sign([keys.right], second(now, off), signed),
+            Self::Text(text) => text.to_owned(),
+            Self::WrongMac => format!("t={time},v1={}", others(&right)),
             Self::LastDigit => {
-                let (start, last) = mac.split_at(mac.len() - 1);
-                v1(&(start.to_owned() + &last.chars().map(another).collect::<String>()))
+                let (start, last) = right.split_at(right.len() - 1);
+                format!("t={time},v1={start}{}", others(last))
             }
-            Self::HalfMac => v1(&mac[..mac.len() / 2]),
-            Self::EmptyMac => v1(""),
-            Self::UpperCase => v1(&mac.to_ascii_uppercase()),
-            Self::OtherSecret => v1(&other),
-            Self::RightFirst => format!("{},v1={other}", v1(&mac)),
-            Self::RightLast => format!("{},v1={mac}", v1(&other)),
-            Self::OlderScheme => format!("t={time},v0={other},v1={mac}"),
-            Self::UnknownKeys => format!("{},x=1,alg=hmac-sha256", v1(&mac)),
+            Self::OlderScheme => format!("t={time},v0={},v1={right}", others(&right)),
+            Self::UnknownKeys => format!("t={time},v1={right},x=1,alg=hmac-sha256"),
         };
-        let right = if signed == sent { mac } else { mac_by(keys.right, sent) };
-        let is_told = header.to_ascii_lowercase().contains(&right);
-        Marked { header: Some(header), hidden: (!is_told).then_some(right) }
+        HeaderValue::try_from(text).expect("these are digits, letters and punctuation")
     }
 }
 
-/// The MAC of a body whose `t` is the word `now`, which the service's own signer cannot be asked for.
-fn word_mac(secret: &SecretString, body: &[u8]) -> String {
-    let key = secret.expose_secret().as_bytes();
-    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes a key of any length");
-    mac.update(b"now.");
-    mac.update(body);
-    hex::encode(mac.finalize().into_bytes())
+/// The right MAC, in lower-case hex.
+fn mac(key: &SigningSecret, time: u64, body: &[u8]) -> String {
+    sign([key], time, body).rsplit('=').next().unwrap_or_default().to_owned()
 }
 
-/// Another hex digit.
-fn another(digit: char) -> char {
-    if digit == '0' { '1' } else { '0' }
+/// As many digits, each another.
+fn others(digits: &str) -> String {
+    digits.chars().map(|digit| if digit == '0' { '1' } else { '0' }).collect()
 }
 
 #[cfg(test)]
@@ -135,107 +104,67 @@ mod tests {
     use formsvc_protocol::signature::{SignatureError, verify};
 
     use super::*;
+    use crate::variant::VARIANTS;
 
     const NOW: Duration = Duration::from_millis(1_700_000_000_400);
-    const ALL: [Mark; 17] = [
-        Mark::Right,
-        Mark::Off(-299),
-        Mark::Missing,
-        Mark::Text("garbage"),
-        Mark::NoTime,
-        Mark::NoMac,
-        Mark::WordForTime,
-        Mark::WrongMac,
-        Mark::LastDigit,
-        Mark::HalfMac,
-        Mark::EmptyMac,
-        Mark::UpperCase,
-        Mark::OtherSecret,
-        Mark::RightFirst,
-        Mark::RightLast,
-        Mark::OlderScheme,
-        Mark::UnknownKeys,
-    ];
+    const SECRET: &str = "whsec_right";
 
-    fn key(text: &str) -> SigningSecret {
-        SigningSecret::new(&text.into()).unwrap()
+    fn marked(mark: Mark, signed: &[u8], sent: &[u8]) -> Marked {
+        let secret: SecretString = SECRET.into();
+        let right = SigningSecret::new(&secret).unwrap();
+        mark.on(Keys { secret: &secret, right: &right }, NOW, signed, sent)
     }
 
-    fn marked(mark: Mark, now: Duration, signed: &[u8], sent: &[u8]) -> Marked {
-        let secret = "whsec_right".into();
-        let keys = Keys { secret: &secret, right: &key("whsec_right"), other: &key("whsec_other") };
-        mark.on(keys, now, signed, sent)
-    }
-
-    fn verdict(mark: Mark, now: u64, sent: &[u8]) -> Option<Result<(), SignatureError>> {
-        let header = marked(mark, NOW, b"{}", sent).header?;
-        let right = [key("whsec_right")];
-        Some(verify(header.as_bytes(), sent, &right, now, SIGNATURE_TOLERANCE).map(drop))
+    fn verdict(mark: Mark) -> Result<(), SignatureError> {
+        let values = marked(mark, b"{}", b"{}").values;
+        let right = [SigningSecret::new(&SECRET.into()).unwrap()];
+        verify(values[0].as_bytes(), b"{}", &right, NOW.as_secs(), SIGNATURE_TOLERANCE).map(drop)
     }
 
     #[test]
     fn each_is_what_it_says_by_the_one_verifier() {
         use SignatureError::{InFuture, Malformed, NoMatch, TooOld};
         for (mark, wanted) in [
-            (Mark::Right, Some(Ok(()))),
-            (Mark::Off(-299), Some(Ok(()))),
-            (Mark::Off(299), Some(Ok(()))),
-            (Mark::Off(-301), Some(Err(TooOld))),
-            (Mark::Off(301), Some(Err(InFuture))),
-            (Mark::Missing, None),
-            (Mark::Text("garbage"), Some(Err(Malformed))),
-            (Mark::NoTime, Some(Err(Malformed))),
-            (Mark::NoMac, Some(Err(Malformed))),
-            (Mark::WordForTime, Some(Err(Malformed))),
-            (Mark::WrongMac, Some(Err(NoMatch))),
-            (Mark::LastDigit, Some(Err(NoMatch))),
-            (Mark::HalfMac, Some(Err(Malformed))),
-            (Mark::EmptyMac, Some(Err(Malformed))),
-            (Mark::UpperCase, Some(Err(Malformed))),
-            (Mark::OtherSecret, Some(Err(NoMatch))),
-            (Mark::RightFirst, Some(Ok(()))),
-            (Mark::RightLast, Some(Ok(()))),
-            (Mark::OlderScheme, Some(Ok(()))),
-            (Mark::UnknownKeys, Some(Ok(()))),
+            (Mark::Of(Variant::Fresh), Ok(())),
+            (Mark::Off(-299), Ok(())),
+            (Mark::Off(299), Ok(())),
+            (Mark::Off(-301), Err(TooOld)),
+            (Mark::Off(301), Err(InFuture)),
+            (Mark::Text("garbage"), Err(Malformed)),
+            (Mark::WrongMac, Err(NoMatch)),
+            (Mark::LastDigit, Err(NoMatch)),
+            (Mark::OlderScheme, Ok(())),
+            (Mark::UnknownKeys, Ok(())),
         ] {
-            assert_eq!(verdict(mark, 1_700_000_000, b"{}"), wanted, "{mark:?}");
+            assert_eq!(verdict(mark), wanted, "{mark:?}");
         }
-        assert_eq!(verdict(Mark::Right, 1_700_000_000, b"[]"), Some(Err(NoMatch)));
     }
 
     #[test]
-    fn half_a_second_on_the_way_takes_none_over_the_limit() {
-        let off = |mark| match marked(mark, NOW, b"{}", b"{}").header {
-            Some(header) => {
-                let time = header.split([',', '=']).nth(1).unwrap().parse::<f64>().unwrap();
-                time - NOW.as_secs_f64()
-            }
-            None => panic!("{mark:?} has a header"),
-        };
-        assert!(off(Mark::Off(-299)) >= -299.0 && off(Mark::Off(299)) <= 299.0);
-        assert!(off(Mark::Off(-301)) <= -301.0 && off(Mark::Off(301)) >= 301.0);
-        assert!((-1.0..=0.0).contains(&off(Mark::Right)));
+    fn time_on_the_way_takes_none_over_the_limit() {
+        // 1_700_000_000.4 is now; no second of these is nearer to it than it says.
+        let at = |off| second(NOW, off);
+        assert_eq!([at(-299), at(299)], [1_700_000_001 - 299, 1_700_000_000 + 299]);
+        assert_eq!([at(-301), at(301)], [1_700_000_000 - 301, 1_700_000_001 + 301]);
+        assert_eq!(at(0), 1_700_000_000);
     }
 
     #[test]
-    fn what_is_hidden_is_the_right_mac_of_what_is_sent_and_not_in_the_header() {
-        for sent in [&b"{}"[..], b"[]"] {
-            let right = marked(Mark::Right, NOW, sent, sent).header.unwrap();
-            let right = right.rsplit('=').next().unwrap();
-            for mark in ALL {
-                let marked = marked(mark, NOW, b"{}", sent);
-                let header = marked.header.unwrap_or_default().to_ascii_lowercase();
-                match marked.hidden {
-                    Some(hidden) => assert!(!header.contains(&hidden), "{mark:?}"),
-                    None => assert!(
-                        !header.contains("t=17") || header.contains(right),
-                        "{mark:?} {header}"
-                    ),
-                }
+    fn what_is_hidden_is_the_right_mac_of_what_is_sent_unless_the_headers_tell_it() {
+        let own = [Mark::WrongMac, Mark::LastDigit, Mark::OlderScheme, Mark::Text("")];
+        let all = VARIANTS.iter().map(|row| Mark::Of(row.variant)).chain(own);
+        for mark in all {
+            for sent in [&b"{}"[..], b"[]"] {
+                let marked = marked(mark, b"{}", sent);
+                let right = mac(&SigningSecret::new(&SECRET.into()).unwrap(), NOW.as_secs(), sent);
+                let told = marked
+                    .values
+                    .iter()
+                    .any(|value| value.to_str().unwrap().to_ascii_lowercase().contains(&right));
+                assert_eq!(marked.hidden, (!told).then_some(right), "{mark:?}");
             }
         }
-        let hidden = marked(Mark::WrongMac, NOW, b"{}", b"[]").hidden.unwrap();
-        let right = marked(Mark::Right, NOW, b"[]", b"[]").header.unwrap();
-        assert!(right.ends_with(&hidden));
+        assert!(marked(Mark::WrongMac, b"{}", b"{}").hidden.is_some());
+        assert!(marked(Mark::Of(Variant::Fresh), b"{}", b"{}").hidden.is_none());
     }
 }

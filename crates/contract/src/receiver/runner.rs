@@ -11,7 +11,7 @@ use url::Url;
 use super::check::{Check, Plan, Step};
 use super::judge::AGAIN;
 use super::leak::leak;
-use super::make::{ID_PREFIX, make};
+use super::make::{ID_PREFIX, MadeUp, make};
 use super::mark::Keys;
 use super::seen::{Exchange, Outcome, Reply, Seen};
 use super::table::CHECKS;
@@ -59,7 +59,6 @@ pub struct Report {
 pub struct Runner<'a> {
     given: Given<'a>,
     right: SigningSecret,
-    other: SigningSecret,
     /// What was given away, and by the answer to what.
     leaks: Vec<(&'static str, &'static str)>,
     silent: usize,
@@ -71,9 +70,7 @@ impl<'a> Runner<'a> {
     /// None where the secret is empty.
     pub fn new(given: Given<'a>) -> Option<Self> {
         let right = SigningSecret::new(given.secret)?;
-        // Of the same look as the service's secrets, and known to nobody else for what it is worth.
-        let other = SigningSecret::new(&format!("whsec_of_somebody_else_{}", given.run).into())?;
-        Some(Self { given, right, other, leaks: Vec::new(), silent: 0, over: None })
+        Some(Self { given, right, leaks: Vec::new(), silent: 0, over: None })
     }
 
     /// Runs those of the checks that are wanted, in the table's order, and reports each as it is done.
@@ -147,18 +144,21 @@ impl<'a> Runner<'a> {
         match check.plan {
             Plan::Each(steps) | Plan::Again(steps) => {
                 let one = matches!(check.plan, Plan::Again(_));
+                let mut made_up = self.made_up(check, 0);
                 for (at, step) in steps.iter().enumerate() {
-                    let id = self.id(check, if one { 0 } else { at });
-                    exchanges.push(self.exchange(check, *step, &id).await?);
+                    if !one {
+                        made_up = self.made_up(check, at);
+                    }
+                    exchanges.push(self.exchange(check, *step, &made_up).await?);
                 }
             }
             Plan::AtOnce(step, times) => {
-                let id = self.id(check, 0);
-                let all = (0..times).map(|_| self.exchange(check, step, &id));
+                let made_up = self.made_up(check, 0);
+                let all = (0..times).map(|_| self.exchange(check, step, &made_up));
                 for exchange in join_all(all).await {
                     exchanges.push(exchange?);
                 }
-                self.repeat(check, step, &id, &mut exchanges).await?;
+                self.repeat(check, step, &made_up, &mut exchanges).await?;
             }
         }
         Ok(exchanges)
@@ -169,7 +169,7 @@ impl<'a> Runner<'a> {
         &self,
         check: &'static Check,
         step: Step,
-        id: &str,
+        made_up: &MadeUp,
         exchanges: &mut Vec<Exchange>,
     ) -> Result<(), SendError> {
         let busy = |exchange: &&Exchange| exchange.status() == Some(503);
@@ -181,7 +181,7 @@ impl<'a> Runner<'a> {
             let mut still = Vec::new();
             for _ in waiting {
                 let step = Step { label: AGAIN, ..step };
-                let exchange = self.exchange(check, step, id).await?;
+                let exchange = self.exchange(check, step, made_up).await?;
                 still.extend(Some(&exchange).filter(|exchange| busy(exchange)).cloned());
                 exchanges.push(exchange);
             }
@@ -195,11 +195,11 @@ impl<'a> Runner<'a> {
         &self,
         check: &'static Check,
         step: Step,
-        id: &str,
+        made_up: &MadeUp,
     ) -> Result<Exchange, SendError> {
         let given = &self.given;
-        let keys = Keys { secret: given.secret, right: &self.right, other: &self.other };
-        let made = make(step, given.url, id, keys, (given.clock)());
+        let keys = Keys { secret: given.secret, right: &self.right };
+        let made = make(step, given.url, made_up, keys, (given.clock)());
         let outcome = given.sender.send(made.outgoing).await;
         let outcome = match outcome {
             Err(error)
@@ -216,8 +216,9 @@ impl<'a> Runner<'a> {
         Ok(Exchange { label: step.label, reply: outcome.into(), took, leak })
     }
 
-    fn id(&self, check: &Check, at: usize) -> String {
-        format!("{ID_PREFIX}{}_{}_{}", self.given.run, check.id, at + 1)
+    fn made_up(&self, check: &Check, at: usize) -> MadeUp {
+        let id = format!("{ID_PREFIX}{}_{}_{}", self.given.run, check.id, at + 1);
+        MadeUp { id, at: (self.given.clock)() }
     }
 }
 

@@ -3,7 +3,11 @@
 use super::bodies::Body;
 use super::check::{Check, Plan, Step, Way, step};
 use super::judge;
-use super::mark::Mark;
+use super::mark::Mark::{self, Of};
+use crate::variant::Variant;
+
+/// A right signature of now.
+const RIGHT: Mark = Of(Variant::Fresh);
 
 /// A plan of one request.
 const fn once(body: Body, mark: Mark) -> [Step; 1] {
@@ -24,7 +28,7 @@ pub const CHECKS: &[Check] = &[
         why: "the service waits 10 seconds, then counts the attempt as failed and sends it again",
         fix: "keep the delivery, answer 2xx at once, and do the work afterwards",
         is_gate: true,
-        plan: Plan::Each(&once(Body::Plain, Mark::Right)),
+        plan: Plan::Each(&once(Body::Plain, RIGHT)),
         judge: judge::in_time,
     },
     Check {
@@ -36,7 +40,7 @@ pub const CHECKS: &[Check] = &[
         fix: "register the address that it leads to; mind http or https, www, and the slash at the \
               end",
         is_gate: true,
-        plan: Plan::Each(&once(Body::Plain, Mark::Right)),
+        plan: Plan::Each(&once(Body::Plain, RIGHT)),
         judge: judge::no_redirect,
     },
     Check {
@@ -48,7 +52,7 @@ pub const CHECKS: &[Check] = &[
         fix: "is it this endpoint's secret, whole, with `whsec_` and without a line end? `formsvc \
               webhook verify --explain` says what is wrong with a signature",
         is_gate: true,
-        plan: Plan::Each(&once(Body::Plain, Mark::Right)),
+        plan: Plan::Each(&once(Body::Plain, RIGHT)),
         judge: judge::accepted,
     },
     Check {
@@ -59,7 +63,7 @@ pub const CHECKS: &[Check] = &[
         why: "a receiver that lets unsigned requests pass verifies nothing",
         fix: "refuse a request without the header before you look at anything else",
         is_gate: false,
-        plan: Plan::Each(&once(Body::Plain, Mark::Missing)),
+        plan: Plan::Each(&once(Body::Plain, Of(Variant::Missing))),
         judge: judge::refused,
     },
     Check {
@@ -75,7 +79,7 @@ pub const CHECKS: &[Check] = &[
         plan: Plan::Each(&[
             step("empty", Body::Plain, Mark::Text("")),
             step("no key=value", Body::Plain, Mark::Text("garbage")),
-            step("`t` is a word, signed rightly", Body::Plain, Mark::WordForTime),
+            step("`t` is a word, signed rightly", Body::Plain, Of(Variant::TNotANumber)),
         ]),
         judge: judge::refused,
     },
@@ -87,29 +91,36 @@ pub const CHECKS: &[Check] = &[
         why: "without `t` a delivery that somebody recorded is right for ever",
         fix: "refuse when `t` or `v1` is missing",
         is_gate: false,
-        plan: Plan::Each(&once(Body::Plain, Mark::NoTime)),
+        plan: Plan::Each(&once(Body::Plain, Of(Variant::NoT))),
         judge: judge::refused,
     },
     Check {
         id: "missing-v1",
         section: 5,
-        sends: "`t` without `v1`",
+        sends: "`t` without `v1`, and with the right signature as `v0`",
         wants: "a refusal, best 401",
         why: "with nothing to compare, nothing is verified",
         fix: "refuse when `t` or `v1` is missing; a loop over no signatures must end in a refusal",
         is_gate: false,
-        plan: Plan::Each(&once(Body::Plain, Mark::NoMac)),
+        plan: Plan::Each(&[
+            step("no signature", Body::Plain, Of(Variant::NoV1)),
+            step("v0 alone", Body::Plain, Of(Variant::V0Only)),
+        ]),
         judge: judge::refused,
     },
     Check {
         id: "bad-mac",
         section: 5,
-        sends: "a `v1` of which no digit is right",
+        sends: "a `v1` of which no digit is right, and a right one in base64",
         wants: "a refusal, best 401",
         why: "anybody who knows the address could make up submissions",
-        fix: "compute HMAC-SHA256 of `<t>.<body>` with the secret and compare it with each `v1`",
+        fix: "compute HMAC-SHA256 of `<t>.<body>` with the secret, as lower-case hex, and compare it \
+              with each `v1`",
         is_gate: false,
-        plan: Plan::Each(&once(Body::Plain, Mark::WrongMac)),
+        plan: Plan::Each(&[
+            step("no digit right", Body::Plain, Mark::WrongMac),
+            step("base64", Body::Plain, Of(Variant::Base64)),
+        ]),
         judge: judge::refused,
     },
     Check {
@@ -123,8 +134,8 @@ pub const CHECKS: &[Check] = &[
         is_gate: false,
         plan: Plan::Each(&[
             step("last digit wrong", Body::Plain, Mark::LastDigit),
-            step("first half", Body::Plain, Mark::HalfMac),
-            step("empty", Body::Plain, Mark::EmptyMac),
+            step("first half", Body::Plain, Of(Variant::Truncated)),
+            step("empty", Body::Plain, Of(Variant::EmptyV1)),
         ]),
         judge: judge::refused,
     },
@@ -136,18 +147,37 @@ pub const CHECKS: &[Check] = &[
         why: "every endpoint has a secret of its own; who has another one could write into this one",
         fix: "verify with this endpoint's secret alone",
         is_gate: false,
-        plan: Plan::Each(&once(Body::Plain, Mark::OtherSecret)),
+        plan: Plan::Each(&once(Body::Plain, Of(Variant::WrongSecret))),
         judge: judge::refused,
     },
     Check {
         id: "tampered",
         section: 5,
-        sends: "a right signature of another body: one digit of an answer was changed since",
+        sends: "a body of which one digit was changed after it was signed, and one that lost a line end",
         wants: "a refusal, best 401",
         why: "what is not covered by the signature can be changed on the way",
-        fix: "sign the whole body as it came, and not an id or a hash out of it",
+        fix: "verify the whole body as it came, and not an id or a hash out of it, nor a trimmed copy",
         is_gate: false,
-        plan: Plan::Each(&[Step { way: Way::Tampered, ..step("", Body::Plain, Mark::Right) }]),
+        plan: Plan::Each(&[
+            Step { way: Way::Tampered, ..step("one digit", Body::Plain, RIGHT) },
+            step("line end lost", Body::Plain, Of(Variant::LineFeed)),
+        ]),
+        judge: judge::refused,
+    },
+    Check {
+        id: "changed-time",
+        section: 5,
+        sends: "a right signature of 360 seconds ago with the time of now: beside it, instead of it, \
+                and one that never covered the time",
+        wants: "a refusal, best 401",
+        why: "what somebody recorded would pass for new, again and again",
+        fix: "sign `<t>.<body>` with the very `t` whose age you look at, and refuse a header with two",
+        is_gate: false,
+        plan: Plan::Each(&[
+            step("two `t`", Body::Plain, Of(Variant::TwoT)),
+            step("another `t`", Body::Plain, Of(Variant::TamperedTime)),
+            step("body alone", Body::Plain, Of(Variant::BodyOnly)),
+        ]),
         judge: judge::refused,
     },
     Check {
@@ -195,8 +225,8 @@ pub const CHECKS: &[Check] = &[
         fix: "compare with every `v1`; reading the header into a map keeps only one of them",
         is_gate: false,
         plan: Plan::Each(&[
-            step("first is right", Body::Plain, Mark::RightFirst),
-            step("last is right", Body::Plain, Mark::RightLast),
+            step("first is right", Body::Plain, Of(Variant::TwoV1First)),
+            step("last is right", Body::Plain, Of(Variant::TwoV1)),
         ]),
         judge: judge::accepted,
     },
@@ -218,12 +248,12 @@ pub const CHECKS: &[Check] = &[
         id: "upper-case",
         section: 5,
         sends: "the right signature in upper-case hex",
-        wants: "a refusal, or 2xx",
-        why: "the service writes lower case; whoever takes both compares something it has made of \
-              the header",
-        fix: "compare the text as it came",
+        wants: "a refusal; 2xx harms nobody",
+        why: "the service writes lower case, and two spellings of one signature are one more way to go \
+              wrong",
+        fix: "compare the text of `v1` as it came",
         is_gate: false,
-        plan: Plan::Each(&once(Body::Plain, Mark::UpperCase)),
+        plan: Plan::Each(&once(Body::Plain, Of(Variant::UpperCase))),
         judge: judge::better_refused,
     },
     Check {
@@ -234,7 +264,7 @@ pub const CHECKS: &[Check] = &[
         why: "names are written in every script; a signature is of bytes, not of text",
         fix: FIX_RAW,
         is_gate: false,
-        plan: Plan::Each(&once(Body::Unicode, Mark::Right)),
+        plan: Plan::Each(&once(Body::Unicode, RIGHT)),
         judge: judge::accepted,
     },
     Check {
@@ -245,7 +275,7 @@ pub const CHECKS: &[Check] = &[
         why: "JSON has many spellings; who prints it again picks another and gets another signature",
         fix: FIX_RAW,
         is_gate: false,
-        plan: Plan::Each(&once(Body::Escapes, Mark::Right)),
+        plan: Plan::Each(&once(Body::Escapes, RIGHT)),
         judge: judge::accepted,
     },
     Check {
@@ -256,7 +286,7 @@ pub const CHECKS: &[Check] = &[
         why: "white space between the values is signed too",
         fix: FIX_RAW,
         is_gate: false,
-        plan: Plan::Each(&once(Body::Pretty, Mark::Right)),
+        plan: Plan::Each(&once(Body::Pretty, RIGHT)),
         judge: judge::accepted,
     },
     Check {
@@ -267,7 +297,7 @@ pub const CHECKS: &[Check] = &[
         why: "maps sort their keys, or put numbers first; the signature is of the order that came",
         fix: FIX_RAW,
         is_gate: false,
-        plan: Plan::Each(&once(Body::KeyOrder, Mark::Right)),
+        plan: Plan::Each(&once(Body::KeyOrder, RIGHT)),
         judge: judge::accepted,
     },
     Check {
@@ -278,7 +308,7 @@ pub const CHECKS: &[Check] = &[
         why: "a parser that reads numbers as floats changes them",
         fix: FIX_RAW,
         is_gate: false,
-        plan: Plan::Each(&once(Body::Numbers, Mark::Right)),
+        plan: Plan::Each(&once(Body::Numbers, RIGHT)),
         judge: judge::accepted,
     },
     Check {
@@ -289,7 +319,7 @@ pub const CHECKS: &[Check] = &[
         why: "who trims the body, or adds a line end, signs something else",
         fix: FIX_RAW,
         is_gate: false,
-        plan: Plan::Each(&once(Body::TrailingNewline, Mark::Right)),
+        plan: Plan::Each(&once(Body::TrailingNewline, RIGHT)),
         judge: judge::accepted,
     },
     Check {
@@ -301,7 +331,7 @@ pub const CHECKS: &[Check] = &[
               unknown",
         fix: "look at `event`, and answer 2xx to what you do not handle",
         is_gate: false,
-        plan: Plan::Each(&once(Body::UnknownEvent, Mark::Right)),
+        plan: Plan::Each(&once(Body::UnknownEvent, RIGHT)),
         judge: judge::accepted,
     },
     Check {
@@ -312,7 +342,7 @@ pub const CHECKS: &[Check] = &[
         why: "members may be added to the payload",
         fix: "ignore the members that you do not know",
         is_gate: false,
-        plan: Plan::Each(&once(Body::UnknownFields, Mark::Right)),
+        plan: Plan::Each(&once(Body::UnknownFields, RIGHT)),
         judge: judge::accepted,
     },
     Check {
@@ -324,7 +354,7 @@ pub const CHECKS: &[Check] = &[
               unless told otherwise",
         fix: "raise the framework's limit for this path to 1 MiB",
         is_gate: false,
-        plan: Plan::Each(&once(Body::Large, Mark::Right)),
+        plan: Plan::Each(&once(Body::Large, RIGHT)),
         judge: judge::better_accepted,
     },
     Check {
@@ -353,7 +383,7 @@ pub const CHECKS: &[Check] = &[
         fix: "let the database decide who is first (a unique id); answer the others 2xx, or 503 with \
               Retry-After while the first is being handled",
         is_gate: false,
-        plan: Plan::AtOnce(step("", Body::Plain, Mark::Right), 4),
+        plan: Plan::AtOnce(step("", Body::Plain, RIGHT), 4),
         judge: judge::at_once,
     },
     Check {
@@ -364,7 +394,7 @@ pub const CHECKS: &[Check] = &[
         why: "a signature is verified after reading: without a limit anybody can fill your memory",
         fix: "stop reading at 1 MiB and answer 413",
         is_gate: false,
-        plan: Plan::Each(&once(Body::Oversize, Mark::Right)),
+        plan: Plan::Each(&once(Body::Oversize, RIGHT)),
         judge: judge::bounded,
     },
     Check {
@@ -375,7 +405,7 @@ pub const CHECKS: &[Check] = &[
         why: "deliveries are POST; whatever else is taken is something you did not mean to",
         fix: "take POST alone on this path, and answer 405 to the rest",
         is_gate: false,
-        plan: Plan::Each(&[Step { way: Way::Get, ..step("", Body::Plain, Mark::Missing) }]),
+        plan: Plan::Each(&[Step { way: Way::Get, ..step("", Body::Plain, Of(Variant::Missing)) }]),
         judge: judge::better_refused,
     },
     Check {

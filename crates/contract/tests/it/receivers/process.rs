@@ -1,0 +1,218 @@
+//! A receiver in a process of its own.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use tempfile::TempDir;
+use url::Url;
+
+use super::run::SECRET;
+
+/// What asks for the runtimes that `.ci/run` installs.
+const REQUIRE: &str = "FORMSVC_REQUIRE_RUNTIMES";
+
+/// What a receiver is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Language {
+    Rust,
+    Python,
+    Node,
+    Go,
+    Php,
+}
+
+impl Language {
+    /// Those whose twins are made by changing lines of the receiver.
+    pub(super) const SCRIPTED: [Self; 4] = [Self::Python, Self::Node, Self::Go, Self::Php];
+
+    /// Its file in `docs/receivers`.
+    fn source(self) -> &'static str {
+        match self {
+            Self::Rust => "rust/receiver.rs",
+            Self::Python => "python/receiver.py",
+            Self::Node => "node/receiver.mjs",
+            Self::Go => "go/receiver.go",
+            Self::Php => "php/receiver.php",
+        }
+    }
+
+    /// The program that runs it, and how that is asked for its version.
+    fn runtime(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::Rust => None,
+            Self::Python => Some(("python3", "--version")),
+            Self::Node => Some(("node", "--version")),
+            Self::Go => Some(("go", "version")),
+            Self::Php => Some(("php", "--version")),
+        }
+    }
+
+    /// Whether there is what runs it.
+    fn is_here(self) -> bool {
+        let Some((program, version)) = self.runtime() else { return true };
+        let asked = Command::new(program).arg(version).stdin(Stdio::null()).output();
+        if asked.is_ok_and(|output| output.status.success()) {
+            return true;
+        }
+        // Go takes 300 MB: nobody is asked to install it for this.
+        let required = std::env::var_os(REQUIRE).is_some_and(|value| value == "1");
+        assert!(
+            !required || self == Self::Go,
+            "there is no {program}, and {REQUIRE}=1 asks for it"
+        );
+        // Past the test's captured output.
+        let skipped = format!("skipped: there is no {program}\n");
+        std::io::stderr().write_all(skipped.as_bytes()).unwrap();
+        false
+    }
+
+    /// The command that runs the file on a free port.
+    fn command(self, file: &Path) -> Command {
+        let with = |program: &str, arguments: &[&str]| {
+            let mut command = Command::new(program);
+            command.args(arguments);
+            command
+        };
+        let path = file.to_str().unwrap();
+        match self {
+            Self::Rust => with(path, &["0"]),
+            Self::Python => with("python3", &[path, "0"]),
+            Self::Node => with("node", &[path, "0"]),
+            Self::Go => with(compiled(file).to_str().unwrap(), &["0"]),
+            Self::Php => with("php", &["-S", "127.0.0.1:0", path]),
+        }
+    }
+}
+
+/// What Go makes of a file, beside it.
+fn compiled(file: &Path) -> PathBuf {
+    let (folder, program) = (file.parent().unwrap(), file.with_extension("bin"));
+    let built = Command::new("go")
+        .args(["build", "-o"])
+        .args([&program, file])
+        .current_dir(folder)
+        .env("GOFLAGS", "")
+        .env("GOCACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("go"))
+        .output()
+        .unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    program
+}
+
+/// A change of a source: this text, which is there once, becomes that.
+pub(super) type Change = (&'static str, &'static str);
+
+/// A receiver that runs, and ends with this.
+pub(super) struct Process {
+    pub(super) url: Url,
+    child: Child,
+    said: Arc<Mutex<String>>,
+    _folder: TempDir,
+}
+
+impl Process {
+    /// Starts the receiver with lines changed. None where there is nothing to run it.
+    pub(super) fn start(language: Language, changes: &[Change]) -> Option<Self> {
+        if !language.is_here() {
+            return None;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let file = if language == Language::Rust {
+            example()
+        } else {
+            changed(language.source(), changes, folder.path())
+        };
+        let mut command = language.command(&file);
+        command
+            .env("FORMSVC_SIGNING_SECRET", SECRET)
+            .env("FORMSVC_INBOX", folder.path().join("inbox"))
+            .current_dir(folder.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let said = Arc::new(Mutex::new(String::new()));
+        let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+        // PHP's own server tells of itself as of an error.
+        let url = if language == Language::Php {
+            drain(out, &said);
+            ready(err, &said)
+        } else {
+            drain(err, &said);
+            ready(out, &said)
+        };
+        let url = url.unwrap_or_else(|| panic!("{language:?}: {}", said.lock().unwrap()));
+        Some(Self { url, child, said, _folder: folder })
+    }
+
+    /// What it wrote.
+    pub(super) fn said(&self) -> String {
+        self.said.lock().unwrap().clone()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The example, which Cargo puts beside the folder of the tests.
+fn example() -> PathBuf {
+    let here = std::env::current_exe().unwrap();
+    let path = here.parent().unwrap().with_file_name("examples").join("receiver");
+    let path = path.with_extension(std::env::consts::EXE_EXTENSION);
+    assert!(path.exists(), "`cargo test -p formsvc-contract`, without a name, builds the example");
+    path
+}
+
+/// Writes the receiver with its changes into the folder.
+fn changed(source: &str, changes: &[Change], folder: &Path) -> PathBuf {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/receivers").join(source);
+    let mut text = std::fs::read_to_string(&path).unwrap();
+    for (from, to) in changes {
+        assert_eq!(text.matches(from).count(), 1, "{source} has once: {from}");
+        text = text.replace(from, to);
+    }
+    let file = folder.join(path.file_name().unwrap());
+    std::fs::write(&file, text).unwrap();
+    file
+}
+
+/// The address in the first line that has one; the rest is read as it comes.
+fn ready(stream: impl Read + Send + 'static, said: &Arc<Mutex<String>>) -> Option<Url> {
+    let mut stream = BufReader::new(stream);
+    let mut line = String::new();
+    loop {
+        line.clear();
+        if stream.read_line(&mut line).unwrap() == 0 {
+            return None;
+        }
+        said.lock().unwrap().push_str(&line);
+        let address = line.split_once("http://").and_then(|(_, rest)| {
+            let end = rest.find(|c: char| c != '.' && c != ':' && !c.is_ascii_digit())?;
+            Url::parse(&format!("http://{}/", &rest[..end])).ok()
+        });
+        if let Some(url) = address {
+            drain(stream, said);
+            return Some(url);
+        }
+    }
+}
+
+/// Reads what comes, to its end: a pipe that is full would hold the receiver up.
+fn drain(stream: impl Read + Send + 'static, said: &Arc<Mutex<String>>) {
+    let said = Arc::clone(said);
+    thread::spawn(move || {
+        let mut stream = BufReader::new(stream);
+        let mut line = Vec::new();
+        while stream.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+            said.lock().unwrap().push_str(&String::from_utf8_lossy(&line));
+            line.clear();
+        }
+    });
+}

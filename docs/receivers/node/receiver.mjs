@@ -1,0 +1,144 @@
+// Receives webhooks: verifies each delivery, keeps it once, answers, and works on it afterwards.
+//
+//     FORMSVC_SIGNING_SECRET=whsec_... node receiver.mjs [PORT]
+//
+// Node.js alone, no packages. What was kept is in the folder `inbox`, or where FORMSVC_INBOX says.
+
+import { createHash, createHmac, randomUUID, timingSafeEqual } from "node:crypto";
+import { existsSync, mkdirSync } from "node:fs";
+import { link, open, readFile, readdir, unlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { join } from "node:path";
+
+const SECRET = process.env.FORMSVC_SIGNING_SECRET ?? "";
+const INBOX = process.env.FORMSVC_INBOX ?? "inbox";
+const BODY_MAX = 1 << 20;
+const TOLERANCE = 300; // seconds, either way
+
+/** Whether the service signed these bytes, about now. `body` is a Buffer: what came, not yet decoded. */
+function isRight(header, body, now) {
+  const pairs = header.split(",").map((part) => {
+    const at = part.indexOf("=");
+    return at < 0 ? ["", part] : [part.slice(0, at), part.slice(at + 1)];
+  });
+  const times = pairs.filter(([key]) => key === "t").map(([, value]) => value);
+  const signatures = pairs.filter(([key]) => key === "v1").map(([, value]) => value);
+  // Number("now") is NaN, which is neither too old nor too new: only digits are a time.
+  if (times.length !== 1 || !/^[0-9]{1,11}$/.test(times[0]) || signatures.length === 0) return false;
+  const hmac = createHmac("sha256", SECRET).update(`${times[0]}.`).update(body);
+  const expected = Buffer.from(hmac.digest("hex"));
+  // One that matches is enough: while a secret is rotated there are two.
+  const matches = signatures.filter((one) => {
+    const given = Buffer.from(one);
+    return given.length === expected.length && timingSafeEqual(given, expected);
+  });
+  const age = now - Number(times[0]);
+  return matches.length > 0 && Math.abs(age) <= TOLERANCE;
+}
+
+/** Where a submission is kept. An id is any text, and no name of a file. */
+function place(submissionId) {
+  return join(INBOX, `${createHash("sha256").update(submissionId).digest("hex")}.json`);
+}
+
+/** Keeps a submission, durably: the file is there whole, or not at all. False where it was kept before. */
+async function keep(submissionId, body) {
+  const work = join(INBOX, `.${randomUUID()}.partial`);
+  const file = await open(work, "wx", 0o600);
+  try {
+    await file.writeFile(body);
+    await file.sync();
+    await file.close();
+    await link(work, place(submissionId));
+    // The name lasts once the folder does.
+    const folder = await open(INBOX, "r");
+    await folder.sync();
+    await folder.close();
+    return true;
+  } catch (error) {
+    if (error.code === "EEXIST") return false;
+    throw error;
+  } finally {
+    await unlink(work);
+  }
+}
+
+/** What the receiver is for. It may take as long as it likes. */
+async function handle(event) {
+  // JSON keeps what strangers wrote from acting on the terminal.
+  console.log(JSON.stringify(event.submission_id), JSON.stringify(event.data));
+}
+
+/** Handles what is kept, also what a run before this one left. An error leaves it for the next time. */
+async function work() {
+  for (const name of await readdir(INBOX)) {
+    const file = join(INBOX, name);
+    if (!name.endsWith(".json") || existsSync(`${file}.handled`)) continue;
+    try {
+      await handle(JSON.parse(await readFile(file, "utf8")));
+      await writeFile(`${file}.handled`, "");
+    } catch (error) {
+      console.error("not handled:", name, error.message);
+    }
+  }
+}
+
+let working = Promise.resolve();
+const workLater = () => (working = working.then(work).catch((error) => console.error(error.message)));
+
+/** The bytes of a request; nothing where they are more than the limit. */
+async function read(request) {
+  if (Number(request.headers["content-length"]) > BODY_MAX) return undefined;
+  const pieces = [];
+  let length = 0;
+  for await (const piece of request) {
+    length += piece.length;
+    if (length > BODY_MAX) return undefined;
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}
+
+/** The status to answer with. */
+async function take(request) {
+  if (request.method !== "POST") return 405;
+  const body = await read(request);
+  if (body === undefined) return 413;
+  const header = request.headers["x-service-signature"];
+  if (header === undefined || !isRight(header, body, Date.now() / 1000)) return 401;
+  let event;
+  try {
+    event = JSON.parse(body.toString("utf8"));
+  } catch {
+    return 400;
+  }
+  // Not for us. Anything but 2xx would have it sent again, for nothing.
+  if (event?.event !== "submission.created") return 200;
+  if (typeof event.submission_id !== "string") return 400;
+  if (await keep(event.submission_id, body)) workLater();
+  return 200;
+}
+
+if (SECRET === "") {
+  console.error("set FORMSVC_SIGNING_SECRET to the signing secret of the endpoint");
+  process.exit(1);
+}
+mkdirSync(INBOX, { recursive: true, mode: 0o700 });
+workLater();
+
+const server = createServer((request, response) => {
+  take(request)
+    .catch((error) => (console.error(error.message), 500))
+    .then((status) => {
+      // The status alone: a text could only tell strangers something. After a body that was not read to
+      // its end the connection is of no use.
+      response.writeHead(status, status === 413 ? { connection: "close" } : {});
+      response.end();
+    });
+});
+server.headersTimeout = 10_000;
+server.requestTimeout = 10_000; // for a sender that stops in the middle
+// This machine alone: what is in front of it speaks HTTPS.
+server.listen(Number(process.argv[2] ?? 9000), "127.0.0.1", () => {
+  console.log(`listening on http://127.0.0.1:${server.address().port}/`);
+});
