@@ -8,9 +8,11 @@
 //! | what a delivery's body is | [`payload`] |
 //! | how one place of a body is changed, and no other | [`edit`] |
 //! | which signatures there are, right and wrong on purpose | [`variant`] |
+//! | why a signature does not match | [`explain`] |
 //! | whether a receiver does what the service needs of it | [`receiver`] |
 
 pub mod edit;
+pub mod explain;
 mod mac;
 pub mod payload;
 pub mod receiver;

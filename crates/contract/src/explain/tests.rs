@@ -1,0 +1,181 @@
+//! Each hypothesis by what the real thing looks like, made by Python (`fixtures/webhooks/make_cases.py`).
+
+use std::collections::BTreeSet;
+
+use formsvc_protocol::signature::{SigningSecret, sign};
+use proptest::prelude::*;
+use serde::Deserialize;
+
+use super::*;
+
+const NOW: u64 = 1_767_225_600;
+const SECRET: &str = "whsec_1Ja0vTGXn2LQ6Zt9c4Kp8RbY3mDsWfHuEoAiPxNkVgB";
+
+#[derive(Deserialize)]
+struct File {
+    tolerance_seconds: u64,
+    cases: Vec<Made>,
+}
+
+#[derive(Deserialize)]
+struct Made {
+    name: String,
+    headers: Vec<(String, String)>,
+    body_hex: String,
+    secrets: Vec<String>,
+    api_key: Option<String>,
+    now: u64,
+    came: Option<u64>,
+    #[serde(default)]
+    any_age: bool,
+    expect: Vec<String>,
+    proof: String,
+}
+
+fn file() -> File {
+    let text = include_str!("../../../../fixtures/webhooks/explained.json");
+    serde_json::from_str(text).unwrap()
+}
+
+fn named(secrets: &[&str]) -> Vec<(Arc<str>, SecretString)> {
+    let name = |at: usize| if at == 0 { "current".into() } else { "previous".into() };
+    secrets.iter().enumerate().map(|(at, secret)| (name(at), (*secret).into())).collect()
+}
+
+fn explained(made: &Made, tolerance: u64) -> Explanation {
+    let secrets: Vec<&str> = made.secrets.iter().map(String::as_str).collect();
+    let body = hex::decode(&made.body_hex).unwrap();
+    let headers = made.headers.iter();
+    explain(&Case {
+        headers: headers.map(|(name, value)| (&**name, value.as_bytes())).collect(),
+        body: &body,
+        secrets: &named(&secrets),
+        api_key: made.api_key.as_deref().map(SecretString::from).as_ref(),
+        came: made.came,
+        now: made.now,
+        tolerance: (!made.any_age).then_some(Duration::from_secs(tolerance)),
+    })
+}
+
+fn ids(explanation: &Explanation) -> Vec<&'static str> {
+    explanation.found.iter().map(|found| found.hypothesis.row().id).collect()
+}
+
+#[test]
+fn each_case_is_explained_by_what_made_it_and_nothing_else() {
+    let file = file();
+    let mut wrong = Vec::new();
+    for made in &file.cases {
+        let found = explained(made, file.tolerance_seconds);
+        if ids(&found) != made.expect || found.proof.name() != made.proof {
+            wrong.push(format!("{}: {:?} by {:?}", made.name, ids(&found), found.proof));
+        }
+        assert!(found.left_out.is_empty(), "{}: {:?}", made.name, found.left_out);
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn every_hypothesis_has_a_case() {
+    let cases: BTreeSet<String> = file().cases.into_iter().flat_map(|made| made.expect).collect();
+    let rows = HYPOTHESES.iter().filter(|row| !cases.contains(row.id));
+    assert_eq!(rows.map(|row| row.id).collect::<Vec<_>>(), [""; 0]);
+}
+
+#[test]
+fn nothing_that_is_told_holds_a_secret_or_a_right_mac() {
+    let file = file();
+    for made in &file.cases {
+        let told = format!("{:?}", explained(made, file.tolerance_seconds));
+        for secret in made.secrets.iter().chain(&made.api_key) {
+            assert!(!told.contains(&secret[6..]), "{}: {told}", made.name);
+        }
+        let key = SigningSecret::new(&SECRET.into()).unwrap();
+        let body = hex::decode(&made.body_hex).unwrap();
+        let right = sign([&key], NOW, &body);
+        assert!(!told.contains(right.rsplit('=').next().unwrap()), "{}: {told}", made.name);
+    }
+}
+
+#[test]
+fn the_secret_that_signed_is_named() {
+    let secrets = named(&["whsec_something_else_altogether", SECRET]);
+    let key = SigningSecret::new(&SECRET.into()).unwrap();
+    let header = sign([&key], NOW, b"{}");
+    let case = Case {
+        headers: vec![(HEADER, header.as_bytes())],
+        body: b"{}\n",
+        secrets: &secrets,
+        api_key: None,
+        came: None,
+        now: NOW,
+        tolerance: Some(Duration::from_secs(300)),
+    };
+    assert_eq!(explain(&case).secret.as_deref(), Some("previous"));
+}
+
+/// A long body costs a bounded time: what is left out is told.
+#[test]
+fn a_long_body_is_bounded_work() {
+    let body = format!("[{}\"\"]", "\"é/<\",".repeat(1 << 16));
+    let wrong = format!("t={NOW},v1={}", "0".repeat(64));
+    let secrets = named(&[SECRET]);
+    let (given, instead) = (secret::given(&secrets), secret::instead(&secrets, None));
+    let readings = header::readings(&[wrong.as_bytes()]);
+    let of = Given { body: body.as_bytes(), length: None };
+    let search = Search::bounded(&readings, &given, &instead, of, 3 << 20);
+    let (signed, left_out) = search.run();
+    assert!(signed.is_none());
+    for hypothesis in [Hypothesis::SignedOrder, Hypothesis::LineFeedAdded, Hypothesis::JsonSpaced] {
+        assert!(left_out.contains(&hypothesis), "{hypothesis:?}: {left_out:?}");
+    }
+    assert!(!left_out.contains(&Hypothesis::SignedBodyOnly), "{left_out:?}");
+}
+
+fn body() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        any::<Vec<u8>>(),
+        "[ -~\n\r\t\u{feff}é]{0,60}".prop_map(String::into_bytes),
+        ("[a-zé/<\\\\u0-9 ]{0,9}", any::<f64>(), "[ \n]{0,2}").prop_map(|(text, number, end)| {
+            let json = serde_json::json!({"data": {"t": text, "n": number}, "event": 1});
+            format!("{json}{end}").into_bytes()
+        }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// A delivery that is right is never explained as wrong.
+    #[test]
+    fn what_is_right_has_no_explanation(body in body(), old in 0..=300_u64) {
+        let key = SigningSecret::new(&SECRET.into()).unwrap();
+        let header = sign([&key], NOW - old, &body);
+        let case = Case {
+            headers: vec![("content-length", b"7"), (HEADER, header.as_bytes())],
+            body: &body,
+            secrets: &named(&["whsec_of_an_older_day", SECRET]),
+            api_key: None,
+            came: None,
+            now: NOW,
+            tolerance: Some(Duration::from_secs(300)),
+        };
+        let found = explain(&case);
+        prop_assert_eq!((ids(&found), found.proof), (vec![], Proof::Signature));
+    }
+
+    /// Whatever comes is explained or not, and nothing panics.
+    #[test]
+    fn nothing_panics(body in body(), value in "[tv01=,; \"a-f0-9]{0,80}", other: Vec<u8>) {
+        let case = Case {
+            headers: vec![(HEADER, value.as_bytes()), ("x", &other)],
+            body: &body,
+            secrets: &named(&[SECRET]),
+            api_key: None,
+            came: Some(3),
+            now: NOW,
+            tolerance: Some(Duration::ZERO),
+        };
+        explain(&case);
+    }
+}
