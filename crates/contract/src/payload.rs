@@ -106,7 +106,7 @@ fn answer(shape: Shape, random: Random<'_>) -> String {
         Shape::NumberText => format!("\"{number}\""),
         Shape::Date => format!("\"2026-{month:02}-{day:02}\""),
         Shape::Time => format!("\"2026-{month:02}-{day:02}T09:30:00Z\""),
-        Shape::Boolean => (number % 2 == 0).to_string(),
+        Shape::Boolean => number.is_multiple_of(2).to_string(),
         Shape::List => format!("[\"{word}\",\"{number}\"]"),
         Shape::Object => format!("{{\"{word}\":{number}}}"),
     }

@@ -12,6 +12,7 @@ pub(crate) mod payload;
 pub(crate) mod replay;
 pub(crate) mod secrets;
 pub(crate) mod sender;
+pub(crate) mod shape;
 pub(crate) mod simulate;
 pub(crate) mod store;
 pub(crate) mod target;

@@ -3,7 +3,7 @@
 mod export;
 mod list;
 mod range;
-mod tail;
+pub(in crate::cmd) mod tail;
 mod view;
 
 pub(super) use list::FIELDS;

@@ -16,6 +16,7 @@ pub(crate) mod goal;
 pub(crate) mod happened;
 mod histogram;
 pub(crate) mod intake;
+pub(crate) mod mark;
 mod names;
 pub(crate) mod policy;
 pub(crate) mod ready;

@@ -1,37 +1,31 @@
 //! `formsvc submissions tail`
 
 mod backlog;
-mod outage;
-mod pass;
-mod patience;
+pub(in crate::cmd) mod finder;
+pub(in crate::cmd) mod outage;
+pub(in crate::cmd) mod pass;
+pub(in crate::cmd) mod patience;
 
 use std::time::Duration;
 
 use clap::Args;
-use formsvc_client::{
-    Client, Error, Form, FormHandle, OnTieStorm, RequestOptions, ResumeToken, RetryPolicy,
-    SubmissionId, SubmissionPages, Timestamp,
-};
-use serde::Deserialize;
+use formsvc_client::{Form, RequestOptions, RetryPolicy, SubmissionId};
 use serde_json::value::RawValue;
 use tokio::time::{Instant, MissedTickBehavior, sleep_until};
 
 use super::list::FIELDS;
 use super::{hint_name, range};
 use crate::args::{OutputFormat, duration, whole};
-use crate::context::{Context, to_json};
+use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::Stream;
 use crate::settings::{Service, written};
 use crate::when::{When, now};
-use crate::{again, complete, form_ref, reader};
-use backlog::Backlog;
-use pass::{Pass, Seen, Verdict, Wanted};
+use crate::{again, reader};
+use finder::{Broken, Finder, Place, known_form};
+use pass::Wanted;
 use patience::Patience;
-
-/// Rows of the first page of a pass, which is most often the only one.
-const PAGE_FIRST: u32 = 25;
 
 /// Show submissions as they are made, oldest first
 ///
@@ -100,17 +94,12 @@ impl Tail {
         let mut follower = Follower {
             cx,
             stream,
-            handle: client.form(form.id.clone()),
+            finder: Finder::new(cx, client.form(form.id.clone()), since.as_ref(), patience),
             form,
             interval,
-            seen: Seen::nothing(since.as_ref().map(Timestamp::unix_micros)),
-            backlog: Backlog::default(),
             asked: Asked { interval: self.interval, max_time: self.max_time },
             left: self.count,
             place: since.map(|since| Place { created_at: since, id: None }),
-            newest: None,
-            patience,
-            is_stormy: false,
         };
         let wanted = match (&self.since, self.after) {
             (Some(_), Some(id)) => Wanted::After(id.as_str().into()),
@@ -133,25 +122,6 @@ async fn passed(end: Option<Instant>) {
     }
 }
 
-/// The form that is meant, however often the service has to be asked for it.
-async fn known_form(
-    cx: &Context,
-    client: &Client,
-    text: &str,
-    patience: &mut Patience<'_>,
-) -> Result<Form, CliError> {
-    let forms = loop {
-        match client.forms().await {
-            Ok(forms) => break forms.into_inner(),
-            Err(error) if outage::passes(&error) => patience.wait(&error).await,
-            Err(error) => return Err(error.into()),
-        }
-    };
-    patience.over();
-    complete::cache::remember(&cx.settings, &forms);
-    form_ref::told(cx, &forms, text)
-}
-
 /// Flags as they were given, which the command that goes on has as well.
 struct Asked {
     interval: Option<Duration>,
@@ -163,42 +133,17 @@ struct Follower<'a> {
     cx: &'a Context,
     stream: Stream<'a>,
     form: Form,
-    handle: FormHandle,
+    finder: Finder<'a>,
     interval: Duration,
-    seen: Seen,
-    backlog: Backlog,
     asked: Asked,
     /// How many may still be shown.
     left: Option<u64>,
     /// Where to go on when this ends.
     place: Option<Place>,
-    /// The newest there was at first.
-    newest: Option<Place>,
-    patience: Patience<'a>,
-    /// Whether it was said that some may be missing.
-    is_stormy: bool,
-}
-
-/// A place in the list: everything up to it was shown, or not wanted.
-#[derive(Clone, Debug, Deserialize)]
-struct Place {
-    created_at: Timestamp,
-    #[serde(deserialize_with = "some")]
-    id: Option<SubmissionId>,
-}
-
-fn some<'de, D: serde::Deserializer<'de>>(id: D) -> Result<Option<SubmissionId>, D::Error> {
-    SubmissionId::deserialize(id).map(Some)
 }
 
 /// What is said when the time is over while the service is not there.
 const NO_ANSWER: &str = "the service did not answer before the time was over";
-
-/// Why a pass ended before its time.
-enum Broken {
-    Service(Error),
-    Here(CliError),
-}
 
 impl Follower<'_> {
     async fn follow(&mut self, wanted: Wanted) -> Result<(), CliError> {
@@ -216,86 +161,21 @@ impl Follower<'_> {
 
     /// Finds what is new, however often that takes a new try, and shows it.
     async fn pass(&mut self, wanted: Wanted) -> Result<(), CliError> {
-        let (mut pass, mut resume) = (Pass::new(wanted), None);
-        loop {
-            match self.walk(&mut pass, &mut resume).await {
-                Ok(()) => break,
-                Err(Broken::Service(error)) if outage::passes(&error) => {
-                    self.patience.wait(&error).await;
-                }
-                Err(Broken::Service(error)) => return Err(self.resumable(error.into())),
-                Err(Broken::Here(error)) => return Err(error),
-            }
-        }
-        self.seen.settle();
-        self.patience.over();
+        let found = self.finder.pass(wanted).await;
+        found.map_err(|broken| match broken {
+            Broken::Service(error) => self.resumable(error.into()),
+            Broken::Here(error) => error,
+        })?;
         while self.left != Some(0) {
-            let Some(line) = self.backlog.pop().map_err(|error| unkept(&error))? else { break };
+            let Some(line) = self.finder.next()? else { break };
             self.show(line)?;
         }
         if self.place.is_none() {
             // Nothing was wanted of what there is: what comes later comes after the newest.
-            self.place = self.newest.take();
+            self.place = self.finder.take_newest();
             self.cx.can_go_on_with(self.go_on());
         }
         Ok(())
-    }
-
-    /// Walks from the newest row, or from where the last try ended, to the first that cannot be new.
-    async fn walk(
-        &mut self,
-        pass: &mut Pass,
-        resume: &mut Option<ResumeToken>,
-    ) -> Result<(), Broken> {
-        let mut is_first = resume.is_none();
-        let mut pages = self.pages(if is_first { PAGE_FIRST } else { 100 }, resume.clone());
-        loop {
-            let next = pages.try_next().await;
-            if !pages.tie_storms().is_empty() && !std::mem::replace(&mut self.is_stormy, true) {
-                let what = "more submissions were made in one millisecond than the service can tell \
-                    apart: some may be missing";
-                self.cx.progress.remark(what);
-            }
-            let page = match next {
-                Ok(Some(page)) => page,
-                Ok(None) => return Ok(()),
-                Err(error) => {
-                    *resume = Some(pages.resume_token());
-                    return Err(Broken::Service(error));
-                }
-            };
-            for row in page.rows() {
-                match pass.look(&mut self.seen, row.id(), row.unix_micros()) {
-                    Verdict::Show => {
-                        let line = to_json(&row.to_submission());
-                        self.backlog.push(&line).map_err(|error| Broken::Here(unkept(&error)))?;
-                    }
-                    Verdict::Pass => {}
-                    Verdict::Stop => return Ok(()),
-                }
-                self.newest.get_or_insert_with(|| {
-                    let submission = row.to_submission();
-                    Place { created_at: submission.created_at, id: Some(submission.id) }
-                });
-            }
-            if std::mem::take(&mut is_first) {
-                // There is more than usual: the rest in as few requests as can be.
-                let token = pages.resume_token();
-                if token.is_finished() {
-                    return Ok(());
-                }
-                pages = self.pages(100, Some(token));
-            }
-        }
-    }
-
-    fn pages(&self, size: u32, resume: Option<ResumeToken>) -> SubmissionPages {
-        let list = self.handle.submissions().page_size(size).tie_safe(true);
-        let list = list.on_tie_storm(OnTieStorm::Report);
-        match resume {
-            Some(token) => list.resume_from(token).pages(),
-            None => list.pages(),
-        }
     }
 
     fn show(&mut self, line: String) -> Result<(), CliError> {
@@ -339,15 +219,11 @@ impl Follower<'_> {
 
     /// The time of `--max-time` is over.
     fn time_is_up(&self) -> Result<(), CliError> {
-        let what = match (self.patience.is_tried(), self.left) {
+        let what = match (self.finder.is_tried(), self.left) {
             (true, _) => NO_ANSWER.to_owned(),
             (false, Some(left)) => format!("the time was over before {left} more came"),
             (false, None) => return Ok(()),
         };
         Err(self.resumable(CliError::new(Exit::Incomplete, what)))
     }
-}
-
-fn unkept(error: &std::io::Error) -> CliError {
-    CliError::new(Exit::LocalIo, "cannot keep submissions until they are shown").because(error)
 }

@@ -15,7 +15,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(60);
 
 /// Whether the same request may succeed later with nothing changed here: no connection, no answer, 429,
 /// 5xx. Anything else, such as a key that was revoked, stays as it is.
-pub(super) fn passes(error: &Error) -> bool {
+pub(in crate::cmd) fn passes(error: &Error) -> bool {
     let is_of_the_service = error.status().is_some_and(|status| status.is_server_error());
     error.is_retryable() || error.is_rate_limited() || is_of_the_service
 }
@@ -23,7 +23,7 @@ pub(super) fn passes(error: &Error) -> bool {
 /// The pause after so many failures in a row: it doubles from the interval on, and is spread over its
 /// upper half by `random`, in 0..1, so that those who follow do not come back at one moment. What the
 /// service asks for comes first.
-pub(super) fn pause(
+pub(in crate::cmd) fn pause(
     failures: u32,
     interval: Duration,
     retry_after: Option<Duration>,
@@ -35,7 +35,7 @@ pub(super) fn pause(
 
 /// The interval where none is given: a tenth of what the service allows, or half of what `--max-rate`
 /// does, so that others who use the key have the rest.
-pub(super) fn interval(max_rate: Option<Rate>) -> Duration {
+pub(in crate::cmd) fn interval(max_rate: Option<Rate>) -> Duration {
     let half = |rate: NonZeroU32| Duration::from_secs(120) / rate.get();
     match max_rate {
         Some(Rate::PerMinute(rate)) => half(rate).max(INTERVAL_MIN),

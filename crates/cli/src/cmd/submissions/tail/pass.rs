@@ -8,11 +8,11 @@
 use std::collections::HashMap;
 
 /// How long before the newest row one may still turn up, in microseconds.
-pub(super) const LOOKBACK: i64 = 10_000_000;
+pub(in crate::cmd) const LOOKBACK: i64 = 10_000_000;
 
 /// What earlier passes saw.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(in crate::cmd) struct Seen {
     /// Time of the newest row so far.
     newest: Option<i64>,
     /// Older rows are not new.
@@ -23,7 +23,7 @@ pub(super) struct Seen {
 
 /// What the first pass shows; later ones show all that is new.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(in crate::cmd) enum Wanted {
     /// So many of the newest.
     Newest(u64),
     /// All newer than this one.
@@ -34,7 +34,7 @@ pub(super) enum Wanted {
 
 /// What becomes of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(in crate::cmd) enum Verdict {
     Show,
     Pass,
     /// Neither it nor anything older is new: the pass is over.
@@ -43,7 +43,7 @@ pub(super) enum Verdict {
 
 /// A pass under way. It can be interrupted between two pages.
 #[derive(Debug)]
-pub(super) struct Pass {
+pub(in crate::cmd) struct Pass {
     wanted: Option<Wanted>,
     /// Time from which rows are remembered; known with the first row.
     horizon: Option<i64>,
@@ -51,12 +51,12 @@ pub(super) struct Pass {
 
 impl Seen {
     /// Nothing yet; rows made before `since` are never new.
-    pub(super) fn nothing(since: Option<i64>) -> Self {
+    pub(in crate::cmd) fn nothing(since: Option<i64>) -> Self {
         Self { newest: None, floor: since.unwrap_or(i64::MIN), ids: HashMap::new() }
     }
 
     /// A pass is over.
-    pub(super) fn settle(&mut self) {
+    pub(in crate::cmd) fn settle(&mut self) {
         if let Some(newest) = self.newest {
             self.floor = self.floor.max(newest.saturating_sub(LOOKBACK));
         }
@@ -66,12 +66,12 @@ impl Seen {
 }
 
 impl Pass {
-    pub(super) fn new(wanted: Wanted) -> Self {
+    pub(in crate::cmd) fn new(wanted: Wanted) -> Self {
         Self { wanted: Some(wanted).filter(|wanted| *wanted != Wanted::Newest(0)), horizon: None }
     }
 
     /// Looks at the next row.
-    pub(super) fn look(&mut self, seen: &mut Seen, id: &str, micros: i64) -> Verdict {
+    pub(in crate::cmd) fn look(&mut self, seen: &mut Seen, id: &str, micros: i64) -> Verdict {
         let newest = *seen.newest.insert(seen.newest.map_or(micros, |newest| newest.max(micros)));
         let horizon = *self.horizon.get_or_insert(newest.saturating_sub(LOOKBACK));
         if matches!(&self.wanted, Some(Wanted::After(last)) if **last == *id) {

@@ -12,7 +12,7 @@ use crate::progress::took;
 use crate::sanitize::one_line;
 
 /// How an outage is sat out.
-pub(super) struct Patience<'a> {
+pub(in crate::cmd) struct Patience<'a> {
     cx: &'a Context,
     interval: Duration,
     lost: Option<Lost>,
@@ -25,12 +25,12 @@ struct Lost {
 }
 
 impl<'a> Patience<'a> {
-    pub(super) fn new(cx: &'a Context, interval: Duration) -> Self {
+    pub(in crate::cmd) fn new(cx: &'a Context, interval: Duration) -> Self {
         Self { cx, interval, lost: None }
     }
 
     /// Waits for another try. Says once that the service is not there.
-    pub(super) async fn wait(&mut self, error: &Error) {
+    pub(in crate::cmd) async fn wait(&mut self, error: &Error) {
         let lost = self.lost.get_or_insert_with(|| {
             let text = format!("{}; asking again until the service answers", told(error));
             self.cx.progress.remark(&one_line(&text));
@@ -42,7 +42,7 @@ impl<'a> Patience<'a> {
     }
 
     /// The service has answered.
-    pub(super) fn over(&mut self) {
+    pub(in crate::cmd) fn over(&mut self) {
         if let Some(Lost { since, .. }) = self.lost.take() {
             let after = took(since.elapsed());
             self.cx.progress.remark(&format!("the service is back after {after}"));
@@ -50,7 +50,7 @@ impl<'a> Patience<'a> {
     }
 
     /// Whether the service is not there.
-    pub(super) fn is_tried(&self) -> bool {
+    pub(in crate::cmd) fn is_tried(&self) -> bool {
         self.lost.is_some()
     }
 }

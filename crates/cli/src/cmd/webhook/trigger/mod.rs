@@ -1,7 +1,6 @@
 //! `formsvc webhook trigger`
 
 mod run;
-mod shape;
 mod source;
 
 use std::path::PathBuf;
@@ -13,7 +12,6 @@ use http::HeaderValue;
 use url::Url;
 
 use self::run::Run;
-use self::shape::{Change, Expect};
 use self::source::Source;
 use crate::args::whole;
 use crate::context::Context;
@@ -21,6 +19,7 @@ use crate::error::{CliError, Code};
 use crate::output::Field;
 use crate::webhook::secrets::SecretArgs;
 use crate::webhook::sender::SenderArgs;
+use crate::webhook::shape::{self, Change, Expect};
 use crate::webhook::target::{self, target};
 
 /// The fields of an attempt.

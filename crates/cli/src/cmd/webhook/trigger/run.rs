@@ -12,7 +12,6 @@ use serde::Serialize;
 use tokio::time::{Instant, sleep_until};
 use url::Url;
 
-use super::shape::Expect;
 use super::source::{Prepared, Source};
 use super::{FIELDS, unmet};
 use crate::args::OutputFormat;
@@ -20,6 +19,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::settings::written;
+use crate::webhook::shape::Expect;
 use crate::webhook::simulate::{End, Simulation};
 
 /// How deliveries are sent.

@@ -15,7 +15,6 @@ use http::HeaderValue;
 use serde::Deserialize;
 
 use super::Payload;
-use super::shape::Change;
 use crate::context::Context;
 use crate::editor;
 use crate::error::CliError;
@@ -23,6 +22,7 @@ use crate::exit::Exit;
 use crate::form_ref;
 use crate::key::aside;
 use crate::pretty::pretty;
+use crate::webhook::shape::Change;
 
 /// Longest file that is taken for a body.
 const FILE_MAX: u64 = 64 << 20;

@@ -1,4 +1,4 @@
-//! What the flags of `trigger` may be.
+//! What flags about bodies and answers may be.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ pub(crate) enum Expect {
 }
 
 impl Expect {
-    pub(super) fn is_met(self, status: StatusCode) -> bool {
+    pub(crate) fn is_met(self, status: StatusCode) -> bool {
         match self {
             Self::Status(expected) => status == expected,
             Self::Class(class) => status.as_u16() / 100 == class,
@@ -39,7 +39,7 @@ impl fmt::Display for Expect {
     }
 }
 
-pub(super) fn expect(text: &str) -> Result<Expect, String> {
+pub(crate) fn expect(text: &str) -> Result<Expect, String> {
     let class = text.strip_suffix("xx").and_then(|class| class.parse().ok());
     if let Some(class @ 1..=5) = class {
         return Ok(Expect::Class(class));
@@ -49,7 +49,7 @@ pub(super) fn expect(text: &str) -> Result<Expect, String> {
     status.map(Expect::Status).ok_or_else(|| "expected a status such as 200, or 2xx".to_owned())
 }
 
-pub(super) fn set(text: &str) -> Result<Change, String> {
+pub(crate) fn set(text: &str) -> Result<Change, String> {
     let (path, value) = text
         .split_once('=')
         .filter(|(path, _)| !path.is_empty())
@@ -59,12 +59,12 @@ pub(super) fn set(text: &str) -> Result<Change, String> {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "a parser of a flag can fail")]
-pub(super) fn unset(text: &str) -> Result<Change, String> {
+pub(crate) fn unset(text: &str) -> Result<Change, String> {
     Ok(Change::Unset(text.to_owned()))
 }
 
 /// A kind of event goes into a header and into JSON.
-pub(super) fn event(text: &str) -> Result<HeaderValue, String> {
+pub(crate) fn event(text: &str) -> Result<HeaderValue, String> {
     let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
     HeaderValue::from_str(text)
         .ok()
@@ -72,12 +72,12 @@ pub(super) fn event(text: &str) -> Result<HeaderValue, String> {
         .ok_or_else(|| "expected a name without spaces, such as submission.created".to_owned())
 }
 
-pub(super) fn rate(text: &str) -> Result<f64, String> {
+pub(crate) fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse::<f64>().ok().filter(|rate| (0.001..=100_000.0).contains(rate));
     rate.ok_or_else(|| "expected how many a second, from 0.001 to 100000".to_owned())
 }
 
-pub(super) fn scale(text: &str) -> Result<f64, String> {
+pub(crate) fn scale(text: &str) -> Result<f64, String> {
     let scale = text.parse::<f64>().ok().filter(|scale| (0.001..=1e6).contains(scale));
     scale.ok_or_else(|| "expected how many times shorter, from 0.001 to 1000000".to_owned())
 }
