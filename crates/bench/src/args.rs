@@ -46,6 +46,10 @@ pub(crate) struct Bench {
     /// Seconds of each measurement of a server under load, after one second that is not counted
     #[arg(long, global = true, value_name = "SECONDS", default_value_t = 4)]
     pub(crate) window: u64,
+    /// Deliveries over which the memory of `formsvc webhook listen` is watched; without a value a million
+    /// [default: it is not watched]
+    #[arg(long, global = true, value_name = "N", num_args = 0..=1, default_missing_value = "1000000")]
+    pub(crate) memory_over: Option<u64>,
     /// A directory with the npm packages `express` and `stripe` [default: Express is not measured]
     #[arg(long, global = true, value_name = "DIR", env = "FORMSVC_BENCH_NODE")]
     pub(crate) node: Option<PathBuf>,
@@ -64,6 +68,8 @@ pub(crate) enum Command {
     Client,
     /// Receivers of webhooks against one that only reads, a synced log, Express and FastAPI
     Receiver,
+    /// `formsvc webhook listen`, verifying and keeping, against a server that answers without looking
+    Listen,
     /// Pages from SQLite against a constant page, a parsing server, and bare hyper
     Pages,
     /// Submissions by HTTP against a bare SQLite thread, and delivered against a skeleton

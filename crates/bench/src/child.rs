@@ -93,6 +93,13 @@ impl Background {
         Ok(Self { child, stdout })
     }
 
+    /// One whose output nobody reads.
+    pub(crate) fn unread(command: &mut Command) -> Result<Self, BenchError> {
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
+        let child = child.map_err(|why| BenchError::io("cannot start a server", why))?;
+        Ok(Self { child, stdout: None })
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }

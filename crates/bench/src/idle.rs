@@ -192,7 +192,7 @@ fn answers(running: &mut Running, ready_file: &Path, since: Instant) -> Result<(
 }
 
 /// Resident memory of a process, in MiB.
-fn resident(pid: u32) -> Result<f64, BenchError> {
+pub(crate) fn resident(pid: u32) -> Result<f64, BenchError> {
     let path = PathBuf::from(format!("/proc/{pid}/status"));
     let status = std::fs::read_to_string(&path).map_err(BenchError::at(&path))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -5,7 +5,7 @@
 //!
 //! | Question | File |
 //! |---|---|
-//! | what is compared | [`export`], [`client`], [`receiver`], [`pages`], [`intake`], [`deliveries`], [`postgres`], [`dashboard`], [`idle`], [`startup`] |
+//! | what is compared | [`export`], [`client`], [`receiver`], [`listen`], [`pages`], [`intake`], [`deliveries`], [`postgres`], [`dashboard`], [`idle`], [`startup`] |
 //! | what databases and requests are made of, where deliveries go | [`database`], [`load`], [`signed`], [`left`], [`sink`] |
 //! | the service as a process | [`sandbox`] |
 //! | what the disk can do | [`disk`] |
@@ -28,6 +28,7 @@ mod export;
 mod idle;
 mod intake;
 mod left;
+mod listen;
 mod load;
 mod machine;
 mod measure;
@@ -70,6 +71,7 @@ fn run(cli: Cli) -> Result<(), BenchError> {
         Command::Export => compare(&bench, &[export::run]),
         Command::Client => compare(&bench, &[client::run]),
         Command::Receiver => compare(&bench, &[receiver::run]),
+        Command::Listen => compare(&bench, &[listen::run]),
         Command::Pages => compare(&bench, &[pages::run]),
         Command::Intake => compare(&bench, &[intake::run]),
         Command::Deliveries => compare(&bench, &[deliveries::run]),
@@ -100,10 +102,11 @@ fn run(cli: Cli) -> Result<(), BenchError> {
 /// One benchmark; it adds its rows to the report.
 type Benchmark = fn(&args::Bench, &mut Report) -> Result<(), BenchError>;
 
-const ALL: [Benchmark; 11] = [
+const ALL: [Benchmark; 12] = [
     export::run,
     client::run,
     receiver::run,
+    listen::run,
     pages::run,
     intake::run,
     deliveries::run,

@@ -45,6 +45,9 @@ pub(crate) struct Load {
     pub(crate) expect: Expect,
     /// What must be done as well.
     pub(crate) left: Option<Left>,
+    /// Requests a second, of all connections together, evenly; without it each comes when the answer
+    /// before it is there.
+    pub(crate) pace: Option<u32>,
 }
 
 /// What is asked.
@@ -52,8 +55,8 @@ pub(crate) struct Load {
 pub(crate) enum Requests {
     /// Whole requests, in turn.
     Texts(Vec<String>),
-    /// Signed deliveries, so many of them signed before the first is sent.
-    Deliveries { prepared: usize },
+    /// Signed deliveries from the one at this place on, so many of them signed before the first is sent.
+    Deliveries { first: usize, prepared: usize },
 }
 
 /// What an answer must be.
@@ -125,8 +128,8 @@ async fn put(load: Load) -> Result<Loaded, BenchError> {
     let shared = Rc::new(Shared {
         source: match load.requests {
             Requests::Texts(texts) => Source::Texts(texts),
-            Requests::Deliveries { prepared } => {
-                Source::Deliveries(Box::new(Signed::new(prepared)))
+            Requests::Deliveries { first, prepared } => {
+                Source::Deliveries(Box::new(Signed::new(first, prepared)))
             }
         },
         expect: load.expect,
@@ -138,12 +141,14 @@ async fn put(load: Load) -> Result<Loaded, BenchError> {
     let now = || Mark::now(load.server, &load.helpers);
     let first = now()?;
     let mut connections = Vec::new();
-    for _ in 0..load.connections {
+    let begin = Instant::now();
+    for at in 0..load.connections {
         let shared = Rc::clone(&shared);
+        let turns = load.pace.map(|pace| Turns::new(begin, at, load.connections, pace));
         let all = WARM_UP + window + GRACE;
         connections.push(tokio::task::spawn_local(async move {
             let dead = |_| BenchError::new("the server stopped answering");
-            tokio::time::timeout(all, converse(load.addr, &shared)).await.map_err(dead)?
+            tokio::time::timeout(all, converse(load.addr, &shared, turns)).await.map_err(dead)?
         }));
     }
     tokio::time::sleep(WARM_UP).await;
@@ -235,13 +240,40 @@ impl Shared {
     }
 }
 
+/// When the requests of one connection are sent, where they are not sent as soon as can be.
+struct Turns {
+    next: Instant,
+    every: Duration,
+}
+
+impl Turns {
+    fn new(begin: Instant, at: usize, connections: usize, pace: u32) -> Self {
+        let between = Duration::from_secs(1) / pace.max(1);
+        let times = |count: usize| between * u32::try_from(count).unwrap_or(u32::MAX);
+        Self { next: begin + times(at), every: times(connections) }
+    }
+
+    /// Waits for the next turn.
+    async fn wait(&mut self) {
+        tokio::time::sleep_until(self.next.into()).await;
+        self.next += self.every;
+    }
+}
+
 /// One connection's requests and answers.
-async fn converse(addr: SocketAddr, shared: &Shared) -> Result<(), BenchError> {
+async fn converse(
+    addr: SocketAddr,
+    shared: &Shared,
+    mut turns: Option<Turns>,
+) -> Result<(), BenchError> {
     let failed = |why| BenchError::io("the server cannot be reached", why);
     let mut stream = TcpStream::connect(addr).await.map_err(failed)?;
     stream.set_nodelay(true).map_err(failed)?;
     let (mut buffer, mut room) = (vec![0; BUFFER], Vec::new());
     while !shared.stop.get() {
+        if let Some(turns) = &mut turns {
+            turns.wait().await;
+        }
         let since = Instant::now();
         stream.write_all(shared.next_request(&mut room)).await.map_err(failed)?;
         let mut got = 0;

@@ -29,13 +29,15 @@ pub(crate) struct Signed {
     unix_seconds: u64,
     head: [String; 2],
     after_id: String,
+    /// The place of the first.
+    first: usize,
     /// Signatures of the first of them, one after the other.
     signatures: Vec<u8>,
 }
 
 impl Signed {
-    /// Signs so many; those after them are signed when they are sent.
-    pub(crate) fn new(prepared: usize) -> Self {
+    /// Signs so many from a place on; those after them are signed when they are sent.
+    pub(crate) fn new(first: usize, prepared: usize) -> Self {
         let secret = SigningSecret::new(&SECRET.into()).expect("it is not empty");
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
         let unix_seconds = since_1970.map_or(0, |since| since.as_secs());
@@ -45,9 +47,9 @@ impl Signed {
         let head = [before.to_owned(), format!("\r\nContent-Length: {BODY}\r\n\r\n")];
         let signatures = Vec::with_capacity(prepared * SIGNATURE);
         let after_id = after_id();
-        let mut signed = Self { secret, unix_seconds, head, after_id, signatures };
+        let mut signed = Self { secret, unix_seconds, head, after_id, first, signatures };
         let mut body = Vec::with_capacity(BODY);
-        for place in 0..prepared {
+        for place in first..first + prepared {
             body.clear();
             signed.body(place, &mut body);
             let signature = sign([&signed.secret], unix_seconds, &body);
@@ -56,12 +58,13 @@ impl Signed {
         signed
     }
 
-    /// Writes a whole request in place of what is there.
-    pub(crate) fn request(&self, place: usize, request: &mut Vec<u8>) {
+    /// Writes a whole request in place of what is there; `sent` were before it.
+    pub(crate) fn request(&self, sent: usize, request: &mut Vec<u8>) {
+        let place = self.first + sent;
         request.clear();
         let [before, after] = &self.head;
         request.extend_from_slice(before.as_bytes());
-        let at = place * SIGNATURE;
+        let at = sent * SIGNATURE;
         if let Some(signature) = self.signatures.get(at..at + SIGNATURE) {
             request.extend_from_slice(signature);
         } else {
@@ -104,7 +107,7 @@ fn after_id() -> String {
 
 /// A body, its signature header, and the time it was signed at, in Unix seconds.
 pub(crate) fn example() -> (Vec<u8>, String, u64) {
-    let signed = Signed::new(0);
+    let signed = Signed::new(0, 0);
     let mut body = Vec::with_capacity(BODY);
     signed.body(0, &mut body);
     let header = sign([&signed.secret], signed.unix_seconds, &body);
@@ -121,7 +124,7 @@ mod tests {
 
     #[test]
     fn every_request_is_a_delivery_whether_it_was_signed_before_or_not() {
-        let signed = Signed::new(2);
+        let signed = Signed::new(7, 2);
         let verifier = Verifier::builder().secret(SECRET.into()).build().unwrap();
         let mut request = Vec::new();
         for place in 0..4 {

@@ -134,6 +134,7 @@ fn measure(
         requests: Requests::Texts((0..BODIES).map(request).collect()),
         expect: Expect { status: 201, least: 0 },
         left: left(variant, &scratch),
+        pace: None,
     };
     let loaded = child::run(child::this_program()?.arg("load"), &load)?;
     Ok((loaded, syncs))

@@ -118,6 +118,7 @@ fn measure(subject: &Subject, prepared: &Prepared, bench: &Bench) -> Result<Load
         requests: Requests::Texts(prepared.requests(subject.ask)),
         expect: Expect { status: 200, least: 1_000 },
         left: None,
+        pace: None,
     };
     child::run(child::this_program()?.arg("load"), &load)
 }

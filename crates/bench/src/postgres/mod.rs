@@ -144,6 +144,7 @@ fn measure(
         requests: Requests::Texts(requests),
         expect,
         left: None,
+        pace: None,
     };
     child::run(child::this_program()?.arg("load"), &load)
 }

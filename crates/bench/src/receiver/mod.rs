@@ -74,8 +74,8 @@ struct Subject {
 
 /// What a receiver says once it answers.
 #[derive(Serialize, Deserialize)]
-struct Listening {
-    addr: SocketAddr,
+pub(crate) struct Listening {
+    pub(crate) addr: SocketAddr,
 }
 
 pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<(), BenchError> {
@@ -171,9 +171,10 @@ fn measure(subject: &Subject, dir: &Path, bench: &Bench) -> Result<(Loaded, f64)
         core: pin::CLIENT,
         connections: SENDERS,
         window: bench.window,
-        requests: Requests::Deliveries { prepared },
+        requests: Requests::Deliveries { first: 0, prepared },
         expect: Expect { status: 200, least: 0 },
         left: None,
+        pace: None,
     };
     let loaded = child::run(child::this_program()?.arg("load"), &load)?;
     Ok((loaded, syncs))
