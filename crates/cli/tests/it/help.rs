@@ -137,7 +137,10 @@ impl Person {
         std::fs::write(home.join("delivery.json"), event).unwrap();
         let sign = "formsvc webhook sign --file delivery.json --secret-file secret.txt";
         let signed = format!(
-            "{sign} > delivery.sig && {sign} --http http://127.0.0.1:3000/hook > request.http"
+            "{sign} > delivery.sig && {sign} --http http://127.0.0.1:3000/hook > request.http && \
+             printf '%s' '{{\"schema\":1,\"type\":\"delivery\",\"at\":\"2026-01-01T00:00:00Z\",' \
+             '\"headers\":{{\"x-service-signature\":[\"' \"$({sign} --timestamp 2026-01-01T00:00:00Z)\" \
+             '\"]}},\"body_b64\":\"' \"$(base64 < delivery.json | tr -d '\\n')\" '\"}}' > deliveries.ndjson"
         );
         assert!(in_shell(&signed, home).status().unwrap().success());
         let login = "pass show forms | formsvc auth login --no-verify --api-key-stdin --store file";

@@ -138,3 +138,110 @@ fn what_is_missing_is_told_with_what_to_do() {
         assert!(stderr.contains(tells), "{args:?}: {stderr}");
     }
 }
+
+#[test]
+fn an_explanation_names_what_fits_and_what_to_do() {
+    for (variant, change, why, tells) in [
+        ("fresh", "\n", "line_feed_added", "printf %s"),
+        ("uppercase", "", "v1_upper_case", "in lower case"),
+        ("body-only", "", "signed_body_only", "sign `<t>.<raw body>`"),
+        ("stale", "", "stale", "webhook replay"),
+        ("millis", "", "t_millis", "divide by 1000"),
+    ] {
+        let files = signed(variant);
+        files.write("delivery.json", format!("{BODY}{change}").as_bytes());
+        let said = files.run(&verify(&["--explain", "--json", "why,explanation"]));
+        assert_eq!(said.code, Some(11), "{variant}: {}", said.stderr);
+        let item: Value = serde_json::from_str(&said.stdout).unwrap();
+        assert_eq!(item["why"], why, "{variant}");
+        assert_eq!(item["explanation"]["proof"], "signature");
+        assert_eq!(item["explanation"]["found"][0]["id"], why);
+        assert!(said.stderr.contains(tells), "{variant}: {}", said.stderr);
+    }
+}
+
+#[test]
+fn an_explanation_says_when_there_is_none_and_what_was_tried() {
+    let files = signed("tampered");
+    let said = files.run(&verify(&["--explain", "--output", "json"]));
+    let item: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!((&item["why"], &item["explanation"]["proof"]), (&Value::Null, &"none".into()));
+    assert!(item["explanation"]["tried"].as_array().unwrap().len() > 50, "{item}");
+    assert!(said.stderr.contains("none of "), "{}", said.stderr);
+    assert!(said.stderr.contains("another secret may have signed it"), "{}", said.stderr);
+
+    let files = signed("fresh");
+    let item: Value =
+        serde_json::from_str(&files.succeed(&verify(&["--explain", "--output", "json"]))).unwrap();
+    assert_eq!((&item["valid"], &item["explanation"]), (&true.into(), &Value::Null));
+}
+
+#[test]
+fn the_api_key_in_place_of_the_secret_is_noticed() {
+    let files = Files::new();
+    let key = "fsk_5Yp2mXq8RtVw1ZbNc3Kd7LfGh9JsAeUo4Ti6MxQvBnW";
+    files.write("key.txt", key.as_bytes());
+    let header =
+        files.succeed(&["webhook", "sign", "-f", "delivery.json", "--secret-file", "key.txt"]);
+    files.write("delivery.sig", header.as_bytes());
+    let args = verify(&["--explain"]);
+    let done = files.formsvc(&args).env("FORMSVC_API_KEY", key).output().unwrap();
+    let stderr = String::from_utf8(done.stderr).unwrap();
+    assert!(stderr.contains("[secret_api_key]") && !stderr.contains(&key[4..]), "{stderr}");
+}
+
+/// Names and values of headers are strangers' words, and so is what a request says.
+#[test]
+fn nothing_of_a_stranger_acts_on_a_terminal() {
+    let files = signed("fresh");
+    let value = std::fs::read_to_string(files.path().join("delivery.sig")).unwrap();
+    let dump = format!("POST / HTTP/1.1\nx-\u{1b}[2Jevil: {value}\n{BODY}");
+    files.write("bad.http", dump.as_bytes());
+    let args = [
+        "webhook",
+        "verify",
+        "--http-dump",
+        "bad.http",
+        "--secret-file",
+        "secret.txt",
+        "--explain",
+    ];
+    let said = files.run(&args);
+    assert!(matches!(said.code, Some(2 | 11)), "{}", said.stderr);
+    assert!(!said.stderr.contains('\u{1b}'), "{:?}", said.stderr);
+}
+
+#[test]
+fn each_delivery_of_a_listener_s_lines_is_judged_as_of_its_arrival() {
+    use base64::Engine as _;
+    let files = signed("fresh");
+    let line = |capture: u64, time: &str, signature: &str, body: &str| {
+        let body = base64::engine::general_purpose::STANDARD.encode(body);
+        serde_json::json!({
+            "schema": 1, "type": "delivery", "capture": capture, "at": time,
+            "headers": {"x-service-signature": [signature]}, "body_b64": body,
+        })
+    };
+    let sign = ["webhook", "sign", "--secret-file", "secret.txt", "-f", "delivery.json"];
+    let old = files.succeed(&[&sign[..], &["--timestamp", "2026-01-01T00:00:00Z"]].concat());
+    let lines = format!(
+        "{}\n{}\n{}\n",
+        serde_json::json!({"schema": 1, "type": "ready"}),
+        line(1, "2026-01-01T00:00:01.250Z", old.trim(), BODY),
+        line(2, "2026-01-01T00:00:02.000Z", old.trim(), &format!("{BODY}\n")),
+    );
+    let args = ["webhook", "verify", "--ndjson", "--secret-file", "secret.txt", "--explain"];
+    let args = [&args[..], &["--json", "capture,verdict,why", "--output", "ndjson"]].concat();
+    let said = files.feed(&args, lines.as_bytes());
+    assert_eq!(said.code, Some(11), "{}", said.stderr);
+    assert_eq!(
+        said.stdout.lines().collect::<Vec<_>>(),
+        [
+            r#"{"capture":1,"verdict":"valid","why":null}"#,
+            r#"{"capture":2,"verdict":"signature_mismatch","why":"line_feed_added"}"#,
+        ]
+    );
+    assert!(said.stderr.contains("1 of 2 deliveries are not valid"), "{}", said.stderr);
+    let first = lines.lines().nth(1).unwrap();
+    assert_eq!(files.feed(&args[..6], first.as_bytes()).code, Some(0));
+}

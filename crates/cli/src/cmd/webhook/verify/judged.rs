@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
+use formsvc_client::SecretString;
 use formsvc_protocol::limits::SIGNATURE_TOLERANCE;
 use formsvc_protocol::signature::SignatureHeader;
 use formsvc_receiver::{Event, Verifier, VerifyError, signature_header};
 use serde_json::{Value, json};
 
+use super::explained::Explained;
 use super::source::Delivery;
+use crate::error::{CliError, Code};
 use crate::webhook::moment;
 use crate::webhook::payload;
 use crate::webhook::secrets::Secrets;
@@ -24,8 +27,14 @@ pub(super) struct Clock {
     pub(super) ignores_age: bool,
 }
 
+impl Clock {
+    /// Largest difference that is taken; none takes any.
+    pub(super) fn tolerance(self) -> Option<Duration> {
+        (!self.ignores_age).then(|| self.tolerance.unwrap_or(SIGNATURE_TOLERANCE))
+    }
+}
+
 /// What came of it.
-#[derive(Debug)]
 pub(super) struct Judged {
     pub(super) verdict: VerdictCode,
     /// The secret that signed it.
@@ -34,6 +43,8 @@ pub(super) struct Judged {
     /// The header's `t`: a stranger's word unless the signature is right.
     signed: Option<u64>,
     clock: Clock,
+    /// Why it is not valid, where that was asked for.
+    explained: Option<Explained>,
 }
 
 impl Judged {
@@ -58,11 +69,30 @@ impl Judged {
                 secret: Some(verified.secret().into()),
                 signed,
                 clock,
+                explained: None,
             },
-            Err(error) => {
-                Self { verdict: (&error).into(), secret: None, previous: false, signed, clock }
-            }
+            Err(error) => Self {
+                verdict: (&error).into(),
+                secret: None,
+                previous: false,
+                signed,
+                clock,
+                explained: None,
+            },
         }
+    }
+
+    /// The same with an explanation, if there is anything to explain.
+    pub(super) fn explained(
+        mut self,
+        delivery: &Delivery,
+        secrets: &Secrets,
+        api_key: Option<&SecretString>,
+    ) -> Self {
+        if !self.is_valid() {
+            self.explained = Some(Explained::of(delivery, secrets, api_key, self.clock));
+        }
+        self
     }
 
     /// Whether the signature is right, and of its time.
@@ -76,16 +106,20 @@ impl Judged {
         i64::try_from(self.clock.at).ok().map(|at| at.saturating_sub(signed))
     }
 
-    /// What to do about a delivery that is not valid.
-    pub(super) fn advice(&self) -> Option<&'static str> {
-        match self.verdict {
-            VerdictCode::MissingHeader => Some("give it with `--header` or `--signature-file`"),
-            VerdictCode::TooOld | VerdictCode::InFuture => Some(
-                "`--ignore-age` judges the signature alone, `--at TIME` as of another time; \
-                 `webhook replay` signs afresh",
-            ),
-            _ => None,
+    /// What is wrong with a delivery that is not valid, and what to do about it.
+    pub(super) fn error(&self) -> CliError {
+        let what = format!("not valid: {}", self.verdict.row().meaning);
+        let error = CliError::coded(Code::VerificationFailed, what);
+        if let Some(explained) = &self.explained {
+            return explained.tell(error);
         }
+        error.hint(match self.verdict {
+            VerdictCode::TooOld | VerdictCode::InFuture => {
+                "`--ignore-age` judges the signature alone, `--at TIME` as of another time; \
+                 `webhook replay` signs afresh"
+            }
+            _ => "`--explain` tries what may have happened to it, and names what fits",
+        })
     }
 
     /// The item that is shown.
@@ -96,6 +130,7 @@ impl Judged {
             _ => None,
         };
         json!({
+            "capture": delivery.capture,
             "valid": self.is_valid(),
             "verdict": self.verdict.row().name,
             "meaning": self.meaning(),
@@ -107,6 +142,8 @@ impl Judged {
             "event": event.as_ref().map(Event::kind),
             "submission_id": submission,
             "body_bytes": delivery.body.len(),
+            "why": self.explained.as_ref().and_then(Explained::ids),
+            "explanation": self.explained.as_ref().map(Explained::item),
         })
     }
 

@@ -1,13 +1,16 @@
 //! `formsvc webhook verify`
 
 mod dump;
+mod explained;
 mod judged;
+mod record;
 mod source;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use formsvc_client::SecretString;
 use formsvc_receiver::TOLERANCE_MAX;
 
 use self::judged::{Clock, Judged};
@@ -15,15 +18,20 @@ use self::source::{Headers, Source};
 use crate::args::duration;
 use crate::context::Context;
 use crate::error::{CliError, Code};
+use crate::key;
 use crate::output::Field;
+use crate::settings::Service;
 use crate::webhook::capture::CaptureNumber;
 use crate::webhook::moment::Moment;
+use crate::webhook::payload::Place;
 use crate::webhook::secrets::SecretArgs;
 use crate::when;
 
 pub(in crate::cmd) const FIELDS: &[Field] = &[
+    Field::new("capture").json_only(),
     Field::new("valid"),
     Field::new("verdict"),
+    Field::new("why"),
     Field::new("meaning"),
     Field::new("secret"),
     Field::new("previous").json_only(),
@@ -33,6 +41,7 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::new("event"),
     Field::id("submission_id"),
     Field::new("body_bytes"),
+    Field::object("explanation"),
 ];
 
 /// Say whether a delivery is signed rightly, and if not, why
@@ -44,17 +53,21 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 Examples:
   formsvc webhook verify delivery.json --signature-file delivery.sig --secret-file secret.txt
   formsvc webhook verify --http-dump request.http --secret-file secret.txt --ignore-age
-  formsvc webhook verify delivery.json --header \"$(cat delivery.sig)\" --secret-file secret.txt --json verdict,age")]
+  formsvc webhook verify delivery.json --explain --header \"$(cat delivery.sig)\" --secret-file secret.txt
+  formsvc webhook verify --ndjson deliveries.ndjson --secret-file secret.txt --json capture,verdict")]
 pub(crate) struct Verify {
     /// File of the body; `-`, or none, is standard input
     #[arg(value_name = "PATH")]
     payload: Option<PathBuf>,
     /// Judge a delivery that `webhook listen` received, by its number
-    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["payload", "http_dump"], help_heading = "Delivery")]
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["payload", "http_dump", "ndjson"], help_heading = "Delivery")]
     capture: Option<CaptureNumber>,
     /// The file holds a whole HTTP request, head and body, as it went over the wire
     #[arg(long, help_heading = "Delivery")]
     http_dump: bool,
+    /// The file holds lines of `webhook listen --output ndjson --reveal`: each delivery in it is judged
+    #[arg(long, conflicts_with_all = ["http_dump", "header", "signature_file"], help_heading = "Delivery")]
+    ndjson: bool,
     /// Value of X-Service-Signature, or any header as `Name: value`; can be repeated
     #[arg(short = 'H', long, value_name = "VALUE", help_heading = "Delivery")]
     header: Vec<String>,
@@ -70,8 +83,20 @@ pub(crate) struct Verify {
     /// Take a signature of any time
     #[arg(long, help_heading = "Age")]
     ignore_age: bool,
+    /// Say what is wrong, by trying what may have happened; `--json explanation` lists what was tried
+    #[arg(long)]
+    explain: bool,
     #[command(flatten)]
     secrets: SecretArgs,
+}
+
+/// The API key, if it is at hand: people give it where the signing secret belongs.
+fn api_key(cx: &Context) -> Option<SecretString> {
+    let base_url = match &cx.settings.service {
+        Service::At { base_url, .. } => base_url.as_deref().unwrap_or_default(),
+        Service::Demo => "",
+    };
+    key::at_hand(&cx.settings, base_url)
 }
 
 fn tolerance(text: &str) -> Result<Duration, String> {
@@ -86,29 +111,53 @@ impl Verify {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let mut listing = cx.output.listing(FIELDS)?;
         let headers = Headers::read(&self.header, self.signature_file.as_deref()).await?;
-        let source = match self.capture {
-            Some(number) => Source::Capture(number),
-            None => Source::payload(
-                self.payload.as_deref(),
-                self.http_dump,
-                self.secrets.take_stdin(),
-                !headers.is_empty(),
-            )?,
-        };
+        let source = self.source(!headers.is_empty())?;
         let secrets = self.secrets.read(cx).await?.required("verification")?;
-        let delivery = source.read(cx, headers).await?;
-        let judged = Judged::of(&delivery, &secrets, self.clock(delivery.came)?);
-        listing.push(&judged.item(&delivery));
-        cx.output.item(&listing)?;
-        if judged.is_valid() {
-            return Ok(());
+        let api_key = self.explain.then(|| api_key(cx)).flatten();
+        let deliveries = source.read(cx, headers).await?;
+        // An explanation takes its time, and waits for nothing where a signal could end it.
+        let _computing = self.explain.then(|| cx.abort.computing());
+        let (mut errors, count) = (Vec::new(), deliveries.len());
+        for delivery in &deliveries {
+            let mut judged = Judged::of(delivery, &secrets, self.clock(delivery.came)?);
+            if self.explain {
+                judged = judged.explained(delivery, &secrets, api_key.as_ref());
+            }
+            if !judged.is_valid() {
+                errors.push(judged.error());
+            }
+            listing.push(&judged.item(delivery));
         }
-        let what = format!("not valid: {}", judged.verdict.row().meaning);
-        let error = CliError::coded(Code::VerificationFailed, what);
-        Err(match judged.advice() {
-            Some(advice) => error.hint(advice),
-            None => error,
-        })
+        if count == 1 {
+            cx.output.item(&listing)?;
+        } else {
+            cx.output.list(&listing)?;
+        }
+        match errors.pop() {
+            None => Ok(()),
+            Some(error) if count == 1 => Err(error),
+            Some(_) => {
+                let wrong = errors.len() + 1;
+                let what = format!("{wrong} of {count} deliveries are not valid");
+                Err(CliError::coded(Code::VerificationFailed, what)
+                    .hint("`--explain --json capture,why` names what fits for each"))
+            }
+        }
+    }
+
+    /// Where the delivery is.
+    fn source(&self, has_headers: bool) -> Result<Source, CliError> {
+        if let Some(number) = self.capture {
+            return Ok(Source::Capture(number));
+        }
+        let stdin_is_taken = self.secrets.take_stdin();
+        let path = self.payload.as_deref();
+        let place = Place::of(path, stdin_is_taken, "`formsvc webhook verify PATH`")?;
+        match (self.http_dump, self.ndjson) {
+            (true, _) => Ok(Source::Dump(place)),
+            (_, true) => Ok(Source::Records(place)),
+            _ => Source::body(place, has_headers),
+        }
     }
 
     /// By what clock the age is judged.

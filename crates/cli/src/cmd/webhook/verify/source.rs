@@ -5,7 +5,7 @@ use std::path::Path;
 use bytes::Bytes;
 use formsvc_protocol::signature::HEADER;
 
-use super::dump;
+use super::{dump, record};
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::exit::Exit;
@@ -15,6 +15,8 @@ use crate::webhook::store::{Captures, folder};
 
 /// What is judged.
 pub(super) struct Delivery {
+    /// Its number, where it has one.
+    pub(super) capture: Option<CaptureNumber>,
     pub(super) headers: Headers,
     pub(super) body: Bytes,
     /// When it came, in Unix seconds, where that is known.
@@ -31,6 +33,8 @@ pub(super) enum Source {
     Body(Place),
     /// A whole request.
     Dump(Place),
+    /// Lines that `webhook listen` wrote.
+    Records(Place),
     /// What `webhook listen` received.
     Capture(CaptureNumber),
 }
@@ -82,17 +86,8 @@ fn named(text: &str) -> (String, Vec<u8>) {
 }
 
 impl Source {
-    /// A body or a whole request, by what was given.
-    pub(super) fn payload(
-        path: Option<&Path>,
-        is_dump: bool,
-        stdin_is_taken: bool,
-        has_headers: bool,
-    ) -> Result<Self, CliError> {
-        let place = Place::of(path, stdin_is_taken, "`formsvc webhook verify PATH`")?;
-        if is_dump {
-            return Ok(Self::Dump(place));
-        }
+    /// A body, whose signature must have been given beside it.
+    pub(super) fn body(place: Place, has_headers: bool) -> Result<Self, CliError> {
         if !has_headers {
             return Err(CliError::coded(Code::MissingArgument, "no signature to verify").hint(
                 "give the value of X-Service-Signature with `--header` or `--signature-file`, or the \
@@ -102,27 +97,32 @@ impl Source {
         Ok(Self::Body(place))
     }
 
-    /// Reads it. What was given of headers stands in place of what came.
-    pub(super) async fn read(&self, cx: &Context, given: Headers) -> Result<Delivery, CliError> {
-        let mut delivery = match self {
-            Self::Body(place) => {
-                Delivery { headers: Headers::default(), body: place.read().await?, came: None }
-            }
+    /// Reads it: one delivery at least. What was given of headers stands in place of what came.
+    pub(super) async fn read(
+        &self,
+        cx: &Context,
+        given: Headers,
+    ) -> Result<Vec<Delivery>, CliError> {
+        let alone = |headers, body| Delivery { capture: None, headers, body, came: None };
+        let mut deliveries = match self {
+            Self::Body(place) => vec![alone(Headers::default(), place.read().await?)],
             Self::Dump(place) => {
                 let (headers, body) = dump::read(&place.read().await?).map_err(|why| {
                     CliError::usage("this is no HTTP request")
                         .cause(why)
                         .hint("without `--http-dump` the file is the body alone")
                 })?;
-                Delivery { headers, body, came: None }
+                vec![alone(headers, body)]
             }
-            Self::Capture(number) => captured(cx, *number).await?,
+            Self::Records(place) => record::read(&place.read().await?)?,
+            Self::Capture(number) => vec![captured(cx, *number).await?],
         };
-        for (name, value) in given.0 {
-            delivery.headers.0.retain(|(other, _)| *other != name);
-            delivery.headers.0.push((name, value));
+        for delivery in &mut deliveries {
+            let came = &mut delivery.headers.0;
+            came.retain(|(name, _)| given.0.iter().all(|(other, _)| other != name));
+            came.extend(given.0.iter().cloned());
         }
-        Ok(delivery)
+        Ok(deliveries)
     }
 }
 
@@ -135,6 +135,7 @@ async fn captured(cx: &Context, number: CaptureNumber) -> Result<Delivery, CliEr
     let received = captures.get(number).await?.ok_or_else(none)?.received;
     let headers = received.headers.iter();
     Ok(Delivery {
+        capture: Some(number),
         headers: Headers(
             headers.map(|(name, value)| (name.to_string(), value.as_bytes().to_vec())).collect(),
         ),
