@@ -207,10 +207,11 @@ async fn wait(
         }
     };
     // What calculates does not see that it is to stop.
-    let grace = match (abort.busy(), abort.end()) {
-        (Busy::Computing, _) => Duration::ZERO,
-        (_, Some(end)) => end + GRACE,
-        _ => GRACE,
+    let grace = match (abort.end(), abort.busy()) {
+        // It may calculate between two things that it does; where it does so for ever, a second signal ends it.
+        (Some(end), _) => end + GRACE,
+        (None, Busy::Computing) => Duration::ZERO,
+        (None, _) => GRACE,
     };
     // The command may just have ended.
     let _ = cancel.send(exit);

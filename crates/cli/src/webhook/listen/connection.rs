@@ -105,8 +105,8 @@ async fn answer(
     let incoming = Incoming { source, method: parts.method, target, headers: parts.headers, body };
     // A task of its own: what has been taken is not lost where the sender goes away meanwhile.
     match tokio::spawn(intake.take(incoming, place)).await {
-        Ok(Reply::Answer(answer)) => Ok(answer),
+        Ok((Reply::Answer(answer), _)) => Ok(answer),
         // Err: it panicked, which was told, or the listener ends.
-        Ok(Reply::Nothing) | Err(_) => Err(Dropped),
+        Ok((Reply::Nothing, _)) | Err(_) => Err(Dropped),
     }
 }

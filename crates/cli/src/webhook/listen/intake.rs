@@ -13,10 +13,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast};
 
 use super::answers::{self, Answer, Refusal};
 use super::faults::{Fault, Faults};
+use super::forward::{Forwarder, PassedOn};
 use super::happened::{Delivered, Happened, Refused, Warning};
 use super::names::Names;
 use super::policy::{OnInvalid, Treatment, treatment};
-use crate::webhook::capture::{AnsweredBy, Capture, CaptureNumber, Outcome, Received, Source};
+use super::relay;
+use crate::webhook::capture::{
+    AnsweredBy, Capture, CaptureNumber, Forward, Outcome, Received, Source,
+};
 use crate::webhook::history::{Came, History};
 use crate::webhook::store::Store;
 use crate::webhook::verdict::judge;
@@ -34,6 +38,8 @@ pub(crate) struct Rules {
     pub(crate) verifier: Option<Verifier>,
     pub(crate) on_invalid: OnInvalid,
     pub(crate) faults: Faults,
+    /// Where deliveries go from here.
+    pub(crate) forwarder: Option<Forwarder>,
 }
 
 /// What a listener takes.
@@ -96,6 +102,14 @@ pub(super) enum Reply {
 struct Made {
     reply: Reply,
     by: AnsweredBy,
+    forwards: Vec<Forward>,
+}
+
+impl Made {
+    /// An answer, and whose word it is.
+    fn of(answer: Answer, by: AnsweredBy) -> Self {
+        Self { reply: Reply::Answer(answer), by, forwards: Vec::new() }
+    }
 }
 
 impl Intake {
@@ -165,8 +179,15 @@ impl Intake {
         let _ = self.0.told.try_send(Happened::Warned(Warning { code, message }));
     }
 
-    /// Takes a delivery to its end, whether its sender still waits or not.
-    pub(super) async fn take(self, incoming: Incoming, place: Place) -> Reply {
+    /// Takes a delivery that was made here, as soon as there is a place for it.
+    pub(crate) async fn give(self, incoming: Incoming) -> Result<Arc<Capture>, Refusal> {
+        let place = self.place().await?;
+        Ok(self.take(incoming, place).await.1)
+    }
+
+    /// Takes a delivery to its end, whether its sender still waits or not. Gives what the sender is told,
+    /// and the capture with its outcome.
+    pub(super) async fn take(self, incoming: Incoming, place: Place) -> (Reply, Arc<Capture>) {
         let began = Instant::now();
         let (received, came) = self.look(incoming, began);
         let received = Arc::new(received);
@@ -174,22 +195,23 @@ impl Intake {
         let capture = Capture { number, received: Arc::clone(&received), outcome: None };
         // Fails only where nobody looks.
         let _ = self.0.bus.send(Arc::new(capture.clone()));
-        let Made { reply, by } = self.make(&received).await;
+        let Made { reply, by, forwards } = self.make(&received).await;
         let status = match &reply {
             Reply::Answer(answer) => Some(answer.status().as_u16()),
             Reply::Nothing => None,
         };
         let took = began.elapsed();
-        let outcome = Arc::new(Outcome { status, by, took, forwards: Vec::new() });
+        let outcome = Arc::new(Outcome { status, by, took, forwards });
         if let Some(number) = number {
             self.0.store.settle(number, Arc::clone(&outcome));
         }
         self.ended(&received, began, &reply);
         let capture = Arc::new(Capture { outcome: Some(outcome), ..capture });
         let _ = self.0.bus.send(Arc::clone(&capture));
-        place.told.send(Happened::Delivered(Delivered { capture, pause: came.pause }));
+        let told = Delivered { capture: Arc::clone(&capture), pause: came.pause };
+        place.told.send(Happened::Delivered(told));
         drop(place.in_flight);
-        reply
+        (reply, capture)
     }
 
     /// Keeps a request, as long as that goes well: a full disk ends no delivery.
@@ -240,7 +262,7 @@ impl Intake {
     /// Decides on the answer, and holds it back where that was asked for.
     async fn make(&self, received: &Received) -> Made {
         let rules = &self.0.rules;
-        let listener = |answer| Made { reply: Reply::Answer(answer), by: AnsweredBy::Listener };
+        let listener = |answer| Made::of(answer, AnsweredBy::Listener);
         match treatment(received.verdict.code, rules.on_invalid) {
             Treatment::Reject => return listener(answers::rejected(received.verdict.code)),
             Treatment::Accept => return listener(answers::accepted()),
@@ -251,16 +273,32 @@ impl Intake {
             None => self.0.nameless.fetch_add(1, Ordering::Relaxed).saturating_add(1),
         };
         let made = match rules.faults.of_attempt(attempt) {
-            Fault::Drop => Made { reply: Reply::Nothing, by: AnsweredBy::Fault },
-            Fault::Answer(status) => {
-                Made { reply: Reply::Answer(answers::as_told(status)), by: AnsweredBy::Fault }
+            Fault::Drop => {
+                Made { reply: Reply::Nothing, by: AnsweredBy::Fault, forwards: Vec::new() }
             }
-            Fault::None => listener(answers::accepted()),
+            Fault::Answer(status) => Made::of(answers::as_told(status), AnsweredBy::Fault),
+            Fault::None => self.pass_on(received).await,
         };
         if let Some(delay) = rules.faults.delay {
             tokio::time::sleep(delay).await;
         }
         made
+    }
+
+    /// Passes it on to whatever is to handle it, whose answer then is the answer.
+    async fn pass_on(&self, received: &Received) -> Made {
+        let passed_on = match &self.0.rules.forwarder {
+            Some(forwarder) => forwarder.forward(received).await,
+            None => PassedOn::default(),
+        };
+        for warning in passed_on.warnings {
+            let _ = self.0.told.try_send(Happened::Warned(warning));
+        }
+        let forwards = passed_on.forwards;
+        match relay::answer(&forwards) {
+            Some(answer) => Made { forwards, ..Made::of(answer, AnsweredBy::Target) },
+            None => Made::of(answers::accepted(), AnsweredBy::Listener),
+        }
     }
 
     /// Remembers how it ended, for the next attempt.

@@ -1,24 +1,12 @@
 //! What the sender is told where its delivery was forwarded: the word of one of the targets.
 
 use bytes::Bytes;
-use http::header::{CONNECTION, CONTENT_LENGTH, HeaderName, HeaderValue};
-use http::{HeaderMap, Response, StatusCode};
+use http::{Response, StatusCode};
 use http_body_util::Full;
 
 use super::answers::{Answer, gateway};
 use crate::webhook::capture::{Forward, Forwarded};
-
-/// Headers that are of one connection, and not of what goes over it. The length follows from the body.
-const OF_A_CONNECTION: [&str; 8] = [
-    "connection",
-    "keep-alive",
-    "proxy-authenticate",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-];
+use crate::webhook::replay::end_to_end;
 
 /// The answer to the sender: that of the first target that failed, or else the first one's; so the service
 /// tries again until all have taken it. None where nothing was forwarded.
@@ -51,28 +39,11 @@ fn relayed(answer: &Forwarded) -> Answer {
     relayed
 }
 
-/// The headers that go from end to end.
-fn end_to_end(headers: &HeaderMap) -> HeaderMap {
-    let named = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
-    let named: Vec<HeaderName> = named
-        .flat_map(|value| value.split(','))
-        .filter_map(|name| HeaderName::try_from(name.trim()).ok())
-        .collect();
-    let goes_on = |name: &HeaderName| {
-        !OF_A_CONNECTION.contains(&name.as_str())
-            && !named.contains(name)
-            && *name != CONTENT_LENGTH
-    };
-    let mut kept = HeaderMap::new();
-    for (name, value) in headers.iter().filter(|(name, _)| goes_on(name)) {
-        kept.append(name.clone(), HeaderValue::clone(value));
-    }
-    kept
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
+
+    use http::header::{HeaderMap, HeaderName, HeaderValue};
 
     use super::*;
     use crate::webhook::capture::Unanswered;
@@ -119,13 +90,13 @@ mod tests {
         ] {
             headers.append(HeaderName::from_static(name), HeaderValue::from_static(value));
         }
-        let kept = end_to_end(&headers);
-        let kept: Vec<_> = kept.iter().map(|(name, value)| (name.as_str(), value)).collect();
-        assert_eq!(
-            kept,
-            [("retry-after", "5"), ("set-cookie", "a=1"), ("set-cookie", "b=2")]
-                .map(|(name, value)| (name, &HeaderValue::from_static(value)))
-                .to_vec()
-        );
+        let answer = Forwarded { headers, ..answered(200).answer.unwrap() };
+        let relayed = relayed(&answer);
+        let kept = relayed.headers().iter().map(|(name, value)| (name.as_str(), value));
+        let kept: Vec<_> = kept.collect();
+        let expected = [("retry-after", "5"), ("set-cookie", "a=1"), ("set-cookie", "b=2")];
+        let expected = expected.map(|(name, value)| (name, HeaderValue::from_static(value)));
+        let expected: Vec<_> = expected.iter().map(|(name, value)| (*name, value)).collect();
+        assert_eq!(kept, expected);
     }
 }

@@ -11,6 +11,9 @@ use crate::error::CliError;
 use crate::output::{Live, Look};
 use crate::progress::Progress;
 
+/// The warning that a target does not answer.
+const TARGET_DOWN: &str = "target_down";
+
 /// Tells of a listener: data on standard output, everything else on standard error.
 pub(crate) struct Report<'a> {
     pub(crate) live: Live<'a>,
@@ -42,7 +45,10 @@ impl Report<'_> {
             }
             Happened::Refused(refused) => self.line(&text::refused(refused, &self.view)),
             Happened::Warned(warning) => {
-                self.warn(warning);
+                // The line of the delivery tells why it was not answered.
+                if warning.code != TARGET_DOWN {
+                    self.warn(warning);
+                }
                 Ok(())
             }
         }

@@ -2,6 +2,8 @@
 
 mod check;
 #[cfg(unix)]
+mod listen;
+#[cfg(unix)]
 pub(crate) mod recorder;
 mod sign;
 mod support;

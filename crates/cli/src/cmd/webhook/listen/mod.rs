@@ -9,7 +9,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use formsvc_contract::send::{Sender, SenderOptions};
 use formsvc_protocol::RetrySchedule;
 use formsvc_receiver::Verifier;
 use jiff::tz::TimeZone;
@@ -27,6 +26,7 @@ use crate::webhook::inspector::{Inspected, Inspector, InspectorArgs};
 use crate::webhook::listen::engine::Engine;
 use crate::webhook::listen::expect::{Expect, expect};
 use crate::webhook::listen::faults::{Faults, Responses, respond};
+use crate::webhook::listen::forward::{ForwardArgs, Forwarder};
 use crate::webhook::listen::goal::Goal;
 use crate::webhook::listen::happened::Warning;
 use crate::webhook::listen::intake::{Intake, Limits, Rules};
@@ -39,6 +39,7 @@ use crate::webhook::listen::server::{self, Server, Sockets};
 use crate::webhook::listen::text::View;
 use crate::webhook::secrets::{SecretArgs, Secrets};
 use crate::webhook::store::{StoreArgs, StoreError};
+use crate::webhook::target::shown;
 
 /// Port to listen on where none is named: that of the examples.
 const PORT: u16 = 9000;
@@ -80,6 +81,8 @@ pub(crate) struct Listen {
     secrets: SecretArgs,
     #[command(flatten)]
     answers: AnswerArgs,
+    #[command(flatten)]
+    forward: ForwardArgs,
     #[command(flatten)]
     ends: EndArgs,
     #[command(flatten)]
@@ -161,6 +164,12 @@ impl Listen {
             return cx.output.document(&format!("{:#}", schema()));
         }
         let live = cx.output.live()?;
+        let forwarder = self.forward.forwarder(cx)?;
+        let targets = forwarder.as_ref().map(Forwarder::targets).unwrap_or_default();
+        let sender = match &forwarder {
+            Some(forwarder) => forwarder.sender().clone(),
+            None => self.forward.sender()?,
+        };
         let is_demo = matches!(cx.settings.service, Service::Demo);
         let mut secrets = self.read_secrets(cx).await?;
         let stop = cx.end_within(session::DRAIN);
@@ -169,7 +178,8 @@ impl Listen {
         })?;
         let port = self.port.unwrap_or(if is_demo { 0 } else { PORT });
         let sockets = engine.within(|| self.open(port))?;
-        let url = format!("http://{}{}", sockets.address(), self.path.as_deref().unwrap_or("/"));
+        let address = sockets.address();
+        let url = format!("http://{address}{}", self.path.as_deref().unwrap_or("/"));
         #[cfg(feature = "sandbox")]
         let _demo = if is_demo {
             let (demo, secret) = demo::start(&url, self.answers.schedule()).await?;
@@ -183,18 +193,19 @@ impl Listen {
             return Err(CliError::usage("this build has no sandbox, which `--demo` needs"));
         }
         let (store, memory) = self.store.open(cx)?;
-        let warnings = self.warnings(&secrets, memory.as_ref());
+        let mut warnings = self.warnings(&secrets, memory.as_ref());
+        warnings.extend(forwarder.iter().flat_map(|forwarder| forwarder.warnings(address)));
         let schedule = self.answers.schedule();
-        let rules = self.rules(secrets.verifier(self.limits.max_body));
+        let rules = self.rules(secrets.verifier(self.limits.max_body), forwarder);
         let history = History::new(REMEMBERED, schedule);
         let (intake, happened) = Intake::new(rules, history, store.clone());
         let inspected = Inspected {
             store: store.clone(),
             bus: intake.bus(),
             secrets: secrets.clone(),
-            targets: Vec::new(),
+            targets: targets.clone(),
             address: Url::parse(&url).map_err(|error| CliError::usage(error.to_string()))?,
-            sender: sender()?,
+            sender,
             reveal: self.reveal,
         };
         let inspector = engine.within(|| Inspector::start(&self.inspector, inspected))?;
@@ -207,7 +218,7 @@ impl Listen {
             secrets: secrets.0.iter().map(|(name, _)| &**name).collect(),
             on_invalid: self.answers.on_invalid.name(),
             path: self.path.as_deref(),
-            targets: Vec::new(),
+            targets: targets.iter().map(shown).collect(),
             ui_url: inspector.as_ref().map(Inspector::url),
         };
         let ready_file = self.ready_file.clone();
@@ -278,7 +289,7 @@ impl Listen {
         warnings
     }
 
-    fn rules(&self, verifier: Option<Verifier>) -> Rules {
+    fn rules(&self, verifier: Option<Verifier>, forwarder: Option<Forwarder>) -> Rules {
         let (answers, limits) = (&self.answers, &self.limits);
         Rules {
             limits: Limits {
@@ -295,6 +306,7 @@ impl Listen {
                 respond: answers.respond.clone().unwrap_or_default().0,
                 delay: answers.respond_delay,
             },
+            forwarder,
         }
     }
 }
@@ -332,11 +344,6 @@ impl EndArgs {
 fn time_given(cx: &Context) -> Option<Duration> {
     let row = cx.settings.resolved.row("timeout")?;
     cx.settings.timeout.filter(|_| matches!(row.origin, Origin::Flag(_)))
-}
-
-fn sender() -> Result<Sender, CliError> {
-    Sender::new(SenderOptions::default())
-        .map_err(|error| CliError::new(Exit::Failed, error.to_string()).because_of(&error))
 }
 
 /// Reads the path of a URL.

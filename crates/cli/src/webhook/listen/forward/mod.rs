@@ -56,8 +56,13 @@ impl ForwardArgs {
         let everything = self.forward_to.iter().cloned().map(Route::all);
         let routes: Vec<Route> = everything.chain(self.route.iter().cloned()).collect();
         // Made even where it is not used: what it cannot read is a mistake either way.
-        let sender = self.requests.sender(self.forward_timeout, ANSWER_MAX)?;
+        let sender = self.sender()?;
         Ok((!routes.is_empty()).then(|| Forwarder::new(sender, routes)))
+    }
+
+    /// What requests are sent with.
+    pub(crate) fn sender(&self) -> Result<Sender, CliError> {
+        self.requests.sender(self.forward_timeout, ANSWER_MAX)
     }
 }
 

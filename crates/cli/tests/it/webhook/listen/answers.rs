@@ -1,0 +1,159 @@
+//! What senders are answered, and what decides it.
+
+use super::listener::{Listener, OTHER_SECRET, SECRET, event, of_type, records, signature};
+use crate::support::run;
+
+#[test]
+fn a_delivery_that_is_right_is_taken_and_any_other_refused_with_its_reason() {
+    let listener = Listener::start(&["--output", "ndjson"]);
+    let body = event("sub_1");
+    let text = "no event";
+    let sent: [(String, &str, u16, &str); 7] = [
+        (signature(SECRET, 0, &body), &body, 200, "valid"),
+        (String::new(), &body, 401, "missing_signature"),
+        ("t=1,v1=beef".to_owned(), &body, 401, "malformed_signature"),
+        (signature(OTHER_SECRET, 0, &body), &body, 401, "signature_mismatch"),
+        (signature(SECRET, -320, &body), &body, 401, "signature_too_old"),
+        (signature(SECRET, 320, &body), &body, 401, "signature_in_future"),
+        (signature(SECRET, 0, text), text, 400, "bad_event"),
+    ];
+    for (header, body, status, verdict) in &sent {
+        let answer = listener.post(header, body);
+        assert_eq!(answer.status(), *status, "{verdict}");
+        if *status != 200 {
+            assert_eq!(answer.code(), *verdict);
+        }
+    }
+    let said = listener.terminate();
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let records = records(&said.stdout);
+    let told = of_type(&records, "delivery");
+    let verdicts: Vec<_> = told.iter().map(|told| told["verdict"].as_str().unwrap()).collect();
+    assert_eq!(verdicts, sent.map(|(_, _, _, verdict)| verdict));
+    let ages: Vec<_> = told.iter().map(|told| told["age_s"].as_i64()).collect();
+    assert!(matches!(ages[4], Some(320..=350)) && matches!(ages[5], Some(-320..=-290)), "{ages:?}");
+    assert_eq!(ages[1], None);
+}
+
+#[test]
+fn what_is_no_delivery_goes_no_further() {
+    let listener = Listener::start(&["--path", "/hooks/forms", "--output", "ndjson"]);
+    let request = |line: &str| {
+        let head = format!("{line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        super::listener::Answer(listener.exchange(head.as_bytes()))
+    };
+    let health = request("GET /healthz");
+    assert_eq!((health.status(), health.body()), (200, r#"{"status":"ok"}"#));
+    for (line, status, code) in [
+        ("GET /hooks/forms", 405, "method_not_allowed"),
+        ("PUT /hooks/forms?x", 405, "method_not_allowed"),
+        ("POST /", 404, "not_found"),
+        ("POST /hooks/forms/", 404, "not_found"),
+    ] {
+        let answer = request(line);
+        assert_eq!((answer.status(), answer.code().as_str()), (status, code), "{line}");
+        assert_eq!(answer.0.contains("allow: POST\r\n"), status == 405, "{line}");
+    }
+    let body = event("sub_1");
+    let delivery =
+        super::listener::request("/hooks/forms?a=b", &signature(SECRET, 0, &body), &body);
+    assert!(listener.exchange(&delivery).starts_with("HTTP/1.1 200"));
+    let said = listener.terminate();
+    let records = records(&said.stdout);
+    let warned = of_type(&records, "warning");
+    let codes: Vec<_> = warned.iter().map(|told| told["code"].as_str().unwrap()).collect();
+    assert_eq!(codes, ["method_not_allowed", "method_not_allowed", "not_found", "not_found"]);
+    let told = of_type(&records, "delivery");
+    assert_eq!((told.len(), told[0]["target"].as_str()), (1, Some("/hooks/forms?a=b")));
+    assert!(said.stderr.contains("1 delivery: 1 valid; and 4 requests went no further"));
+}
+
+#[test]
+fn a_secret_that_is_rotated_away_still_verifies_and_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, secret: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, secret).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let (new, old) = (file("new", SECRET), file("old", OTHER_SECRET));
+    let flags = ["--secret-file", &new, "--secret-file", &old, "--no-store"];
+    let listener = Listener::with(&flags, |command| command);
+    let body = event("sub_1");
+    for secret in [SECRET, OTHER_SECRET] {
+        assert_eq!(listener.post(&signature(secret, 0, &body), &body).status(), 200);
+    }
+    let said = listener.terminate();
+    let lines: Vec<_> = said.stdout.lines().collect();
+    assert!(lines[0].contains("✓ signed 0s") && !lines[0].contains("previous"), "{lines:?}");
+    assert!(lines[1].contains("✓ signed by a previous secret"), "{lines:?}");
+}
+
+#[test]
+fn without_a_secret_deliveries_are_shown_unchecked() {
+    let mut listener = Listener::with(&["--no-store"], |command| command);
+    listener.wait_for("warning: no signing secret");
+    assert_eq!(listener.post("", &event("sub_1")).status(), 200);
+    assert!(listener.terminate().stdout.contains("? unchecked"));
+}
+
+#[test]
+fn what_is_not_valid_is_taken_where_that_is_asked_for() {
+    for (what, status) in [("reject", 401), ("accept", 200), ("forward", 200)] {
+        let listener = Listener::start(&["--on-invalid", what]);
+        assert_eq!(listener.post("", &event("sub_1")).status(), status, "{what}");
+    }
+}
+
+#[test]
+fn attempts_of_each_submission_are_answered_in_turn() {
+    let flags = ["--drop", "1", "--respond", "503,200", "--output", "ndjson"];
+    let listener = Listener::start(&flags);
+    // Two submissions between each other have their own turns.
+    let answers = ["a", "b", "a", "b", "a", "b", "a"].map(|id| listener.deliver(&event(id)).0);
+    let statuses = answers.map(|answer| answer.get(9..12).unwrap_or("").to_owned());
+    assert_eq!(statuses, ["", "", "503", "503", "200", "200", "200"]);
+    let said = listener.terminate();
+    let records = records(&said.stdout);
+    let told: Vec<_> = of_type(&records, "delivery")
+        .iter()
+        .map(|told| (told["attempt"].as_u64().unwrap(), told["duplicate"].as_bool().unwrap()))
+        .collect();
+    let (fresh, again) = (false, true);
+    let expected =
+        [(1, fresh), (1, fresh), (2, fresh), (2, fresh), (3, fresh), (3, fresh), (4, again)];
+    assert_eq!(told, expected);
+    let summary = of_type(&records, "summary")[0];
+    assert_eq!(summary["retries"], 4);
+    assert_eq!(summary["duplicates"], 1);
+    assert_eq!(summary["dropped"], 2);
+    // They came at once, which is not how the service tries again.
+    assert_eq!((&summary["pauses"], &summary["pauses_fit"]), (&4.into(), &false.into()));
+    assert!(said.stderr.contains("4 of 4 pauses do not fit"), "{}", said.stderr);
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused_with_its_rule() {
+    for (flags, told) in [
+        (&["--respond", "99"][..], "expected statuses from 200 to 599"),
+        (&["--path", "hooks"], "expected a path that begins with `/`"),
+        (&["--port", "65536"], "from 0 to 65535"),
+        (&["--bind", "localhost"], "--bind"),
+        (&["--expect", "stats=1"], "there is no field `stats`"),
+        (&["--expect", "event<3"], "`event` is a text, which `<` does not compare"),
+        (&["--expect", "status<ok"], "`status` is a number, and `ok` is none"),
+        (&["--expect", "verdict=good"], "there is no verdict `good`"),
+        (&["--expect", "event"], "compares nothing"),
+        (&["--expect", "event='x"], "has no other end"),
+        (&["--count", "0"], "from 1 up"),
+        (&["--once", "--count", "2"], "--once"),
+        (&["--output", "csv"], "this command tells lines or JSON"),
+        (&["--json", "event"], "--output ndjson"),
+        (&["--exit-on-stdin-eof", "--secret-stdin"], "cannot be used together"),
+    ] {
+        let port = if flags[0] == "--port" { "-q" } else { "--port=0" };
+        let said = run(&[&["webhook", "listen", port, "--no-store"], flags].concat());
+        assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{flags:?}: {}", said.stderr);
+        assert!(said.stderr.contains(told), "{flags:?}: {}", said.stderr);
+    }
+}

@@ -1,0 +1,138 @@
+//! When a listener ends, and with which exit code.
+
+use std::process::Stdio;
+
+use super::listener::{Listener, event, of_type, records, signature};
+use super::listener::{OTHER_SECRET, SECRET};
+use crate::support::{formsvc, run, signal};
+
+#[test]
+fn it_ends_by_a_signal_with_a_summary_and_0() {
+    for name in ["INT", "TERM"] {
+        let mut listener = Listener::start(&[]);
+        assert_eq!(listener.deliver(&event("sub_1")).status(), 200);
+        signal(listener.child(), name);
+        let said = listener.finish();
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        assert!(said.stderr.contains("1 delivery: 1 valid"), "{}", said.stderr);
+        assert!(said.stderr.contains("answered 200 ×1; p50 "), "{}", said.stderr);
+    }
+}
+
+#[test]
+fn exactly_as_many_deliveries_are_taken_as_are_asked_for() {
+    let listener = Listener::start(&["--count", "2", "--output", "ndjson"]);
+    let answers: Vec<_> = (0..2).map(|id| listener.deliver(&event(&id.to_string()))).collect();
+    assert!(answers.iter().all(|answer| answer.status() == 200));
+    let said = listener.finish();
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let records = records(&said.stdout);
+    assert_eq!(of_type(&records, "delivery").len(), 2);
+    let summary = of_type(&records, "summary")[0];
+    assert_eq!((&summary["ended"], &summary["met"]), (&"met".into(), &true.into()));
+}
+
+#[test]
+fn once_is_one_delivery() {
+    let listener = Listener::start(&["--once"]);
+    listener.deliver(&event("sub_1"));
+    let said = listener.finish();
+    assert_eq!((said.code, said.stdout.lines().count()), (Some(0), 1), "{}", said.stderr);
+}
+
+#[test]
+fn what_does_not_come_in_time_is_told_and_11() {
+    let args = ["webhook", "listen", "--port=0", "--no-store", "--count=2", "--expect=status<300"];
+    for time in ["--max-time=1ms", "--timeout=1ms"] {
+        let said = run(&[&args[..], &[time]].concat());
+        assert_eq!((said.code, said.stdout.as_str()), (Some(11), ""), "{}", said.stderr);
+        assert!(said.stderr.contains("error: not all that was expected came"), "{}", said.stderr);
+        assert!(said.stderr.contains("`--count 2`: 0 deliveries came"), "{}", said.stderr);
+        let expect = "`--expect 'status<300'`: no delivery came";
+        assert!(said.stderr.contains(expect), "{}", said.stderr);
+    }
+    let nothing = run(&["webhook", "listen", "--port=0", "--no-store", "--max-time=1ms"]);
+    assert_eq!(nothing.code, Some(0), "nothing was asked for: {}", nothing.stderr);
+}
+
+#[test]
+fn it_ends_once_every_expectation_was_met_by_some_delivery() {
+    let flags = ["--expect=submission_id=sub_2 && status<300", "--expect=verdict!=valid"];
+    let listener = Listener::start(&[&flags[..], &["--max-time=1h"]].concat());
+    let (one, two) = (event("sub_1"), event("sub_2"));
+    assert_eq!(listener.post(&signature(OTHER_SECRET, 0, &one), &one).status(), 401);
+    assert_eq!(listener.deliver(&two).status(), 200);
+    let said = listener.finish();
+    assert_eq!((said.code, said.stdout.lines().count()), (Some(0), 3), "{}", said.stdout);
+}
+
+#[test]
+fn an_expectation_that_nothing_met_is_told_at_the_end() {
+    let listener = Listener::start(&["--once", "--expect", "/data/Name = Grace"]);
+    listener.deliver(&event("sub_1"));
+    let said = listener.finish();
+    assert_eq!(said.code, Some(11), "{}", said.stderr);
+    assert!(said.stderr.contains("`--expect '/data/Name = Grace'`: the one that came is not so"));
+}
+
+#[test]
+fn the_first_delivery_that_every_one_should_not_be_ends_it() {
+    let flags = ["--expect-every", "verdict=valid && status<300", "--output", "ndjson"];
+    let listener = Listener::start(&flags);
+    listener.deliver(&event("sub_1"));
+    listener.post(&signature(SECRET, -400, "{}"), "{}");
+    let said = listener.finish();
+    assert_eq!(said.code, Some(11), "{}", said.stderr);
+    let why = "its `verdict` is `signature_too_old`";
+    assert!(said.stderr.contains(why), "{}", said.stderr);
+    let records = records(&said.stdout);
+    assert_eq!(of_type(&records, "summary")[0]["ended"], "missed");
+}
+
+#[test]
+fn silence_ends_it_where_that_is_asked_for() {
+    let said = run(&["webhook", "listen", "--port=0", "--no-store", "--expect-within=1ms"]);
+    assert_eq!(said.code, Some(11), "{}", said.stderr);
+    assert!(said.stderr.contains("`--expect-within`"), "{}", said.stderr);
+}
+
+#[test]
+fn standard_input_ends_it_only_where_that_is_asked_for() {
+    let closed = run(&["webhook", "listen", "--port=0", "--no-store", "--exit-on-stdin-eof"]);
+    assert_eq!(closed.code, Some(0), "{}", closed.stderr);
+    let flags = ["--exit-on-stdin-eof"];
+    let mut listener = Listener::with(&flags, |command| {
+        command.arg("--no-store").env("FORMSVC_WEBHOOK_SECRET", SECRET).stdin(Stdio::piped())
+    });
+    assert_eq!(listener.deliver(&event("sub_1")).status(), 200, "it listens while it is open");
+    drop(listener.child().stdin.take());
+    assert_eq!(listener.finish().code, Some(0));
+    // Whoever does not ask listens on with a standard input that has ended.
+    let listener = Listener::start(&[]);
+    assert_eq!(listener.deliver(&event("sub_1")).status(), 200);
+}
+
+#[test]
+fn whoever_reads_no_further_has_what_it_wants() {
+    let line = "$0 webhook listen --port 0 --no-store --ready-file \"$1\" | head -n 1";
+    let folder = tempfile::tempdir().unwrap();
+    let ready = folder.path().join("ready.json");
+    let mut shell = formsvc(&[]);
+    let binary = shell.get_program().to_owned();
+    shell = std::process::Command::new("sh");
+    shell.env_clear().env("PATH", "/usr/bin:/bin").args(["-c", line]).arg(binary).arg(&ready);
+    let mut child = shell.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    crate::support::within("a ready file", || ready.exists());
+    let told: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&ready).unwrap()).unwrap();
+    let address = told["url"].as_str().unwrap().trim_start_matches("http://").trim_end_matches('/');
+    let send = || {
+        let mut stream = std::net::TcpStream::connect(address)?;
+        std::io::Write::write_all(&mut stream, &super::listener::request("/", "", "{}"))?;
+        super::listener::read(&mut stream);
+        std::io::Result::Ok(())
+    };
+    // The line after the first finds nobody, and ends it.
+    crate::support::within("the end of the listener", || send().is_err());
+    assert!(child.wait().unwrap().success());
+}

@@ -1,0 +1,149 @@
+//! Deliveries that are passed on: what their senders are told, and what holds up what.
+
+use std::io::Write as _;
+use std::net::TcpListener;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use super::listener::{
+    Answer, Listener, SECRET, event, of_type, read, records, request, signature,
+};
+use crate::support::signal;
+use crate::webhook::recorder::{Recorder, answer};
+
+#[test]
+fn what_the_target_says_is_what_the_sender_is_told() {
+    let said = "x-of-target: 1\r\nretry-after: 7\r\n";
+    let target = Recorder::start(Arc::new(move |at, _| {
+        Some(answer([503, 201][at.min(1)], said, &format!("body {at}")))
+    }));
+    let url = target.url("/hook?a=b");
+    let listener = Listener::start(&["--forward-to", &url, "--output", "ndjson"]);
+    let body = event("sub_1");
+    let answers = [listener.deliver(&body), listener.deliver(&body)];
+    for (at, (answer, status)) in answers.iter().zip([503, 201]).enumerate() {
+        assert_eq!((answer.status(), answer.body()), (status, &*format!("body {at}")));
+        assert!(answer.0.contains("x-of-target: 1\r\n"), "{}", answer.0);
+        let got = target.got();
+        assert_eq!((&*got.line, &*got.body), ("POST /hook?a=b HTTP/1.1", body.as_bytes()));
+    }
+    // What is not valid goes to nobody.
+    assert_eq!(listener.post("", &body).status(), 401);
+    assert!(target.is_silent());
+    let stdout = listener.terminate().stdout;
+    let records = records(&stdout);
+    let told: Vec<_> =
+        of_type(&records, "forward").iter().map(|told| told["status"].as_u64()).collect();
+    assert_eq!(told, [Some(503), Some(201)]);
+    let by: Vec<_> =
+        of_type(&records, "delivery").iter().map(|told| &told["answered_by"]).collect();
+    assert_eq!(by, ["target", "target", "listener"]);
+    assert_eq!(of_type(&records, "summary")[0]["forwards_answered"], 2);
+}
+
+#[test]
+fn a_target_that_does_not_answer_is_502_or_504_and_told_why() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let dead = format!("http://{free}/");
+    let listener = Listener::start(&["--forward-to", &dead]);
+    let refused = listener.deliver(&event("sub_1"));
+    assert_eq!((refused.status(), refused.code().as_str()), (502, "target_unreachable"));
+    let said = listener.terminate();
+    let lines: Vec<_> = said.stdout.lines().collect();
+    assert!(lines[1].trim_start().starts_with(&dead), "{lines:?}");
+    assert!(lines[1].contains("nothing listens"), "{lines:?}");
+    let silent = Recorder::start(Arc::new(|_, _| {
+        loop {
+            thread::park();
+        }
+    }));
+    let url = silent.url("/");
+    let listener = Listener::start(&["--forward-to", &url, "--forward-timeout", "50ms"]);
+    let late = listener.deliver(&event("sub_1"));
+    assert_eq!((late.status(), late.code().as_str()), (504, "target_timeout"));
+}
+
+#[test]
+fn a_target_that_is_silent_holds_up_no_delivery_of_another() {
+    let silent = Recorder::start(Arc::new(|_, _| {
+        loop {
+            thread::park();
+        }
+    }));
+    let quick = Recorder::of(&[200]);
+    let routes = [
+        format!("--route=form_id=frm_silent={}", silent.url("/")),
+        format!("--route=form_id=frm_1={}", quick.url("/")),
+    ];
+    let flags = ["--forward-timeout=1h", "--output=ndjson"];
+    let flags = [&flags[..], &[&routes[0], &routes[1]]].concat();
+    let mut listener = Listener::start(&flags);
+    let stuck: Vec<_> = (0..100)
+        .map(|id| {
+            let body = event(&format!("sub_{id}")).replace("frm_1", "frm_silent");
+            let mut stream = listener.connect();
+            stream.write_all(&request("/", &signature(SECRET, 0, &body), &body)).unwrap();
+            stream
+        })
+        .collect();
+    for id in 0..100 {
+        assert_eq!(listener.deliver(&event(&format!("sub_quick_{id}"))).status(), 200);
+    }
+    drop(stuck);
+    // Nobody waits an hour.
+    loop {
+        signal(listener.child(), "TERM");
+        if listener.child().try_wait().unwrap().is_some() {
+            break;
+        }
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn a_signal_in_the_middle_of_a_delivery_lets_it_finish() {
+    let ((came, comes), (go, goes)) = (channel(), channel::<()>());
+    let both = Mutex::new((came, goes));
+    let target = Recorder::start(Arc::new(move |_, _| {
+        let (came, goes) = &*both.lock().unwrap();
+        came.send(()).unwrap();
+        goes.recv().unwrap();
+        Some(answer(200, "", "done"))
+    }));
+    let mut listener = Listener::start(&["--forward-to", &target.url("/")]);
+    let body = event("sub_1");
+    let mut sender = listener.connect();
+    sender.write_all(&request("/", &signature(SECRET, 0, &body), &body)).unwrap();
+    let idle = listener.connect();
+    comes.recv().unwrap();
+    signal(listener.child(), "TERM");
+    // Once it takes no more connections, it knows.
+    let address = listener.address;
+    crate::support::within("no more connections", || {
+        std::net::TcpStream::connect(address).is_err()
+    });
+    go.send(()).unwrap();
+    let answer = Answer(read(&mut sender));
+    assert_eq!((answer.status(), answer.body()), (200, "done"));
+    let said = listener.finish();
+    drop(idle);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert!(said.stdout.contains("→ 200 "), "{}", said.stdout);
+    assert!(said.stderr.contains("1 delivery: 1 valid"), "{}", said.stderr);
+}
+
+#[test]
+fn what_a_target_says_acts_on_no_terminal() {
+    let evil = "\u{1b}]0;owned\u{7}\u{1b}[2Jcleared\r\nforged \u{9b}31m\u{202e}";
+    let target = Recorder::start(Arc::new(move |_, _| Some(answer(500, "", evil))));
+    let flags = ["--forward-to", &target.url("/"), "--color", "always"];
+    let listener = Listener::start(&flags);
+    assert_eq!(listener.deliver(&event("sub_1")).status(), 500);
+    let said = listener.terminate();
+    let text = anstream::adapter::strip_str(&said.stdout).to_string();
+    assert!(text.contains("answered 500 in") && text.contains("cleared  forged"), "{text}");
+    assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{text:?}");
+    assert!(!said.stdout.contains("\u{1b}]") && !said.stdout.contains("\u{1b}[2J"));
+    assert!(!text.lines().any(|line| line.starts_with("forged")), "{text}");
+}

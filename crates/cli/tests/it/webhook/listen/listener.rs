@@ -1,0 +1,204 @@
+//! A listener in a process of its own, and somebody who sends to it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, ChildStderr, Stdio};
+use std::thread::{self, JoinHandle};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use formsvc_protocol::signature::{SigningSecret, sign};
+use serde_json::Value;
+
+use crate::support::{PATIENCE, Said, formsvc, signal};
+
+pub(crate) const SECRET: &str = "whsec_of_the_listener_of_tests";
+pub(crate) const OTHER_SECRET: &str = "whsec_of_another_endpoint_altogether";
+
+/// A listener on a port of its own, terminated when dropped.
+pub(crate) struct Listener {
+    child: Child,
+    pub(crate) address: SocketAddr,
+    stderr: BufReader<ChildStderr>,
+    told: String,
+    /// Reads standard output to its end, so that the listener never waits for its reader.
+    stdout: Option<JoinHandle<String>>,
+}
+
+impl Listener {
+    /// Verifies with the secret, and keeps nothing on the disk.
+    pub(crate) fn start(args: &[&str]) -> Self {
+        Self::with(args, |command| command.arg("--no-store").env("FORMSVC_WEBHOOK_SECRET", SECRET))
+    }
+
+    /// With more arguments and variables.
+    pub(crate) fn with(
+        args: &[&str],
+        change: impl FnOnce(&mut std::process::Command) -> &mut std::process::Command,
+    ) -> Self {
+        let mut listener = Self::unread(args, change);
+        let mut stdout = listener.child.stdout.take().unwrap();
+        listener.stdout = Some(thread::spawn(move || {
+            let mut told = String::new();
+            stdout.read_to_string(&mut told).unwrap();
+            told
+        }));
+        listener
+    }
+
+    /// One whose standard output nobody reads.
+    pub(crate) fn unread(
+        args: &[&str],
+        change: impl FnOnce(&mut std::process::Command) -> &mut std::process::Command,
+    ) -> Self {
+        let mut command = formsvc(&["webhook", "listen", "--port", "0"]);
+        command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = change(&mut command).spawn().unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut told = String::new();
+        let address = loop {
+            let at = told.len();
+            let read = stderr.read_line(&mut told).unwrap();
+            assert_ne!(read, 0, "the listener ended: {told}");
+            let line = &told[at..];
+            if let Some(url) = line.strip_prefix("ready: listening on http://") {
+                break url.split('/').next().unwrap().parse().unwrap();
+            }
+        };
+        Self { child, address, stderr, told, stdout: None }
+    }
+
+    /// Waits for a line on standard error that contains a text.
+    #[track_caller]
+    pub(crate) fn wait_for(&mut self, text: &str) {
+        while !self.told.contains(text) {
+            let read = self.stderr.read_line(&mut self.told).unwrap();
+            assert_ne!(read, 0, "no {text:?}: {}", self.told);
+        }
+    }
+
+    pub(crate) fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    pub(crate) fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
+    }
+
+    /// Sends bytes as they are, and reads to the end of the connection.
+    pub(crate) fn exchange(&self, bytes: &[u8]) -> String {
+        let mut stream = self.connect();
+        // Whoever refuses early does not read to the end.
+        let _ = stream.write_all(bytes);
+        read(&mut stream)
+    }
+
+    /// Sends a body with a header that is right, of now.
+    pub(crate) fn deliver(&self, body: &str) -> Answer {
+        self.post(&signature(SECRET, 0, body), body)
+    }
+
+    /// Sends a body with a signature header.
+    pub(crate) fn post(&self, signature: &str, body: &str) -> Answer {
+        Answer(self.exchange(&request("/", signature, body)))
+    }
+
+    /// Waits for the end, and for all that it said.
+    pub(crate) fn finish(mut self) -> Said {
+        let stdout = self.stdout.take().map_or_else(String::new, |told| told.join().unwrap());
+        self.stderr.read_to_string(&mut self.told).unwrap();
+        let code = self.child.wait().unwrap().code();
+        Said { code, stdout, stderr: std::mem::take(&mut self.told) }
+    }
+
+    /// Terminates it, and waits for all that it said.
+    pub(crate) fn terminate(self) -> Said {
+        signal(&self.child, "TERM");
+        self.finish()
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// An answer as it came.
+#[derive(Debug)]
+pub(crate) struct Answer(pub(crate) String);
+
+impl Answer {
+    #[track_caller]
+    pub(crate) fn status(&self) -> u16 {
+        let status = self.0.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3));
+        status.unwrap_or_else(|| panic!("no answer: {:?}", self.0)).parse().unwrap()
+    }
+
+    /// The code of an error.
+    #[track_caller]
+    pub(crate) fn code(&self) -> String {
+        let body: Value = serde_json::from_str(self.body()).unwrap();
+        body["error"]["code"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn body(&self) -> &str {
+        self.0.split_once("\r\n\r\n").map_or("", |(_, body)| body)
+    }
+}
+
+/// All that comes; what was read before the connection broke counts.
+pub(crate) fn read(stream: &mut TcpStream) -> String {
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8(answer).unwrap()
+}
+
+pub(crate) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
+}
+
+/// The header that a secret makes, so many seconds from now.
+pub(crate) fn signature(secret: &str, skew: i64, body: &str) -> String {
+    let secret = SigningSecret::new(&secret.to_owned().into()).unwrap();
+    sign([&secret], now().saturating_add_signed(skew), body.as_bytes())
+}
+
+/// A delivery, to the byte.
+pub(crate) fn request(target: &str, signature: &str, body: &str) -> Vec<u8> {
+    let length = body.len();
+    let signature = match signature {
+        "" => String::new(),
+        value => format!("X-Service-Signature: {value}\r\n"),
+    };
+    format!(
+        "POST {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+         Content-Type: application/json\r\nUser-Agent: service-webhooks/1.0\r\n\
+         X-Service-Event: submission.created\r\n{signature}Content-Length: {length}\r\n\r\n{body}"
+    )
+    .into_bytes()
+}
+
+/// The body of a delivery of a submission.
+pub(crate) fn event(id: &str) -> String {
+    format!(
+        "{{\"event\":\"submission.created\",\"submission_id\":\"{id}\",\"form_id\":\"frm_1\",\
+         \"form_title\":\"Survey\",\"data\":{{\"Name\":\"Ada\"}},\
+         \"created_at\":\"2026-01-01T00:00:00.000Z\"}}"
+    )
+}
+
+/// The lines of NDJSON.
+#[track_caller]
+pub(crate) fn records(stdout: &str) -> Vec<Value> {
+    assert!(stdout.is_empty() || stdout.ends_with('\n'), "a line is cut: {stdout}");
+    let lines = stdout.split_terminator('\n');
+    lines.map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
+}
+
+/// Those of one type.
+pub(crate) fn of_type<'a>(records: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    records.iter().filter(|record| record["type"] == kind).collect()
+}

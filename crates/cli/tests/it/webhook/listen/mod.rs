@@ -1,0 +1,10 @@
+//! `formsvc webhook listen`, through the binary.
+
+mod answers;
+mod ends;
+mod forwarding;
+mod hostile;
+mod lines;
+pub(crate) mod listener;
+mod records;
+mod running;

@@ -1,0 +1,146 @@
+//! Where it runs: ports, files, folders, streams.
+
+use std::net::TcpListener;
+use std::process::Stdio;
+
+use super::listener::{Listener, SECRET, event, of_type, records};
+use crate::support::{formsvc, run};
+
+#[test]
+fn a_port_that_is_taken_is_told_with_a_free_one() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let said = run(&["webhook", "listen", "--no-store", "--port", &port.to_string()]);
+    assert_eq!((said.code, said.stdout.as_str()), (Some(10), ""), "{}", said.stderr);
+    let told = format!("error: cannot listen on port {port}");
+    assert!(
+        said.stderr.contains(&told) && said.stderr.contains("hint: `--port "),
+        "{}",
+        said.stderr
+    );
+}
+
+#[test]
+fn both_loopbacks_are_this_machine() {
+    let listener = Listener::start(&[]);
+    let port = listener.address.port();
+    // Without this address there is nothing to be tested.
+    if TcpListener::bind("[::1]:0").is_err() {
+        return;
+    }
+    let mut stream = std::net::TcpStream::connect(("::1", port)).unwrap();
+    let request = super::listener::request("/", "", "{}");
+    std::io::Write::write_all(&mut stream, &request).unwrap();
+    assert!(super::listener::read(&mut stream).starts_with("HTTP/1.1 401"));
+}
+
+#[test]
+fn other_addresses_are_warned_of() {
+    let mut listener = Listener::start(&["--bind", "0.0.0.0"]);
+    listener.wait_for("warning: it listens on 0.0.0.0, where others");
+}
+
+#[test]
+fn the_ready_file_is_there_while_it_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ready.json");
+    let listener = Listener::start(&["--ready-file", path.to_str().unwrap(), "--path", "/hook"]);
+    crate::support::within("a ready file", || path.exists());
+    let ready: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    assert_eq!(ready["url"], format!("http://{}/hook", listener.address));
+    let other =
+        run(&["webhook", "listen", "--no-store", "--port=0", "--ready-file", "/proc/version"]);
+    assert_eq!(other.code, Some(10), "{}", other.stderr);
+    assert_eq!(listener.terminate().code, Some(0));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn deliveries_are_kept_by_number_and_their_hints_name_it() {
+    let state = tempfile::tempdir().unwrap();
+    let keep = |flags: &[&str]| {
+        Listener::with(flags, |command| {
+            command.env("FORMSVC_STATE_DIR", state.path()).env("FORMSVC_WEBHOOK_SECRET", SECRET)
+        })
+    };
+    let listener = keep(&["--output", "ndjson"]);
+    listener.deliver(&event("sub_1"));
+    listener.deliver(&event("sub_2"));
+    let records = records(&listener.terminate().stdout);
+    let numbers: Vec<_> =
+        of_type(&records, "delivery").iter().map(|told| &told["capture"]).collect();
+    assert_eq!(numbers, [1, 2]);
+    let listener = keep(&[]);
+    let body = event("sub_3");
+    listener.post(&super::listener::signature(super::listener::OTHER_SECRET, 0, &body), &body);
+    let said = listener.terminate();
+    assert!(said.stdout.contains("`formsvc webhook verify 3 --explain`"), "{}", said.stdout);
+}
+
+#[test]
+fn where_nothing_can_be_kept_on_the_disk_it_is_kept_in_memory_and_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    for state in [file.as_path(), "/proc/nothing".as_ref()] {
+        let mut listener = Listener::with(&["--output", "ndjson"], |command| {
+            command.env("FORMSVC_STATE_DIR", state).env("FORMSVC_WEBHOOK_SECRET", SECRET)
+        });
+        listener.wait_for("deliveries are kept in memory");
+        assert_eq!(listener.deliver(&event("sub_1")).status(), 200);
+        let said = listener.terminate();
+        let records = records(&said.stdout);
+        assert_eq!(of_type(&records, "warning")[0]["code"], "in_memory");
+        assert_eq!(
+            (said.code, &of_type(&records, "delivery")[0]["status"]),
+            (Some(0), &200.into())
+        );
+    }
+    let no_home = Listener::with(&[], |command| command.env_remove("HOME"));
+    assert!(no_home.terminate().stderr.contains("deliveries are kept in memory"));
+}
+
+#[test]
+fn closed_streams_stop_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let ready = folder.path().join("ready.json");
+    let binary = formsvc(&[]).get_program().to_owned();
+    let line = "exec \"$0\" webhook listen --port 0 --no-store --once --ready-file \"$1\" <&- 2>&-";
+    let mut shell = std::process::Command::new("sh");
+    shell.env_clear().args(["-c", line]).arg(binary).arg(&ready);
+    shell.env("FORMSVC_WEBHOOK_SECRET", SECRET).env("PATH", "/usr/bin:/bin");
+    let child = shell.stdout(Stdio::piped()).spawn().unwrap();
+    crate::support::within("a ready file", || ready.exists());
+    let told: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&ready).unwrap()).unwrap();
+    let address = told["url"].as_str().unwrap().trim_start_matches("http://").trim_end_matches('/');
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    let body = event("sub_1");
+    let header = super::listener::signature(SECRET, 0, &body);
+    let request = super::listener::request("/", &header, &body);
+    std::io::Write::write_all(&mut stream, &request).unwrap();
+    assert!(super::listener::read(&mut stream).starts_with("HTTP/1.1 200"));
+    let done = child.wait_with_output().unwrap();
+    assert_eq!(done.status.code(), Some(0));
+    assert!(String::from_utf8_lossy(&done.stdout).contains("✓ signed"));
+}
+
+#[test]
+fn a_demo_needs_nothing_set_up() {
+    let said = run(&["--demo", "webhook", "listen", "--once", "--no-store"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert!(said.stdout.contains("✓ signed 0s → 200 "), "{}", said.stdout);
+    let retried = run(&[
+        "--demo",
+        "webhook",
+        "listen",
+        "--no-store",
+        "--respond=503,200",
+        "--retry-base=100ms",
+        "--expect=attempt=2 && fits=true && status=200",
+    ]);
+    assert_eq!(retried.code, Some(0), "{}", retried.stderr);
+    let fits = "every pause fits the service's schedule (0.1s, 0.6s, 3.6s, each up to 20 % longer)";
+    assert!(retried.stderr.contains(fits), "{}", retried.stderr);
+}
