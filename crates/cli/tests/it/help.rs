@@ -22,6 +22,10 @@ const PARSED_ONLY: &[(&str, &str)] = &[
         "formsvc auth login --profile work --base-url https://forms.example",
         "asks a person, for the key of a service that is not there",
     ),
+    (
+        "formsvc webhook check 9000/hook --secret-file secret.txt",
+        "asks a receiver that verifies, which only its reader has",
+    ),
 ];
 
 /// Examples that run until somebody stops them, and what stops them sooner.

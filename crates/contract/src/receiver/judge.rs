@@ -45,6 +45,33 @@ pub(super) fn refused(seen: &Seen<'_>) -> Found {
     worst
 }
 
+/// As [`accepted`], where the clocks matter.
+pub(super) fn accepted_in_time(seen: &Seen<'_>) -> Found {
+    with_clock(accepted(seen), seen)
+}
+
+/// As [`refused`], where the clocks matter.
+pub(super) fn refused_in_time(seen: &Seen<'_>) -> Found {
+    with_clock(refused(seen), seen)
+}
+
+/// Says what is off with the receiver's clock, which may be all that is wrong.
+fn with_clock(found: Found, seen: &Seen<'_>) -> Found {
+    let most = seen.exchanges.iter().map(|exchange| exchange.ahead).max_by_key(|ahead| ahead.abs());
+    match (found.outcome, most) {
+        (Outcome::Fail, Some(ahead @ (..=-1 | 1..))) => {
+            let side = if ahead > 0 { "ahead of" } else { "behind" };
+            let what = format!(
+                "{}; its clock is {} s {side} this machine's",
+                found.what,
+                ahead.unsigned_abs()
+            );
+            Found { what, ..found }
+        }
+        _ => found,
+    }
+}
+
 /// Requests that are better refused, and cost little when they are taken.
 pub(super) fn better_refused(seen: &Seen<'_>) -> Found {
     match seen.exchanges.iter().find(|exchange| exchange.is_accepted()) {
@@ -170,5 +197,143 @@ fn seconds(time: Duration) -> String {
         format!("{} ms", time.as_millis())
     } else {
         format!("{:.1} s", time.as_secs_f64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::send::Answer;
+    use bytes::Bytes;
+    use http::{HeaderMap, HeaderValue, StatusCode};
+
+    const LIMIT: Duration = Duration::from_secs(10);
+
+    fn exchange(label: &'static str, reply: Reply, took: Duration) -> Exchange {
+        Exchange { label, reply, took, ahead: 0, leak: None }
+    }
+
+    fn answer(status: u16) -> Exchange {
+        with(status, HeaderMap::new())
+    }
+
+    fn with(status: u16, headers: HeaderMap) -> Exchange {
+        let status = StatusCode::from_u16(status).unwrap();
+        let (body, took) = (Bytes::new(), Duration::from_millis(3));
+        let answer = Answer { status, headers, body, truncated: false, took };
+        exchange("", Reply::Answer(answer), took)
+    }
+
+    fn nothing(kind: SendErrorKind) -> Exchange {
+        exchange("", Reply::Nothing(kind, "why".to_owned()), LIMIT)
+    }
+
+    fn later(seconds: &'static str) -> Exchange {
+        with(503, HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static(seconds))]))
+    }
+
+    fn judged(judge: fn(&Seen<'_>) -> Found, exchanges: &[Exchange]) -> Outcome {
+        judge(&Seen { exchanges, leaks: &[], limit: LIMIT }).outcome
+    }
+
+    #[test]
+    fn each_judge_knows_each_kind_of_answer() {
+        use Outcome::{Fail, Ok, Skip, Warn};
+        use SendErrorKind::{BadAnswer, Closed, Refused, Timeout};
+        type Row = (&'static str, fn(&Seen<'_>) -> Found, [Outcome; 11]);
+        let came = [
+            answer(200),
+            answer(204),
+            answer(302),
+            answer(400),
+            answer(401),
+            answer(500),
+            answer(503),
+            nothing(Timeout),
+            nothing(Closed),
+            nothing(Refused),
+            nothing(BadAnswer),
+        ];
+        let rows: [Row; 8] = [
+            ("accepted", accepted, [Ok, Ok, Fail, Fail, Fail, Fail, Fail, Fail, Fail, Fail, Fail]),
+            (
+                "better_accepted",
+                better_accepted,
+                [Ok, Ok, Warn, Warn, Warn, Warn, Warn, Warn, Warn, Warn, Warn],
+            ),
+            ("refused", refused, [Fail, Fail, Warn, Ok, Ok, Warn, Warn, Fail, Fail, Fail, Fail]),
+            ("better_refused", better_refused, [Warn, Warn, Ok, Ok, Ok, Ok, Ok, Ok, Ok, Ok, Ok]),
+            ("bounded", bounded, [Fail, Fail, Warn, Ok, Ok, Warn, Warn, Fail, Ok, Fail, Fail]),
+            ("in_time", in_time, [Ok, Ok, Ok, Ok, Ok, Ok, Ok, Fail, Skip, Skip, Skip]),
+            ("no_redirect", no_redirect, [Ok, Ok, Fail, Ok, Ok, Ok, Ok, Skip, Skip, Skip, Skip]),
+            ("at_once", at_once, [Ok, Ok, Fail, Fail, Fail, Fail, Fail, Fail, Fail, Fail, Fail]),
+        ];
+        for (name, judge, wanted) in rows {
+            for (came, wanted) in came.iter().zip(wanted) {
+                let found = judged(judge, std::slice::from_ref(came));
+                assert_eq!(found, wanted, "{name}: {}", told(came));
+            }
+        }
+    }
+
+    #[test]
+    fn one_wrong_answer_among_right_ones_counts_and_is_named() {
+        let wrong = |status| Exchange { label: "this one", ..answer(status) };
+        let seen = |exchanges: &[Exchange], judge: fn(&Seen<'_>) -> Found| {
+            judge(&Seen { exchanges, leaks: &[], limit: LIMIT })
+        };
+        let found = seen(&[answer(200), wrong(401), answer(200)], accepted);
+        assert_eq!(found, Found::new(Outcome::Fail, "this one: answered 401"));
+        let found = seen(&[answer(401), wrong(204), answer(500)], refused);
+        assert_eq!(found, Found::new(Outcome::Fail, "this one: answered 204: taken"));
+        // What is worse is told, whichever came first.
+        assert_eq!(judged(refused, &[answer(500), answer(200)]), Outcome::Fail);
+        assert_eq!(seen(&[answer(401), answer(400)], refused).what, "answered 401, 400");
+    }
+
+    #[test]
+    fn a_clock_that_is_off_is_told_where_it_matters() {
+        let off = |ahead, status| [Exchange { ahead, ..answer(status) }];
+        let found = |exchanges: &[Exchange], judge: fn(&Seen<'_>) -> Found| {
+            judge(&Seen { exchanges, leaks: &[], limit: LIMIT }).what
+        };
+        let told = found(&off(-400, 401), accepted_in_time);
+        assert_eq!(told, "answered 401; its clock is 400 s behind this machine's");
+        let told = found(&off(3, 200), refused_in_time);
+        assert_eq!(told, "answered 200: taken; its clock is 3 s ahead of this machine's");
+        assert_eq!(found(&off(0, 401), accepted_in_time), "answered 401");
+        assert_eq!(found(&off(400, 200), accepted_in_time), "answered 200");
+    }
+
+    #[test]
+    fn an_answer_close_to_the_limit_is_worth_a_word() {
+        let after = |took| exchange("", answer(200).reply, took);
+        for (seconds, outcome) in [(7.9, Outcome::Ok), (8.1, Outcome::Warn)] {
+            let took = Duration::from_secs_f64(seconds);
+            assert_eq!(judged(in_time, &[after(took)]), outcome, "{seconds}");
+        }
+    }
+
+    #[test]
+    fn who_is_busy_with_a_submission_is_judged_by_the_repeat() {
+        let again = |exchange| Exchange { label: AGAIN, ..exchange };
+        let judged = |exchanges: &[Exchange]| judged(at_once, exchanges);
+        assert_eq!(judged(&[answer(200), later("1"), again(answer(200))]), Outcome::Ok);
+        assert_eq!(
+            judged(&[answer(200), later("1"), again(later("1")), again(answer(200))]),
+            Outcome::Ok
+        );
+        assert_eq!(judged(&[answer(200), later("1"), again(later("1"))]), Outcome::Fail);
+        assert_eq!(judged(&[answer(200), later("1"), again(answer(409))]), Outcome::Fail);
+        assert_eq!(judged(&[answer(200), answer(503), again(answer(200))]), Outcome::Warn);
+        assert_eq!(judged(&[answer(200), answer(409)]), Outcome::Fail);
+    }
+
+    #[test]
+    fn what_any_answer_gave_away_is_told_with_the_check_it_answered() {
+        let leaks = [("stale", "the right signature")];
+        let found = silent(&Seen { exchanges: &[answer(401)], leaks: &leaks, limit: LIMIT });
+        assert_eq!(found.outcome, Outcome::Fail);
+        assert_eq!(found.what, "the answer to `stale` holds the right signature");
     }
 }

@@ -11,6 +11,7 @@
 
 mod bodies;
 mod check;
+mod clock;
 mod judge;
 mod leak;
 mod make;

@@ -9,6 +9,7 @@ use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
 use super::check::{Check, Plan, Step};
+use super::clock;
 use super::judge::AGAIN;
 use super::leak::leak;
 use super::make::{ID_PREFIX, MadeUp, make};
@@ -200,7 +201,9 @@ impl<'a> Runner<'a> {
         let given = &self.given;
         let keys = Keys { secret: given.secret, right: &self.right };
         let made = make(step, given.url, made_up, keys, (given.clock)());
+        let sent = (given.clock)();
         let outcome = given.sender.send(made.outgoing).await;
+        let received = (given.clock)();
         let outcome = match outcome {
             Err(error)
                 if std::ptr::eq(check, &raw const CHECKS[0]) && is_unreachable(error.kind) =>
@@ -213,7 +216,9 @@ impl<'a> Runner<'a> {
         let secret = given.secret.expose_secret();
         let leak =
             outcome.as_ref().ok().and_then(|answer| leak(answer, made.hidden.as_deref(), secret));
-        Ok(Exchange { label: step.label, reply: outcome.into(), took, leak })
+        let ahead =
+            outcome.as_ref().map_or(0, |answer| clock::ahead(&answer.headers, sent, received));
+        Ok(Exchange { label: step.label, reply: outcome.into(), took, ahead, leak })
     }
 
     fn made_up(&self, check: &Check, at: usize) -> MadeUp {

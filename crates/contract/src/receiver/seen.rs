@@ -53,6 +53,8 @@ pub(super) struct Exchange {
     pub(super) label: &'static str,
     pub(super) reply: Reply,
     pub(super) took: Duration,
+    /// Seconds that the receiver's clock is surely ahead of this machine's.
+    pub(super) ahead: i64,
     /// What the answer gives away.
     pub(super) leak: Option<&'static str>,
 }

@@ -53,7 +53,7 @@ pub const CHECKS: &[Check] = &[
               webhook verify --explain` says what is wrong with a signature",
         is_gate: true,
         plan: Plan::Each(&once(Body::Plain, RIGHT)),
-        judge: judge::accepted,
+        judge: judge::accepted_in_time,
     },
     Check {
         id: "missing-header",
@@ -189,7 +189,7 @@ pub const CHECKS: &[Check] = &[
         fix: "refuse when `t` is more than 300 seconds before your clock; is that clock right (NTP)?",
         is_gate: false,
         plan: Plan::Each(&once(Body::Plain, Mark::Off(-301))),
-        judge: judge::refused,
+        judge: judge::refused_in_time,
     },
     Check {
         id: "future",
@@ -200,7 +200,7 @@ pub const CHECKS: &[Check] = &[
         fix: "compare the absolute difference with 300 seconds; is your clock right (NTP)?",
         is_gate: false,
         plan: Plan::Each(&once(Body::Plain, Mark::Off(301))),
-        judge: judge::refused,
+        judge: judge::refused_in_time,
     },
     Check {
         id: "edges",
@@ -214,7 +214,7 @@ pub const CHECKS: &[Check] = &[
             step("299 s old", Body::Plain, Mark::Off(-299)),
             step("299 s ahead", Body::Plain, Mark::Off(299)),
         ]),
-        judge: judge::accepted,
+        judge: judge::accepted_in_time,
     },
     Check {
         id: "several-v1",

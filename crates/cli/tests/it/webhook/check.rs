@@ -1,11 +1,11 @@
 //! `formsvc webhook check`: what it shows, how it ends, and that it reaches nobody unasked. Which
-//! receivers pass and which fail is for the tests of the whole, which run them in many languages.
+//! receivers pass and which fail is for the tests of the library, which run them in many languages.
 
 use std::net::TcpListener;
 
 use crate::support::{Said, formsvc, run, succeed};
 
-const SECRET: &str = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+use super::support::SECRET;
 
 fn check(args: &[&str]) -> Said {
     let mut command = formsvc(&["webhook", "check"]);
@@ -16,13 +16,8 @@ fn check(args: &[&str]) -> Said {
 #[test]
 fn our_own_receiver_passes_every_check() {
     let listed = succeed(&["webhook", "check", "--list", "--jq", "[.[].check]"]);
-    let made = succeed(&[
-        "--demo",
-        "webhook",
-        "check",
-        "--jq",
-        "[.[] | select(.outcome == \"ok\").check]",
-    ]);
+    let ok = "[.[] | select(.outcome == \"ok\").check]";
+    let made = succeed(&["--demo", "webhook", "check", "--jq", ok]);
     assert_eq!(made, listed);
 }
 
@@ -30,7 +25,7 @@ fn our_own_receiver_passes_every_check() {
 fn where_nothing_listens_nothing_is_judged() {
     // Taken and let go: nobody listens there.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let said = check(&[&format!("http://127.0.0.1:{port}/")]);
+    let said = check(&[&format!("127.0.0.1:{port}")]);
     assert_eq!((said.code, &*said.stdout), (Some(6), ""), "{}", said.stderr);
     assert!(said.stderr.contains(&format!("127.0.0.1:{port}")), "{}", said.stderr);
 }
@@ -49,11 +44,122 @@ fn without_a_secret_or_an_address_it_says_what_is_missing() {
     for (said, told) in [
         (run(&["webhook", "check", "http://127.0.0.1:9/"]), "no signing secret"),
         (check(&[]), "no address"),
-        (check(&["127.0.0.1:9"]), "did you mean `http://127.0.0.1:9`?"),
-        (check(&["--list", "--only", "freshaccepted"]), "fresh-accepted"),
+        (check(&["--list", "--only", "fresh-acepted"]), "fresh-accepted"),
+        (check(&["9", "--only", "stale", "--skip", "future,stale"]), "leaves out every check"),
         (run(&["--demo", "webhook", "check", "http://127.0.0.1:9/"]), "takes no address"),
     ] {
         assert_eq!((said.code, &*said.stdout), (Some(2), ""), "{}", said.stderr);
         assert!(said.stderr.contains(told), "{told}: {}", said.stderr);
+    }
+}
+
+#[test]
+fn a_list_is_of_those_that_are_asked_for_in_the_order_they_are_made() {
+    let list = |more: &[&str]| {
+        succeed(&[&["webhook", "check", "--list", "--jq", ".[].check"], more].concat())
+    };
+    assert_eq!(list(&["--only", "stale,bad-mac"]), "bad-mac\nstale\n");
+    assert_eq!(list(&["--only", "stale", "--only", "future", "--skip", "stale"]), "future\n");
+    let told = "[.[] | select(.sends == \"\" or .wants == \"\" or .why == \"\" or .fix == \"\")]";
+    assert_eq!(succeed(&["webhook", "check", "--list", "--jq", told]).trim(), "[]");
+}
+
+#[cfg(unix)]
+mod somebodys {
+    //! A receiver that takes everything, or says what it should not.
+
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::terminal::Terminal;
+    use crate::webhook::recorder::{Recorder, answer};
+
+    /// A receiver that verifies nothing.
+    fn careless() -> (Recorder, String) {
+        let recorder = Recorder::of(&[200]);
+        let url = format!("http://{}/", recorder.address);
+        (recorder, url)
+    }
+
+    #[test]
+    fn checks_that_fail_end_with_1_and_say_why_and_what_to_do() {
+        let (_recorder, url) = careless();
+        let said = check(&[&url, "--only", "stale,edges"]);
+        assert_eq!(said.code, Some(1), "{}", said.stderr);
+        let lines: Vec<&str> = said.stdout.lines().collect();
+        assert_eq!(lines.len(), 2, "{}", said.stdout);
+        assert!(lines[0].starts_with("stale\tfail\tSPEC §5\tanswered 200: taken\trefuse when"));
+        assert!(lines[1].starts_with("edges\tok\t"));
+        assert!(said.stderr.contains("fails the check `stale`"), "{}", said.stderr);
+        assert!(said.stderr.contains("--only stale"), "{}", said.stderr);
+        let said = check(&[&url, "--only", "stale", "--error-format", "json"]);
+        assert!(said.stderr.contains("\"code\":\"check_failed\""), "{}", said.stderr);
+        // A table has no room for all of it: it is told beside.
+        let said = check(&[&url, "--only", "stale", "--output", "table"]);
+        assert!(said.stderr.contains("recorded"), "{}", said.stderr);
+        assert!(said.stderr.contains("hint: refuse when"), "{}", said.stderr);
+    }
+
+    #[test]
+    fn on_a_terminal_each_check_is_a_block() {
+        let (_recorder, url) = careless();
+        let mut command = formsvc(&["webhook", "check", "--only", "stale,edges,get", &url]);
+        command.env("FORMSVC_WEBHOOK_SECRET", SECRET).env("TERM", "xterm-256color");
+        let mut terminal = Terminal::start(command, (80, 40));
+        assert_eq!(terminal.finish(), Some(1));
+        let screen = terminal.screen();
+        let at = |text: &str| screen.find(text).unwrap_or_else(|| panic!("{text}: {screen}"));
+        assert!(at("fail  stale: answered 200: taken; wanted: a refusal") < at("ok    edges:"));
+        assert!(at("hint: refuse when") < at("warn  get:"));
+        at("1 ok, 1 warn, 1 fail, 0 skip");
+    }
+
+    #[test]
+    fn a_report_appears_whole_beside_what_is_shown() {
+        let (_recorder, url) = careless();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("report.xml");
+        let file = path.to_str().unwrap();
+        let said = check(&[&url, "--only", "stale,edges", "--junit", file]);
+        assert_eq!(said.code, Some(1), "{}", said.stderr);
+        let xml = std::fs::read_to_string(&path).unwrap();
+        assert!(xml.contains("tests=\"2\" failures=\"1\""), "{xml}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        // Where it cannot be written nothing is sent.
+        let (recorder, url) = careless();
+        let said = check(&[&url, "--junit", "/proc/none/report.xml"]);
+        assert_eq!(said.code, Some(10), "{}", said.stderr);
+        assert!(recorder.is_silent());
+    }
+
+    #[test]
+    fn what_a_receiver_answers_acts_on_no_terminal_and_the_secret_is_nowhere() {
+        let recorder = Recorder::start(Arc::new(|_, _| {
+            let header = "Location: http://x/\u{202e}\r\n";
+            Some(answer(302, header, &format!("\u{1b}]0;gotcha\u{7}{SECRET}")))
+        }));
+        let url = format!("http://{}/", recorder.address);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("report.xml");
+        for output in ["tsv", "json", "table"] {
+            let file = path.to_str().unwrap();
+            let said = check(&[&url, "-v", "--output", output, "--junit", file]);
+            assert_eq!(said.code, Some(1), "{}", said.stderr);
+            let report = std::fs::read_to_string(&path).unwrap();
+            for told in [&said.stdout, &said.stderr, &report] {
+                assert!(!told.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{told:?}");
+                assert!(!told.contains(SECRET), "{told}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_time_for_an_answer_is_the_services_unless_it_is_said_for_this_run() {
+        let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", silent.local_addr().unwrap());
+        let only = "[.[] | select(.outcome == \"fail\").check]";
+        let said = check(&[&url, "--timeout", "100ms", "--jq", only]);
+        assert_eq!(said.code, Some(1), "{}", said.stderr);
+        assert_eq!(said.stdout.split_whitespace().collect::<String>(), "[\"answers-in-time\"]");
     }
 }

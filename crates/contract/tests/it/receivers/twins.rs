@@ -65,6 +65,7 @@ const PYTHON: &[Twin] = &[
             "self.send_response(302)\n        self.send_header(\"Location\", \"/elsewhere\")",
         )],
     ),
+    // Sleeps because being slow is the mistake.
     twin(Slow, &[("self.answer(self.take())", "time.sleep(2)\n        self.answer(self.take())")]),
     twin(
         Echoes,
@@ -280,6 +281,7 @@ const PHP: &[Twin] = &[
         Redirects,
         &[("http_response_code($status);", "header('Location: /elsewhere', true, 302);")],
     ),
+    // Sleeps because being slow is the mistake.
     twin(Slow, &[("$status = take($secret);", "sleep(2);\n    $status = take($secret);")]),
     twin(
         Echoes,

@@ -1,64 +1,67 @@
 //! `formsvc webhook check`
 
 mod demo;
-mod place;
-mod report;
+mod junit;
 mod row;
+mod shown;
 
 use std::path::PathBuf;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use formsvc_contract::receiver::{CHECKS, Check as Asked, Given, Outcome, Report, Runner};
-use formsvc_contract::send::{SendError, SendErrorKind, Sender, SenderOptions};
+use formsvc_contract::send::{ANSWER_MAX, SendError, SendErrorKind};
 use formsvc_protocol::limits::DELIVERY_TIMEOUT;
 use secrecy::SecretString;
 use url::Url;
 
+use crate::ask;
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::exit::Exit;
-use crate::output::Finding;
 use crate::settings::Service;
 use crate::webhook::secrets::SecretArgs;
+use crate::webhook::sender::SenderArgs;
+use crate::webhook::target::{is_here, target};
 
 use demo::Demo;
-use report::Junit;
-use row::{FIELDS as ROW_FIELDS, LIST_FIELDS, Row};
+use junit::Junit;
+use row::Row;
 
-/// What a check shows.
-pub(crate) const FIELDS: &[crate::output::Field] = ROW_FIELDS;
+pub(in crate::cmd) use row::FIELDS;
 
 /// Check that a receiver does what the service needs of it
 ///
 /// Sends deliveries to a receiver, in whatever language it is written: right ones, which it is to take,
 /// and wrong ones, which it is to refuse. They are submissions of the form `frm_check` with ids that begin
-/// with `sub_check_`, and the receiver handles those it takes: check one that may. Exits with 1 if a check
-/// fails, with 6 if nothing listens.
+/// with `sub_check_`, and the receiver handles those that it takes: check one that may. `--timeout` is the
+/// time for an answer [default: the service's 10s]. Exits with 1 if a check fails, with 6 if nothing listens.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  formsvc --demo webhook check\n  formsvc webhook check --list\n  formsvc webhook check http://127.0.0.1:9000/ --secret-file secret.txt --junit report.xml"
+    after_help = "Examples:\n  formsvc --demo webhook check\n  formsvc webhook check --list\n  formsvc webhook check 9000/hook --secret-file secret.txt\n  formsvc --demo webhook check --only stale,future --junit report.xml"
 )]
 pub(crate) struct Check {
-    /// Address of the receiver
-    #[arg(value_name = "URL")]
-    url: Option<String>,
-    /// Make this check alone; can be repeated, or several given with commas
-    #[arg(long, value_name = "ID", value_delimiter = ',', value_parser = ids())]
+    /// The receiver: a URL, a port of this machine, or host:port/path
+    #[arg(value_name = "URL", value_parser = target)]
+    url: Option<Url>,
+    /// Make these checks alone; can be repeated, or several given with commas
+    #[arg(long, value_name = "ID", value_delimiter = ',', value_parser = ids(), hide_possible_values = true)]
     only: Vec<String>,
-    /// Leave this check out; can be repeated, or several given with commas
-    #[arg(long, value_name = "ID", value_delimiter = ',', value_parser = ids())]
+    /// Leave these checks out; can be repeated, or several given with commas
+    #[arg(long, value_name = "ID", value_delimiter = ',', value_parser = ids(), hide_possible_values = true)]
     skip: Vec<String>,
     /// Show the checks there are, and make none
     #[arg(long, conflicts_with_all = ["url", "junit", "yes"])]
     list: bool,
-    /// Write the outcome as a JUnit report, too
+    /// Write a JUnit report, too
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
     /// Send to a receiver that is not on this machine without asking
     #[arg(short, long)]
     yes: bool,
+    #[command(flatten)]
+    requests: SenderArgs,
     #[command(flatten)]
     secrets: SecretArgs,
 }
@@ -70,26 +73,26 @@ fn ids() -> PossibleValuesParser {
 impl Check {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         if self.list {
-            let mut listing = cx.output.listing(LIST_FIELDS)?;
+            let mut listing = cx.output.listing(row::LIST_FIELDS)?;
             for check in CHECKS.iter().filter(|check| self.is_wanted(check)) {
                 listing.push(&Row::of(check));
             }
             return cx.output.list(&listing);
         }
-        let mut listing = cx.output.listing(ROW_FIELDS)?;
+        let mut listing = cx.output.listing(FIELDS)?;
         if !CHECKS.iter().any(|check| self.is_wanted(check)) {
             return Err(CliError::usage("`--skip` leaves out every check that `--only` asks for"));
         }
-        let junit = self.junit.as_deref().map(Junit::create).transpose()?;
-        let (reports, url) = self.reports(cx).await?;
-        for report in &reports {
-            listing.push(&Row::from(report));
-        }
-        // Before anything is shown, which may fail as well.
-        if let Some(junit) = junit {
+        let (reports, url) = if let Service::Demo = cx.settings.service {
+            self.of_demo(cx).await?
+        } else {
+            self.of_receiver(cx).await?
+        };
+        if let Some((junit, url)) = url {
+            // Before anything is shown, which may fail as well.
             junit.write(&url, &reports)?;
         }
-        show(cx, &listing, &reports)?;
+        shown::show(cx, &mut listing, &reports)?;
         ended(&reports)
     }
 
@@ -98,37 +101,48 @@ impl Check {
         (self.only.is_empty() || names(&self.only)) && !names(&self.skip)
     }
 
-    /// Makes the checks.
-    async fn reports(&self, cx: &Context) -> Result<(Vec<Report>, Url), CliError> {
-        if let Service::Demo = cx.settings.service {
-            if self.url.is_some() {
-                let what = "`--demo` checks a receiver of its own, and takes no address";
-                return Err(CliError::usage(what));
-            }
-            let demo = Demo::start().await?;
-            let reports = self.made(cx, &demo.url, &demo.secret).await?;
-            return Ok((reports, demo.url.clone()));
-        }
-        let url = place::read(self.url.as_deref())?;
-        let secrets = self.secrets.read(cx).await?.required("a check")?;
-        let secret = secrets.0.into_iter().next().map(|(_, secret)| secret);
-        let secret = secret.ok_or_else(|| CliError::usage("no signing secret"))?;
-        if !self.yes {
-            place::ask(cx, &url).await?;
-        }
-        let reports = self.made(cx, &url, &secret).await?;
-        Ok((reports, url))
+    /// Where the report goes, opened before a request is made.
+    fn junit(&self) -> Result<Option<Junit>, CliError> {
+        self.junit.as_deref().map(Junit::create).transpose()
     }
 
-    async fn made(
+    /// Checks the receiver that comes with this program.
+    async fn of_demo(&self, cx: &Context) -> Result<Made, CliError> {
+        if self.url.is_some() {
+            let what = "`--demo` checks a receiver of its own, and takes no address";
+            return Err(CliError::usage(what).hint("leave out one of them"));
+        }
+        let junit = self.junit()?;
+        let demo = Demo::start().await?;
+        let reports = self.reports(cx, &demo.url, &demo.secret).await?;
+        Ok((reports, junit.map(|junit| (junit, demo.url.clone()))))
+    }
+
+    async fn of_receiver(&self, cx: &Context) -> Result<Made, CliError> {
+        let url = self.url.clone().ok_or_else(|| {
+            CliError::coded(Code::MissingArgument, "no address of a receiver")
+                .hint("`formsvc webhook check URL`; with `--demo` there is a receiver to try it on")
+        })?;
+        let junit = self.junit()?;
+        let secrets = self.secrets.read(cx).await?.required("signing")?;
+        if !self.yes {
+            agreed(cx, &url).await?;
+        }
+        // While a secret is rotated, the current one comes first.
+        let secret = secrets.0.first().map(|(_, secret)| secret.clone()).unwrap_or_default();
+        let reports = self.reports(cx, &url, &secret).await?;
+        Ok((reports, junit.map(|junit| (junit, url))))
+    }
+
+    /// Makes the checks.
+    async fn reports(
         &self,
         cx: &Context,
         url: &Url,
         secret: &SecretString,
     ) -> Result<Vec<Report>, CliError> {
-        let limit = cx.settings.timeout.unwrap_or(DELIVERY_TIMEOUT);
-        let sender = Sender::new(SenderOptions { timeout: limit, ..SenderOptions::default() })
-            .map_err(|error| CliError::new(Exit::Failed, "cannot send").because(&error))?;
+        let limit = limit(cx);
+        let sender = self.requests.sender(limit, ANSWER_MAX)?;
         let run = format!("{:08x}", fastrand::u32(..));
         let given =
             Given { sender: &sender, url, secret, limit, clock: &SystemTime::now, run: &run };
@@ -136,17 +150,42 @@ impl Check {
             Runner::new(given).ok_or_else(|| CliError::usage("the signing secret is empty"))?;
         let all = CHECKS.iter().filter(|check| self.is_wanted(check)).count();
         let mut done = 0_usize;
-        let made = runner.run(
-            |check| self.is_wanted(check),
-            |report| {
-                done += 1;
-                cx.progress.doing(&format!("{done} of {all} checks · {}", report.check.id));
-            },
-        );
-        let made = made.await;
+        let told = |report: &Report| {
+            done += 1;
+            cx.progress.doing(&format!("{done} of {all} checks · {}", report.check.id));
+        };
+        let made = runner.run(|check| self.is_wanted(check), told).await;
         cx.progress.end();
         made.map_err(|error| unreachable(&error))
     }
+}
+
+/// What was found, and where to write it as a report, of which receiver.
+type Made = (Vec<Report>, Option<(Junit, Url)>);
+
+/// How long an answer may take: what was said for this run, or else what the service gives. A setting that
+/// lasts is about requests to the service.
+fn limit(cx: &Context) -> Duration {
+    let row = cx.settings.resolved.row("timeout");
+    let is_said = row.is_some_and(|row| row.origin.is_said());
+    cx.settings.timeout.filter(|_| is_said).unwrap_or(DELIVERY_TIMEOUT)
+}
+
+/// Asks before made-up submissions go to another machine.
+async fn agreed(cx: &Context, url: &Url) -> Result<(), CliError> {
+    if is_here(url) {
+        return Ok(());
+    }
+    let host = url.host_str().unwrap_or_default();
+    if !cx.settings.may_ask {
+        let what = format!("{host} is not this machine, and would handle submissions made up here");
+        return Err(CliError::usage(what).hint("`--yes` sends them; check a receiver that may"));
+    }
+    let question = format!("Send made-up submissions to {host}, which will handle them?");
+    if ask::confirm(&question).await? {
+        return Ok(());
+    }
+    Err(CliError::new(Exit::Usage, "nothing was sent"))
 }
 
 /// There is no receiver to be judged.
@@ -159,36 +198,10 @@ fn unreachable(error: &SendError) -> CliError {
     CliError::coded(code, "the receiver cannot be reached").because(error)
 }
 
-/// Shows what was found.
-fn show(
-    cx: &Context,
-    listing: &crate::output::Listing,
-    reports: &[Report],
-) -> Result<(), CliError> {
-    let findings: Vec<Finding<'_>> = reports.iter().map(finding).collect();
-    if !cx.output.findings(&findings, &Outcome::ALL.map(Outcome::word))? {
-        cx.output.list(listing)?;
-    }
-    Ok(())
-}
-
-fn finding(report: &Report) -> Finding<'_> {
-    let is_wrong = matches!(report.outcome, Outcome::Warn | Outcome::Fail);
-    Finding {
-        outcome: report.outcome.word(),
-        name: report.check.id,
-        found: &report.found,
-        hint: is_wrong.then_some(report.check.fix),
-    }
-}
-
 /// How the run ends.
 fn ended(reports: &[Report]) -> Result<(), CliError> {
-    let failed: Vec<&str> = reports
-        .iter()
-        .filter(|report| report.outcome == Outcome::Fail)
-        .map(|report| report.check.id)
-        .collect();
+    let failed = reports.iter().filter(|report| report.outcome == Outcome::Fail);
+    let failed: Vec<&str> = failed.map(|report| report.check.id).collect();
     let what = match &*failed {
         [] => return Ok(()),
         [one] => format!("the receiver fails the check `{one}`"),
@@ -196,5 +209,5 @@ fn ended(reports: &[Report]) -> Result<(), CliError> {
     };
     let again = failed.join(",");
     Err(CliError::coded(Code::CheckFailed, what)
-        .hint(format!("mend it, and check again with `--only {again}`")))
+        .hint(format!("`--only {again}` checks that alone, once it is mended")))
 }

@@ -1,12 +1,13 @@
 //! A check, and what came of it, as data.
 
-use formsvc_contract::receiver::{Check, Outcome, Report};
+use formsvc_contract::receiver::{Check, Report};
 use serde::Serialize;
 
+use super::shown::hint;
 use crate::output::Field;
 
 /// What a run shows.
-pub(super) const FIELDS: &[Field] = &[
+pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::new("check"),
     Field::status("outcome"),
     Field::new("section"),
@@ -59,11 +60,10 @@ impl<'a> Row<'a> {
 
 impl<'a> From<&'a Report> for Row<'a> {
     fn from(report: &'a Report) -> Self {
-        let is_wrong = matches!(report.outcome, Outcome::Warn | Outcome::Fail);
         let more = More::Made {
             outcome: report.outcome.word(),
             found: &report.found,
-            hint: is_wrong.then_some(report.check.fix),
+            hint: hint(report),
             requests: report.requests,
             ms: u64::try_from(report.took.as_millis()).unwrap_or(u64::MAX),
         };

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use formsvc_contract::receiver::{Outcome, Report};
 use tempfile::NamedTempFile;
-use url::{Position, Url};
+use url::Url;
 
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -51,7 +51,7 @@ fn unwritable(path: &Path, error: &io::Error) -> CliError {
     CliError::new(Exit::LocalIo, what).because(error)
 }
 
-/// The report. The address stands in it without its path and query, which may be a secret.
+/// The report. Of the address it has scheme, host and port: the rest may be a secret.
 fn text(url: &Url, reports: &[Report]) -> String {
     let count = |outcome| reports.iter().filter(|report| report.outcome == outcome).count();
     let took = reports.iter().map(|report| report.took).sum();
@@ -62,10 +62,7 @@ fn text(url: &Url, reports: &[Report]) -> String {
         count(Outcome::Skip),
         seconds(took)
     );
-    let host = escaped(
-        &url[Position::BeforeScheme..Position::AfterPort]
-            .replace(&url[Position::BeforeUsername..Position::BeforeHost], ""),
-    );
+    let host = escaped(&url.origin().ascii_serialization());
     let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let _ = writeln!(xml, "<testsuites {counts}>");
     let _ =
@@ -126,4 +123,72 @@ fn escaped(text: &str) -> String {
         }
     }
     escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use formsvc_contract::receiver::{CHECKS, of_id};
+
+    use super::*;
+
+    fn report(id: &str, outcome: Outcome, found: &str) -> Report {
+        let (check, found) = (of_id(id).unwrap(), found.to_owned());
+        Report { check, outcome, found, requests: 1, took: Duration::from_millis(12) }
+    }
+
+    #[test]
+    fn a_report_counts_and_names_every_check() {
+        let url = "https://u:pw@hooks.example:8443/secret?token=x".parse().unwrap();
+        let reports = [
+            report("fresh-accepted", Outcome::Ok, "answered 200"),
+            report("stale", Outcome::Fail, "answered 200: taken"),
+            report("get", Outcome::Warn, "answered 200: taken"),
+            report("future", Outcome::Skip, "not tried"),
+        ];
+        let xml = text(&url, &reports);
+        assert!(
+            xml.contains("tests=\"4\" failures=\"1\" errors=\"0\" skipped=\"1\" time=\"0.048\"")
+        );
+        assert!(xml.contains("hostname=\"https://hooks.example:8443\""), "{xml}");
+        for secret in ["u:pw", "/secret", "token"] {
+            assert!(!xml.contains(secret), "{xml}");
+        }
+        assert_eq!(xml.matches("<testcase ").count(), 4);
+        assert!(xml.contains("name=\"fresh-accepted\" time=\"0.012\"/>"), "{xml}");
+        assert!(xml.contains("<failure type=\"check_failed\" message=\"answered 200: taken\">"));
+        assert!(xml.contains("<skipped message=\"not tried\"/>"));
+    }
+
+    #[test]
+    fn what_a_receiver_wrote_is_text_and_nothing_else() {
+        let found = "302 to \"><script>&\u{1b}]0;x\u{7}\u{0}\u{ffff}\n</failure>";
+        let url = "http://127.0.0.1:1/".parse().unwrap();
+        let xml = text(&url, &[report("no-redirect", Outcome::Fail, found)]);
+        assert_eq!(xml.matches("</failure>").count(), 1, "{xml}");
+        assert!(!xml.contains("<script>") && xml.contains("&lt;script&gt;&amp;"), "{xml}");
+        assert!(xml.chars().all(|c| c == '\n' || !c.is_control()) && !xml.contains('\u{ffff}'));
+    }
+
+    #[test]
+    fn every_check_there_is_can_be_told() {
+        let url = "http://127.0.0.1:1/".parse().unwrap();
+        for check in CHECKS {
+            for outcome in Outcome::ALL {
+                let xml = text(&url, &[report(check.id, outcome, "found")]);
+                assert_eq!(xml.matches('<').count(), xml.matches('>').count(), "{xml}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_report_that_cannot_be_written_is_told_before_anything_is_asked() {
+        let folder = tempfile::tempdir().unwrap();
+        for path in [folder.path().join("none/report.xml"), folder.path().to_owned()] {
+            let error = Junit::create(&path).err().unwrap();
+            assert_eq!(error.exit, Exit::LocalIo);
+        }
+        let path = folder.path().join("report.xml");
+        drop(Junit::create(&path).unwrap());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
 }

@@ -1,0 +1,60 @@
+//! What was found, for whoever asked.
+
+use formsvc_contract::receiver::{Outcome, Report};
+
+use super::row::Row;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::{Finding, Listing};
+
+/// Shows a block for each check on a terminal, rows elsewhere; what is wrong is then told on standard
+/// error to whoever reads a table, in which it may have no room.
+pub(super) fn show(
+    cx: &Context,
+    listing: &mut Listing,
+    reports: &[Report],
+) -> Result<(), CliError> {
+    let found: Vec<String> = reports.iter().map(found).collect();
+    let findings = reports.iter().zip(&found).map(|(report, found)| Finding {
+        outcome: report.outcome.word(),
+        name: report.check.id,
+        found,
+        hint: hint(report),
+    });
+    let findings: Vec<Finding<'_>> = findings.collect();
+    if cx.output.findings(&findings, &Outcome::ALL.map(Outcome::word))? {
+        return Ok(());
+    }
+    for report in reports {
+        listing.push(&Row::from(report));
+    }
+    cx.output.list(listing)?;
+    if cx.output.is_for_reading() {
+        for (report, found) in reports.iter().zip(&found) {
+            let word = match report.outcome {
+                Outcome::Warn => "warning",
+                Outcome::Fail => "failed",
+                Outcome::Ok | Outcome::Skip => continue,
+            };
+            cx.progress.remark(&format!("{word}: {}: {found}", report.check.id));
+            cx.progress.remark(&format!("hint: {}", report.check.fix));
+        }
+    }
+    Ok(())
+}
+
+/// What was found; where it is not what was wanted, also what that is and why.
+fn found(report: &Report) -> String {
+    let (found, check) = (&report.found, report.check);
+    match report.outcome {
+        Outcome::Ok | Outcome::Skip => found.clone(),
+        Outcome::Warn | Outcome::Fail => {
+            format!("{found}; wanted: {} (SPEC §{}: {})", check.wants, check.section, check.why)
+        }
+    }
+}
+
+/// What to do about it.
+pub(super) fn hint(report: &Report) -> Option<&'static str> {
+    matches!(report.outcome, Outcome::Warn | Outcome::Fail).then_some(report.check.fix)
+}

@@ -1,0 +1,202 @@
+//! In which order a run goes, where it stops, and what it leaves behind: against receivers that answer by
+//! script.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::any;
+use formsvc_contract::receiver::{CHECKS, FORM_ID, Given, ID_PREFIX, Outcome, Report, Runner};
+use formsvc_contract::send::{SendError, SendErrorKind, Sender, SenderOptions};
+use tokio::net::TcpListener;
+use url::Url;
+
+/// What a receiver answers, by the body and how often its submission has come.
+type Script = fn(&str, u32) -> Response;
+
+/// A receiver that answers by script; ends with the test's runtime.
+struct Scripted {
+    url: Url,
+    /// How often each submission came.
+    came: Arc<Mutex<HashMap<String, u32>>>,
+}
+
+impl Scripted {
+    async fn start(script: Script) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = Url::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
+        let came = Arc::<Mutex<HashMap<String, u32>>>::default();
+        let counts = Arc::clone(&came);
+        let answer = move |body: Bytes| {
+            let body = String::from_utf8_lossy(&body).into_owned();
+            let at = body.find(ID_PREFIX).unwrap_or(body.len());
+            let id = body[at..].split('"').next().unwrap_or_default().to_owned();
+            let mut counts = counts.lock().unwrap();
+            let count = counts.entry(id).or_default();
+            *count += 1;
+            let response = script(&body, *count);
+            async { response }
+        };
+        let router = Router::new().route("/", any(answer));
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Self { url, came }
+    }
+
+    async fn run(&self, only: &[&str]) -> Vec<Report> {
+        run(&self.url, only).await.unwrap()
+    }
+}
+
+async fn run(url: &Url, only: &[&str]) -> Result<Vec<Report>, SendError> {
+    let limit = Duration::from_secs(5);
+    let sender = Sender::new(SenderOptions { timeout: limit, ..SenderOptions::default() }).unwrap();
+    let secret = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA".into();
+    let clock = || SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+    let given = Given { sender: &sender, url, secret: &secret, limit, clock: &clock, run: "r1" };
+    let wanted = |id: &str| only.is_empty() || only.contains(&id);
+    Runner::new(given).unwrap().run(|check| wanted(check.id), |_| {}).await
+}
+
+fn found<'a>(reports: &'a [Report], id: &str) -> (Outcome, &'a str) {
+    let report = reports.iter().find(|report| report.check.id == id).unwrap();
+    (report.outcome, &report.found)
+}
+
+fn taken(_: &str, _: u32) -> Response {
+    StatusCode::OK.into_response()
+}
+
+#[tokio::test]
+async fn what_takes_everything_fails_every_check_of_a_refusal_and_no_other() {
+    let receiver = Scripted::start(taken).await;
+    let reports = receiver.run(&[]).await;
+    assert_eq!(reports.len(), CHECKS.len());
+    for report in reports {
+        // What is too large is refused by the framework.
+        let refuses = report.check.wants.starts_with("a refusal") && report.check.id != "oversize";
+        let wanted = match report.check.id {
+            "get" | "upper-case" => Outcome::Warn,
+            _ if refuses => Outcome::Fail,
+            _ => Outcome::Ok,
+        };
+        assert_eq!(report.outcome, wanted, "{}: {}", report.check.id, report.found);
+    }
+}
+
+#[tokio::test]
+async fn every_submission_says_that_it_is_a_check_and_has_an_id_of_its_own() {
+    let receiver = Scripted::start(|body, _| {
+        let is_marked = body.is_empty() || body.contains(FORM_ID) && body.contains("sub_check_r1_");
+        assert!(is_marked, "{body}");
+        taken(body, 1)
+    });
+    let receiver = receiver.await;
+    receiver.run(&[]).await;
+    let came = receiver.came.lock().unwrap();
+    for (id, count) in came.iter().filter(|(id, _)| !id.is_empty()) {
+        let wanted = match id.strip_prefix("sub_check_r1_").unwrap() {
+            "duplicate_1" => 3,
+            "duplicates-at-once_1" => 4,
+            _ => 1,
+        };
+        assert_eq!(*count, wanted, "{id}");
+    }
+}
+
+#[tokio::test]
+async fn where_a_right_delivery_is_refused_nothing_else_is_tried() {
+    let receiver = Scripted::start(|_, _| StatusCode::UNAUTHORIZED.into_response()).await;
+    let reports = receiver.run(&[]).await;
+    assert_eq!(found(&reports, "fresh-accepted").0, Outcome::Fail);
+    assert_eq!(found(&reports, "answers-in-time").0, Outcome::Ok);
+    let skipped = reports.iter().filter(|report| report.outcome == Outcome::Skip).count();
+    assert_eq!(skipped, CHECKS.len() - 3);
+    assert_eq!(receiver.came.lock().unwrap().values().sum::<u32>(), 3);
+    // Also where it was not asked for: or else a refusal would look right.
+    let reports = receiver.run(&["stale"]).await;
+    let shown: Vec<_> = reports.iter().map(|report| (report.check.id, report.outcome)).collect();
+    assert_eq!(shown, [("fresh-accepted", Outcome::Fail), ("stale", Outcome::Skip)]);
+}
+
+#[tokio::test]
+async fn who_is_busy_is_sent_the_rest_again_until_all_is_taken() {
+    fn busy_at_first(body: &str, count: u32) -> Response {
+        if body.contains("at-once") && count < 5 {
+            let later = [("retry-after", "0")];
+            return (StatusCode::SERVICE_UNAVAILABLE, later).into_response();
+        }
+        taken(body, count)
+    }
+    let receiver = Scripted::start(busy_at_first).await;
+    let reports = receiver.run(&["duplicates-at-once"]).await;
+    assert_eq!(found(&reports, "duplicates-at-once"), (Outcome::Ok, "answered 503, 200"));
+    assert_eq!(reports[0].requests, 8, "four that were too early, and each of them once more");
+}
+
+#[tokio::test]
+async fn who_is_always_busy_is_not_asked_for_ever() {
+    fn always_busy(body: &str, count: u32) -> Response {
+        if body.contains("at-once") && count > 1 {
+            let later = [("retry-after", "0")];
+            return (StatusCode::SERVICE_UNAVAILABLE, later).into_response();
+        }
+        taken(body, count)
+    }
+    let receiver = Scripted::start(always_busy).await;
+    let reports = receiver.run(&["duplicates-at-once"]).await;
+    assert_eq!(found(&reports, "duplicates-at-once").0, Outcome::Fail);
+    assert_eq!(reports[0].requests, 4 + 3 * 3);
+}
+
+#[tokio::test]
+async fn what_an_answer_to_one_check_gives_away_is_found_by_another() {
+    let receiver = Scripted::start(|body, _| {
+        let told =
+            if body.contains("stale") { "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" } else { "" };
+        (StatusCode::OK, format!("secret: {told}")).into_response()
+    });
+    let reports = receiver.await.run(&["stale", "no-leak"]).await;
+    let told = "the answer to `stale` holds the signing secret";
+    assert_eq!(found(&reports, "no-leak"), (Outcome::Fail, told));
+}
+
+#[tokio::test]
+async fn where_nothing_listens_the_run_is_an_error() {
+    let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
+    let url = Url::parse(&format!("http://127.0.0.1:{port}/")).unwrap();
+    assert_eq!(run(&url, &["stale"]).await.unwrap_err().kind, SendErrorKind::Refused);
+}
+
+#[tokio::test]
+async fn a_receiver_that_is_gone_in_the_middle_fails_there_and_no_more_is_tried() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = Url::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
+    // Answers what the first checks ask, and ends.
+    let thread = std::thread::spawn(move || {
+        use std::io::{Read, Write};
+        for _ in 0..4 {
+            let (mut stream, _) = listener.accept().unwrap();
+            let (mut seen, mut piece) = (Vec::new(), [0; 4096]);
+            while !seen.ends_with(b"}") {
+                let read = stream.read(&mut piece).unwrap();
+                seen.extend_from_slice(&piece[..read]);
+            }
+            let is_signed = String::from_utf8_lossy(&seen).contains("X-Service-Signature");
+            let status = if is_signed { "200 OK" } else { "401 Unauthorized" };
+            let answer =
+                format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+            stream.write_all(answer.as_bytes()).unwrap();
+        }
+    });
+    let reports = run(&url, &[]).await.unwrap();
+    thread.join().unwrap();
+    let failed: Vec<_> = reports.iter().filter(|report| report.outcome == Outcome::Fail).collect();
+    assert_eq!(failed.len(), 1, "{failed:?}");
+    assert_eq!(failed[0].check.id, "malformed");
+    let skipped = reports.iter().filter(|report| report.outcome == Outcome::Skip).count();
+    assert_eq!(skipped, CHECKS.len() - 5);
+}
