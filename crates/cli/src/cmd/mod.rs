@@ -62,7 +62,8 @@ impl Command {
     pub(crate) fn care(&self) -> Care {
         match self {
             Self::Auth(auth) => auth.care(),
-            Self::Config(_) | Self::Doctor(_) => Care::Lenient,
+            Self::Config(config) => config.care(),
+            Self::Doctor(_) => Care::LooksItself,
             _ => Care::Strict,
         }
     }

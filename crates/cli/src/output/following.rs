@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use unicode_width::UnicodeWidthStr;
 
 use super::field::Kind;
-use super::fit::{self, GAP, READABLE};
+use super::fit::{self, GAP};
 use super::listing::{Column, Grid, pairs};
 use super::paint::{Look, Paint};
 use super::table::View;
@@ -21,6 +21,10 @@ use crate::sanitize::one_line;
 const BETWEEN: &str = " · ";
 /// Longest text of an answer where nothing bounds the line.
 const ANSWER_MAX: usize = 1_000;
+/// Least room for answers that are cut, while an id takes room beside them.
+const ANSWERS_MIN: usize = 40;
+/// What part of a line a label takes at most: labels are questions, and the answers are news.
+const LABEL_PART: usize = 4;
 
 /// The clock here, and the day that the reader was told.
 pub(super) struct Clock {
@@ -120,7 +124,7 @@ fn members(object: &str, most: usize) -> Vec<Part> {
             parts.push(part(BETWEEN, Look::Past));
         }
         let label = text_of(label.get());
-        let label = fit::shortened(one_line(&label).trim(), most);
+        let label = fit::shortened(one_line(&label).trim(), most / LABEL_PART);
         parts.push(part(format!("{label}: "), Look::Past));
         parts.push(part(fit::shortened(text.trim(), most), Look::Plain));
     }
@@ -130,9 +134,11 @@ fn members(object: &str, most: usize) -> Vec<Part> {
 /// The parts of a line that is no wider than it may be. An id that leaves no room for the answers
 /// gives way to them.
 fn line(mut parts: Vec<(Kind, Part)>, answers: Vec<Part>, width: Option<usize>) -> Vec<Part> {
-    if let (Some(width), false) = (width, answers.is_empty()) {
-        let used: usize = parts.iter().map(|(_, part)| part.text.width() + GAP).sum();
-        if used + READABLE > width {
+    if let Some(width) = width {
+        let wide = |part: &Part| part.text.width();
+        let used: usize = parts.iter().map(|(_, part)| wide(part) + GAP).sum();
+        let answers: usize = answers.iter().map(wide).sum();
+        if used + answers.min(ANSWERS_MIN) > width {
             parts.retain(|(kind, _)| *kind != Kind::Id);
         }
     }
@@ -265,9 +271,22 @@ mod tests {
             let mut clock = berlin("2026-07-01");
             shown(&grid(&rows), Some(width), Some(&mut clock)).remove(0)
         };
-        assert_eq!(at(80), format!("09:30:01  {id}  Name: Zoë · Message: two lines…"));
+        assert_eq!(at(100), format!("09:30:01  {id}  Name: Zoë · Message: two lines · Age: 36"));
+        assert_eq!(at(90), format!("09:30:01  {id}  Name: Zoë · Message: two lines…"));
+        assert_eq!(at(80), "09:30:01  Name: Zoë · Message: two lines · Age: 36");
         assert_eq!(at(60), "09:30:01  Name: Zoë · Message: two lines · Age: 36");
         assert_eq!(at(30), "09:30:01  Name: Zoë · Message…");
+    }
+
+    #[test]
+    fn a_long_label_leaves_room_for_what_was_answered() {
+        let data = r#"{"What would you like to tell us about the garden?":"It is green"}"#;
+        let rows = [("sub_0123456789abcdef0123456789abcdef", "2026-07-01T07:30:01Z", data)];
+        let mut clock = berlin("2026-07-01");
+        assert_eq!(
+            shown(&grid(&rows), Some(80), Some(&mut clock)),
+            ["09:30:01  What would you like… It is green"]
+        );
     }
 
     #[test]

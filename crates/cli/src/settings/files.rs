@@ -42,11 +42,13 @@ impl Files {
     ) -> Result<Option<T>, CliError> {
         match read {
             Ok(read) => Ok(Some(read)),
-            Err(error) if care == Care::Lenient => {
-                self.warnings.push(format!("warning: {}; none of it counts", error.brief()));
+            Err(error) if care == Care::Strict => Err(error),
+            Err(error) => {
+                if care == Care::Lenient {
+                    self.warnings.push(format!("warning: {}; none of it counts", error.brief()));
+                }
                 Ok(None)
             }
-            Err(error) => Err(error),
         }
     }
 }

@@ -33,6 +33,9 @@ pub(crate) enum Care {
     Strict,
     /// Warn, and go on without it: for commands that look at the configuration or mend it.
     Lenient,
+    /// The same, for a command that reads the user's file itself: it tells when that cannot be read, and
+    /// once is enough.
+    LooksItself,
 }
 
 /// Everything settings come from.
@@ -152,7 +155,7 @@ impl Layers<'_> {
             };
             let message = format!("`{what}` cannot be {value}{place}: expected {rule}");
             let of_project = matches!(origin, Origin::Project(..));
-            let repairable = !place.is_empty() && (of_project || self.care == Care::Lenient);
+            let repairable = !place.is_empty() && (of_project || self.care != Care::Strict);
             if !repairable {
                 return Err(CliError::usage(message));
             }
@@ -205,7 +208,7 @@ impl Layers<'_> {
             return Ok(());
         }
         let message = format!("there is no profile `{profile}` ({origin})");
-        if self.care_for_profile == Care::Lenient {
+        if self.care_for_profile != Care::Strict {
             // Whoever makes a profile names one that is not there.
             if matches!(origin, Origin::User(..)) {
                 warnings.push(format!("warning: {message}"));

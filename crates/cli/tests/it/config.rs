@@ -414,3 +414,16 @@ fn a_file_that_others_can_write_is_not_used_until_it_is_mended() {
         home.fail("me", 10, &["cause: it belongs to another user", "`chown \"$(id -u)\" "]);
     }
 }
+
+#[test]
+fn a_file_that_cannot_be_read_is_told_once() {
+    let home = Home::new();
+    home.write("output = json\n");
+    for args in
+        ["config list", "config set output csv", "auth list", "auth use work", "doctor", "me"]
+    {
+        let said = home.run(args);
+        let told = format!("{}{}", said.stdout, said.stderr);
+        assert_eq!(told.matches("line 1, column 10").count(), 1, "{args}: {told}");
+    }
+}

@@ -39,7 +39,7 @@ impl Auth {
     /// What the command makes of a configuration that is wrong, or lacks the profile.
     pub(crate) fn care(&self) -> Care {
         match self {
-            Self::Login(_) | Self::Use(_) | Self::List(_) | Self::Doctor(_) => Care::Lenient,
+            Self::Login(_) | Self::Use(_) | Self::List(_) | Self::Doctor(_) => Care::LooksItself,
             Self::Status(_) | Self::Logout(_) | Self::Token(_) => Care::Strict,
         }
     }

@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::credentials::{Account, Stores};
 use crate::env;
 use crate::error::CliError;
-use crate::settings::{Origin, Row};
+use crate::settings::{Care, Origin, Row};
 
 /// Show and change settings that last
 #[derive(Debug, Subcommand)]
@@ -29,6 +29,14 @@ pub(crate) enum Config {
 }
 
 impl Config {
+    /// What it makes of a configuration that is wrong: it is there to mend it.
+    pub(crate) fn care(&self) -> Care {
+        match self {
+            Self::Set(_) | Self::Unset(_) => Care::LooksItself,
+            _ => Care::Lenient,
+        }
+    }
+
     pub(crate) fn run(self, cx: &Context) -> Result<(), CliError> {
         match self {
             Self::List(list) => list.run(cx),
