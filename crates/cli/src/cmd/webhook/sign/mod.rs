@@ -11,7 +11,7 @@ use formsvc_contract::variant::{Signatures, Variant};
 use formsvc_protocol::EventKind;
 use formsvc_protocol::signature::HEADER;
 use http::HeaderValue;
-use serde_json::json;
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 use url::Url;
 
@@ -37,6 +37,21 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::new("body_bytes"),
     Field::new("body_sha256").json_only(),
 ];
+
+/// What is shown, its fields in the order of [`FIELDS`].
+#[derive(Serialize)]
+struct Item<'a> {
+    signature: Option<&'a str>,
+    signatures: &'a [&'a str],
+    header: &'a str,
+    timestamp: u64,
+    signed_at: Option<String>,
+    variant: &'a str,
+    expect: &'a str,
+    secrets: Vec<&'a str>,
+    body_bytes: usize,
+    body_sha256: String,
+}
 
 /// Print the signature header of a body
 ///
@@ -102,18 +117,18 @@ impl Sign {
             return cx.output.exactly(lines.collect::<String>().as_bytes());
         }
         let row = self.variant.row();
-        listing.push(&json!({
-            "signature": texts.first(),
-            "signatures": texts,
-            "header": HEADER,
-            "timestamp": time,
-            "signed_at": moment::shown(time),
-            "variant": row.name,
-            "expect": row.expect.name(),
-            "secrets": secrets.0.iter().map(|(name, _)| &**name).collect::<Vec<_>>(),
-            "body_bytes": body.len(),
-            "body_sha256": hex::encode(Sha256::digest(&body)),
-        }));
+        listing.push(&Item {
+            signature: texts.first().copied(),
+            signatures: &texts,
+            header: HEADER,
+            timestamp: time,
+            signed_at: moment::shown(time),
+            variant: row.name,
+            expect: row.expect.name(),
+            secrets: secrets.0.iter().map(|(name, _)| &**name).collect(),
+            body_bytes: body.len(),
+            body_sha256: hex::encode(Sha256::digest(&body)),
+        });
         cx.output.item(&listing)
     }
 

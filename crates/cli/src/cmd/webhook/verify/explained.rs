@@ -2,7 +2,7 @@
 
 use formsvc_client::SecretString;
 use formsvc_contract::explain::{Case, Explanation, Found, HYPOTHESES, Proof, explain};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::judged::Clock;
 use super::source::Delivery;
@@ -11,6 +11,27 @@ use crate::webhook::secrets::Secrets;
 
 /// Why a signature is not right, or that nobody knows.
 pub(super) struct Explained(Explanation);
+
+/// The same as data.
+#[derive(Serialize)]
+pub(super) struct Why {
+    proof: &'static str,
+    found: Vec<Fits>,
+    /// The name of the secret that signed.
+    secret: Option<String>,
+    clues: Vec<&'static str>,
+    tried: Vec<&'static str>,
+    left_out: Vec<&'static str>,
+}
+
+/// A hypothesis that fits.
+#[derive(Serialize)]
+struct Fits {
+    id: &'static str,
+    means: &'static str,
+    detail: Option<String>,
+    fix: &'static str,
+}
 
 impl Explained {
     pub(super) fn of(
@@ -37,25 +58,21 @@ impl Explained {
         (!ids.is_empty()).then(|| ids.join(", "))
     }
 
-    pub(super) fn item(&self) -> Value {
+    pub(super) fn item(&self) -> Why {
         let Explanation { found, proof, secret, clues, left_out } = &self.0;
-        let found: Vec<_> = found
-            .iter()
-            .map(|found| {
-                let row = found.hypothesis.row();
-                let detail = &found.detail;
-                json!({"id": row.id, "means": row.means, "detail": detail, "fix": row.fix})
-            })
-            .collect();
+        let found = found.iter().map(|found| {
+            let row = found.hypothesis.row();
+            Fits { id: row.id, means: row.means, detail: found.detail.clone(), fix: row.fix }
+        });
         let tried = HYPOTHESES.iter().filter(|row| !left_out.contains(&row.hypothesis));
-        json!({
-            "proof": proof.name(),
-            "found": found,
-            "secret": secret.as_deref(),
-            "clues": clues,
-            "tried": tried.map(|row| row.id).collect::<Vec<_>>(),
-            "left_out": left_out.iter().map(|left| left.row().id).collect::<Vec<_>>(),
-        })
+        Why {
+            proof: proof.name(),
+            found: found.collect(),
+            secret: secret.as_deref().map(str::to_owned),
+            clues: clues.clone(),
+            tried: tried.map(|row| row.id).collect(),
+            left_out: left_out.iter().map(|left| left.row().id).collect(),
+        }
     }
 
     /// The error with what fits as its causes, and what to do as its hint.

@@ -1,5 +1,6 @@
 //! What came of judging a delivery.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -7,11 +8,12 @@ use formsvc_client::SecretString;
 use formsvc_protocol::limits::SIGNATURE_TOLERANCE;
 use formsvc_protocol::signature::SignatureHeader;
 use formsvc_receiver::{Event, Verifier, VerifyError, signature_header};
-use serde_json::{Value, json};
+use serde::Serialize;
 
-use super::explained::Explained;
+use super::explained::{Explained, Why};
 use super::source::Delivery;
 use crate::error::{CliError, Code};
+use crate::webhook::capture::CaptureNumber;
 use crate::webhook::moment;
 use crate::webhook::payload;
 use crate::webhook::secrets::Secrets;
@@ -108,7 +110,7 @@ impl Judged {
 
     /// What is wrong with a delivery that is not valid, and what to do about it.
     pub(super) fn error(&self) -> CliError {
-        let what = format!("not valid: {}", self.verdict.row().meaning);
+        let what = format!("not valid: {}", self.meaning());
         let error = CliError::coded(Code::VerificationFailed, what);
         if let Some(explained) = &self.explained {
             return explained.tell(error);
@@ -123,38 +125,71 @@ impl Judged {
     }
 
     /// The item that is shown.
-    pub(super) fn item(&self, delivery: &Delivery) -> Value {
+    pub(super) fn item(&self, delivery: &Delivery) -> Item {
         let event = Event::from_json(delivery.body.clone()).ok();
         let submission = match &event {
-            Some(Event::SubmissionCreated(event)) => Some(event.submission_id.as_str()),
+            Some(Event::SubmissionCreated(event)) => Some(event.submission_id.to_string()),
             _ => None,
         };
-        json!({
-            "capture": delivery.capture,
-            "valid": self.is_valid(),
-            "verdict": self.verdict.row().name,
-            "meaning": self.meaning(),
-            "secret": self.secret.as_deref(),
-            "previous": self.is_valid().then_some(self.previous),
-            "signed_at": self.signed.and_then(moment::shown),
-            "age": self.age(),
-            "judged_at": moment::shown(self.clock.at),
-            "event": event.as_ref().map(Event::kind),
-            "submission_id": submission,
-            "body_bytes": delivery.body.len(),
-            "why": self.explained.as_ref().and_then(Explained::ids),
-            "explanation": self.explained.as_ref().map(Explained::item),
-        })
-    }
-
-    fn meaning(&self) -> String {
-        let meaning = self.verdict.row().meaning;
-        match (self.is_valid(), self.clock.ignores_age, self.previous) {
-            (true, true, _) => "the signature is right; its age was not looked at".to_owned(),
-            (true, _, true) => format!("{meaning}, by the previous secret"),
-            _ => meaning.to_owned(),
+        Item {
+            capture: delivery.capture,
+            valid: self.is_valid(),
+            verdict: self.verdict.row().name,
+            why: self.explained.as_ref().and_then(Explained::ids),
+            meaning: self.meaning(),
+            secret: self.secret.as_deref().map(str::to_owned),
+            previous: self.is_valid().then_some(self.previous),
+            signed_at: self.signed.and_then(moment::shown),
+            age: self.age(),
+            judged_at: moment::shown(self.clock.at),
+            event: event.map(|event| event.kind().to_owned()),
+            submission_id: submission,
+            body_bytes: delivery.body.len(),
+            explanation: self.explained.as_ref().map(Explained::item),
         }
     }
+
+    fn meaning(&self) -> Cow<'static, str> {
+        let meaning = self.verdict.row().meaning;
+        let tolerance = self.clock.tolerance().unwrap_or_default().as_secs();
+        let age = self.age().unwrap_or_default().unsigned_abs();
+        match (self.verdict, self.clock.ignores_age) {
+            (VerdictCode::Valid, true) => {
+                "the signature is right; its age was not looked at".into()
+            }
+            (VerdictCode::Valid, _) if self.previous => {
+                format!("{meaning}, by the previous secret").into()
+            }
+            (VerdictCode::TooOld, _) => format!(
+                "the signature is right, and {age} seconds old, where {tolerance} are taken"
+            )
+            .into(),
+            (VerdictCode::InFuture, _) => format!(
+                "the signature is right, and {age} seconds ahead, where {tolerance} are taken"
+            )
+            .into(),
+            _ => meaning.into(),
+        }
+    }
+}
+
+/// What is shown of a delivery, its fields in the order of [`FIELDS`](super::FIELDS).
+#[derive(Serialize)]
+pub(super) struct Item {
+    capture: Option<CaptureNumber>,
+    valid: bool,
+    verdict: &'static str,
+    why: Option<String>,
+    meaning: Cow<'static, str>,
+    secret: Option<String>,
+    previous: Option<bool>,
+    signed_at: Option<String>,
+    age: Option<i64>,
+    judged_at: Option<String>,
+    event: Option<String>,
+    submission_id: Option<String>,
+    body_bytes: usize,
+    explanation: Option<Why>,
 }
 
 fn verifier(secrets: &Secrets, tolerance: Option<Duration>, at: u64) -> Option<Verifier> {

@@ -30,7 +30,7 @@ use crate::when;
 pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::new("capture").json_only(),
     Field::new("valid"),
-    Field::new("verdict"),
+    Field::status("verdict"),
     Field::new("why"),
     Field::new("meaning"),
     Field::new("secret"),
