@@ -138,13 +138,13 @@ impl Person {
         std::fs::write(&secret, "whsec_1Ja0vTGXn2LQ6Zt9c4Kp8RbY3mDsWfHuEoAiPxNkVgB\n").unwrap();
         std::fs::set_permissions(secret, PermissionsExt::from_mode(0o600)).unwrap();
         let event = include_str!("../../../../fixtures/wire/webhook_event.json");
-        std::fs::write(home.join("delivery.json"), event).unwrap();
-        let sign = "formsvc webhook sign --file delivery.json --secret-file secret.txt";
+        std::fs::write(home.join("body.json"), event).unwrap();
+        let sign = "formsvc webhook sign --file body.json --secret-file secret.txt";
         let signed = format!(
-            "{sign} > delivery.sig && {sign} --http http://127.0.0.1:3000/hook > request.http && \
+            "{sign} > body.sig && {sign} --http http://127.0.0.1:3000/hook > request.http && \
              printf '%s' '{{\"schema\":1,\"type\":\"delivery\",\"at\":\"2026-01-01T00:00:00Z\",' \
              '\"headers\":{{\"x-service-signature\":[\"' \"$({sign} --timestamp 2026-01-01T00:00:00Z)\" \
-             '\"]}},\"body_b64\":\"' \"$(base64 < delivery.json | tr -d '\\n')\" '\"}}' > deliveries.ndjson"
+             '\"]}},\"body_b64\":\"' \"$(base64 < body.json | tr -d '\\n')\" '\"}}' > came.ndjson"
         );
         assert!(in_shell(&signed, home).status().unwrap().success());
         let login = "pass show forms | formsvc auth login --no-verify --api-key-stdin --store file";

@@ -43,9 +43,10 @@ pub(super) struct Search<'a> {
     pub(super) body: Given<'a>,
     /// Bytes that may still be gone through.
     left: u64,
+    /// What was not even tried by itself.
     left_out: Vec<Hypothesis>,
-    /// Whether what is left out is noted. Two at once are not: each of them was tried.
-    notes: bool,
+    /// Whether two changes are tried at once, after each by itself.
+    at_once: bool,
 }
 
 /// Ends with what was signed, or goes on.
@@ -72,7 +73,7 @@ impl<'a> Search<'a> {
         body: Given<'a>,
         left: u64,
     ) -> Self {
-        Self { readings, given, instead, body, left, left_out: Vec::new(), notes: true }
+        Self { readings, given, instead, body, left, left_out: Vec::new(), at_once: false }
     }
 
     /// What was signed, if one hypothesis tells, or two together; and what was not tried, since it would
@@ -87,7 +88,7 @@ impl<'a> Search<'a> {
         self.plain(self.given, &[], self.body.body)?;
         self.singles()?;
         self.left = self.left.min(DOUBLE_MAX);
-        self.notes = false;
+        self.at_once = true;
         self.doubles()
     }
 
@@ -124,11 +125,22 @@ impl<'a> Search<'a> {
             if seen.is_new(body) { with(search, found, body) } else { GO_ON }
         })?;
         let Some(document) = Document::read(of.body) else { return GO_ON };
+        for printed in document.with_other_numbers(NUMBERS_MAX) {
+            if seen.is_new(printed.as_bytes())
+                && self.may(printed.len(), Some(Hypothesis::JsonNumbers))
+            {
+                let found =
+                    [Found::new(Hypothesis::JsonNumbers, Some("one number with one more zero"))];
+                with(self, &found, printed.as_bytes())?;
+            }
+        }
         for style in document.styles() {
             let changes = document.changes(&style);
-            // Each is noted by itself first: the plainest come first.
-            let Some((first, _)) = changes.first() else { continue };
-            if !self.may(of.body.len(), *first) {
+            let alone = match changes[..] {
+                [(hypothesis, _)] => Some(hypothesis),
+                _ => None,
+            };
+            if !self.may(of.body.len(), alone) {
                 continue;
             }
             let printed = document.printed(style);
@@ -138,20 +150,13 @@ impl<'a> Search<'a> {
                 with(self, &found, printed.as_bytes())?;
             }
         }
-        for printed in document.with_other_numbers(NUMBERS_MAX) {
-            if seen.is_new(printed.as_bytes()) && self.may(printed.len(), Hypothesis::JsonNumbers) {
-                let found =
-                    [Found::new(Hypothesis::JsonNumbers, Some("one number with one more zero"))];
-                with(self, &found, printed.as_bytes())?;
-            }
-        }
         GO_ON
     }
 
     /// Goes through what a body may have been before something changed it that knows no JSON.
     fn edges(&mut self, of: Given<'_>, with: &mut With<'_, Self>) -> Step {
         for (hypothesis, change) in CHANGES {
-            if !self.may(of.body.len(), *hypothesis) {
+            if !self.may(of.body.len(), Some(*hypothesis)) {
                 continue;
             }
             for body in change(of) {
@@ -167,7 +172,7 @@ impl<'a> Search<'a> {
     fn plain(&mut self, keys: &[Key], found: &[Found], body: &[u8]) -> Step {
         let readings = self.readings;
         for key in keys {
-            let hypothesis = first(key.hypothesis, found, Hypothesis::V1Missing);
+            let hypothesis = alone(key.hypothesis, found, None);
             for reading in readings {
                 if !self.may(body.len(), hypothesis) {
                     continue;
@@ -193,7 +198,7 @@ impl<'a> Search<'a> {
             let keys = if recipe.has_key() { keys } else { &keys[..keys.len().min(1)] };
             for (key, reading) in keys.iter().flat_map(|key| readings.iter().map(move |r| (key, r)))
             {
-                let hypothesis = first(key.hypothesis, found, recipe.hypothesis);
+                let hypothesis = alone(key.hypothesis, found, Some(recipe.hypothesis));
                 if !self.may(body.len(), hypothesis) {
                     continue;
                 }
@@ -212,15 +217,16 @@ impl<'a> Search<'a> {
         GO_ON
     }
 
-    /// Whether this many more bytes may be gone through; notes what is left out where not.
-    fn may(&mut self, bytes: usize, hypothesis: Hypothesis) -> bool {
+    /// Whether this many more bytes may be gone through; notes what is left out where not, if it would have
+    /// been tried by itself.
+    fn may(&mut self, bytes: usize, alone: Option<Hypothesis>) -> bool {
         // A short body costs as much as the calls for it.
         let cost = bytes as u64 + 64;
         let left = self.left.checked_sub(cost);
         self.left = left.unwrap_or(self.left);
-        if left.is_none() && self.notes && !self.left_out.contains(&hypothesis) {
-            self.left_out.push(hypothesis);
-        }
+        let missed =
+            alone.filter(|one| left.is_none() && !self.at_once && !self.left_out.contains(one));
+        self.left_out.extend(missed);
         left.is_some()
     }
 }
@@ -229,9 +235,14 @@ fn done(reading: &Reading, key: &Key, found: Vec<Found>) -> Signed {
     Signed { found, secret: key.name.clone(), t: reading.t.clone() }
 }
 
-/// What to name where there is no work left.
-fn first(key: Option<Hypothesis>, found: &[Found], usual: Hypothesis) -> Hypothesis {
-    key.or_else(|| found.first().map(|found| found.hypothesis)).unwrap_or(usual)
+/// The hypothesis that is tried here by itself; none where it is one of several.
+fn alone(
+    key: Option<Hypothesis>,
+    found: &[Found],
+    recipe: Option<Hypothesis>,
+) -> Option<Hypothesis> {
+    let mut all = key.into_iter().chain(found.iter().map(|found| found.hypothesis)).chain(recipe);
+    all.next().filter(|_| all.next().is_none())
 }
 
 fn defects(reading: &Reading, mac: &Mac) -> Vec<Found> {

@@ -60,9 +60,9 @@ struct Item<'a> {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  formsvc webhook sign --file delivery.json --secret-file secret.txt
-  formsvc webhook sign --file delivery.json --secret-file secret.txt --curl http://127.0.0.1:3000/hook
-  formsvc webhook sign --secret-file secret.txt --variant stale < delivery.json")]
+  formsvc webhook sign --file body.json --secret-file secret.txt
+  formsvc webhook sign --secret-file secret.txt --variant stale < body.json
+  formsvc webhook sign -f body.json --secret-file secret.txt --curl http://[::1]/")]
 pub(crate) struct Sign {
     /// File of the body; `-`, or none, is standard input
     #[arg(long, short = 'f', value_name = "PATH")]

@@ -51,10 +51,9 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  formsvc webhook verify delivery.json --signature-file delivery.sig --secret-file secret.txt
-  formsvc webhook verify --http-dump request.http --secret-file secret.txt --ignore-age
-  formsvc webhook verify delivery.json --explain --header \"$(cat delivery.sig)\" --secret-file secret.txt
-  formsvc webhook verify --ndjson deliveries.ndjson --secret-file secret.txt --json capture,verdict")]
+  formsvc webhook verify --http-dump request.http --secret-file secret.txt
+  formsvc webhook verify body.json -H \"$(cat body.sig)\" --secret-file secret.txt
+  formsvc webhook verify --explain --ndjson came.ndjson --secret-file secret.txt")]
 pub(crate) struct Verify {
     /// File of the body; `-`, or none, is standard input
     #[arg(value_name = "PATH")]
