@@ -22,8 +22,9 @@ use crate::send::{SendError, SendErrorKind, Sender};
 const REPEATS: usize = 3;
 /// After so many checks in a row without any answer the rest is not tried: the run has an end.
 const SILENT_CHECKS_MAX: usize = 3;
-/// The pause before a repeat that a receiver asks for without saying when.
-const PAUSE: Duration = Duration::from_secs(1);
+/// The longest pause before the first repeat; each other is three times as long. Shorter than what a
+/// receiver may ask for, since here somebody waits, and it can say so once more.
+const PAUSE_MAX: Duration = Duration::from_secs(1);
 
 /// What a run is given.
 pub struct Given<'a> {
@@ -74,14 +75,14 @@ impl<'a> Runner<'a> {
         Some(Self { given, right, leaks: Vec::new(), silent: 0, over: None })
     }
 
-    /// Runs those of the checks that are wanted, in the table's order, and reports each as it is done.
+    /// Runs those of the checks that are wanted, in the table's order, and says when each begins.
     ///
     /// Checks on which the others rest are made in any case, and reported where they are wanted or
     /// fail. Nothing is judged of a receiver that cannot be reached: that is the error.
     pub async fn run(
         mut self,
         is_wanted: impl Fn(&Check) -> bool,
-        mut report: impl FnMut(&Report),
+        mut begins: impl FnMut(&Check),
     ) -> Result<Vec<Report>, SendError> {
         let mut reports = Vec::new();
         for check in CHECKS {
@@ -89,12 +90,13 @@ impl<'a> Runner<'a> {
             if !wanted && !check.is_gate {
                 continue;
             }
-            let done = match &self.over {
-                Some(why) => skipped(check, why),
-                None => self.check(check).await?,
+            let done = if let Some(why) = &self.over {
+                skipped(check, why)
+            } else {
+                begins(check);
+                self.check(check).await?
             };
             if wanted || done.outcome == Outcome::Fail {
-                report(&done);
                 reports.push(done);
             }
         }
@@ -175,10 +177,12 @@ impl<'a> Runner<'a> {
     ) -> Result<(), SendError> {
         let busy = |exchange: &&Exchange| exchange.status() == Some(503);
         let mut waiting: Vec<Exchange> = exchanges.iter().filter(busy).cloned().collect();
+        let mut most = PAUSE_MAX;
         for _ in 0..REPEATS {
             let asked = waiting.iter().map(pause).max();
             let Some(asked) = asked else { return Ok(()) };
-            tokio::time::sleep(asked.min(self.given.limit)).await;
+            tokio::time::sleep(asked.min(most)).await;
+            most *= 3;
             let mut still = Vec::new();
             for _ in waiting {
                 let step = Step { label: AGAIN, ..step };
@@ -241,5 +245,5 @@ fn is_unreachable(kind: SendErrorKind) -> bool {
 /// How long a receiver asks to wait.
 fn pause(exchange: &Exchange) -> Duration {
     let asked = exchange.header(&RETRY_AFTER).and_then(|text| text.trim().parse().ok());
-    asked.map_or(PAUSE, Duration::from_secs)
+    asked.map_or(Duration::MAX, Duration::from_secs)
 }

@@ -2,18 +2,27 @@
 //! script.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use axum::Router;
 use axum::body::Bytes;
+use axum::extract::{FromRef, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::routing::any;
+use axum::routing::{any, post};
 use formsvc_contract::receiver::{CHECKS, FORM_ID, Given, ID_PREFIX, Outcome, Report, Runner};
 use formsvc_contract::send::{SendError, SendErrorKind, Sender, SenderOptions};
+use formsvc_receiver::inbox::{DEFAULT_LEASE, MemoryInbox};
+use formsvc_receiver::{Outcome as Handled, SubmissionCreated, Verifier, Webhook, process_once};
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use url::Url;
+
+const SECRET: &str = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+/// Since 1970.
+const NOW: Duration = Duration::from_secs(1_700_000_000);
 
 /// What a receiver answers, by the body and how often its submission has come.
 type Script = fn(&str, u32) -> Response;
@@ -54,8 +63,8 @@ impl Scripted {
 async fn run(url: &Url, only: &[&str]) -> Result<Vec<Report>, SendError> {
     let limit = Duration::from_secs(5);
     let sender = Sender::new(SenderOptions { timeout: limit, ..SenderOptions::default() }).unwrap();
-    let secret = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA".into();
-    let clock = || SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+    let secret = SECRET.into();
+    let clock = || SystemTime::UNIX_EPOCH + NOW;
     let given = Given { sender: &sender, url, secret: &secret, limit, clock: &clock, run: "r1" };
     let wanted = |id: &str| only.is_empty() || only.contains(&id);
     Runner::new(given).unwrap().run(|check| wanted(check.id), |_| {}).await
@@ -137,6 +146,46 @@ async fn who_is_busy_is_sent_the_rest_again_until_all_is_taken() {
     assert_eq!(reports[0].requests, 8, "four that were too early, and each of them once more");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn our_own_receiver_is_sent_again_what_it_was_busy_with() {
+    #[derive(Clone)]
+    struct App(Verifier, MemoryInbox, Arc<Semaphore>);
+    impl FromRef<App> for Verifier {
+        fn from_ref(app: &App) -> Self {
+            app.0.clone()
+        }
+    }
+    async fn hook(
+        State(App(_, inbox, busy)): State<App>,
+        Webhook(submission): Webhook<SubmissionCreated>,
+    ) -> impl IntoResponse {
+        let told = Arc::clone(&busy);
+        let handler = async |_| {
+            if submission.submission_id.as_str().contains("at-once") {
+                // Not done before the three others were told to come again.
+                let _all = busy.acquire_many(3).await.unwrap();
+            }
+            Ok::<(), Infallible>(())
+        };
+        let outcome = process_once(&inbox, &submission, DEFAULT_LEASE, handler).await;
+        if let Handled::InFlight { .. } = outcome {
+            told.add_permits(1);
+        }
+        outcome
+    }
+    let verifier = Verifier::builder().secret(SECRET.into());
+    let verifier = verifier.clock(|| SystemTime::UNIX_EPOCH + NOW).build().unwrap();
+    let app = App(verifier, MemoryInbox::builder().build().unwrap(), Arc::new(Semaphore::new(0)));
+    let router = Router::new().route("/", post(hook)).with_state(app);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = Url::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let reports = run(&url, &["duplicates-at-once"]).await.unwrap();
+    let told = found(&reports, "duplicates-at-once");
+    assert_eq!(told.0, Outcome::Ok, "{told:?}");
+    assert_eq!(reports[0].requests, 4 + 3, "each of the three came once more");
+}
+
 #[tokio::test]
 async fn who_is_always_busy_is_not_asked_for_ever() {
     fn always_busy(body: &str, count: u32) -> Response {
@@ -155,8 +204,7 @@ async fn who_is_always_busy_is_not_asked_for_ever() {
 #[tokio::test]
 async fn what_an_answer_to_one_check_gives_away_is_found_by_another() {
     let receiver = Scripted::start(|body, _| {
-        let told =
-            if body.contains("stale") { "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" } else { "" };
+        let told = if body.contains("stale") { SECRET } else { "" };
         (StatusCode::OK, format!("secret: {told}")).into_response()
     });
     let reports = receiver.await.run(&["stale", "no-leak"]).await;

@@ -91,7 +91,10 @@ mod somebodys {
         assert!(lines[0].starts_with("stale\tfail\tSPEC §5\tanswered 200: taken\trefuse when"));
         assert!(lines[1].starts_with("edges\tok\t"));
         assert!(said.stderr.contains("fails the check `stale`"), "{}", said.stderr);
-        assert!(said.stderr.contains("--only stale"), "{}", said.stderr);
+        assert!(said.stderr.contains("hint: refuse when `t`"), "{}", said.stderr);
+        let said = check(&[&url, "--only", "stale,future,edges"]);
+        assert!(said.stderr.contains("fails 2 of 3 checks"), "{}", said.stderr);
+        assert!(said.stderr.contains("`--only stale,future` makes"), "{}", said.stderr);
         let said = check(&[&url, "--only", "stale", "--error-format", "json"]);
         assert!(said.stderr.contains("\"code\":\"check_failed\""), "{}", said.stderr);
         // A table has no room for all of it: it is told beside.

@@ -150,11 +150,11 @@ impl Check {
             Runner::new(given).ok_or_else(|| CliError::usage("the signing secret is empty"))?;
         let all = CHECKS.iter().filter(|check| self.is_wanted(check)).count();
         let mut done = 0_usize;
-        let told = |report: &Report| {
-            done += 1;
-            cx.progress.doing(&format!("{done} of {all} checks · {}", report.check.id));
+        let begins = |check: &Asked| {
+            cx.progress.doing(&format!("{done} of {all} checks done · {}", check.id));
+            done += usize::from(self.is_wanted(check));
         };
-        let made = runner.run(|check| self.is_wanted(check), told).await;
+        let made = runner.run(|check| self.is_wanted(check), begins).await;
         cx.progress.end();
         made.map_err(|error| unreachable(&error))
     }
@@ -201,13 +201,15 @@ fn unreachable(error: &SendError) -> CliError {
 /// How the run ends.
 fn ended(reports: &[Report]) -> Result<(), CliError> {
     let failed = reports.iter().filter(|report| report.outcome == Outcome::Fail);
-    let failed: Vec<&str> = failed.map(|report| report.check.id).collect();
-    let what = match &*failed {
+    let failed: Vec<&Asked> = failed.map(|report| report.check).collect();
+    let (what, hint) = match &*failed {
         [] => return Ok(()),
-        [one] => format!("the receiver fails the check `{one}`"),
-        all => format!("the receiver fails {} of {} checks", all.len(), reports.len()),
+        [one] => (format!("the receiver fails the check `{}`", one.id), one.fix.to_owned()),
+        all => {
+            let ids: Vec<&str> = all.iter().map(|check| check.id).collect();
+            let hint = format!("`--only {}` makes these checks again", ids.join(","));
+            (format!("the receiver fails {} of {} checks", all.len(), reports.len()), hint)
+        }
     };
-    let again = failed.join(",");
-    Err(CliError::coded(Code::CheckFailed, what)
-        .hint(format!("`--only {again}` checks that alone, once it is mended")))
+    Err(CliError::coded(Code::CheckFailed, what).hint(hint))
 }
