@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use http::{Method, Request};
 use hyper::body::{Body, Incoming as Unread};
@@ -21,6 +23,8 @@ use crate::webhook::capture::Source;
 const HEAD_MAX: usize = 32 * 1024;
 /// Most header fields of a request.
 const HEADERS_MAX: usize = 64;
+/// Time for what is half read or half written when the listener is to end.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 /// The path that whoever waits for a listener may ask.
 const HEALTH: &str = "/healthz";
 
@@ -36,9 +40,15 @@ pub(super) async fn serve(
     intake: Intake,
     mut phase: watch::Receiver<Phase>,
 ) {
+    let under_way = AtomicBool::new(false);
     let service = service_fn(|request| {
-        let intake = intake.clone();
-        async move { answer(request, peer, intake).await }
+        let (intake, under_way) = (intake.clone(), &under_way);
+        async move {
+            under_way.store(true, Ordering::Relaxed);
+            let answered = answer(request, peer, intake).await;
+            under_way.store(false, Ordering::Relaxed);
+            answered
+        }
     });
     let mut http = http1::Builder::new();
     http.max_buf_size(HEAD_MAX)
@@ -59,7 +69,15 @@ pub(super) async fn serve(
         };
         match changed.map(|()| *phase.borrow_and_update()) {
             Ok(Phase::Listening) => {}
-            Ok(Phase::Draining) => connection.as_mut().graceful_shutdown(),
+            Ok(Phase::Draining) => {
+                connection.as_mut().graceful_shutdown();
+                // What has not become a request by then is not waited for: half a head would hold up
+                // the end for as long as it may take.
+                let soon = tokio::time::timeout(LAST_WORDS, connection.as_mut()).await;
+                if soon.is_ok() || !under_way.load(Ordering::Relaxed) {
+                    return;
+                }
+            }
             // Err: the listener is gone.
             Ok(Phase::Ended) | Err(_) => return,
         }

@@ -316,3 +316,74 @@ fn pointed(body: &[u8], pointer: &str) -> Found {
         Some(other) => Found::Text(other.to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::webhook::listen::samples::{BODY, Sample};
+
+    fn holds(text: &str) -> bool {
+        expect(text).unwrap().is_met_by(&Sample::of(BODY).attempt(2, 11, false).told())
+    }
+
+    #[test]
+    fn terms_compare_fields_and_places_in_the_body() {
+        for (text, met) in [
+            ("event=submission.created && status<300 && verdict==valid", true),
+            ("event = submission.created&&status<200", false),
+            ("submission_id='sub_1'", true),
+            ("submission_id=\"sub_2\"", false),
+            ("submission_id != sub_2", true),
+            ("submission_id~ub_", true),
+            ("status>=200 && status<=200 && status!=201 && status=200", true),
+            ("status>200", false),
+            ("attempt=2 && gap>10.5 && duplicate=false", true),
+            ("took<41.5 && took>40.5 && size=157 && age=1", true),
+            (
+                "secret=new && source=request && answered_by=listener && method=POST && target=/",
+                true,
+            ),
+            ("/data/Name=Ada && /data/n=3 && /data/n<4", true),
+            ("/data/Name<4", false),
+            ("/data/Name='A && B'", false),
+            ("/data/absent=1", false),
+            ("/data/absent!=1", true),
+            ("fits=true", false),
+        ] {
+            assert_eq!(holds(text), met, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_differs_is_told_by_the_first_field_that_does() {
+        let told = Sample::of(BODY).told();
+        let differs = |text: &str| expect(text).unwrap().differs(&told);
+        assert_eq!(differs("status=200"), None);
+        assert_eq!(differs("age=1 && status=201").as_deref(), Some("its `status` is 200"));
+        assert_eq!(differs("event=x").as_deref(), Some("its `event` is `submission.created`"));
+        assert_eq!(differs("gap<1").as_deref(), Some("it has no `gap`"));
+    }
+
+    #[test]
+    fn what_is_no_expression_is_refused_with_the_rule() {
+        for (text, why) in [
+            ("", "compares nothing"),
+            ("status", "compares nothing"),
+            ("=200", "compares nothing"),
+            ("status<", "is compared with nothing"),
+            ("status<300 &&", "compares nothing"),
+            ("status!200", "has no operator"),
+            ("stauts<300", "there is no field `stauts`; there are event,"),
+            ("status<ok", "`status` is a number, and `ok` is none"),
+            ("status=nan", "is a number, and `nan` is none"),
+            ("event>3", "`event` is a text"),
+            ("/data/n<x", "`<` compares numbers"),
+            ("verdict=fine", "there is no verdict `fine`; there are valid,"),
+            ("event='x", "has no other end"),
+            (&"x".repeat(LEN_MAX + 1), "at most"),
+        ] {
+            let refused = expect(text).unwrap_err();
+            assert!(refused.contains(why), "{text}: {refused}");
+        }
+    }
+}

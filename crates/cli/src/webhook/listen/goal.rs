@@ -131,3 +131,56 @@ fn named(told: &Delivered) -> String {
         (None, None) => "a delivery".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::webhook::capture::AnsweredBy;
+    use crate::webhook::listen::expect::expect;
+    use crate::webhook::listen::samples::{BODY, Sample};
+
+    fn goal(count: Option<u64>, some: &[&str], every: &[&str]) -> Goal {
+        let read = |texts: &[&str]| texts.iter().map(|text| expect(text).unwrap()).collect();
+        Goal::new(count, read(some), read(every))
+    }
+
+    fn answered(status: u16) -> Delivered {
+        Sample::of(BODY).answered(Some(status), AnsweredBy::Target).told()
+    }
+
+    #[test]
+    fn a_run_ends_with_what_it_is_for() {
+        let mut nothing = goal(None, &[], &[]);
+        assert_eq!(nothing.came(&answered(500)), None);
+        assert!(nothing.outcome(&End::Stopped).is_ok() && nothing.outcome(&End::TimedOut).is_ok());
+        let mut two = goal(Some(2), &[], &[]);
+        assert_eq!((two.came(&answered(500)), two.outcome(&End::Stopped).is_ok()), (None, false));
+        assert_eq!(two.came(&answered(500)), Some(End::Met));
+        assert!(two.outcome(&End::Met).is_ok());
+        let mut both = goal(None, &["status=503", "status=200"], &[]);
+        assert_eq!(both.came(&answered(200)), None);
+        assert_eq!(both.came(&answered(503)), Some(End::Met));
+        let mut one_of = goal(Some(1), &["status=200"], &[]);
+        assert_eq!(one_of.came(&answered(503)), Some(End::Met), "the count is over");
+        let told = one_of.outcome(&End::Met).unwrap_err().told();
+        assert!(told.contains("`--expect 'status=200'`: the one that came is not so"), "{told}");
+    }
+
+    #[test]
+    fn one_that_every_one_should_not_be_ends_it() {
+        let mut every = goal(Some(9), &[], &["status<300"]);
+        assert_eq!(every.came(&answered(200)), None);
+        let end = every.came(&answered(503)).unwrap();
+        let told = every.outcome(&end).unwrap_err().told();
+        let why = "`--expect-every 'status<300'`: the delivery of sub_1: its `status` is 503";
+        assert!(told.contains(why) && told.contains("`--count 9`: 2 deliveries came"), "{told}");
+        let met: Vec<_> = every.met(&end).into_iter().map(|met| (met.what, met.met)).collect();
+        assert_eq!(met, [("count 9".to_owned(), false), ("every".to_owned(), false)]);
+    }
+
+    #[test]
+    fn silence_is_a_failure() {
+        let told = goal(None, &[], &[]).outcome(&End::Silence).unwrap_err();
+        assert_eq!(told.exit, Exit::Unmet);
+    }
+}

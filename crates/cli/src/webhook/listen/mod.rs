@@ -24,6 +24,8 @@ pub(crate) mod record;
 mod relay;
 pub(crate) mod report;
 pub(crate) mod route;
+#[cfg(test)]
+mod samples;
 pub(crate) mod schema;
 pub(crate) mod server;
 pub(crate) mod tally;

@@ -202,3 +202,65 @@ pub(crate) fn plural(count: u64, noun: &str) -> String {
         None => format!("{count} {noun}s"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::webhook::capture::AnsweredBy;
+    use crate::webhook::listen::samples::{BODY, Sample};
+
+    fn told(deliveries: Vec<Delivered>) -> Vec<String> {
+        let mut tally = Tally::default();
+        for delivery in deliveries {
+            tally.add(&Happened::Delivered(delivery));
+        }
+        tally.lines(&RetrySchedule::default())
+    }
+
+    fn retry(retry: u32, waited: u64) -> Delivered {
+        let waited = Duration::from_secs(waited);
+        let schedule = RetrySchedule::default();
+        let of = |random| schedule.pause(retry, random, None);
+        let expected = (retry <= schedule.retries).then(|| (of(0.0), of(1.0)));
+        let told = Sample::of(BODY).attempt(retry + 1, waited.as_secs(), false).told();
+        Delivered { pause: Some(Pause { retry, waited, expected }), ..told }
+    }
+
+    #[test]
+    fn a_summary_counts_and_says_how_long() {
+        assert_eq!(told(Vec::new()), ["no delivery came"]);
+        let stale = Sample::of(BODY).verdict(VerdictCode::TooOld, Some(400));
+        let stale = stale.answered(Some(401), AnsweredBy::Listener).told();
+        let lines = told(vec![
+            Sample::of(BODY).told(),
+            Sample::of(BODY).attempt(2, 1, true).told(),
+            stale,
+            Sample::of(BODY).answered(None, AnsweredBy::Fault).told(),
+        ]);
+        assert_eq!(
+            lines,
+            [
+                "4 deliveries: 3 valid, 1 signature too old, 1 duplicate",
+                "answered dropped ×1, 200 ×2, 401 ×1; p50 41ms, p95 41ms, longest 41ms",
+            ]
+        );
+    }
+
+    #[test]
+    fn pauses_are_judged_by_the_schedule() {
+        let schedule = "(10.0s, 60.0s, 6m00s, each up to 20 % longer)";
+        let fits = told(vec![Sample::of(BODY).told(), retry(1, 11), retry(2, 72), retry(3, 361)]);
+        let line = format!("3 retries: every pause fits the service's schedule {schedule}");
+        assert_eq!(fits.last(), Some(&line));
+        let odd = told(vec![retry(1, 11), retry(2, 11), retry(4, 1_000)]);
+        let line = format!(
+            "3 retries: 2 of 3 pauses do not fit the service's schedule {schedule}; the first: \
+             retry 2 of sub_1 after 11.0s, 60.0s to 72.0s expected"
+        );
+        assert_eq!(odd.last(), Some(&line));
+        let beyond = told(vec![retry(4, 1_000)]);
+        assert!(beyond.last().unwrap().ends_with("after 16m40s, no more than 3 retries expected"));
+        let unknown = told(vec![Sample::of(BODY).attempt(2, 0, false).told()]);
+        assert_eq!(unknown.last().unwrap(), "1 retry, of which no pause is known");
+    }
+}

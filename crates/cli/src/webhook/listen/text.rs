@@ -253,3 +253,102 @@ fn age(seconds: i64) -> String {
     };
     if seconds < 0 { format!("-{text}") } else { text }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::webhook::capture::{Forwarded, Unanswered};
+    use crate::webhook::listen::samples::{BODY, Sample};
+
+    fn lines(sample: Sample, width: Option<usize>) -> Vec<String> {
+        let secrets = Secrets(vec![
+            ("new".into(), "whsec_of_the_first_test".into()),
+            ("old".into(), "whsec_of_the_second_test".into()),
+        ]);
+        let view = View { zone: TimeZone::UTC, width, secrets };
+        let told = delivered(&sample.told(), &view);
+        told.into_iter().map(|line| line.into_iter().map(|(_, text)| text).collect()).collect()
+    }
+
+    #[test]
+    fn a_line_has_what_came_and_what_became_of_it() {
+        let sample = || Sample::of(BODY);
+        let first = "09:30:05 POST / submission.created sub_1 157 B";
+        for (sample, rest) in [
+            (sample(), "✓ signed 1s → 200 41ms"),
+            (sample().attempt(2, 11, false), "✓ signed 1s 2/4 +11.0s → 200 41ms"),
+            (sample().attempt(5, 4_000, false), "✓ signed 1s 5th +66m40s → 200 41ms"),
+            (sample().attempt(3, 9_000, true), "✓ signed 1s duplicate +2h30m → 200 41ms"),
+            (sample().answered(Some(503), AnsweredBy::Fault), "✓ signed 1s → 503 as told 41ms"),
+            (sample().answered(None, AnsweredBy::Fault), "✓ signed 1s → dropped as told 41ms"),
+            (sample().verdict(VerdictCode::Unchecked, Some(0)), "? unchecked 0s → 200 41ms"),
+        ] {
+            assert_eq!(lines(sample, None), [format!("{first} {rest}")]);
+        }
+        let mut old = sample();
+        old.received.verdict.secret = Some("old".into());
+        assert!(lines(old, None)[0].contains("✓ signed by a previous secret 1s"));
+    }
+
+    #[test]
+    fn a_failure_has_a_second_line() {
+        let mut mismatch = Sample::of(BODY).verdict(VerdictCode::NoMatch, Some(7));
+        assert!(lines(mismatch.clone(), None)[0].contains("✗ mismatch → "), "its age is no proof");
+        assert!(lines(mismatch.clone(), None)[1].contains("is the secret that of this endpoint"));
+        mismatch.number = Some(17);
+        assert!(lines(mismatch, None)[1].contains("`formsvc webhook verify 17 --explain`"));
+        let stale = Sample::of(BODY).verdict(VerdictCode::TooOld, Some(100_000));
+        assert!(lines(stale, None)[0].contains("✗ stale 27h → "));
+        let future = Sample::of(BODY).verdict(VerdictCode::InFuture, Some(-400));
+        assert!(lines(future, None)[0].contains("✗ future -400s → "));
+        let mut forwarded = Sample::of(BODY);
+        let url = "http://localhost:1/".to_owned();
+        let took = Duration::from_millis(7);
+        let why = "nothing listens there".to_owned();
+        let body = "bad\r\nthings\u{1b}[2J".into();
+        let answer =
+            Forwarded { status: 500, headers: http::HeaderMap::new(), body, truncated: false };
+        let unanswered = Err(Unanswered { timed_out: false, why });
+        forwarded.outcome.forwards = vec![
+            Forward { url: url.clone(), answer: unanswered, took },
+            Forward { url: url.clone(), answer: Ok(answer.clone()), took },
+            Forward { url, answer: Ok(Forwarded { status: 204, ..answer }), took },
+        ];
+        assert_eq!(
+            lines(forwarded, None)[1..],
+            [
+                "         http://localhost:1/: nothing listens there",
+                "         http://localhost:1/ answered 500 in 7ms: bad  things[2J",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_line_is_as_wide_as_the_window_where_it_can_be() {
+        let long = BODY.replace("sub_1", "sub_0123456789abcdef0123456789abcdef漢字");
+        let mut sample = Sample::of(BODY);
+        sample.received.submission_id = Some(long[45..90].to_owned());
+        let whole = lines(sample.clone(), None)[0].width();
+        for width in 75..=whole + 5 {
+            let line = &lines(sample.clone(), Some(width))[0];
+            assert!(
+                line.width() <= width && line.width() + 2 >= width.min(whole),
+                "{width}: {line}"
+            );
+            assert!(line.ends_with("→ 200 41ms"), "{line}");
+        }
+    }
+
+    #[test]
+    fn sizes_and_times_are_short() {
+        assert_eq!(
+            [0, 999, 1_000, 12_345, 1_048_576].map(size),
+            ["0 B", "999 B", "1.0 kB", "12.3 kB", "1.0 MB"]
+        );
+        let millis = |millis| took(Duration::from_millis(millis));
+        assert_eq!(
+            [0, 999, 1_000, 61_500, 150_000].map(millis),
+            ["0ms", "999ms", "1.0s", "61.5s", "2m30s"]
+        );
+    }
+}
