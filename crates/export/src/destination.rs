@@ -141,8 +141,13 @@ impl<'a> Destination<'a> {
         }
     }
 
+    /// Writes all of these bytes, for who has no records but bytes.
+    pub fn put(&mut self, bytes: &[u8]) -> Result<(), ExportError> {
+        self.write_all(bytes).map_err(|source| self.error(Operation::Write, source))
+    }
+
     /// Makes what was written the output: flushed to disk, then named.
-    pub(crate) fn publish(self) -> Result<(), ExportError> {
+    pub fn publish(self) -> Result<(), ExportError> {
         let path = self.path().map(Path::to_owned);
         let failed = |source| output_error(Operation::Publish, path.as_deref(), source);
         match self.0 {

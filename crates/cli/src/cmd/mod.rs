@@ -20,6 +20,7 @@ use clap::Subcommand;
 pub use completion::completion_scripts;
 pub(crate) use help::topics;
 pub use man::man_pages;
+pub(crate) use submissions::range::place;
 
 use crate::checks;
 use crate::context::Context;
@@ -131,6 +132,11 @@ pub(crate) fn fields(command: &[&str]) -> &'static [Field] {
         ["forms", "list" | "view"] => forms::FIELDS,
         ["forms", "schema"] => forms::SCHEMA_FIELDS,
         ["submissions", "list" | "view" | "tail"] => &submissions::FIELDS,
+        ["webhook", "events", "list"] => crate::webhook::kept::FIELDS,
+        ["webhook", "events", "show" | "tail"] => crate::webhook::kept::WHOLE_FIELDS,
+        ["webhook", "events", "diff"] => webhook::events::DIFF_FIELDS,
+        ["webhook", "events", "prune"] => webhook::events::PRUNE_FIELDS,
+        ["webhook", "replay"] => webhook::replay::FIELDS,
         ["webhook", "check"] => webhook::check::FIELDS,
         ["webhook", "trigger"] => webhook::TRIGGER_FIELDS,
         ["config", "list"] => config::LIST_FIELDS,

@@ -4,6 +4,9 @@ use std::borrow::Cow;
 
 use formsvc_contract::send::SIGNATURE;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
+use url::Url;
+
+use super::target;
 
 /// Stands for what is not shown.
 const MASK: char = '…';
@@ -113,6 +116,15 @@ fn without(text: &str, prefix: &str) -> String {
     out + rest
 }
 
+/// A URL as it may be shown: without a password, and without what a query may hold.
+pub(crate) fn url(text: &str, reveal: bool) -> String {
+    if reveal {
+        return text.to_owned();
+    }
+    let shown = Url::parse(text).map_or_else(|_| text.to_owned(), |url| target::shown(&url));
+    self::text(&shown).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,5 +165,17 @@ mod tests {
         }
         let latin = HeaderValue::from_bytes(b"Zo\xeb").unwrap();
         assert_eq!(value(&header::USER_AGENT, &latin), latin);
+    }
+
+    #[test]
+    fn urls_show_where_and_no_more() {
+        for (text, expected) in [
+            ("http://u:pw@localhost:1/hook?key=1#x", "http://localhost:1/hook?…#x"),
+            ("http://localhost:1/whsec_abc", "http://localhost:1/whsec_…"),
+            ("nonsense fsk_1", "nonsense fsk_…"),
+        ] {
+            assert_eq!(url(text, false), expected);
+            assert_eq!(url(text, true), text);
+        }
     }
 }

@@ -1,15 +1,15 @@
 //! A request as something to keep or to run: a message of HTTP, or a command of curl.
 
-use std::borrow::Cow;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use formsvc_contract::send::Outgoing;
 use formsvc_protocol::is_unsafe_in_terminals;
-use http::header;
+use http::{HeaderMap, HeaderValue, Method, header};
 use url::Position;
 
+use super::capture::Received;
 use super::mask;
+use super::replay::end_to_end;
 use crate::shell;
 
 /// Longest body that stands in a command itself: systems bound the length of a word.
@@ -20,22 +20,38 @@ const OF_CURL: [header::HeaderName; 4] =
 
 /// The request as it goes over a connection.
 pub(crate) fn http(outgoing: &Outgoing, reveal: bool) -> Vec<u8> {
-    let url = &outgoing.url;
-    let mut message = format!(
-        "{} {} HTTP/1.1\r\nhost: {}\r\n",
-        outgoing.method,
-        &url[Position::BeforePath..Position::AfterQuery],
-        &url[Position::BeforeHost..Position::AfterPort],
-    )
-    .into_bytes();
-    for (name, value) in &mask::headers(&outgoing.headers, reveal) {
-        if !matches!(*name, header::HOST | header::CONTENT_LENGTH | header::TRANSFER_ENCODING) {
+    let Outgoing { method, url, headers, body } = outgoing;
+    let mut all = HeaderMap::with_capacity(headers.len() + 1);
+    let host = &url[Position::BeforeHost..Position::AfterPort];
+    if let (false, Ok(host)) = (headers.contains_key(header::HOST), HeaderValue::from_str(host)) {
+        all.insert(header::HOST, host);
+    }
+    for (name, value) in headers {
+        all.append(name, value.clone());
+    }
+    message(method, &url[Position::BeforePath..Position::AfterQuery], &all, body, reveal)
+}
+
+/// A request that came, as it went over its connection. Only how its body was framed is told anew.
+pub(crate) fn received(received: &Received, reveal: bool) -> Vec<u8> {
+    message(&received.method, &received.target, &received.headers, &received.body, reveal)
+}
+
+fn message(
+    method: &Method,
+    target: &str,
+    headers: &HeaderMap,
+    body: &[u8],
+    reveal: bool,
+) -> Vec<u8> {
+    let mut message = format!("{method} {target} HTTP/1.1\r\n").into_bytes();
+    for (name, value) in &mask::headers(headers, reveal) {
+        if !matches!(*name, header::CONTENT_LENGTH | header::TRANSFER_ENCODING) {
             push_header(&mut message, name.as_str(), value.as_bytes(), b"\r\n");
         }
     }
-    let length = outgoing.body.len().to_string();
-    push_header(&mut message, "content-length", length.as_bytes(), b"\r\n\r\n");
-    message.extend_from_slice(&outgoing.body);
+    push_header(&mut message, "content-length", body.len().to_string().as_bytes(), b"\r\n\r\n");
+    message.extend_from_slice(body);
     message
 }
 
@@ -48,7 +64,24 @@ fn push_header(message: &mut Vec<u8>, name: &str, value: &[u8], end: &[u8]) {
 /// The request as a command that a POSIX shell runs, with a line feed at its end: curl sends the same
 /// headers and the same bytes.
 pub(crate) fn curl(outgoing: &Outgoing, reveal: bool) -> Vec<u8> {
-    let body = &*outgoing.body;
+    let Outgoing { method, url, headers, body } = outgoing;
+    command(method, url.as_str(), headers, body, reveal)
+}
+
+/// A request that came, as such a command, to the address that it came to.
+pub(crate) fn curl_of(received: &Received, reveal: bool) -> Vec<u8> {
+    let headers = end_to_end(&received.headers);
+    command(&received.method, &address(received), &headers, &received.body, reveal)
+}
+
+/// The address that a request came to, as its sender wrote it.
+pub(crate) fn address(received: &Received) -> String {
+    let host = received.headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let host = host.filter(|host| !host.is_empty()).unwrap_or("localhost");
+    format!("http://{host}{}", received.target)
+}
+
+fn command(method: &Method, url: &str, headers: &HeaderMap, body: &[u8], reveal: bool) -> Vec<u8> {
     let text = std::str::from_utf8(body).ok().filter(|text| {
         // What does not survive being copied from a terminal, or being a word.
         let is_plain = |c: char| c == '\n' || c == '\t' || !is_unsafe_in_terminals(c);
@@ -64,11 +97,11 @@ pub(crate) fn curl(outgoing: &Outgoing, reveal: bool) -> Vec<u8> {
         command.extend_from_slice(b"END\n");
     }
     command.extend_from_slice(b"curl --globoff --path-as-is");
-    if outgoing.method != http::Method::POST {
-        push_words(&mut command, &[b"--request", outgoing.method.as_str().as_bytes()]);
+    if *method != Method::POST {
+        push_words(&mut command, &[b"--request", method.as_str().as_bytes()]);
     }
-    push_words(&mut command, &[outgoing.url.as_str().as_bytes()]);
-    for (name, value) in &mask::headers(&outgoing.headers, reveal) {
+    push_words(&mut command, &[url.as_bytes()]);
+    for (name, value) in &mask::headers(headers, reveal) {
         let header = if value.is_empty() {
             format!("{name};").into_bytes()
         } else {
@@ -76,7 +109,7 @@ pub(crate) fn curl(outgoing: &Outgoing, reveal: bool) -> Vec<u8> {
         };
         push_words(&mut command, &[b"\\\n  --header", &header]);
     }
-    for name in OF_CURL.iter().filter(|name| !outgoing.headers.contains_key(*name)) {
+    for name in OF_CURL.iter().filter(|name| !headers.contains_key(*name)) {
         push_words(&mut command, &[b"\\\n  --header", format!("{name}:").as_bytes()]);
     }
     match text {
@@ -95,7 +128,7 @@ fn push_words(command: &mut Vec<u8>, words: &[&[u8]]) {
         let is_flag = at == 0 && words.len() > 1;
         match std::str::from_utf8(word) {
             Ok(text) if is_flag => command.extend_from_slice(text.as_bytes()),
-            Ok(text) => command.extend_from_slice(quoted(text).as_bytes()),
+            Ok(text) => command.extend_from_slice(shell::quoted(text).as_bytes()),
             // A quote ends a word whatever bytes stand before it.
             Err(_) => {
                 command.push(b'\'');
@@ -111,6 +144,61 @@ fn push_words(command: &mut Vec<u8>, words: &[&[u8]]) {
     }
 }
 
-fn quoted(text: &str) -> Cow<'_, str> {
-    shell::quoted(text)
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use url::Url;
+
+    use super::*;
+
+    fn outgoing(url: &str, headers: &[(&'static str, &str)], body: &'static [u8]) -> Outgoing {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(*name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
+        }
+        let body = Bytes::from_static(body);
+        Outgoing { method: Method::POST, url: Url::parse(url).unwrap(), headers: map, body }
+    }
+
+    #[test]
+    fn a_message_is_framed_anew_and_else_as_it_is() {
+        let headers =
+            [("x-a", "1"), ("content-length", "9"), ("x-a", "2"), ("transfer-encoding", "chunked")];
+        let sent = outgoing("http://u:p@host:8/a?b#c", &headers, b"\xff\n");
+        assert_eq!(
+            http(&sent, false),
+            b"POST /a?b HTTP/1.1\r\nhost: host:8\r\nx-a: 1\r\nx-a: 2\r\ncontent-length: 2\r\n\r\n\xff\n"
+        );
+    }
+
+    #[test]
+    fn a_command_quotes_what_a_shell_would_act_on() {
+        let headers = [
+            ("x-a", "it's $(rm)"),
+            ("x-empty", ""),
+            ("accept", "*/*"),
+            ("user-agent", "a"),
+            ("content-type", "b"),
+        ];
+        let sent = outgoing("http://host/a?b=1&c", &headers, b"@it's\n`x`");
+        let expected = r"curl --globoff --path-as-is 'http://host/a?b=1&c' \
+  --header 'x-a: it'\''s $(rm)' \
+  --header 'x-empty;' \
+  --header 'accept: */*' \
+  --header 'user-agent: a' \
+  --header 'content-type: b' \
+  --header expect: \
+  --data-raw '@it'\''s
+`x`'
+";
+        assert_eq!(String::from_utf8(curl(&sent, false)).unwrap(), expected);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_go_by_standard_input() {
+        let sent = outgoing("http://host/", &[], b"a\0\xff");
+        let command = String::from_utf8(curl(&sent, false)).unwrap();
+        assert!(command.starts_with("base64 -d <<'END' |\nYQD/\nEND\ncurl "), "{command}");
+        assert!(command.ends_with("--data-binary @-\n"), "{command}");
+    }
 }

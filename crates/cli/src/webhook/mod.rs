@@ -2,8 +2,11 @@
 //! the page that shows it.
 
 pub(crate) mod capture;
+pub(crate) mod diff;
+pub(crate) mod har;
 pub(crate) mod history;
 pub(crate) mod inspector;
+pub(crate) mod kept;
 pub(crate) mod listen;
 pub(crate) mod mask;
 pub(crate) mod message;

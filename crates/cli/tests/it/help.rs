@@ -26,11 +26,22 @@ const PARSED_ONLY: &[(&str, &str)] = &[
         "formsvc webhook check 9000/hook --secret-file secret.txt",
         "asks a receiver that verifies, which only its reader has",
     ),
+    (
+        "formsvc webhook replay --last 1 --secret-file secret.txt --diff",
+        "sends what a listener received before",
+    ),
+    (
+        "formsvc webhook replay 17 --to localhost:4242/hook --keep-signature",
+        "sends what a listener received before",
+    ),
 ];
 
 /// Examples that run until somebody stops them, and what stops them sooner.
 #[cfg(unix)]
-const RUN_UNTIL: &[(&str, &str)] = &[("formsvc submissions tail", " --max-time 200ms")];
+const RUN_UNTIL: &[(&str, &str)] = &[
+    ("formsvc submissions tail", " --max-time 200ms"),
+    ("formsvc webhook events tail", " --max-time 200ms"),
+];
 
 /// Every command, by its words after the program's name.
 pub(crate) fn commands() -> Vec<(Vec<String>, Tree)> {

@@ -2,7 +2,7 @@
 
 mod export;
 mod list;
-mod range;
+pub(super) mod range;
 pub(in crate::cmd) mod tail;
 mod view;
 

@@ -1,9 +1,9 @@
 //! `formsvc webhook …`: the commands. What they share is in [`crate::webhook`].
 
 pub(crate) mod check;
-mod events;
+pub(in crate::cmd) mod events;
 mod listen;
-mod replay;
+pub(in crate::cmd) mod replay;
 pub(super) mod sign;
 mod trigger;
 pub(super) mod verify;

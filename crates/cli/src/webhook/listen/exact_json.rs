@@ -7,7 +7,7 @@ const DEPTH_MAX: usize = 64;
 
 /// The JSON of a body without the white space between its parts; none where it is no JSON, or such as
 /// common readers refuse: too deep, numbers beyond all bounds, half of a surrogate pair.
-pub(super) fn one_line(body: &[u8]) -> Option<Box<RawValue>> {
+pub(in crate::webhook) fn one_line(body: &[u8]) -> Option<Box<RawValue>> {
     let text = std::str::from_utf8(body).ok()?;
     serde_json::from_str::<serde_json::Value>(text).ok()?;
     let mut line = String::with_capacity(text.len());

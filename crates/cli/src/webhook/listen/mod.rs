@@ -8,7 +8,7 @@ pub(crate) mod answers;
 mod body;
 mod connection;
 pub(crate) mod engine;
-mod exact_json;
+pub(in crate::webhook) mod exact_json;
 pub(crate) mod expect;
 pub(crate) mod faults;
 pub(crate) mod forward;

@@ -26,7 +26,10 @@ use tokio::sync::oneshot;
 pub(crate) use args::{StoreArgs, age};
 pub(crate) use caps::Caps;
 pub(crate) use error::StoreError;
-pub(crate) use query::{Listed, ListedOutcome, Query, Statuses};
+pub(crate) use prune::Pruned;
+#[cfg(test)]
+pub(crate) use query::ListedOutcome;
+pub(crate) use query::{INVALID, Listed, Query, Statuses};
 pub(crate) use rows::by_name;
 
 use self::prune::Pruner;
@@ -114,6 +117,18 @@ impl Store {
         self.captures.list(query).await
     }
 
+    /// Removes what came before a time, or everything, and gives its room back; or only counts it.
+    pub(crate) async fn prune(
+        &self,
+        before: Option<Timestamp>,
+        dry_run: bool,
+    ) -> Result<Pruned, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        self.writer.run(Box::new(move |db| drop(reply.send(prune::prune(db, before, dry_run)))))?;
+        let pruned = answer.await.map_err(|_| StoreError::Closed)?;
+        pruned.map_err(|error| StoreError::database("remove", self.captures.path(), error))
+    }
+
     /// Carries out what is queued; nothing can be kept after that, by no clone.
     pub(crate) async fn close(self) {
         let writer = Arc::clone(&self.writer);
@@ -130,6 +145,13 @@ impl Captures {
         let captures = Self::of(path);
         captures.0.take_back(db);
         Ok(Some(captures))
+    }
+
+    fn path(&self) -> &Path {
+        match &*self.0 {
+            Reads::File { path, .. } => path,
+            Reads::Memory(_) => Path::new(open::MEMORY),
+        }
     }
 
     fn of(path: PathBuf) -> Self {

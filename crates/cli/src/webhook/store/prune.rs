@@ -107,6 +107,82 @@ impl Pruner {
     }
 }
 
+/// What was removed on demand, and what is left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Pruned {
+    pub(crate) removed: u64,
+    pub(crate) left: u64,
+    /// Length of the file.
+    pub(crate) bytes_before: u64,
+    pub(crate) bytes_after: u64,
+}
+
+/// Captures that one transaction removes on demand: a listener that writes waits for it.
+const ON_DEMAND: i64 = 256;
+
+/// Removes what came before a time, or everything; or only counts it. What was there is overwritten.
+pub(super) fn prune(
+    db: &Connection,
+    before: Option<Timestamp>,
+    dry_run: bool,
+) -> rusqlite::Result<Pruned> {
+    let before = before.map(instant);
+    let count = |sql| {
+        let count = db.prepare(sql)?.query_row([before], |row| row.get::<_, i64>(0))?;
+        Ok::<_, rusqlite::Error>(count.unsigned_abs())
+    };
+    let bytes = || {
+        let pages = read(db, "PRAGMA page_count")?;
+        Ok::<_, rusqlite::Error>((pages * read(db, "PRAGMA page_size")?).unsigned_abs())
+    };
+    let mut pruned = Pruned { bytes_before: bytes()?, ..Pruned::default() };
+    if dry_run {
+        pruned.removed = count("SELECT count(*) FROM captures WHERE ?1 IS NULL OR at < ?1")?;
+    } else {
+        db.pragma_update(None, "secure_delete", true)?;
+        loop {
+            match remove_some(db, before)? {
+                0 => break,
+                removed => pruned.removed += removed as u64,
+            }
+        }
+        while give_back(db, 0)? {}
+        // What was removed stands in the log as well. Whoever reads it now is not waited for.
+        db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+    }
+    let all = count("SELECT count(*) FROM captures WHERE ?1 IS ?1")?;
+    pruned.left = if dry_run { all - pruned.removed } else { all };
+    pruned.bytes_after = bytes()?;
+    Ok(pruned)
+}
+
+/// Removes a few that came before a time, in a transaction of their own; how many.
+fn remove_some(db: &Connection, before: Option<i64>) -> rusqlite::Result<usize> {
+    db.execute_batch("BEGIN IMMEDIATE")?;
+    let removed = (|| {
+        let mut numbers =
+            db.prepare_cached("SELECT number FROM captures WHERE ?1 IS NULL OR at < ?1 LIMIT ?2")?;
+        let numbers = numbers.query_map((before, ON_DEMAND), |row| row.get::<_, i64>(0))?;
+        let numbers: Vec<i64> = numbers.collect::<Result<_, _>>()?;
+        for number in &numbers {
+            for sql in [
+                "DELETE FROM forwards WHERE number = ?1",
+                "DELETE FROM outcomes WHERE number = ?1",
+                "DELETE FROM captures WHERE number = ?1",
+            ] {
+                db.prepare_cached(sql)?.execute([number])?;
+            }
+        }
+        db.execute_batch("COMMIT")?;
+        Ok(numbers.len())
+    })();
+    if removed.is_err() && !db.is_autocommit() {
+        // Fails only when the transaction is gone already.
+        let _ = db.execute_batch("ROLLBACK");
+    }
+    removed
+}
+
 /// Removes some of the oldest, but never the newest; how many.
 fn remove_oldest(db: &Connection, most: usize) -> rusqlite::Result<usize> {
     let most = i64::try_from(most).unwrap_or(i64::MAX);

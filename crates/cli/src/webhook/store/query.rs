@@ -7,15 +7,20 @@ use super::rows::{HEAD, HEAD_COLUMNS, Head, RowError, TABLES, head, instant};
 use crate::webhook::capture::{AnsweredBy, Arrival, Capture, CaptureNumber, Outcome, Source};
 use crate::webhook::verdict::Verdict;
 
+/// Stands for every verdict with which a receiver refuses.
+pub(crate) const INVALID: &str = "invalid";
+
 /// Which captures: all that every part says.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Query {
     /// What they were answered with.
     pub(crate) status: Option<Statuses>,
-    /// What verification found: the name of a verdict.
+    /// What verification found: the name of a verdict, or [`INVALID`].
     pub(crate) verdict: Option<&'static str>,
+    /// How the id of the form begins.
     pub(crate) form: Option<String>,
     pub(crate) event: Option<String>,
+    /// How the id of the submission begins.
     pub(crate) submission: Option<String>,
     /// Those that came then or later.
     pub(crate) since: Option<Timestamp>,
@@ -47,6 +52,12 @@ pub(crate) enum Statuses {
 }
 
 impl Statuses {
+    /// Whether an answer of this status, or none, is one of them.
+    pub(crate) fn has(self, status: Option<u16>) -> bool {
+        let (least, most, within) = self.range();
+        status.is_some_and(|status| (least..=most).contains(&status.into())) == within
+    }
+
     /// The statuses from here to there, and whether it is those or all others.
     fn range(self) -> (i64, i64, bool) {
         match self {
@@ -54,6 +65,17 @@ impl Statuses {
             Self::Failed => (200, 299, false),
             Self::One(status) => (status.into(), status.into(), true),
             Self::Class(digit) => (i64::from(digit) * 100, i64::from(digit) * 100 + 99, true),
+        }
+    }
+}
+
+impl std::fmt::Display for Statuses {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Ok => f.write_str("ok"),
+            Self::Failed => f.write_str("failed"),
+            Self::One(status) => write!(f, "{status}"),
+            Self::Class(digit) => write!(f, "{digit}xx"),
         }
     }
 }
@@ -135,9 +157,12 @@ pub(super) fn list(db: &Connection, query: &Query) -> Result<Vec<Listed>, RowErr
         "SELECT {HEAD}, length(c.body) FROM {TABLES}
          WHERE (:before IS NULL OR c.number < :before) AND (:after IS NULL OR c.number > :after)
            AND (:since IS NULL OR c.at >= :since) AND (:until IS NULL OR c.at < :until)
-           AND (:form IS NULL OR c.form_id = :form) AND (:event IS NULL OR c.event = :event)
-           AND (:submission IS NULL OR c.submission_id = :submission)
-           AND (:verdict IS NULL OR c.verdict = :verdict)
+           AND (:form IS NULL OR substr(c.form_id, 1, length(:form)) = :form)
+           AND (:event IS NULL OR c.event = :event)
+           AND (:submission IS NULL OR
+                substr(c.submission_id, 1, length(:submission)) = :submission)
+           AND (:verdict IS NULL OR c.verdict = :verdict OR
+                :verdict = '{INVALID}' AND c.verdict NOT IN ('valid', 'unchecked'))
            AND (:within IS NULL OR coalesce(o.status BETWEEN :least AND :most, 0) = :within)
            AND (:grep IS NULL OR instr(c.body, :grep) > 0)
            AND (:text IS NULL OR instr(lower(coalesce(c.event, '') || ' ' ||

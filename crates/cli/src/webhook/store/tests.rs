@@ -253,6 +253,7 @@ async fn a_list_has_what_was_asked_for_newest_first() {
     is(Query { status: Some(Statuses::One(401)), ..all() }, &[3]).await;
     is(Query { status: Some(Statuses::Class(2)), ..all() }, &[5, 1]).await;
     is(Query { verdict: Some("signature_mismatch"), ..all() }, &[3]).await;
+    is(Query { verdict: Some(INVALID), ..all() }, &[3]).await;
     is(Query { form: Some("frm_b".into()), ..all() }, &[4, 3]).await;
     is(Query { event: Some("submission.gone".into()), ..all() }, &[]).await;
     is(Query { submission: Some("sub_1".into()), ..all() }, &[6, 2]).await;

@@ -1,11 +1,18 @@
 //! `formsvc webhook`, through the binary.
 
 mod check;
+mod events;
+#[cfg(unix)]
+mod kept;
 #[cfg(unix)]
 mod listen;
 #[cfg(unix)]
 pub(crate) mod recorder;
+#[cfg(unix)]
+mod replay;
 mod sign;
+#[cfg(unix)]
+mod store;
 mod support;
 #[cfg(unix)]
 mod trigger;

@@ -2,17 +2,64 @@
 
 use clap::Args;
 
+use crate::again::Line;
+use crate::args::whole;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::exit::Exit;
+use crate::webhook::capture::CaptureNumber;
+use crate::webhook::kept::{FIELDS, FilterArgs, Item, NOTHING, captures};
+use crate::webhook::store::Query;
 
-/// List received deliveries, newest first
+/// List deliveries that were received, newest first
+///
+/// What listeners on this machine received and kept. The status is what the sender was answered with.
 #[derive(Debug, Args)]
-pub(crate) struct List {}
+#[command(
+    after_help = "Examples:\n  formsvc --demo webhook events list\n  formsvc --demo webhook events list --status failed --json capture,verdict,status\n  formsvc webhook events list --since 10m --grep example.org"
+)]
+pub(crate) struct List {
+    #[command(flatten)]
+    filter: FilterArgs,
+    /// How many at most
+    #[arg(short = 'L', long, value_name = "N", default_value_t = 30, value_parser = whole::<usize>(1..=u32::MAX.into()))]
+    limit: usize,
+    /// Only those before this one
+    #[arg(long, value_name = "N")]
+    before: Option<CaptureNumber>,
+}
 
 impl List {
-    #[expect(clippy::unused_async, reason = "the frame of a command")]
-    pub(crate) async fn run(self, _: &Context) -> Result<(), CliError> {
-        Err(CliError::new(Exit::Failed, "not built yet"))
+    pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
+        let mut listing = cx.output.listing(FIELDS)?;
+        // One more, to know whether there are.
+        let query = Query {
+            limit: Some(self.limit.saturating_add(1)),
+            before: self.before,
+            ..self.filter.query(cx)?
+        };
+        let mut listed = match captures(cx).await? {
+            Some(captures) => captures.list(query.clone()).await?,
+            None => Vec::new(),
+        };
+        let more = listed.len() > self.limit;
+        listed.truncate(self.limit);
+        if listed.is_empty() {
+            let nothing = if self.filter.is_given() { "no captures like that" } else { NOTHING };
+            cx.progress.remark(nothing);
+        }
+        for capture in &listed {
+            listing.push(&Item::from(capture));
+        }
+        cx.output.list(&listing)?;
+        let last = listed.last().and_then(|last| last.number).filter(|_| more);
+        if let Some(last) = last.filter(|_| cx.settings.terminal.stdout) {
+            let mut line = Line::of(&cx.settings, &["webhook", "events", "list"]);
+            self.filter.say_again(&query, &mut line);
+            line.flag("--limit", &self.limit.to_string()).flag("--before", &last.to_string());
+            if let Some(more) = line.shown() {
+                cx.progress.remark(&format!("more: {more}"));
+            }
+        }
+        Ok(())
     }
 }

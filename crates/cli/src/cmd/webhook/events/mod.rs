@@ -1,6 +1,14 @@
-//! `formsvc webhook events …`
+//! `formsvc webhook events …`: what listeners received.
 
+mod diff;
+mod export;
 mod list;
+mod prune;
+mod show;
+mod tail;
+
+pub(in crate::cmd) use diff::FIELDS as DIFF_FIELDS;
+pub(in crate::cmd) use prune::FIELDS as PRUNE_FIELDS;
 
 use clap::Subcommand;
 
@@ -11,12 +19,22 @@ use crate::error::CliError;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Events {
     List(list::List),
+    Show(show::Show),
+    Tail(tail::Tail),
+    Diff(diff::Diff),
+    Export(export::Export),
+    Prune(prune::Prune),
 }
 
 impl Events {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         match self {
             Self::List(list) => list.run(cx).await,
+            Self::Show(show) => show.run(cx).await,
+            Self::Tail(tail) => tail.run(cx).await,
+            Self::Diff(diff) => diff.run(cx).await,
+            Self::Export(export) => export.run(cx).await,
+            Self::Prune(prune) => prune.run(cx).await,
         }
     }
 }

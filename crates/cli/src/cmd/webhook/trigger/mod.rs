@@ -1,7 +1,7 @@
 //! `formsvc webhook trigger`
 
 mod run;
-mod source;
+pub(super) mod source;
 
 use std::path::PathBuf;
 

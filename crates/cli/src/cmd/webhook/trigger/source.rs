@@ -191,7 +191,11 @@ fn made_at(is_seeded: bool, number: u64) -> Timestamp {
     Timestamp::from_unix_nanos(nanos).unwrap_or_else(first)
 }
 
-fn changed(body: &Bytes, changes: &[Change]) -> Result<(Bytes, bool), CliError> {
+/// A body with changes made, and whether one of them added something.
+pub(in crate::cmd::webhook) fn changed(
+    body: &Bytes,
+    changes: &[Change],
+) -> Result<(Bytes, bool), CliError> {
     let Ok(text) = std::str::from_utf8(body) else {
         return Err(CliError::usage("the body is no text, so nothing in it has a path"));
     };
@@ -217,7 +221,7 @@ fn changed(body: &Bytes, changes: &[Change]) -> Result<(Bytes, bool), CliError> 
 
 /// What a person makes of a body. One that is left as it is stays as it was, to the byte; JSON is laid
 /// out for them, and the line feed that editors end a text with is no part of it.
-async fn edited(body: Bytes) -> Result<Bytes, CliError> {
+pub(in crate::cmd::webhook) async fn edited(body: Bytes) -> Result<Bytes, CliError> {
     let laid_out = pretty(&body);
     let shown = laid_out.as_ref().map_or(body.clone(), |text| text.clone().into());
     let to_edit = shown.clone();

@@ -1,10 +1,9 @@
 //! Where files have modes.
 
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-use rustix::fs::{CWD, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::shell;
@@ -26,7 +25,11 @@ pub(in super::super) fn folder(path: &Path, make: bool) -> Result<bool, StoreErr
         opened => opened,
     };
     match opened {
-        Ok(handle) => check(&handle, path, FileType::Directory).map(|()| true),
+        Ok(handle) => {
+            let stat =
+                rustix::fs::fstat(&handle).map_err(|error| failed("look at", path, error))?;
+            check(&stat, path, FileType::Directory).map(|()| true)
+        }
         Err(Errno::LOOP | Errno::NOTDIR) if path.is_symlink() => Err(linked(path)),
         // Below a file, as with the idiom `/dev/null`, there is no folder either.
         Err(Errno::NOENT | Errno::NOTDIR) if !make => Ok(false),
@@ -35,22 +38,36 @@ pub(in super::super) fn folder(path: &Path, make: bool) -> Result<bool, StoreErr
 }
 
 /// A file in the folder, checked; made if it is not there.
+///
+/// One that is there is looked at and not opened: to close a file gives up every lock that this process
+/// has on it, those of SQLite among them, and another process would then take the memory that both share
+/// for its own. The folder is its owner's alone, so that nobody exchanges the file after the look.
 pub(in super::super) fn file(path: &Path, make: bool) -> Result<bool, StoreError> {
-    // Without a wait for whoever is at the other end, should it be a pipe.
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let flags = if make { flags | OFlags::CREATE } else { flags };
-    match rustix::fs::openat(CWD, path, flags, Mode::RUSR | Mode::WUSR) {
-        Ok(handle) => check(&handle, path, FileType::RegularFile).map(|()| true),
-        Err(Errno::NOENT) if !make => Ok(false),
-        Err(Errno::LOOP) => Err(linked(path)),
-        Err(error) => Err(failed(if make { "create" } else { "open" }, path, error)),
+    match rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => check(&stat, path, FileType::RegularFile).map(|()| true),
+        Err(Errno::NOENT) if make => create(path),
+        Err(Errno::NOENT) => Ok(false),
+        Err(error) => Err(failed("look at", path, error)),
     }
 }
 
-/// Whether what was opened is the user's, and nobody else's to read or change.
-fn check(handle: &OwnedFd, path: &Path, kind: FileType) -> Result<(), StoreError> {
-    let stat = rustix::fs::fstat(handle).map_err(|error| failed("look at", path, error))?;
-    if FileType::from_raw_mode(stat.st_mode) != kind {
+fn create(path: &Path) -> Result<bool, StoreError> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR) {
+        Ok(_) => Ok(true),
+        // Another process was first.
+        Err(Errno::EXIST) => file(path, false),
+        Err(error) => Err(failed("create", path, error)),
+    }
+}
+
+/// Whether what is there is the user's, and nobody else's to read or change.
+fn check(stat: &Stat, path: &Path, kind: FileType) -> Result<(), StoreError> {
+    let found = FileType::from_raw_mode(stat.st_mode);
+    if found == FileType::Symlink {
+        return Err(linked(path));
+    }
+    if found != kind {
         let fix = format!("move it away: `mv {0} {0}.old`", quoted(path));
         return Err(not_safe(path, "is no ordinary file", fix));
     }

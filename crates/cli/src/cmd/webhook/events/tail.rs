@@ -1,0 +1,185 @@
+//! `formsvc webhook events tail`
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use clap::Args;
+use tokio::time::{Instant, MissedTickBehavior};
+
+use crate::args::{OutputFormat, duration, whole};
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::Stream;
+use crate::reader;
+use crate::webhook::capture::CaptureNumber;
+use crate::webhook::kept::{FilterArgs, NOTHING, WHOLE_FIELDS, captures, whole_json};
+use crate::webhook::store::{Captures, Query};
+
+/// How often the store is looked at.
+const EVERY: Duration = Duration::from_millis(150);
+/// How long a delivery may be without an answer, before it is shown without one: longer than any target
+/// has to answer.
+const UNANSWERED: Duration = Duration::from_secs(15);
+/// Captures looked at in one go.
+const AT_ONCE: usize = 500;
+
+/// Show deliveries as they come, to whatever listener on this machine
+///
+/// First the newest ones there are, then each new one once it is answered, until Ctrl-C. In a pipe it is
+/// one JSON object a line, written at once, with the body and the answers.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  formsvc --demo webhook events tail --count 3\n  formsvc --demo webhook events tail -n 5 --count 2 --jq .submission_id --verdict invalid\n  formsvc webhook events tail --status failed"
+)]
+pub(crate) struct Tail {
+    #[command(flatten)]
+    filter: FilterArgs,
+    /// How many of those that are there come first
+    #[arg(short = 'n', long = "last", value_name = "N", default_value_t = 10, value_parser = whole::<usize>(0..=u32::MAX.into()))]
+    last: usize,
+    /// End after so many
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=u64::MAX))]
+    count: Option<u64>,
+    /// End after so long
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    max_time: Option<Duration>,
+    /// Show signatures and secrets whole; whoever has them can replay the delivery
+    #[arg(long)]
+    reveal: bool,
+}
+
+impl Tail {
+    pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
+        let output = cx.output.piped_as(OutputFormat::Ndjson);
+        let stream = output.stream(WHOLE_FIELDS)?;
+        let query = self.filter.query(cx)?;
+        let ends = self.max_time.and_then(|time| Instant::now().checked_add(time));
+        if cx.settings.terminal.stdout {
+            cx.progress.share_terminal();
+        }
+        let mut follower = Follower {
+            cx,
+            stream,
+            query,
+            captures: None,
+            seen: None,
+            waiting: BTreeMap::new(),
+            left: self.count,
+            reveal: self.reveal,
+        };
+        tokio::select! {
+            ended = follower.follow(self.last) => ended,
+            // Nobody reads: whoever did has what they wanted.
+            () = reader::gone() => Ok(()),
+            () = passed(ends) => Ok(()),
+        }
+    }
+}
+
+async fn passed(end: Option<Instant>) {
+    match end {
+        Some(end) => tokio::time::sleep_until(end).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Follows the store.
+struct Follower<'a> {
+    cx: &'a Context,
+    stream: Stream<'a>,
+    query: Query,
+    /// None until somebody keeps something.
+    captures: Option<Captures>,
+    /// The highest number that was looked at; none before the first look.
+    seen: Option<CaptureNumber>,
+    /// Those that were not answered when they were seen, and since when.
+    waiting: BTreeMap<CaptureNumber, Instant>,
+    left: Option<u64>,
+    reveal: bool,
+}
+
+impl Follower<'_> {
+    async fn follow(&mut self, last: usize) -> Result<(), CliError> {
+        let mut ticks = tokio::time::interval(EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut told = false;
+        loop {
+            ticks.tick().await;
+            if self.captures.is_none() {
+                self.captures = captures(self.cx).await?;
+            }
+            let Some(captures) = self.captures.clone() else {
+                // All that will be there is new.
+                self.seen = Some(0);
+                if !std::mem::replace(&mut told, true) {
+                    self.cx.progress.remark(NOTHING);
+                }
+                continue;
+            };
+            self.look(&captures, last).await?;
+            if self.left == Some(0) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Shows what is new, and what was answered meanwhile.
+    async fn look(&mut self, captures: &Captures, last: usize) -> Result<(), CliError> {
+        let newest = Query { limit: Some(1), ..Query::default() };
+        let newest = captures.list(newest).await?.first().and_then(|newest| newest.number);
+        let newest = newest.unwrap_or(0);
+        let mut new = match self.seen {
+            None => {
+                let query = Query { limit: Some(last), ..self.query.clone() };
+                captures.list(query).await?
+            }
+            Some(seen) if seen < newest => {
+                // What an answer decides is decided once there is one.
+                let query = Query {
+                    after: Some(seen),
+                    before: newest.checked_add(1),
+                    status: None,
+                    ..self.query.clone()
+                };
+                captures.list(query).await?
+            }
+            Some(_) => Vec::new(),
+        };
+        self.seen = Some(newest.max(self.seen.unwrap_or(0)));
+        new.reverse();
+        let now = Instant::now();
+        self.waiting.extend(new.iter().filter_map(|new| Some((new.number?, now))));
+        let numbers: Vec<_> = self.waiting.keys().copied().take(AT_ONCE).collect();
+        for number in numbers {
+            self.show_answered(captures, number, now).await?;
+            if self.left == Some(0) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    async fn show_answered(
+        &mut self,
+        captures: &Captures,
+        number: CaptureNumber,
+        now: Instant,
+    ) -> Result<(), CliError> {
+        let Some(capture) = captures.get(number).await? else {
+            self.waiting.remove(&number);
+            return Ok(());
+        };
+        let since = self.waiting.get(&number).copied().unwrap_or(now);
+        if capture.outcome.is_none() && now.duration_since(since) < UNANSWERED {
+            return Ok(());
+        }
+        self.waiting.remove(&number);
+        let status = capture.outcome.as_ref().and_then(|outcome| outcome.status);
+        if self.query.status.is_some_and(|wanted| !wanted.has(status)) {
+            return Ok(());
+        }
+        self.stream.show(&whole_json(&capture, self.reveal))?;
+        self.left = self.left.map(|left| left.saturating_sub(1));
+        Ok(())
+    }
+}

@@ -1,0 +1,155 @@
+//! `formsvc webhook replay`
+
+mod plan;
+mod run;
+
+use clap::{Args, ValueEnum};
+use formsvc_contract::send::ANSWER_MAX;
+use formsvc_protocol::limits::DELIVERY_TIMEOUT;
+use url::Url;
+
+use self::plan::Plan;
+use self::run::Run;
+use crate::args::whole;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::Field;
+use crate::webhook::kept::{WhichArgs, some_captures};
+use crate::webhook::replay::Signature;
+use crate::webhook::secrets::{SecretArgs, Secrets};
+use crate::webhook::sender::SenderArgs;
+use crate::webhook::shape::{self, Change, Expect};
+use crate::webhook::target::target;
+
+/// The fields of a replay.
+pub(in crate::cmd) const FIELDS: &[Field] = &[
+    Field::new("capture"),
+    Field::id("submission_id").last(),
+    Field::address("to").last(),
+    Field::new("before"),
+    Field::new("status"),
+    Field::new("took_ms"),
+    Field::new("error"),
+    Field::new("body_size").json_only(),
+    Field::new("signature").json_only(),
+    Field::new("diff").json_only(),
+];
+
+/// Send received deliveries once more
+///
+/// Oldest first, with the headers and the bytes they came with, and a signature of now, which a receiver
+/// takes. They go to where the listener forwarded them, or where `--to` says. Shown is what the sender or
+/// the target was answered before, and what is answered now. Exit 11 where that is not 2xx, or not what
+/// `--expect` says. `--timeout` is the time for the answer [default: the service's 10s].
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  formsvc --demo webhook replay --status 5xx --dry-run\n  formsvc --demo webhook replay 2 --set data.species=Emperor --to 4242/hook --export curl\n  formsvc webhook replay --last 1 --secret-file secret.txt --diff\n  formsvc webhook replay 17 --to localhost:4242/hook --keep-signature"
+)]
+pub(crate) struct Replay {
+    #[command(flatten)]
+    which: WhichArgs,
+    /// Where to: a URL, a port of this machine, or host:port/path [default: where the listener forwarded it]
+    #[arg(long, value_name = "URL", value_parser = target, help_heading = "Sending")]
+    to: Option<Url>,
+    /// Send the signature it came with, and every byte as it came
+    #[arg(long, conflicts_with_all = ["set", "unset", "edit", "secret_file", "secret_stdin"], help_heading = "Sending")]
+    keep_signature: bool,
+    /// Change one place: data.Name=Ada, data.Guests=3. JSON, or else text; can be repeated
+    #[arg(long, value_name = "PATH=VALUE", value_parser = shape::set, help_heading = "Payload")]
+    set: Vec<Change>,
+    /// Take one place away; can be repeated
+    #[arg(long, value_name = "PATH", value_parser = shape::unset, help_heading = "Payload")]
+    unset: Vec<Change>,
+    /// Change the body in $VISUAL or $EDITOR before it is sent
+    #[arg(long, help_heading = "Payload")]
+    edit: bool,
+    /// Send each so many times
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>(1..=u32::MAX.into()), help_heading = "Sending")]
+    repeat: u32,
+    /// The status that is right: 2xx, 401, … Another ends with exit code 11
+    #[arg(long, value_name = "STATUS", default_value = "2xx", value_parser = shape::expect, help_heading = "Sending")]
+    expect: Expect,
+    /// Say what would be sent, and send nothing
+    #[arg(long, conflicts_with_all = ["diff", "export"], help_heading = "Sending")]
+    dry_run: bool,
+    /// Show what is different between the old answer and the new one
+    #[arg(long, conflicts_with = "export", help_heading = "Output")]
+    diff: bool,
+    /// Print each request instead of sending it
+    #[arg(long, value_name = "FORMAT", help_heading = "Output")]
+    export: Option<Exported>,
+    /// Show signatures and secrets whole; whoever has them can replay the delivery
+    #[arg(long, help_heading = "Output")]
+    reveal: bool,
+    #[command(flatten)]
+    requests: SenderArgs,
+    #[command(flatten)]
+    secrets: SecretArgs,
+}
+
+/// What a request is printed as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Exported {
+    /// A command for a shell
+    Curl,
+    /// As it goes over the wire
+    Http,
+}
+
+impl Replay {
+    pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
+        if self.export.is_some() {
+            cx.output.refuse_flags("`--export` says how requests are printed")?;
+        }
+        cx.output.listing(FIELDS)?;
+        let captures = some_captures(cx).await?;
+        let numbers = self.which.numbers(cx, &captures).await?;
+        let plan = Plan::of(&captures, &numbers, self.to.as_ref(), self.which.are_named());
+        let plan = plan.await?;
+        if plan.sends.is_empty() {
+            cx.progress.remark("no captures like that");
+            return Ok(());
+        }
+        if plan.skipped > 0 {
+            let skipped = plan.skipped;
+            cx.progress.remark(&format!(
+                "left out {skipped} that the listener did not forward; `--to` says where to"
+            ));
+        }
+        let timeout = cx.settings.timeout.unwrap_or(DELIVERY_TIMEOUT);
+        let run = Run {
+            cx,
+            captures,
+            sender: self.requests.sender(timeout, ANSWER_MAX)?,
+            secrets: self.signing(cx).await?,
+            signature: self.signature(),
+            changes: self.unset.iter().chain(&self.set).cloned().collect(),
+            asked: &self,
+        };
+        match self.export {
+            Some(format) => run.print(&plan, format).await,
+            None => run.send(&plan).await,
+        }
+    }
+
+    fn signature(&self) -> Signature {
+        if self.keep_signature { Signature::Kept } else { Signature::Fresh }
+    }
+
+    /// The secrets, where a signature is made. Captures of a demo are of an endpoint of its own.
+    async fn signing(&self, cx: &Context) -> Result<Secrets, CliError> {
+        if self.keep_signature || self.dry_run {
+            return Ok(Secrets::default());
+        }
+        let secrets = self.secrets.read(cx).await?;
+        #[cfg(feature = "sandbox")]
+        if secrets.is_empty() && matches!(cx.settings.service, crate::settings::Service::Demo) {
+            return Ok(crate::webhook::kept::demo_secrets());
+        }
+        let what = "a fresh signature";
+        secrets.required(what).map_err(|error| {
+            // Three ways to give one, and a way to do without.
+            error.cause("`--keep-signature` sends the one it came with, which is too old soon")
+        })
+    }
+}

@@ -1,0 +1,291 @@
+//! Sends captures once more, one after the other, and shows what is answered.
+
+use std::sync::Arc;
+
+use formsvc_contract::send::{Answer, Outgoing, SendError, Sender};
+use serde::Serialize;
+
+use super::plan::{Plan, Send};
+use super::{Exported, FIELDS, Replay};
+use crate::args::OutputFormat;
+use crate::cmd::webhook::trigger::source;
+use crate::context::Context;
+use crate::error::{CliError, Code};
+use crate::exit::Exit;
+use crate::output::{Live, Look, Stream};
+use crate::webhook::capture::Capture;
+use crate::webhook::kept::difference::{self, Row as Different};
+use crate::webhook::kept::{get, rounded_ms};
+use crate::webhook::replay::{Replay as Once, Signature, now};
+use crate::webhook::secrets::Secrets;
+use crate::webhook::shape::Change;
+use crate::webhook::store::Captures;
+use crate::webhook::{mask, message};
+
+/// What sending needs.
+pub(super) struct Run<'a> {
+    pub(super) cx: &'a Context,
+    pub(super) captures: Captures,
+    pub(super) sender: Sender,
+    pub(super) secrets: Secrets,
+    pub(super) signature: Signature,
+    pub(super) changes: Vec<Change>,
+    pub(super) asked: &'a Replay,
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    capture: u64,
+    submission_id: Option<&'a str>,
+    to: String,
+    before: Option<u16>,
+    status: Option<u16>,
+    took_ms: Option<f64>,
+    error: Option<String>,
+    body_size: usize,
+    signature: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diff: Option<Vec<Different>>,
+}
+
+/// How replays are shown.
+enum Show<'a> {
+    Lines(Live<'a>),
+    Items(Stream<'a>),
+}
+
+/// What was not as expected.
+#[derive(Default)]
+struct Wrong {
+    sent: u64,
+    answers: u64,
+    silences: u64,
+    why: Option<String>,
+    first: Option<u16>,
+}
+
+impl Run<'_> {
+    pub(super) async fn send(&self, plan: &Plan) -> Result<(), CliError> {
+        let output = self.cx.output.piped_as(OutputFormat::Ndjson);
+        let show = if output.is_for_reading() {
+            Show::Lines(output.live()?)
+        } else {
+            Show::Items(output.stream(FIELDS)?)
+        };
+        if self.cx.settings.terminal.stdout {
+            self.cx.progress.share_terminal();
+        }
+        let mut wrong = Wrong::default();
+        for send in &plan.sends {
+            let capture = get(&self.captures, send.number).await?;
+            let once = self.once(&capture, send).await?;
+            if self.asked.dry_run {
+                self.show(&show, &capture, send, &once, None)?;
+                continue;
+            }
+            for _ in 0..self.asked.repeat {
+                // Signed anew each time: the last one may be sent long after the first.
+                let outgoing = once.clone().outgoing(&self.secrets, now())?;
+                let answer = self.sender.send(outgoing).await;
+                wrong.note(self, &answer);
+                self.show(&show, &capture, send, &once, Some(&answer))?;
+            }
+        }
+        if self.asked.dry_run {
+            self.cx.progress.remark("nothing was sent: --dry-run");
+        }
+        self.judged(&wrong)
+    }
+
+    /// Prints requests, and sends none.
+    pub(super) async fn print(&self, plan: &Plan, format: Exported) -> Result<(), CliError> {
+        let mut hides = false;
+        for (at, send) in plan.sends.iter().enumerate() {
+            let capture = get(&self.captures, send.number).await?;
+            let once = self.once(&capture, send).await?;
+            let outgoing: Outgoing = once.outgoing(&self.secrets, now())?;
+            hides |= outgoing.headers.iter().any(|(name, value)| mask::hides(name, value));
+            let text = match format {
+                Exported::Http => message::http(&outgoing, self.asked.reveal),
+                Exported::Curl => {
+                    let between = if at == 0 { "" } else { "\n" };
+                    let head = format!("{between}# capture {}\n", send.number).into_bytes();
+                    [head, message::curl(&outgoing, self.asked.reveal)].concat()
+                }
+            };
+            self.cx.output.exactly(&text)?;
+        }
+        if hides && !self.asked.reveal {
+            self.cx.progress.remark("signatures show their beginning only; --reveal shows them");
+        }
+        Ok(())
+    }
+
+    /// The request, with what is changed in it.
+    async fn once<'c>(&self, capture: &'c Capture, send: &Send) -> Result<Once<'c>, CliError> {
+        let received = &*capture.received;
+        let mut body = None;
+        if !self.changes.is_empty() {
+            body = Some(source::changed(&received.body, &self.changes)?.0);
+        }
+        if self.asked.edit {
+            let shown = body.clone().unwrap_or_else(|| received.body.clone());
+            body = Some(source::edited(shown).await?);
+        }
+        let (to, signature) = (send.to.clone(), self.signature);
+        Ok(Once { received, to, body, headers: None, signature })
+    }
+
+    fn show(
+        &self,
+        show: &Show<'_>,
+        capture: &Arc<Capture>,
+        send: &Send,
+        once: &Once<'_>,
+        answer: Option<&Result<Answer, SendError>>,
+    ) -> Result<(), CliError> {
+        let old = send.before(capture);
+        let before = match old {
+            Some(forward) if self.asked.to.is_none() => {
+                forward.answer.as_ref().ok().map(|answer| answer.status)
+            }
+            _ => capture.outcome.as_ref().and_then(|outcome| outcome.status),
+        };
+        let new = answer.and_then(|answer| answer.as_ref().ok());
+        let took = answer.map(|answer| match answer {
+            Ok(answer) => answer.took,
+            Err(error) => error.took,
+        });
+        let diff = self.asked.diff.then(|| {
+            let old = old.and_then(|old| old.answer.as_ref().ok());
+            let status = |status: Option<u16>| status.map(|status| status.to_string());
+            let (a, b) = (status(before), status(new.map(|new| new.status.as_u16())));
+            let mut rows: Vec<Different> =
+                Different::of("answer", "status", a, b).into_iter().collect();
+            if let (Some(old), Some(new)) = (old, new) {
+                rows.extend(difference::headers(&old.headers, &new.headers, self.asked.reveal));
+                rows.extend(difference::bodies(&old.body, &new.body));
+            }
+            rows
+        });
+        let row = Row {
+            capture: send.number,
+            submission_id: capture.received.submission_id.as_deref(),
+            to: mask::url(send.to.as_str(), self.asked.reveal),
+            before,
+            status: new.map(|answer| answer.status.as_u16()),
+            took_ms: took.map(rounded_ms),
+            error: answer.and_then(|answer| answer.as_ref().err()).map(ToString::to_string),
+            body_size: once.body.as_ref().unwrap_or(&capture.received.body).len(),
+            signature: if self.signature == Signature::Kept { "kept" } else { "fresh" },
+            diff,
+        };
+        match show {
+            Show::Items(stream) => stream.show(&row),
+            Show::Lines(live) => self.line(live, &row, old.is_some_and(|old| old.answer.is_ok())),
+        }
+    }
+
+    fn line(&self, live: &Live<'_>, row: &Row<'_>, has_old: bool) -> Result<(), CliError> {
+        let number = row.capture.to_string();
+        let before = row.before.map_or("-".to_owned(), |status| status.to_string());
+        let look = |status: Option<u16>| match status {
+            Some(200..=299) => Look::Good,
+            _ => Look::Bad,
+        };
+        let ms = row.took_ms.map_or(String::new(), |ms| format!("{ms} ms"));
+        let expected = row.status.is_some_and(|status| self.is_expected(status));
+        let status = match row.status {
+            _ if self.asked.dry_run => "not sent".to_owned(),
+            Some(status) => status.to_string(),
+            None => "no answer".to_owned(),
+        };
+        let now = if self.asked.dry_run {
+            Look::Past
+        } else if expected {
+            Look::Good
+        } else {
+            Look::Bad
+        };
+        live.line(&[
+            (Look::Heading, &number),
+            (Look::Plain, "  "),
+            (Look::Plain, row.submission_id.unwrap_or("-")),
+            (Look::Plain, "  "),
+            (look(row.before), &before),
+            (Look::Past, " → "),
+            (now, &status),
+            (Look::Plain, "  "),
+            (Look::Past, &ms),
+            (Look::Plain, if ms.is_empty() { "" } else { "  " }),
+            (Look::Past, &row.to),
+        ])?;
+        if let Some(error) = &row.error {
+            live.line(&[(Look::Plain, "    "), (Look::Past, error)])?;
+        }
+        if let Some(diff) = &row.diff {
+            difference::tell(live, diff, "    ")?;
+            if !has_old {
+                let none = "there is no old answer of a target to compare with";
+                live.line(&[(Look::Plain, "    "), (Look::Past, none)])?;
+            } else if diff.is_empty() {
+                live.line(&[(Look::Plain, "    "), (Look::Past, "the same answer")])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_expected(&self, status: u16) -> bool {
+        let status = http::StatusCode::from_u16(status);
+        status.is_ok_and(|status| self.asked.expect.is_met(status))
+    }
+
+    /// Whether everything was as expected.
+    fn judged(&self, wrong: &Wrong) -> Result<(), CliError> {
+        let expected = self.asked.expect;
+        if let Some(status) = wrong.first {
+            let what = if wrong.sent == 1 {
+                format!("expected {expected}, and {status} came back")
+            } else {
+                let (some, all) = (wrong.answers, wrong.sent);
+                format!(
+                    "expected {expected}, and {some} of {all} came back with another, such as {status}"
+                )
+            };
+            let error = CliError::coded(Code::Unmet, what);
+            return Err(match status {
+                401 | 403 if self.signature == Signature::Kept => error.hint(
+                    "a receiver refuses what is older than 5 minutes: without --keep-signature it is signed now",
+                ),
+                401 | 403 => error.hint("does the receiver have the same secret?"),
+                _ => error.hint("`--diff` compares the answer with the old one"),
+            });
+        }
+        if let Some(why) = &wrong.why {
+            let what = if wrong.sent == 1 {
+                "nothing came back".to_owned()
+            } else {
+                format!("nothing came back of {} of {} replays", wrong.silences, wrong.sent)
+            };
+            return Err(CliError::new(Exit::Network, what).cause(why.clone()));
+        }
+        Ok(())
+    }
+}
+
+impl Wrong {
+    fn note(&mut self, run: &Run<'_>, answer: &Result<Answer, SendError>) {
+        self.sent += 1;
+        match answer {
+            Ok(answer) if run.is_expected(answer.status.as_u16()) => {}
+            Ok(answer) => {
+                self.answers += 1;
+                self.first.get_or_insert(answer.status.as_u16());
+            }
+            Err(error) => {
+                self.silences += 1;
+                self.why.get_or_insert_with(|| error.to_string());
+            }
+        }
+    }
+}

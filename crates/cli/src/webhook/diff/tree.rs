@@ -1,0 +1,162 @@
+//! JSON as it is spelled, and where two trees of it differ.
+
+use std::fmt;
+
+use formsvc_protocol::text_of;
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::Change;
+
+/// Deepest level that is looked into; what is below is compared as it is spelled.
+const DEPTH_MAX: usize = 32;
+
+/// A value.
+pub(super) struct Node<'a> {
+    text: &'a str,
+    kind: Kind<'a>,
+}
+
+enum Kind<'a> {
+    /// Of a name that stands twice the last counts, as it does for nearly every reader.
+    Object(Vec<(String, Node<'a>)>),
+    Array(Vec<Node<'a>>),
+    /// Decoded, so that escapes do not matter.
+    Text(String),
+    Other,
+}
+
+impl<'a> Node<'a> {
+    /// The value of a text, if it is JSON.
+    pub(super) fn of(text: &'a str) -> Option<Self> {
+        let value: &RawValue = serde_json::from_str(text).ok()?;
+        Some(Self::at(value.get(), 0))
+    }
+
+    fn at(text: &'a str, depth: usize) -> Self {
+        let mut reader = serde_json::Deserializer::from_str(text);
+        let kind = match text.as_bytes().first() {
+            Some(b'{') if depth < DEPTH_MAX => {
+                let mut members: Vec<(String, Self)> = Vec::new();
+                // What was read as JSON once can be read again.
+                for (name, value) in reader.deserialize_map(Members).unwrap_or_default() {
+                    let name = text_of(name.get()).into_owned();
+                    let node = Self::at(value.get(), depth + 1);
+                    match members.iter_mut().find(|(known, _)| *known == name) {
+                        Some((_, known)) => *known = node,
+                        None => members.push((name, node)),
+                    }
+                }
+                Kind::Object(members)
+            }
+            Some(b'[') if depth < DEPTH_MAX => {
+                let elements = reader.deserialize_seq(Elements).unwrap_or_default();
+                let node = |element: &'a RawValue| Self::at(element.get(), depth + 1);
+                Kind::Array(elements.into_iter().map(node).collect())
+            }
+            Some(b'"') => Kind::Text(text_of(text).into_owned()),
+            _ => Kind::Other,
+        };
+        Self { text, kind }
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        match (&self.kind, &other.kind) {
+            (Kind::Object(a), Kind::Object(b)) => {
+                let same =
+                    |(name, node): &(String, Self)| member(b, name).is_some_and(|b| node.is(b));
+                a.len() == b.len() && a.iter().all(same)
+            }
+            (Kind::Array(a), Kind::Array(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is(b))
+            }
+            (Kind::Text(a), Kind::Text(b)) => a == b,
+            _ => self.text == other.text,
+        }
+    }
+}
+
+fn member<'t, 'a>(members: &'t [(String, Node<'a>)], name: &str) -> Option<&'t Node<'a>> {
+    members.iter().find(|(known, _)| known == name).map(|(_, node)| node)
+}
+
+/// Adds what is different below a path.
+pub(super) fn compare(path: &str, old: &Node<'_>, new: &Node<'_>, changes: &mut Vec<Change>) {
+    match (&old.kind, &new.kind) {
+        (Kind::Object(olds), Kind::Object(news)) => {
+            for (name, old) in olds {
+                let path = below(path, name);
+                match member(news, name) {
+                    Some(new) => compare(&path, old, new, changes),
+                    None => changes.push(change(path, Some(old), None)),
+                }
+            }
+            let added = news.iter().filter(|(name, _)| member(olds, name).is_none());
+            changes.extend(added.map(|(name, new)| change(below(path, name), None, Some(new))));
+        }
+        (Kind::Array(olds), Kind::Array(news)) => elements(path, olds, news, changes),
+        _ if old.is(new) => {}
+        _ => changes.push(change(path.to_owned(), Some(old), Some(new))),
+    }
+}
+
+/// Elements between those that both begin and end with.
+fn elements(path: &str, olds: &[Node<'_>], news: &[Node<'_>], changes: &mut Vec<Change>) {
+    let start = olds.iter().zip(news).take_while(|(old, new)| old.is(new)).count();
+    let (old_rest, new_rest) = (&olds[start..], &news[start..]);
+    // Only where some were added or removed: else each is compared with the one in its place.
+    let end = if olds.len() == news.len() {
+        0
+    } else {
+        let pairs = old_rest.iter().rev().zip(new_rest.iter().rev());
+        pairs.take_while(|(old, new)| old.is(new)).count()
+    };
+    let old_rest = &old_rest[..old_rest.len() - end];
+    let new_rest = &new_rest[..new_rest.len() - end];
+    for at in 0..old_rest.len().max(new_rest.len()) {
+        let path = below(path, &(start + at).to_string());
+        match (old_rest.get(at), new_rest.get(at)) {
+            (Some(old), Some(new)) => compare(&path, old, new, changes),
+            (old, new) => changes.push(change(path, old, new)),
+        }
+    }
+}
+
+fn change(path: String, old: Option<&Node<'_>>, new: Option<&Node<'_>>) -> Change {
+    let text = |node: &Node<'_>| node.text.to_owned();
+    Change { path, old: old.map(text), new: new.map(text) }
+}
+
+/// The path of a member, as `--set` takes it.
+fn below(path: &str, name: &str) -> String {
+    let name = name.replace('\\', r"\\").replace('.', r"\.");
+    if path.is_empty() { name } else { format!("{path}.{name}") }
+}
+
+struct Members;
+
+impl<'de> Visitor<'de> for Members {
+    type Value = Vec<(&'de RawValue, &'de RawValue)>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        std::iter::from_fn(|| map.next_entry().transpose()).collect()
+    }
+}
+
+struct Elements;
+
+impl<'de> Visitor<'de> for Elements {
+    type Value = Vec<&'de RawValue>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        std::iter::from_fn(|| seq.next_element().transpose()).collect()
+    }
+}

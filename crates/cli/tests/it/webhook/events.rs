@@ -1,0 +1,292 @@
+//! Captures are listed, shown, compared, exported and removed.
+
+use std::process::Stdio;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use serde_json::Value;
+
+use super::kept::{Home, Listener};
+use super::recorder::Recorder;
+use super::support::SECRET;
+use crate::support::{run, succeed};
+
+/// A body of the service's shape.
+fn body(id: &str, name: &str) -> String {
+    format!(
+        r#"{{"event":"submission.created","submission_id":"{id}","form_id":"frm_1","form_title":"Test","data":{{"Name":"{name}"}},"created_at":"2026-01-01T00:00:00.000Z"}}"#
+    )
+}
+
+/// A home whose store has two valid captures, and one that is not.
+fn three() -> Home {
+    let home = Home::new();
+    let mut listener = Listener::start(&home, &[]);
+    assert_eq!(listener.deliver(body("sub_a1", "Ada").as_bytes()), 200);
+    assert_eq!(listener.deliver(body("sub_b2", "Zo\\u00eb").as_bytes()), 200);
+    assert_eq!(listener.deliver(b"no event"), 200);
+    assert_eq!(listener.end(), Some(0));
+    home
+}
+
+fn chosen(home: &Home, flags: &[&str]) -> String {
+    let all = [&["webhook", "events", "list", "--jq", "map(.capture)"], flags].concat();
+    home.succeed(&all).trim().to_owned()
+}
+
+#[test]
+fn lists_are_narrowed_by_what_captures_are() {
+    let home = three();
+    for (flags, expected) in [
+        (&[][..], "[3,2,1]"),
+        (&["--limit", "1"], "[3]"),
+        (&["--before", "3"], "[2,1]"),
+        (&["--status", "ok"], "[3,2,1]"),
+        (&["--status", "failed"], "[]"),
+        (&["--verdict", "valid"], "[2,1]"),
+        (&["--verdict", "invalid"], "[3]"),
+        (&["--submission", "sub_b"], "[2]"),
+        (&["--form", "frm_1", "--event", "submission.created"], "[2,1]"),
+        (&["--grep", "Ada"], "[1]"),
+        (&["--since", "1h"], "[3,2,1]"),
+        (&["--until", "1h"], "[]"),
+    ] {
+        assert_eq!(chosen(&home, flags), expected, "{flags:?}");
+    }
+    for (flags, why) in [
+        (&["--status", "6xx"][..], "expected `ok`, `failed`"),
+        (&["--verdict", "great"], "signature_mismatch"),
+        (&["--since", "1m", "--until", "1h"], "is not before"),
+    ] {
+        let refused = home.run(&[&["webhook", "events", "list"], flags].concat());
+        assert_eq!(refused.code, Some(2), "{flags:?}");
+        assert!(refused.stderr.contains(why), "{}", refused.stderr);
+    }
+}
+
+#[test]
+fn a_capture_is_shown_whole_for_programs_and_for_people() {
+    let home = three();
+    let shown: Value =
+        serde_json::from_str(&home.succeed(&["webhook", "events", "show", "2"])).unwrap();
+    assert_eq!(shown["body_b64"], STANDARD.encode(body("sub_b2", "Zo\\u00eb")));
+    assert_eq!(shown["body"]["data"]["Name"], "Zoë");
+    assert_eq!((&shown["verdict"], &shown["status"]), (&"valid".into(), &200.into()));
+    assert_eq!(shown["secret"], "secret.txt");
+    let raw = home.succeed(&["webhook", "events", "show", "--raw"]);
+    assert_eq!(raw, "no event", "the newest");
+    let missing = home.run(&["webhook", "events", "show", "9"]);
+    assert_eq!(missing.code, Some(3));
+    assert!(missing.stderr.contains("there is no capture 9"), "{}", missing.stderr);
+    let refused = home.run(&["webhook", "events", "show", "--raw", "--output", "json"]);
+    assert_eq!(refused.code, Some(2));
+}
+
+#[test]
+fn what_is_different_is_named_by_its_place() {
+    let home = three();
+    let diff = |args: &[&str]| home.run(&[&["webhook", "events", "diff"], args].concat());
+    let fields = "part,path,change,old,new";
+    let shown = diff(&["1", "2", "--json", fields, "--jq", r#".[] | select(.part == "body")"#]);
+    let rows: Vec<Value> =
+        shown.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(rows.len(), 2, "{}", shown.stdout);
+    assert_eq!((&rows[1]["path"], &rows[1]["new"]), (&"data.Name".into(), &r#""Zo\u00eb""#.into()));
+    assert_eq!(diff(&["1", "2", "--exit-code"]).code, Some(1));
+    let same = diff(&["1", "1", "--exit-code"]);
+    assert_eq!((same.code, same.stdout.as_str()), (Some(0), ""));
+    assert!(same.stderr.contains("no difference"), "{}", same.stderr);
+    let lines = diff(&["1", "3", "--output", "table"]);
+    assert!(lines.stdout.contains("  + line 1: no event"), "{}", lines.stdout);
+}
+
+/// The hex digits of a signature, or a secret.
+fn gives_away(text: &str) -> bool {
+    let digits = |part: &str| part.len() >= 16 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let v1 = text.match_indices("v1=").any(|(at, _)| {
+        let rest: String = text[at + 3..].chars().take(64).collect();
+        digits(rest.split(|c: char| !c.is_ascii_hexdigit()).next().unwrap_or_default())
+    });
+    v1 || text.contains("whsec_") || text.contains(SECRET)
+}
+
+#[test]
+fn no_output_gives_a_signature_or_a_secret_away_unless_it_is_asked_to() {
+    let home = three();
+    let file = home.path().join("out");
+    let path = file.display().to_string();
+    let commands: &[&[&str]] = &[
+        &["events", "list", "--output", "json"],
+        &["events", "show", "1"],
+        &["events", "show", "1", "--output", "csv"],
+        &["events", "tail", "--count", "3"],
+        &["events", "diff", "1", "2", "--output", "table"],
+        &["events", "diff", "1", "2", "--output", "json"],
+        &["events", "export", "1-3", "--as", "http"],
+        &["events", "export", "1-3", "--as", "curl"],
+        &["events", "export", "1-3", "--as", "har"],
+        &["events", "export", "1-3", "--as", "ndjson", "-o", &path],
+        &["replay", "1-3", "--to", "4242", "--export", "curl", "--secret-file", "secret.txt"],
+        &["replay", "1-3", "--to", "4242", "--export", "http", "--keep-signature"],
+        &["replay", "1-3", "--to", "4242", "--dry-run"],
+        &["replay", "1", "--to", "4242", "--secret-file", "secret.txt", "-vvv"],
+    ];
+    for command in commands {
+        let said = home.run(&[&["webhook"], *command].concat());
+        assert!(matches!(said.code, Some(0 | 6 | 11)), "{command:?}: {}", said.stderr);
+        for text in [&said.stdout, &said.stderr] {
+            assert!(!gives_away(text), "{command:?}: {text}");
+        }
+    }
+    assert!(!gives_away(&std::fs::read_to_string(&file).unwrap()));
+    for command in [
+        &["events", "show", "1", "--reveal"][..],
+        &["events", "export", "1", "--as", "curl", "--reveal"],
+        &["replay", "1", "--to", "4242", "--export", "http", "--keep-signature", "--reveal"],
+    ] {
+        let shown = home.succeed(&[&["webhook"], command].concat());
+        assert!(gives_away(&shown) && !shown.contains("whsec_"), "{command:?}: {shown}");
+    }
+}
+
+#[test]
+fn an_export_is_whole_or_not_at_all() {
+    let home = three();
+    let export = |args: &[&str]| home.run(&[&["webhook", "events", "export"], args].concat());
+    let har = home.path().join("all.har");
+    let path = har.display().to_string();
+    let done = export(&["--last", "3", "--as", "har", "-o", &path]);
+    assert_eq!((done.code, done.stdout.as_str()), (Some(0), ""), "{}", done.stderr);
+    let archive: Value = serde_json::from_slice(&std::fs::read(&har).unwrap()).unwrap();
+    let entries = archive["log"]["entries"].as_array().unwrap();
+    assert_eq!(entries.len(), 3);
+    assert_eq!(entries[0]["request"]["postData"]["text"], body("sub_a1", "Ada"));
+    assert_eq!(entries[2]["response"]["status"], 200);
+    let gone = export(&["1", "99", "--as", "har", "-o", &path]);
+    assert_eq!(gone.code, Some(3));
+    let again: Value = serde_json::from_slice(&std::fs::read(&har).unwrap()).unwrap();
+    assert_eq!(again, archive, "the old file stays");
+    let kept = export(&["1", "--as", "http", "-o", &path, "--no-clobber"]);
+    assert_eq!(kept.code, Some(10));
+    let lines = export(&["2", "1", "--as", "ndjson"]);
+    let numbers: Vec<Value> =
+        lines.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(numbers[0]["capture"], 2, "in the order they were named");
+    let which = export(&["--as", "curl"]);
+    assert_eq!(which.code, Some(2));
+    assert!(which.stderr.contains("`--last 1`"), "{}", which.stderr);
+    assert_eq!(export(&["1", "--as", "curl", "--json"]).code, Some(2));
+}
+
+#[test]
+fn a_command_of_curl_sends_the_same_bytes_again() {
+    if std::process::Command::new("curl").arg("--version").output().is_err() {
+        // Nothing to run it with on this machine.
+        return;
+    }
+    let home = Home::new();
+    let mut listener = Listener::start(&home, &[]);
+    let bodies: [&[u8]; 4] =
+        [b"@it's $(x) `y` \\n \"z\"\n", b"a\0b\xff\r\n", b"", "{\"a\":\"\u{9b}31m\"}".as_bytes()];
+    let headers: [(&str, &[u8]); 4] =
+        [("x-quote", b"it's $HOME"), ("x-empty", b""), ("x-latin", b"Zo\xeb"), ("x-two", b"1")];
+    for body in bodies {
+        assert_eq!(listener.send("/hook?a=[1]&b={2}", &headers, body), 200);
+    }
+    assert_eq!(listener.end(), Some(0));
+    let recorder = Recorder::of(&[200]);
+    for (number, body) in (1..).zip(bodies) {
+        let number = number.to_string();
+        let args = ["webhook", "events", "export", &number, "--as", "curl", "--reveal"];
+        let command = home.formsvc(&args).output().unwrap().stdout;
+        // To the recorder instead of the listener, which has ended.
+        let (from, to) = (listener.address.as_bytes(), recorder.address.to_string());
+        let at = command.windows(from.len()).position(|part| part == from).unwrap();
+        let mut script = command[..at].to_vec();
+        script.extend_from_slice(to.as_bytes());
+        script.extend_from_slice(&command[at + from.len()..]);
+        let mut shell = std::process::Command::new("sh");
+        let mut child = shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = { &mut child }.spawn().unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), &script).unwrap();
+        assert!(child.wait().unwrap().success(), "{}", String::from_utf8_lossy(&script));
+        let got = recorder.got();
+        assert_eq!(got.body, body);
+        assert_eq!(got.line, "POST /hook?a=[1]&b={2} HTTP/1.1");
+        for (name, value) in headers {
+            assert_eq!(got.header(name), Some(value), "{name}");
+        }
+        assert_eq!(got.names().len(), 9, "{:?}", got.names());
+    }
+}
+
+#[test]
+fn every_byte_of_a_delivery_comes_out_as_it_came_in() {
+    let home = Home::new();
+    let listener = Listener::start(&home, &[]);
+    let recorder = Recorder::of(&[200]);
+    let value = prop::collection::vec(prop_oneof![Just(9_u8), 32..=126_u8, 128..=255_u8], 0..40);
+    let value = value.prop_map(|value| value.trim_ascii().to_vec());
+    let body = prop::collection::vec(any::<u8>(), 0..400);
+    let number = std::cell::Cell::new(0);
+    let mut runner = TestRunner::new(ProptestConfig::with_cases(24));
+    let every = runner.run(&(value, body), |(value, body)| {
+        prop_assert_eq!(listener.send("/a/../b?c=%20|", &[("x-any", &value)], &body), 200);
+        number.set(number.get() + 1);
+        let name = number.get().to_string();
+        let args = ["webhook", "events", "export", &name, "--as", "http", "--reveal"];
+        let message = home.formsvc(&args).output().unwrap().stdout;
+        let end = message.windows(4).position(|part| part == b"\r\n\r\n").unwrap();
+        let (head, rest) = (&message[..end], &message[end + 4..]);
+        prop_assert_eq!(rest, &body[..]);
+        prop_assert!(head.starts_with(b"POST /a/../b?c=%20| HTTP/1.1\r\n"));
+        let sent = [b"\r\nx-any: ", &value[..]].concat();
+        prop_assert!(head.windows(sent.len()).any(|part| part == sent));
+        let to = recorder.url("/hook");
+        let replay = ["webhook", "replay", &name, "--to", &to, "--keep-signature"];
+        prop_assert_eq!(home.run(&replay).code, Some(0));
+        let got = recorder.got();
+        prop_assert_eq!(&got.body, &body);
+        prop_assert_eq!(got.header("x-any"), Some(&value[..]));
+        Ok(())
+    });
+    every.unwrap();
+}
+
+#[test]
+fn what_is_removed_is_counted_and_its_bytes_are_gone() {
+    let home = three();
+    let prune = |args: &[&str]| home.run(&[&["webhook", "events", "prune"], args].concat());
+    assert_eq!(prune(&[]).code, Some(2));
+    assert_eq!(prune(&["--older-than", "7"]).code, Some(2));
+    let jq = ["--jq", "[.removed, .left]"];
+    assert_eq!(prune(&[&["--older-than", "1h"], &jq[..]].concat()).stdout, "[0,3]\n");
+    assert_eq!(prune(&[&["--all", "--dry-run"], &jq[..]].concat()).stdout, "[3,0]\n");
+    assert_eq!(chosen(&home, &[]), "[3,2,1]");
+    assert_eq!(prune(&[&["--all"], &jq[..]].concat()).stdout, "[3,0]\n");
+    assert_eq!(chosen(&home, &[]), "[]");
+    for entry in std::fs::read_dir(home.state().join("webhook")).unwrap() {
+        let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+        assert!(
+            !bytes.windows(6).any(|part| part == b"sub_a1"),
+            "of what was removed, bytes are left"
+        );
+    }
+    let mut listener = Listener::start(&home, &[]);
+    assert_eq!(listener.deliver(b"x"), 200);
+    assert_eq!(listener.end(), Some(0));
+    assert_eq!(chosen(&home, &[]), "[4]", "numbers are not used again");
+}
+
+#[test]
+fn a_demo_has_captures_of_every_fate_and_leaves_none() {
+    let fates =
+        succeed(&["--demo", "webhook", "events", "list", "--jq", "map([.verdict, .status])"]);
+    for fate in ["signature_too_old", "signature_mismatch", "503", "502", "401"] {
+        assert!(fates.contains(fate), "{fates}");
+    }
+    let pruned = run(&["--demo", "webhook", "events", "prune", "--all", "--jq", ".removed"]);
+    assert_eq!((pruned.code, pruned.stdout.trim()), (Some(0), "7"), "{}", pruned.stderr);
+}

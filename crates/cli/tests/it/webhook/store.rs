@@ -1,0 +1,122 @@
+//! What a listener receives is kept, whatever becomes of the listener.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use super::kept::{Home, Listener};
+use crate::support::{Said, signal};
+
+fn captures(home: &Home) -> Vec<u64> {
+    let listed =
+        home.succeed(&["webhook", "events", "list", "--limit", "99", "--jq", ".[].capture"]);
+    listed.lines().map(|line| line.parse().unwrap()).collect()
+}
+
+#[test]
+fn what_was_answered_outlives_a_listener_that_is_killed() {
+    let home = Home::new();
+    let mut listener = Listener::start(&home, &[]);
+    for at in 1..=20 {
+        assert_eq!(listener.deliver(format!("body {at}").as_bytes()), 200);
+    }
+    listener.kill();
+    assert_eq!(captures(&home), (1..=20).rev().collect::<Vec<_>>());
+    for at in [1, 20] {
+        let at = at.to_string();
+        let body = home.succeed(&["webhook", "events", "show", &at, "--raw"]);
+        assert_eq!(body, format!("body {at}"));
+    }
+    let mut listener = Listener::start(&home, &[]);
+    assert_eq!(listener.deliver(b"after"), 200);
+    assert_eq!(listener.end(), Some(0));
+    assert_eq!(captures(&home)[0], 21, "numbers go on");
+}
+
+#[test]
+fn two_listeners_share_a_store_and_what_comes_is_followed() {
+    let home = Home::new();
+    let args = ["webhook", "events", "tail", "--count", "40", "--jq", ".body_b64"];
+    let tail = home.formsvc(&args).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let listeners = [Listener::start(&home, &[]), Listener::start(&home, &[])];
+    std::thread::scope(|scope| {
+        for listener in &listeners {
+            scope.spawn(move || {
+                for at in 0..20 {
+                    assert_eq!(listener.deliver(format!("{at}").as_bytes()), 200);
+                }
+            });
+        }
+    });
+    let followed: Said = tail.wait_with_output().unwrap().into();
+    assert_eq!((followed.code, followed.stdout.lines().count()), (Some(0), 40));
+    for mut listener in listeners {
+        assert_eq!(listener.end(), Some(0));
+    }
+    assert_eq!(captures(&home), (1..=40).rev().collect::<Vec<_>>());
+}
+
+#[test]
+fn without_a_store_nothing_is_left() {
+    let home = Home::new();
+    let mut listener = Listener::start(&home, &["--no-store"]);
+    assert_eq!(listener.deliver(b"x"), 200);
+    assert_eq!(listener.end(), Some(0));
+    assert!(!home.state().exists());
+    let said = home.run(&["webhook", "events", "list"]);
+    assert_eq!((said.code, &*said.stdout), (Some(0), ""));
+    assert!(said.stderr.starts_with("no captures: "), "{}", said.stderr);
+}
+
+#[test]
+fn a_folder_that_is_not_safe_or_cannot_be_written_is_told_and_the_listener_goes_on() {
+    let home = Home::new();
+    let other = home.path().join("other");
+    fs::create_dir(&other).unwrap();
+    fs::create_dir_all(home.state().parent().unwrap()).unwrap();
+    symlink(&other, home.state()).unwrap();
+    let folder = other.join("webhook");
+    fs::create_dir(&folder).unwrap();
+    fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();
+    let mut listener = Listener::start(&home, &[]);
+    assert_eq!(listener.deliver(b"x"), 200);
+    assert_eq!(listener.end(), Some(0));
+    let said = listener.said();
+    assert!(said.contains("can be read or changed by others"), "{said}");
+    assert!(said.contains("webhook"), "it names the folder: {said}");
+    assert!(fs::read_dir(&folder).unwrap().next().is_none(), "nothing was put there");
+    let refused = home.run(&["webhook", "events", "list"]);
+    assert_eq!(refused.code, Some(10));
+    assert!(refused.stderr.contains("hint: `chmod 700 "), "{}", refused.stderr);
+}
+
+#[test]
+fn a_store_of_a_newer_release_is_refused_in_words() {
+    let home = Home::new();
+    let mut listener = Listener::start(&home, &[]);
+    assert_eq!(listener.deliver(b"x"), 200);
+    assert_eq!(listener.end(), Some(0));
+    let path = home.state().join("webhook/captures.db");
+    let mut bytes = fs::read(&path).unwrap();
+    // Where SQLite keeps the version that its user gives a file.
+    bytes[60..64].copy_from_slice(&9_u32.to_be_bytes());
+    fs::write(&path, bytes).unwrap();
+    let refused = home.run(&["webhook", "events", "show"]);
+    assert_eq!(refused.code, Some(10));
+    assert!(refused.stderr.contains("has version 9, and this one knows up to 1"), "{refused:?}");
+    assert!(refused.stderr.contains("hint: update formsvc"), "{refused:?}");
+}
+
+#[test]
+fn a_tail_ends_with_a_signal_and_with_its_time() {
+    let home = Home::new();
+    let ended = home.run(&["webhook", "events", "tail", "--max-time", "300ms"]);
+    assert_eq!((ended.code, &*ended.stdout), (Some(0), ""), "{}", ended.stderr);
+    let child = home.formsvc(&["webhook", "events", "tail"]);
+    let mut child = { child }.stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let mut said = std::io::BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut said, &mut line).unwrap();
+    assert!(line.starts_with("no captures"), "{line}");
+    signal(&child, "INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}
