@@ -12,9 +12,9 @@ use super::pages::{Names, is_there, paths};
 use super::service::Service;
 
 /// A directory for pictures of every page, if they are wanted.
-const PICTURES: &str = "FORMSVC_PICTURES";
+pub(super) const PICTURES: &str = "FORMSVC_PICTURES";
 
-const LOOKS: [(Screen, Theme, &str); 4] = [
+pub(super) const LOOKS: [(Screen, Theme, &str); 4] = [
     (Screen::Phone, Theme::Light, "phone-light"),
     (Screen::Phone, Theme::Dark, "phone-dark"),
     (Screen::Desktop, Theme::Light, "desktop-light"),
@@ -23,7 +23,7 @@ const LOOKS: [(Screen, Theme, &str); 4] = [
 
 /// What is wider than the screen and does not scroll by itself, what a finger would miss, and what has no
 /// name for those who do not see it.
-const FLAWS: &str = "
+pub(super) const FLAWS: &str = "
     const flaws = [];
     const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
     if (wide > 0) flaws.push(`the page is ${wide} px too wide`);

@@ -3,6 +3,7 @@
 mod dashboard;
 mod hook;
 mod inert;
+mod inspector;
 mod journey;
 mod looks;
 mod pages;

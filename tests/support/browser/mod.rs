@@ -153,11 +153,57 @@ impl Browser {
         self.leave(self.at(&path, name).await).await;
     }
 
+    /// Presses the button with a name, on a page that a script changes.
+    pub async fn touch(&self, name: &str) {
+        let quoted = xpath_text(name);
+        let path = format!("//button[not(@aria-hidden)][normalize-space() = {quoted}]");
+        self.click(self.at(&path, name).await).await;
+    }
+
+    /// Presses keys one after the other, wherever the focus is. A line feed is the Enter key, and an
+    /// escape character the Escape key.
+    pub async fn keys(&self, keys: &str) {
+        for key in keys.chars() {
+            let (name, text, code) = match key {
+                '\n' => ("Enter".to_owned(), "\r".to_owned(), 13),
+                '\u{1b}' => ("Escape".to_owned(), String::new(), 27),
+                key => (key.to_string(), key.to_string(), 0),
+            };
+            for kind in ["keyDown", "keyUp"] {
+                let text = if kind == "keyDown" { text.as_str() } else { "" };
+                let event = json!({
+                    "type": kind, "key": name, "text": text, "windowsVirtualKeyCode": code,
+                });
+                self.devtools("Input.dispatchKeyEvent", event).await;
+            }
+        }
+    }
+
+    /// Lets the page write to the clipboard and read it, as somebody who is asked would.
+    pub async fn allow_clipboard(&self) {
+        let permissions =
+            json!({ "permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"] });
+        self.devtools("Browser.grantPermissions", permissions).await;
+    }
+
+    /// Waits until a text is on the page.
+    pub async fn wait_for(&self, text: &str) {
+        let text = serde_json::to_string(text).expect("text is JSON");
+        self.until(&format!("return document.body.innerText.includes({text})")).await;
+    }
+
     /// Follows the link with a text.
     pub async fn follow(&self, text: &str) {
         let quoted = xpath_text(text);
         let path = format!("//a[normalize-space() = {quoted}]");
         self.leave(self.at(&path, text).await).await;
+    }
+
+    /// Follows the link with a text to another part of the page.
+    pub async fn follow_here(&self, text: &str) {
+        let quoted = xpath_text(text);
+        let path = format!("//a[normalize-space() = {quoted}]");
+        self.click(self.at(&path, text).await).await;
     }
 
     /// Clicks, and waits until the page that was shown is gone and the next one is there.
@@ -194,7 +240,8 @@ impl Browser {
             .unwrap_or_else(|error| panic!("{script}: {error}"))
     }
 
-    async fn until(&self, script: &str) {
+    /// Waits until a script returns true.
+    pub async fn until(&self, script: &str) {
         let done = tokio::time::timeout(PATIENCE, async {
             // A script that is asked while pages change fails; the next asking meets the new page.
             while self.client.execute(script, vec![]).await.ok() != Some(Value::Bool(true)) {

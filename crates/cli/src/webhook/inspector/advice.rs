@@ -69,8 +69,8 @@ pub(super) fn advice(verdict: &Verdict, number: Option<CaptureNumber>) -> Advice
             "No v1 of the header was made over this body with a secret that the listener has."
                 .to_owned(),
             Some(
-                "Most often it is another endpoint’s secret, or a proxy that wrote the JSON anew. The \
-                 command tries both, and more.",
+                "Most often it is another endpoint’s secret, or a proxy that wrote the JSON anew. \
+                 Both are tried, and more, when you have it find out why.",
             ),
         ),
         VerdictCode::TooOld => (

@@ -8,6 +8,7 @@ mod args;
 mod assets;
 mod attempts;
 mod detail;
+mod explain;
 mod feed;
 mod gate;
 mod list;
@@ -24,7 +25,7 @@ use std::sync::Arc;
 
 use formsvc_contract::send::Sender;
 use tokio::net::TcpListener;
-use tokio::sync::{broadcast, watch};
+use tokio::sync::{Mutex, broadcast, watch};
 use tokio::task::JoinHandle;
 use url::Url;
 
@@ -67,6 +68,8 @@ struct Desk {
     token: PageToken,
     port: u16,
     feed: Feed,
+    /// Held while a signature is explained.
+    explaining: Mutex<()>,
     /// Turns true when the page is to end.
     stop: watch::Receiver<bool>,
 }
@@ -74,7 +77,7 @@ struct Desk {
 impl Inspector {
     /// Serves the page, if it is asked for, on the runtime that this is called within.
     pub(crate) fn start(
-        args: &InspectorArgs,
+        args: InspectorArgs,
         inspected: Inspected,
     ) -> Result<Option<Self>, CliError> {
         if !args.ui {
@@ -89,7 +92,8 @@ impl Inspector {
         let url = format!("http://127.0.0.1:{port}/{}/", token.expose());
         let (stop, stopped) = watch::channel(false);
         let came = inspected.bus.subscribe();
-        let desk = Desk { inspected, token, port, feed: Feed::new(), stop: stopped };
+        let (feed, explaining) = (Feed::new(), Mutex::new(()));
+        let desk = Desk { inspected, token, port, feed, explaining, stop: stopped };
         let serving = tokio::spawn(serve::serve(listener, Arc::new(desk), came));
         Ok(Some(Self { url, stop, serving }))
     }

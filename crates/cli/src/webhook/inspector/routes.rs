@@ -13,7 +13,7 @@ use url::form_urlencoded;
 
 use super::gate::{Refusal, admit};
 use super::reply::{Problem, guard, json, problem, refused, typed};
-use super::{Desk, assets, detail, list, replay, stream};
+use super::{Desk, assets, detail, explain, list, replay, stream};
 use crate::webhook::capture::CaptureNumber;
 use crate::webhook::target;
 use crate::webhook::verdict::{VERDICTS, VerdictRow};
@@ -56,6 +56,7 @@ async fn read(
         "api/about" => json(&about(desk)),
         "api/list" => json(&list::list(desk, parameters).await?),
         "api/capture" => json(&detail::detail(desk, parameter(parameters, "number")?).await?),
+        "api/explain" => json(&explain::explained(desk, parameter(parameters, "number")?).await?),
         "api/curl" => {
             let command = replay::curl(desk, parameter(parameters, "number")?).await?;
             typed(Response::new(Body::from(command)), "text/plain; charset=utf-8")

@@ -208,7 +208,7 @@ impl Listen {
             sender,
             reveal: self.reveal,
         };
-        let inspector = engine.within(|| Inspector::start(&self.inspector, inspected))?;
+        let inspector = engine.within(|| Inspector::start(self.inspector, inspected))?;
         let server = engine.within(|| Server::start(sockets, intake));
         let ready = Ready {
             at: jiff::Timestamp::now(),

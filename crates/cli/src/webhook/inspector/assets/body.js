@@ -15,7 +15,7 @@ const NAMES = { pretty: 'Pretty', raw: 'Raw', hex: 'Hex' };
 function end(text, from, most) {
   if (text.length <= from + most) return text.length;
   const line = text.lastIndexOf('\n', from + most - 1) + 1;
-  return line > from ? line : from + most;
+  return line > from + most / 2 ? line : from + most;
 }
 
 /** What shows bytes, in every way that fits them. */

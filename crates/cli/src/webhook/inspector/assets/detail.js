@@ -26,6 +26,31 @@ function facts({ row, from, content_type }) {
     words.length > 0 && fact('Besides', words.join(', ')));
 }
 
+// Verdicts that a search can say more of.
+const SEARCHED = new Set(['missing_signature', 'malformed_signature', 'signature_mismatch', 'signature_too_old', 'signature_in_future']);
+
+/** What keeps a signature from being right, searched for when it is asked for. */
+function why(number) {
+  const place = el('div', { role: 'status' });
+  const button = el('button', { type: 'button', id: 'do-why', class: 'small' }, 'Find out why');
+  button.addEventListener('click', async () => {
+    button.disabled = true;
+    place.replaceChildren(el('p', { class: 'quiet' }, 'Searching…'));
+    try {
+      const { what, found, clues } = await (await ask(`api/explain?number=${number}`)).json();
+      place.replaceChildren(el('p', {}, what),
+        el('ul', { class: 'found' },
+          ...found.map(({ means, detail, fix }) => el('li', {}, el('strong', {}, detail ? `${means}: ${oneLine(detail)}` : means), el('br'), `To do: ${fix}.`)),
+          ...clues.map((clue) => el('li', {}, clue))));
+      button.hidden = true;
+    } catch (error) {
+      place.replaceChildren(problem(error));
+      button.disabled = false;
+    }
+  });
+  return el('div', { class: 'why' }, button, place);
+}
+
 function verdict({ row, advice }) {
   const { found, rule, next, command } = advice;
   return el('section', { class: `callout ${row.verdict.tone}`, 'aria-labelledby': 'verdict-title' },
@@ -33,7 +58,8 @@ function verdict({ row, advice }) {
     el('p', {}, found),
     el('p', { class: 'quiet' }, rule),
     next && el('p', {}, next),
-    command && el('pre', { class: 'command all' }, command));
+    SEARCHED.has(row.verdict.name) && why(row.number),
+    command && el('p', { class: 'quiet small-text' }, 'On a terminal: ', el('code', { class: 'all' }, command)));
 }
 
 /** Headers as they came, by name and value. */
@@ -90,14 +116,18 @@ function attempts({ attempts, attempts_cut, row }) {
 
 function draw(delivery) {
   const { row } = delivery;
-  const body = bodySection(delivery);
+  // Of the same delivery these stay: what was typed, what came of replays, how the body is shown.
+  const same = shown?.delivery.row.key === row.key;
+  const body = same ? shown.body : bodySection(delivery);
+  const doing = same ? shown.doing : actions(delivery, about);
+  const judged = same ? shown.judged : verdict(delivery);
   const parts = [
     el('p', { class: 'back' }, el('a', { href: '#' }, '← Deliveries')),
     el('div', { class: 'head' },
       el('h2', { id: 'detail-title', tabindex: '-1' }, `#${row.number} ${oneLine(row.event ?? `${row.method} ${row.target}`)}`),
       answerBadge(row.answer)),
-    actions(delivery, about),
-    verdict(delivery),
+    doing,
+    judged,
     el('section', { class: 'sheet', 'aria-label': 'Facts' }, facts(delivery)),
     attempts(delivery),
     body,
@@ -105,8 +135,10 @@ function draw(delivery) {
     el('section', { class: 'sheet', 'aria-labelledby': 'headers-title' },
       el('h3', { id: 'headers-title' }, 'Headers'), headersTable(delivery.headers, 'Headers')),
   ];
+  const focused = document.activeElement;
   by('detail-body').replaceChildren(...parts.filter(Boolean));
-  shown = { delivery, body };
+  if (same && doing.contains(focused)) focused.focus({ preventScroll: true });
+  shown = { delivery, body, doing, judged };
 }
 
 const number = () => (/^#\d{1,19}$/.test(location.hash) ? location.hash.slice(1) : '');
@@ -151,11 +183,16 @@ export function arrived(news) {
   const concerns = (other) => (other.key === row.key && !row.answer)
     || (other.key !== row.key && row.submission_id !== null && other.submission_id === row.submission_id);
   if (!news.some(concerns)) return;
+  refresh(300);
+}
+
+/** Draws what is shown once more, when nobody is in the midst of something. */
+function refresh(wait) {
   clearTimeout(soon);
   soon = setTimeout(() => {
-    // Nobody loses what is typed into the form of a replay.
-    if (!by('replay')?.contains(document.activeElement) && !by('replay-body')) show(false);
-  }, 300);
+    if (by('replay')?.contains(document.activeElement)) refresh(1000);
+    else show(false);
+  }, wait);
 }
 
 /** The next way to show the body. */

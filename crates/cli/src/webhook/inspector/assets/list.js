@@ -266,18 +266,24 @@ export function start(about, told) {
   changed = told;
   for (const { name, short } of about.verdicts) by('filter-verdict').append(el('option', { value: name }, short));
   by('filter').addEventListener('submit', (event) => event.preventDefault());
-  let typing = 0;
-  by('filter').addEventListener('input', () => {
+  let [typing, last] = [0, ''];
+  const filter = () => {
+    const now = String(wanted());
+    if (now === last) return;
+    last = now;
     clearTimeout(typing);
     typing = setTimeout(() => {
       room = PAGE;
       toTop();
       reload().then(() => say(`${by('rows').children.length} shown`)).catch(failed);
     }, 150);
-  });
+  };
+  // Not every browser tells of a choice by both.
+  by('filter').addEventListener('input', filter);
+  by('filter').addEventListener('change', filter);
   by('filter-clear').addEventListener('click', () => {
     by('filter').reset();
-    by('filter').dispatchEvent(new Event('input'));
+    filter();
     by('filter-text').focus();
   });
   by('more').addEventListener('click', () => more().catch(failed));

@@ -14,6 +14,7 @@ const KEYS = {
   r: () => press('do-replay'),
   e: () => press('do-edit'),
   c: () => press('do-curl'),
+  w: () => press('do-why'),
   b: () => detail.turnBody(),
   '/': () => {
     if (location.hash && matchMedia('(max-width: 59.99rem)').matches) location.hash = '';

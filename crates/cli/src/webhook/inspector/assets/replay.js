@@ -119,7 +119,7 @@ async function openForm(place, results, delivery, about, edits) {
   });
   place.replaceChildren(form);
   (area || button).focus({ preventScroll: true });
-  area?.setSelectionRange(0, 0);
+  if (area) area.setSelectionRange(0, 0);
   form.scrollIntoView({ block: 'nearest' });
 }
 

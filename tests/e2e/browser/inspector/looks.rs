@@ -1,0 +1,89 @@
+//! How the page looks, on a phone and on a desk, by day and by night.
+
+use std::path::Path;
+
+use formsvc_tests::browser::Browser;
+use serde_json::json;
+
+use super::super::looks::{FLAWS, LOOKS, PICTURES};
+use super::listener::{Listener, event, show};
+
+/// Pairs of colours that stand too close together (WCAG 2.2), in the theme that is shown.
+const CONTRAST: &str = "
+    const style = getComputedStyle(document.documentElement);
+    const light = name => {
+        const digits = style.getPropertyValue(`--${name}`).trim().slice(1);
+        const [r, g, b] = [0, 2, 4].map(at => {
+            const share = parseInt(digits.slice(at, at + 2), 16) / 255;
+            return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+        });
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const sheets = ['page', 'sheet', 'soft', 'chosen'];
+    const pairs = [
+        ...sheets.flatMap(sheet => [['text', sheet, 7], ['quiet', sheet, 4.5], ['link', sheet, 4.5],
+            ['bad', sheet, 4.5], ['good', sheet, 4.5], ['warn', sheet, 4.5], ['accent', sheet, 3]]),
+        ...['bad', 'good', 'warn'].flatMap(tone => [[tone, `${tone}-sheet`, 4.5], ['text', `${tone}-sheet`, 7],
+            ['quiet', `${tone}-sheet`, 4.5]]),
+        ['on-accent', 'accent', 4.5], ['line', 'page', 3], ['line', 'sheet', 3],
+    ];
+    return pairs.flatMap(([front, back, least]) => {
+        const [a, b] = [light(front), light(back)];
+        const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+        return contrast >= least ? [] : [`${front} on ${back}: ${contrast.toFixed(2)}`];
+    });
+";
+
+/// Looks at what is shown with every screen in every theme; gives what is wrong with it.
+async fn look(browser: &Browser, page: &str, flaws: &mut Vec<String>) {
+    for (screen, theme, how) in LOOKS {
+        browser.look_with(screen, theme).await;
+        for script in [FLAWS, CONTRAST] {
+            let found = browser.run(script).await;
+            let found = found.as_array().unwrap().iter();
+            flaws.extend(found.map(|flaw| format!("{page}, {how}: {flaw}")));
+        }
+        if let Some(folder) = std::env::var_os(PICTURES) {
+            let file = Path::new(&folder).join(format!("inspector-{page}-{how}.png"));
+            browser.picture(screen, &file).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_inspector_fits_phones_and_desks_and_names_what_it_has() {
+    let Some(browser) = Browser::or_skip().await else { return };
+    let listener = Listener::start(&["--respond", "503,200"]).await;
+    let mut flaws = Vec::new();
+    listener.open(&browser).await;
+    look(&browser, "empty", &mut flaws).await;
+    let long = "Donaudampfschifffahrtsgesellschaftskapitän".repeat(9);
+    let body =
+        event("sub_019abcde0123456789abcdef01234567", &json!({ "Name": "Łucja", "More": long }));
+    for body in [body.clone(), body.clone(), body] {
+        listener.deliver(body).await;
+    }
+    listener.send("", &[], event(&long, &json!({}))).await;
+    listener.send("", &[("x-service-signature", "t=1,v1=00")], "\0\u{1}").await;
+    listener.deliver("not JSON").await;
+    browser.wait_for("#6").await;
+    look(&browser, "list", &mut flaws).await;
+    for (number, page) in [(3, "attempts"), (4, "unsigned"), (5, "malformed"), (6, "no-event")] {
+        show(&browser, number).await;
+        look(&browser, page, &mut flaws).await;
+    }
+    show(&browser, 1).await;
+    browser.touch("Edit and replay").await;
+    browser.find("#replay-body").await;
+    look(&browser, "edit", &mut flaws).await;
+    browser.touch("Send").await;
+    browser.wait_for("Replayed to").await;
+    look(&browser, "replayed", &mut flaws).await;
+    browser.touch("Copy as curl").await;
+    browser.find("#curl").await;
+    look(&browser, "curl", &mut flaws).await;
+    browser.run("document.getElementById('help').showModal()").await;
+    look(&browser, "help", &mut flaws).await;
+    assert!(flaws.is_empty(), "{}", flaws.join("\n"));
+    browser.close().await;
+}
