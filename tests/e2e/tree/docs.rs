@@ -181,21 +181,38 @@ fn refused(arguments: &[&str]) -> Option<String> {
 }
 
 #[test]
-fn every_command_in_the_dashboards_manual_exists() {
-    let page = "docs/DASHBOARD.md";
-    let commands = Markdown::parse(&read(page)).commands;
-    let ours = commands.iter().filter(|(_, command)| command.starts_with("formsvc "));
+fn every_command_in_the_manuals_exists() {
     let mut findings = Findings::default();
-    let mut checked = 0;
-    for (line, command) in ours {
-        let words: Vec<_> = command.split_whitespace().skip(1).collect();
-        if let Some(error) = refused(&words) {
-            findings.at(page, *line, format!("`{command}`: {error}"));
+    for (page, least) in [("docs/DASHBOARD.md", 1), ("docs/WEBHOOKS.md", 40)] {
+        let commands = Markdown::parse(&read(page)).commands;
+        let ours = commands.iter().filter(|(_, command)| command.starts_with("formsvc "));
+        let mut checked = 0;
+        for (line, command) in ours {
+            let words = words(command);
+            let words: Vec<_> = words.iter().skip(1).map(String::as_str).collect();
+            if let Some(error) = refused(&words) {
+                findings.at(page, *line, format!("`{command}`: {error}"));
+            }
+            checked += 1;
         }
-        checked += 1;
+        assert!(checked >= least, "{page} has {checked} commands");
     }
-    assert!(checked > 0, "{page} has no command: {commands:?}");
-    findings.assert_none("the dashboard's manual tells people to run what there is");
+    findings.assert_none("a manual tells people to run what there is");
+}
+
+/// The words of a command, as a shell takes them: what stands in quotes is part of one.
+fn words(command: &str) -> Vec<String> {
+    let command = command.split(" #").next().unwrap_or_default();
+    let (mut words, mut quoted) = (vec![String::new()], false);
+    for c in command.chars() {
+        match c {
+            '\'' => quoted = !quoted,
+            ' ' if !quoted => words.push(String::new()),
+            c => words.last_mut().expect("there is one from the start").push(c),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
 }
 
 #[test]
