@@ -191,3 +191,37 @@ fn a_request_can_be_read_again_and_a_command_be_run() {
     assert!(words.contains(&"@delivery.json") && words.contains(&"content-type: application/json"));
     assert!(words.iter().any(|word| word.starts_with("x-service-signature: t=")), "{words:?}");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_secret_that_is_typed_does_not_show() {
+    use crate::terminal::Terminal;
+
+    let files = Files::new();
+    let args = ["webhook", "sign", "--secret-stdin", "--timestamp", "1767225600", "-f"];
+    let mut terminal =
+        Terminal::start(files.formsvc(&[&args[..], &["delivery.json"]].concat()), (120, 10));
+    terminal.wait_for("signing secret");
+    terminal.wait_until_hidden();
+    terminal.send(&format!("{SECRET}\r"));
+    assert_eq!(terminal.finish(), Some(0), "{}", terminal.screen());
+    assert!(terminal.screen().contains(MAC), "{}", terminal.screen());
+    assert!(!terminal.screen().contains(&SECRET[6..]), "{}", terminal.screen());
+    terminal.assert_restored();
+}
+
+/// Reading what nobody types ends with the signal.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_ends_the_wait_for_a_body() {
+    use std::process::Stdio;
+
+    use crate::support::{signal, wait_until_inside};
+
+    let files = Files::new();
+    let mut command = files.formsvc(SIGN);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    wait_until_inside(&child, "0 0x0 ");
+    signal(&child, "TERM");
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+}

@@ -245,3 +245,40 @@ fn each_delivery_of_a_listener_s_lines_is_judged_as_of_its_arrival() {
     let first = lines.lines().nth(1).unwrap();
     assert_eq!(files.feed(&args[..6], first.as_bytes()).code, Some(0));
 }
+
+/// From the sender to the listener to its store and its lines, and from either to a verdict.
+#[cfg(unix)]
+#[test]
+fn a_capture_and_its_line_are_judged_as_of_their_arrival_and_explained() {
+    use super::listen::listener::{Listener, SECRET, event, signature};
+
+    let files = Files::new();
+    let state = files.path().join("state");
+    let args = ["--count", "2", "--on-invalid", "accept", "--output", "ndjson", "--reveal"];
+    let listener = Listener::with(&args, |command| {
+        command.env("FORMSVC_WEBHOOK_SECRET", SECRET).env("FORMSVC_STATE_DIR", &state)
+    });
+    let body = event("sub_1");
+    assert_eq!(listener.deliver(&body).status(), 200);
+    assert_eq!(listener.post(&signature(SECRET, 0, &body), &format!("{body}\n")).status(), 200);
+    let lines = listener.finish().stdout;
+
+    let verify = |args: &[&str], stdin: &str| {
+        files.write("lines", stdin.as_bytes());
+        let mut command = files.formsvc(&[&["webhook", "verify", "--explain"], args].concat());
+        command.env("FORMSVC_WEBHOOK_SECRET", SECRET).env("FORMSVC_STATE_DIR", &state);
+        let done = command.output().unwrap();
+        (done.status.code(), String::from_utf8(done.stdout).unwrap())
+    };
+    assert_eq!(verify(&["--capture", "1", "--json", "verdict"], "").0, Some(0));
+    let second = verify(&["--capture", "2", "--json", "capture,verdict,why"], "");
+    let expected =
+        "{\"capture\":2,\"verdict\":\"signature_mismatch\",\"why\":\"line_feed_added\"}\n";
+    assert_eq!(second, (Some(11), expected.to_owned()));
+    // Seen from an hour later it is stale; as of its arrival it is not.
+    let later = ["--capture", "1", "--at", "2999-01-01T00:00:00Z", "--json", "why"];
+    assert_eq!(verify(&later, ""), (Some(11), "{\"why\":\"stale\"}\n".to_owned()));
+    let by_line = ["--ndjson", "lines", "--output", "ndjson", "--json", "capture,why"];
+    let expected = "{\"capture\":1,\"why\":null}\n{\"capture\":2,\"why\":\"line_feed_added\"}\n";
+    assert_eq!(verify(&by_line, &lines), (Some(11), expected.to_owned()));
+}
