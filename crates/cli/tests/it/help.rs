@@ -13,6 +13,8 @@ use clap::Command as Tree;
 #[cfg(unix)]
 use crate::support::{Sandbox, request, signal};
 use crate::support::{formsvc, run, succeed};
+#[cfg(unix)]
+use crate::webhook::recorder::Recorder;
 
 /// Examples that only somebody's own machine can run, and why. They are parsed.
 #[cfg(unix)]
@@ -114,6 +116,8 @@ impl Person {
             }),
             ("contact sub_0198e1f2", format!("contact {}", list("contact"))),
             ("frm_1", first(&["forms", "list", "--jq", ".[0].id"])),
+            // Whose thread answers until this process ends.
+            (" 4242/hook", format!(" {}", Recorder::of(&[200]).url("/hook"))),
         ];
         let prepared = tempfile::tempdir().unwrap();
         let person = Self { sandbox, prepared, stand_for };

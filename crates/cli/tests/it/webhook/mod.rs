@@ -7,6 +7,10 @@ mod kept;
 #[cfg(unix)]
 mod listen;
 #[cfg(unix)]
+mod passing;
+#[cfg(unix)]
+mod poll;
+#[cfg(unix)]
 pub(crate) mod recorder;
 #[cfg(unix)]
 mod replay;

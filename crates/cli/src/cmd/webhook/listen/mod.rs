@@ -2,6 +2,7 @@
 
 #[cfg(feature = "sandbox")]
 mod demo;
+mod poll;
 mod session;
 
 use std::net::{IpAddr, SocketAddr};
@@ -15,6 +16,7 @@ use jiff::tz::TimeZone;
 use tokio::sync::oneshot::Receiver;
 use url::Url;
 
+use self::poll::{PollArgs, Poller};
 use self::session::{Session, Until};
 use crate::args::{duration, whole};
 use crate::context::Context;
@@ -56,7 +58,7 @@ const LIMITS: &str = "Limits";
 /// `--schema` says how. Nothing but that is on standard output.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  formsvc --demo webhook listen --count 3\n  formsvc --demo webhook listen --count 2 --expect-every 'verdict=valid' --output ndjson\n  formsvc --demo webhook listen --respond 503,200 --retry-base 1s --expect 'attempt=2'\n  formsvc webhook listen --schema"
+    after_help = "Examples:\n  formsvc --demo webhook listen --count 3\n  formsvc --demo webhook listen --count 2 --forward-to 4242/hook\n  formsvc --demo webhook listen --once --expect verdict=valid --output ndjson\n  formsvc --demo webhook listen --respond 503,200 --retry-base 1s --count 2\n  formsvc webhook listen --schema"
 )]
 pub(crate) struct Listen {
     /// Port to listen on; 0 finds a free one [default: 9000; with --demo 0]
@@ -83,6 +85,8 @@ pub(crate) struct Listen {
     answers: AnswerArgs,
     #[command(flatten)]
     forward: ForwardArgs,
+    #[command(flatten)]
+    poll: PollArgs,
     #[command(flatten)]
     ends: EndArgs,
     #[command(flatten)]
@@ -209,7 +213,7 @@ impl Listen {
             reveal: self.reveal,
         };
         let inspector = engine.within(|| Inspector::start(self.inspector, inspected))?;
-        let server = engine.within(|| Server::start(sockets, intake));
+        let server = engine.within(|| Server::start(sockets, intake.clone()));
         let ready = Ready {
             at: jiff::Timestamp::now(),
             url: &url,
@@ -231,7 +235,16 @@ impl Listen {
         let until = self.ends.until(stop, cx);
         let goal = Goal::new(self.ends.count(), self.ends.expect, self.ends.expect_every);
         let session = Session { server, happened, report, goal, schedule };
-        let ended = session.run(until).await;
+        let poller = Poller {
+            cx,
+            args: &self.poll,
+            intake,
+            engine: &engine,
+            secrets: &secrets,
+            schedule,
+            path: self.path.as_deref().unwrap_or("/"),
+        };
+        let ended = poller.beside(session.run(until)).await;
         // Only now: whoever sees it gone finds nobody who answers.
         drop(ready_file);
         if let Some(inspector) = inspector {

@@ -4,6 +4,7 @@ mod run;
 pub(super) mod source;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use formsvc_contract::send::ANSWER_MAX;
@@ -17,6 +18,7 @@ use crate::args::whole;
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::output::Field;
+use crate::settings::Origin;
 use crate::webhook::secrets::SecretArgs;
 use crate::webhook::sender::SenderArgs;
 use crate::webhook::shape::{self, Change, Expect};
@@ -44,7 +46,7 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 /// time for the answer [default: the service's 10s].
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  formsvc webhook trigger 4242/hook --secret-file secret.txt\n  formsvc webhook trigger --dry-run --set data.Name=Ada --unset data.Phone\n  formsvc --demo webhook trigger --dry-run --from-submission penguins\n  formsvc webhook trigger 4242/hook --secret-file secret.txt --count 20 --concurrency 4\n  formsvc webhook trigger 4242/hook --secret-file secret.txt --simulate-sender --time-scale 60"
+    after_help = "Examples:\n  formsvc webhook trigger 4242/hook --secret-file secret.txt\n  formsvc webhook trigger --dry-run --set data.Name=Ada --unset data.Phone\n  formsvc --demo webhook trigger --dry-run --from-submission penguins\n  formsvc webhook trigger 4242/hook --secret-file secret.txt --count 20\n  formsvc webhook trigger 4242/hook --secret-file secret.txt --simulate-sender"
 )]
 pub(crate) struct Trigger {
     /// The receiver: a URL, a port of this machine, or host:port/path
@@ -122,9 +124,7 @@ impl Trigger {
         };
         let run = Run {
             cx,
-            sender: self
-                .requests
-                .sender(cx.settings.timeout.unwrap_or(DELIVERY_TIMEOUT), ANSWER_MAX)?,
+            sender: self.requests.sender(time_to_answer(cx), ANSWER_MAX)?,
             secrets: self.secrets.read(cx).await?.required("signing")?.all_signing().collect(),
             expect: self.expect,
             simulate: self.simulate_sender.then_some(self.time_scale),
@@ -155,6 +155,17 @@ impl Trigger {
         }
         Ok(())
     }
+}
+
+/// What the service gives an endpoint, unless the command line says otherwise: a setting that lasts is
+/// about requests to the service.
+fn time_to_answer(cx: &Context) -> Duration {
+    let is_given = cx
+        .settings
+        .resolved
+        .row("timeout")
+        .is_some_and(|row| matches!(row.origin, Origin::Flag(_)));
+    cx.settings.timeout.filter(|_| is_given).unwrap_or(DELIVERY_TIMEOUT)
 }
 
 /// What came is not what was expected.

@@ -1,0 +1,182 @@
+//! Deliveries that are passed on: that they arrive as they came, where they are meant to.
+
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::thread;
+use std::time::Instant;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use rustls::pki_types::PrivateKeyDer;
+
+use super::listen::listener::{
+    Answer, Listener, SECRET, event, of_type, read, records, request, signature,
+};
+use super::recorder::{self, Got, Recorder};
+use crate::support::{Said, formsvc};
+
+/// Headers that a request has besides those that are made up.
+const OWN: [&str; 4] = ["content-length", "host", "connection", "x-any"];
+
+/// A body, and values of headers: any bytes that can stand in one.
+fn requests() -> impl Strategy<Value = (Vec<u8>, Vec<Vec<u8>>)> {
+    let inner = prop_oneof![Just(b' '), Just(b'\t'), 0x21..=0x7eu8, 0x80..=0xffu8];
+    let outer = prop_oneof![0x21..=0x7eu8, 0x80..=0xffu8];
+    let value = (outer.clone(), prop::collection::vec(inner, 0..40), outer)
+        .prop_map(|(first, inner, last)| [&[first][..], &inner, &[last]].concat());
+    (prop::collection::vec(any::<u8>(), 0..3_000), prop::collection::vec(value, 0..4))
+}
+
+fn sent(body: &[u8], values: &[Vec<u8>]) -> Vec<u8> {
+    let mut bytes =
+        b"POST /a%20b?c=%2F HTTP/1.1\r\nHost: listener\r\nConnection: close, X-Hop\r\nX-Hop: 1\r\n"
+            .to_vec();
+    for value in values {
+        bytes.extend_from_slice(b"X-Any: ");
+        bytes.extend_from_slice(value);
+        bytes.extend_from_slice(b"\r\n");
+    }
+    write!(bytes, "Content-Length: {}\r\n\r\n", body.len()).unwrap();
+    bytes.extend_from_slice(body);
+    bytes
+}
+
+/// Whether it is what was sent: the body, and the headers but those of the connection.
+fn is_the_same(got: &Got, body: &[u8], values: &[Vec<u8>]) -> bool {
+    let of_any = got.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("x-any"));
+    got.line == "POST /a%20b?c=%2F HTTP/1.1"
+        && got.body == body
+        && of_any.map(|(_, value)| value).eq(values)
+        && got.names().iter().all(|name| OWN.contains(&name.as_str()) && name != "connection")
+}
+
+#[test]
+fn any_delivery_arrives_to_the_byte_at_every_target() {
+    let targets = [0; 2].map(|_| Recorder::of(&[200]));
+    let [one, two] = targets.each_ref().map(|target| target.url(""));
+    let listener =
+        Listener::start(&["--on-invalid", "forward", "--forward-to", &one, "--forward-to", &two]);
+    let config = Config { cases: 60, failure_persistence: None, ..Config::default() };
+    TestRunner::new(config)
+        .run(&requests(), |(body, values)| {
+            let answer = Answer(listener.exchange(&sent(&body, &values)));
+            prop_assert_eq!(answer.status(), 200);
+            for target in &targets {
+                let got = target.got();
+                prop_assert!(is_the_same(&got, &body, &values), "{got:?}");
+            }
+            Ok(())
+        })
+        .unwrap();
+}
+
+#[test]
+fn two_hundred_at_once_are_answered_beside_a_target_that_is_dead() {
+    let quick = Recorder::of(&[200]);
+    let dead = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let rules = [format!("form_id=frm_dead={dead}/"), format!("form_id=frm_1={}", quick.url("/"))];
+    let listener = Listener::start(&[
+        "--route",
+        &rules[0],
+        "--route",
+        &rules[1],
+        "--max-in-flight",
+        "400",
+        "--output",
+        "ndjson",
+    ]);
+    let began = Instant::now();
+    let answers: Vec<(bool, u16)> = thread::scope(|scope| {
+        let deliver = |number: usize| {
+            let is_dead = number % 2 == 0;
+            let body = event(&format!("sub_{number}"));
+            let body = if is_dead { body.replace("frm_1", "frm_dead") } else { body };
+            let mut stream = listener.connect();
+            stream.write_all(&request("/", &signature(SECRET, 0, &body), &body)).unwrap();
+            (is_dead, Answer(read(&mut stream)).status())
+        };
+        let all: Vec<_> = (0..200).map(|number| scope.spawn(move || deliver(number))).collect();
+        all.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    // Far from the ten seconds of a target that hangs.
+    assert!(began.elapsed().as_secs() < 8, "{:?}", began.elapsed());
+    for (is_dead, status) in answers {
+        assert_eq!(status, if is_dead { 502 } else { 200 });
+    }
+    let records = records(&listener.terminate().stdout);
+    let told = of_type(&records, "warning");
+    let told: Vec<_> = told.iter().filter(|told| told["code"] == "target_down").collect();
+    assert_eq!(told.len(), 1, "it is told once: {told:?}");
+    let why = format!("nothing listens on {dead}: is your server running?");
+    assert_eq!(told[0]["message"], why);
+}
+
+/// A server with a certificate that it signed itself; answers 200 to each request.
+fn secure() -> (SocketAddr, String) {
+    let params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    let key = rcgen::KeyPair::generate().unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(
+            vec![certificate.der().clone()],
+            PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
+        );
+    let config = Arc::new(config.unwrap());
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    // Ends with the test's process.
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let session = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
+            let mut stream = rustls::StreamOwned::new(session, stream.unwrap());
+            // Whoever does not trust it ends the connection.
+            if recorder::read(&mut stream).is_ok() {
+                stream.write_all(&recorder::answer(200, "", "")).unwrap();
+                stream.conn.send_close_notify();
+                stream.flush().unwrap();
+            }
+        }
+    });
+    (address, certificate.pem())
+}
+
+#[test]
+fn a_certificate_of_ones_own_is_trusted_only_where_it_is_given() {
+    let (address, pem) = secure();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cert.pem");
+    std::fs::write(&path, pem).unwrap();
+    let (path, url) = (path.to_str().unwrap(), format!("https://localhost:{}/", address.port()));
+    let told = |more: &[&str]| {
+        let listener = Listener::start(&[&["--forward-to", &url][..], more].concat());
+        let status = listener.deliver(&event("sub_1")).status();
+        (status, listener.terminate().stdout)
+    };
+    let (status, shown) = told(&[]);
+    assert_eq!(status, 502);
+    assert!(shown.contains("is of nobody who is trusted here"), "{shown}");
+    assert!(shown.contains("trust its certificate with --cacert"), "{shown}");
+    assert_eq!(told(&["--cacert", path]).0, 200);
+    assert_eq!(told(&["--insecure"]).0, 200);
+}
+
+#[test]
+fn rules_and_targets_that_are_none_say_what_they_should_be() {
+    for (args, why) in [
+        (["--route", "form=frm_1=4242"], "no field `form`; the fields are form_id, event and path"),
+        (["--route", "form_id=frm_1"], "no URL after the value of form_id"),
+        (["--forward-to", "/hook"], "a path needs a port before it: 4242/hook"),
+        (["-H", "A=1"], "a header is a name, a colon and a value"),
+        (["--cacert", "/nowhere/cert.pem"], "cannot read the certificates `/nowhere/cert.pem`"),
+    ] {
+        let mut command = formsvc(&["webhook", "listen", "--port", "0", "--once"]);
+        let said: Said = command.args(args).output().unwrap().into();
+        assert!(matches!(said.code, Some(2 | 10)), "{args:?}: {said:?}");
+        assert!(said.stderr.contains(why), "{args:?}: {}", said.stderr);
+    }
+}
