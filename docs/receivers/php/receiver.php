@@ -4,8 +4,8 @@
 //     FORMSVC_SIGNING_SECRET=whsec_... php -S 127.0.0.1:9000 receiver.php    # to try it
 //     php receiver.php work                                                  # by cron, each minute
 //
-// PHP 8 alone, no packages. What was kept is in the folder `inbox` beside this file, or where
-// FORMSVC_INBOX says: a folder that no web server shows.
+// PHP 8.1 alone, no packages. What was kept is where FORMSVC_INBOX says, or in `inbox` beside the folder of
+// this file: nowhere that a web server shows to anybody.
 declare(strict_types=1);
 
 const BODY_MAX = 1 << 20;
@@ -38,7 +38,7 @@ function is_right(string $secret, string $header, string $body, int $now): bool
 
 function inbox(): string
 {
-    $folder = getenv('FORMSVC_INBOX') ?: __DIR__ . '/inbox';
+    $folder = getenv('FORMSVC_INBOX') ?: dirname(__DIR__) . '/inbox';
     if (!is_dir($folder) && !@mkdir($folder, 0700, true) && !is_dir($folder)) {
         throw new RuntimeException('the inbox cannot be made');
     }

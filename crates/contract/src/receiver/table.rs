@@ -421,3 +421,50 @@ pub const CHECKS: &[Check] = &[
         judge: judge::silent,
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn ids_are_words_with_hyphens_and_told_once() {
+        let mut ids = HashSet::new();
+        for check in CHECKS {
+            let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+            assert!(check.id.chars().all(plain), "{}", check.id);
+            assert!(ids.insert(check.id), "{}", check.id);
+        }
+    }
+
+    #[test]
+    fn every_check_says_what_why_and_how_in_plain_text() {
+        for check in CHECKS {
+            let Check { id, sends, wants, why, fix, section, .. } = check;
+            assert!((5..=9).contains(section), "{id}");
+            assert!(check.requests() > 0, "{id}");
+            for text in [sends, wants, why, fix] {
+                assert!(!text.is_empty() && !text.contains("  ") && !text.ends_with('.'), "{id}");
+                assert!(text.matches('`').count().is_multiple_of(2), "{id}: {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_others_rest_on_comes_first_and_what_they_gave_away_last() {
+        let gates = CHECKS.iter().take_while(|check| check.is_gate).count();
+        assert_eq!(gates, 3);
+        assert!(CHECKS[gates..].iter().all(|check| !check.is_gate));
+        assert_eq!(CHECKS.last().map(|check| check.id), Some("no-leak"));
+    }
+
+    #[test]
+    fn requests_of_one_check_are_told_apart() {
+        for check in CHECKS {
+            let (Plan::Each(steps) | Plan::Again(steps)) = check.plan else { continue };
+            let labels: HashSet<&str> = steps.iter().map(|step| step.label).collect();
+            assert_eq!(labels.len(), steps.len(), "{}", check.id);
+        }
+    }
+}

@@ -12,6 +12,7 @@ mod twins;
 
 use std::time::Duration;
 
+use formsvc_contract::receiver::of_id;
 use formsvc_protocol::limits::DELIVERY_TIMEOUT;
 
 use mistakes::Mistake;
@@ -74,6 +75,22 @@ async fn the_receiver_in_go_passes_and_its_twins_fail_what_they_break() {
 async fn the_receiver_in_php_passes_and_its_twins_fail_what_they_break() {
     passes(Language::Php).await;
     each_twin_fails_what_it_breaks(Language::Php).await;
+}
+
+#[test]
+fn the_readme_names_checks_that_there_are_and_every_mistake_breaks_one() {
+    let readme = include_str!("../../../../../docs/receivers/README.md");
+    let rules =
+        readme.lines().filter(|line| line.starts_with("| ") && line.matches('|').count() == 4);
+    let named = rules.filter_map(|line| line.rsplit('|').nth(1));
+    let ids: Vec<&str> = named.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+    assert!(ids.len() > 10, "{ids:?}");
+    for id in ids {
+        assert!(of_id(id).is_some(), "there is no check `{id}`");
+    }
+    for mistake in Mistake::ALL {
+        assert!(mistake.fails().iter().all(|id| of_id(id).is_some()), "{mistake:?}");
+    }
 }
 
 #[test]
