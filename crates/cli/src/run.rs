@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
+use std::mem::ManuallyDrop;
 use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
@@ -77,7 +78,9 @@ pub(crate) fn laid_out() -> Command {
 }
 
 fn understood(early: &mut Early, args: &[OsString]) -> Result<Cli, CliError> {
-    let mut command = laid_out();
+    // Never dropped: the process is about to end or to do what was asked, and taking the tree apart is a
+    // seventh of the work of `--help`.
+    let mut command = ManuallyDrop::new(laid_out());
     let error = match command.try_get_matches_from_mut(args) {
         Ok(mut matches) => match Cli::from_arg_matches_mut(&mut matches) {
             Ok(cli) => return Ok(cli),
