@@ -27,13 +27,7 @@ pub(crate) fn entry(capture: &Capture, reveal: bool) -> Value {
     let mime = received.headers.get(header::CONTENT_TYPE);
     let mime = mime.map(|mime| String::from_utf8_lossy(mime.as_bytes())).unwrap_or_default();
     let mut post = json!({"mimeType": mime, "params": []});
-    match body_text(&received.body) {
-        Some(text) => post["text"] = text.into(),
-        None => {
-            post["text"] = STANDARD.encode(&received.body).into();
-            post["encoding"] = "base64".into();
-        }
-    }
+    put_text(&mut post, &received.body);
     let address = message::address(received);
     let query = received.target.split_once('?').map_or("", |(_, query)| query);
     let query: Vec<Value> = url::form_urlencoded::parse(query.as_bytes())
@@ -64,6 +58,16 @@ pub(crate) fn entry(capture: &Capture, reveal: bool) -> Value {
     })
 }
 
+/// The bytes as text, or in base64.
+fn put_text(content: &mut Value, body: &[u8]) {
+    if let Some(text) = body_text(body) {
+        content["text"] = text.into();
+    } else {
+        content["text"] = STANDARD.encode(body).into();
+        content["encoding"] = "base64".into();
+    }
+}
+
 /// What the sender was answered with, as far as it is known: a target's answer, or a status.
 fn response(outcome: Option<&Outcome>, reveal: bool) -> Value {
     let status = outcome.and_then(|outcome| outcome.status);
@@ -78,13 +82,7 @@ fn response(outcome: Option<&Outcome>, reveal: bool) -> Value {
         let mime = answer.headers.get(header::CONTENT_TYPE);
         content["mimeType"] =
             mime.map(|mime| String::from_utf8_lossy(mime.as_bytes())).unwrap_or_default().into();
-        match body_text(&answer.body) {
-            Some(text) => content["text"] = text.into(),
-            None => {
-                content["text"] = STANDARD.encode(&answer.body).into();
-                content["encoding"] = "base64".into();
-            }
-        }
+        put_text(&mut content, &answer.body);
     }
     let reason = status.and_then(|status| StatusCode::from_u16(status).ok());
     json!({

@@ -45,21 +45,21 @@ impl Pruner {
     }
 
     /// One step while nothing else is to be done; how long the next one has time.
-    pub(super) fn step(&mut self, db: &Connection) -> Option<Duration> {
+    pub(super) fn step(&mut self, db: &Connection) -> Duration {
         if self.resting && self.ages_at > Instant::now() {
-            return Some(self.ages_at.saturating_duration_since(Instant::now()));
+            return self.ages_at.saturating_duration_since(Instant::now());
         }
         match self.try_step(db) {
-            Ok(true) => Some(Duration::ZERO),
+            Ok(true) => Duration::ZERO,
             Ok(false) => {
                 self.resting = true;
-                Some(self.ages_at.saturating_duration_since(Instant::now()))
+                self.ages_at.saturating_duration_since(Instant::now())
             }
             Err(error) => {
                 tracing::warn!(%error, "captures over the caps are not removed now");
                 self.resting = true;
                 self.ages_at = Instant::now() + AGE_PAUSE;
-                Some(AGE_PAUSE)
+                AGE_PAUSE
             }
         }
     }

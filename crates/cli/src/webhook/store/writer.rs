@@ -23,8 +23,11 @@ const OUTCOMES_MAX: usize = 256;
 /// Work on the connection of the thread.
 pub(super) type Work = Box<dyn FnOnce(&Connection) + Send>;
 
+/// Whoever waits for a commit.
+type Reply = oneshot::Sender<Result<CaptureNumber, StoreError>>;
+
 enum Message {
-    Keep(Arc<Received>, oneshot::Sender<Result<CaptureNumber, StoreError>>),
+    Keep(Arc<Received>, Reply),
     Settle(CaptureNumber, Arc<Outcome>),
     Run(Work),
 }
@@ -95,7 +98,7 @@ impl Drop for Writer {
 /// What shares a commit.
 #[derive(Default)]
 struct Batch {
-    keeps: Vec<(Arc<Received>, oneshot::Sender<Result<CaptureNumber, StoreError>>)>,
+    keeps: Vec<(Arc<Received>, Reply)>,
     settles: Vec<(CaptureNumber, Arc<Outcome>)>,
     /// When the first outcome of it came.
     settling: Option<Instant>,
@@ -149,10 +152,7 @@ impl Desk {
                 _ if batch.is_due() => intake.try_recv(),
                 Some(since) => wait(intake, LINGER.saturating_sub(since.elapsed())),
                 // With nothing to do, what is over the caps goes, a little at a time.
-                None => match self.pruner.step(&self.connection) {
-                    Some(pause) => wait(intake, pause),
-                    None => intake.recv().map_err(|_| TryRecvError::Disconnected),
-                },
+                None => wait(intake, self.pruner.step(&self.connection)),
             };
             match next {
                 Ok(message) => batch.add(message),
@@ -187,7 +187,7 @@ impl Desk {
     /// Runs a batch in one transaction. On an error nothing of it remains.
     fn transact(
         &mut self,
-        keeps: &[(Arc<Received>, oneshot::Sender<Result<CaptureNumber, StoreError>>)],
+        keeps: &[(Arc<Received>, Reply)],
         settles: &[(CaptureNumber, Arc<Outcome>)],
     ) -> rusqlite::Result<Vec<CaptureNumber>> {
         let db = &self.connection;

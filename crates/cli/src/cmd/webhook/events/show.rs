@@ -46,13 +46,12 @@ impl Show {
         let output = cx.output.piped_as(OutputFormat::Ndjson);
         let mut listing = output.listing(WHOLE_FIELDS)?;
         let captures = some_captures(cx).await?;
-        let number = match self.number {
-            Some(number) => number,
-            None => {
-                let newest = Query { limit: Some(1), ..Query::default() };
-                let newest = captures.list(newest).await?.first().and_then(|newest| newest.number);
-                newest.ok_or_else(|| CliError::new(Exit::NotFound, NOTHING))?
-            }
+        let number = if let Some(number) = self.number {
+            number
+        } else {
+            let newest = Query { limit: Some(1), ..Query::default() };
+            let newest = captures.list(newest).await?.first().and_then(|newest| newest.number);
+            newest.ok_or_else(|| CliError::new(Exit::NotFound, NOTHING))?
         };
         let capture = get(&captures, number).await?;
         if self.raw {

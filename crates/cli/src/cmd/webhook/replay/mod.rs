@@ -42,6 +42,7 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 /// the target was answered before, and what is answered now. Exit 11 where that is not 2xx, or not what
 /// `--expect` says. `--timeout` is the time for the answer [default: the service's 10s].
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch as typed")]
 #[command(
     after_help = "Examples:\n  formsvc --demo webhook replay --status 5xx --dry-run\n  formsvc --demo webhook replay 2 --set data.species=Emperor --to 4242/hook --export curl\n  formsvc webhook replay --last 1 --secret-file secret.txt --diff\n  formsvc webhook replay 17 --to localhost:4242/hook --keep-signature"
 )]
