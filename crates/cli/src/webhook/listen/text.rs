@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use formsvc_protocol::EventKind;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::happened::{Delivered, Refused};
 use crate::output::{Look, shortened};
@@ -24,6 +25,10 @@ const INDENT: &str = "         ";
 const ATTEMPTS: u32 = 1 + formsvc_protocol::limits::DELIVERY_RETRIES;
 /// A part of a line that may be shortened, and the least that is left of it.
 const SHORTEST: usize = 8;
+/// Cells of an id that tell it from others well enough.
+const ID_USUAL: usize = 14;
+/// Characters of an id that say what it is of: `sub_`.
+const ID_BEGIN: usize = 4;
 
 /// What lines are made for.
 pub(crate) struct View {
@@ -80,9 +85,18 @@ fn first(capture: &Capture, outcome: &Outcome, view: &View) -> Line {
         let optional = |text: &Option<String>| text.as_ref().map_or(0, |text| 1 + text.width());
         let all = fixed + rest + target.width() + optional(&event) + optional(&id);
         let mut over = all.saturating_sub(width);
-        // The id first: its beginning tells it from others well enough.
-        for part in [id.as_mut(), event.as_mut(), Some(&mut target)].into_iter().flatten() {
+        if let Some(id) = &mut id {
+            over = over.saturating_sub(shorten_id(id, over, ID_USUAL));
+        }
+        // The one event that there is tells least.
+        if over > 0 && event.as_deref() == Some(EventKind::SubmissionCreated.as_str()) {
+            over = over.saturating_sub(1 + event.take().map_or(0, |event| event.width()));
+        }
+        for part in [event.as_mut(), Some(&mut target)].into_iter().flatten() {
             over = over.saturating_sub(shorten(part, over));
+        }
+        if let Some(id) = &mut id {
+            shorten_id(id, over, SHORTEST);
         }
     }
     let mut parts = vec![
@@ -126,6 +140,23 @@ fn shorten(text: &mut String, by: usize) -> usize {
     }
     *text = shortened(text, wanted);
     width - text.width()
+}
+
+/// As [`shorten`], down to a width, for an id: ids of one time begin alike, so their ends tell them apart.
+fn shorten_id(id: &mut String, by: usize, least: usize) -> usize {
+    let width = id.width();
+    let wanted = width.saturating_sub(by).max(least);
+    if wanted >= width {
+        return 0;
+    }
+    let (mut end, mut room) = (String::new(), wanted - ID_BEGIN.min(wanted - 1) - 1);
+    let begin: String = id.chars().take(ID_BEGIN).filter(char::is_ascii).collect();
+    for c in id.chars().rev() {
+        let Some(left) = room.checked_sub(c.width().unwrap_or(0)) else { break };
+        (end, room) = (format!("{c}{end}"), left);
+    }
+    *id = format!("{begin}…{end}");
+    width.saturating_sub(id.width())
 }
 
 fn spaced(parts: Line) -> Line {
@@ -325,18 +356,20 @@ mod tests {
 
     #[test]
     fn a_line_is_as_wide_as_the_window_where_it_can_be() {
-        let long = BODY.replace("sub_1", "sub_0123456789abcdef0123456789abcdef漢字");
         let mut sample = Sample::of(BODY);
-        sample.received.submission_id = Some(long[45..90].to_owned());
+        sample.received.submission_id = Some("sub_0123456789abcdef0123456789abcdef漢字".to_owned());
         let whole = lines(sample.clone(), None)[0].width();
-        for width in 75..=whole + 5 {
+        for width in 53..=whole + 5 {
             let line = &lines(sample.clone(), Some(width))[0];
-            assert!(
-                line.width() <= width && line.width() + 2 >= width.min(whole),
-                "{width}: {line}"
-            );
-            assert!(line.ends_with("→ 200 41ms"), "{line}");
+            assert!(line.width() <= width, "{width}: {line}");
+            assert!(line.ends_with("→ 200 41ms") && line.contains('字'), "{line}");
+            assert_eq!(line.width() == whole, width >= whole, "{width}: {line}");
         }
+        assert!(lines(sample.clone(), Some(80))[0].contains("submission.created sub_…"));
+        // The one event there is gives way before the id does.
+        assert!(lines(sample.clone(), Some(60))[0].contains("POST / sub_…bcdef漢字 157 B"));
+        sample.received.event = Some("form.of_a_later_release".to_owned());
+        assert!(lines(sample, Some(62))[0].contains("POST / form.of… sub_…"));
     }
 
     #[test]

@@ -58,7 +58,7 @@ const LIMITS: &str = "Limits";
 /// `--schema` says how. Nothing but that is on standard output.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  formsvc --demo webhook listen --count 3\n  formsvc --demo webhook listen --count 2 --forward-to 4242/hook\n  formsvc --demo webhook listen --once --expect verdict=valid --output ndjson\n  formsvc --demo webhook listen --respond 503,200 --retry-base 1s --count 2\n  formsvc webhook listen --schema"
+    after_help = "Examples:\n  formsvc --demo webhook listen --count 3\n  formsvc --demo webhook listen --count 2 --forward-to 4242/hook\n  formsvc --demo webhook listen --once --expect verdict=valid --output ndjson\n  formsvc --demo webhook listen --drop 1 --retry-base 1s --expect attempt=2\n  formsvc webhook listen --schema"
 )]
 pub(crate) struct Listen {
     /// Port to listen on; 0 finds a free one [default: 9000; with --demo 0]
@@ -174,28 +174,15 @@ impl Listen {
             Some(forwarder) => forwarder.sender().clone(),
             None => self.forward.sender()?,
         };
-        let is_demo = matches!(cx.settings.service, Service::Demo);
         let mut secrets = self.read_secrets(cx).await?;
         let stop = cx.end_within(session::DRAIN);
         let engine = Engine::start().map_err(|error| {
             CliError::new(Exit::LocalIo, "cannot start the listener").because(&error)
         })?;
-        let port = self.port.unwrap_or(if is_demo { 0 } else { PORT });
-        let sockets = engine.within(|| self.open(port))?;
+        let sockets = engine.within(|| self.open(self.port(cx)))?;
         let address = sockets.address();
         let url = format!("http://{address}{}", self.path.as_deref().unwrap_or("/"));
-        #[cfg(feature = "sandbox")]
-        let _demo = if is_demo {
-            let (demo, secret) = demo::start(&url, self.answers.schedule()).await?;
-            secrets.0.insert(0, secret);
-            Some(demo)
-        } else {
-            None
-        };
-        #[cfg(not(feature = "sandbox"))]
-        if is_demo {
-            return Err(CliError::usage("this build has no sandbox, which `--demo` needs"));
-        }
+        let _demo = self.demo(cx, &url, &mut secrets).await?;
         let (store, memory) = self.store.open(cx)?;
         let mut warnings = self.warnings(&secrets, memory.as_ref());
         warnings.extend(forwarder.iter().flat_map(|forwarder| forwarder.warnings(address)));
@@ -252,6 +239,36 @@ impl Listen {
         }
         store.close().await;
         ended
+    }
+
+    fn port(&self, cx: &Context) -> u16 {
+        let usual = if is_demo(cx) { 0 } else { PORT };
+        self.port.unwrap_or(usual)
+    }
+
+    /// A service that delivers here, where that is asked for; its secret is one more.
+    #[cfg(feature = "sandbox")]
+    async fn demo(
+        &self,
+        cx: &Context,
+        url: &str,
+        secrets: &mut Secrets,
+    ) -> Result<Option<crate::sandbox::Sandbox>, CliError> {
+        if !is_demo(cx) {
+            return Ok(None);
+        }
+        let (demo, secret) = demo::start(url, self.answers.schedule()).await?;
+        secrets.0.insert(0, secret);
+        Ok(Some(demo))
+    }
+
+    #[cfg(not(feature = "sandbox"))]
+    #[expect(clippy::unused_async, reason = "the same signature with and without the sandbox")]
+    async fn demo(&self, cx: &Context, _: &str, _: &mut Secrets) -> Result<(), CliError> {
+        if is_demo(cx) {
+            return Err(CliError::usage("this build has no sandbox, which `--demo` needs"));
+        }
+        Ok(())
     }
 
     async fn read_secrets(&self, cx: &Context) -> Result<Secrets, CliError> {
@@ -351,6 +368,11 @@ impl EndArgs {
     fn count(&self) -> Option<u64> {
         if self.once { Some(1) } else { self.count }
     }
+}
+
+/// Whether a service is to be started for this one run.
+fn is_demo(cx: &Context) -> bool {
+    matches!(cx.settings.service, Service::Demo)
 }
 
 /// The time of `--timeout`, which elsewhere is that of a request; here there is none but the run.

@@ -99,10 +99,10 @@ fn check(schema: &Value, value: &Value, at: &str) {
                 assert!(types.iter().any(is), "{at}: {value} is none of {types:?}");
             }
             "minimum" => {
-                assert!(value.as_f64().is_none_or(|n| n >= rule.as_f64().unwrap()), "{at}")
+                assert!(value.as_f64().is_none_or(|n| n >= rule.as_f64().unwrap()), "{at}");
             }
             "maximum" => {
-                assert!(value.as_f64().is_none_or(|n| n <= rule.as_f64().unwrap()), "{at}")
+                assert!(value.as_f64().is_none_or(|n| n <= rule.as_f64().unwrap()), "{at}");
             }
             "pattern" => {
                 assert_eq!(rule, "^[0-9a-f]{64}$");
