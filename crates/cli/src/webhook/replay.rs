@@ -15,14 +15,18 @@ use super::secrets::Secrets;
 use crate::error::CliError;
 
 /// Headers that are of one connection, and not of what is sent over it (RFC 9110, section 7.6.1).
-const HOP_BY_HOP: [HeaderName; 7] = [
+const HOP_BY_HOP: [HeaderName; 11] = [
     header::CONNECTION,
+    header::EXPECT,
     header::PROXY_AUTHENTICATE,
+    header::PROXY_AUTHORIZATION,
     header::TE,
     header::TRAILER,
     header::TRANSFER_ENCODING,
     header::UPGRADE,
+    HeaderName::from_static("http2-settings"),
     HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
 ];
 
 /// What is sent once more.

@@ -5,15 +5,17 @@ use std::time::Duration;
 
 use clap::Args;
 use formsvc_contract::send::{Sender, SenderOptions};
+use formsvc_protocol::limits::DELIVERY_TIMEOUT;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
+use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 
 /// Flags of how requests are sent.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct SenderArgs {
-    /// A header to send, in place of one of the same name; can be repeated
+    /// A header to send, to wherever requests go, in place of one of the same name; can be repeated
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = header, help_heading = "Requests")]
     headers: Vec<(HeaderName, HeaderValue)>,
     /// Trust these certificates as well: a PEM file, of an authority or of the receiver itself
@@ -47,6 +49,14 @@ impl SenderArgs {
                 .hint("a PEM file begins with -----BEGIN CERTIFICATE-----")
         })
     }
+}
+
+/// How long an answer may take: what was said for this run, or else what the service gives. A setting that
+/// lasts is about requests to the service.
+pub(crate) fn answer_limit(cx: &Context) -> Duration {
+    let row = cx.settings.resolved.row("timeout");
+    let is_said = row.is_some_and(|row| row.origin.is_said());
+    cx.settings.timeout.filter(|_| is_said).unwrap_or(DELIVERY_TIMEOUT)
 }
 
 /// Reads `Name: value`.

@@ -54,8 +54,11 @@ impl Simulation<'_> {
         }
     }
 
-    /// What the endpoint asked for with `Retry-After`: seconds, or a date.
+    /// What the endpoint asked for with `Retry-After`, seconds or a date, where the service obeys it.
     fn asked_for(&self, answer: &Answer) -> Option<Duration> {
+        if !matches!(answer.status.as_u16(), 429 | 503) {
+            return None;
+        }
         let text = answer.headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
         if let Ok(seconds) = text.parse() {
             return Some(Duration::from_secs(seconds));
@@ -127,9 +130,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_endpoint_can_ask_for_a_longer_pause_in_seconds_or_as_a_date() {
         let date = "Sun, 06 Nov 1994 08:50:37 GMT";
-        for (asked, pause) in [("30", 30_000), (date, 60_000), ("3", 11_000), ("soon", 11_000)] {
-            let (times, _) = played(1.0, &[(429, Some(asked)), (200, None)]).await;
-            assert_eq!(times, [0, pause], "{asked}");
+        for (status, asked, pause) in [
+            (429, "30", 30_000),
+            (503, date, 60_000),
+            (429, "3", 11_000),
+            (429, "soon", 11_000),
+            (500, "30", 11_000),
+        ] {
+            let (times, _) = played(1.0, &[(status, Some(asked)), (200, None)]).await;
+            assert_eq!(times, [0, pause], "{status} {asked}");
         }
     }
 }

@@ -15,6 +15,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::{Bytes, BytesMut};
 use formsvc_protocol::limits::DELIVERY_TIMEOUT;
 use formsvc_protocol::signature;
+use http::uri::PathAndQuery;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, header,
 };
@@ -123,8 +124,15 @@ impl Outgoing {
         Self { method: Method::POST, url, headers, body }
     }
 
-    fn into_request(mut self, more: &HeaderMap) -> Result<Request<Full<Bytes>>, SendError> {
-        let uri = uri(&self.url)?;
+    fn into_request(
+        mut self,
+        more: &HeaderMap,
+        target: Option<&str>,
+    ) -> Result<Request<Full<Bytes>>, SendError> {
+        let uri = match target {
+            Some(target) => with_target(uri(&self.url)?, target)?,
+            None => uri(&self.url)?,
+        };
         for name in more.keys() {
             self.headers.remove(name);
             for value in more.get_all(name) {
@@ -160,6 +168,15 @@ fn uri(url: &Url) -> Result<Uri, SendError> {
     format!("{scheme}://{host}{path}")
         .parse()
         .map_err(|_| SendError::bad_url("the URL has characters that a request cannot have"))
+}
+
+/// A URI with another path and query, as they are spelled.
+fn with_target(uri: Uri, target: &str) -> Result<Uri, SendError> {
+    let bad = || SendError::bad_url("the path has characters that a request cannot have");
+    let target: PathAndQuery = target.parse().map_err(|_| bad())?;
+    let mut parts = uri.into_parts();
+    parts.path_and_query = Some(target);
+    Uri::from_parts(parts).map_err(|_| bad())
 }
 
 fn credentials(url: &Url) -> Option<HeaderValue> {
@@ -236,8 +253,18 @@ impl Sender {
 
     /// Sends a request and reads the answer.
     pub async fn send(&self, outgoing: Outgoing) -> Result<Answer, SendError> {
+        self.send_to(outgoing, None).await
+    }
+
+    /// Sends a request with this path and query in place of the URL's, to the byte: a URL has no dot
+    /// segments and no backslashes, and spells other characters in its own way.
+    pub async fn send_at(&self, outgoing: Outgoing, target: &str) -> Result<Answer, SendError> {
+        self.send_to(outgoing, Some(target)).await
+    }
+
+    async fn send_to(&self, outgoing: Outgoing, target: Option<&str>) -> Result<Answer, SendError> {
         let (began, url) = (Instant::now(), outgoing.url.clone());
-        let mut request = outgoing.into_request(&self.headers)?;
+        let mut request = outgoing.into_request(&self.headers, target)?;
         let connection = capture_connection(&mut request);
         let mut status = None;
         let exchange = self.exchange(request, &mut status);

@@ -126,6 +126,21 @@ async fn headers_of_the_sender_stand_in_place_of_those_of_the_request() {
 }
 
 #[tokio::test]
+async fn a_path_can_be_sent_as_it_is_spelled() {
+    for target in ["/a/../b/%2e%2E/c\\d?x=/../y", "//other.test/x", "/%c3%A9|^{}?"] {
+        let (address, got) = answering(OK).await;
+        let answer = sender().send_at(delivery(url(address, "/own"), b"x"), target).await;
+        assert_eq!(answer.unwrap().status, 200, "{target}");
+        let got = String::from_utf8(got.await.unwrap()).unwrap();
+        assert!(got.starts_with(&format!("POST {target} HTTP/1.1\r\n")), "{target}: {got}");
+        assert!(got.contains(&format!("Host: {address}\r\n")), "{got}");
+    }
+    let outgoing = delivery("http://localhost:1/".parse().unwrap(), b"");
+    let error = sender().send_at(outgoing, "/a b").await.unwrap_err();
+    assert_eq!(error.kind, SendErrorKind::BadUrl);
+}
+
+#[tokio::test]
 async fn redirects_and_compressed_bodies_are_answers_like_any_other() {
     let answer = b"HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\n\x1f\x8bx";
     let (address, _) = answering(answer).await;

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use formsvc_receiver::Verifier;
 use http::{HeaderMap, Method, header};
 use jiff::Timestamp;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{self, OwnedPermit};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast};
 
@@ -176,7 +177,16 @@ impl Intake {
     }
 
     fn warn(&self, code: &'static str, message: String) {
-        let _ = self.0.told.try_send(Happened::Warned(Warning { code, message }));
+        self.tell(Warning { code, message });
+    }
+
+    /// Tells a warning, which is told once alone: where there is no room, as soon as there is.
+    fn tell(&self, warning: Warning) {
+        if let Err(TrySendError::Full(warning)) = self.0.told.try_send(Happened::Warned(warning)) {
+            let told = self.0.told.clone();
+            // Fails only where nobody is told any more.
+            tokio::spawn(async move { drop(told.send(warning).await) });
+        }
     }
 
     /// Takes a delivery that was made here, as soon as there is a place for it.
@@ -292,7 +302,7 @@ impl Intake {
             None => PassedOn::default(),
         };
         for warning in passed_on.warnings {
-            let _ = self.0.told.try_send(Happened::Warned(warning));
+            self.tell(warning);
         }
         let forwards = passed_on.forwards;
         match relay::answer(&forwards) {

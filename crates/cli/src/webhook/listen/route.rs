@@ -55,7 +55,7 @@ impl Route {
             let said = match term.field {
                 Field::FormId => received.form_id.as_deref(),
                 Field::Event => received.event.as_deref(),
-                Field::Path => received.target.split('?').next(),
+                Field::Path => received.target.split('?').next().filter(|path| is_plain(path)),
             };
             said.is_some_and(|said| match &term.value {
                 Value::Is(value) => said == value,
@@ -63,6 +63,14 @@ impl Route {
             })
         })
     }
+}
+
+/// Whether a path means what it says. One with dot segments or backslashes, in any spelling, may mean
+/// another to the target than it does to a rule: no rule about paths takes it.
+fn is_plain(path: &str) -> bool {
+    let path = path.to_ascii_lowercase().replace("%2e", ".").replace("%2f", "/");
+    let is_dots = |segment: &str| matches!(segment.split(';').next(), Some("." | ".."));
+    !path.contains('\\') && !path.contains("%5c") && !path.split('/').any(is_dots)
 }
 
 impl fmt::Display for Route {
@@ -136,6 +144,15 @@ mod tests {
             ("path=/hook=4242", "/hook/", false),
             ("path=/hook* && form_id = frm_1 =4242", "/hook/a", true),
             ("path=/hook*&&form_id=frm_2=4242", "/hook/a", false),
+            ("path=/a*=4242", "/a/.b/c..d/...", true),
+            // To the target these may be other paths.
+            ("path=/a*=4242", "/a/../b", false),
+            ("path=/a*=4242", "/a/%2E%2e/b", false),
+            ("path=/a*=4242", "/a%2f..%2fb", false),
+            ("path=/a*=4242", "/a/..;x/b", false),
+            ("path=/a*=4242", "/a\\..\\b", false),
+            ("path=/a*=4242", "/a%5C..%5cb", false),
+            ("path=/a*=4242", "/a/.", false),
         ] {
             assert_eq!(takes(rule, path), takes_it, "{rule}");
         }

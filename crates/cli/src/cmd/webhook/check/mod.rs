@@ -6,13 +6,12 @@ mod row;
 mod shown;
 
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use formsvc_contract::receiver::{CHECKS, Check as Asked, Given, Outcome, Report, Runner};
 use formsvc_contract::send::{ANSWER_MAX, SendError, SendErrorKind};
-use formsvc_protocol::limits::DELIVERY_TIMEOUT;
 use secrecy::SecretString;
 use url::Url;
 
@@ -22,7 +21,7 @@ use crate::error::{CliError, Code};
 use crate::exit::Exit;
 use crate::settings::Service;
 use crate::webhook::secrets::SecretArgs;
-use crate::webhook::sender::SenderArgs;
+use crate::webhook::sender::{SenderArgs, answer_limit};
 use crate::webhook::target::{is_here, target};
 
 use demo::Demo;
@@ -141,7 +140,7 @@ impl Check {
         url: &Url,
         secret: &SecretString,
     ) -> Result<Vec<Report>, CliError> {
-        let limit = limit(cx);
+        let limit = answer_limit(cx);
         let sender = self.requests.sender(limit, ANSWER_MAX)?;
         let run = format!("{:08x}", fastrand::u32(..));
         let given =
@@ -162,14 +161,6 @@ impl Check {
 
 /// What was found, and where to write it as a report, of which receiver.
 type Made = (Vec<Report>, Option<(Junit, Url)>);
-
-/// How long an answer may take: what was said for this run, or else what the service gives. A setting that
-/// lasts is about requests to the service.
-fn limit(cx: &Context) -> Duration {
-    let row = cx.settings.resolved.row("timeout");
-    let is_said = row.is_some_and(|row| row.origin.is_said());
-    cx.settings.timeout.filter(|_| is_said).unwrap_or(DELIVERY_TIMEOUT)
-}
 
 /// Asks before made-up submissions go to another machine.
 async fn agreed(cx: &Context, url: &Url) -> Result<(), CliError> {

@@ -12,8 +12,8 @@ use formsvc_protocol::signature::{SigningSecret, sign};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
-use tokio::sync::mpsc;
-use tokio::time::{MissedTickBehavior, sleep};
+use tokio::sync::{Notify, mpsc};
+use tokio::time::{Instant, MissedTickBehavior, sleep, timeout};
 
 use crate::args::duration;
 use crate::cmd::submissions::tail::finder::{Finder, known_form};
@@ -36,6 +36,8 @@ use crate::webhook::secrets::Secrets;
 const INTERVAL: Duration = Duration::from_secs(5);
 /// Deliveries under way, those included that wait for another attempt.
 const UNDER_WAY_MAX: usize = 16;
+/// Time to remember what was answered, once the listener has ended.
+const GRACE: Duration = Duration::from_millis(250);
 /// Pause where the listener has as many deliveries as it takes.
 const BUSY_PAUSE: Duration = Duration::from_millis(200);
 /// What marks a delivery that was made here. Its value says how.
@@ -90,15 +92,26 @@ impl Poller<'_> {
         session: impl Future<Output = Result<(), CliError>>,
     ) -> Result<(), CliError> {
         let Some(name) = &self.args.poll else { return session.await };
-        let mut session = std::pin::pin!(session);
+        let (mut session, stopped) = (std::pin::pin!(session), Notify::new());
+        let mut poller = std::pin::pin!(self.run(name, &stopped));
         tokio::select! {
-            ended = &mut session => ended,
-            ended = self.run(name) => ended,
+            ended = &mut session => {
+                // What was answered is remembered, or it would come again with the next run.
+                stopped.notify_one();
+                let remembered = timeout(2 * GRACE, poller).await.unwrap_or(Ok(()));
+                ended.and(remembered)
+            }
+            ended = &mut poller => {
+                // The listener ends as it would by itself: what is under way is finished, and summed up.
+                self.cx.ends_by_itself(Exit::Failed);
+                session.await?;
+                ended
+            }
         }
     }
 
     /// Polls until the service says that it never will.
-    async fn run(&self, name: &str) -> Result<(), CliError> {
+    async fn run(&self, name: &str, stopped: &Notify) -> Result<(), CliError> {
         let secrets: Vec<SigningSecret> = self
             .secrets
             .clone()
@@ -126,7 +139,7 @@ impl Poller<'_> {
         let (found, deliveries) = mpsc::channel(1);
         let (begun, begins) = mpsc::channel(1);
         let found = find(finder, &form, first, interval, begun, found);
-        let deliver = self.deliver(&secrets, mark, begins, deliveries);
+        let deliver = self.deliver(&secrets, mark, begins, deliveries, stopped);
         tokio::select! {
             ended = found => ended,
             ended = deliver => ended,
@@ -171,8 +184,10 @@ impl Poller<'_> {
         mut mark: Mark,
         mut begins: mpsc::Receiver<Option<Spot>>,
         mut deliveries: mpsc::Receiver<Delivery>,
+        stopped: &Notify,
     ) -> Result<(), CliError> {
         let mut under_way = FuturesUnordered::new();
+        let (mut is_stopped, mut grace) = (false, std::pin::pin!(sleep(Duration::MAX)));
         loop {
             tokio::select! {
                 Some(newest) = begins.recv() => {
@@ -180,15 +195,29 @@ impl Poller<'_> {
                         mark.begin_at(newest)?;
                     }
                 }
-                Some(delivery) = deliveries.recv(), if under_way.len() < UNDER_WAY_MAX => {
+                () = stopped.notified(), if !is_stopped => {
+                    if under_way.is_empty() {
+                        return Ok(());
+                    }
+                    is_stopped = true;
+                    grace.as_mut().reset(Instant::now() + GRACE);
+                }
+                // Those that are left wait for another attempt.
+                () = &mut grace => return Ok(()),
+                Some(delivery) = deliveries.recv(), if !is_stopped && under_way.len() < UNDER_WAY_MAX => {
                     if mark.begin(delivery.spot.clone()) {
                         under_way.push(self.attempts(secrets, delivery));
                     }
                 }
                 Some(ended) = under_way.next() => match ended? {
-                    End::Done(id) => mark.done(&id)?,
+                    End::Done(id) => {
+                        mark.done(&id)?;
+                        if is_stopped && under_way.is_empty() {
+                            return Ok(());
+                        }
+                    }
                     // Whoever told it so ends this, too.
-                    End::Stopping => std::future::pending().await,
+                    End::Stopping => {}
                 },
                 else => return Ok(()),
             }

@@ -4,11 +4,9 @@ mod run;
 pub(super) mod source;
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Args;
 use formsvc_contract::send::ANSWER_MAX;
-use formsvc_protocol::limits::DELIVERY_TIMEOUT;
 use http::HeaderValue;
 use url::Url;
 
@@ -18,9 +16,8 @@ use crate::args::whole;
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::output::Field;
-use crate::settings::Origin;
 use crate::webhook::secrets::SecretArgs;
-use crate::webhook::sender::SenderArgs;
+use crate::webhook::sender::{SenderArgs, answer_limit};
 use crate::webhook::shape::{self, Change, Expect};
 use crate::webhook::target::{self, target};
 
@@ -124,7 +121,7 @@ impl Trigger {
         };
         let run = Run {
             cx,
-            sender: self.requests.sender(time_to_answer(cx), ANSWER_MAX)?,
+            sender: self.requests.sender(answer_limit(cx), ANSWER_MAX)?,
             secrets: self.secrets.read(cx).await?.required("signing")?.all_signing().collect(),
             expect: self.expect,
             simulate: self.simulate_sender.then_some(self.time_scale),
@@ -155,17 +152,6 @@ impl Trigger {
         }
         Ok(())
     }
-}
-
-/// What the service gives an endpoint, unless the command line says otherwise: a setting that lasts is
-/// about requests to the service.
-fn time_to_answer(cx: &Context) -> Duration {
-    let is_given = cx
-        .settings
-        .resolved
-        .row("timeout")
-        .is_some_and(|row| matches!(row.origin, Origin::Flag(_)));
-    cx.settings.timeout.filter(|_| is_given).unwrap_or(DELIVERY_TIMEOUT)
 }
 
 /// What came is not what was expected.

@@ -19,6 +19,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::settings::written;
+use crate::webhook::mask;
 use crate::webhook::shape::Expect;
 use crate::webhook::simulate::{End, Simulation};
 
@@ -249,7 +250,8 @@ impl Wrong {
             Ok(answer) => {
                 self.answers += 1;
                 let body = String::from_utf8_lossy(&answer.body);
-                let body: String = body.trim().chars().take(TOLD).collect();
+                // A page for debugging shows the request's headers.
+                let body: String = mask::text(body.trim()).chars().take(TOLD).collect();
                 self.first.get_or_insert((answer.status, body));
             }
             Err(error) => {

@@ -160,8 +160,8 @@ impl Forwarder {
 
     async fn to(&self, target: &Target, received: &Received) -> (Forward, Vec<Warning>) {
         let began = Instant::now();
-        let url = place(&target.url, &received.target);
-        let sent = self.send(target, url.clone(), received);
+        let keeps = came_to(&target.url, &received.target);
+        let sent = self.send(target, keeps, received);
         // One time for waiting and sending: the sender waits for both.
         let answer = match tokio::time::timeout(self.sender.timeout(), sent).await {
             Ok(answer) => answer,
@@ -175,20 +175,29 @@ impl Forwarder {
         };
         let took = began.elapsed();
         let warnings = target.heard(&answer, took);
-        (Forward { url: without_password(url).into(), answer, took }, warnings)
+        let mut url = String::from(without_password(target.url.clone()));
+        if let Some(came_to) = keeps {
+            url.pop();
+            url.push_str(came_to);
+        }
+        (Forward { url, answer, took }, warnings)
     }
 
     async fn send(
         &self,
         target: &Target,
-        url: Url,
+        came_to: Option<&str>,
         received: &Received,
     ) -> Result<Forwarded, Unanswered> {
         // Fails only for a closed semaphore, and nobody closes it.
         let _place = target.places.acquire().await;
         let headers = end_to_end(&received.headers);
         let (method, body) = (received.method.clone(), received.body.clone());
-        let answer = self.sender.send(Outgoing { method, url, headers, body }).await;
+        let outgoing = Outgoing { method, url: target.url.clone(), headers, body };
+        let answer = match came_to {
+            Some(came_to) => self.sender.send_at(outgoing, came_to).await,
+            None => self.sender.send(outgoing).await,
+        };
         let answer = answer.map_err(|error| unanswered(&error))?;
         Ok(Forwarded {
             status: answer.status.as_u16(),
@@ -241,21 +250,11 @@ impl Target {
     }
 }
 
-/// Where a delivery goes at a target: the target's own path, or the one that it came to where the target
-/// has none.
-fn place(target: &Url, came_to: &str) -> Url {
-    let mut url = target.clone();
-    if url.path() != "/" || url.query().is_some() || !came_to.starts_with('/') {
-        return url;
-    }
-    // Set, not joined: what begins with two slashes is a path, and no other host.
-    let (path, query) = match came_to.split_once('?') {
-        Some((path, query)) => (path, Some(query)),
-        None => (came_to, None),
-    };
-    url.set_path(path);
-    url.set_query(query);
-    url
+/// The path and query that a delivery came to, where its target has none of its own: it gets them as they
+/// are spelled.
+fn came_to<'a>(target: &Url, came_to: &'a str) -> Option<&'a str> {
+    let has_none = target.path() == "/" && target.query().is_none() && target.fragment().is_none();
+    (has_none && came_to.starts_with('/')).then_some(came_to)
 }
 
 fn without_password(mut url: Url) -> Url {

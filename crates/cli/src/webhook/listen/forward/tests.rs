@@ -124,15 +124,23 @@ async fn headers_of_the_connection_stay_and_all_others_go_on() {
     assert_eq!(lines, expected);
 }
 
-#[test]
-fn a_target_without_a_path_gets_the_one_that_came() {
-    let at = |url: &str, came_to: &str| place(&target(url).unwrap(), came_to).to_string();
-    assert_eq!(at("4242", "/hook?a=%20"), "http://localhost:4242/hook?a=%20");
-    assert_eq!(at("4242/own", "/hook"), "http://localhost:4242/own");
-    assert_eq!(at("4242?a", "/hook"), "http://localhost:4242/?a");
-    // What begins with two slashes, or is no path, leads nowhere else.
-    assert_eq!(at("4242", "//evil.test/x"), "http://localhost:4242//evil.test/x");
-    assert_eq!(at("4242", "http://evil.test/x"), "http://localhost:4242/");
+#[tokio::test]
+async fn a_target_without_a_path_gets_the_one_that_came_as_it_is_spelled() {
+    let (address, mut got) = answering(200).await;
+    for (at, came, sent) in [
+        ("", "/a/../b/%2e%2E/c\\d?x=%20", "/a/../b/%2e%2E/c\\d?x=%20"),
+        // What begins with two slashes, or is no path, leads nowhere else.
+        ("", "//evil.test/x", "//evil.test/x"),
+        ("", "http://evil.test/x", "/"),
+        ("/own", "/hook", "/own"),
+        ("?a", "/hook", "/?a"),
+    ] {
+        let forwarder = forwarder(TEN, &[&format!("=>{address}{at}")]);
+        let passed_on = forwarder.forward(&received(came, &[], b"{}")).await;
+        assert_eq!(passed_on.forwards[0].url, format!("http://{address}{sent}"));
+        let got = got.recv().await.unwrap();
+        assert!(got.starts_with(&format!("POST {sent} HTTP/1.1\r\n")), "{came}: {got}");
+    }
 }
 
 #[tokio::test]
