@@ -271,8 +271,8 @@ mod tests {
             let mut clock = berlin("2026-07-01");
             shown(&grid(&rows), Some(width), Some(&mut clock)).remove(0)
         };
-        assert_eq!(at(87), format!("09:30:01  {id}  Name: Zoë · Message: two lines · Age: 36"));
-        assert_eq!(at(86), "09:30:01  Name: Zoë · Message: two lines · Age: 36");
+        assert_eq!(at(88), format!("09:30:01  {id}  Name: Zoë · Message: two lines · Age: 36"));
+        assert_eq!(at(87), "09:30:01  Name: Zoë · Message: two lines · Age: 36");
         assert_eq!(at(60), "09:30:01  Name: Zoë · Message: two lines · Age: 36");
         assert_eq!(at(30), "09:30:01  Name: Zoë · Message…");
     }
