@@ -51,7 +51,7 @@ impl Line {
             ("--json", globals.json.clone()),
             ("--jq", globals.jq.clone()),
             ("--template", globals.template.clone()),
-            ("--times", globals.times.as_ref().map(name)),
+            ("--time-style", globals.time_style.as_ref().map(name)),
             ("--color", globals.color.as_ref().map(name)),
             ("--error-format", globals.error_format.as_ref().map(name)),
             ("--timeout", globals.timeout.map(written)),
@@ -122,7 +122,7 @@ mod tests {
     fn value(flag: &str) -> &'static str {
         match flag {
             "output" => "csv",
-            "times" => "absolute",
+            "time_style" => "absolute",
             "color" => "never",
             "error-format" => "json",
             "timeout" | "max-wait" => "1m 30s",

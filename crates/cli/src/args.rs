@@ -65,7 +65,7 @@ pub struct Globals {
     pub color: Option<Color>,
     /// How times are told on a terminal [default: relative]
     #[arg(long, global = true, value_name = "STYLE", help_heading = OUTPUT, hide_short_help = true)]
-    pub times: Option<TimeStyle>,
+    pub time_style: Option<TimeStyle>,
     /// Do not show long output in a pager
     #[arg(long, global = true, help_heading = OUTPUT)]
     pub no_pager: bool,

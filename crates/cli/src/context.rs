@@ -67,7 +67,7 @@ impl Context {
             demo: OnceCell::new(),
             settings,
         };
-        if cx.settings.terminal.stdout && cx.settings.times == TimeStyle::Absolute {
+        if cx.settings.terminal.stdout && cx.settings.time_style == TimeStyle::Absolute {
             cx.zone_is_used();
         }
         cx

@@ -37,9 +37,9 @@ pub const CONFIG_DIR: EnvVar =
 pub const OUTPUT: EnvVar =
     EnvVar { name: "FORMSVC_OUTPUT", about: "how data is shown, as `--output`" };
 /// How times are told.
-pub const TIMES: EnvVar = EnvVar {
-    name: "FORMSVC_TIMES",
-    about: "how times are told on a terminal, relative or absolute, as `--times`",
+pub const TIME_STYLE: EnvVar = EnvVar {
+    name: "FORMSVC_TIME_STYLE",
+    about: "how times are told on a terminal, relative or absolute, as `--time-style`",
 };
 /// When to use colours.
 pub const COLOR: EnvVar =
@@ -193,7 +193,7 @@ pub const ENV_VARS: &[EnvVar] = &[
     PROFILE,
     CREDENTIAL_STORE,
     OUTPUT,
-    TIMES,
+    TIME_STYLE,
     COLOR,
     PAGER,
     ERROR_FORMAT,

@@ -40,7 +40,7 @@ pub struct Settings {
     /// What is made of the JSON before it is shown.
     pub json: Json,
     /// How times are told on a terminal.
-    pub times: TimeStyle,
+    pub time_style: TimeStyle,
     /// When to use colours.
     pub color: Color,
     /// Whether long output may go through a pager.
@@ -187,7 +187,7 @@ fn resolve(
             jq: globals.jq,
             template: globals.template,
         },
-        times: resolved.read("times", choice).unwrap_or_default(),
+        time_style: resolved.read("time_style", choice).unwrap_or_default(),
         color: resolved.read("color", choice).unwrap_or_default(),
         pager: pager.as_deref() != Some("false"),
         pager_command: pager.filter(|command| command != "false"),
@@ -233,7 +233,7 @@ fn flags(globals: &Globals) -> Vec<(&'static str, Value)> {
         ("profile", globals.profile.clone()),
         ("base_url", globals.base_url.clone()),
         ("output", globals.output.as_ref().map(name)),
-        ("times", globals.times.as_ref().map(name)),
+        ("time_style", globals.time_style.as_ref().map(name)),
         ("color", globals.color.as_ref().map(name)),
         ("pager", switch(globals.no_pager, "false")),
         ("error_format", globals.error_format.as_ref().map(name)),

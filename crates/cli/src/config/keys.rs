@@ -187,12 +187,12 @@ pub const SETTINGS: &[Setting] = &[
         scope: Scope::Anywhere,
     },
     Setting {
-        name: "times",
+        name: "time_style",
         about: "how times are told on a terminal: how long ago, or by date and clock here",
         kind: Kind::Times,
         default: Some("relative"),
-        flag: Some("--times"),
-        variable: Some(env::TIMES),
+        flag: Some("--time-style"),
+        variable: Some(env::TIME_STYLE),
         scope: Scope::Anywhere,
     },
     Setting {

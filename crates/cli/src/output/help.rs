@@ -103,7 +103,7 @@ pub(crate) const HELP: &[Part] = &[
          cut ends with …; ids, addresses, numbers and times are shown whole or not at all.",
     ),
     Text(
-        "On a terminal, tables tell times as `2 hours ago`, or with --times absolute by date and clock \
+        "On a terminal, tables tell times as `2 hours ago`, or with --time-style absolute by date and clock \
          here, as TZ says; where one thing is shown, both ways; and `submissions tail` by the clock, \
          with the date where a day begins. In pipes and files a time is always RFC 3339, in UTC.",
     ),

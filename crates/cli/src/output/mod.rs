@@ -91,7 +91,7 @@ impl Output {
             is_usual: settings.output.is_none() && settings.json.fields.is_none(),
             screen: Screen::new(settings, wish, env),
             quiet: settings.quiet,
-            times: settings.times,
+            times: settings.time_style,
             zone: settings.terminal.stdout.then(when::zone),
             told: Paint(wish.on(settings.terminal.stderr)),
             abort,

@@ -118,8 +118,12 @@ impl Place {
             Self::File(path) => {
                 let short = path.file_name().map_or(path.as_path(), Path::new);
                 let short = short.to_string_lossy();
-                let is_taken = taken.0.iter().any(|(name, _)| **name == *short);
-                if is_taken { path.to_string_lossy().into() } else { short.into() }
+                let is_taken = |name: &str| taken.0.iter().any(|(other, _)| **other == *name);
+                // A verifier refuses two secrets of one name.
+                let numbered = (2..).map(|number| format!("{short} ({number})"));
+                let whole = path.to_string_lossy().into_owned();
+                let mut names = [short.clone().into_owned(), whole].into_iter().chain(numbered);
+                names.find(|name| !is_taken(name)).unwrap_or_default().into()
             }
         }
     }
@@ -162,11 +166,6 @@ impl Secrets {
         Ok(self)
     }
 
-    /// The current secret, to sign with, if there is one.
-    pub(crate) fn signing(&self) -> Option<SigningSecret> {
-        self.all_signing().next()
-    }
-
     /// All of them, to sign with; the current one first.
     pub(crate) fn all_signing(&self) -> impl Iterator<Item = SigningSecret> {
         self.0.iter().filter_map(|(_, secret)| SigningSecret::new(secret))
@@ -178,8 +177,14 @@ impl Secrets {
     }
 
     /// A verifier of bodies up to a length, by this machine's clock; none where there is no secret.
-    pub(crate) fn verifier(&self, max_body: usize) -> Option<Verifier> {
-        self.builder().max_body(max_body).build().ok()
+    pub(crate) fn verifier(&self, max_body: usize) -> Result<Option<Verifier>, CliError> {
+        if self.is_empty() {
+            return Ok(None);
+        }
+        let built = self.builder().max_body(max_body).build();
+        built.map(Some).map_err(|error| {
+            CliError::usage("cannot verify with these signing secrets").because(&error)
+        })
     }
 
     /// The beginning of a verifier with these secrets, for who sets the clock or the tolerance.
@@ -245,15 +250,38 @@ mod tests {
     }
 
     #[test]
+    fn secrets_of_one_name_verify_under_names_of_their_own() {
+        let place = |path: &str| Place::File(path.into());
+        let mut secrets = Secrets::default();
+        for (path, text) in
+            [("a/b", "the_first"), ("b", "the_second"), ("c/b", "the_third"), ("b", "fourth")]
+        {
+            let name = place(path).name(&secrets);
+            secrets.0.push((name, format!("whsec_{text}").into()));
+        }
+        let names: Vec<&str> = secrets.0.iter().map(|(name, _)| &**name).collect();
+        assert_eq!(
+            names.len(),
+            names.iter().collect::<std::collections::HashSet<_>>().len(),
+            "{names:?}"
+        );
+        assert!(secrets.verifier(1).unwrap().is_some());
+    }
+
+    #[test]
     fn the_first_signs_and_all_verify() {
         let secrets = secrets();
-        let header = formsvc_protocol::signature::sign([&secrets.signing().unwrap()], 7, b"{}");
+        let header = formsvc_protocol::signature::sign(
+            secrets.all_signing().take(1).collect::<Vec<_>>().iter(),
+            7,
+            b"{}",
+        );
         let clock = || std::time::UNIX_EPOCH + std::time::Duration::from_secs(7);
         let verifier = secrets.builder().clock(clock).build().unwrap();
         assert_eq!(verifier.verify(header.as_bytes(), b"{}").unwrap().secret(), "new");
         assert!(secrets.is_previous("old") && !secrets.is_previous("new"));
         assert_eq!(secrets.all_signing().count(), 2);
-        assert!(Secrets::default().verifier(1).is_none());
+        assert!(Secrets::default().verifier(1).unwrap().is_none());
         let error = Secrets::default().required("signing").unwrap_err();
         assert_eq!(error.exit.code(), 2);
     }

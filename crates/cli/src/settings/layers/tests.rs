@@ -145,7 +145,7 @@ fn only_what_changes_how_things_look_may_stand_in_a_project() {
         .filter(|setting| setting.scope.project())
         .map(|setting| setting.name)
         .collect();
-    assert_eq!(may, ["output", "times", "color", "error_format"]);
+    assert_eq!(may, ["output", "time_style", "color", "error_format"]);
 }
 
 #[test]

@@ -98,7 +98,7 @@ pub(super) fn advice(verdict: &Verdict, number: Option<CaptureNumber>) -> Advice
     };
     let command = number
         .filter(|_| verdict.code == VerdictCode::NoMatch)
-        .map(|number| format!("formsvc webhook verify {number} --explain"));
+        .map(|number| format!("formsvc webhook verify --capture {number} --explain"));
     Advice { found, rule: rule(verdict.code), next: next.map(str::to_owned), command }
 }
 
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn only_a_mismatch_has_more_to_be_found_out() {
-        let command = "formsvc webhook verify 17 --explain";
+        let command = "formsvc webhook verify --capture 17 --explain";
         assert_eq!(of(VerdictCode::NoMatch, None).command.as_deref(), Some(command));
         assert_eq!(of(VerdictCode::Valid, None).command, None);
     }

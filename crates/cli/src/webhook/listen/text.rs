@@ -233,7 +233,9 @@ fn verdict_hint(capture: &Capture) -> Option<String> {
         VerdictCode::Valid | VerdictCode::Unchecked => return None,
         VerdictCode::NoMatch => match capture.number {
             Some(number) => {
-                format!("hint: `formsvc webhook verify {number} --explain` says what fits")
+                format!(
+                    "hint: `formsvc webhook verify --capture {number} --explain` says what fits"
+                )
             }
             None => "hint: is the secret that of this endpoint, whole and of now?".to_owned(),
         },
@@ -327,7 +329,9 @@ mod tests {
         assert!(lines(mismatch.clone(), None)[0].contains("✗ mismatch → "), "its age is no proof");
         assert!(lines(mismatch.clone(), None)[1].contains("is the secret that of this endpoint"));
         mismatch.number = Some(17);
-        assert!(lines(mismatch, None)[1].contains("`formsvc webhook verify 17 --explain`"));
+        assert!(
+            lines(mismatch, None)[1].contains("`formsvc webhook verify --capture 17 --explain`")
+        );
         let stale = Sample::of(BODY).verdict(VerdictCode::TooOld, Some(100_000));
         assert!(lines(stale, None)[0].contains("✗ stale 27h → "));
         let future = Sample::of(BODY).verdict(VerdictCode::InFuture, Some(-400));

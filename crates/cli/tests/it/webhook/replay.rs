@@ -63,7 +63,7 @@ fn a_change_is_made_in_one_place_and_signed() {
     let set = ["--set", "data.n=1", "--unset", "data.price", "--set", "event=form.closed"];
     let said = replay(
         &home,
-        &[&["1", "--to", &to, "--secret-file", "secret.txt", "--repeat", "2"], &set[..]].concat(),
+        &[&["1", "--to", &to, "--secret-file", "secret.txt", "--times", "2"], &set[..]].concat(),
     );
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     let changed = BODY

@@ -187,7 +187,7 @@ impl Listen {
         let mut warnings = self.warnings(&secrets, memory.as_ref());
         warnings.extend(forwarder.iter().flat_map(|forwarder| forwarder.warnings(address)));
         let schedule = self.answers.schedule();
-        let rules = self.rules(secrets.verifier(self.limits.max_body), forwarder);
+        let rules = self.rules(secrets.verifier(self.limits.max_body)?, forwarder);
         let history = History::new(REMEMBERED, schedule);
         let (intake, happened) = Intake::new(rules, history, store.clone());
         let inspected = Inspected {

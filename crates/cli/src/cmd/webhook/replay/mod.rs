@@ -66,7 +66,7 @@ pub(crate) struct Replay {
     edit: bool,
     /// Send each so many times
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>(1..=u32::MAX.into()), help_heading = "Sending")]
-    repeat: u32,
+    times: u32,
     /// The status that is right: 2xx, 401, … Another ends with exit code 11
     #[arg(long, value_name = "STATUS", default_value = "2xx", value_parser = shape::expect, help_heading = "Sending")]
     expect: Expect,

@@ -83,7 +83,7 @@ impl Run<'_> {
                 self.show(&show, &capture, send, &once, None)?;
                 continue;
             }
-            for _ in 0..self.asked.repeat {
+            for _ in 0..self.asked.times {
                 // Signed anew each time: the last one may be sent long after the first.
                 let outgoing = once.clone().outgoing(&self.secrets, now())?;
                 let answer = self.sender.send(outgoing).await;
