@@ -392,7 +392,8 @@ mod tests {
             assert_eq!(literal(value).unwrap(), meant);
         }
         for bad in ["{a:1}", "[1", "\"x"] {
-            assert!(literal(bad).unwrap_err().to_string().contains("begins like JSON"), "{bad}");
+            let told = literal(bad).unwrap_err().to_string();
+            assert!(told.contains("begins like JSON"), "{bad}: {told}");
         }
     }
 

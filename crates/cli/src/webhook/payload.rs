@@ -79,7 +79,8 @@ mod tests {
     fn bytes_are_read_as_they_are_up_to_a_bound() {
         assert_eq!(&all(&mut &b"\xff\r\n\0"[..]).unwrap()[..], b"\xff\r\n\0");
         let error = all(&mut io::repeat(b' ')).unwrap_err();
-        assert!(error.to_string().contains("64 MiB"), "{error}");
+        let told = error.to_string();
+        assert!(told.contains("64 MiB"), "{told}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Completion in real shells, with hostile names, and with the service gone.
 
-use std::io::{ErrorKind::ConnectionReset, Read, Write};
+use std::io::{ErrorKind::ConnectionReset, Read};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

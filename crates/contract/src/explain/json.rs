@@ -406,7 +406,7 @@ fn kept(out: &mut String, rest: &str, length: usize) -> usize {
     length
 }
 
-/// The character of `\uXXXX`, or of the pair of those that a text begins with, and how long it is there.
+/// The character of `\u` and four digits, or of the pair of those that a text begins with, and how long it is there.
 fn character(rest: &str) -> Option<(char, usize)> {
     let unit = |at: usize| {
         let digits = rest.get(at..at + 6)?.strip_prefix("\\u")?;

@@ -321,7 +321,8 @@ async fn a_certificate_of_ones_own_is_refused_unless_it_is_given_or_nothing_is_c
         };
         let error = send(sender()).await.unwrap_err();
         assert_eq!(error.kind, SendErrorKind::Tls, "{error}");
-        assert!(error.to_string().starts_with("the certificate of localhost:"), "{error}");
+        let told = error.to_string();
+        assert!(told.starts_with("the certificate of localhost:"), "{told}");
         assert_eq!(send(trusting(&server.pem)).await.unwrap().status, 200);
         let insecure = SenderOptions { insecure: true, ..SenderOptions::default() };
         assert_eq!(send(Sender::new(insecure).unwrap()).await.unwrap().status, 200);

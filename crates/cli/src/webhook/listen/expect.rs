@@ -287,7 +287,7 @@ impl Term {
                 Op::LessOrIs => found <= number,
                 Op::More => found > number,
                 Op::MoreOrIs => found >= number,
-                Op::Contains => found.to_string().contains(&self.value),
+                Op::Contains => self.compares(&found.to_string()),
             },
             (Found::Number(found), None) => self.compares(&found.to_string()),
             (Found::Text(found), _) => self.compares(&found),

@@ -362,7 +362,8 @@ mod modes {
             symlink(&other, &path).unwrap();
             let refused = place.refused();
             assert!(matches!(refused, StoreError::Unsafe { .. }), "{refused}");
-            assert!(refused.to_string().contains(&path.display().to_string()), "{refused}");
+            let told = refused.to_string();
+            assert!(told.contains(&path.display().to_string()), "{told}");
             assert!(Captures::open(&place.folder()).is_err());
             assert_eq!(fs::read(&other).unwrap(), b"");
             fs::remove_file(&path).unwrap();
