@@ -73,6 +73,14 @@ pub(crate) struct Outcome {
     pub(crate) forwards: Vec<Forward>,
 }
 
+impl Outcome {
+    /// Whether the listener refused it, so that it was no delivery to whoever waits for one.
+    pub(crate) fn is_refusal(&self) -> bool {
+        let is_success = self.status.is_some_and(|status| (200..300).contains(&status));
+        self.by == AnsweredBy::Listener && !is_success
+    }
+}
+
 /// Whose word the answer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AnsweredBy {

@@ -15,6 +15,7 @@ pub(super) type Answer = Response<Full<Bytes>>;
 pub(crate) enum Refusal {
     NotFound,
     MethodNotAllowed,
+    CrossSite,
     TooLarge,
     TooSlow,
     Unreadable,
@@ -23,9 +24,10 @@ pub(crate) enum Refusal {
 }
 
 /// Every refusal there is.
-pub(super) const REFUSALS: [Refusal; 7] = [
+pub(super) const REFUSALS: [Refusal; 8] = [
     Refusal::NotFound,
     Refusal::MethodNotAllowed,
+    Refusal::CrossSite,
     Refusal::TooLarge,
     Refusal::TooSlow,
     Refusal::Unreadable,
@@ -42,6 +44,9 @@ impl Refusal {
             }
             Self::MethodNotAllowed => {
                 (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "a delivery is a POST")
+            }
+            Self::CrossSite => {
+                (StatusCode::FORBIDDEN, "cross_site", "a page in a browser delivers nothing")
             }
             Self::TooLarge => {
                 (StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large", "the body is too large")
@@ -94,7 +99,7 @@ impl Refusal {
             Self::TooLarge | Self::TooSlow | Self::Unreadable => {
                 headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
-            Self::NotFound => {}
+            Self::NotFound | Self::CrossSite => {}
         }
         answer
     }
@@ -163,7 +168,8 @@ mod tests {
     #[test]
     fn every_refusal_is_the_services_error_and_names_its_code() {
         use Refusal::*;
-        let refusals = [NotFound, MethodNotAllowed, TooLarge, TooSlow, Unreadable, Busy, Stopping];
+        let refusals =
+            [NotFound, MethodNotAllowed, CrossSite, TooLarge, TooSlow, Unreadable, Busy, Stopping];
         let answers = refusals.map(|refusal| (refusal.answer(), refusal.code()));
         let verdicts = VERDICTS.iter().map(|row| (rejected(row.code), row.name));
         for (answer, code) in answers.into_iter().chain(verdicts) {

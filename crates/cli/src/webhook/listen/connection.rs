@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use http::{Method, Request};
+use http::{HeaderMap, HeaderValue, Method, Request, header};
 use hyper::body::{Body, Incoming as Unread};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use super::answers::{self, Answer, Refusal};
 use super::body;
 use super::intake::{Incoming, Intake, Reply};
+use super::patient::Patient;
 use super::server::Phase;
 use crate::webhook::capture::Source;
 
@@ -50,12 +51,14 @@ pub(super) async fn serve(
             answered
         }
     });
+    let limits = intake.rules().limits;
     let mut http = http1::Builder::new();
     http.max_buf_size(HEAD_MAX)
         .max_headers(HEADERS_MAX)
         .timer(TokioTimer::new())
-        .header_read_timeout(intake.rules().limits.read);
-    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
+        .header_read_timeout(limits.read);
+    let mut connection =
+        pin!(http.serve_connection(TokioIo::new(Patient::new(stream, limits.read)), service));
     loop {
         let changed = tokio::select! {
             biased;
@@ -84,6 +87,13 @@ pub(super) async fn serve(
     }
 }
 
+/// Whether a page in a browser sent the request, which no sender of deliveries is: any page that somebody
+/// has open here could otherwise deliver to a listener that is given no secret.
+fn is_from_a_page(headers: &HeaderMap) -> bool {
+    let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
+    headers.contains_key(header::ORIGIN) || site.is_some_and(|site| site != b"none")
+}
+
 async fn answer(
     request: Request<Unread>,
     peer: SocketAddr,
@@ -104,10 +114,14 @@ async fn answer(
     if parts.method != Method::POST {
         return refuse(Refusal::MethodNotAllowed);
     }
+    if is_from_a_page(&parts.headers) {
+        return refuse(Refusal::CrossSite);
+    }
     let limits = intake.rules().limits;
     let body = if unread.is_end_stream() {
         bytes::Bytes::new()
     } else {
+        let Some(_reading) = intake.reading() else { return refuse(Refusal::Busy) };
         match body::read(unread, limits.body, limits.read).await {
             Ok(body) => body,
             Err(body::Unread::TooLarge) => return refuse(Refusal::TooLarge),

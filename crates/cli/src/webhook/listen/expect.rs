@@ -243,6 +243,12 @@ fn unquoted(text: &str) -> String {
 }
 
 impl Expect {
+    /// Whether it says something about this field.
+    pub(super) fn names(&self, field: &str) -> bool {
+        let is_it = |term: &Term| matches!(&term.field, Field::Named(row) if row.name == field);
+        self.terms.iter().any(is_it)
+    }
+
     /// As it was typed.
     pub(crate) fn text(&self) -> &str {
         &self.text

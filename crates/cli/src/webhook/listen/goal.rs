@@ -63,9 +63,12 @@ impl Goal {
 
     /// A delivery came. Says whether the run ends with it.
     pub(crate) fn came(&mut self, told: &Delivered) -> Option<End> {
-        self.came += 1;
+        let refused = told.capture.outcome.as_ref().is_some_and(|outcome| outcome.is_refusal());
+        self.came += u64::from(!refused);
         for (expect, met) in &mut self.some {
-            *met = *met || expect.is_met_by(told);
+            // Anybody can send what is refused: it is what was expected only where that was its verdict.
+            let counts = !refused || expect.names("verdict");
+            *met = *met || counts && expect.is_met_by(told);
         }
         let missed = self.every.iter().find_map(|expect| {
             let differs = expect.differs(told)?;

@@ -10,7 +10,7 @@ use http::{HeaderMap, Method, header};
 use jiff::Timestamp;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{self, OwnedPermit};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, broadcast};
 
 use super::answers::{self, Answer, Refusal};
 use super::faults::{Fault, Faults};
@@ -67,6 +67,8 @@ struct Inner {
     bus: broadcast::Sender<Arc<Capture>>,
     told: mpsc::Sender<Happened>,
     in_flight: Arc<Semaphore>,
+    /// Bodies that may be read at once: what is held of them is bounded, however many connect.
+    reading: Semaphore,
     /// Deliveries that were taken.
     taken: AtomicU64,
     /// Attempts of what has no id.
@@ -129,6 +131,7 @@ impl Intake {
             bus: broadcast::channel(BUS).0,
             told,
             in_flight: Arc::new(Semaphore::new(places)),
+            reading: Semaphore::new(places),
             taken: AtomicU64::new(0),
             nameless: AtomicU32::new(0),
             told_of_store: AtomicBool::new(false),
@@ -155,6 +158,11 @@ impl Intake {
             Ok(_) => Err(Refusal::Stopping),
             Err(_) => Err(Refusal::Busy),
         }
+    }
+
+    /// Leave to read a body; none while as many are read as there may be.
+    pub(super) fn reading(&self) -> Option<SemaphorePermit<'_>> {
+        self.0.reading.try_acquire().ok()
     }
 
     /// Whether one more delivery is wanted; it counts as taken.
@@ -212,6 +220,10 @@ impl Intake {
         };
         let took = began.elapsed();
         let outcome = Arc::new(Outcome { status, by, took, forwards });
+        if outcome.is_refusal() {
+            // What anybody can send is not one of those that were asked for.
+            self.0.taken.fetch_sub(1, Ordering::Relaxed);
+        }
         if let Some(number) = number {
             self.0.store.settle(number, Arc::clone(&outcome));
         }

@@ -1,7 +1,8 @@
 //! The ready file: a JSON object that appears once a listener answers, for whoever started it.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::process;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -37,8 +38,13 @@ impl ReadyFile {
 
 impl Drop for ReadyFile {
     fn drop(&mut self) {
-        // Nothing can be done about one that does not go; the listener ends all the same.
-        let _ = std::fs::remove_file(&self.0);
+        // Another listener may have been given the same path since, and answers.
+        if left(&self.0)
+            .is_ok_and(|left| pid(&left).is_none_or(|pid| pid == u64::from(process::id())))
+        {
+            // Nothing can be done about one that does not go; the listener ends all the same.
+            let _ = std::fs::remove_file(&self.0);
+        }
     }
 }
 
@@ -59,15 +65,24 @@ fn check(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         found => found?,
     };
-    let text =
-        if found.is_file() && found.len() <= LEN_MAX { std::fs::read(path)? } else { vec![] };
-    let left = serde_json::from_slice::<Value>(&text).ok();
-    let has_url = |left: &Value| ["url", "base_url"].iter().any(|name| left.get(name).is_some());
-    if left.as_ref().is_some_and(has_url) {
+    if found.is_file() && left(path).is_ok_and(|left| pid(&left).is_some()) {
         return Ok(());
     }
-    let what = "what is there is no ready file: a JSON object with a `url`";
+    let what = "what is there is no ready file: a JSON object with a `url` and a `pid`";
     Err(io::Error::new(io::ErrorKind::AlreadyExists, what))
+}
+
+/// What is in the file.
+fn left(path: &Path) -> io::Result<Value> {
+    let mut text = Vec::new();
+    std::fs::File::open(path)?.take(LEN_MAX).read_to_end(&mut text)?;
+    Ok(serde_json::from_slice(&text)?)
+}
+
+/// Whose ready file it is, if it is one.
+fn pid(left: &Value) -> Option<u64> {
+    let has_url = ["url", "base_url"].iter().any(|name| left.get(name).is_some());
+    left.get("pid").filter(|_| has_url)?.as_u64()
 }
 
 #[cfg(test)]
@@ -80,11 +95,11 @@ mod tests {
     fn it_is_its_owners_and_goes_with_the_listener() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ready.json");
-        let ready = json!({"url": "http://127.0.0.1:9000/"});
+        let ready = json!({"url": "http://127.0.0.1:9000/", "pid": process::id()});
         for _ in 0..2 {
             let written = ReadyFile::write(path.clone(), &ready, &Abort::default()).unwrap();
             let text = std::fs::read_to_string(&path).unwrap();
-            assert_eq!(text, "{\"url\":\"http://127.0.0.1:9000/\"}\n");
+            assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), ready);
             #[cfg(unix)]
             {
                 use std::os::unix::fs::PermissionsExt;
@@ -102,7 +117,7 @@ mod tests {
     fn what_is_no_ready_file_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("precious");
-        for other in ["", "precious", "{}", "[1]", r#"{"url"#] {
+        for other in ["", "precious", "{}", "[1]", r#"{"url"#, r#"{"name":"x","url":"y"}"#] {
             std::fs::write(&path, other).unwrap();
             let refused = ReadyFile::write(path.clone(), &json!({}), &Abort::default());
             let told = refused.err().unwrap().told();

@@ -124,10 +124,10 @@ struct AnswerArgs {
 /// When the listener ends.
 #[derive(Debug, Args)]
 struct EndArgs {
-    /// End after this many deliveries; with fewer when it ends, the exit code is 11
+    /// End after this many deliveries that were not refused; with fewer when it ends, the exit code is 11
     #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=u64::MAX), help_heading = ENDS)]
     count: Option<u64>,
-    /// End after one delivery
+    /// End after one delivery that was not refused
     #[arg(long, conflicts_with = "count", help_heading = ENDS)]
     once: bool,
     /// End after so long; `--timeout` says the same
@@ -154,8 +154,8 @@ struct LimitArgs {
     /// Longest body taken, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, value_parser = whole::<usize>(1..=1 << 30), help_heading = LIMITS, hide_short_help = true)]
     max_body: usize,
-    /// Time a sender has for the head of a request, and for its body
-    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration, help_heading = LIMITS, hide_short_help = true)]
+    /// Time a sender has for the head of a request, for its body, and to take an answer
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration, help_heading = LIMITS, hide_short_help = true)]
     read_timeout: Duration,
     /// Deliveries handled at once; more are answered 503
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = whole::<usize>(1..=10_000), help_heading = LIMITS, hide_short_help = true)]
