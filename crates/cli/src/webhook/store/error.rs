@@ -130,17 +130,15 @@ impl StoreError {
                 format!("move `{}` away; a new one is made by the next listener", path.display())
             }
             Self::Full { .. } => {
-                "`formsvc webhook events prune` makes room, or set FORMSVC_STATE_DIR to a folder on another disk"
-                    .to_owned()
+                "make room on its disk, or set FORMSVC_STATE_DIR to a folder on another".to_owned()
             }
             Self::Busy { .. } => "try again when it has ended".to_owned(),
             Self::NoWal { .. } | Self::Io { .. } => {
                 "set FORMSVC_STATE_DIR to a folder of yours on a local disk".to_owned()
             }
-            Self::Malformed { .. }
-            | Self::TooLarge(_)
-            | Self::Database { .. }
-            | Self::Closed => return None,
+            Self::Malformed { .. } | Self::TooLarge(_) | Self::Database { .. } | Self::Closed => {
+                return None;
+            }
         })
     }
 }

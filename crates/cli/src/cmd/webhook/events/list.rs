@@ -15,7 +15,7 @@ use crate::webhook::store::Query;
 /// What listeners on this machine received and kept. The status is what the sender was answered with.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  formsvc --demo webhook events list\n  formsvc --demo webhook events list --status failed --json capture,verdict,status\n  formsvc webhook events list --since 10m --grep example.org"
+    after_help = "Examples:\n  formsvc --demo webhook events list\n  formsvc --demo webhook events list --status failed --json verdict,status\n  formsvc webhook events list --since 10m --grep example.org"
 )]
 pub(crate) struct List {
     #[command(flatten)]

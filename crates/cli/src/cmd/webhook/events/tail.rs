@@ -29,7 +29,7 @@ const AT_ONCE: usize = 500;
 /// one JSON object a line, written at once, with the body and the answers.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  formsvc --demo webhook events tail --count 3\n  formsvc --demo webhook events tail -n 5 --count 2 --jq .submission_id --verdict invalid\n  formsvc webhook events tail --status failed"
+    after_help = "Examples:\n  formsvc --demo webhook events tail --count 3\n  formsvc --demo webhook events tail --count 2 --verdict invalid\n  formsvc webhook events tail --status failed"
 )]
 pub(crate) struct Tail {
     #[command(flatten)]
