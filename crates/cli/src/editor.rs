@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::env::{API_KEY, WEBHOOK_SECRET};
+use crate::env::{API_KEY, SIGNING_SECRET};
 use crate::error::CliError;
 use crate::exit::Exit;
 
@@ -47,7 +47,7 @@ fn run(editor: &str, path: &Path) -> Result<(), CliError> {
         .stdout(io::stderr())
         .stdin(Stdio::inherit())
         .env_remove(API_KEY.name)
-        .env_remove(WEBHOOK_SECRET.name)
+        .env_remove(SIGNING_SECRET.name)
         .status();
     match ended {
         Ok(status) if status.success() => Ok(()),

@@ -125,14 +125,14 @@ pub const STATE_DIR: EnvVar = EnvVar {
     about: "the folder of what was received and done, such as deliveries of `webhook listen`",
 };
 /// The signing secret.
-pub const WEBHOOK_SECRET: EnvVar = EnvVar {
-    name: "FORMSVC_WEBHOOK_SECRET",
+pub const SIGNING_SECRET: EnvVar = EnvVar {
+    name: "FORMSVC_SIGNING_SECRET",
     about: "the signing secret of an endpoint, for `webhook …`; weaker than the `--secret-…` flags",
 };
 /// A file that holds the signing secret.
-pub const WEBHOOK_SECRET_FILE: EnvVar = EnvVar {
-    name: "FORMSVC_WEBHOOK_SECRET_FILE",
-    about: "a file that holds the signing secret, as `--secret-file`; weaker than FORMSVC_WEBHOOK_SECRET",
+pub const SIGNING_SECRET_FILE: EnvVar = EnvVar {
+    name: "FORMSVC_SIGNING_SECRET_FILE",
+    about: "a file that holds the signing secret, as `--secret-file`; weaker than FORMSVC_SIGNING_SECRET",
 };
 /// Where the keyring listens.
 pub const DBUS_SESSION_BUS_ADDRESS: EnvVar = EnvVar {
@@ -203,8 +203,8 @@ pub const ENV_VARS: &[EnvVar] = &[
     MAX_RATE,
     CONFIG_DIR,
     STATE_DIR,
-    WEBHOOK_SECRET,
-    WEBHOOK_SECRET_FILE,
+    SIGNING_SECRET,
+    SIGNING_SECRET_FILE,
     NO_COLOR,
     CLICOLOR,
     CLICOLOR_FORCE,

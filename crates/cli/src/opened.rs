@@ -209,7 +209,7 @@ mod tests {
     }
 
     fn mode(path: &Path, mode: u32) {
-        fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        fs::set_permissions(path, Permissions::from_mode(mode)).expect("a file of ours");
     }
 
     #[test]

@@ -84,7 +84,7 @@ mod tests {
         for (text, shown) in [
             (format!("❤\u{fe0f}{hidden}!"), "❤\u{fe0f}!"),
             (format!("a{hidden}b"), "ab"),
-            (format!("{hidden}"), ""),
+            (hidden.clone(), ""),
             // What is taken out does not make room for another.
             ("❤\u{fe0f}\u{200d}\u{fe0f}".to_owned(), "❤\u{fe0f}"),
             ("⠓⠊\u{2800}⠥".to_owned(), "⠓⠊ ⠥"),

@@ -237,7 +237,7 @@ fn listener(formsvc: &Path, dir: &Path, more: &[&str]) -> Result<Subject, BenchE
     command.args(["pinned", "--core", &pin::SERVER.to_string(), "--"]).arg(formsvc);
     command.args(["--quiet", "--output", "ndjson", "webhook", "listen", "--port", "0"]);
     command.args(["--exit-on-stdin-eof", "--ready-file"]).arg(&ready_file).args(more);
-    command.env("FORMSVC_WEBHOOK_SECRET", SECRET).env("FORMSVC_STATE_DIR", &state);
+    command.env("FORMSVC_SIGNING_SECRET", SECRET).env("FORMSVC_STATE_DIR", &state);
     let mut process = Background::unread(&mut command)?;
     let ready: Ready = process.file(&ready_file, PATIENCE)?;
     let addr = ready.url.strip_prefix("http://").and_then(|rest| rest.split('/').next());

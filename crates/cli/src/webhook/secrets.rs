@@ -21,16 +21,16 @@ use crate::settings::{KeySource, Service};
 
 /// The three ways to give a secret, for hints.
 pub(crate) const WAYS: &str = "pass `--secret-file PATH`, or `--secret-stdin`, or set \
-    FORMSVC_WEBHOOK_SECRET; the dashboard shows the secret when the endpoint is added";
+    FORMSVC_SIGNING_SECRET; the dashboard shows the secret when the endpoint is added";
 
 /// Flags that say where the secrets are.
 #[derive(Debug, Default, Args)]
 pub(crate) struct SecretArgs {
     /// File that holds a signing secret and nothing else; while a secret is rotated, repeat it, the new
-    /// one first [env: FORMSVC_WEBHOOK_SECRET_FILE]
+    /// one first [env: FORMSVC_SIGNING_SECRET_FILE]
     #[arg(long, value_name = "PATH", help_heading = "Secrets")]
     secret_file: Vec<PathBuf>,
-    /// Read the signing secret from standard input (or set FORMSVC_WEBHOOK_SECRET)
+    /// Read the signing secret from standard input (or set FORMSVC_SIGNING_SECRET)
     #[arg(long, conflicts_with = "secret_file", help_heading = "Secrets")]
     secret_stdin: bool,
 }
@@ -97,13 +97,13 @@ impl SecretArgs {
             return Ok(self.secret_file.iter().cloned().map(Place::File).collect());
         }
         let set = |name| env(name).filter(|value| !value.is_empty());
-        if let Some(value) = set(env::WEBHOOK_SECRET.name) {
+        if let Some(value) = set(env::SIGNING_SECRET.name) {
             let text = value.into_string().map_err(|_| {
-                CliError::usage("FORMSVC_WEBHOOK_SECRET is not UTF-8 text").hint(WAYS)
+                CliError::usage("FORMSVC_SIGNING_SECRET is not UTF-8 text").hint(WAYS)
             })?;
             return Ok(vec![Place::Env(text.into())]);
         }
-        let file = set(env::WEBHOOK_SECRET_FILE.name);
+        let file = set(env::SIGNING_SECRET_FILE.name);
         Ok(file.map(|path| Place::File(path.into())).into_iter().collect())
     }
 }
@@ -114,7 +114,7 @@ impl Place {
     fn name(&self, taken: &Secrets) -> Arc<str> {
         match self {
             Self::Stdin => "standard input".into(),
-            Self::Env(_) => env::WEBHOOK_SECRET.name.into(),
+            Self::Env(_) => env::SIGNING_SECRET.name.into(),
             Self::File(path) => {
                 let short = path.file_name().map_or(path.as_path(), Path::new);
                 let short = short.to_string_lossy();
@@ -131,7 +131,7 @@ impl Place {
     async fn read(self, cx: &Context) -> Result<SecretString, CliError> {
         match self {
             Self::Env(text) => {
-                given::only_one(&SIGNING_SECRET, text.expose_secret(), env::WEBHOOK_SECRET.name)
+                given::only_one(&SIGNING_SECRET, text.expose_secret(), env::SIGNING_SECRET.name)
             }
             // What is typed there would show.
             Self::Stdin if io::stdin().is_terminal() => {
@@ -231,8 +231,8 @@ mod tests {
         let env = |names: &'static [&'static str]| {
             move |name: &str| names.contains(&name).then(|| OsString::from("x"))
         };
-        let both = &[env::WEBHOOK_SECRET.name, env::WEBHOOK_SECRET_FILE.name];
-        let one = &[env::WEBHOOK_SECRET_FILE.name];
+        let both = &[env::SIGNING_SECRET.name, env::SIGNING_SECRET_FILE.name];
+        let one = &[env::SIGNING_SECRET_FILE.name];
         let usual = SecretArgs::default();
         assert!(matches!(usual.places(&env(both)).unwrap()[..], [Place::Env(_)]));
         assert!(matches!(usual.places(&env(one)).unwrap()[..], [Place::File(_)]));

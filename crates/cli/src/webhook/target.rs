@@ -24,11 +24,11 @@ pub(crate) fn target(text: &str) -> Result<Url, String> {
         text.to_owned()
     } else {
         // The scheme matters for nothing but the port here.
-        let probe = Url::parse(&format!("http://{text}")).map_err(|error| told(&error))?;
+        let probe = Url::parse(&format!("http://{text}")).map_err(told)?;
         let scheme = if is_here(&probe) { "http" } else { "https" };
         format!("{scheme}://{text}")
     };
-    let url = Url::parse(&url).map_err(|error| told(&error))?;
+    let url = Url::parse(&url).map_err(told)?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("the scheme {} is not http or https", url.scheme()));
     }
@@ -38,7 +38,7 @@ pub(crate) fn target(text: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-fn told(error: &url::ParseError) -> String {
+fn told(error: url::ParseError) -> String {
     format!("{error}; {RULE}")
 }
 

@@ -50,7 +50,7 @@ pub(super) fn advice(verdict: &Verdict, number: Option<CaptureNumber>) -> Advice
         VerdictCode::Valid => (valid(verdict), None),
         VerdictCode::Unchecked => (
             "Nobody looked at the signature, for the listener has no signing secret.".to_owned(),
-            Some("Start the listener with --secret-file, or with FORMSVC_WEBHOOK_SECRET."),
+            Some("Start the listener with --secret-file, or with FORMSVC_SIGNING_SECRET."),
         ),
         VerdictCode::MissingHeader => (
             "The request has no X-Service-Signature.".to_owned(),

@@ -106,13 +106,11 @@ pub(crate) fn route(text: &str) -> Result<Route, String> {
             None => Value::Is(value.to_owned()),
         };
         terms.push(Term { field, value });
-        match after[value_end..].strip_prefix("&&") {
-            Some(next) => rest = next,
-            None => {
-                let to = target(after[value_end + 1..].trim())?;
-                return Ok(Route { terms, to });
-            }
-        }
+        let Some(next) = after[value_end..].strip_prefix("&&") else {
+            let to = target(after[value_end + 1..].trim())?;
+            return Ok(Route { terms, to });
+        };
+        rest = next;
     }
 }
 

@@ -9,7 +9,7 @@ use super::support::SECRET;
 
 fn check(args: &[&str]) -> Said {
     let mut command = formsvc(&["webhook", "check"]);
-    command.args(args).env("FORMSVC_WEBHOOK_SECRET", SECRET);
+    command.args(args).env("FORMSVC_SIGNING_SECRET", SECRET);
     command.output().unwrap().into()
 }
 
@@ -107,7 +107,7 @@ mod somebodys {
     fn on_a_terminal_each_check_is_a_block() {
         let (_recorder, url) = careless();
         let mut command = formsvc(&["webhook", "check", "--only", "stale,edges,get", &url]);
-        command.env("FORMSVC_WEBHOOK_SECRET", SECRET).env("TERM", "xterm-256color");
+        command.env("FORMSVC_SIGNING_SECRET", SECRET).env("TERM", "xterm-256color");
         let mut terminal = Terminal::start(command, (80, 40));
         assert_eq!(terminal.finish(), Some(1));
         let screen = terminal.screen();

@@ -43,7 +43,7 @@ impl World {
         let args = [&args[..], &["--retry-base", "20ms", "--retry-factor", "1"], more].concat();
         Listener::with(&args, |command| {
             command
-                .env("FORMSVC_WEBHOOK_SECRET", SECRET)
+                .env("FORMSVC_SIGNING_SECRET", SECRET)
                 .env("FORMSVC_BASE_URL", &self.between.base_url)
                 .env("FORMSVC_API_KEY", &self.sandbox.api_key)
                 .env("FORMSVC_STATE_DIR", self.state.path())
@@ -143,7 +143,7 @@ fn polling_needs_a_secret_and_a_form_and_is_one_listeners_alone() {
         command
             .env("FORMSVC_BASE_URL", &world.between.base_url)
             .env("FORMSVC_API_KEY", &world.sandbox.api_key)
-            .env("FORMSVC_WEBHOOK_SECRET", secret)
+            .env("FORMSVC_SIGNING_SECRET", secret)
             .env("FORMSVC_STATE_DIR", world.state.path());
         let said: crate::support::Said = command.output().unwrap().into();
         (said.code, said.stderr)

@@ -92,7 +92,7 @@ fn what_is_missing_is_said_with_how_to_give_it() {
     assert!(nowhere.stderr.contains("`--to 4242/hook`"), "{nowhere:?}");
     let unsigned = replay(&home, &["1", "--to", "4242"]);
     assert_eq!(unsigned.code, Some(2));
-    for way in ["--secret-file", "--secret-stdin", "FORMSVC_WEBHOOK_SECRET", "--keep-signature"] {
+    for way in ["--secret-file", "--secret-stdin", "FORMSVC_SIGNING_SECRET", "--keep-signature"] {
         assert!(unsigned.stderr.contains(way), "{way}: {}", unsigned.stderr);
     }
     assert_eq!(replay(&home, &["9", "--to", "4242", "--keep-signature"]).code, Some(3));

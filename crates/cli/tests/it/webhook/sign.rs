@@ -73,7 +73,7 @@ fn secrets_come_by_file_stdin_or_variable_and_never_by_argument() {
         files.feed(&[&at[..], &["--secret-stdin"]].concat(), format!(" {SECRET}\r\n").as_bytes());
     assert_eq!(stdin.stdout, expected, "{}", stdin.stderr);
     for (name, value) in
-        [("FORMSVC_WEBHOOK_SECRET", SECRET), ("FORMSVC_WEBHOOK_SECRET_FILE", "secret.txt")]
+        [("FORMSVC_SIGNING_SECRET", SECRET), ("FORMSVC_SIGNING_SECRET_FILE", "secret.txt")]
     {
         let done = files.formsvc(&at).env(name, value).output().unwrap();
         assert_eq!(String::from_utf8(done.stdout).unwrap(), expected, "{name}");
@@ -81,7 +81,7 @@ fn secrets_come_by_file_stdin_or_variable_and_never_by_argument() {
     // The flag wins.
     let done = files
         .formsvc(&[&at[..], &["--secret-file", "secret.txt"]].concat())
-        .env("FORMSVC_WEBHOOK_SECRET", OLD_SECRET)
+        .env("FORMSVC_SIGNING_SECRET", OLD_SECRET)
         .output()
         .unwrap();
     assert_eq!(String::from_utf8(done.stdout).unwrap(), expected);
@@ -105,7 +105,7 @@ fn what_is_missing_or_no_secret_is_told_with_what_to_do() {
         (
             sign(&[]),
             2,
-            "pass `--secret-file PATH`, or `--secret-stdin`, or set FORMSVC_WEBHOOK_SECRET",
+            "pass `--secret-file PATH`, or `--secret-stdin`, or set FORMSVC_SIGNING_SECRET",
         ),
         (
             sign(&["--secret-file", "gone.txt"]),

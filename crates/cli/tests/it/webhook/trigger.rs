@@ -14,7 +14,7 @@ const SECRET: &str = "whsec_trigger_tests_0123456789";
 
 fn trigger(args: &[&str]) -> Command {
     let mut command = support::formsvc(&["webhook", "trigger"]);
-    command.args(args).env("FORMSVC_WEBHOOK_SECRET", SECRET);
+    command.args(args).env("FORMSVC_SIGNING_SECRET", SECRET);
     command
 }
 
@@ -181,7 +181,7 @@ fn submissions_of_the_service_are_delivered_as_it_delivers_them() {
     let receiver = Recorder::of(&[200]);
     let run = |args: &[&str]| -> Said {
         let mut command = sandbox.formsvc(&["webhook", "trigger", &receiver.url("/")]);
-        command.args(args).env("FORMSVC_WEBHOOK_SECRET", SECRET).output().unwrap().into()
+        command.args(args).env("FORMSVC_SIGNING_SECRET", SECRET).output().unwrap().into()
     };
     let listed =
         sandbox.run(&["submissions", "list", "penguins", "--limit", "3", "--output", "ndjson"]);

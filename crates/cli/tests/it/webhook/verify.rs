@@ -256,7 +256,7 @@ fn a_capture_and_its_line_are_judged_as_of_their_arrival_and_explained() {
     let state = files.path().join("state");
     let args = ["--count", "2", "--on-invalid", "accept", "--output", "ndjson", "--reveal"];
     let listener = Listener::with(&args, |command| {
-        command.env("FORMSVC_WEBHOOK_SECRET", SECRET).env("FORMSVC_STATE_DIR", &state)
+        command.env("FORMSVC_SIGNING_SECRET", SECRET).env("FORMSVC_STATE_DIR", &state)
     });
     let body = event("sub_1");
     assert_eq!(listener.deliver(&body).status(), 200);
@@ -266,7 +266,7 @@ fn a_capture_and_its_line_are_judged_as_of_their_arrival_and_explained() {
     let verify = |args: &[&str], stdin: &str| {
         files.write("lines", stdin.as_bytes());
         let mut command = files.formsvc(&[&["webhook", "verify", "--explain"], args].concat());
-        command.env("FORMSVC_WEBHOOK_SECRET", SECRET).env("FORMSVC_STATE_DIR", &state);
+        command.env("FORMSVC_SIGNING_SECRET", SECRET).env("FORMSVC_STATE_DIR", &state);
         let done = command.output().unwrap();
         (done.status.code(), String::from_utf8(done.stdout).unwrap())
     };

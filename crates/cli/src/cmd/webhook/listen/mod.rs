@@ -303,7 +303,7 @@ impl Listen {
         let mut warnings = Vec::new();
         if secrets.is_empty() {
             let message = "no signing secret: deliveries are shown and not verified; give it with \
-                           --secret-file or FORMSVC_WEBHOOK_SECRET"
+                           --secret-file or FORMSVC_SIGNING_SECRET"
                 .to_owned();
             warnings.push(Warning { code: "not_verified", message });
         }

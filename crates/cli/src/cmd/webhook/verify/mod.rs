@@ -49,6 +49,7 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 /// The body is judged to the byte, as it stands in the file or comes by standard input. Exit 0 when the
 /// signature is right and of now, 11 when it is not.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch as typed")]
 #[command(after_help = "\
 Examples:
   formsvc webhook verify --http-dump request.http --secret-file secret.txt

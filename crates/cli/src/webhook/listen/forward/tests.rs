@@ -110,7 +110,7 @@ async fn headers_of_the_connection_stay_and_all_others_go_on() {
         got.recv().await.unwrap().lines().map(str::to_ascii_lowercase).collect();
     lines.sort_unstable();
     let mut expected = [
-        "".to_owned(),
+        String::new(),
         "content-length: 2".to_owned(),
         format!("host: {address}"),
         "post /in?x=1 http/1.1".to_owned(),

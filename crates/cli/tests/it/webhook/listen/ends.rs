@@ -102,7 +102,7 @@ fn standard_input_ends_it_only_where_that_is_asked_for() {
     assert_eq!(closed.code, Some(0), "{}", closed.stderr);
     let flags = ["--exit-on-stdin-eof"];
     let mut listener = Listener::with(&flags, |command| {
-        command.arg("--no-store").env("FORMSVC_WEBHOOK_SECRET", SECRET).stdin(Stdio::piped())
+        command.arg("--no-store").env("FORMSVC_SIGNING_SECRET", SECRET).stdin(Stdio::piped())
     });
     assert_eq!(listener.deliver(&event("sub_1")).status(), 200, "it listens while it is open");
     drop(listener.child().stdin.take());

@@ -208,7 +208,7 @@ fn more_than_there_may_be_are_told_to_come_again_and_a_second_signal_ends_it_at_
 fn where_nobody_reads_senders_are_told_to_come_again_and_nothing_is_lost() {
     let flags = ["--output", "ndjson", "--max-in-flight", "4"];
     let mut listener = Listener::unread(&flags, |command| {
-        command.arg("--no-store").env("FORMSVC_WEBHOOK_SECRET", SECRET)
+        command.arg("--no-store").env("FORMSVC_SIGNING_SECRET", SECRET)
     });
     let filler = "x".repeat(20_000);
     let mut taken = 0;

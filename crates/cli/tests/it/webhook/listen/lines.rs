@@ -14,7 +14,7 @@ const HOSTILE: &str =
 fn in_terminal(columns: u16, env: &[(&str, &str)], args: &[&str]) -> (Terminal, String) {
     let args = [&["webhook", "listen", "--port", "0", "--no-store"], args].concat();
     let mut command: Command = formsvc(&args);
-    command.env("FORMSVC_WEBHOOK_SECRET", SECRET).env("TERM", "xterm-256color");
+    command.env("FORMSVC_SIGNING_SECRET", SECRET).env("TERM", "xterm-256color");
     command.envs(env.iter().copied());
     let mut terminal = Terminal::start(command, (columns, 30));
     terminal.wait_for("Ctrl-C stops it");
@@ -56,7 +56,7 @@ fn with_quiet_nothing_is_said_and_json_is_still_told() {
         let ready = folder.path().join("ready.json");
         let mut command = formsvc(&["--quiet", "webhook", "listen", "--port=0", "--once"]);
         command.arg("--no-store").args(args).arg("--ready-file").arg(&ready);
-        command.env("FORMSVC_WEBHOOK_SECRET", SECRET);
+        command.env("FORMSVC_SIGNING_SECRET", SECRET);
         let command = command.stdout(std::process::Stdio::piped());
         let child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
         crate::support::within("a ready file", || ready.exists());

@@ -27,7 +27,7 @@ pub(crate) struct Listener {
 impl Listener {
     /// Verifies with the secret, and keeps nothing on the disk.
     pub(crate) fn start(args: &[&str]) -> Self {
-        Self::with(args, |command| command.arg("--no-store").env("FORMSVC_WEBHOOK_SECRET", SECRET))
+        Self::with(args, |command| command.arg("--no-store").env("FORMSVC_SIGNING_SECRET", SECRET))
     }
 
     /// With more arguments and variables.

@@ -61,7 +61,7 @@ fn deliveries_are_kept_by_number_and_their_hints_name_it() {
     let state = tempfile::tempdir().unwrap();
     let keep = |flags: &[&str]| {
         Listener::with(flags, |command| {
-            command.env("FORMSVC_STATE_DIR", state.path()).env("FORMSVC_WEBHOOK_SECRET", SECRET)
+            command.env("FORMSVC_STATE_DIR", state.path()).env("FORMSVC_SIGNING_SECRET", SECRET)
         })
     };
     let listener = keep(&["--output", "ndjson"]);
@@ -85,7 +85,7 @@ fn where_nothing_can_be_kept_on_the_disk_it_is_kept_in_memory_and_told() {
     std::fs::write(&file, "").unwrap();
     for state in [file.as_path(), "/proc/nothing".as_ref()] {
         let mut listener = Listener::with(&["--output", "ndjson"], |command| {
-            command.env("FORMSVC_STATE_DIR", state).env("FORMSVC_WEBHOOK_SECRET", SECRET)
+            command.env("FORMSVC_STATE_DIR", state).env("FORMSVC_SIGNING_SECRET", SECRET)
         });
         listener.wait_for("deliveries are kept in memory");
         assert_eq!(listener.deliver(&event("sub_1")).status(), 200);
@@ -109,7 +109,7 @@ fn closed_streams_stop_nothing() {
     let line = "exec \"$0\" webhook listen --port 0 --no-store --once --ready-file \"$1\" <&- 2>&-";
     let mut shell = std::process::Command::new("sh");
     shell.env_clear().args(["-c", line]).arg(binary).arg(&ready);
-    shell.env("FORMSVC_WEBHOOK_SECRET", SECRET).env("PATH", "/usr/bin:/bin");
+    shell.env("FORMSVC_SIGNING_SECRET", SECRET).env("PATH", "/usr/bin:/bin");
     let child = shell.stdout(Stdio::piped()).spawn().unwrap();
     crate::support::within("a ready file", || ready.exists());
     let told: serde_json::Value =
