@@ -93,6 +93,28 @@ mod tests {
     }
 
     #[test]
+    fn of_a_name_that_stands_twice_the_last_counts() {
+        assert_eq!(shown(r#"{"a":1,"b":2,"\u0061":3}"#, r#"{"a":4,"b":2}"#), ["a 3 4"]);
+    }
+
+    /// As many as 1 MiB holds: where each is looked for among all the others, this does not end.
+    #[test]
+    fn members_are_found_however_many_there_are() {
+        let object = |names: &mut dyn Iterator<Item = u32>| {
+            let members: Vec<_> = names.map(|name| format!(r#""m{name}":{name}"#)).collect();
+            format!("{{{}}}", members.join(","))
+        };
+        let old = object(&mut (0..70_000));
+        let new = object(&mut (1..70_001).rev());
+        assert!(old.len() < 1_048_576);
+        assert_eq!(shown(&old, &new), ["m0 0 -", "m70000 - 70000"]);
+        let turned = object(&mut (0..70_000).rev());
+        assert_eq!(bodies(old.as_bytes(), turned.as_bytes()), Difference::Spelling);
+        let (old, turned) = (format!("[{old}]"), format!("[{turned}]"));
+        assert_eq!(bodies(old.as_bytes(), turned.as_bytes()), Difference::Spelling);
+    }
+
+    #[test]
     fn the_same_in_other_words_is_told_apart_from_the_same() {
         assert_eq!(bodies(b"{}", b"{}"), Difference::None);
         assert_eq!(bodies(br#"{"a":1,"b":"/"}"#, br#"{ "b":"\/", "a":1}"#), Difference::Spelling);

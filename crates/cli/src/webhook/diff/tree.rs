@@ -1,5 +1,8 @@
 //! JSON as it is spelled, and where two trees of it differ.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt;
 
 use formsvc_protocol::text_of;
@@ -18,12 +21,35 @@ pub(super) struct Node<'a> {
 }
 
 enum Kind<'a> {
-    /// Of a name that stands twice the last counts, as it does for nearly every reader.
-    Object(Vec<(String, Node<'a>)>),
+    Object(Object<'a>),
     Array(Vec<Node<'a>>),
     /// Decoded, so that escapes do not matter.
     Text(String),
     Other,
+}
+
+/// Members in their order, found by name: a stranger's body may have tens of thousands.
+#[derive(Default)]
+struct Object<'a> {
+    members: Vec<(Cow<'a, str>, Node<'a>)>,
+    places: HashMap<Cow<'a, str>, usize>,
+}
+
+impl<'a> Object<'a> {
+    /// Of a name that stands twice the last counts, as it does for nearly every reader.
+    fn put(&mut self, name: Cow<'a, str>, node: Node<'a>) {
+        match self.places.entry(name.clone()) {
+            Entry::Occupied(place) => self.members[*place.get()].1 = node,
+            Entry::Vacant(place) => {
+                place.insert(self.members.len());
+                self.members.push((name, node));
+            }
+        }
+    }
+
+    fn get(&self, name: &str) -> Option<&Node<'a>> {
+        self.places.get(name).map(|place| &self.members[*place].1)
+    }
 }
 
 impl<'a> Node<'a> {
@@ -37,17 +63,12 @@ impl<'a> Node<'a> {
         let mut reader = serde_json::Deserializer::from_str(text);
         let kind = match text.as_bytes().first() {
             Some(b'{') if depth < DEPTH_MAX => {
-                let mut members: Vec<(String, Self)> = Vec::new();
+                let mut object = Object::default();
                 // What was read as JSON once can be read again.
                 for (name, value) in reader.deserialize_map(Members).unwrap_or_default() {
-                    let name = text_of(name.get()).into_owned();
-                    let node = Self::at(value.get(), depth + 1);
-                    match members.iter_mut().find(|(known, _)| *known == name) {
-                        Some((_, known)) => *known = node,
-                        None => members.push((name, node)),
-                    }
+                    object.put(text_of(name.get()), Self::at(value.get(), depth + 1));
                 }
-                Kind::Object(members)
+                Kind::Object(object)
             }
             Some(b'[') if depth < DEPTH_MAX => {
                 let elements = reader.deserialize_seq(Elements).unwrap_or_default();
@@ -64,8 +85,8 @@ impl<'a> Node<'a> {
         match (&self.kind, &other.kind) {
             (Kind::Object(a), Kind::Object(b)) => {
                 let same =
-                    |(name, node): &(String, Self)| member(b, name).is_some_and(|b| node.is(b));
-                a.len() == b.len() && a.iter().all(same)
+                    |(name, node): &(Cow<'_, str>, Self)| b.get(name).is_some_and(|b| node.is(b));
+                a.members.len() == b.members.len() && a.members.iter().all(same)
             }
             (Kind::Array(a), Kind::Array(b)) => {
                 a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is(b))
@@ -76,22 +97,18 @@ impl<'a> Node<'a> {
     }
 }
 
-fn member<'t, 'a>(members: &'t [(String, Node<'a>)], name: &str) -> Option<&'t Node<'a>> {
-    members.iter().find(|(known, _)| known == name).map(|(_, node)| node)
-}
-
 /// Adds what is different below a path.
 pub(super) fn compare(path: &str, old: &Node<'_>, new: &Node<'_>, changes: &mut Vec<Change>) {
     match (&old.kind, &new.kind) {
         (Kind::Object(olds), Kind::Object(news)) => {
-            for (name, old) in olds {
+            for (name, old) in &olds.members {
                 let path = below(path, name);
-                match member(news, name) {
+                match news.get(name) {
                     Some(new) => compare(&path, old, new, changes),
                     None => changes.push(change(path, Some(old), None)),
                 }
             }
-            let added = news.iter().filter(|(name, _)| member(olds, name).is_none());
+            let added = news.members.iter().filter(|(name, _)| olds.get(name).is_none());
             changes.extend(added.map(|(name, new)| change(below(path, name), None, Some(new))));
         }
         (Kind::Array(olds), Kind::Array(news)) => elements(path, olds, news, changes),
