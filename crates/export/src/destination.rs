@@ -96,6 +96,19 @@ impl<'a> Destination<'a> {
         Ok(Self(Kind::File { work, path, files, replace, permissions }))
     }
 
+    /// The same file, which nobody but its owner can read or change, whatever the one before let others
+    /// do; a stream as it is. Where files have no modes, the folder decides.
+    #[must_use]
+    pub fn owner_only(mut self) -> Self {
+        #[cfg(unix)]
+        if let Kind::File { permissions, .. } = &mut self.0 {
+            *permissions = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        }
+        #[cfg(not(unix))]
+        let _ = &mut self;
+        self
+    }
+
     /// Any writer; what was written cannot be taken back, so its reader learns of a failure by the
     /// writer's being dropped short.
     pub fn stream(out: Box<dyn Write + Send + 'a>) -> Self {

@@ -80,3 +80,18 @@ fn a_name_as_long_as_the_system_allows_works() {
     export.unwrap().finish().unwrap();
     assert!(path.exists());
 }
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_is_the_owners_alone_is_so_whatever_was_there() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out");
+    let mode = || std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+    let put = || Destination::file(&path, Existing::Replace).unwrap().owner_only();
+    put().publish().unwrap();
+    assert_eq!(mode(), 0o600, "a new one");
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
+    put().publish().unwrap();
+    assert_eq!(mode(), 0o600, "one that others could read");
+}

@@ -162,6 +162,12 @@ fn an_export_is_whole_or_not_at_all() {
     let archive: Value = serde_json::from_slice(&std::fs::read(&har).unwrap()).unwrap();
     let entries = archive["log"]["entries"].as_array().unwrap();
     assert_eq!(entries.len(), 3);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::metadata(&har).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "it is its owner's alone, as the store is");
+    }
     assert_eq!(entries[0]["request"]["postData"]["text"], body("sub_a1", "Ada"));
     assert_eq!(entries[2]["response"]["status"], 200);
     let gone = export(&["1", "99", "--as", "har", "-o", &path]);

@@ -15,7 +15,7 @@ use crate::webhook::{har, message};
 
 /// Write deliveries as messages of HTTP, commands of curl, an archive, or JSON
 ///
-/// A file appears under its name only when it is complete. Signatures and secrets among the headers show
+/// A file appears under its name only when it is complete, and only its owner can read it. Signatures and secrets among the headers show
 /// their beginning only, unless `--reveal` is given; the signing secret itself is never in it.
 #[derive(Debug, Args)]
 #[command(
@@ -111,7 +111,7 @@ impl Export {
             return Ok(Destination::stream(Box::new(Harmless::new(out))));
         };
         let existing = if self.no_clobber { Existing::Keep } else { Existing::Replace };
-        let destination = Destination::file(path, existing)?;
+        let destination = Destination::file(path, existing)?.owner_only();
         cx.abort.removes(destination.working_files());
         Ok(destination)
     }
