@@ -82,7 +82,7 @@ fn response(outcome: Option<&Outcome>, reveal: bool) -> Value {
         let mime = answer.headers.get(header::CONTENT_TYPE);
         content["mimeType"] =
             mime.map(|mime| String::from_utf8_lossy(mime.as_bytes())).unwrap_or_default().into();
-        put_text(&mut content, &answer.body);
+        put_text(&mut content, &mask::answer(&answer.body, reveal));
     }
     let reason = status.and_then(|status| StatusCode::from_u16(status).ok());
     json!({

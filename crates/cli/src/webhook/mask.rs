@@ -12,6 +12,9 @@ use super::target;
 const MASK: char = '…';
 /// Hex digits of a signature that are shown: enough to tell two apart.
 const DIGITS: usize = 4;
+/// How a signature begins wherever it stands, in whatever case, and its hex digits.
+const SIGNED: &str = "v1=";
+const SIGNED_DIGITS: usize = 64;
 /// How secrets and keys begin that are worth something wherever they stand.
 const PREFIXES: [&str; 2] = [formsvc_protocol::signature::SECRET_PREFIX, "fsk_"];
 /// Headers whose values let whoever has them in.
@@ -93,7 +96,7 @@ fn scheme(value: &[u8]) -> String {
     }
 }
 
-/// The text without what is a secret or a key of this service, wherever it stands.
+/// The text without what is a secret, a key or a signature of this service, wherever it stands.
 pub(crate) fn text(text: &str) -> Cow<'_, str> {
     let mut masked = Cow::Borrowed(text);
     for prefix in PREFIXES {
@@ -101,7 +104,36 @@ pub(crate) fn text(text: &str) -> Cow<'_, str> {
             masked = Cow::Owned(without(&masked, prefix));
         }
     }
-    masked
+    match unsigned(&masked) {
+        Some(unsigned) => Cow::Owned(unsigned),
+        None => masked,
+    }
+}
+
+/// A target's answer as it may be shown: one may say again what it was asked, its signature included.
+pub(crate) fn answer(body: &[u8], reveal: bool) -> Cow<'_, [u8]> {
+    match text(&String::from_utf8_lossy(body)) {
+        Cow::Owned(masked) if !reveal => Cow::Owned(masked.into_bytes()),
+        _ => Cow::Borrowed(body),
+    }
+}
+
+/// The text with the beginning only of each signature in it; none where there is no signature.
+fn unsigned(text: &str) -> Option<String> {
+    let digits = |at: usize| text[at..].bytes().take_while(u8::is_ascii_hexdigit).count();
+    let begins = text.as_bytes().windows(SIGNED.len()).enumerate();
+    let (mut out, mut done) = (String::new(), 0);
+    for (at, _) in begins.filter(|(_, text)| text.eq_ignore_ascii_case(SIGNED.as_bytes())) {
+        // What begins so is ASCII, and so a character ends behind it.
+        let digits_at = at + SIGNED.len();
+        let count = digits(digits_at);
+        if count >= SIGNED_DIGITS {
+            out.push_str(&text[done..digits_at + DIGITS]);
+            out.push(MASK);
+            done = digits_at + count;
+        }
+    }
+    (done > 0).then(|| out + &text[done..])
 }
 
 fn without(text: &str, prefix: &str) -> String {
@@ -165,6 +197,31 @@ mod tests {
         }
         let latin = HeaderValue::from_bytes(b"Zo\xeb").unwrap();
         assert_eq!(value(&header::USER_AGENT, &latin), latin);
+    }
+
+    #[test]
+    fn signatures_show_their_beginning_only_wherever_they_stand() {
+        let mac = "0123456789abcdef".repeat(4);
+        let upper = mac.to_uppercase();
+        for (said, expected) in [
+            (format!("é X-Sig: t=1,v1={mac},v1={upper} é"), "é X-Sig: t=1,v1=0123…,v1=0123… é"),
+            (format!("(V1={upper})"), "(V1=0123…)"),
+            (format!("v1=v1={mac}"), "v1=v1=0123…"),
+            (format!("v1={mac}0v1={mac}"), "v1=0123…v1=0123…"),
+            (format!("whsec_a v1={mac}"), "whsec_… v1=0123…"),
+        ] {
+            assert_eq!(text(&said), expected, "{said}");
+            assert_eq!(&*answer(said.as_bytes(), false), expected.as_bytes());
+            assert_eq!(&*answer(said.as_bytes(), true), said.as_bytes());
+        }
+        assert_eq!(shown("x-copy", &format!("t=1,v1={mac}")), "t=1,v1=0123…");
+        let short = &mac[1..];
+        for same in [mac.clone(), format!("v1={short}"), format!("v1 ={mac}"), "v1=".to_owned()] {
+            assert!(matches!(text(&same), Cow::Borrowed(_)), "{same}");
+        }
+        assert_eq!(&*answer(b"Zo\xeb v1=", false), b"Zo\xeb v1=");
+        let binary = [b"\xff v1=", mac.as_bytes(), b"!"].concat();
+        assert_eq!(&*answer(&binary, false), "\u{fffd} v1=0123…!".as_bytes());
     }
 
     #[test]

@@ -193,7 +193,7 @@ fn answered(forward: &Forward, reveal: bool) -> Answered<'_> {
         timed_out: failed.is_some_and(|failed| failed.timed_out),
         took_ms: rounded_ms(forward.took),
         headers: answer.map(|answer| headers(&answer.headers, reveal)),
-        body_b64: answer.map(|answer| STANDARD.encode(&answer.body)),
+        body_b64: answer.map(|answer| STANDARD.encode(mask::answer(&answer.body, reveal))),
         truncated: answer.map(|answer| answer.truncated),
     }
 }

@@ -11,6 +11,7 @@ use super::happened::{Delivered, Refused};
 use crate::output::{Look, shortened};
 use crate::sanitize::one_line;
 use crate::webhook::capture::{AnsweredBy, Capture, Forward, Outcome, Source};
+use crate::webhook::mask;
 use crate::webhook::secrets::Secrets;
 use crate::webhook::verdict::VerdictCode;
 
@@ -220,7 +221,8 @@ fn forward_hint(forward: &Forward) -> Option<String> {
         Ok(answer) if (200..300).contains(&answer.status) => None,
         Ok(answer) => {
             let body = String::from_utf8_lossy(&answer.body);
-            let preview: String = body.trim().chars().take(PREVIEW).collect();
+            // Masked before it is cut: of half a signature nobody knows that it is one.
+            let preview: String = mask::text(body.trim()).chars().take(PREVIEW).collect();
             let colon = if preview.is_empty() { "" } else { ": " };
             Some(format!("{url} answered {} in {took}{colon}{preview}", answer.status))
         }
@@ -340,7 +342,7 @@ mod tests {
         let url = "http://localhost:1/".to_owned();
         let took = Duration::from_millis(7);
         let why = "nothing listens there".to_owned();
-        let body = "bad\r\nthings\u{1b}[2J".into();
+        let body = format!("bad\r\nthings\u{1b}[2J v1={}", "0a".repeat(32)).into();
         let answer =
             Forwarded { status: 500, headers: http::HeaderMap::new(), body, truncated: false };
         let unanswered = Err(Unanswered { timed_out: false, why });
@@ -353,7 +355,7 @@ mod tests {
             lines(forwarded, None)[1..],
             [
                 "         http://localhost:1/: nothing listens there",
-                "         http://localhost:1/ answered 500 in 7ms: bad  things[2J",
+                "         http://localhost:1/ answered 500 in 7ms: bad  things[2J v1=0a0a…",
             ]
         );
     }

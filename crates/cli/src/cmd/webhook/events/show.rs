@@ -167,7 +167,7 @@ fn forwarded(forward: &Forward, reveal: bool) -> (Cow<'static, str>, Cow<'static
                 "{} after {ms} ms\n{}\n{}{more}",
                 answer.status,
                 header_lines(&answer.headers, reveal),
-                shown_body(&answer.body)
+                shown_body(&mask::answer(&answer.body, reveal))
             )
         }
     };
