@@ -105,6 +105,11 @@ impl VerdictCode {
         VERDICTS.iter().find(|row| row.code == self).expect("every verdict has a row")
     }
 
+    /// Whether a receiver refuses what has it.
+    pub(crate) fn is_refusal(self) -> bool {
+        !matches!(self, Self::Valid | Self::Unchecked)
+    }
+
     /// The verdict of a name.
     pub(crate) fn of_name(name: &str) -> Option<Self> {
         VERDICTS.iter().find(|row| row.name == name).map(|row| row.code)

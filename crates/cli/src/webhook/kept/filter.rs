@@ -52,6 +52,11 @@ impl FilterArgs {
             || words.iter().any(|word| word.is_some())
     }
 
+    /// Whether they are chosen by their verdict.
+    pub(super) fn names_a_verdict(&self) -> bool {
+        self.verdict.is_some()
+    }
+
     /// How flags say the same again, whenever that is.
     pub(crate) fn say_again(&self, query: &Query, line: &mut Line) {
         let (since, until) = (query.since, query.until);

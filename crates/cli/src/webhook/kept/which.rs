@@ -59,6 +59,11 @@ impl WhichArgs {
         !self.numbers.is_empty()
     }
 
+    /// Whether those are meant too that a receiver refuses: they are named, or chosen by their verdict.
+    pub(crate) fn means_refused(&self) -> bool {
+        self.are_named() || self.filter.names_a_verdict()
+    }
+
     /// Their numbers, oldest first, as they came; those that were named in the order they were named.
     /// What a range names need not all be there.
     pub(crate) async fn numbers(
@@ -110,6 +115,24 @@ impl WhichArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn refused_ones_are_meant_where_numbers_or_a_verdict_say_so() {
+        #[derive(Debug, clap::Parser)]
+        struct Typed {
+            #[command(flatten)]
+            which: WhichArgs,
+        }
+        let meant = |args: &[&str]| {
+            let typed = [&["formsvc"], args].concat();
+            <Typed as clap::Parser>::try_parse_from(typed).unwrap().which.means_refused()
+        };
+        assert!(meant(&["3"]) && meant(&["3-5", "7"]));
+        assert!(meant(&["--verdict", "invalid"]));
+        assert!(meant(&["--verdict", "signature_mismatch", "--last", "2"]));
+        assert!(!meant(&["--last", "2"]));
+        assert!(!meant(&["--status", "failed", "--since", "2h"]));
+    }
 
     #[test]
     fn captures_are_named_by_number_or_range() {

@@ -56,6 +56,27 @@ fn a_replay_is_signed_now_and_else_as_it_came() {
 }
 
 #[test]
+fn what_a_stranger_sent_is_not_signed_unless_it_is_meant() {
+    let home = Home::new();
+    let mut listener = Listener::start(&home, &["--secret-file", "secret.txt"]);
+    // Two of them are none.
+    let second = ("x-service-signature", &b"t=1,v1=00"[..]);
+    assert_ne!(listener.send("/hook", &[second], BODY.as_bytes()), 200);
+    assert_eq!(listener.end(), Some(0));
+    let recorder = Recorder::of(&[200]);
+    let to = recorder.url("/");
+    let base = ["--to", &*to, "--secret-file", "secret.txt"];
+    let left_out = replay(&home, &[&["--last", "1"], &base[..]].concat());
+    assert_eq!((left_out.code, &*left_out.stdout), (Some(0), ""));
+    assert!(left_out.stderr.contains("left out 1 that a receiver refuses"), "{left_out:?}");
+    assert!(recorder.is_silent());
+    for meant in [&["1"][..], &["--verdict", "invalid"]] {
+        assert_eq!(rows(&replay(&home, &[meant, &base[..]].concat())).len(), 1, "{meant:?}");
+        recorder.got();
+    }
+}
+
+#[test]
 fn a_change_is_made_in_one_place_and_signed() {
     let home = two();
     let recorder = Recorder::of(&[200]);

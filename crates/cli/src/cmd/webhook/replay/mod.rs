@@ -8,7 +8,7 @@ use formsvc_contract::send::ANSWER_MAX;
 use formsvc_protocol::limits::DELIVERY_TIMEOUT;
 use url::Url;
 
-use self::plan::Plan;
+use self::plan::{Chosen, Plan};
 use self::run::Run;
 use crate::args::whole;
 use crate::context::Context;
@@ -38,7 +38,8 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 /// Send received deliveries once more
 ///
 /// Oldest first, with the headers and the bytes they came with, and a signature of now, which a receiver
-/// takes. They go to where the listener forwarded them, or where `--to` says. Shown is what the sender or
+/// takes. Chosen by flags, those that a receiver refuses are left out, unless `--verdict` names them.
+/// They go to where the listener forwarded them, or where `--to` says. Shown is what the sender or
 /// the target was answered before, and what is answered now. Exit 11 where that is not 2xx, or not what
 /// `--expect` says. `--timeout` is the time for the answer [default: the service's 10s].
 #[derive(Debug, Args)]
@@ -105,10 +106,18 @@ impl Replay {
         cx.output.listing(FIELDS)?;
         let captures = some_captures(cx).await?;
         let numbers = self.which.numbers(cx, &captures).await?;
-        let plan = Plan::of(&captures, &numbers, self.to.as_ref(), self.which.are_named());
-        let plan = plan.await?;
+        let plan = Plan::of(&captures, &numbers, self.to.as_ref(), self.chosen()).await?;
+        if plan.refused > 0 {
+            cx.progress.remark(&format!(
+                "left out {} that a receiver refuses: replayed, a stranger's words would be signed; \
+                 `--verdict invalid` or their numbers mean them too",
+                plan.refused
+            ));
+        }
         if plan.sends.is_empty() {
-            cx.progress.remark("no captures like that");
+            if plan.refused == 0 {
+                cx.progress.remark("no captures like that");
+            }
             return Ok(());
         }
         if plan.skipped > 0 {
@@ -130,6 +139,14 @@ impl Replay {
         match self.export {
             Some(format) => run.print(&plan, format).await,
             None => run.send(&plan).await,
+        }
+    }
+
+    fn chosen(&self) -> Chosen {
+        match (self.which.are_named(), self.which.means_refused()) {
+            (true, _) => Chosen::Named,
+            (false, true) => Chosen::ByVerdict,
+            (false, false) => Chosen::Otherwise,
         }
     }
 

@@ -12,6 +12,19 @@ pub(super) struct Plan {
     pub(super) sends: Vec<Send>,
     /// How many were chosen by what they are, and were not forwarded anywhere.
     pub(super) skipped: usize,
+    /// How many were chosen by what they are, and are of the kind that a receiver refuses.
+    pub(super) refused: usize,
+}
+
+/// How captures were chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Chosen {
+    /// One by one, by number.
+    Named,
+    /// By what verification found.
+    ByVerdict,
+    /// By what they else are, which says nothing of who sent them.
+    Otherwise,
 }
 
 /// A capture, and where it goes.
@@ -27,11 +40,17 @@ impl Plan {
         captures: &Captures,
         numbers: &[CaptureNumber],
         to: Option<&Url>,
-        are_named: bool,
+        chosen: Chosen,
     ) -> Result<Self, CliError> {
         let (mut sends, mut nowhere) = (Vec::with_capacity(numbers.len()), Vec::new());
+        let mut refused = 0;
         for &number in numbers {
             let capture = get(captures, number).await?;
+            // A fresh signature would make a genuine delivery of whatever a stranger sent.
+            if chosen == Chosen::Otherwise && capture.received.verdict.code.is_refusal() {
+                refused += 1;
+                continue;
+            }
             match to {
                 Some(to) => {
                     let same = forwards(&capture).iter().position(|old| old.url == to.as_str());
@@ -46,8 +65,10 @@ impl Plan {
             }
         }
         match nowhere.first() {
-            Some(number) if are_named || sends.is_empty() => Err(not_forwarded(*number)),
-            _ => Ok(Self { sends, skipped: nowhere.len() }),
+            Some(number) if chosen == Chosen::Named || sends.is_empty() => {
+                Err(not_forwarded(*number))
+            }
+            _ => Ok(Self { sends, skipped: nowhere.len(), refused }),
         }
     }
 }
@@ -77,5 +98,56 @@ impl Send {
     /// What came back when it was forwarded.
     pub(super) fn before<'a>(&self, capture: &'a Capture) -> Option<&'a Forward> {
         forwards(capture).get(self.forward?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use http::{HeaderMap, Method};
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::webhook::capture::{Arrival, Received, Source};
+    use crate::webhook::store::{Caps, Store};
+    use crate::webhook::verdict::{VERDICTS, Verdict, VerdictCode};
+
+    fn received(code: VerdictCode) -> Received {
+        Received {
+            at: Timestamp::now(),
+            source: Source::Request(([127, 0, 0, 1], 4000).into()),
+            method: Method::POST,
+            target: "/".to_owned(),
+            headers: HeaderMap::new(),
+            body: "{}".into(),
+            verdict: Verdict { code, secret: None, age: None },
+            event: None,
+            submission_id: None,
+            form_id: None,
+            arrival: Arrival { number: 1, gap: None, duplicate: false },
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_receiver_refuses_is_sent_only_where_it_is_meant() {
+        let store = Store::in_memory(Caps::default()).unwrap();
+        let (mut all, mut good) = (Vec::new(), Vec::new());
+        for row in VERDICTS {
+            let number = store.keep(Arc::new(received(row.code))).await.unwrap();
+            all.push(number);
+            if ["valid", "unchecked"].contains(&row.name) {
+                good.push(number);
+            }
+        }
+        let to = Url::parse("http://localhost:1/").unwrap();
+        let plan = |chosen| Plan::of(store.captures(), &all, Some(&to), chosen);
+        let sent = |plan: &Plan| plan.sends.iter().map(|send| send.number).collect::<Vec<_>>();
+        let plain = plan(Chosen::Otherwise).await.unwrap();
+        assert_eq!((sent(&plain), plain.refused), (good, VERDICTS.len() - 2));
+        for chosen in [Chosen::Named, Chosen::ByVerdict] {
+            let plan = plan(chosen).await.unwrap();
+            assert_eq!((sent(&plan), plan.refused), (all.clone(), 0), "{chosen:?}");
+        }
     }
 }
