@@ -89,7 +89,7 @@ fn two_hundred_at_once_are_answered_beside_a_target_that_is_dead() {
     let began = Instant::now();
     let answers: Vec<(bool, u16)> = thread::scope(|scope| {
         let deliver = |number: usize| {
-            let is_dead = number % 2 == 0;
+            let is_dead = number.is_multiple_of(2);
             let body = event(&format!("sub_{number}"));
             let body = if is_dead { body.replace("frm_1", "frm_dead") } else { body };
             let mut stream = listener.connect();
