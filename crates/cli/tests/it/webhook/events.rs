@@ -214,7 +214,7 @@ fn a_command_of_curl_sends_the_same_bytes_again() {
         script.extend_from_slice(to.as_bytes());
         script.extend_from_slice(&command[at + from.len()..]);
         let mut shell = std::process::Command::new("sh");
-        let mut child = shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = child.spawn().unwrap();
         std::io::Write::write_all(&mut child.stdin.take().unwrap(), &script).unwrap();
         assert!(child.wait().unwrap().success(), "{}", String::from_utf8_lossy(&script));

@@ -143,8 +143,8 @@ mod tests {
         let to = Url::parse("http://localhost:1/").unwrap();
         let planned = |chosen| Plan::of(store.captures(), &all, Some(&to), chosen);
         let sent = |plan: &Plan| plan.sends.iter().map(|send| send.number).collect::<Vec<_>>();
-        let plain = planned(Chosen::Otherwise).await.unwrap();
-        assert_eq!((sent(&plain), plain.refused), (good, VERDICTS.len() - 2));
+        let usual = planned(Chosen::Otherwise).await.unwrap();
+        assert_eq!((sent(&usual), usual.refused), (good, VERDICTS.len() - 2));
         for chosen in [Chosen::Named, Chosen::ByVerdict] {
             let plan = planned(chosen).await.unwrap();
             assert_eq!((sent(&plan), plan.refused), (all.clone(), 0), "{chosen:?}");
