@@ -38,11 +38,11 @@ function toTop() {
   if (scrollY) scrollTo(0, 0);
 }
 
-/** What stands for an answer: a status, or why there is none. */
+/** What stands for an answer: a status, or why there is none. Its colours are those of the listener's lines. */
 export function answerBadge(answer) {
   if (!answer) return el('span', { class: 'badge' }, '…');
   if (answer.status === null) return el('span', { class: 'badge bad' }, 'dropped');
-  const tone = answer.status < 300 ? 'good' : answer.status < 400 ? 'warn' : 'bad';
+  const tone = answer.status >= 200 && answer.status < 300 ? 'good' : answer.status >= 300 && answer.status < 500 ? 'warn' : 'bad';
   return el('span', { class: `badge ${tone}` }, String(answer.status));
 }
 
