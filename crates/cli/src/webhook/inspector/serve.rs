@@ -1,6 +1,7 @@
 //! Connections of browsers: few, bounded in what they send and in how long they take to.
 
 use std::convert::Infallible;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +21,8 @@ const CONNECTIONS_MAX: usize = 64;
 const HEAD_MAX: Duration = Duration::from_secs(10);
 /// Bytes of the head of a request.
 const HEAD_BYTES_MAX: usize = 16 << 10;
+/// Pause after the system had nothing to accept with.
+const EXHAUSTED_PAUSE: Duration = Duration::from_millis(200);
 /// Time for what is being answered when the page ends.
 const DRAIN_MAX: Duration = Duration::from_secs(1);
 
@@ -37,10 +40,15 @@ pub(super) async fn serve(
         // Waits where there is no room: the next browser is accepted when another has gone.
         while let Ok(place) = Arc::clone(&room).acquire_owned().await {
             while connections.try_join_next().is_some() {}
-            // Such errors pass: a connection that was broken off, or too many open files.
-            let Ok((stream, _)) = listener.accept().await else {
-                tokio::task::yield_now().await;
-                continue;
+            let stream = match listener.accept().await {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    if let Some(pause) = pause_after(&error) {
+                        tracing::warn!(%error, "cannot accept connections of the page");
+                        tokio::time::sleep(pause).await;
+                    }
+                    continue;
+                }
             };
             let desk = Arc::clone(&desk);
             connections.spawn(async move {
@@ -57,6 +65,17 @@ pub(super) async fn serve(
     let drained = async { while connections.join_next().await.is_some() {} };
     // What is left after that is broken off.
     let _ = tokio::time::timeout(DRAIN_MAX, drained).await;
+}
+
+/// How long nothing is accepted after this. Too many open files stay so for a while, and the listener needs
+/// the processor meanwhile; a connection that was broken off is over at once.
+fn pause_after(error: &io::Error) -> Option<Duration> {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
+    let is_of_one_peer = matches!(
+        error.kind(),
+        ConnectionAborted | ConnectionReset | ConnectionRefused | Interrupted
+    );
+    (!is_of_one_peer).then_some(EXHAUSTED_PAUSE)
 }
 
 async fn connection(stream: TcpStream, desk: Arc<Desk>) {
@@ -77,4 +96,18 @@ async fn connection(stream: TcpStream, desk: Arc<Desk>) {
         () = over(&mut stop) => connection.as_mut().graceful_shutdown(),
     }
     let _ = connection.await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_does_not_pass_at_once_is_waited_for() {
+        let gone = io::Error::from(io::ErrorKind::ConnectionAborted);
+        assert_eq!(pause_after(&gone), None);
+        // What too many open files are told as has no kind of its own.
+        let exhausted = io::Error::other("too many open files");
+        assert_eq!(pause_after(&exhausted), Some(EXHAUSTED_PAUSE));
+    }
 }
