@@ -122,7 +122,7 @@ mod tests {
     fn value(flag: &str) -> &'static str {
         match flag {
             "output" => "csv",
-            "time_style" => "absolute",
+            "time-style" => "absolute",
             "color" => "never",
             "error-format" => "json",
             "timeout" | "max-wait" => "1m 30s",

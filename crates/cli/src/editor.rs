@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::env::{API_KEY, SIGNING_SECRET};
+use crate::env::{self, API_KEY, SIGNING_SECRET};
 use crate::error::CliError;
 use crate::exit::Exit;
 
@@ -14,7 +14,11 @@ const USUAL: &str = if cfg!(windows) { "notepad" } else { "vi" };
 /// Lets somebody change a text in `$VISUAL`, `$EDITOR` or vi, in a file that only they can read and that
 /// is gone afterwards. `ending` is that of its name, by which editors know the language. Blocks.
 pub(crate) fn edited(text: &[u8], ending: &str) -> Result<Vec<u8>, CliError> {
-    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
+    let variable = |name: &str| {
+        env::of_process(name)
+            .and_then(|value| value.into_string().ok())
+            .filter(|value| !value.trim().is_empty())
+    };
     let editor = variable("VISUAL").or_else(|| variable("EDITOR"));
     let editor = editor.unwrap_or_else(|| USUAL.to_owned());
     let failed = |error: &io::Error| {

@@ -134,6 +134,12 @@ pub const SIGNING_SECRET_FILE: EnvVar = EnvVar {
     name: "FORMSVC_SIGNING_SECRET_FILE",
     about: "a file that holds the signing secret, as `--secret-file`; weaker than FORMSVC_SIGNING_SECRET",
 };
+/// The editor of a terminal that shows whole pages.
+pub const VISUAL: EnvVar =
+    EnvVar { name: "VISUAL", about: "the command that edits a body, for `--edit`" };
+/// The editor of all programs.
+pub const EDITOR: EnvVar =
+    EnvVar { name: "EDITOR", about: "the command that edits a body, where VISUAL is not set" };
 /// Where the keyring listens.
 pub const DBUS_SESSION_BUS_ADDRESS: EnvVar = EnvVar {
     name: "DBUS_SESSION_BUS_ADDRESS",
@@ -214,6 +220,8 @@ pub const ENV_VARS: &[EnvVar] = &[
     LESS,
     LESSCHARSET,
     LV,
+    VISUAL,
+    EDITOR,
     TZ,
     HOME,
     USERPROFILE,

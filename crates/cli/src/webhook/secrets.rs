@@ -253,9 +253,12 @@ mod tests {
     fn secrets_of_one_name_verify_under_names_of_their_own() {
         let place = |path: &str| Place::File(path.into());
         let mut secrets = Secrets::default();
-        for (path, text) in
-            [("a/b", "the_first"), ("b", "the_second"), ("c/b", "the_third"), ("b", "fourth")]
-        {
+        for (path, text) in [
+            ("a/b", "of_the_first"),
+            ("b", "of_the_second"),
+            ("c/b", "of_the_third"),
+            ("b", "of_the_fourth"),
+        ] {
             let name = place(path).name(&secrets);
             secrets.0.push((name, format!("whsec_{text}").into()));
         }

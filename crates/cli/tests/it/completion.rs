@@ -146,6 +146,12 @@ fn fields_are_completed_as_every_command_has_them_and_no_service_is_asked() {
             | ["config" | "forms", "list"] => Some(&[]),
             ["forms", _] | ["submissions", "list" | "tail"] => Some(&["penguins"]),
             ["submissions", "view"] => Some(&["penguins", "sub_1"]),
+            ["webhook", "events", "list" | "tail"] | ["webhook", "sign" | "verify"] => Some(&[]),
+            ["webhook", "events", "show"] => Some(&["1"]),
+            ["webhook", "events", "diff"] => Some(&["1", "2"]),
+            ["webhook", "events", "prune"] => Some(&["--all", "--dry-run"]),
+            ["webhook", "check" | "trigger"] => Some(&["4242"]),
+            ["webhook", "replay"] => Some(&["1", "--to", "4242"]),
             _ => None,
         };
         let mut known = String::new();
@@ -160,7 +166,7 @@ fn fields_are_completed_as_every_command_has_them_and_no_service_is_asked() {
         let known: Vec<String> = known.lines().map(|field| format!("--json={field}")).collect();
         assert_eq!(offered(&home, &[&words[..], &["--json="]].concat()), known, "{words:?}");
     }
-    assert_eq!(with_fields, 12);
+    assert_eq!(with_fields, 22);
     assert_eq!(offered(&home, &["forms", "list", "--json", "title,st"]), ["title,status"]);
     assert_eq!(offered(&home, &["--json", "title,st", "forms"]), ["forms"]);
     assert!(home.service.asked_nothing());

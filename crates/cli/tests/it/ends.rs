@@ -23,6 +23,8 @@ fn fitting(words: &[String]) -> &'static [&'static str] {
         "auth use" => &["nobody"],
         // It runs until it is stopped.
         "sandbox" => &["--rate-limit", "nonsense"],
+        "webhook listen" => &["--port", "0", "--max-time", "100ms"],
+        "webhook events tail" => &["--max-time", "100ms"],
         "completion" => &["bash"],
         _ => &[],
     }

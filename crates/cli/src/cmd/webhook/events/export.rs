@@ -11,7 +11,7 @@ use crate::error::CliError;
 use crate::output::Harmless;
 use crate::webhook::capture::Capture;
 use crate::webhook::kept::{WhichArgs, get, some_captures, whole_json};
-use crate::webhook::{har, message};
+use crate::webhook::{har, mask, message};
 
 /// Write deliveries as messages of HTTP, commands of curl, an archive, or JSON
 ///
@@ -64,14 +64,23 @@ impl Export {
         if self.format == Format::Har {
             put(har::AROUND[0].as_bytes())?;
         }
+        let mut hides = false;
         for (at, number) in numbers.iter().enumerate() {
             let capture = get(&captures, *number).await?;
+            let mut headers = capture.received.headers.iter();
+            hides |= headers.any(|(name, value)| mask::hides(name, value));
             put(&self.written(&capture, at == 0))?;
         }
         if self.format == Format::Har {
             put(har::AROUND[1].as_bytes())?;
         }
         out.publish()?;
+        if hides && !self.reveal && matches!(self.format, Format::Curl | Format::Http) {
+            cx.progress.remark(
+                "note: signatures are masked, and a receiver refuses them so: --reveal shows them, and \
+                 `formsvc webhook replay` signs anew",
+            );
+        }
         if let Some(file) = self.file() {
             let (count, s) = (numbers.len(), if numbers.len() == 1 { "" } else { "s" });
             cx.progress.remark(&format!("{count} capture{s} → {}", file.display()));
