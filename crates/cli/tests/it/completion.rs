@@ -143,10 +143,11 @@ fn fields_are_completed_as_every_command_has_them_and_no_service_is_asked() {
         let more: Option<&[&str]> = match &words[..] {
             ["me" | "doctor"]
             | ["auth", "list" | "status" | "doctor"]
-            | ["config" | "forms", "list"] => Some(&[]),
+            | ["config" | "forms", "list"]
+            | ["webhook", "events", "list" | "tail"]
+            | ["webhook", "sign" | "verify"] => Some(&[]),
             ["forms", _] | ["submissions", "list" | "tail"] => Some(&["penguins"]),
             ["submissions", "view"] => Some(&["penguins", "sub_1"]),
-            ["webhook", "events", "list" | "tail"] | ["webhook", "sign" | "verify"] => Some(&[]),
             ["webhook", "events", "show"] => Some(&["1"]),
             ["webhook", "events", "diff"] => Some(&["1", "2"]),
             ["webhook", "events", "prune"] => Some(&["--all", "--dry-run"]),
