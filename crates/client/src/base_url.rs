@@ -32,7 +32,6 @@ pub struct BaseUrl {
     /// Scheme, host, port and path prefix, without a slash at the end.
     text: String,
     host: String,
-    #[cfg_attr(not(feature = "tracing"), expect(dead_code, reason = "for spans"))]
     port: u16,
     https: bool,
     loopback: bool,
