@@ -232,6 +232,9 @@ fn provoked(code: u8) -> Said {
             service.run(&[&tail[..], &["--max-time", "300ms"]].concat())
         }
         10 => run(&["man", "--dir", "/dev/null/nowhere"]),
+        11 => {
+            run(&["webhook", "listen", "--port", "0", "--no-store", "--once", "--max-time", "50ms"])
+        }
         130 => signaled("INT"),
         143 => signaled("TERM"),
         unknown => panic!("say here what ends with {unknown}"),

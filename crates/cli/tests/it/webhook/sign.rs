@@ -221,6 +221,8 @@ fn a_signal_ends_the_wait_for_a_body() {
     let files = Files::new();
     let mut command = files.formsvc(SIGN);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    // Held open: waiting for the child would close it, and its end is the end of a body.
+    let _input = child.stdin.take();
     wait_until_inside(&child, "0 0x0 ");
     signal(&child, "TERM");
     assert_eq!(child.wait().unwrap().code(), Some(143));

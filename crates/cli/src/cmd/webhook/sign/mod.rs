@@ -62,7 +62,7 @@ struct Item<'a> {
 Examples:
   formsvc webhook sign --file body.json --secret-file secret.txt
   formsvc webhook sign --secret-file secret.txt --variant stale < body.json
-  formsvc webhook sign -f body.json --secret-file secret.txt --curl http://[::1]/")]
+  formsvc webhook sign -f body.json --secret-file secret.txt --output json")]
 pub(crate) struct Sign {
     /// File of the body; `-`, or none, is standard input
     #[arg(long, short = 'f', value_name = "PATH")]

@@ -119,6 +119,8 @@ impl Trigger {
         let Some(to) = self.to.clone().filter(|_| !self.dry_run) else {
             return self.print(cx).await;
         };
+        // Flags about output are right before anything is asked for or sent.
+        cx.output.listing(FIELDS)?;
         let run = Run {
             cx,
             sender: self.requests.sender(answer_limit(cx), ANSWER_MAX)?,
@@ -130,7 +132,6 @@ impl Trigger {
             count: self.count,
             to,
         };
-        run.check()?;
         if run.to.scheme() == "http" && !target::is_here(&run.to) {
             cx.progress.remark("the service itself delivers by https alone, except to localhost");
         }

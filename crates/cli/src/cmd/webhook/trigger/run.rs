@@ -64,11 +64,6 @@ struct Wrong {
 }
 
 impl Run<'_> {
-    /// Whether flags about output are right, before anything is sent.
-    pub(super) fn check(&self) -> Result<(), CliError> {
-        self.cx.output.listing(FIELDS).map(drop)
-    }
-
     pub(super) async fn send(&self, source: &mut Source) -> Result<(), CliError> {
         let output = self.cx.output.piped_as(OutputFormat::Ndjson);
         let show = if self.count == 1 && self.simulate.is_none() {

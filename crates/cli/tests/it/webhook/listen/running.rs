@@ -75,7 +75,11 @@ fn deliveries_are_kept_by_number_and_their_hints_name_it() {
     let body = event("sub_3");
     listener.post(&super::listener::signature(super::listener::OTHER_SECRET, 0, &body), &body);
     let said = listener.terminate();
-    assert!(said.stdout.contains("`formsvc webhook verify 3 --explain`"), "{}", said.stdout);
+    assert!(
+        said.stdout.contains("`formsvc webhook verify --capture 3 --explain`"),
+        "{}",
+        said.stdout
+    );
 }
 
 #[test]
