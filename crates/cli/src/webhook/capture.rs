@@ -30,7 +30,7 @@ pub(crate) struct Received {
     pub(crate) source: Source,
     pub(crate) method: Method,
     /// Path and query, as they came.
-    pub(crate) target: String,
+    pub(crate) request_target: String,
     /// Values as they came; names in lower case, as HTTP compares them.
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
@@ -49,6 +49,27 @@ pub(crate) enum Source {
     Request(SocketAddr),
     /// Made here of a submission that the API had (`--poll`), and signed here: synthetic.
     Poll,
+}
+
+impl Source {
+    /// Its names, in stores and JSON; they never change.
+    pub(crate) const NAMES: [&str; 2] = ["request", "poll"];
+
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Request(_) => Self::NAMES[0],
+            Self::Poll => Self::NAMES[1],
+        }
+    }
+
+    /// The address it came from.
+    pub(crate) fn peer(self) -> Option<SocketAddr> {
+        match self {
+            Self::Request(peer) => Some(peer),
+            Self::Poll => None,
+        }
+    }
 }
 
 /// How often its submission has come to this listener, this time included.
@@ -90,6 +111,23 @@ pub(crate) enum AnsweredBy {
     Fault,
     /// That of what it was forwarded to.
     Target,
+}
+
+impl AnsweredBy {
+    /// Everybody who answers, and their names in stores and JSON, which never change.
+    pub(crate) const ALL: [(Self, &str); 3] =
+        [(Self::Listener, "listener"), (Self::Fault, "fault"), (Self::Target, "target")];
+
+    /// The name.
+    pub(crate) fn name(self) -> &'static str {
+        let known = Self::ALL.iter().find(|(known, _)| *known == self);
+        known.map(|(_, name)| *name).expect("everybody who answers has a name")
+    }
+
+    /// Who has this name.
+    pub(crate) fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(_, known)| *known == name).map(|(by, _)| *by)
+    }
 }
 
 /// One forwarding, and what came back.

@@ -6,7 +6,8 @@ use http::{HeaderMap, StatusCode, header};
 use serde_json::{Value, json};
 
 use super::capture::{AnsweredBy, Capture, Forwarded, Outcome};
-use super::kept::{body_text, rounded_ms};
+use super::fields::millis;
+use super::kept::body_text;
 use super::{mask, message};
 
 /// What stands before the entries, and after them; between two is a comma.
@@ -23,13 +24,13 @@ pub(crate) const AROUND: [&str; 2] = [
 pub(crate) fn entry(capture: &Capture, reveal: bool) -> Value {
     let received = &*capture.received;
     let outcome = capture.outcome.as_deref();
-    let took = outcome.map_or(0.0, |outcome| rounded_ms(outcome.took));
+    let took = outcome.map_or(0.0, |outcome| millis(outcome.took));
     let mime = received.headers.get(header::CONTENT_TYPE);
     let mime = mime.map(|mime| String::from_utf8_lossy(mime.as_bytes())).unwrap_or_default();
     let mut post = json!({"mimeType": mime, "params": []});
     put_text(&mut post, &received.body);
     let address = message::address(received);
-    let query = received.target.split_once('?').map_or("", |(_, query)| query);
+    let query = received.request_target.split_once('?').map_or("", |(_, query)| query);
     let query: Vec<Value> = url::form_urlencoded::parse(query.as_bytes())
         .map(|(name, value)| json!({"name": name, "value": value}))
         .collect();

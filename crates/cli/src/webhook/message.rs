@@ -34,7 +34,7 @@ pub(crate) fn http(outgoing: &Outgoing, reveal: bool) -> Vec<u8> {
 
 /// A request that came, as it went over its connection. Only how its body was framed is told anew.
 pub(crate) fn received(received: &Received, reveal: bool) -> Vec<u8> {
-    message(&received.method, &received.target, &received.headers, &received.body, reveal)
+    message(&received.method, &received.request_target, &received.headers, &received.body, reveal)
 }
 
 fn message(
@@ -78,7 +78,7 @@ pub(crate) fn curl_of(received: &Received, reveal: bool) -> Vec<u8> {
 pub(crate) fn address(received: &Received) -> String {
     let host = received.headers.get(header::HOST).and_then(|host| host.to_str().ok());
     let host = host.filter(|host| !host.is_empty()).unwrap_or("localhost");
-    format!("http://{host}{}", received.target)
+    format!("http://{host}{}", received.request_target)
 }
 
 fn command(method: &Method, url: &str, headers: &HeaderMap, body: &[u8], reveal: bool) -> Vec<u8> {

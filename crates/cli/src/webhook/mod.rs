@@ -3,6 +3,7 @@
 
 pub(crate) mod capture;
 pub(crate) mod diff;
+pub(crate) mod fields;
 pub(crate) mod har;
 pub(crate) mod history;
 pub(crate) mod inspector;

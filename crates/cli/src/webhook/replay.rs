@@ -138,7 +138,7 @@ mod tests {
             at: Timestamp::UNIX_EPOCH,
             source: Source::Poll,
             method: http::Method::POST,
-            target: "/".to_owned(),
+            request_target: "/".to_owned(),
             headers,
             body: Bytes::from_static(b"{ }\xff"),
             verdict: Verdict { code: VerdictCode::Unchecked, secret: None, age: None },

@@ -6,7 +6,8 @@ use formsvc_protocol::RetrySchedule;
 use formsvc_protocol::limits::DELIVERY_TIMEOUT;
 use serde::Serialize;
 
-use super::row::{Row, milliseconds};
+use super::row::Row;
+use crate::webhook::fields::millis;
 use crate::webhook::history::Pause;
 use crate::webhook::store::Listed;
 
@@ -71,7 +72,7 @@ fn pause(
         Some((least, most)) => format!("{} to {}", secs(least), secs(most)),
         None => format!("no more than {} retries", schedule.retries),
     };
-    AttemptPause { waited_ms: milliseconds(pause.waited), fits: pause.fits(), expected: words }
+    AttemptPause { waited_ms: millis(pause.waited), fits: pause.fits(), expected: words }
 }
 
 fn secs(pause: Duration) -> String {
@@ -101,7 +102,7 @@ mod tests {
             at: Timestamp::UNIX_EPOCH + SignedDuration::from_secs(at),
             source: Source::Request(SocketAddr::from((Ipv4Addr::LOCALHOST, 1))),
             method: Method::POST,
-            target: "/".to_owned(),
+            request_target: "/".to_owned(),
             length: 2,
             verdict: Verdict { code: VerdictCode::Valid, secret: None, age: None },
             event: None,

@@ -13,8 +13,9 @@ use super::Desk;
 use super::advice::{Advice, advice};
 use super::attempts::{Answered, Attempt, attempts};
 use super::reply::Problem;
-use super::row::{Row, milliseconds};
+use super::row::Row;
 use crate::webhook::capture::{Capture, CaptureNumber, Forward, Forwarded, Source};
+use crate::webhook::fields::millis;
 use crate::webhook::mask;
 use crate::webhook::store::{Listed, Query};
 use crate::webhook::target;
@@ -139,7 +140,7 @@ fn asked_for(capture: &Capture) -> Option<Duration> {
 }
 
 fn shown_forward(forward: &Forward, reveal: bool) -> ShownForward {
-    let took_ms = milliseconds(forward.took);
+    let took_ms = millis(forward.took);
     let (answer, silence) = match &forward.answer {
         Ok(Forwarded { status, headers, body, truncated }) => {
             let headers = shown_headers(headers, reveal);

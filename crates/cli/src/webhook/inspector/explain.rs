@@ -102,7 +102,7 @@ mod tests {
             at: Timestamp::from_second(1_700_000_001).unwrap(),
             source: Source::Poll,
             method: Method::POST,
-            target: "/".to_owned(),
+            request_target: "/".to_owned(),
             headers: HeaderMap::from_iter([(HEADER.parse().unwrap(), value)]),
             body: Bytes::from_static(body),
             verdict: Verdict { code: VerdictCode::NoMatch, secret: None, age: None },

@@ -9,8 +9,8 @@ use url::Url;
 use super::Desk;
 use super::detail::{self, ShownAnswer, ShownSilence, shown_headers};
 use super::reply::Problem;
-use super::row::milliseconds;
 use crate::webhook::capture::CaptureNumber;
+use crate::webhook::fields::millis;
 use crate::webhook::replay::{Replay, Signature, now};
 use crate::webhook::{message, target};
 
@@ -75,7 +75,7 @@ pub(super) async fn replay(desk: &Desk, asked: &[u8]) -> Result<Replayed, Proble
         Ok(answer) => {
             let shown = ShownAnswer {
                 status: answer.status.as_u16(),
-                took_ms: milliseconds(answer.took),
+                took_ms: millis(answer.took),
                 headers: shown_headers(&answer.headers, inspected.reveal),
                 body: STANDARD.encode(&answer.body),
                 truncated: answer.truncated,
@@ -86,7 +86,7 @@ pub(super) async fn replay(desk: &Desk, asked: &[u8]) -> Result<Replayed, Proble
             let silence = ShownSilence {
                 why: error.to_string(),
                 timed_out: error.kind == SendErrorKind::Timeout,
-                took_ms: milliseconds(error.took),
+                took_ms: millis(error.took),
             };
             (None, Some(silence))
         }
@@ -99,7 +99,7 @@ pub(super) async fn curl(desk: &Desk, number: CaptureNumber) -> Result<Vec<u8>, 
     let capture = detail::capture(desk, number).await?;
     let inspected = &desk.inspected;
     let received = &capture.received;
-    let to = here(&inspected.address, &received.target);
+    let to = here(&inspected.address, &received.request_target);
     let replay = Replay { received, to, body: None, headers: None, signature: Signature::Kept };
     let outgoing = replay.outgoing(&inspected.secrets, now()).map_err(|_| unsigned())?;
     Ok(message::curl(&outgoing, inspected.reveal))

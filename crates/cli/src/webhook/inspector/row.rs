@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::webhook::capture::{AnsweredBy, CaptureNumber, Source};
+use crate::webhook::fields::millis;
 use crate::webhook::store::Listed;
 use crate::webhook::verdict::{Verdict, VerdictCode};
 
@@ -19,7 +20,7 @@ pub(super) struct Row {
     at: String,
     synthetic: bool,
     method: String,
-    target: String,
+    request_target: String,
     length: u64,
     verdict: RowVerdict,
     event: Option<String>,
@@ -76,7 +77,7 @@ impl From<Listed> for Row {
             at: instant(listed.at),
             synthetic: listed.source == Source::Poll,
             method: self::cut(listed.method.as_str()),
-            target: self::cut(&listed.target),
+            request_target: self::cut(&listed.request_target),
             length: listed.length,
             verdict: (&listed.verdict).into(),
             event: cut(listed.event),
@@ -91,7 +92,7 @@ impl From<Listed> for Row {
             answer: listed.outcome.map(|outcome| RowAnswer {
                 status: outcome.status,
                 by: answered_by(outcome.by),
-                took_ms: milliseconds(outcome.took),
+                took_ms: millis(outcome.took),
             }),
         }
     }
@@ -109,10 +110,6 @@ pub(super) fn answered_by(by: AnsweredBy) -> &'static str {
 /// An instant with milliseconds, which a browser shows in its own time.
 pub(super) fn instant(at: Timestamp) -> String {
     format!("{at:.3}")
-}
-
-pub(super) fn milliseconds(took: std::time::Duration) -> f64 {
-    (took.as_secs_f64() * 10_000.0).round() / 10.0
 }
 
 /// The beginning of a stranger's words.

@@ -128,7 +128,7 @@ fn received(form: &Form, submission: &Submission, fate: &Fate, at: Timestamp) ->
         at,
         source: Source::Request(([127, 0, 0, 1], 40_000).into()),
         method: Method::POST,
-        target: "/hook".to_owned(),
+        request_target: "/hook".to_owned(),
         headers,
         body,
         verdict,

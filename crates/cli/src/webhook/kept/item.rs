@@ -1,10 +1,7 @@
 //! Captures as JSON, which columns follow from.
 
-use std::collections::BTreeMap;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http::HeaderMap;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
@@ -12,9 +9,10 @@ use sha2::{Digest, Sha256};
 use crate::context::to_json;
 use crate::output::Field;
 use crate::webhook::capture::{Capture, Forward, Source};
+use crate::webhook::fields::{Headers, headers, millis};
 use crate::webhook::listen::exact_json;
 use crate::webhook::mask;
-use crate::webhook::store::{Listed, by_name};
+use crate::webhook::store::Listed;
 use crate::webhook::verdict::VerdictCode;
 
 /// The fields of a capture in lists.
@@ -33,7 +31,7 @@ pub(crate) const FIELDS: &[Field] = &[
     Field::new("took_ms"),
     Field::new("body_size"),
     Field::new("method").json_only(),
-    Field::new("target").json_only(),
+    Field::new("request_target").json_only(),
     Field::new("peer").json_only(),
     Field::new("source").json_only(),
     Field::new("synthetic").json_only(),
@@ -78,7 +76,7 @@ pub(crate) struct Item<'a> {
     took_ms: Option<f64>,
     body_size: u64,
     method: &'a str,
-    target: &'a str,
+    request_target: &'a str,
     peer: Option<String>,
     source: &'static str,
     synthetic: bool,
@@ -101,30 +99,19 @@ impl<'a> From<&'a Listed> for Item<'a> {
             attempt: listed.arrival.number,
             duplicate: listed.arrival.duplicate,
             status: outcome.and_then(|outcome| outcome.status),
-            answered_by: outcome.map(|outcome| by_name(outcome.by)),
-            took_ms: outcome.map(|outcome| rounded_ms(outcome.took)),
+            answered_by: outcome.map(|outcome| outcome.by.name()),
+            took_ms: outcome.map(|outcome| millis(outcome.took)),
             body_size: listed.length,
             method: listed.method.as_str(),
-            target: &listed.target,
-            peer: match listed.source {
-                Source::Request(from) => Some(from.to_string()),
-                Source::Poll => None,
-            },
-            source: match listed.source {
-                Source::Request(_) => "request",
-                Source::Poll => "poll",
-            },
+            request_target: &listed.request_target,
+            peer: listed.source.peer().map(|peer| peer.to_string()),
+            source: listed.source.name(),
             synthetic: listed.source == Source::Poll,
             secret: listed.verdict.secret.as_deref(),
             age_s: listed.verdict.age,
-            gap_ms: listed.arrival.gap.map(rounded_ms),
+            gap_ms: listed.arrival.gap.map(millis),
         }
     }
-}
-
-/// Milliseconds, to the microsecond.
-pub(crate) fn rounded_ms(time: std::time::Duration) -> f64 {
-    (time.as_secs_f64() * 1e6).round() / 1e3
 }
 
 #[derive(Serialize)]
@@ -136,9 +123,6 @@ struct Rest<'a> {
     body_sha256: String,
     forwards: Vec<Answered<'a>>,
 }
-
-/// All values of each name, in order.
-type Headers<'a> = BTreeMap<&'a str, Vec<String>>;
 
 #[derive(Serialize)]
 struct Answered<'a> {
@@ -174,16 +158,6 @@ pub(crate) fn body_text(body: &[u8]) -> Option<&str> {
     std::str::from_utf8(body).ok().filter(|text| !text.contains('\0'))
 }
 
-fn headers(headers: &HeaderMap, reveal: bool) -> Headers<'_> {
-    let mut shown = Headers::new();
-    for (name, value) in headers {
-        let value = if reveal { value.clone() } else { mask::value(name, value) };
-        let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
-        shown.entry(name.as_str()).or_default().push(value);
-    }
-    shown
-}
-
 fn answered(forward: &Forward, reveal: bool) -> Answered<'_> {
     let (answer, failed) = (forward.answer.as_ref().ok(), forward.answer.as_ref().err());
     Answered {
@@ -191,7 +165,7 @@ fn answered(forward: &Forward, reveal: bool) -> Answered<'_> {
         status: answer.map(|answer| answer.status),
         error: failed.map(|failed| &*failed.why),
         timed_out: failed.is_some_and(|failed| failed.timed_out),
-        took_ms: rounded_ms(forward.took),
+        took_ms: millis(forward.took),
         headers: answer.map(|answer| headers(&answer.headers, reveal)),
         body_b64: answer.map(|answer| STANDARD.encode(mask::answer(&answer.body, reveal))),
         truncated: answer.map(|answer| answer.truncated),

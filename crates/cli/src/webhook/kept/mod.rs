@@ -22,7 +22,7 @@ use crate::settings::Service;
 #[cfg(feature = "sandbox")]
 pub(crate) use demo::secrets as demo_secrets;
 pub(crate) use filter::FilterArgs;
-pub(crate) use item::{FIELDS, Item, WHOLE_FIELDS, body_text, rounded_ms, whole as whole_json};
+pub(crate) use item::{FIELDS, Item, WHOLE_FIELDS, body_text, whole as whole_json};
 pub(crate) use which::WhichArgs;
 
 /// What is said where there is nothing.

@@ -103,9 +103,10 @@ async fn answer(
         return Ok(answers::healthy());
     }
     let (parts, unread) = request.into_parts();
-    let target = parts.uri.path_and_query().map_or("*", |target| target.as_str()).to_owned();
+    let request_target =
+        parts.uri.path_and_query().map_or("*", |target| target.as_str()).to_owned();
     let refuse = |refusal: Refusal| {
-        intake.refused(parts.method.clone(), target.clone(), refusal);
+        intake.refused(parts.method.clone(), request_target.clone(), refusal);
         Ok(refusal.answer())
     };
     if intake.rules().path.as_deref().is_some_and(|path| path != parts.uri.path()) {
@@ -134,7 +135,8 @@ async fn answer(
         Err(refusal) => return refuse(refusal),
     };
     let source = Source::Request(peer);
-    let incoming = Incoming { source, method: parts.method, target, headers: parts.headers, body };
+    let incoming =
+        Incoming { source, method: parts.method, request_target, headers: parts.headers, body };
     // A task of its own: what has been taken is not lost where the sender goes away meanwhile.
     match tokio::spawn(intake.take(incoming, place)).await {
         Ok((Reply::Answer(answer), _)) => Ok(answer),

@@ -5,8 +5,7 @@ use std::fmt;
 use serde_json::Value;
 
 use super::happened::Delivered;
-use crate::webhook::capture::Source;
-use crate::webhook::store::by_name;
+use crate::webhook::fields::millis;
 
 /// Longest expression, in bytes.
 const LEN_MAX: usize = 4_096;
@@ -88,42 +87,40 @@ const fn number(name: &'static str, get: fn(&Delivered) -> Found) -> FieldRow {
     FieldRow { name, is_number: true, get }
 }
 
-/// Every field there is, besides pointers into the body.
+/// Every field there is, besides pointers into the body: named and measured as in the lines of NDJSON.
 const FIELDS: &[FieldRow] = &[
     text("event", |told| of(told.capture.received.event.as_deref())),
     text("submission_id", |told| of(told.capture.received.submission_id.as_deref())),
     text("form_id", |told| of(told.capture.received.form_id.as_deref())),
     text("verdict", |told| of(Some(told.capture.received.verdict.code.row().name))),
     text("secret", |told| of(told.capture.received.verdict.secret.as_deref())),
-    number("age", |told| {
+    number("age_s", |told| {
         told.capture.received.verdict.age.map_or(Found::Nothing, |age| count(age.into()))
     }),
     number("attempt", |told| count(told.capture.received.arrival.number.into())),
     text("duplicate", |told| flag(told.capture.received.arrival.duplicate)),
-    number("gap", |told| {
+    number("gap_ms", |told| {
         let gap = told.capture.received.arrival.gap;
-        gap.map_or(Found::Nothing, |gap| Found::Number(gap.as_secs_f64()))
+        gap.map_or(Found::Nothing, |gap| Found::Number(millis(gap)))
     }),
-    text("fits", |told| told.pause.map_or(Found::Nothing, |pause| flag(pause.fits()))),
+    text("pause.fits", |told| told.pause.map_or(Found::Nothing, |pause| flag(pause.fits()))),
     number("status", |told| {
         let outcome = told.capture.outcome.as_ref();
         outcome
             .and_then(|outcome| outcome.status)
             .map_or(Found::Nothing, |status| count(status.into()))
     }),
-    text("answered_by", |told| {
-        of(told.capture.outcome.as_ref().map(|outcome| by_name(outcome.by)))
-    }),
-    number("took", |told| {
+    text("answered_by", |told| of(told.capture.outcome.as_ref().map(|outcome| outcome.by.name()))),
+    number("took_ms", |told| {
         let outcome = told.capture.outcome.as_ref();
-        outcome.map_or(Found::Nothing, |outcome| Found::Number(outcome.took.as_secs_f64() * 1e3))
+        outcome.map_or(Found::Nothing, |outcome| Found::Number(millis(outcome.took)))
     }),
-    number("size", |told| {
+    number("body_size", |told| {
         count(i64::try_from(told.capture.received.body.len()).unwrap_or(i64::MAX).into())
     }),
     text("method", |told| of(Some(told.capture.received.method.as_str()))),
-    text("target", |told| of(Some(&told.capture.received.target))),
-    text("source", |told| of(Some(source(told.capture.received.source)))),
+    text("request_target", |told| of(Some(&told.capture.received.request_target))),
+    text("source", |told| of(Some(told.capture.received.source.name()))),
 ];
 
 fn of(text: Option<&str>) -> Found {
@@ -137,14 +134,6 @@ fn flag(on: bool) -> Found {
 fn count(number: i128) -> Found {
     #[expect(clippy::cast_precision_loss, reason = "counts of a listener are far smaller")]
     Found::Number(number as f64)
-}
-
-/// Where a delivery comes from, as it is told.
-pub(crate) fn source(source: Source) -> &'static str {
-    match source {
-        Source::Request(_) => "request",
-        Source::Poll => "poll",
-    }
 }
 
 /// Reads an expression.
@@ -343,10 +332,10 @@ mod tests {
             ("submission_id~ub_", true),
             ("status>=200 && status<=200 && status!=201 && status=200", true),
             ("status>200", false),
-            ("attempt=2 && gap>10.5 && duplicate=false", true),
-            ("took<41.5 && took>40.5 && size=157 && age=1", true),
+            ("attempt=2 && gap_ms>10500 && duplicate=false", true),
+            ("took_ms<41.5 && took_ms>40.5 && body_size=157 && age_s=1", true),
             (
-                "secret=new && source=request && answered_by=listener && method=POST && target=/",
+                "secret=new && source=request && answered_by=listener && method=POST && request_target=/",
                 true,
             ),
             ("/data/Name=Ada && /data/n=3 && /data/n<4", true),
@@ -354,7 +343,7 @@ mod tests {
             ("/data/Name='A && B'", false),
             ("/data/absent=1", false),
             ("/data/absent!=1", true),
-            ("fits=true", false),
+            ("pause.fits=true", false),
         ] {
             assert_eq!(holds(text), met, "{text}");
         }
@@ -365,9 +354,9 @@ mod tests {
         let told = Sample::of(BODY).told();
         let differs = |text: &str| expect(text).unwrap().differs(&told);
         assert_eq!(differs("status=200"), None);
-        assert_eq!(differs("age=1 && status=201").as_deref(), Some("its `status` is 200"));
+        assert_eq!(differs("age_s=1 && status=201").as_deref(), Some("its `status` is 200"));
         assert_eq!(differs("event=x").as_deref(), Some("its `event` is `submission.created`"));
-        assert_eq!(differs("gap<1").as_deref(), Some("it has no `gap`"));
+        assert_eq!(differs("gap_ms<1").as_deref(), Some("it has no `gap_ms`"));
     }
 
     #[test]

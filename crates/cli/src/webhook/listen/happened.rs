@@ -34,7 +34,7 @@ pub(crate) struct Delivered {
 pub(crate) struct Refused {
     pub(crate) at: Timestamp,
     pub(crate) method: Method,
-    pub(crate) target: String,
+    pub(crate) request_target: String,
     pub(crate) refusal: Refusal,
 }
 

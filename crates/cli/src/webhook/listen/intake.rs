@@ -82,7 +82,7 @@ struct Inner {
 pub(crate) struct Incoming {
     pub(crate) source: Source,
     pub(crate) method: Method,
-    pub(crate) target: String,
+    pub(crate) request_target: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
@@ -179,8 +179,8 @@ impl Intake {
     }
 
     /// A request went no further. It is told if there is room for it.
-    pub(super) fn refused(&self, method: Method, target: String, refusal: Refusal) {
-        let refused = Refused { at: Timestamp::now(), method, target, refusal };
+    pub(super) fn refused(&self, method: Method, request_target: String, refusal: Refusal) {
+        let refused = Refused { at: Timestamp::now(), method, request_target, refusal };
         let _ = self.0.told.try_send(Happened::Refused(refused));
     }
 
@@ -255,7 +255,7 @@ impl Intake {
 
     /// Judges a request, and counts it.
     fn look(&self, incoming: Incoming, now: Instant) -> (Received, Came) {
-        let Incoming { source, method, target, headers, body } = incoming;
+        let Incoming { source, method, request_target, headers, body } = incoming;
         let at = Timestamp::now();
         let rules = &self.0.rules;
         let verdict = judge(rules.verifier.as_ref(), &headers, &body, at.as_second());
@@ -269,7 +269,7 @@ impl Intake {
             at,
             source,
             method,
-            target,
+            request_target,
             headers,
             body,
             verdict,

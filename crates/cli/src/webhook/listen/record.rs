@@ -1,25 +1,21 @@
 //! What happened, for programs: an object of JSON a line. The shapes are told by [`super::schema`].
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http::HeaderMap;
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use super::exact_json;
-use super::expect::source;
 use super::goal::Met;
 use super::happened::{Delivered, Refused, Warning};
 use super::histogram::Histogram;
 use super::tally::Tally;
 use crate::webhook::capture::{Capture, CaptureNumber, Forward, Source};
-use crate::webhook::mask;
-use crate::webhook::store::by_name;
+use crate::webhook::fields::{Headers, headers, millis};
 use crate::webhook::verdict::VerdictCode;
 
 /// The version of the shapes. Fields may be added to it; none changes its meaning or goes.
@@ -60,8 +56,8 @@ struct Delivery<'a> {
     synthetic: bool,
     peer: Option<String>,
     method: &'a str,
-    target: &'a str,
-    headers: BTreeMap<&'a str, Vec<String>>,
+    request_target: &'a str,
+    headers: Headers<'a>,
     event: Option<&'a str>,
     submission_id: Option<&'a str>,
     form_id: Option<&'a str>,
@@ -111,7 +107,7 @@ struct WarningFields<'a> {
     code: &'a str,
     message: &'a str,
     method: Option<&'a str>,
-    target: Option<&'a str>,
+    request_target: Option<&'a str>,
     status: Option<u16>,
 }
 
@@ -167,18 +163,14 @@ pub(crate) fn delivered(told: &Delivered, reveal: bool) -> Vec<String> {
     let capture = &*told.capture;
     let Some(outcome) = &capture.outcome else { return Vec::new() };
     let received = &*capture.received;
-    let peer = match received.source {
-        Source::Request(peer) => Some(peer.to_string()),
-        Source::Poll => None,
-    };
     let delivery = Delivery {
         capture: capture.number,
         at: received.at,
-        source: source(received.source),
+        source: received.source.name(),
         synthetic: received.source == Source::Poll,
-        peer,
+        peer: received.source.peer().map(|peer| peer.to_string()),
         method: received.method.as_str(),
-        target: &received.target,
+        request_target: &received.request_target,
         headers: headers(&received.headers, reveal),
         event: received.event.as_deref(),
         submission_id: received.submission_id.as_deref(),
@@ -197,7 +189,7 @@ pub(crate) fn delivered(told: &Delivered, reveal: bool) -> Vec<String> {
             fits: pause.fits(),
         }),
         status: outcome.status,
-        answered_by: by_name(outcome.by),
+        answered_by: outcome.by.name(),
         took_ms: millis(outcome.took),
         body_size: received.body.len(),
         body_sha256: hex::encode(Sha256::digest(&received.body)),
@@ -233,7 +225,7 @@ pub(crate) fn refused(refused: &Refused) -> String {
         code: refused.refusal.code(),
         message: refused.refusal.message(),
         method: Some(refused.method.as_str()),
-        target: Some(&refused.target),
+        request_target: Some(&refused.request_target),
         status: Some(refused.refusal.status()),
     };
     line("warning", fields)
@@ -242,7 +234,10 @@ pub(crate) fn refused(refused: &Refused) -> String {
 /// The line of something to know.
 pub(crate) fn warned(warning: &Warning, at: Timestamp) -> String {
     let (code, message) = (warning.code, &*warning.message);
-    line("warning", WarningFields { at, code, message, method: None, target: None, status: None })
+    line(
+        "warning",
+        WarningFields { at, code, message, method: None, request_target: None, status: None },
+    )
 }
 
 /// The line at the end.
@@ -280,20 +275,4 @@ fn times(histogram: &Histogram) -> Option<Times> {
 /// An instant with milliseconds, as the service writes them.
 fn instant<S: Serializer>(at: &Timestamp, out: S) -> Result<S::Ok, S::Error> {
     out.collect_str(&format_args!("{at:.3}"))
-}
-
-/// Milliseconds, to the microsecond.
-fn millis(time: Duration) -> f64 {
-    (time.as_secs_f64() * 1e6).round() / 1e3
-}
-
-/// Header fields as they came; the MACs of the signature are masked, since with them it can be replayed.
-fn headers(headers: &HeaderMap, reveal: bool) -> BTreeMap<&str, Vec<String>> {
-    let mut shown: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for (name, value) in headers {
-        let value = if reveal { value.clone() } else { mask::value(name, value) };
-        let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
-        shown.entry(name.as_str()).or_default().push(value);
-    }
-    shown
 }

@@ -55,7 +55,9 @@ impl Route {
             let said = match term.field {
                 Field::FormId => received.form_id.as_deref(),
                 Field::Event => received.event.as_deref(),
-                Field::Path => received.target.split('?').next().filter(|path| is_plain(path)),
+                Field::Path => {
+                    received.request_target.split('?').next().filter(|path| is_plain(path))
+                }
             };
             said.is_some_and(|said| match &term.value {
                 Value::Is(value) => said == value,

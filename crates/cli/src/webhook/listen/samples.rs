@@ -30,7 +30,7 @@ impl Sample {
             at: AT.parse::<Timestamp>().unwrap(),
             source: Source::Request(SocketAddr::from((Ipv4Addr::LOCALHOST, 4_000))),
             method: Method::POST,
-            target: "/".to_owned(),
+            request_target: "/".to_owned(),
             headers: HeaderMap::new(),
             body: body.into(),
             verdict: Verdict { code: VerdictCode::Valid, secret: Some("new".into()), age: Some(1) },

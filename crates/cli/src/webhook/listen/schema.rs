@@ -4,8 +4,7 @@ use serde_json::{Value, json};
 
 use super::answers::REFUSALS;
 use super::record::SCHEMA;
-use crate::webhook::capture::AnsweredBy;
-use crate::webhook::store::by_name;
+use crate::webhook::capture::{AnsweredBy, Source};
 use crate::webhook::verdict::VERDICTS;
 
 /// The schema, of the draft 2020-12.
@@ -105,18 +104,18 @@ fn ready() -> Value {
 }
 
 fn delivery() -> Value {
-    let by = [AnsweredBy::Listener, AnsweredBy::Fault, AnsweredBy::Target].map(by_name);
+    let by = AnsweredBy::ALL.map(|(_, name)| name);
     kind(
         "delivery",
         "a delivery was answered",
         json!({
             "capture": capture(),
             "at": instant("when it had come"),
-            "source": {"enum": ["request", "poll"]},
+            "source": {"enum": Source::NAMES},
             "synthetic": flag("whether it was made here of what the API has, and not sent by the service"),
             "peer": maybe_text("the address it came from"),
             "method": text("the method"),
-            "target": text("path and query, as they came"),
+            "request_target": text("path and query, as they came"),
             "headers": {
                 "type": "object",
                 "additionalProperties": {"type": "array", "items": {"type": "string"}},
@@ -193,7 +192,7 @@ fn warning() -> Value {
             },
             "message": text("for people"),
             "method": maybe_text("the method of the request"),
-            "target": maybe_text("its path and query"),
+            "request_target": maybe_text("its path and query"),
             "status": status("what it was answered with"),
         }),
     )

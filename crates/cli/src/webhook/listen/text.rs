@@ -76,7 +76,7 @@ fn first(capture: &Capture, outcome: &Outcome, view: &View) -> Line {
         Source::Request(_) => received.method.to_string(),
         Source::Poll => "poll".to_owned(),
     };
-    let mut target = one_line(&received.target).into_owned();
+    let mut target = one_line(&received.request_target).into_owned();
     let mut event = clean(&received.event);
     let mut id = clean(&received.submission_id);
     let size = size(received.body.len());
@@ -116,7 +116,7 @@ fn first(capture: &Capture, outcome: &Outcome, view: &View) -> Line {
 pub(crate) fn refused(refused: &Refused, view: &View) -> Line {
     let status = refused.refusal.status().to_string();
     let (why, method) = (refused.refusal.message(), refused.method.to_string());
-    let mut target = one_line(&refused.target).into_owned();
+    let mut target = one_line(&refused.request_target).into_owned();
     if let Some(width) = view.width {
         let rest = 8 + 1 + method.len() + 1 + 3 + 4 + why.len();
         let over = (rest + target.width()).saturating_sub(width);

@@ -30,7 +30,6 @@ pub(crate) use prune::Pruned;
 #[cfg(test)]
 pub(crate) use query::ListedOutcome;
 pub(crate) use query::{INVALID, Listed, Query, Statuses};
-pub(crate) use rows::by_name;
 
 use self::prune::Pruner;
 use self::rows::RowError;
@@ -90,7 +89,7 @@ impl Store {
 
     /// Keeps a request. When this returns its number, it is on the disk.
     pub(crate) async fn keep(&self, received: Arc<Received>) -> Result<CaptureNumber, StoreError> {
-        let size = received.body.len() + received.target.len();
+        let size = received.body.len() + received.request_target.len();
         if size > REQUEST_MAX {
             return Err(StoreError::TooLarge(size));
         }

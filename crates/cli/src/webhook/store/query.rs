@@ -87,7 +87,7 @@ pub(crate) struct Listed {
     pub(crate) at: Timestamp,
     pub(crate) source: Source,
     pub(crate) method: http::Method,
-    pub(crate) target: String,
+    pub(crate) request_target: String,
     /// Bytes of the body.
     pub(crate) length: u64,
     pub(crate) verdict: Verdict,
@@ -120,7 +120,7 @@ impl From<&Capture> for Listed {
             at: received.at,
             source: received.source,
             method: received.method.clone(),
-            target: received.target.clone(),
+            request_target: received.request_target.clone(),
             length: received.body.len() as u64,
             verdict: received.verdict.clone(),
             event: received.event.clone(),
@@ -139,7 +139,7 @@ impl Listed {
             at: head.at,
             source: head.source,
             method: head.method,
-            target: head.target,
+            request_target: head.request_target,
             length,
             verdict: head.verdict,
             event: head.event,
@@ -167,7 +167,7 @@ pub(super) fn list(db: &Connection, query: &Query) -> Result<Vec<Listed>, RowErr
            AND (:grep IS NULL OR instr(c.body, :grep) > 0)
            AND (:text IS NULL OR instr(lower(coalesce(c.event, '') || ' ' ||
                 coalesce(c.submission_id, '') || ' ' || coalesce(c.form_id, '') || ' ' ||
-                c.target || ' ' || CAST(c.body AS TEXT)), lower(:text)) > 0)
+                c.request_target || ' ' || CAST(c.body AS TEXT)), lower(:text)) > 0)
          ORDER BY c.number DESC LIMIT :limit"
     );
     let number = |number: Option<CaptureNumber>| {

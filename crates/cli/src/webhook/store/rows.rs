@@ -16,9 +16,6 @@ use crate::webhook::capture::{
 };
 use crate::webhook::verdict::{Verdict, VerdictCode};
 
-/// The source of a capture that was made here.
-const POLL: &str = "poll";
-
 /// What goes wrong with a row: the database, or what is in it.
 pub(super) enum RowError {
     Database(rusqlite::Error),
@@ -32,7 +29,7 @@ impl From<rusqlite::Error> for RowError {
 }
 
 /// The columns of a request but for headers and body, as [`head`] reads them.
-pub(super) const HEAD: &str = "c.number, c.at, c.source, c.method, c.target, c.verdict, c.secret, \
+pub(super) const HEAD: &str = "c.number, c.at, c.source, c.method, c.request_target, c.verdict, c.secret, \
     c.age, c.event, c.submission_id, c.form_id, c.arrival, c.gap, c.duplicate, o.status, \
     o.answered_by, o.took";
 /// How many columns that is.
@@ -46,7 +43,7 @@ pub(super) struct Head {
     pub(super) at: Timestamp,
     pub(super) source: Source,
     pub(super) method: Method,
-    pub(super) target: String,
+    pub(super) request_target: String,
     pub(super) verdict: Verdict,
     pub(super) event: Option<String>,
     pub(super) submission_id: Option<String>,
@@ -58,13 +55,12 @@ pub(super) struct Head {
 
 /// Adds a request, and gives its number.
 pub(super) fn insert(db: &Connection, received: &Received) -> rusqlite::Result<CaptureNumber> {
-    let source = match received.source {
-        Source::Request(from) => from.to_string(),
-        Source::Poll => POLL.to_owned(),
-    };
+    // An address for a request, which no name of a source is.
+    let source = received.source.peer();
+    let source = source.map_or_else(|| Source::Poll.name().to_owned(), |peer| peer.to_string());
     let Arrival { number, gap, duplicate } = received.arrival;
     let mut insert = db.prepare_cached(
-        "INSERT INTO captures (at, source, method, target, verdict, secret, age, event,
+        "INSERT INTO captures (at, source, method, request_target, verdict, secret, age, event,
             submission_id, form_id, arrival, gap, duplicate, headers, body)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
     )?;
@@ -72,7 +68,7 @@ pub(super) fn insert(db: &Connection, received: &Received) -> rusqlite::Result<C
         instant(received.at),
         source,
         received.method.as_str(),
-        received.target,
+        received.request_target,
         received.verdict.code.row().name,
         received.verdict.secret,
         received.verdict.age,
@@ -100,7 +96,7 @@ pub(super) fn settle(
             "INSERT OR IGNORE INTO outcomes (number, status, answered_by, took)
              SELECT number, ?2, ?3, ?4 FROM captures WHERE number = ?1",
         )?
-        .execute(params![number, outcome.status, by_name(outcome.by), nanos(outcome.took)])?;
+        .execute(params![number, outcome.status, outcome.by.name(), nanos(outcome.took)])?;
     if added == 0 {
         return Ok(());
     }
@@ -133,7 +129,7 @@ pub(super) fn head(row: &Row<'_>) -> Result<Head, RowError> {
     let number: i64 = row.get(0)?;
     let malformed = |what| RowError::Malformed(StoreError::Malformed { number, what });
     let source = match row.get_ref(2)?.as_str().unwrap_or_default() {
-        POLL => Source::Poll,
+        poll if poll == Source::Poll.name() => Source::Poll,
         from => Source::Request(
             from.parse::<SocketAddr>().map_err(|_| malformed("its source is no address"))?,
         ),
@@ -144,7 +140,8 @@ pub(super) fn head(row: &Row<'_>) -> Result<Head, RowError> {
         None => None,
         Some(by) => Some(Outcome {
             status: row.get(14)?,
-            by: by_of_name(&by).ok_or_else(|| malformed("nobody is known to have answered it"))?,
+            by: AnsweredBy::of_name(&by)
+                .ok_or_else(|| malformed("nobody is known to have answered it"))?,
             took: span(row.get(16)?),
             forwards: Vec::new(),
         }),
@@ -155,7 +152,7 @@ pub(super) fn head(row: &Row<'_>) -> Result<Head, RowError> {
             .map_err(|_| malformed("its time is none"))?,
         source,
         method: Method::from_bytes(method).map_err(|_| malformed("its method is none"))?,
-        target: row.get(4)?,
+        request_target: row.get(4)?,
         verdict: Verdict {
             code: VerdictCode::of_name(verdict)
                 .ok_or_else(|| malformed("its verdict is not known to this formsvc"))?,
@@ -198,7 +195,7 @@ pub(super) fn capture(db: &Connection, number: i64) -> Result<Option<Capture>, R
             at: head.at,
             source: head.source,
             method: head.method,
-            target: head.target,
+            request_target: head.request_target,
             headers,
             body: body.into(),
             verdict: head.verdict,
@@ -272,21 +269,4 @@ fn nanos(span: Duration) -> i64 {
 
 fn span(nanos: i64) -> Duration {
     Duration::from_nanos(nanos.unsigned_abs())
-}
-
-/// Names of whose word an answer is; they never change.
-const ANSWERED_BY: [(AnsweredBy, &str); 3] = [
-    (AnsweredBy::Listener, "listener"),
-    (AnsweredBy::Fault, "fault"),
-    (AnsweredBy::Target, "target"),
-];
-
-/// The name of whose word an answer is.
-pub(crate) fn by_name(by: AnsweredBy) -> &'static str {
-    let known = ANSWERED_BY.iter().find(|(known, _)| *known == by);
-    known.map(|(_, name)| *name).expect("everybody who answers has a name")
-}
-
-fn by_of_name(name: &str) -> Option<AnsweredBy> {
-    ANSWERED_BY.iter().find(|(_, known)| *known == name).map(|(by, _)| *by)
 }

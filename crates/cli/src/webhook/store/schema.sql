@@ -6,7 +6,7 @@ CREATE TABLE captures (
     -- An address and port, or 'poll'.
     source TEXT NOT NULL,
     method TEXT NOT NULL,
-    target TEXT NOT NULL,
+    request_target TEXT NOT NULL,
     verdict TEXT NOT NULL,
     secret TEXT,
     age INTEGER,

@@ -14,7 +14,7 @@ fn received(at: Timestamp, body: impl Into<Bytes>) -> Received {
         at,
         source: Source::Request(([127, 0, 0, 1], 4321).into()),
         method: Method::POST,
-        target: "/hook?a=%20b".to_owned(),
+        request_target: "/hook?a=%20b".to_owned(),
         headers: HeaderMap::from_iter([(
             HeaderName::from_static("x-service-signature"),
             HeaderValue::from_static("t=1,v1=00"),
@@ -181,13 +181,13 @@ fn anything() -> impl Strategy<Value = (Received, Outcome)> {
     let request = (any::<i64>(), source, "[A-Z!#$]{1,12}", ".*", headers(), bytes());
     (request, (verdict, text(), text(), text(), arrival), outcome).prop_map(
         |(request, words, outcome)| {
-            let (at, source, method, target, headers, body) = request;
+            let (at, source, method, request_target, headers, body) = request;
             let (verdict, event, submission_id, form_id, arrival) = words;
             let received = Received {
                 at: Timestamp::from_nanosecond(at.into()).unwrap(),
                 source,
                 method: Method::from_bytes(method.as_bytes()).unwrap(),
-                target,
+                request_target,
                 headers,
                 body: body.into(),
                 verdict,

@@ -66,7 +66,12 @@ fn rows(old: &Capture, new: &Capture, reveal: bool) -> Vec<Row> {
     let (a, b) = (&old.received, &new.received);
     let request = [
         Row::of("request", "method", Some(a.method.to_string()), Some(b.method.to_string())),
-        Row::of("request", "target", Some(a.target.clone()), Some(b.target.clone())),
+        Row::of(
+            "request",
+            "request_target",
+            Some(a.request_target.clone()),
+            Some(b.request_target.clone()),
+        ),
         Row::of("request", "verdict", verdict(old), verdict(new)),
         Row::of("request", "status", status(old), status(new)),
     ];

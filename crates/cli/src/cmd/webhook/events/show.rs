@@ -12,9 +12,8 @@ use crate::exit::Exit;
 use crate::output::{Detail, Output};
 use crate::pretty::pretty;
 use crate::webhook::capture::{AnsweredBy, Capture, CaptureNumber, Forward, Received, Source};
-use crate::webhook::kept::{
-    NOTHING, WHOLE_FIELDS, body_text, get, rounded_ms, some_captures, whole_json,
-};
+use crate::webhook::fields::millis;
+use crate::webhook::kept::{NOTHING, WHOLE_FIELDS, body_text, get, some_captures, whole_json};
 use crate::webhook::mask;
 use crate::webhook::store::Query;
 
@@ -95,7 +94,7 @@ fn request(received: &Received) -> String {
         Source::Request(from) => format!("from {from}"),
         Source::Poll => "synthetic: made here of a submission that the service has".to_owned(),
     };
-    format!("{} {}, {from}", received.method, received.target)
+    format!("{} {}, {from}", received.method, received.request_target)
 }
 
 fn verdict(received: &Received) -> String {
@@ -133,7 +132,7 @@ fn answered(capture: &Capture) -> String {
         AnsweredBy::Fault => "as --respond or --drop asked for",
         AnsweredBy::Target => "by the target",
     };
-    format!("{status} {by} after {} ms", rounded_ms(outcome.took))
+    format!("{status} {by} after {} ms", millis(outcome.took))
 }
 
 fn header_lines(headers: &HeaderMap, reveal: bool) -> String {
@@ -157,7 +156,7 @@ fn shown_body(body: &[u8]) -> String {
 }
 
 fn forwarded(forward: &Forward, reveal: bool) -> (Cow<'static, str>, Cow<'static, str>) {
-    let (url, ms) = (mask::url(&forward.url, reveal), rounded_ms(forward.took));
+    let (url, ms) = (mask::url(&forward.url, reveal), millis(forward.took));
     let label = format!("forwarded to {url}");
     let text = match &forward.answer {
         Err(failed) => format!("no answer after {ms} ms: {}", failed.why),

@@ -268,7 +268,7 @@ impl Poller<'_> {
         let incoming = Incoming {
             source: Source::Poll,
             method: Method::POST,
-            target: self.path.to_owned(),
+            request_target: self.path.to_owned(),
             headers,
             body: delivery.body.clone(),
         };

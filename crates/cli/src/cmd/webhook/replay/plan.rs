@@ -118,7 +118,7 @@ mod tests {
             at: Timestamp::now(),
             source: Source::Request(([127, 0, 0, 1], 4000).into()),
             method: Method::POST,
-            target: "/".to_owned(),
+            request_target: "/".to_owned(),
             headers: HeaderMap::new(),
             body: "{}".into(),
             verdict: Verdict { code, secret: None, age: None },

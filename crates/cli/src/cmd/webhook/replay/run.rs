@@ -14,8 +14,9 @@ use crate::error::{CliError, Code};
 use crate::exit::Exit;
 use crate::output::{Live, Look, Stream};
 use crate::webhook::capture::Capture;
+use crate::webhook::fields::millis;
 use crate::webhook::kept::difference::{self, Row as Different};
-use crate::webhook::kept::{get, rounded_ms};
+use crate::webhook::kept::get;
 use crate::webhook::replay::{Replay as Once, Signature, now};
 use crate::webhook::secrets::Secrets;
 use crate::webhook::shape::Change;
@@ -174,7 +175,7 @@ impl Run<'_> {
             to: mask::url(send.to.as_str(), self.asked.reveal),
             before,
             status: new.map(|answer| answer.status.as_u16()),
-            took_ms: took.map(rounded_ms),
+            took_ms: took.map(millis),
             error: answer.and_then(|answer| answer.as_ref().err()).map(ToString::to_string),
             body_size: once.body.as_ref().unwrap_or(&capture.received.body).len(),
             signature: if self.signature == Signature::Kept { "kept" } else { "fresh" },

@@ -19,6 +19,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::settings::written;
+use crate::webhook::fields::millis;
 use crate::webhook::mask;
 use crate::webhook::shape::Expect;
 use crate::webhook::simulate::{End, Simulation};
@@ -171,7 +172,7 @@ impl Run<'_> {
             attempt,
             submission_id: prepared.submission_id.as_deref(),
             status: answered.map(|answer| answer.status.as_u16()),
-            took_ms: (took.as_secs_f64() * 10_000.0).round() / 10.0,
+            took_ms: millis(took),
             error: answer.as_ref().err().map(ToString::to_string),
             body: answered.map(|answer| String::from_utf8_lossy(&answer.body).into_owned()),
             truncated: answered.is_some_and(|answer| answer.truncated),

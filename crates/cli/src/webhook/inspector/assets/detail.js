@@ -18,7 +18,7 @@ function facts({ row, from, content_type }) {
   return el('dl', { class: 'facts' },
     fact('Came', el('time', { dateTime: row.at }, instantWhole(row.at))),
     fact('From', row.synthetic ? 'made here of a submission that the API had (synthetic)' : from),
-    fact('Request', el('code', {}, `${oneLine(row.method)} ${oneLine(row.target)}`)),
+    fact('Request', el('code', {}, `${oneLine(row.method)} ${oneLine(row.request_target)}`)),
     fact('Answered', answer ?? 'not yet'),
     row.submission_id && fact('Submission', el('code', { class: 'all' }, oneLine(row.submission_id))),
     row.form_id && fact('Form', el('code', { class: 'all' }, oneLine(row.form_id))),
@@ -124,7 +124,7 @@ function draw(delivery) {
   const parts = [
     el('p', { class: 'back' }, el('a', { href: '#' }, '← Deliveries')),
     el('div', { class: 'head' },
-      el('h2', { id: 'detail-title', tabindex: '-1' }, `#${row.number} ${oneLine(row.event ?? `${row.method} ${row.target}`)}`),
+      el('h2', { id: 'detail-title', tabindex: '-1' }, `#${row.number} ${oneLine(row.event ?? `${row.method} ${row.request_target}`)}`),
       answerBadge(row.answer)),
     doing,
     judged,

@@ -58,7 +58,7 @@ export function marks(row) {
 }
 
 function rowItem(row) {
-  const what = row.event ?? `${row.method} ${row.target}`;
+  const what = row.event ?? `${row.method} ${row.request_target}`;
   const words = marks(row);
   return el('li', {}, el('button', {
     type: 'button', class: 'row', 'data-key': row.key, 'aria-current': row.key === selected ? 'true' : null,

@@ -160,7 +160,7 @@ impl Forwarder {
 
     async fn to(&self, target: &Target, received: &Received) -> (Forward, Vec<Warning>) {
         let began = Instant::now();
-        let keeps = came_to(&target.url, &received.target);
+        let keeps = came_to(&target.url, &received.request_target);
         let sent = self.send(target, keeps, received);
         // One time for waiting and sending: the sender waits for both.
         let answer = match tokio::time::timeout(self.sender.timeout(), sent).await {

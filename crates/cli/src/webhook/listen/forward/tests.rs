@@ -26,7 +26,7 @@ pub(in crate::webhook::listen) fn received(
         at: Timestamp::UNIX_EPOCH,
         source: Source::Request(SocketAddr::from(([127, 0, 0, 1], 1))),
         method: Method::POST,
-        target: target.to_owned(),
+        request_target: target.to_owned(),
         headers: map,
         body: Bytes::copy_from_slice(body),
         verdict: Verdict { code: VerdictCode::Valid, secret: None, age: None },

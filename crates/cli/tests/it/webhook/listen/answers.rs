@@ -64,7 +64,7 @@ fn what_is_no_delivery_goes_no_further() {
     let codes: Vec<_> = warned.iter().map(|told| told["code"].as_str().unwrap()).collect();
     assert_eq!(codes, ["method_not_allowed", "method_not_allowed", "not_found", "not_found"]);
     let told = of_type(&records, "delivery");
-    assert_eq!((told.len(), told[0]["target"].as_str()), (1, Some("/hooks/forms?a=b")));
+    assert_eq!((told.len(), told[0]["request_target"].as_str()), (1, Some("/hooks/forms?a=b")));
     assert!(said.stderr.contains("1 delivery: 1 valid; and 4 requests went no further"));
 }
 

@@ -114,8 +114,10 @@ fn chunks_and_requests_that_come_together_are_taken_apart() {
     assert!(read(&mut stream).starts_with("HTTP/1.1 200"));
     let said = listener.terminate();
     let records = records(&said.stdout);
-    let told: Vec<_> =
-        of_type(&records, "delivery").iter().map(|told| told["target"].as_str().unwrap()).collect();
+    let told: Vec<_> = of_type(&records, "delivery")
+        .iter()
+        .map(|told| told["request_target"].as_str().unwrap())
+        .collect();
     assert_eq!(told, ["/", "/second", "/third"]);
     assert!(of_type(&records, "delivery").iter().all(|told| told["valid"] == true));
 }

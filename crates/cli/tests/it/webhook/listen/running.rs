@@ -142,7 +142,7 @@ fn a_demo_needs_nothing_set_up() {
         "--no-store",
         "--respond=503,200",
         "--retry-base=100ms",
-        "--expect=attempt=2 && fits=true && status=200",
+        "--expect=attempt=2 && pause.fits=true && status=200",
     ]);
     assert_eq!(retried.code, Some(0), "{}", retried.stderr);
     let fits = "every pause fits the service's schedule (0.1s, 0.6s, 3.6s, each up to 20 % longer)";
