@@ -92,9 +92,17 @@ pub(crate) struct Outcome {
     /// Time from the whole request to the answer.
     pub(crate) took: Duration,
     pub(crate) forwards: Vec<Forward>,
+    /// Which of the forwards the answer is that of; none where the answer is of nothing that it was
+    /// forwarded to. Two may have the same status, or one be silent and another say 502 itself.
+    pub(crate) decided_by: Option<usize>,
 }
 
 impl Outcome {
+    /// The forward that the answer is that of.
+    pub(crate) fn decisive(&self) -> Option<&Forward> {
+        self.forwards.get(self.decided_by?)
+    }
+
     /// Whether the listener refused it, so that it was no delivery to whoever waits for one.
     pub(crate) fn is_refusal(&self) -> bool {
         let is_success = self.status.is_some_and(|status| (200..300).contains(&status));

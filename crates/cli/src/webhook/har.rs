@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, StatusCode, header};
 use serde_json::{Value, json};
 
-use super::capture::{AnsweredBy, Capture, Forwarded, Outcome};
+use super::capture::{Capture, Forwarded, Outcome};
 use super::fields::millis;
 use super::kept::body_text;
 use super::{mask, message};
@@ -72,11 +72,11 @@ fn put_text(content: &mut Value, body: &[u8]) {
 /// What the sender was answered with, as far as it is known: a target's answer, or a status.
 fn response(outcome: Option<&Outcome>, reveal: bool) -> Value {
     let status = outcome.and_then(|outcome| outcome.status);
-    let of_target = outcome.filter(|outcome| outcome.by == AnsweredBy::Target);
-    let answer: Option<&Forwarded> = of_target.and_then(|outcome| {
-        let answers = outcome.forwards.iter().filter_map(|forward| forward.answer.as_ref().ok());
-        answers.into_iter().find(|answer| Some(answer.status) == status)
-    });
+    let decisive = outcome.and_then(Outcome::decisive);
+    // What cannot be relayed was answered for by the listener.
+    let answer: Option<&Forwarded> = decisive
+        .and_then(|forward| forward.answer.as_ref().ok())
+        .filter(|answer| Some(answer.status) == status);
     let mut content = json!({"size": 0, "mimeType": "", "text": ""});
     if let Some(answer) = answer {
         content["size"] = answer.body.len().into();

@@ -130,12 +130,10 @@ async fn others(desk: &Desk, capture: &Capture) -> Result<(Vec<Attempt>, bool), 
     Ok((attempts(answered), cut))
 }
 
-/// The patience that the answer to a delivery asked for, which was that of the first target that failed.
+/// The patience that the answer to a delivery asked for.
 fn asked_for(capture: &Capture) -> Option<Duration> {
-    let outcome = capture.outcome.as_ref()?;
-    let answers = outcome.forwards.iter().filter_map(|forward| forward.answer.as_ref().ok());
-    let first = answers.into_iter().find(|answer| Some(answer.status) == outcome.status)?;
-    let asked = first.headers.get(header::RETRY_AFTER)?.to_str().ok()?;
+    let decisive = capture.outcome.as_ref()?.decisive()?.answer.as_ref().ok()?;
+    let asked = decisive.headers.get(header::RETRY_AFTER)?.to_str().ok()?;
     asked.trim().parse().ok().map(Duration::from_secs)
 }
 

@@ -145,10 +145,11 @@ fn received(form: &Form, submission: &Submission, fate: &Fate, at: Timestamp) ->
 
 fn outcome(answer: Answer) -> Outcome {
     let took = Duration::from_micros(8_300);
-    let (status, by, answer) = match answer {
+    let (status, answer) = match answer {
         Answer::Own(status) => {
             let (by, took) = (AnsweredBy::Listener, Duration::from_micros(200));
-            return Outcome { status: Some(status), by, took, forwards: Vec::new() };
+            let (forwards, decided_by) = (Vec::new(), None);
+            return Outcome { status: Some(status), by, took, forwards, decided_by };
         }
         Answer::Target(status, text) => {
             let headers = HeaderMap::from_iter([(
@@ -157,14 +158,15 @@ fn outcome(answer: Answer) -> Outcome {
             )]);
             let body = Bytes::from_static(text.as_bytes());
             let answer = Forwarded { status, headers, body, truncated: false };
-            (status, AnsweredBy::Target, Ok(answer))
+            (status, Ok(answer))
         }
         Answer::Refused => {
             let why = "nothing is listening on localhost:4242; is your server running?";
             let answer = Unanswered { timed_out: false, why: why.to_owned() };
-            (502, AnsweredBy::Listener, Err(answer))
+            (502, Err(answer))
         }
     };
     let forward = Forward { url: TARGET.to_owned(), answer, took };
-    Outcome { status: Some(status), by, took, forwards: vec![forward] }
+    let (forwards, by) = (vec![forward], AnsweredBy::Target);
+    Outcome { status: Some(status), by, took, forwards, decided_by: Some(0) }
 }

@@ -106,12 +106,13 @@ struct Made {
     reply: Reply,
     by: AnsweredBy,
     forwards: Vec<Forward>,
+    decided_by: Option<usize>,
 }
 
 impl Made {
-    /// An answer, and whose word it is.
-    fn of(answer: Answer, by: AnsweredBy) -> Self {
-        Self { reply: Reply::Answer(answer), by, forwards: Vec::new() }
+    /// What is said without a word of anything it was forwarded to.
+    fn here(reply: Reply, by: AnsweredBy) -> Self {
+        Self { reply, by, forwards: Vec::new(), decided_by: None }
     }
 }
 
@@ -213,13 +214,13 @@ impl Intake {
         let capture = Capture { number, received: Arc::clone(&received), outcome: None };
         // Fails only where nobody looks.
         let _ = self.0.bus.send(Arc::new(capture.clone()));
-        let Made { reply, by, forwards } = self.make(&received).await;
+        let Made { reply, by, forwards, decided_by } = self.make(&received).await;
         let status = match &reply {
             Reply::Answer(answer) => Some(answer.status().as_u16()),
             Reply::Nothing => None,
         };
         let took = began.elapsed();
-        let outcome = Arc::new(Outcome { status, by, took, forwards });
+        let outcome = Arc::new(Outcome { status, by, took, forwards, decided_by });
         if outcome.is_refusal() {
             // What anybody can send is not one of those that were asked for.
             self.0.taken.fetch_sub(1, Ordering::Relaxed);
@@ -284,7 +285,7 @@ impl Intake {
     /// Decides on the answer, and holds it back where that was asked for.
     async fn make(&self, received: &Received) -> Made {
         let rules = &self.0.rules;
-        let listener = |answer| Made::of(answer, AnsweredBy::Listener);
+        let listener = |answer| Made::here(Reply::Answer(answer), AnsweredBy::Listener);
         match treatment(received.verdict.code, rules.on_invalid) {
             Treatment::Reject => return listener(answers::rejected(received.verdict.code)),
             Treatment::Accept => return listener(answers::accepted()),
@@ -295,10 +296,10 @@ impl Intake {
             None => self.0.nameless.fetch_add(1, Ordering::Relaxed).saturating_add(1),
         };
         let made = match rules.faults.of_attempt(attempt) {
-            Fault::Drop => {
-                Made { reply: Reply::Nothing, by: AnsweredBy::Fault, forwards: Vec::new() }
+            Fault::Drop => Made::here(Reply::Nothing, AnsweredBy::Fault),
+            Fault::Answer(status) => {
+                Made::here(Reply::Answer(answers::as_told(status)), AnsweredBy::Fault)
             }
-            Fault::Answer(status) => Made::of(answers::as_told(status), AnsweredBy::Fault),
             Fault::None => self.pass_on(received).await,
         };
         if let Some(delay) = rules.faults.delay {
@@ -318,8 +319,11 @@ impl Intake {
         }
         let forwards = passed_on.forwards;
         match relay::answer(&forwards) {
-            Some(answer) => Made { forwards, ..Made::of(answer, AnsweredBy::Target) },
-            None => Made::of(answers::accepted(), AnsweredBy::Listener),
+            Some((decides, answer)) => {
+                let (reply, by) = (Reply::Answer(answer), AnsweredBy::Target);
+                Made { reply, by, forwards, decided_by: Some(decides) }
+            }
+            None => Made::here(Reply::Answer(answers::accepted()), AnsweredBy::Listener),
         }
     }
 

@@ -8,15 +8,18 @@ use super::answers::{Answer, gateway};
 use crate::webhook::capture::{Forward, Forwarded};
 use crate::webhook::replay::end_to_end;
 
-/// The answer to the sender: that of the first target that failed, or else the first one's; so the service
-/// tries again until all have taken it. None where nothing was forwarded.
-pub(super) fn answer(forwards: &[Forward]) -> Option<Answer> {
-    let failed = forwards.iter().find(|forward| !has_taken_it(forward));
-    let decides = failed.or(forwards.first())?;
-    Some(match &decides.answer {
-        Ok(answer) => relayed(answer),
-        Err(unanswered) => gateway(unanswered.timed_out),
-    })
+/// The answer to the sender, and which of the forwards it is that of: the first that failed, or else the
+/// first; so the service tries again until all have taken it. None where nothing was forwarded.
+pub(super) fn answer(forwards: &[Forward]) -> Option<(usize, Answer)> {
+    let failed = forwards.iter().position(|forward| !has_taken_it(forward));
+    let decides = failed.unwrap_or(0);
+    Some((
+        decides,
+        match &forwards.get(decides)?.answer {
+            Ok(answer) => relayed(answer),
+            Err(unanswered) => gateway(unanswered.timed_out),
+        },
+    ))
 }
 
 fn has_taken_it(forward: &Forward) -> bool {
@@ -64,15 +67,15 @@ mod tests {
     fn the_first_that_failed_decides_or_else_the_first() {
         for (forwards, status) in [
             (vec![], None),
-            (vec![answered(201), answered(200)], Some(201)),
-            (vec![answered(200), answered(500), answered(404)], Some(500)),
-            (vec![answered(200), answered(302)], Some(302)),
-            (vec![unanswered(false), answered(500)], Some(502)),
-            (vec![answered(200), unanswered(true)], Some(504)),
-            (vec![answered(101)], Some(502)),
+            (vec![answered(201), answered(200)], Some((0, 201))),
+            (vec![answered(200), answered(500), answered(404)], Some((1, 500))),
+            (vec![answered(200), answered(302)], Some((1, 302))),
+            (vec![unanswered(false), answered(502)], Some((0, 502))),
+            (vec![answered(200), unanswered(true)], Some((1, 504))),
+            (vec![answered(101)], Some((0, 502))),
         ] {
-            let answer = answer(&forwards);
-            assert_eq!(answer.map(|answer| answer.status().as_u16()), status, "{forwards:?}");
+            let answer = answer(&forwards).map(|(at, answer)| (at, answer.status().as_u16()));
+            assert_eq!(answer, status, "{forwards:?}");
         }
     }
 

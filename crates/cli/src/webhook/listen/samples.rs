@@ -41,7 +41,8 @@ impl Sample {
         };
         let took = Duration::from_millis(41);
         let (status, forwards) = (Some(200), Vec::<Forward>::new());
-        let outcome = Outcome { status, by: AnsweredBy::Listener, took, forwards };
+        let (by, decided_by) = (AnsweredBy::Listener, None);
+        let outcome = Outcome { status, by, took, forwards, decided_by };
         Self { number: None, received, outcome }
     }
 

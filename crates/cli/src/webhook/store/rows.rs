@@ -31,9 +31,9 @@ impl From<rusqlite::Error> for RowError {
 /// The columns of a request but for headers and body, as [`head`] reads them.
 pub(super) const HEAD: &str = "c.number, c.at, c.source, c.method, c.request_target, c.verdict, c.secret, \
     c.age, c.event, c.submission_id, c.form_id, c.arrival, c.gap, c.duplicate, o.status, \
-    o.answered_by, o.took";
+    o.answered_by, o.took, o.decided_by";
 /// How many columns that is.
-pub(super) const HEAD_COLUMNS: usize = 17;
+pub(super) const HEAD_COLUMNS: usize = 18;
 /// Where they come from.
 pub(super) const TABLES: &str = "captures c LEFT JOIN outcomes o ON o.number = c.number";
 
@@ -93,10 +93,16 @@ pub(super) fn settle(
     let number = i64::try_from(number).unwrap_or(i64::MAX);
     let added = db
         .prepare_cached(
-            "INSERT OR IGNORE INTO outcomes (number, status, answered_by, took)
-             SELECT number, ?2, ?3, ?4 FROM captures WHERE number = ?1",
+            "INSERT OR IGNORE INTO outcomes (number, status, answered_by, took, decided_by)
+             SELECT number, ?2, ?3, ?4, ?5 FROM captures WHERE number = ?1",
         )?
-        .execute(params![number, outcome.status, outcome.by.name(), nanos(outcome.took)])?;
+        .execute(params![
+            number,
+            outcome.status,
+            outcome.by.name(),
+            nanos(outcome.took),
+            outcome.decided_by.map(|place| i64::try_from(place).unwrap_or(i64::MAX)),
+        ])?;
     if added == 0 {
         return Ok(());
     }
@@ -144,6 +150,7 @@ pub(super) fn head(row: &Row<'_>) -> Result<Head, RowError> {
                 .ok_or_else(|| malformed("nobody is known to have answered it"))?,
             took: span(row.get(16)?),
             forwards: Vec::new(),
+            decided_by: row.get::<_, Option<i64>>(17)?.and_then(|place| place.try_into().ok()),
         }),
     };
     Ok(Head {

@@ -29,7 +29,9 @@ CREATE TABLE outcomes (
     status INTEGER,
     answered_by TEXT NOT NULL,
     -- Nanoseconds.
-    took INTEGER NOT NULL
+    took INTEGER NOT NULL,
+    -- The place of the forward that the answer is that of.
+    decided_by INTEGER
 ) STRICT;
 
 CREATE TABLE forwards (

@@ -34,7 +34,7 @@ fn now() -> Timestamp {
 
 fn outcome(status: u16) -> Arc<Outcome> {
     let (by, took) = (AnsweredBy::Listener, Duration::from_millis(3));
-    Arc::new(Outcome { status: Some(status), by, took, forwards: Vec::new() })
+    Arc::new(Outcome { status: Some(status), by, took, forwards: Vec::new(), decided_by: None })
 }
 
 struct Place {
@@ -162,9 +162,17 @@ fn anything() -> impl Strategy<Value = (Received, Outcome)> {
         (".*", answer, span()).prop_map(|(url, answer, took)| Forward { url, answer, took });
     let by =
         prop::sample::select(vec![AnsweredBy::Listener, AnsweredBy::Fault, AnsweredBy::Target]);
-    let outcome =
-        (prop::option::of(100..999_u16), by, span(), prop::collection::vec(forward, 0..3))
-            .prop_map(|(status, by, took, forwards)| Outcome { status, by, took, forwards });
+    let forwards = prop::collection::vec(forward, 0..3);
+    let decided_by = prop::option::of(0..3_usize);
+    let outcome = (prop::option::of(100..999_u16), by, span(), forwards, decided_by).prop_map(
+        |(status, by, took, forwards, decided_by)| Outcome {
+            status,
+            by,
+            took,
+            forwards,
+            decided_by,
+        },
+    );
     let verdict = (prop::sample::select(VERDICTS), text(), any::<Option<i64>>()).prop_map(
         |(row, secret, age)| Verdict { code: row.code, secret: secret.map(Into::into), age },
     );
