@@ -76,11 +76,20 @@ impl Verifier {
     /// time be within the tolerance of the clock. Allocates nothing and never panics, whatever the
     /// header and the body.
     pub fn verify(&self, header: &[u8], body: &[u8]) -> Result<Signed, VerifyError> {
+        self.verify_at(header, body, (self.inner.clock)())
+    }
+
+    fn verify_at(
+        &self,
+        header: &[u8],
+        body: &[u8],
+        now: SystemTime,
+    ) -> Result<Signed, VerifyError> {
         let header = SignatureHeader::parse(header)?;
         if body.len() > self.inner.max_body {
             return Err(VerifyError::TooLarge);
         }
-        let found = header.verify(body, &self.inner.keys, self.now(), self.inner.tolerance)?;
+        let found = header.verify(body, &self.inner.keys, seconds(now), self.inner.tolerance)?;
         let name = Arc::clone(&self.inner.names[found.secret_index]);
         Ok(Signed::new(found.unix_seconds, name))
     }
@@ -95,8 +104,19 @@ impl Verifier {
         header: &[u8],
         body: impl Into<Bytes>,
     ) -> Result<Verified<Event>, VerifyError> {
+        self.verify_event_at(header, body, (self.inner.clock)())
+    }
+
+    /// As [`verify_event`](Self::verify_event), by another time than the clock's: for who tells when a
+    /// delivery came, and judges it by the same instant.
+    pub fn verify_event_at(
+        &self,
+        header: &[u8],
+        body: impl Into<Bytes>,
+        now: SystemTime,
+    ) -> Result<Verified<Event>, VerifyError> {
         let body: Bytes = body.into();
-        let signed = self.verify(header, &body)?;
+        let signed = self.verify_at(header, &body, now)?;
         let event = Event::from_json(body.clone())?;
         Ok(Verified::new(event, body, signed))
     }
@@ -108,18 +128,13 @@ impl Verifier {
     /// where [`verify`](Self::verify) says that no signature matches.
     pub fn admit(&self, header: &[u8]) -> Result<(), VerifyError> {
         let header = SignatureHeader::parse(header)?;
-        Ok(header.check_time(self.now(), self.inner.tolerance)?)
+        Ok(header.check_time(seconds((self.inner.clock)()), self.inner.tolerance)?)
     }
 
     /// Whether a header is well-formed, whatever the time.
     pub fn check_header(header: &[u8]) -> Result<(), VerifyError> {
         SignatureHeader::parse(header)?;
         Ok(())
-    }
-
-    /// Seconds since 1970. A clock before that is wrong by more than any tolerance.
-    fn now(&self) -> u64 {
-        (self.inner.clock)().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
     }
 
     /// The limit of the time that reading a body takes, from now on.
@@ -142,6 +157,11 @@ impl Verifier {
     pub fn secret_names(&self) -> impl Iterator<Item = &str> {
         self.inner.names.iter().map(|name| &**name)
     }
+}
+
+/// Seconds since 1970. A clock before that is wrong by more than any tolerance.
+fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// The one value of the signature header among those of a request: none is

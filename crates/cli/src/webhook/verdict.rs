@@ -6,6 +6,7 @@ use bytes::Bytes;
 use formsvc_protocol::signature::{HEADER, SignatureHeader};
 use formsvc_receiver::{Verifier, VerifyError, signature_header};
 use http::HeaderMap;
+use jiff::Timestamp;
 
 /// What verification found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,6 +111,15 @@ impl VerdictCode {
         !matches!(self, Self::Valid | Self::Unchecked)
     }
 
+    /// Whether the service sent it, as far as anybody can know here. What else comes anybody can send; what
+    /// is too old was signed once.
+    pub(crate) fn is_proven(self) -> bool {
+        match self {
+            Self::Valid | Self::Unchecked | Self::TooOld | Self::InFuture | Self::BadEvent => true,
+            Self::MissingHeader | Self::Malformed | Self::NoMatch | Self::TooLarge => false,
+        }
+    }
+
     /// The verdict of a name.
     pub(crate) fn of_name(name: &str) -> Option<Self> {
         VERDICTS.iter().find(|row| row.name == name).map(|row| row.code)
@@ -131,23 +141,25 @@ impl From<&VerifyError> for VerdictCode {
     }
 }
 
-/// Judges a request by its raw body, at the verifier's time; `now` is that time in Unix seconds.
+/// Judges a request by its raw body, as it was when it came.
 pub(crate) fn judge(
     verifier: Option<&Verifier>,
     headers: &HeaderMap,
     body: &Bytes,
-    now: i64,
+    came: Timestamp,
 ) -> Verdict {
     let header = signature_header(headers.get_all(HEADER));
     let claimed =
         header.as_ref().ok().and_then(|header| SignatureHeader::parse(header.as_bytes()).ok());
     let age = claimed
         .and_then(|header| i64::try_from(header.unix_seconds()).ok())
-        .map(|signed| now.saturating_sub(signed));
+        .map(|signed| came.as_second().saturating_sub(signed));
     let Some(verifier) = verifier else {
         return Verdict { code: VerdictCode::Unchecked, secret: None, age };
     };
-    match header.and_then(|header| verifier.verify_event(header.as_bytes(), body.clone())) {
+    let found = header
+        .and_then(|header| verifier.verify_event_at(header.as_bytes(), body.clone(), came.into()));
+    match found {
         Ok(event) => Verdict { code: VerdictCode::Valid, secret: Some(event.secret().into()), age },
         Err(error) => Verdict { code: (&error).into(), secret: None, age },
     }

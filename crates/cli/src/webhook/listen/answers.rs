@@ -18,18 +18,20 @@ pub(crate) enum Refusal {
     CrossSite,
     TooLarge,
     TooSlow,
+    Scattered,
     Unreadable,
     Busy,
     Stopping,
 }
 
 /// Every refusal there is.
-pub(super) const REFUSALS: [Refusal; 8] = [
+pub(super) const REFUSALS: [Refusal; 9] = [
     Refusal::NotFound,
     Refusal::MethodNotAllowed,
     Refusal::CrossSite,
     Refusal::TooLarge,
     Refusal::TooSlow,
+    Refusal::Scattered,
     Refusal::Unreadable,
     Refusal::Busy,
     Refusal::Stopping,
@@ -53,6 +55,9 @@ impl Refusal {
             }
             Self::TooSlow => {
                 (StatusCode::REQUEST_TIMEOUT, "body_timeout", "the body took too long")
+            }
+            Self::Scattered => {
+                (StatusCode::BAD_REQUEST, "body_in_pieces", "the body came in too small pieces")
             }
             Self::Unreadable => {
                 (StatusCode::BAD_REQUEST, "unreadable_body", "the body could not be read")
@@ -96,7 +101,7 @@ impl Refusal {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
             }
             // The rest of the request is not wanted.
-            Self::TooLarge | Self::TooSlow | Self::Unreadable => {
+            Self::TooLarge | Self::TooSlow | Self::Scattered | Self::Unreadable => {
                 headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
             Self::NotFound | Self::CrossSite => {}
@@ -167,10 +172,7 @@ mod tests {
 
     #[test]
     fn every_refusal_is_the_services_error_and_names_its_code() {
-        use Refusal::*;
-        let refusals =
-            [NotFound, MethodNotAllowed, CrossSite, TooLarge, TooSlow, Unreadable, Busy, Stopping];
-        let answers = refusals.map(|refusal| (refusal.answer(), refusal.code()));
+        let answers = REFUSALS.map(|refusal| (refusal.answer(), refusal.code()));
         let verdicts = VERDICTS.iter().map(|row| (rejected(row.code), row.name));
         for (answer, code) in answers.into_iter().chain(verdicts) {
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

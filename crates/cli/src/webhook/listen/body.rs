@@ -5,23 +5,42 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
+use tokio::sync::Notify;
+use tokio::time::sleep;
 
 /// How much more than the cap is read and thrown away, so that a sender that reads no answer before it
 /// has sent all finds one: a connection that is closed under it tells it nothing.
 const THROWN_AWAY: u64 = 8;
+
+/// Pieces that a body may come in, however short it is.
+const PIECES: u64 = 4_096;
+/// Bytes that each further piece has on average. Pieces of one byte cost far more to read than they carry.
+const PIECE_MEAN: u64 = 64;
 
 /// Why there is no body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unread {
     TooLarge,
     TooSlow,
+    /// It came in too many pieces.
+    Scattered,
     /// The connection ended, or what came is no body of HTTP.
     Broken,
 }
 
-/// Reads a body to its end.
-pub(super) async fn read(body: Incoming, cap: usize, time: Duration) -> Result<Bytes, Unread> {
-    tokio::time::timeout(time, read_all(body, cap)).await.unwrap_or(Err(Unread::TooSlow))
+/// Reads a body to its end, unless that takes too long, or it is to give way to others.
+pub(super) async fn read(
+    body: Incoming,
+    cap: usize,
+    time: Duration,
+    gives_way: &Notify,
+) -> Result<Bytes, Unread> {
+    tokio::select! {
+        biased;
+        read = read_all(body, cap) => read,
+        () = sleep(time) => Err(Unread::TooSlow),
+        () = gives_way.notified() => Err(Unread::TooSlow),
+    }
 }
 
 async fn read_all(mut body: Incoming, cap: usize) -> Result<Bytes, Unread> {
@@ -30,10 +49,15 @@ async fn read_all(mut body: Incoming, cap: usize) -> Result<Bytes, Unread> {
     if announced.is_some_and(|length| length > most) {
         return Err(Unread::TooLarge);
     }
-    let (mut first, mut whole, mut read) = (Bytes::new(), BytesMut::new(), 0_u64);
+    let (mut first, mut whole) = (Bytes::new(), BytesMut::new());
+    let (mut read, mut pieces) = (0_u64, 0_u64);
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(|_| Unread::Broken)?.into_data() else { continue };
         read += data.len() as u64;
+        pieces += 1;
+        if pieces > PIECES + read / PIECE_MEAN {
+            return Err(Unread::Scattered);
+        }
         if read > most {
             break;
         }

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue, Method, Request, header};
@@ -11,13 +11,14 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use super::answers::{self, Answer, Refusal};
 use super::body;
 use super::intake::{Incoming, Intake, Reply};
 use super::patient::Patient;
 use super::server::Phase;
+use super::waiting::{Wait, Waiting};
 use crate::webhook::capture::Source;
 
 /// Most a connection buffers of a request's head, in bytes; a longer one is refused with 431.
@@ -39,15 +40,19 @@ pub(super) async fn serve(
     stream: TcpStream,
     peer: SocketAddr,
     intake: Intake,
+    heads: Arc<Waiting>,
     mut phase: watch::Receiver<Phase>,
 ) {
-    let under_way = AtomicBool::new(false);
+    let gives_way = Arc::new(Notify::new());
+    // Of its next request; none while one is under way.
+    let wait = Mutex::new(Some(heads.begin(&gives_way)));
+    let waits = |wait: &Mutex<Option<Wait>>| locked(wait).is_some();
     let service = service_fn(|request| {
-        let (intake, under_way) = (intake.clone(), &under_way);
+        let (intake, wait, next) = (intake.clone(), &wait, || heads.begin(&gives_way));
         async move {
-            under_way.store(true, Ordering::Relaxed);
+            drop(locked(wait).take());
             let answered = answer(request, peer, intake).await;
-            under_way.store(false, Ordering::Relaxed);
+            *locked(wait) = Some(next());
             answered
         }
     });
@@ -68,6 +73,8 @@ pub(super) async fn serve(
                 }
                 return;
             }
+            // Its request may have begun at this moment.
+            () = gives_way.notified() => if waits(&wait) { return } else { continue },
             changed = phase.changed() => changed,
         };
         match changed.map(|()| *phase.borrow_and_update()) {
@@ -77,7 +84,7 @@ pub(super) async fn serve(
                 // What has not become a request by then is not waited for: half a head would hold up
                 // the end for as long as it may take.
                 let soon = tokio::time::timeout(LAST_WORDS, connection.as_mut()).await;
-                if soon.is_ok() || !under_way.load(Ordering::Relaxed) {
+                if soon.is_ok() || waits(&wait) {
                     return;
                 }
             }
@@ -85,6 +92,10 @@ pub(super) async fn serve(
             Ok(Phase::Ended) | Err(_) => return,
         }
     }
+}
+
+fn locked(wait: &Mutex<Option<Wait>>) -> MutexGuard<'_, Option<Wait>> {
+    wait.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether a page in a browser sent the request, which no sender of deliveries is: any page that somebody
@@ -122,11 +133,12 @@ async fn answer(
     let body = if unread.is_end_stream() {
         bytes::Bytes::new()
     } else {
-        let Some(_reading) = intake.reading() else { return refuse(Refusal::Busy) };
-        match body::read(unread, limits.body, limits.read).await {
+        let Some(reading) = intake.reading().await else { return refuse(Refusal::Busy) };
+        match body::read(unread, limits.body, limits.read, &reading.gives_way).await {
             Ok(body) => body,
             Err(body::Unread::TooLarge) => return refuse(Refusal::TooLarge),
             Err(body::Unread::TooSlow) => return refuse(Refusal::TooSlow),
+            Err(body::Unread::Scattered) => return refuse(Refusal::Scattered),
             Err(body::Unread::Broken) => return refuse(Refusal::Unreadable),
         }
     };

@@ -1,14 +1,14 @@
 //! `--expect`: a small language about deliveries. `event=submission.created && status<300`.
 
-use std::fmt;
-
 use serde_json::Value;
 
+use super::delivery_fields::{Compared, FieldRow, compared};
 use super::happened::Delivered;
-use crate::webhook::fields::millis;
 
 /// Longest expression, in bytes.
 const LEN_MAX: usize = 4_096;
+/// Characters of a value that are told.
+const SHOWN_MAX: usize = 200;
 /// What every refusal ends with.
 const RULE: &str = "an expression is `FIELD OP VALUE`, joined by `&&`, such as \
     'event=submission.created && status<300'";
@@ -31,7 +31,7 @@ struct Term {
 
 #[derive(Clone, Debug)]
 enum Field {
-    Named(&'static FieldRow),
+    Named(String, &'static FieldRow),
     /// A JSON pointer into the body: `/data/Name`.
     Pointer(String),
 }
@@ -45,6 +45,13 @@ enum Op {
     More,
     MoreOrIs,
     Contains,
+}
+
+impl Op {
+    /// Whether it compares numbers alone.
+    fn orders(self) -> bool {
+        matches!(self, Self::Less | Self::LessOrIs | Self::More | Self::MoreOrIs)
+    }
 }
 
 /// Operators as they are written, those first of which others are the beginning.
@@ -66,74 +73,29 @@ enum Found {
     Nothing,
 }
 
-/// A row of the table of fields.
-struct FieldRow {
-    name: &'static str,
-    is_number: bool,
-    get: fn(&Delivered) -> Found,
-}
-
-impl fmt::Debug for FieldRow {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
+/// What an expression is made of, for `--help`.
+pub(crate) fn help(what: &str) -> String {
+    let (mut texts, mut numbers) = (Vec::new(), Vec::new());
+    for (name, row) in compared() {
+        let list =
+            if matches!(row.compared, Compared::Number(_)) { &mut numbers } else { &mut texts };
+        list.push(name);
     }
+    format!(
+        "{what}\n\nAn expression is FIELD OP VALUE, several joined by `&&`. Texts ({}): {}. Numbers ({}): \
+         {}. And places in the body, such as /data/Name. A value with spaces or `&&` in it stands in \
+         quotes. `--schema` says what each field is.",
+        signs(|op| !op.orders()),
+        texts.join(", "),
+        signs(|op| op != Op::Contains),
+        numbers.join(", "),
+    )
 }
 
-const fn text(name: &'static str, get: fn(&Delivered) -> Found) -> FieldRow {
-    FieldRow { name, is_number: false, get }
-}
-
-const fn number(name: &'static str, get: fn(&Delivered) -> Found) -> FieldRow {
-    FieldRow { name, is_number: true, get }
-}
-
-/// Every field there is, besides pointers into the body: named and measured as in the lines of NDJSON.
-const FIELDS: &[FieldRow] = &[
-    text("event", |told| of(told.capture.received.event.as_deref())),
-    text("submission_id", |told| of(told.capture.received.submission_id.as_deref())),
-    text("form_id", |told| of(told.capture.received.form_id.as_deref())),
-    text("verdict", |told| of(Some(told.capture.received.verdict.code.row().name))),
-    text("secret", |told| of(told.capture.received.verdict.secret.as_deref())),
-    number("age_s", |told| {
-        told.capture.received.verdict.age.map_or(Found::Nothing, |age| count(age.into()))
-    }),
-    number("attempt", |told| count(told.capture.received.arrival.number.into())),
-    text("duplicate", |told| flag(told.capture.received.arrival.duplicate)),
-    number("gap_ms", |told| {
-        let gap = told.capture.received.arrival.gap;
-        gap.map_or(Found::Nothing, |gap| Found::Number(millis(gap)))
-    }),
-    text("pause.fits", |told| told.pause.map_or(Found::Nothing, |pause| flag(pause.fits()))),
-    number("status", |told| {
-        let outcome = told.capture.outcome.as_ref();
-        outcome
-            .and_then(|outcome| outcome.status)
-            .map_or(Found::Nothing, |status| count(status.into()))
-    }),
-    text("answered_by", |told| of(told.capture.outcome.as_ref().map(|outcome| outcome.by.name()))),
-    number("took_ms", |told| {
-        let outcome = told.capture.outcome.as_ref();
-        outcome.map_or(Found::Nothing, |outcome| Found::Number(millis(outcome.took)))
-    }),
-    number("body_size", |told| {
-        count(i64::try_from(told.capture.received.body.len()).unwrap_or(i64::MAX).into())
-    }),
-    text("method", |told| of(Some(told.capture.received.method.as_str()))),
-    text("request_target", |told| of(Some(&told.capture.received.request_target))),
-    text("source", |told| of(Some(told.capture.received.source.name()))),
-];
-
-fn of(text: Option<&str>) -> Found {
-    text.map_or(Found::Nothing, |text| Found::Text(text.to_owned()))
-}
-
-fn flag(on: bool) -> Found {
-    Found::Text(on.to_string())
-}
-
-fn count(number: i128) -> Found {
-    #[expect(clippy::cast_precision_loss, reason = "counts of a listener are far smaller")]
-    Found::Number(number as f64)
+/// The signs of some operators, each once.
+fn signs(is_meant: impl Fn(Op) -> bool) -> String {
+    let meant = OPS.iter().filter(|(sign, op)| *sign != "==" && is_meant(*op));
+    meant.map(|(sign, _)| *sign).collect::<Vec<_>>().join(" ")
 }
 
 /// Reads an expression.
@@ -176,21 +138,21 @@ fn term(text: &str) -> Result<Term, String> {
     let (sign, op) = OPS
         .into_iter()
         .find(|(sign, _)| rest.starts_with(sign))
-        .ok_or_else(|| format!("`{text}` has no operator: = != < <= > >= ~"))?;
+        .ok_or_else(|| format!("`{text}` has no operator: {}", signs(|_| true)))?;
     let value = unquoted(rest[sign.len()..].trim());
     if value.is_empty() && rest[sign.len()..].trim().is_empty() {
         return Err(format!("`{name}` is compared with nothing; an empty text is ''"));
     }
     let field = field(name)?;
-    let is_number = matches!(&field, Field::Named(row) if row.is_number);
-    let orders = matches!(op, Op::Less | Op::LessOrIs | Op::More | Op::MoreOrIs);
+    let is_text =
+        matches!(&field, Field::Named(_, row) if matches!(row.compared, Compared::Text(_)));
+    let is_number = matches!(field, Field::Named(..)) && !is_text;
+    let orders = op.orders();
     let number = value.parse::<f64>().ok().filter(|number| number.is_finite());
     if number.is_none() && is_number {
         return Err(format!("`{name}` is a number, and `{value}` is none"));
     }
-    if let (Field::Named(row), true) = (&field, orders)
-        && !row.is_number
-    {
+    if is_text && orders {
         return Err(format!("`{name}` is a text, which `{sign}` does not compare; = != ~ do"));
     }
     if orders && number.is_none() {
@@ -206,9 +168,9 @@ fn field(name: &str) -> Result<Field, String> {
     if name.starts_with('/') {
         return Ok(Field::Pointer(name.to_owned()));
     }
-    let row = FIELDS.iter().find(|row| row.name == name);
-    row.map(Field::Named).ok_or_else(|| {
-        let names: Vec<_> = FIELDS.iter().map(|row| row.name).collect();
+    let found = compared().find(|(known, _)| known == name);
+    found.map(|(name, row)| Field::Named(name, row)).ok_or_else(|| {
+        let names: Vec<_> = compared().map(|(name, _)| name).collect();
         format!(
             "there is no field `{name}`; there are {}, and places in the body: /data/Name",
             names.join(", ")
@@ -234,7 +196,7 @@ fn unquoted(text: &str) -> String {
 impl Expect {
     /// Whether it says something about this field.
     pub(super) fn names(&self, field: &str) -> bool {
-        let is_it = |term: &Term| matches!(&term.field, Field::Named(row) if row.name == field);
+        let is_it = |term: &Term| matches!(&term.field, Field::Named(name, _) if name == field);
         self.terms.iter().any(is_it)
     }
 
@@ -243,22 +205,14 @@ impl Expect {
         &self.text
     }
 
-    /// Whether a delivery is as expected.
-    pub(crate) fn is_met_by(&self, told: &Delivered) -> bool {
-        self.terms.iter().all(|term| term.is_met_by(told))
-    }
-
     /// What of a delivery is not as expected: the first such field, and what it is.
     pub(crate) fn differs(&self, told: &Delivered) -> Option<String> {
         let term = self.terms.iter().find(|term| !term.is_met_by(told))?;
-        let name = match &term.field {
-            Field::Named(row) => row.name,
-            Field::Pointer(pointer) => pointer,
-        };
+        let (Field::Named(name, _) | Field::Pointer(name)) = &term.field;
         Some(match term.found(told) {
             Found::Nothing => format!("it has no `{name}`"),
             Found::Number(number) => format!("its `{name}` is {number}"),
-            Found::Text(text) => format!("its `{name}` is `{text}`"),
+            Found::Text(text) => format!("its `{name}` is `{}`", shortened(&text)),
         })
     }
 }
@@ -266,7 +220,11 @@ impl Expect {
 impl Term {
     fn found(&self, told: &Delivered) -> Found {
         match &self.field {
-            Field::Named(row) => (row.get)(told),
+            Field::Named(_, row) => match row.compared {
+                Compared::Number(get) => get(told).map_or(Found::Nothing, Found::Number),
+                Compared::Text(get) => get(told).map_or(Found::Nothing, Found::Text),
+                Compared::Parts(_) | Compared::No => Found::Nothing,
+            },
             Field::Pointer(pointer) => pointed(&told.capture.received.body, pointer),
         }
     }
@@ -300,6 +258,14 @@ impl Term {
     }
 }
 
+/// A value as it is told: strangers may write as much as they like.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 fn pointed(body: &[u8], pointer: &str) -> Found {
     let Ok(body) = serde_json::from_slice::<Value>(body) else { return Found::Nothing };
     match body.pointer(pointer) {
@@ -318,7 +284,7 @@ mod tests {
     use crate::webhook::listen::samples::{BODY, Sample};
 
     fn holds(text: &str) -> bool {
-        expect(text).unwrap().is_met_by(&Sample::of(BODY).attempt(2, 11, false).told())
+        expect(text).unwrap().differs(&Sample::of(BODY).attempt(2, 11, false).told()).is_none()
     }
 
     #[test]
@@ -356,7 +322,28 @@ mod tests {
         assert_eq!(differs("status=200"), None);
         assert_eq!(differs("age_s=1 && status=201").as_deref(), Some("its `status` is 200"));
         assert_eq!(differs("event=x").as_deref(), Some("its `event` is `submission.created`"));
+        let mut long = Sample::of(BODY);
+        long.received.event = Some("é".repeat(100_000));
+        let text = expect("event=x").unwrap().differs(&long.told()).unwrap();
+        assert_eq!(text, format!("its `event` is `{}…`", "é".repeat(SHOWN_MAX)));
+        assert_eq!(differs("pause.retry=1").as_deref(), Some("it has no `pause.retry`"));
         assert_eq!(differs("gap_ms<1").as_deref(), Some("it has no `gap_ms`"));
+    }
+
+    #[test]
+    fn all_that_is_compared_is_in_the_help() {
+        let help = help("What it does");
+        for (name, row) in compared() {
+            assert!(help.contains(&name), "{name}");
+            let (number, text) = (format!("{name}<1"), format!("{name}~1"));
+            let is_number = matches!(row.compared, Compared::Number(_));
+            assert_eq!(
+                (expect(&number).is_ok(), expect(&text).is_ok()),
+                (is_number, true),
+                "{name}"
+            );
+        }
+        assert!(OPS.iter().all(|(sign, _)| *sign == "==" || help.contains(sign)), "{help}");
     }
 
     #[test]
@@ -368,7 +355,7 @@ mod tests {
             ("status<", "is compared with nothing"),
             ("status<300 &&", "compares nothing"),
             ("status!200", "has no operator"),
-            ("stauts<300", "there is no field `stauts`; there are event,"),
+            ("stauts<300", "there is no field `stauts`; there are source,"),
             ("status<ok", "`status` is a number, and `ok` is none"),
             ("status=nan", "is a number, and `nan` is none"),
             ("event>3", "`event` is a text"),

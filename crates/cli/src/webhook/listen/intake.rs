@@ -8,17 +8,17 @@ use bytes::Bytes;
 use formsvc_receiver::Verifier;
 use http::{HeaderMap, Method, header};
 use jiff::Timestamp;
-use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{self, OwnedPermit};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, broadcast};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, SemaphorePermit, broadcast};
 
 use super::answers::{self, Answer, Refusal};
 use super::faults::{Fault, Faults};
 use super::forward::{Forwarder, PassedOn};
-use super::happened::{Delivered, Happened, Refused, Warning};
+use super::happened::{Delivered, Happened, Refused, Warning, WarningCode};
 use super::names::Names;
 use super::policy::{OnInvalid, Treatment, treatment};
 use super::relay;
+use super::waiting::{Wait, Waiting};
 use crate::webhook::capture::{
     AnsweredBy, Capture, CaptureNumber, Forward, Outcome, Received, Source,
 };
@@ -28,6 +28,8 @@ use crate::webhook::verdict::judge;
 
 /// How long a delivery waits for whoever reads what is told, before its sender is told to come again.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a body is read for before it gives way to others, where there is no room for them.
+const SLOW_BODY: Duration = Duration::from_secs(1);
 /// Captures that a page may be behind.
 const BUS: usize = 256;
 
@@ -50,6 +52,8 @@ pub(crate) struct Limits {
     pub(crate) body: usize,
     /// Time for the head of a request, and for its body.
     pub(crate) read: Duration,
+    /// Connections that may be open at once.
+    pub(crate) connections: u32,
     /// Deliveries handled at once.
     pub(crate) in_flight: usize,
     /// Deliveries in all; without a bound if none.
@@ -69,6 +73,8 @@ struct Inner {
     in_flight: Arc<Semaphore>,
     /// Bodies that may be read at once: what is held of them is bounded, however many connect.
     reading: Semaphore,
+    /// Whose bodies these are.
+    bodies: Arc<Waiting>,
     /// Deliveries that were taken.
     taken: AtomicU64,
     /// Attempts of what has no id.
@@ -93,6 +99,14 @@ pub(crate) struct Place {
     in_flight: OwnedSemaphorePermit,
 }
 
+/// Leave to read a body.
+pub(super) struct Reading<'a> {
+    /// Tells that it is to give way to others.
+    pub(super) gives_way: Arc<Notify>,
+    _wait: Wait,
+    _place: SemaphorePermit<'a>,
+}
+
 /// What goes back to the sender.
 #[derive(Debug)]
 pub(super) enum Reply {
@@ -107,12 +121,13 @@ struct Made {
     by: AnsweredBy,
     forwards: Vec<Forward>,
     decided_by: Option<usize>,
+    warnings: Vec<Warning>,
 }
 
 impl Made {
     /// What is said without a word of anything it was forwarded to.
     fn here(reply: Reply, by: AnsweredBy) -> Self {
-        Self { reply, by, forwards: Vec::new(), decided_by: None }
+        Self { reply, by, forwards: Vec::new(), decided_by: None, warnings: Vec::new() }
     }
 }
 
@@ -133,6 +148,7 @@ impl Intake {
             told,
             in_flight: Arc::new(Semaphore::new(places)),
             reading: Semaphore::new(places),
+            bodies: Arc::default(),
             taken: AtomicU64::new(0),
             nameless: AtomicU32::new(0),
             told_of_store: AtomicBool::new(false),
@@ -161,9 +177,19 @@ impl Intake {
         }
     }
 
-    /// Leave to read a body; none while as many are read as there may be.
-    pub(super) fn reading(&self) -> Option<SemaphorePermit<'_>> {
-        self.0.reading.try_acquire().ok()
+    /// Leave to read a body; none while as many are read as there may be, and none of them is slow.
+    pub(super) async fn reading(&self) -> Option<Reading<'_>> {
+        let Inner { reading, bodies, .. } = &*self.0;
+        let place = match reading.try_acquire() {
+            Ok(place) => place,
+            Err(_) if bodies.make_way(SLOW_BODY) => {
+                tokio::time::timeout(PATIENCE, reading.acquire()).await.ok()?.ok()?
+            }
+            Err(_) => return None,
+        };
+        let gives_way = Arc::new(Notify::new());
+        let wait = bodies.begin(&gives_way);
+        Some(Reading { gives_way, _wait: wait, _place: place })
     }
 
     /// Whether one more delivery is wanted; it counts as taken.
@@ -185,19 +211,6 @@ impl Intake {
         let _ = self.0.told.try_send(Happened::Refused(refused));
     }
 
-    fn warn(&self, code: &'static str, message: String) {
-        self.tell(Warning { code, message });
-    }
-
-    /// Tells a warning, which is told once alone: where there is no room, as soon as there is.
-    fn tell(&self, warning: Warning) {
-        if let Err(TrySendError::Full(warning)) = self.0.told.try_send(Happened::Warned(warning)) {
-            let told = self.0.told.clone();
-            // Fails only where nobody is told any more.
-            tokio::spawn(async move { drop(told.send(warning).await) });
-        }
-    }
-
     /// Takes a delivery that was made here, as soon as there is a place for it.
     pub(crate) async fn give(self, incoming: Incoming) -> Result<Arc<Capture>, Refusal> {
         let place = self.place().await?;
@@ -210,11 +223,12 @@ impl Intake {
         let began = Instant::now();
         let (received, came) = self.look(incoming, began);
         let received = Arc::new(received);
-        let number = self.keep(&received).await;
+        let (number, mut warnings) = self.keep(&received).await;
         let capture = Capture { number, received: Arc::clone(&received), outcome: None };
         // Fails only where nobody looks.
         let _ = self.0.bus.send(Arc::new(capture.clone()));
-        let Made { reply, by, forwards, decided_by } = self.make(&received).await;
+        let Made { reply, by, forwards, decided_by, warnings: more } = self.make(&received).await;
+        warnings.extend(more);
         let status = match &reply {
             Reply::Answer(answer) => Some(answer.status().as_u16()),
             Reply::Nothing => None,
@@ -229,27 +243,29 @@ impl Intake {
             self.0.store.settle(number, Arc::clone(&outcome));
         }
         self.ended(&received, began, &reply);
-        let capture = Arc::new(Capture { outcome: Some(outcome), ..capture });
-        let _ = self.0.bus.send(Arc::clone(&capture));
-        let told = Delivered { capture: Arc::clone(&capture), pause: came.pause };
+        let capture = Capture { outcome: Some(outcome), ..capture };
+        let _ = self.0.bus.send(Arc::new(capture.clone()));
+        // No other command finds a number of a store in memory.
+        let number = number.filter(|_| self.0.store.is_on_disk());
+        let capture = Arc::new(Capture { number, ..capture });
+        let told = Delivered { capture: Arc::clone(&capture), pause: came.pause, warnings };
         place.told.send(Happened::Delivered(told));
         drop(place.in_flight);
         (reply, capture)
     }
 
-    /// Keeps a request, as long as that goes well: a full disk ends no delivery.
-    async fn keep(&self, received: &Arc<Received>) -> Option<CaptureNumber> {
+    /// Keeps a request, as long as that goes well: a full disk ends no delivery. Warns of the first that
+    /// is not kept.
+    async fn keep(&self, received: &Arc<Received>) -> (Option<CaptureNumber>, Vec<Warning>) {
         match self.0.store.keep(Arc::clone(received)).await {
             Ok(number) => {
                 self.0.told_of_store.store(false, Ordering::Relaxed);
-                Some(number)
+                (Some(number), Vec::new())
             }
+            Err(_) if self.0.told_of_store.swap(true, Ordering::Relaxed) => (None, Vec::new()),
             Err(why) => {
-                if !self.0.told_of_store.swap(true, Ordering::Relaxed) {
-                    let message = format!("deliveries are not kept for now: {}", in_full(&why));
-                    self.warn("not_stored", message);
-                }
-                None
+                let message = format!("deliveries are not kept for now: {}", in_full(&why));
+                (None, vec![Warning { code: WarningCode::NotStored, message }])
             }
         }
     }
@@ -259,11 +275,12 @@ impl Intake {
         let Incoming { source, method, request_target, headers, body } = incoming;
         let at = Timestamp::now();
         let rules = &self.0.rules;
-        let verdict = judge(rules.verifier.as_ref(), &headers, &body, at.as_second());
+        let verdict = judge(rules.verifier.as_ref(), &headers, &body, at);
         let Names { event, submission_id, form_id } = Names::of(&body);
         let came = match &submission_id {
-            Some(id) => self.history().arrived(id, now),
-            None => Came::ONCE,
+            // A forged one would use up the attempts of the genuine ones.
+            Some(id) if verdict.code.is_proven() => self.history().arrived(id, now),
+            _ => Came::ONCE,
         };
         let arrival = came.arrival;
         let received = Received {
@@ -314,22 +331,21 @@ impl Intake {
             Some(forwarder) => forwarder.forward(received).await,
             None => PassedOn::default(),
         };
-        for warning in passed_on.warnings {
-            self.tell(warning);
-        }
-        let forwards = passed_on.forwards;
-        match relay::answer(&forwards) {
+        let PassedOn { forwards, warnings } = passed_on;
+        let made = match relay::answer(&forwards) {
             Some((decides, answer)) => {
-                let (reply, by) = (Reply::Answer(answer), AnsweredBy::Target);
-                Made { reply, by, forwards, decided_by: Some(decides) }
+                let made = Made::here(Reply::Answer(answer), AnsweredBy::Target);
+                Made { decided_by: Some(decides), ..made }
             }
             None => Made::here(Reply::Answer(answers::accepted()), AnsweredBy::Listener),
-        }
+        };
+        Made { forwards, warnings, ..made }
     }
 
     /// Remembers how it ended, for the next attempt.
     fn ended(&self, received: &Received, began: Instant, reply: &Reply) {
-        let Some(id) = &received.submission_id else { return };
+        let counted = received.verdict.code.is_proven();
+        let Some(id) = received.submission_id.as_deref().filter(|_| counted) else { return };
         let (accepted, asked_for) = match reply {
             Reply::Answer(answer) => (answer.status().is_success(), retry_after(answer)),
             Reply::Nothing => (false, None),
@@ -356,3 +372,6 @@ fn retry_after(answer: &Answer) -> Option<Duration> {
     let seconds = answer.headers().get(header::RETRY_AFTER)?.to_str().ok()?;
     seconds.trim().parse().ok().map(Duration::from_secs)
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,7 @@
 pub(crate) mod answers;
 mod body;
 mod connection;
+mod delivery_fields;
 pub(crate) mod engine;
 pub(in crate::webhook) mod exact_json;
 pub(crate) mod expect;
@@ -31,3 +32,4 @@ pub(crate) mod schema;
 pub(crate) mod server;
 pub(crate) mod tally;
 pub(crate) mod text;
+mod waiting;

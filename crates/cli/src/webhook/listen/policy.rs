@@ -17,7 +17,12 @@ pub(crate) enum OnInvalid {
 }
 
 impl OnInvalid {
-    /// Its name, as it is given and told.
+    /// All names, as they are given and told.
+    pub(super) fn names() -> impl Iterator<Item = &'static str> {
+        Self::value_variants().iter().map(|all| all.name())
+    }
+
+    /// Its name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Reject => "reject",
@@ -53,6 +58,13 @@ pub(super) fn treatment(verdict: VerdictCode, on_invalid: OnInvalid) -> Treatmen
 mod tests {
     use super::*;
     use crate::webhook::verdict::VERDICTS;
+
+    #[test]
+    fn names_are_those_of_the_flag() {
+        for (on_invalid, name) in OnInvalid::value_variants().iter().zip(OnInvalid::names()) {
+            assert_eq!(on_invalid.to_possible_value().unwrap().get_name(), name);
+        }
+    }
 
     #[test]
     fn only_what_is_valid_or_cannot_be_judged_goes_on_unless_told_otherwise() {

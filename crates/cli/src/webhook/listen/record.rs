@@ -233,7 +233,7 @@ pub(crate) fn refused(refused: &Refused) -> String {
 
 /// The line of something to know.
 pub(crate) fn warned(warning: &Warning, at: Timestamp) -> String {
-    let (code, message) = (warning.code, &*warning.message);
+    let (code, message) = (warning.code.name(), &*warning.message);
     line(
         "warning",
         WarningFields { at, code, message, method: None, request_target: None, status: None },

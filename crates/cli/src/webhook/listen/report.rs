@@ -3,16 +3,13 @@
 use jiff::Timestamp;
 
 use super::goal::{End, Met};
-use super::happened::{Happened, Warning};
+use super::happened::{Delivered, Happened, Warning, WarningCode};
 use super::record::{self, Ready};
 use super::tally::Tally;
 use super::text::{self, Line, View};
 use crate::error::CliError;
 use crate::output::{Live, Look};
 use crate::progress::Progress;
-
-/// The warning that a target does not answer.
-const TARGET_DOWN: &str = "target_down";
 
 /// Tells of a listener: data on standard output, everything else on standard error.
 pub(crate) struct Report<'a> {
@@ -41,16 +38,12 @@ impl Report<'_> {
         }
         match happened {
             Happened::Delivered(told) => {
+                // The line of the delivery tells why it was not answered.
+                let known = |warning: &&Warning| warning.code == WarningCode::TargetDown;
+                told.warnings.iter().filter(|w| !known(w)).for_each(|warning| self.warn(warning));
                 text::delivered(told, &self.view).iter().try_for_each(|line| self.line(line))
             }
             Happened::Refused(refused) => self.line(&text::refused(refused, &self.view)),
-            Happened::Warned(warning) => {
-                // The line of the delivery tells why it was not answered.
-                if warning.code != TARGET_DOWN {
-                    self.warn(warning);
-                }
-                Ok(())
-            }
         }
     }
 
@@ -68,7 +61,7 @@ impl Report<'_> {
         &self,
         tally: &Tally,
         lines: &[String],
-        end: &End,
+        end: End,
         met: &[Met],
     ) -> Result<(), CliError> {
         for line in lines {
@@ -83,14 +76,19 @@ impl Report<'_> {
 
     fn record(&self, happened: &Happened) -> Result<(), CliError> {
         let records = match happened {
-            Happened::Delivered(told) => record::delivered(told, self.reveal),
+            Happened::Delivered(told) => self.records(told),
             Happened::Refused(refused) => vec![record::refused(refused)],
-            Happened::Warned(warning) => {
-                self.warn(warning);
-                vec![record::warned(warning, Timestamp::now())]
-            }
         };
         records.iter().try_for_each(|record| self.live.record(record))
+    }
+
+    /// The lines of a delivery, and of what became known by it.
+    fn records(&self, told: &Delivered) -> Vec<String> {
+        let warned = told.warnings.iter().map(|warning| {
+            self.warn(warning);
+            record::warned(warning, Timestamp::now())
+        });
+        warned.chain(record::delivered(told, self.reveal)).collect()
     }
 
     fn warn(&self, warning: &Warning) {

@@ -7,8 +7,11 @@ use std::time::Duration;
 use http::{HeaderMap, Method};
 use jiff::Timestamp;
 
+use super::faults::Faults;
 use super::happened::Delivered;
+use super::intake::{Limits, Rules};
 use super::names::Names;
+use super::policy::OnInvalid;
 use crate::webhook::capture::{AnsweredBy, Arrival, Capture, Forward, Outcome, Received, Source};
 use crate::webhook::verdict::{Verdict, VerdictCode};
 
@@ -65,7 +68,20 @@ impl Sample {
     pub(super) fn told(self) -> Delivered {
         let (received, outcome) = (Arc::new(self.received), Some(Arc::new(self.outcome)));
         let capture = Arc::new(Capture { number: self.number, received, outcome });
-        Delivered { capture, pause: None }
+        Delivered { capture, pause: None, warnings: Vec::new() }
+    }
+}
+
+/// Rules without a secret, under which everything is taken.
+pub(super) fn rules() -> Rules {
+    let (read, connections) = (Duration::from_secs(5), 8);
+    Rules {
+        limits: Limits { body: 1 << 20, read, connections, in_flight: 2, deliveries: None },
+        path: None,
+        verifier: None,
+        on_invalid: OnInvalid::Reject,
+        faults: Faults::default(),
+        forwarder: None,
     }
 }
 

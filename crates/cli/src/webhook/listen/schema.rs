@@ -3,9 +3,11 @@
 use serde_json::{Value, json};
 
 use super::answers::REFUSALS;
+use super::delivery_fields::{CAPTURE, FIELDS, FieldRow};
+use super::goal::End;
+use super::happened::WarningCode;
+use super::policy::OnInvalid;
 use super::record::SCHEMA;
-use crate::webhook::capture::{AnsweredBy, Source};
-use crate::webhook::verdict::VERDICTS;
 
 /// The schema, of the draft 2020-12.
 pub(crate) fn schema() -> Value {
@@ -35,48 +37,60 @@ fn kind(name: &str, about: &str, fields: Value) -> Value {
     })
 }
 
-fn text(about: &str) -> Value {
+pub(super) fn text(about: &str) -> Value {
     json!({"type": "string", "description": about})
 }
 
 fn maybe_text(about: &str) -> Value {
-    json!({"type": ["string", "null"], "description": about})
+    maybe(text(about))
 }
 
-fn count(about: &str) -> Value {
+pub(super) fn count(about: &str) -> Value {
     json!({"type": "integer", "minimum": 0, "description": about})
 }
 
-fn millis(about: &str) -> Value {
+pub(super) fn millis(about: &str) -> Value {
     json!({"type": "number", "minimum": 0, "description": format!("{about}, in milliseconds")})
 }
 
-fn flag(about: &str) -> Value {
+pub(super) fn flag(about: &str) -> Value {
     json!({"type": "boolean", "description": about})
 }
 
-fn instant(about: &str) -> Value {
+pub(super) fn instant(about: &str) -> Value {
     json!({"type": "string", "format": "date-time", "description": about})
 }
 
-fn maybe(mut schema: Value) -> Value {
+pub(super) fn maybe(mut schema: Value) -> Value {
     let kind = schema["type"].take();
     schema["type"] = json!([kind, "null"]);
     schema
 }
 
-fn status(about: &str) -> Value {
+pub(super) fn status(about: &str) -> Value {
     json!({"type": ["integer", "null"], "minimum": 100, "maximum": 999, "description": about})
 }
 
-fn capture() -> Value {
-    maybe(count(
-        "the number of the capture, by which other commands take it; none where it was not kept",
-    ))
+/// One of a closed set.
+pub(super) fn named(about: &str, names: impl IntoIterator<Item = &'static str>) -> Value {
+    let names: Vec<_> = names.into_iter().collect();
+    json!({"description": about, "enum": names})
 }
 
-fn verdict_names() -> Vec<&'static str> {
-    VERDICTS.iter().map(|row| row.name).collect()
+/// An object of these fields, which are always there.
+pub(super) fn properties(about: &str, rows: &[FieldRow]) -> Value {
+    let fields = rows.iter().map(|row| (row.name.to_owned(), (row.schema)(row.about)));
+    let names: Vec<_> = rows.iter().map(|row| row.name).collect();
+    json!({
+        "type": "object",
+        "description": about,
+        "properties": Value::Object(fields.collect()),
+        "required": names,
+    })
+}
+
+fn capture() -> Value {
+    maybe(count(CAPTURE))
 }
 
 fn ready() -> Value {
@@ -92,7 +106,7 @@ fn ready() -> Value {
                 "type": "array", "items": {"type": "string"},
                 "description": "names of the secrets, the current one first; none verifies nothing",
             },
-            "on_invalid": {"enum": ["reject", "accept", "forward"]},
+            "on_invalid": named("what is done with a delivery that is not valid", OnInvalid::names()),
             "path": maybe_text("the only path deliveries are taken at"),
             "targets": {
                 "type": "array", "items": {"type": "string"},
@@ -104,62 +118,8 @@ fn ready() -> Value {
 }
 
 fn delivery() -> Value {
-    let by = AnsweredBy::ALL.map(|(_, name)| name);
-    kind(
-        "delivery",
-        "a delivery was answered",
-        json!({
-            "capture": capture(),
-            "at": instant("when it had come"),
-            "source": {"enum": Source::NAMES},
-            "synthetic": flag("whether it was made here of what the API has, and not sent by the service"),
-            "peer": maybe_text("the address it came from"),
-            "method": text("the method"),
-            "request_target": text("path and query, as they came"),
-            "headers": {
-                "type": "object",
-                "additionalProperties": {"type": "array", "items": {"type": "string"}},
-                "description": "values by names in lower case; the signature is masked without --reveal",
-            },
-            "event": maybe_text("the event that the body tells of"),
-            "submission_id": maybe_text("the submission, as the body has it"),
-            "form_id": maybe_text("the form, as the body has it"),
-            "verdict": {"enum": verdict_names()},
-            "valid": flag("whether the verdict is `valid`"),
-            "secret": maybe_text("the name of the secret that signed it"),
-            "age_s": {
-                "type": ["integer", "null"],
-                "description": "seconds since the signature's time; negative when that lies ahead",
-            },
-            "attempt": count("how often its submission has come, this time included"),
-            "gap_ms": maybe(millis("time since it came last")),
-            "duplicate": flag("whether it had been accepted before"),
-            "pause": {
-                "type": ["object", "null"],
-                "description": "the pause before it, where it is a retry",
-                "properties": {
-                    "retry": count("which retry, the first being 1"),
-                    "waited_ms": millis("since the attempt before had ended"),
-                    "expected_ms": {
-                        "type": ["array", "null"], "items": {"type": "number"},
-                        "description": "the shortest and longest of the schedule; none beyond its last",
-                    },
-                    "fits": flag("whether it is one of the schedule"),
-                },
-                "required": ["retry", "waited_ms", "expected_ms", "fits"],
-            },
-            "status": status("what it was answered with; none where its connection was dropped as told"),
-            "answered_by": {"enum": by},
-            "took_ms": millis("from the whole request to the answer"),
-            "body_size": count("bytes of the body"),
-            "body_sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
-            "body_b64": {"type": "string", "contentEncoding": "base64"},
-            "body": {
-                "description": "the body where it is JSON that common readers take, its numbers and the \
-                    order of its keys as they came; else null",
-            },
-        }),
-    )
+    let fields = FIELDS.iter().map(|row| (row.name.to_owned(), (row.schema)(row.about)));
+    kind("delivery", "a delivery was answered", Value::Object(fields.collect()))
 }
 
 fn forward() -> Value {
@@ -179,7 +139,8 @@ fn forward() -> Value {
 }
 
 fn warning() -> Value {
-    let refusals: Vec<_> = REFUSALS.iter().map(|refusal| refusal.code()).collect();
+    let refusals = REFUSALS.iter().map(|refusal| refusal.code());
+    let codes: Vec<_> = refusals.chain(WarningCode::ALL.map(|(_, name)| name)).collect();
     kind(
         "warning",
         "something to know, or a request that went no further",
@@ -188,7 +149,7 @@ fn warning() -> Value {
             "code": {
                 "type": "string",
                 "description": "what kind, which never changes; more may come",
-                "examples": refusals,
+                "examples": codes,
             },
             "message": text("for people"),
             "method": maybe_text("the method of the request"),
@@ -214,7 +175,7 @@ fn summary() -> Value {
         "the last line",
         json!({
             "at": instant("when"),
-            "ended": {"enum": ["signal", "met", "timeout", "stdin_eof", "silence", "missed"]},
+            "ended": named("why it ended", End::ALL.map(|(_, name)| name)),
             "received": count("deliveries"),
             "verdicts": counts(),
             "duplicates": count("deliveries that had been accepted before"),

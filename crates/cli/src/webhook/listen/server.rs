@@ -6,15 +6,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::timeout;
 
 use super::connection;
 use super::intake::Intake;
+use super::waiting::Waiting;
 
-/// Connections that may be open at once; more wait in the system's queue.
-const CONNECTIONS_MAX: u32 = 768;
+/// Connections that may be open at once: no more files than a process may usually have. Where there are so
+/// many, the one gives way that has waited longest for its request; where none waits, more are not accepted.
+pub(crate) const CONNECTIONS_MAX: u32 = 768;
 /// Connections that wait to be accepted.
 const BACKLOG: u32 = 1024;
+/// How long one that gives way has for it.
+const GIVES_WAY: Duration = Duration::from_millis(50);
 /// Pause after the system had nothing to accept with.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(200);
 /// Ports that are tried in search of a free one.
@@ -86,10 +91,12 @@ impl Server {
     /// Begins to accept. Within a runtime.
     pub(crate) fn start(sockets: Sockets, intake: Intake) -> Self {
         let phase = watch::Sender::new(Phase::Listening);
-        let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX as usize));
+        let most = intake.rules().limits.connections;
+        let connections = Arc::new(Semaphore::new(most as usize));
+        let heads = Arc::new(Waiting::default());
         for listener in sockets.listeners {
-            let (connections, phase) = (Arc::clone(&connections), phase.subscribe());
-            tokio::spawn(accept(listener, intake.clone(), connections, phase));
+            let room = Room { connections: Arc::clone(&connections), heads: Arc::clone(&heads) };
+            tokio::spawn(accept(listener, intake.clone(), room, phase.subscribe()));
         }
         Self { phase, connections, intake }
     }
@@ -98,7 +105,7 @@ impl Server {
     pub(crate) async fn drain(&self) {
         self.phase.send_replace(Phase::Draining);
         // Fails only for a closed semaphore, and nobody closes it.
-        let _ = self.connections.acquire_many(CONNECTIONS_MAX).await;
+        let _ = self.connections.acquire_many(self.intake.rules().limits.connections).await;
         self.intake.idle().await;
     }
 }
@@ -109,31 +116,55 @@ impl Drop for Server {
     }
 }
 
+/// Room for connections.
+struct Room {
+    connections: Arc<Semaphore>,
+    /// Those that wait for their request.
+    heads: Arc<Waiting>,
+}
+
+impl Room {
+    /// Room for one more; where there is none, one that waits gives way.
+    async fn for_one(&self) -> Option<OwnedSemaphorePermit> {
+        loop {
+            if let Ok(room) = Arc::clone(&self.connections).try_acquire_owned() {
+                return Some(room);
+            }
+            self.heads.make_way(Duration::ZERO);
+            let room = timeout(GIVES_WAY, Arc::clone(&self.connections).acquire_owned()).await;
+            if let Ok(room) = room {
+                // Fails only for a closed semaphore, and nobody closes it.
+                return room.ok();
+            }
+        }
+    }
+}
+
 /// Accepts until the phase changes. A failed accept never ends it.
 async fn accept(
     listener: TcpListener,
     intake: Intake,
-    connections: Arc<Semaphore>,
+    room: Room,
     mut phase: watch::Receiver<Phase>,
 ) {
     loop {
         let accepted = async {
-            // Taken before accepting, so that those beyond the cap wait in the system's queue.
-            let permit = Arc::clone(&connections).acquire_owned().await;
-            (permit, listener.accept().await)
+            let (stream, peer) = listener.accept().await?;
+            Ok((stream, peer, room.for_one().await))
         };
-        let (permit, accepted) = tokio::select! {
+        let accepted = tokio::select! {
             biased;
             _ = phase.changed() => return,
             accepted = accepted => accepted,
         };
         match accepted {
-            Ok((stream, peer)) => {
+            Ok((stream, peer, place)) => {
                 without_delay(&stream);
-                let (intake, phase) = (intake.clone(), phase.clone());
+                let (intake, heads, phase) =
+                    (intake.clone(), Arc::clone(&room.heads), phase.clone());
                 tokio::spawn(async move {
-                    connection::serve(stream, peer, intake, phase).await;
-                    drop(permit);
+                    connection::serve(stream, peer, intake, heads, phase).await;
+                    drop(place);
                 });
             }
             Err(error) if is_of_one_peer(&error) => {}
@@ -156,4 +187,52 @@ fn without_delay(stream: &TcpStream) {
 fn is_of_one_peer(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionReset | ConnectionRefused | Interrupted)
+}
+
+#[cfg(test)]
+mod tests {
+    use formsvc_protocol::RetrySchedule;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+    use crate::webhook::history::History;
+    use crate::webhook::listen::samples;
+    use crate::webhook::store::{Caps, Store};
+
+    const WHOLE: &[u8] = b"GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n";
+
+    async fn answered(stream: &mut TcpStream) -> bool {
+        let mut answer = String::new();
+        // One that was closed under what it sent fails.
+        let _ = stream.read_to_string(&mut answer).await;
+        answer.starts_with("HTTP/1.1 200")
+    }
+
+    #[tokio::test]
+    async fn half_a_request_gives_way_to_a_whole_one_and_the_longest_waits_first() {
+        let mut rules = samples::rules();
+        (rules.limits.connections, rules.limits.read) = (4, Duration::from_secs(3_600));
+        let store = Store::in_memory(Caps::default()).unwrap();
+        let history = History::new(1, RetrySchedule::default());
+        let (intake, _told) = Intake::new(rules, history, store);
+        let sockets = open(Some(Ipv4Addr::LOCALHOST.into()), 0).unwrap();
+        let address = sockets.address();
+        let server = Server::start(sockets, intake);
+        let mut halves = Vec::new();
+        for at in 0..4 {
+            let mut half = TcpStream::connect(address).await.unwrap();
+            half.write_all(&WHOLE[..at]).await.unwrap();
+            halves.push(half);
+        }
+        for _ in 0..2 {
+            let mut whole = TcpStream::connect(address).await.unwrap();
+            whole.write_all(WHOLE).await.unwrap();
+            assert!(answered(&mut whole).await);
+        }
+        assert!(!answered(&mut halves[0]).await, "it is closed for the first");
+        let last = halves.last_mut().unwrap();
+        last.write_all(&WHOLE[3..]).await.unwrap();
+        assert!(answered(last).await, "whoever waits less is waited for");
+        drop(server);
+    }
 }

@@ -43,7 +43,6 @@ impl Tally {
         match happened {
             Happened::Delivered(delivered) => self.delivered(delivered),
             Happened::Refused(_) => self.refused += 1,
-            Happened::Warned(_) => {}
         }
     }
 

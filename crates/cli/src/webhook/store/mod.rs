@@ -87,6 +87,11 @@ impl Store {
         Ok(Self { writer, captures })
     }
 
+    /// Whether other processes find what is kept here, by its number.
+    pub(crate) fn is_on_disk(&self) -> bool {
+        matches!(&*self.captures.0, Reads::File { .. })
+    }
+
     /// Keeps a request. When this returns its number, it is on the disk.
     pub(crate) async fn keep(&self, received: Arc<Received>) -> Result<CaptureNumber, StoreError> {
         let size = received.body.len() + received.request_target.len();

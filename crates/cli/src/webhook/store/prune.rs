@@ -75,23 +75,28 @@ impl Pruner {
         give_back(db, FREE_MAX)
     }
 
-    /// Removes the oldest while there is too much, and so many at most; how many. The newest stays,
-    /// however large it is.
+    /// Removes the oldest while there is too much, of each kind in its own part of the room, and so many at
+    /// most; how many. The newest of each stays, however large it is.
     fn remove_surplus(&self, db: &Connection, most: usize) -> rusqlite::Result<usize> {
         let mut removed = 0;
-        while removed < most && self.is_over(db)? {
-            match remove_oldest(db, FEW)? {
-                0 => break,
-                more => removed += more,
+        for proven in [false, true] {
+            while removed < most && self.is_over(db, proven)? {
+                match remove_oldest(db, proven, FEW)? {
+                    0 => break,
+                    more => removed += more,
+                }
             }
         }
         Ok(removed)
     }
 
-    fn is_over(&self, db: &Connection) -> rusqlite::Result<bool> {
-        let used = read(db, "PRAGMA page_count")? - read(db, "PRAGMA freelist_count")?;
-        let bytes = used.saturating_mul(read(db, "PRAGMA page_size")?);
-        Ok(bytes.unsigned_abs() > self.caps.size)
+    fn is_over(&self, db: &Connection, proven: bool) -> rusqlite::Result<bool> {
+        let mut bytes = read(db, "SELECT size FROM unproven")?;
+        if proven {
+            let used = read(db, "PRAGMA page_count")? - read(db, "PRAGMA freelist_count")?;
+            bytes = used.saturating_mul(read(db, "PRAGMA page_size")?).saturating_sub(bytes);
+        }
+        Ok(bytes > i64::try_from(self.caps.part(proven)).unwrap_or(i64::MAX))
     }
 
     /// Removes a few of those that are too old. True if there may be more.
@@ -164,17 +169,9 @@ fn remove_some(db: &Connection, before: Option<i64>) -> rusqlite::Result<usize> 
             db.prepare_cached("SELECT number FROM captures WHERE ?1 IS NULL OR at < ?1 LIMIT ?2")?;
         let numbers = numbers.query_map((before, ON_DEMAND), |row| row.get::<_, i64>(0))?;
         let numbers: Vec<i64> = numbers.collect::<Result<_, _>>()?;
-        for number in &numbers {
-            for sql in [
-                "DELETE FROM forwards WHERE number = ?1",
-                "DELETE FROM outcomes WHERE number = ?1",
-                "DELETE FROM captures WHERE number = ?1",
-            ] {
-                db.prepare_cached(sql)?.execute([number])?;
-            }
-        }
+        let removed = remove(db, &numbers)?;
         db.execute_batch("COMMIT")?;
-        Ok(numbers.len())
+        Ok(removed)
     })();
     if removed.is_err() && !db.is_autocommit() {
         // Fails only when the transaction is gone already.
@@ -183,16 +180,30 @@ fn remove_some(db: &Connection, before: Option<i64>) -> rusqlite::Result<usize> 
     removed
 }
 
-/// Removes some of the oldest, but never the newest; how many.
-fn remove_oldest(db: &Connection, most: usize) -> rusqlite::Result<usize> {
+/// Removes some of the oldest of a kind, but never its newest; how many.
+fn remove_oldest(db: &Connection, proven: bool, most: usize) -> rusqlite::Result<usize> {
+    let mut numbers = db.prepare_cached(
+        "SELECT number FROM captures WHERE proven = ?1 AND number < (
+             SELECT number FROM captures WHERE proven = ?1 ORDER BY number DESC LIMIT 1
+         ) ORDER BY number LIMIT ?2",
+    )?;
     let most = i64::try_from(most).unwrap_or(i64::MAX);
-    let up_to: Option<i64> = db
-        .prepare_cached(
-            "SELECT max(number) FROM (SELECT number FROM captures
-             WHERE number < (SELECT max(number) FROM captures) ORDER BY number LIMIT ?1)",
-        )?
-        .query_row([most], |row| row.get(0))?;
-    up_to.map_or(Ok(0), |up_to| remove_up_to(db, up_to))
+    let numbers = numbers.query_map((proven, most), |row| row.get(0))?;
+    remove(db, &numbers.collect::<Result<Vec<i64>, _>>()?)
+}
+
+/// Removes these; how many there were.
+fn remove(db: &Connection, numbers: &[i64]) -> rusqlite::Result<usize> {
+    for number in numbers {
+        for sql in [
+            "DELETE FROM forwards WHERE number = ?1",
+            "DELETE FROM outcomes WHERE number = ?1",
+            "DELETE FROM captures WHERE number = ?1",
+        ] {
+            db.prepare_cached(sql)?.execute([number])?;
+        }
+    }
+    Ok(numbers.len())
 }
 
 /// Removes at most so many of those that came before a time, from the oldest number up to the first

@@ -16,6 +16,9 @@ use crate::webhook::capture::{
 };
 use crate::webhook::verdict::{Verdict, VerdictCode};
 
+/// What a row may take up beside what is in it: the rest of a page of SQLite.
+const PAGE: usize = 4_096;
+
 /// What goes wrong with a row: the database, or what is in it.
 pub(super) enum RowError {
     Database(rusqlite::Error),
@@ -61,9 +64,11 @@ pub(super) fn insert(db: &Connection, received: &Received) -> rusqlite::Result<C
     let Arrival { number, gap, duplicate } = received.arrival;
     let mut insert = db.prepare_cached(
         "INSERT INTO captures (at, source, method, request_target, verdict, secret, age, event,
-            submission_id, form_id, arrival, gap, duplicate, headers, body)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+            submission_id, form_id, arrival, gap, duplicate, proven, size, headers, body)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
     )?;
+    let headers = header_bytes(&received.headers);
+    let length = headers.len() + received.body.len() + received.request_target.len();
     let number = insert.insert(params![
         instant(received.at),
         source,
@@ -78,7 +83,9 @@ pub(super) fn insert(db: &Connection, received: &Received) -> rusqlite::Result<C
         number,
         gap.map(nanos),
         duplicate,
-        header_bytes(&received.headers),
+        received.verdict.code.is_proven(),
+        i64::try_from(length + PAGE).unwrap_or(i64::MAX),
+        headers,
         &received.body[..],
     ])?;
     Ok(number.unsigned_abs())

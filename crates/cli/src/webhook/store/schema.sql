@@ -17,11 +17,34 @@ CREATE TABLE captures (
     -- Nanoseconds.
     gap INTEGER,
     duplicate INTEGER NOT NULL,
+    -- Whether the service is known to have sent it, or nobody could look. Anybody can send the others.
+    proven INTEGER NOT NULL,
+    -- Bytes that it takes up, about.
+    size INTEGER NOT NULL,
     -- `name: value`, each with a line feed at its end; values are bytes.
     headers BLOB NOT NULL,
     -- Last: what comes before is read without it.
     body BLOB NOT NULL
 ) STRICT;
+
+-- The oldest of each kind.
+CREATE INDEX captures_by_proof ON captures (proven);
+
+-- What those take up that are not proven, in one row: a sum over them would cost each delivery the more,
+-- the more of them a stranger sends.
+CREATE TABLE unproven (
+    size INTEGER NOT NULL
+) STRICT;
+
+INSERT INTO unproven (size) VALUES (0);
+
+CREATE TRIGGER unproven_came AFTER INSERT ON captures WHEN NOT NEW.proven BEGIN
+    UPDATE unproven SET size = size + NEW.size;
+END;
+
+CREATE TRIGGER unproven_went AFTER DELETE ON captures WHEN NOT OLD.proven BEGIN
+    UPDATE unproven SET size = size - OLD.size;
+END;
 
 -- Apart, since to change a row is to write its body again.
 CREATE TABLE outcomes (

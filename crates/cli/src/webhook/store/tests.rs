@@ -294,6 +294,38 @@ async fn the_oldest_go_when_there_are_too_many_and_the_newest_stays() {
 }
 
 #[tokio::test]
+async fn what_anybody_can_send_takes_no_room_from_what_the_service_sent() {
+    let place = Place::new();
+    let store = place.capped(Caps { size: 4 << 20, ..Caps::default() });
+    let genuine = |length| received(now(), vec![b'x'; length]);
+    let junk = |length| {
+        let verdict = Verdict { code: VerdictCode::NoMatch, secret: None, age: None };
+        Received { verdict, ..genuine(length) }
+    };
+    let keep = async |of: Received, times: usize| {
+        let keeps = (0..times).map(|_| store.keep(of.clone().into()));
+        futures_util::future::try_join_all(keeps).await.unwrap();
+    };
+    keep(genuine(1_000), 1).await;
+    keep(junk(1_000_000), 12).await;
+    keep(junk(100), 200).await;
+    let left = numbers(&store, Query::default()).await;
+    assert_eq!(left.last(), Some(&1), "the genuine one is there");
+    assert!((100..=128).contains(&left.len()), "an eighth is junk's: {}", left.len());
+    for _ in 0..10 {
+        keep(genuine(100_000), 10).await;
+    }
+    let left = numbers(&store, Query::default()).await;
+    let (older, genuine): (Vec<u64>, Vec<u64>) =
+        left.iter().copied().partition(|number| *number <= 213);
+    assert!((100..=128).contains(&older.len()), "nor the other way round: {}", older.len());
+    assert!((20..=41).contains(&genuine.len()) && left.last() != Some(&1), "{}", genuine.len());
+    store.close().await;
+    let size = place.path().metadata().unwrap().len();
+    assert!(size < 8 << 20, "{size} bytes");
+}
+
+#[tokio::test]
 async fn the_old_go_without_a_request() {
     let place = Place::new();
     let store = place.open();

@@ -26,11 +26,11 @@ use crate::settings::{Origin, Service};
 use crate::webhook::history::{History, REMEMBERED};
 use crate::webhook::inspector::{Inspected, Inspector, InspectorArgs};
 use crate::webhook::listen::engine::Engine;
-use crate::webhook::listen::expect::{Expect, expect};
+use crate::webhook::listen::expect::{Expect, expect, help};
 use crate::webhook::listen::faults::{Faults, Responses, respond};
 use crate::webhook::listen::forward::{ForwardArgs, Forwarder};
 use crate::webhook::listen::goal::Goal;
-use crate::webhook::listen::happened::Warning;
+use crate::webhook::listen::happened::{Warning, WarningCode};
 use crate::webhook::listen::intake::{Intake, Limits, Rules};
 use crate::webhook::listen::policy::OnInvalid;
 use crate::webhook::listen::ready::ReadyFile;
@@ -121,6 +121,14 @@ struct AnswerArgs {
     retry_factor: Option<u32>,
 }
 
+/// What `--help` says of `--expect`.
+fn expect_help() -> String {
+    help(
+        "End once a delivery was like this, such as 'event=submission.created && status<300'; without \
+         one when it ends, the exit code is 11. Can be repeated: then each needs one",
+    )
+}
+
 /// When the listener ends.
 #[derive(Debug, Args)]
 struct EndArgs {
@@ -135,7 +143,7 @@ struct EndArgs {
     max_time: Option<Duration>,
     /// End once a delivery was like this, such as 'event=submission.created && status<300'; without one
     /// when it ends, the exit code is 11. Can be repeated: then each needs one
-    #[arg(long, value_name = "EXPR", value_parser = expect, help_heading = ENDS)]
+    #[arg(long, value_name = "EXPR", value_parser = expect, help_heading = ENDS, long_help = expect_help())]
     expect: Vec<Expect>,
     /// End with exit code 11 at the first delivery that is not like this; can be repeated
     #[arg(long, value_name = "EXPR", value_parser = expect, help_heading = ENDS)]
@@ -220,7 +228,8 @@ impl Listen {
         report.ready(&ready)?;
         warnings.iter().try_for_each(|warning| report.warned(warning))?;
         let until = self.ends.until(stop, cx);
-        let goal = Goal::new(self.ends.count(), self.ends.expect, self.ends.expect_every);
+        let (count, within) = (self.ends.count(), self.ends.expect_within);
+        let goal = Goal::new(count, self.ends.expect, self.ends.expect_every, within);
         let session = Session { server, happened, report, goal, schedule };
         let poller = Poller {
             cx,
@@ -305,16 +314,16 @@ impl Listen {
             let message = "no signing secret: deliveries are shown and not verified; give it with \
                            --secret-file or FORMSVC_SIGNING_SECRET"
                 .to_owned();
-            warnings.push(Warning { code: "not_verified", message });
+            warnings.push(Warning { code: WarningCode::NotVerified, message });
         }
         if let Some(bind) = self.bind.filter(|bind| !bind.is_loopback()) {
             let message =
                 format!("it listens on {bind}, where others than this machine can reach it");
-            warnings.push(Warning { code: "reachable", message });
+            warnings.push(Warning { code: WarningCode::Reachable, message });
         }
         if let Some(why) = memory {
             let message = format!("{why}: deliveries are kept in memory, and gone with this run");
-            warnings.push(Warning { code: "in_memory", message });
+            warnings.push(Warning { code: WarningCode::InMemory, message });
         }
         warnings
     }
@@ -325,6 +334,7 @@ impl Listen {
             limits: Limits {
                 body: limits.max_body,
                 read: limits.read_timeout,
+                connections: server::CONNECTIONS_MAX,
                 in_flight: limits.max_in_flight,
                 deliveries: self.ends.count(),
             },

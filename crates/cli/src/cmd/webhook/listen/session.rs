@@ -43,8 +43,8 @@ impl Session<'_> {
         let end = self.listen(until, &mut tally).await?;
         self.drain(&mut tally).await?;
         let lines = tally.lines(&self.schedule);
-        self.report.summary(&tally, &lines, &end, &self.goal.met(&end))?;
-        self.goal.outcome(&end)
+        self.report.summary(&tally, &lines, end, &self.goal.met(end))?;
+        self.goal.outcome(end)
     }
 
     async fn listen(&mut self, until: Until, tally: &mut Tally) -> Result<End, CliError> {
@@ -104,7 +104,7 @@ fn tell(
     report.tell(happened)?;
     Ok(match happened {
         Happened::Delivered(told) => goal.came(told),
-        _ => None,
+        Happened::Refused(_) => None,
     })
 }
 

@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use url::{Host, Url};
 
-use super::happened::Warning;
+use super::happened::{Warning, WarningCode};
 use super::route::{Route, route};
 use crate::args::duration;
 use crate::context::Context;
@@ -125,7 +125,7 @@ impl Forwarder {
         let timeout = self.sender.timeout();
         if timeout > DELIVERY_TIMEOUT {
             warn(
-                "long_timeout",
+                WarningCode::LongTimeout,
                 format!(
                     "targets have {timeout:?} to answer, and the service waits for 10 s alone: it \
                      tries again what takes longer"
@@ -136,10 +136,10 @@ impl Forwarder {
             if is_itself(url, address) {
                 let message =
                     format!("{} is this listener: what is passed on comes back", shown(url));
-                warn("loop", message);
+                warn(WarningCode::Loop, message);
             } else if url.scheme() == "http" && !is_here(url) {
                 let message = format!("deliveries go to {} without TLS", shown(url));
-                warn("plain_http", message);
+                warn(WarningCode::PlainHttp, message);
             }
         }
         warnings
@@ -232,9 +232,11 @@ impl Target {
         let mut warnings = Vec::new();
         let mut warn = |code, message| warnings.push(Warning { code, message });
         match answer {
-            Err(Unanswered { why, .. }) if before & DOWN == 0 => warn("target_down", why.clone()),
+            Err(Unanswered { why, .. }) if before & DOWN == 0 => {
+                warn(WarningCode::TargetDown, why.clone());
+            }
             Ok(_) if before & DOWN != 0 => {
-                warn("target_up", format!("{} answers again", shown(&self.url)));
+                warn(WarningCode::TargetUp, format!("{} answers again", shown(&self.url)));
             }
             _ => {}
         }
@@ -244,7 +246,7 @@ impl Target {
                 shown(&self.url),
                 took.as_secs_f64()
             );
-            warn("target_slow", message);
+            warn(WarningCode::TargetSlow, message);
         }
         warnings
     }

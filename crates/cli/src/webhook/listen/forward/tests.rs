@@ -177,7 +177,7 @@ async fn a_target_that_is_down_or_up_again_is_told_once() {
         (forwards[0].answer.is_ok(), codes)
     };
     let why = format!("nothing listens on {address}: is your server running?");
-    assert_eq!(told().await, (false, vec![("target_down", why)]));
+    assert_eq!(told().await, (false, vec![(WarningCode::TargetDown, why)]));
     assert_eq!(told().await, (false, vec![]));
     let listener = TcpListener::bind(address).await.unwrap();
     let task = tokio::spawn(async move {
@@ -191,7 +191,7 @@ async fn a_target_that_is_down_or_up_again_is_told_once() {
         }
     });
     let again = format!("http://{address}/ answers again");
-    assert_eq!(told().await, (true, vec![("target_up", again)]));
+    assert_eq!(told().await, (true, vec![(WarningCode::TargetUp, again)]));
     assert_eq!(told().await, (true, vec![]));
     task.await.unwrap();
 }
@@ -256,9 +256,9 @@ fn what_is_known_before_the_first_delivery_is_told() {
         warnings.into_iter().map(|warning| warning.code).collect::<Vec<_>>()
     };
     assert!(codes(TEN, &["=>4243", "=>https://shop.test/hook"]).is_empty());
-    assert_eq!(codes(TEN * 2, &["=>4243"]), ["long_timeout"]);
+    assert_eq!(codes(TEN * 2, &["=>4243"]), [WarningCode::LongTimeout]);
     for itself in ["=>4242/hook", "=>127.0.0.1:4242", "=>[::1]:4242", "=>a.localhost:4242"] {
-        assert_eq!(codes(TEN, &[itself]), ["loop"], "{itself}");
+        assert_eq!(codes(TEN, &[itself]), [WarningCode::Loop], "{itself}");
     }
-    assert_eq!(codes(TEN, &["=>http://app:3000"]), ["plain_http"]);
+    assert_eq!(codes(TEN, &["=>http://app:3000"]), [WarningCode::PlainHttp]);
 }

@@ -1,7 +1,10 @@
 //! What senders are answered, and what decides it.
 
-use super::listener::{Listener, OTHER_SECRET, SECRET, event, of_type, records, signature};
+use super::listener::{
+    Listener, OTHER_SECRET, SECRET, event, of_type, records, signature, without_age,
+};
 use crate::support::run;
+use crate::webhook::recorder::Recorder;
 
 #[test]
 fn a_delivery_that_is_right_is_taken_and_any_other_refused_with_its_reason() {
@@ -85,7 +88,7 @@ fn a_secret_that_is_rotated_away_still_verifies_and_is_named() {
     }
     let said = listener.terminate();
     let lines: Vec<_> = said.stdout.lines().collect();
-    assert!(lines[0].contains("✓ signed 0s") && !lines[0].contains("previous"), "{lines:?}");
+    assert!(without_age(lines[0]).contains("✓ signed →"), "{lines:?}");
     assert!(lines[1].contains("✓ signed by a previous secret"), "{lines:?}");
 }
 
@@ -98,11 +101,46 @@ fn without_a_secret_deliveries_are_shown_unchecked() {
 }
 
 #[test]
-fn what_is_not_valid_is_taken_where_that_is_asked_for() {
-    for (what, status) in [("reject", 401), ("accept", 200), ("forward", 200)] {
-        let listener = Listener::start(&["--on-invalid", what]);
+fn what_is_not_valid_is_taken_or_passed_on_where_that_is_asked_for() {
+    for (what, status, passed_on) in
+        [("reject", 401, false), ("accept", 200, false), ("forward", 207, true)]
+    {
+        let target = Recorder::of(&[207]);
+        let url = target.url("/");
+        let listener = Listener::start(&["--on-invalid", what, "--forward-to", &url]);
         assert_eq!(listener.post("", &event("sub_1")).status(), status, "{what}");
+        // What passes something on has sent it by the time it ends.
+        assert_eq!(listener.terminate().code, Some(0));
+        assert_eq!(target.is_silent(), !passed_on, "{what}");
     }
+}
+
+#[test]
+fn what_is_not_signed_does_not_count_among_the_attempts_of_what_is() {
+    let listener = Listener::start(&["--respond", "503,200", "--output", "ndjson"]);
+    let body = event("victim");
+    let sent = [
+        (String::new(), 401),
+        (signature(OTHER_SECRET, 0, &body), 401),
+        (signature(SECRET, 0, &body), 503),
+        (String::new(), 401),
+        // What is too old was signed once: an attempt that took too long.
+        (signature(SECRET, -320, &body), 401),
+        (signature(SECRET, 0, &body), 200),
+        (signature(OTHER_SECRET, 0, &body), 401),
+    ];
+    for (header, status) in &sent {
+        assert_eq!(listener.post(header, &body).status(), *status, "{header}");
+    }
+    let said = listener.terminate();
+    let records = records(&said.stdout);
+    let told: Vec<_> = of_type(&records, "delivery")
+        .iter()
+        .map(|told| (told["attempt"].as_u64().unwrap(), told["gap_ms"].is_null()))
+        .collect();
+    let (first, later) = ((1, true), |attempt| (attempt, false));
+    assert_eq!(told, [first, first, first, first, later(2), later(3), first]);
+    assert_eq!(of_type(&records, "summary")[0]["retries"], 2);
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn posted(body: &[u8]) -> Vec<u8> {
 
 /// Everything that a listener can write.
 fn everything() -> (String, Vec<Vec<u8>>) {
-    let flags = ["--output", "ndjson", "--respond", "503,200", "--expect-every", "size>=0"];
+    let flags = ["--output", "ndjson", "--respond", "503,200", "--expect-every", "body_size>=0"];
     let listener = Listener::start(&flags);
     let bodies = bodies();
     for body in &bodies {
