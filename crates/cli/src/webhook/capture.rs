@@ -119,6 +119,8 @@ pub(crate) enum AnsweredBy {
     Fault,
     /// That of what it was forwarded to.
     Target,
+    /// Another release kept it, by a name that this one does not know.
+    Unknown,
 }
 
 impl AnsweredBy {
@@ -128,8 +130,17 @@ impl AnsweredBy {
 
     /// The name.
     pub(crate) fn name(self) -> &'static str {
-        let known = Self::ALL.iter().find(|(known, _)| *known == self);
-        known.map(|(_, name)| *name).expect("everybody who answers has a name")
+        Self::ALL.iter().find(|(known, _)| *known == self).map_or("unknown", |(_, name)| name)
+    }
+
+    /// For people, behind a status.
+    pub(crate) fn told(self) -> &'static str {
+        match self {
+            Self::Listener => "by the listener",
+            Self::Fault => "as --respond or --drop asked for",
+            Self::Target => "by the target",
+            Self::Unknown => "by what this formsvc does not know",
+        }
     }
 
     /// Who has this name.

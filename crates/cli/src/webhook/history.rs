@@ -47,7 +47,25 @@ pub(crate) struct Pause {
     pub(crate) expected: Option<(Duration, Duration)>,
 }
 
+/// When the sender of an attempt knew how it ended: it waits no longer than the service does, whenever the
+/// answer comes.
+pub(crate) fn known_after(took: Duration) -> Duration {
+    took.min(DELIVERY_TIMEOUT)
+}
+
 impl Pause {
+    /// The pause before a retry, by a schedule and by what the answer before asked for.
+    pub(crate) fn of(
+        schedule: &RetrySchedule,
+        retry: u32,
+        waited: Duration,
+        asked_for: Option<Duration>,
+    ) -> Self {
+        let of = |random| schedule.pause(retry, random, asked_for);
+        let expected = (retry <= schedule.retries).then(|| (of(0.0), of(1.0)));
+        Self { retry, waited, expected }
+    }
+
     /// Whether the schedule has such a pause.
     pub(crate) fn fits(&self) -> bool {
         // Clocks of timers differ by little; the lower end has no slack but a hundredth.
@@ -90,10 +108,10 @@ impl History {
         let gap = Some(now.saturating_duration_since(before.last));
         let arrival = Arrival { number: times, gap, duplicate: before.accepted };
         // What had been accepted is sent again by mistake, and so is what is still being answered.
-        let pause = before
-            .ended
-            .filter(|_| !before.accepted)
-            .map(|(ended, asked_for)| self.pause(before.times, ended, asked_for, now));
+        let pause = before.ended.filter(|_| !before.accepted).map(|(ended, asked_for)| {
+            let waited = now.saturating_duration_since(ended);
+            Pause::of(&self.schedule, before.times, waited, asked_for)
+        });
         Came { arrival, pause }
     }
 
@@ -106,22 +124,9 @@ impl History {
         asked_for: Option<Duration>,
     ) {
         let Some(seen) = self.young.get_mut(id).or_else(|| self.old.get_mut(id)) else { return };
-        // Its sender waits no longer than this, whenever the answer comes.
-        let given_up = began + DELIVERY_TIMEOUT;
-        seen.accepted |= accepted && now <= given_up;
-        seen.ended = Some((now.min(given_up), asked_for));
-    }
-
-    fn pause(
-        &self,
-        retry: u32,
-        ended: Instant,
-        asked_for: Option<Duration>,
-        now: Instant,
-    ) -> Pause {
-        let of = |random| self.schedule.pause(retry, random, asked_for);
-        let expected = (retry <= self.schedule.retries).then(|| (of(0.0), of(1.0)));
-        Pause { retry, waited: now.saturating_duration_since(ended), expected }
+        let ended = began + known_after(now.saturating_duration_since(began));
+        seen.accepted |= accepted && now <= ended;
+        seen.ended = Some((ended, asked_for));
     }
 
     fn take(&mut self, id: &str) -> Option<Seen> {
@@ -179,8 +184,7 @@ mod tests {
     #[test]
     fn pauses_fit_within_the_jitter_and_what_was_asked_for() {
         let pause = |retry, waited, asked_for: Option<Duration>| {
-            let now = Instant::now();
-            history().pause(retry, now, asked_for, now + waited)
+            Pause::of(&RetrySchedule::default(), retry, waited, asked_for)
         };
         for (retry, waited, asked_for, fits) in [
             (1, secs(10), None, true),

@@ -1,6 +1,7 @@
 //! What the webhook commands share: captures, verdicts, secrets, the store of captures, the listener, and
 //! the page that shows it.
 
+mod accept;
 pub(crate) mod capture;
 pub(crate) mod diff;
 pub(crate) mod fields;
@@ -20,5 +21,6 @@ pub(crate) mod shape;
 pub(crate) mod simulate;
 pub(crate) mod store;
 pub(crate) mod target;
+pub(crate) mod tone;
 pub(crate) mod variants;
 pub(crate) mod verdict;

@@ -7,7 +7,6 @@ use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use url::Url;
 
 use super::Desk;
 use super::advice::{Advice, advice};
@@ -18,7 +17,7 @@ use crate::webhook::capture::{Capture, CaptureNumber, Forward, Forwarded, Source
 use crate::webhook::fields::millis;
 use crate::webhook::mask;
 use crate::webhook::store::{Listed, Query};
-use crate::webhook::target;
+use crate::webhook::tone::Tone;
 
 /// Attempts of one submission that are shown: the newest.
 const ATTEMPTS_MAX: usize = 50;
@@ -58,11 +57,30 @@ struct ShownForward {
 #[derive(Debug, Serialize)]
 pub(super) struct ShownAnswer {
     pub(super) status: u16,
+    pub(super) tone: Tone,
     pub(super) took_ms: f64,
     pub(super) headers: Vec<ShownHeader>,
     /// In base64, since it can be anything.
     pub(super) body: String,
+    /// Whether something of the body is not shown.
+    pub(super) masked: bool,
     pub(super) truncated: bool,
+}
+
+impl ShownAnswer {
+    /// A whole one, without what may not be shown: an answer can say again what its sender was asked with.
+    pub(super) fn new(status: u16, headers: &HeaderMap, body: &[u8], reveal: bool) -> Self {
+        let shown = mask::answer(body, reveal);
+        Self {
+            status,
+            tone: Tone::of_status(Some(status)),
+            took_ms: 0.0,
+            headers: shown_headers(headers, reveal),
+            masked: *shown != *body,
+            body: STANDARD.encode(shown),
+            truncated: false,
+        }
+    }
 }
 
 /// Why nothing was answered.
@@ -86,6 +104,8 @@ pub(super) async fn detail(desk: &Desk, number: CaptureNumber) -> Result<Detail,
     let reveal = desk.inspected.reveal;
     let (attempts, attempts_cut) = others(desk, &capture).await?;
     let received = &capture.received;
+    // No command finds the number of a store in memory.
+    let number = capture.number.filter(|_| desk.inspected.store.is_on_disk());
     let content_type = received.headers.get(header::CONTENT_TYPE);
     let forwards = capture.outcome.as_ref().map_or(&[][..], |outcome| &outcome.forwards);
     Ok(Detail {
@@ -95,7 +115,7 @@ pub(super) async fn detail(desk: &Desk, number: CaptureNumber) -> Result<Detail,
             Source::Poll => "--poll".to_owned(),
         },
         content_type: content_type.map(|kind| text(kind.as_bytes())),
-        advice: advice(&received.verdict, capture.number),
+        advice: advice(&received.verdict, number),
         headers: shown_headers(&received.headers, reveal),
         sha256: hex::encode(Sha256::digest(&received.body)),
         forwards: forwards.iter().map(|forward| shown_forward(forward, reveal)).collect(),
@@ -127,7 +147,7 @@ async fn others(desk: &Desk, capture: &Capture) -> Result<(Vec<Attempt>, bool), 
         };
         answered.push(Answered { listed, asked_for });
     }
-    Ok((attempts(answered), cut))
+    Ok((attempts(&desk.inspected.schedule, answered), cut))
 }
 
 /// The patience that the answer to a delivery asked for.
@@ -138,23 +158,19 @@ fn asked_for(capture: &Capture) -> Option<Duration> {
 }
 
 fn shown_forward(forward: &Forward, reveal: bool) -> ShownForward {
-    let took_ms = millis(forward.took);
     let (answer, silence) = match &forward.answer {
         Ok(Forwarded { status, headers, body, truncated }) => {
-            let headers = shown_headers(headers, reveal);
-            let body = STANDARD.encode(body);
+            let shown = ShownAnswer::new(*status, headers, body, reveal);
             let answer =
-                ShownAnswer { status: *status, took_ms, headers, body, truncated: *truncated };
+                ShownAnswer { took_ms: millis(forward.took), truncated: *truncated, ..shown };
             (Some(answer), None)
         }
         Err(unanswered) => {
             let (why, timed_out) = (unanswered.why.clone(), unanswered.timed_out);
-            (None, Some(ShownSilence { why, timed_out, took_ms }))
+            (None, Some(ShownSilence { why, timed_out, took_ms: millis(forward.took) }))
         }
     };
-    let url =
-        Url::parse(&forward.url).map_or_else(|_| forward.url.clone(), |url| target::shown(&url));
-    ShownForward { url, answer, silence }
+    ShownForward { url: mask::url(&forward.url, reveal), answer, silence }
 }
 
 /// Headers for the page: what could be sent again or lets somebody in is masked, unless it may be seen.

@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use super::Desk;
 use super::feed::EventNumber;
-use super::reply::Problem;
+use super::reply::{Problem, beginning};
 use super::row::Row;
 use crate::webhook::store::{Query, Statuses};
-use crate::webhook::verdict::VerdictCode;
+use crate::webhook::verdict::{VERDICTS, VerdictCode};
 
 /// Rows of one answer, at most.
 const ROWS_MAX: usize = 200;
@@ -24,27 +24,44 @@ pub(super) struct List {
     last: EventNumber,
 }
 
-/// Reads what is asked for: `text`, `verdict`, `status`, `before`, `limit`.
+/// What a list can be asked with.
+const PARTS: &str = "text, verdict, status, before or limit";
+
+/// Reads what is asked for: [`PARTS`].
 fn query(parameters: &[(String, String)]) -> Result<Query, Problem> {
     let mut query = Query { limit: Some(ROWS_MAX), ..Query::default() };
     for (name, value) in parameters {
-        let wrong = || Problem::bad(format!("`{name}` is not understood"));
+        let not = |rule: &str| Problem::not(name, value, rule);
         match name.as_str() {
             "text" if value.len() <= TEXT_MAX => query.text = Some(value.clone()),
+            "text" => return Err(not(&format!("{TEXT_MAX} bytes at most"))),
             "verdict" => {
-                let code = VerdictCode::of_name(value).ok_or_else(wrong)?;
+                let code = VerdictCode::of_name(value).ok_or_else(|| not(&verdicts()))?;
                 query.verdict = Some(code.row().name);
             }
-            "status" => query.status = Some(statuses(value).ok_or_else(wrong)?),
-            "before" => query.before = Some(value.parse().map_err(|_| wrong())?),
+            "status" => query.status = Some(statuses(value).ok_or_else(|| not(STATUSES))?),
+            "before" => query.before = Some(value.parse().map_err(|_| not(NUMBER))?),
             "limit" => {
-                let limit: usize = value.parse().map_err(|_| wrong())?;
+                let limit: usize = value.parse().map_err(|_| not(NUMBER))?;
                 query.limit = Some(limit.clamp(1, ROWS_MAX));
             }
-            _ => return Err(wrong()),
+            _ => {
+                let name = beginning(name);
+                return Err(Problem::bad(format!(
+                    "A list cannot be asked with “{name}”: {PARTS}."
+                )));
+            }
         }
     }
     Ok(query)
+}
+
+const NUMBER: &str = "a number, 0 or more";
+const STATUSES: &str = "ok, failed, the first digit of a status (1 to 5), or a status (100 to 999)";
+
+fn verdicts() -> String {
+    let names: Vec<_> = VERDICTS.iter().map(|row| row.name).collect();
+    format!("one of {}", names.join(", "))
 }
 
 fn statuses(text: &str) -> Option<Statuses> {
@@ -89,6 +106,21 @@ mod tests {
             [("ok", Statuses::Ok), ("failed", Statuses::Failed), ("503", Statuses::One(503))]
         {
             assert_eq!(super::statuses(text), Some(statuses));
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_value_and_the_rule() {
+        let long = "x".repeat(5_000);
+        for (name, value, told) in [
+            ("status", "6", "`status` is “6”, and has to be ok, failed, the first digit"),
+            ("verdict", "good", "`verdict` is “good”, and has to be one of valid, unchecked, "),
+            ("before", "-1", "`before` is “-1”, and has to be a number, 0 or more."),
+            ("text", &long, "x…”, and has to be 1000 bytes at most."),
+            ("number", "1", "A list cannot be asked with “number”: text, verdict, status"),
+        ] {
+            let what = query(&[(name.to_owned(), value.to_owned())]).unwrap_err().what;
+            assert!(what.contains(told) && what.len() < 300, "{what}");
         }
     }
 

@@ -22,8 +22,10 @@ mod token;
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::time::Duration;
 
-use formsvc_contract::send::Sender;
+use formsvc_contract::send::{Sender, SenderOptions};
+use formsvc_protocol::RetrySchedule;
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, broadcast, watch};
 use tokio::task::JoinHandle;
@@ -39,6 +41,9 @@ use super::store::{Listed, Store};
 use crate::error::CliError;
 use crate::exit::Exit;
 
+/// Most of an answer to a replay that is read, in bytes.
+const ANSWER_MAX: usize = 1 << 20;
+
 /// What a listener has to be inspected.
 pub(crate) struct Inspected {
     pub(crate) store: Store,
@@ -49,7 +54,10 @@ pub(crate) struct Inspected {
     pub(crate) targets: Vec<Url>,
     /// The listener's own address.
     pub(crate) address: Url,
+    /// What the listener forwards with. Its headers and what it trusts are for the targets alone.
     pub(crate) sender: Sender,
+    /// What the sender's pauses are judged by.
+    pub(crate) schedule: RetrySchedule,
     /// Whether signatures are shown.
     pub(crate) reveal: bool,
 }
@@ -65,6 +73,8 @@ pub(crate) struct Inspector {
 /// What requests are answered from.
 struct Desk {
     inspected: Inspected,
+    /// What sends to addresses that are typed on the page.
+    plain: Sender,
     token: PageToken,
     port: u16,
     feed: Feed,
@@ -83,17 +93,11 @@ impl Inspector {
         if !args.ui {
             return Ok(None);
         }
-        let token = PageToken::generate().map_err(|error| {
-            CliError::new(Exit::Failed, "the system has no randomness for the inspector page")
-                .because(&error)
-        })?;
         let listener = bind(args.ui_port)?;
         let port = listener.local_addr().map_err(|error| unbound(args.ui_port, &error))?.port();
-        let url = format!("http://127.0.0.1:{port}/{}/", token.expose());
-        let (stop, stopped) = watch::channel(false);
         let came = inspected.bus.subscribe();
-        let (feed, explaining) = (Feed::new(), Mutex::new(()));
-        let desk = Desk { inspected, token, port, feed, explaining, stop: stopped };
+        let (desk, stop) = desk(inspected, port)?;
+        let url = format!("http://127.0.0.1:{port}/{}/", desk.token.expose());
         let serving = tokio::spawn(serve::serve(listener, Arc::new(desk), came));
         Ok(Some(Self { url, stop, serving }))
     }
@@ -115,6 +119,26 @@ impl Drop for Inspector {
     fn drop(&mut self) {
         self.serving.abort();
     }
+}
+
+/// What requests at a port are answered from, and what ends the page.
+fn desk(inspected: Inspected, port: u16) -> Result<(Desk, watch::Sender<bool>), CliError> {
+    let token = PageToken::generate().map_err(|error| {
+        CliError::new(Exit::Failed, "the system has no randomness for the inspector page")
+            .because(&error)
+    })?;
+    let plain = plain(inspected.sender.timeout())?;
+    let (stop, stopped) = watch::channel(false);
+    let (feed, explaining) = (Feed::new(), Mutex::new(()));
+    Ok((Desk { inspected, plain, token, port, feed, explaining, stop: stopped }, stop))
+}
+
+/// A sender without anything that was given for the targets.
+fn plain(timeout: Duration) -> Result<Sender, CliError> {
+    let options = SenderOptions { timeout, answer_max: ANSWER_MAX, ..SenderOptions::default() };
+    Sender::new(options).map_err(|error| {
+        CliError::new(Exit::Failed, "the inspector page cannot send").because(&error)
+    })
 }
 
 fn bind(port: u16) -> Result<TcpListener, CliError> {

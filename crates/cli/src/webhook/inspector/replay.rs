@@ -2,16 +2,18 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use formsvc_contract::send::SendErrorKind;
+use formsvc_contract::send::{SendErrorKind, Sender};
+use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::Desk;
-use super::detail::{self, ShownAnswer, ShownSilence, shown_headers};
-use super::reply::Problem;
+use super::detail::{self, ShownAnswer, ShownSilence};
+use super::reply::{Problem, beginning};
 use crate::webhook::capture::CaptureNumber;
 use crate::webhook::fields::millis;
 use crate::webhook::replay::{Replay, Signature, now};
+use crate::webhook::verdict::VerdictCode;
 use crate::webhook::{message, target};
 
 /// What the page asks for.
@@ -23,6 +25,9 @@ struct Asked {
     signature: AskedSignature,
     /// In base64; none leaves the body as it came, to the byte.
     body: Option<String>,
+    /// Whether what a receiver refuses is to be signed anew all the same.
+    #[serde(default)]
+    unverified: bool,
 }
 
 /// Where to. Targets are told by their places: their addresses can hold what nobody is to see.
@@ -54,7 +59,7 @@ pub(super) struct Replayed {
 /// Sends a delivery once more.
 pub(super) async fn replay(desk: &Desk, asked: &[u8]) -> Result<Replayed, Problem> {
     let asked: Asked = serde_json::from_slice(asked).map_err(|_| stale())?;
-    let to = address(desk, &asked.to)?;
+    let (to, sender) = destination(desk, &asked.to)?;
     let body = asked.body.as_deref().map(|body| STANDARD.decode(body)).transpose();
     let body = body.map_err(|_| Problem::bad("The body is not base64."))?;
     let capture = detail::capture(desk, asked.number).await?;
@@ -63,7 +68,13 @@ pub(super) async fn replay(desk: &Desk, asked: &[u8]) -> Result<Replayed, Proble
         AskedSignature::Fresh if inspected.secrets.is_empty() => {
             return Err(unsigned());
         }
-        AskedSignature::Fresh => Signature::Fresh,
+        AskedSignature::Fresh => {
+            let verdict = capture.received.verdict.code;
+            if verdict.is_refusal() && !asked.unverified {
+                return Err(unverified(asked.number, verdict));
+            }
+            Signature::Fresh
+        }
         AskedSignature::Kept => Signature::Kept,
     };
     let how = how(asked.number, body.is_some(), signature);
@@ -71,15 +82,12 @@ pub(super) async fn replay(desk: &Desk, asked: &[u8]) -> Result<Replayed, Proble
     let received = &capture.received;
     let replay = Replay { received, to, body: body.map(Into::into), headers: None, signature };
     let outgoing = replay.outgoing(&inspected.secrets, now()).map_err(|_| unsigned())?;
-    let (answer, silence) = match inspected.sender.send(outgoing).await {
+    let (answer, silence) = match sender.send(outgoing).await {
         Ok(answer) => {
-            let shown = ShownAnswer {
-                status: answer.status.as_u16(),
-                took_ms: millis(answer.took),
-                headers: shown_headers(&answer.headers, inspected.reveal),
-                body: STANDARD.encode(&answer.body),
-                truncated: answer.truncated,
-            };
+            let status = answer.status.as_u16();
+            let shown = ShownAnswer::new(status, &answer.headers, &answer.body, inspected.reveal);
+            let (took_ms, truncated) = (millis(answer.took), answer.truncated);
+            let shown = ShownAnswer { took_ms, truncated, ..shown };
             (Some(shown), None)
         }
         Err(error) => {
@@ -111,6 +119,17 @@ fn unsigned() -> Problem {
         .hint("Start it with --secret-file, or send the signature as it came.")
 }
 
+/// A stranger's delivery would pass for one of the service's if it were signed.
+fn unverified(number: CaptureNumber, verdict: VerdictCode) -> Problem {
+    let why = verdict.row().meaning;
+    let what = format!(
+        "Delivery {number} is not signed anew: {why}. Signed, it would pass for one that the service sent."
+    );
+    Problem::new(StatusCode::CONFLICT, what).hint(
+        "Tick “Sign it although it is not verified”, or send it with the signature it came with.",
+    )
+}
+
 /// The listener's address with a path and query that came; never another host's, whatever they are.
 fn here(address: &Url, target: &str) -> Url {
     let (path, query) = match target.split_once('?') {
@@ -123,15 +142,23 @@ fn here(address: &Url, target: &str) -> Url {
     url
 }
 
-/// Where a replay goes.
-fn address(desk: &Desk, to: &To) -> Result<Url, Problem> {
+/// Where a replay goes, and what sends it there: what the listener was given for its targets, such as a
+/// header that lets somebody in, goes to no address that is typed.
+fn destination<'a>(desk: &'a Desk, to: &To) -> Result<(Url, &'a Sender), Problem> {
     let inspected = &desk.inspected;
     match to {
-        To::Listener => Ok(inspected.address.clone()),
-        To::Target(place) => inspected.targets.get(*place).cloned().ok_or_else(stale),
-        To::Url(text) => target::target(text).map_err(|rule| {
-            Problem::bad("That is no address to send to.").hint(format!("It must be one: {rule}."))
-        }),
+        To::Listener => Ok((inspected.address.clone(), &inspected.sender)),
+        To::Target(place) => {
+            let target = inspected.targets.get(*place).cloned().ok_or_else(stale)?;
+            Ok((target, &inspected.sender))
+        }
+        To::Url(text) => {
+            let url = target::target(text).map_err(|rule| {
+                let what = format!("“{}” is no address to send to: {rule}.", beginning(text));
+                Problem::bad(what).hint("Such as 4242/hook, or https://shop.test/hook.")
+            })?;
+            Ok((url, &desk.plain))
+        }
     }
 }
 
@@ -173,6 +200,7 @@ mod tests {
         for good in [
             r#"{"number":1,"to":"listener","signature":"fresh","body":null}"#,
             r#"{"number":1,"to":{"target":0},"signature":"kept","body":"e30="}"#,
+            r#"{"number":1,"to":"listener","signature":"fresh","body":null,"unverified":true}"#,
             r#"{"number":1,"to":{"url":"4242/hook"},"signature":"kept","body":null}"#,
         ] {
             assert!(serde_json::from_str::<Asked>(good).is_ok(), "{good}");

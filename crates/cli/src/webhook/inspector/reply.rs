@@ -37,9 +37,25 @@ impl Problem {
         Self { hint: Some(hint.into()), ..self }
     }
 
+    /// A value that was asked with is not what it has to be.
+    pub(super) fn not(name: &str, value: &str, rule: &str) -> Self {
+        Self::bad(format!("`{name}` is “{}”, and has to be {rule}.", beginning(value)))
+    }
+
     /// What was asked for is not of the form that it must have.
     pub(super) fn bad(what: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, what)
+    }
+}
+
+/// Most of a wrong value that is told, in characters.
+const VALUE_MAX: usize = 100;
+
+/// A value that is told as wrong, or its beginning.
+pub(super) fn beginning(value: &str) -> String {
+    match value.char_indices().nth(VALUE_MAX) {
+        Some((at, _)) => format!("{}…", &value[..at]),
+        None => value.to_owned(),
     }
 }
 

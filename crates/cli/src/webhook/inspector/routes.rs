@@ -13,7 +13,7 @@ use url::form_urlencoded;
 
 use super::gate::{Refusal, admit};
 use super::reply::{Problem, guard, json, problem, refused, typed};
-use super::{Desk, assets, detail, explain, list, replay, stream};
+use super::{Desk, assets, attempts, detail, explain, list, replay, stream};
 use crate::webhook::capture::CaptureNumber;
 use crate::webhook::target;
 use crate::webhook::verdict::{VERDICTS, VerdictRow};
@@ -81,6 +81,8 @@ struct About<'a> {
     targets: Vec<String>,
     /// Whether there is a secret to sign with.
     can_sign: bool,
+    /// When a failed delivery is tried again, in words.
+    schedule: String,
     verdicts: Vec<AboutVerdict>,
 }
 
@@ -97,6 +99,7 @@ fn about(desk: &Desk) -> About<'_> {
         address: inspected.address.as_str(),
         targets: inspected.targets.iter().map(target::shown).collect(),
         can_sign: !inspected.secrets.is_empty(),
+        schedule: attempts::told(&inspected.schedule),
         verdicts: VERDICTS.iter().map(verdict).collect(),
     }
 }
@@ -116,9 +119,10 @@ async fn body(desk: &Desk, number: CaptureNumber) -> Result<Response<Body>, Prob
 
 /// A number that is asked for.
 fn parameter(parameters: &[(String, String)], name: &str) -> Result<u64, Problem> {
-    let found = parameters.iter().find(|(given, _)| given == name);
-    let number = found.and_then(|(_, value)| value.parse().ok());
-    number.ok_or_else(|| Problem::bad(format!("`{name}` is not a number")))
+    let Some((_, value)) = parameters.iter().find(|(given, _)| given == name) else {
+        return Err(Problem::bad(format!("`{name}` is missing: the number of a delivery.")));
+    };
+    value.parse().map_err(|_| Problem::not(name, value, "a number, 0 or more"))
 }
 
 /// The whole body of a request, if it is no longer than it may be and comes in time.

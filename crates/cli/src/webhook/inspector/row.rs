@@ -3,10 +3,11 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::webhook::capture::{AnsweredBy, CaptureNumber, Source};
+use crate::webhook::capture::{CaptureNumber, Source};
 use crate::webhook::fields::millis;
 use crate::webhook::store::Listed;
-use crate::webhook::verdict::{Verdict, VerdictCode};
+use crate::webhook::tone::Tone;
+use crate::webhook::verdict::Verdict;
 
 /// Most of a stranger's words in a row, in characters.
 const WORDS_MAX: usize = 160;
@@ -38,9 +39,7 @@ pub(super) struct Row {
 pub(super) struct RowVerdict {
     pub(super) name: &'static str,
     pub(super) short: &'static str,
-    /// `good`, `bad`, or `unknown` without a secret.
-    pub(super) tone: &'static str,
-    pub(super) age: Option<i64>,
+    pub(super) tone: Tone,
 }
 
 /// What the sender was answered.
@@ -48,6 +47,7 @@ pub(super) struct RowVerdict {
 struct RowAnswer {
     /// None where the connection was dropped on purpose.
     status: Option<u16>,
+    tone: Tone,
     by: &'static str,
     took_ms: f64,
 }
@@ -55,12 +55,7 @@ struct RowAnswer {
 impl From<&Verdict> for RowVerdict {
     fn from(verdict: &Verdict) -> Self {
         let row = verdict.code.row();
-        let tone = match verdict.code {
-            VerdictCode::Valid => "good",
-            VerdictCode::Unchecked => "unknown",
-            _ => "bad",
-        };
-        Self { name: row.name, short: row.short, tone, age: verdict.age }
+        Self { name: row.name, short: row.short, tone: row.tone }
     }
 }
 
@@ -91,19 +86,11 @@ impl From<Listed> for Row {
             duplicate: listed.arrival.duplicate,
             answer: listed.outcome.map(|outcome| RowAnswer {
                 status: outcome.status,
-                by: answered_by(outcome.by),
+                tone: Tone::of_status(outcome.status),
+                by: outcome.by.told(),
                 took_ms: millis(outcome.took),
             }),
         }
-    }
-}
-
-/// Whose word an answer is, for the page.
-pub(super) fn answered_by(by: AnsweredBy) -> &'static str {
-    match by {
-        AnsweredBy::Listener => "the listener",
-        AnsweredBy::Fault => "a fault that was asked for",
-        AnsweredBy::Target => "the target",
     }
 }
 

@@ -1,7 +1,6 @@
-//! Connections of browsers: few, bounded in what they send and in how long they take to.
+//! Connections of browsers: few, bounded in what they send, and in how long they take to send and to read.
 
 use std::convert::Infallible;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +12,9 @@ use tokio::sync::{Semaphore, broadcast};
 use tokio::task::JoinSet;
 
 use super::{Desk, follow, over, routes};
+use crate::webhook::accept::accept;
 use crate::webhook::capture::Capture;
+use crate::webhook::listen::patient::Patient;
 
 /// Connections at once. A browser has six to an address at most.
 const CONNECTIONS_MAX: usize = 64;
@@ -21,8 +22,8 @@ const CONNECTIONS_MAX: usize = 64;
 const HEAD_MAX: Duration = Duration::from_secs(10);
 /// Bytes of the head of a request.
 const HEAD_BYTES_MAX: usize = 16 << 10;
-/// Pause after the system had nothing to accept with.
-const EXHAUSTED_PAUSE: Duration = Duration::from_millis(200);
+/// How long a browser may take nothing of what is written to it.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Time for what is being answered when the page ends.
 const DRAIN_MAX: Duration = Duration::from_secs(1);
 
@@ -39,17 +40,8 @@ pub(super) async fn serve(
     let accepting = async {
         // Waits where there is no room: the next browser is accepted when another has gone.
         while let Ok(place) = Arc::clone(&room).acquire_owned().await {
+            let (stream, _) = accept(&listener).await;
             while connections.try_join_next().is_some() {}
-            let stream = match listener.accept().await {
-                Ok((stream, _)) => stream,
-                Err(error) => {
-                    if let Some(pause) = pause_after(&error) {
-                        tracing::warn!(%error, "cannot accept connections of the page");
-                        tokio::time::sleep(pause).await;
-                    }
-                    continue;
-                }
-            };
             let desk = Arc::clone(&desk);
             connections.spawn(async move {
                 connection(stream, desk).await;
@@ -67,17 +59,6 @@ pub(super) async fn serve(
     let _ = tokio::time::timeout(DRAIN_MAX, drained).await;
 }
 
-/// How long nothing is accepted after this. Too many open files stay so for a while, and the listener needs
-/// the processor meanwhile; a connection that was broken off is over at once.
-fn pause_after(error: &io::Error) -> Option<Duration> {
-    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
-    let is_of_one_peer = matches!(
-        error.kind(),
-        ConnectionAborted | ConnectionReset | ConnectionRefused | Interrupted
-    );
-    (!is_of_one_peer).then_some(EXHAUSTED_PAUSE)
-}
-
 async fn connection(stream: TcpStream, desk: Arc<Desk>) {
     let mut stop = desk.stop.clone();
     let service = service_fn(move |request| {
@@ -88,7 +69,7 @@ async fn connection(stream: TcpStream, desk: Arc<Desk>) {
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_MAX)
         .max_buf_size(HEAD_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(Patient::new(stream, PATIENCE)), service);
     tokio::pin!(connection);
     tokio::select! {
         // What goes wrong on a connection is the browser's to tell.
@@ -100,14 +81,55 @@ async fn connection(stream: TcpStream, desk: Arc<Desk>) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::time::Instant as Real;
 
-    #[test]
-    fn only_what_does_not_pass_at_once_is_waited_for() {
-        let gone = io::Error::from(io::ErrorKind::ConnectionAborted);
-        assert_eq!(pause_after(&gone), None);
-        // What too many open files are told as has no kind of its own.
-        let exhausted = io::Error::other("too many open files");
-        assert_eq!(pause_after(&exhausted), Some(EXHAUSTED_PAUSE));
+    use formsvc_contract::send::{Sender, SenderOptions};
+    use formsvc_protocol::RetrySchedule;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::time::Instant;
+    use url::Url;
+
+    use super::*;
+    use crate::webhook::inspector::{Inspected, desk};
+    use crate::webhook::secrets::Secrets;
+    use crate::webhook::store::{Caps, Store};
+
+    fn inspected() -> Inspected {
+        Inspected {
+            store: Store::in_memory(Caps::default()).unwrap(),
+            bus: broadcast::Sender::new(1),
+            secrets: Secrets(Vec::new()),
+            targets: Vec::new(),
+            address: Url::parse("http://127.0.0.1:1/").unwrap(),
+            sender: Sender::new(SenderOptions::default()).unwrap(),
+            schedule: RetrySchedule::default(),
+            reveal: false,
+        }
+    }
+
+    /// Asks without reading what is answered, until nothing more can be written; then until the end.
+    async fn ask_and_read_nothing(mut stream: TcpStream, path: &str, host: &str) {
+        let request = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\n\r\n");
+        while stream.write_all(request.as_bytes()).await.is_ok() {}
+        // What was on its way is read, and after it the end.
+        let _ = stream.read_to_end(&mut Vec::new()).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_browser_that_takes_nothing_is_given_up() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (desk, stop) = desk(inspected(), address.port()).unwrap();
+        let path = format!("/{}/style.css", desk.token.expose());
+        let came = desk.inspected.bus.subscribe();
+        let serving = tokio::spawn(serve(listener, Arc::new(desk), came));
+        let (began, real) = (Instant::now(), Real::now());
+        let stream = TcpStream::connect(address).await.unwrap();
+        let host = address.to_string();
+        let ended = ask_and_read_nothing(stream, &path, &host);
+        tokio::time::timeout(PATIENCE * 3, ended).await.expect("the connection ends");
+        assert!(began.elapsed() >= PATIENCE, "{:?}, {:?}", began.elapsed(), real.elapsed());
+        stop.send_replace(true);
+        serving.await.unwrap();
     }
 }

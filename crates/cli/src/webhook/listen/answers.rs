@@ -136,12 +136,8 @@ pub(super) fn healthy() -> Answer {
 
 /// What a delivery is answered that is not what it should be, in the codes of the receiver's library.
 pub(super) fn rejected(verdict: VerdictCode) -> Answer {
-    let status = match verdict {
-        VerdictCode::BadEvent => StatusCode::BAD_REQUEST,
-        VerdictCode::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-        _ => StatusCode::UNAUTHORIZED,
-    };
     let row = verdict.row();
+    let status = StatusCode::from_u16(row.status).unwrap_or(StatusCode::UNAUTHORIZED);
     error(status, row.name, row.meaning)
 }
 

@@ -19,7 +19,7 @@ mod histogram;
 pub(crate) mod intake;
 pub(crate) mod mark;
 mod names;
-mod patient;
+pub(super) mod patient;
 pub(crate) mod policy;
 pub(crate) mod ready;
 pub(crate) mod record;

@@ -45,12 +45,11 @@ pub(super) enum Treatment {
 
 /// What becomes of a delivery. Without a secret nothing can be said against any.
 pub(super) fn treatment(verdict: VerdictCode, on_invalid: OnInvalid) -> Treatment {
-    match (verdict, on_invalid) {
-        (VerdictCode::Valid | VerdictCode::Unchecked, _) | (_, OnInvalid::Forward) => {
-            Treatment::GoOn
-        }
-        (_, OnInvalid::Reject) => Treatment::Reject,
-        (_, OnInvalid::Accept) => Treatment::Accept,
+    match on_invalid {
+        _ if !verdict.is_refusal() => Treatment::GoOn,
+        OnInvalid::Forward => Treatment::GoOn,
+        OnInvalid::Reject => Treatment::Reject,
+        OnInvalid::Accept => Treatment::Accept,
     }
 }
 

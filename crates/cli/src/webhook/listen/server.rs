@@ -5,13 +5,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::timeout;
 
 use super::connection;
 use super::intake::Intake;
 use super::waiting::Waiting;
+use crate::webhook::accept;
 
 /// Connections that may be open at once: no more files than a process may usually have. Where there are so
 /// many, the one gives way that has waited longest for its request; where none waits, more are not accepted.
@@ -20,8 +21,6 @@ pub(crate) const CONNECTIONS_MAX: u32 = 768;
 const BACKLOG: u32 = 1024;
 /// How long one that gives way has for it.
 const GIVES_WAY: Duration = Duration::from_millis(50);
-/// Pause after the system had nothing to accept with.
-const EXHAUSTED_PAUSE: Duration = Duration::from_millis(200);
 /// Ports that are tried in search of a free one.
 const PORTS_TRIED: u16 = 20;
 
@@ -140,7 +139,7 @@ impl Room {
     }
 }
 
-/// Accepts until the phase changes. A failed accept never ends it.
+/// Accepts until the phase changes.
 async fn accept(
     listener: TcpListener,
     intake: Intake,
@@ -149,50 +148,27 @@ async fn accept(
 ) {
     loop {
         let accepted = async {
-            let (stream, peer) = listener.accept().await?;
-            Ok((stream, peer, room.for_one().await))
+            let (stream, peer) = accept::accept(&listener).await;
+            (stream, peer, room.for_one().await)
         };
-        let accepted = tokio::select! {
+        let (stream, peer, place) = tokio::select! {
             biased;
             _ = phase.changed() => return,
             accepted = accepted => accepted,
         };
-        match accepted {
-            Ok((stream, peer, place)) => {
-                without_delay(&stream);
-                let (intake, heads, phase) =
-                    (intake.clone(), Arc::clone(&room.heads), phase.clone());
-                tokio::spawn(async move {
-                    connection::serve(stream, peer, intake, heads, phase).await;
-                    drop(place);
-                });
-            }
-            Err(error) if is_of_one_peer(&error) => {}
-            Err(error) => {
-                tracing::warn!(%error, "cannot accept connections");
-                tokio::time::sleep(EXHAUSTED_PAUSE).await;
-            }
-        }
+        let (intake, heads, phase) = (intake.clone(), Arc::clone(&room.heads), phase.clone());
+        tokio::spawn(async move {
+            connection::serve(stream, peer, intake, heads, phase).await;
+            drop(place);
+        });
     }
-}
-
-/// Answers are written whole, so that waiting to fill a packet only delays them.
-fn without_delay(stream: &TcpStream) {
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "cannot set TCP_NODELAY");
-    }
-}
-
-/// Whether an accept failed because one peer went away meanwhile.
-fn is_of_one_peer(error: &io::Error) -> bool {
-    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
-    matches!(error.kind(), ConnectionAborted | ConnectionReset | ConnectionRefused | Interrupted)
 }
 
 #[cfg(test)]
 mod tests {
     use formsvc_protocol::RetrySchedule;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
 
     use super::*;
     use crate::webhook::history::History;

@@ -13,7 +13,8 @@ use crate::sanitize::one_line;
 use crate::webhook::capture::{AnsweredBy, Capture, Forward, Outcome, Source};
 use crate::webhook::mask;
 use crate::webhook::secrets::Secrets;
-use crate::webhook::verdict::VerdictCode;
+use crate::webhook::tone::Tone;
+use crate::webhook::verdict::Search;
 
 /// A line, in parts that have a look.
 pub(crate) type Line = Vec<(Look, String)>;
@@ -127,7 +128,7 @@ pub(crate) fn refused(refused: &Refused, view: &View) -> Line {
         (Look::Plain, method),
         (Look::Plain, target),
         (Look::Past, "→".to_owned()),
-        (look_of(refused.refusal.status()), status),
+        (Tone::of_status(Some(refused.refusal.status())).look(), status),
         (Look::Past, why.to_owned()),
     ])
 }
@@ -173,18 +174,13 @@ fn spaced(parts: Line) -> Line {
 
 fn verdict(capture: &Capture, secrets: &Secrets) -> (Look, String) {
     let verdict = &capture.received.verdict;
-    let short = verdict.code.row().short;
-    let look = match verdict.code {
-        VerdictCode::Valid => Look::Good,
-        VerdictCode::Unchecked => Look::Open,
-        _ => Look::Bad,
-    };
+    let row = verdict.code.row();
     let previous = verdict.secret.as_deref().is_some_and(|name| secrets.is_previous(name));
     let name = if previous { " by a previous secret" } else { "" };
     // Of what is not signed the age is anybody's word.
-    let age = verdict.age.filter(|_| verdict.code != VerdictCode::NoMatch);
+    let age = verdict.age.filter(|_| row.is_signed);
     let age = age.map_or(String::new(), |age| format!(" {}", self::age(age)));
-    (look, format!("{short}{name}{age}"))
+    (row.tone.look(), format!("{}{name}{age}", row.short))
 }
 
 fn attempt(number: u32) -> String {
@@ -193,18 +189,8 @@ fn attempt(number: u32) -> String {
 
 fn status(outcome: &Outcome) -> (Look, String) {
     let as_told = if outcome.by == AnsweredBy::Fault { " as told" } else { "" };
-    match outcome.status {
-        Some(status) => (look_of(status), format!("{status}{as_told}")),
-        None => (Look::Bad, format!("dropped{as_told}")),
-    }
-}
-
-fn look_of(status: u16) -> Look {
-    match status {
-        200..300 => Look::Good,
-        300..500 => Look::Open,
-        _ => Look::Bad,
-    }
+    let status = outcome.status.map_or("dropped".to_owned(), |status| status.to_string());
+    (Tone::of_status(outcome.status).look(), format!("{status}{as_told}"))
 }
 
 /// What to do about a delivery that failed, and what its targets said.
@@ -230,23 +216,16 @@ fn forward_hint(forward: &Forward) -> Option<String> {
 }
 
 fn verdict_hint(capture: &Capture) -> Option<String> {
-    let verdict = &capture.received.verdict;
-    Some(match verdict.code {
-        VerdictCode::Valid | VerdictCode::Unchecked => return None,
-        VerdictCode::NoMatch => match capture.number {
-            Some(number) => {
-                format!(
-                    "hint: `formsvc webhook verify --capture {number} --explain` says what fits"
-                )
-            }
-            None => "hint: is the secret that of this endpoint, whole and of now?".to_owned(),
-        },
-        VerdictCode::TooOld => "hint: a replay needs a fresh signature; or one of the two clocks \
-                                is wrong"
-            .to_owned(),
-        VerdictCode::InFuture => "hint: one of the two clocks is wrong".to_owned(),
-        code => format!("hint: {}", code.row().meaning),
-    })
+    let row = capture.received.verdict.code.row();
+    if !row.is_refusal() {
+        return None;
+    }
+    match (row.search, capture.number) {
+        (Search::All, Some(number)) => Some(format!(
+            "hint: `formsvc webhook verify --capture {number} --explain` says what fits"
+        )),
+        _ => row.next.map(|next| format!("hint: {next}")),
+    }
 }
 
 fn time(at: Timestamp, zone: &TimeZone) -> String {
@@ -294,6 +273,7 @@ mod tests {
     use super::*;
     use crate::webhook::capture::{Forwarded, Unanswered};
     use crate::webhook::listen::samples::{BODY, Sample};
+    use crate::webhook::verdict::VerdictCode;
 
     fn lines(sample: Sample, width: Option<usize>) -> Vec<String> {
         let secrets = Secrets(vec![
@@ -316,7 +296,7 @@ mod tests {
             (sample().attempt(3, 9_000, true), "✓ signed 1s duplicate +2h30m → 200 41ms"),
             (sample().answered(Some(503), AnsweredBy::Fault), "✓ signed 1s → 503 as told 41ms"),
             (sample().answered(None, AnsweredBy::Fault), "✓ signed 1s → dropped as told 41ms"),
-            (sample().verdict(VerdictCode::Unchecked, Some(0)), "? unchecked 0s → 200 41ms"),
+            (sample().verdict(VerdictCode::Unchecked, Some(0)), "? unchecked → 200 41ms"),
         ] {
             assert_eq!(lines(sample, None), [format!("{first} {rest}")]);
         }

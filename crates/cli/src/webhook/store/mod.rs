@@ -65,7 +65,7 @@ pub(crate) struct Captures(Arc<Reads>);
 enum Reads {
     /// Idle connections to a file.
     File { path: PathBuf, idle: Mutex<Vec<Connection>> },
-    /// On the writer's thread: a store in memory is one connection.
+    /// On the writer's thread, a little at a time: a store in memory is one connection.
     Memory(Arc<Writer>),
 }
 
@@ -170,7 +170,25 @@ impl Captures {
 
     /// What is asked for, newest first.
     pub(crate) async fn list(&self, query: Query) -> Result<Vec<Listed>, StoreError> {
-        self.read(move |db| query::list(db, &query)).await
+        match &*self.0 {
+            Reads::File { .. } => self.read(move |db| query::list(db, &query)).await,
+            Reads::Memory(_) => self.list_in_pieces(query).await,
+        }
+    }
+
+    /// The same in pieces, between which the thread keeps what comes: no delivery waits for a search.
+    async fn list_in_pieces(&self, mut query: Query) -> Result<Vec<Listed>, StoreError> {
+        let mut listed = Vec::new();
+        loop {
+            let asked = query.clone();
+            let (some, reached) = self.read(move |db| query::piece(db, asked)).await?;
+            query.limit = query.limit.map(|limit| limit.saturating_sub(some.len()));
+            listed.extend(some);
+            match reached {
+                Some(number) if query.limit != Some(0) => query.before = Some(number),
+                _ => return Ok(listed),
+            }
+        }
     }
 
     async fn read<T: Send + 'static>(

@@ -5,7 +5,7 @@ use rusqlite::{Connection, named_params};
 
 use super::rows::{HEAD, HEAD_COLUMNS, Head, RowError, TABLES, head, instant};
 use crate::webhook::capture::{AnsweredBy, Arrival, Capture, CaptureNumber, Outcome, Source};
-use crate::webhook::verdict::Verdict;
+use crate::webhook::verdict::{VERDICTS, Verdict};
 
 /// Stands for every verdict with which a receiver refuses.
 pub(crate) const INVALID: &str = "invalid";
@@ -151,8 +151,49 @@ impl Listed {
     }
 }
 
+/// Captures that are searched at once, at most, and bytes of bodies after which no more are.
+const PIECE: usize = 256;
+const PIECE_BYTES: u64 = 256 << 10;
+
+/// Those that are asked for among the newest few, newest first; and the number they reach down to, if there
+/// may be older ones.
+pub(super) fn piece(
+    db: &Connection,
+    query: Query,
+) -> Result<(Vec<Listed>, Option<CaptureNumber>), RowError> {
+    // The length of a body is known without reading it.
+    let mut select = db.prepare_cached(
+        "SELECT number, length(body) FROM captures WHERE number < ?1 ORDER BY number DESC",
+    )?;
+    let mut rows = select.query([number(query.before).unwrap_or(i64::MAX)])?;
+    let (mut count, mut bytes, mut least) = (0, 0, None);
+    while count < PIECE && bytes < PIECE_BYTES {
+        // Where there is none, all that are left are searched.
+        let Some(row) = rows.next()? else {
+            least = None;
+            break;
+        };
+        least = Some(row.get::<_, i64>(0)?.unsigned_abs());
+        bytes += row.get::<_, i64>(1)?.unsigned_abs();
+        count += 1;
+    }
+    drop(rows);
+    let after = query.after.unwrap_or(0);
+    let reached = least.filter(|least| *least > after.saturating_add(1));
+    let after = after.max(least.map_or(0, |least| least - 1));
+    let some = list(db, &Query { after: Some(after), ..query })?;
+    Ok((some, reached))
+}
+
+fn number(number: Option<CaptureNumber>) -> Option<i64> {
+    number.map(|number| i64::try_from(number).unwrap_or(i64::MAX))
+}
+
 /// Those that are asked for, newest first.
 pub(super) fn list(db: &Connection, query: &Query) -> Result<Vec<Listed>, RowError> {
+    let taken = VERDICTS.iter().filter(|row| !row.is_refusal());
+    let taken: Vec<_> = taken.map(|row| format!("'{}'", row.name)).collect();
+    let taken = taken.join(", ");
     let sql = format!(
         "SELECT {HEAD}, length(c.body) FROM {TABLES}
          WHERE (:before IS NULL OR c.number < :before) AND (:after IS NULL OR c.number > :after)
@@ -162,7 +203,7 @@ pub(super) fn list(db: &Connection, query: &Query) -> Result<Vec<Listed>, RowErr
            AND (:submission IS NULL OR
                 substr(c.submission_id, 1, length(:submission)) = :submission)
            AND (:verdict IS NULL OR c.verdict = :verdict OR
-                :verdict = '{INVALID}' AND c.verdict NOT IN ('valid', 'unchecked'))
+                :verdict = '{INVALID}' AND c.verdict NOT IN ({taken}))
            AND (:within IS NULL OR coalesce(o.status BETWEEN :least AND :most, 0) = :within)
            AND (:grep IS NULL OR instr(c.body, :grep) > 0)
            AND (:text IS NULL OR instr(lower(coalesce(c.event, '') || ' ' ||
@@ -170,9 +211,6 @@ pub(super) fn list(db: &Connection, query: &Query) -> Result<Vec<Listed>, RowErr
                 c.request_target || ' ' || CAST(c.body AS TEXT)), lower(:text)) > 0)
          ORDER BY c.number DESC LIMIT :limit"
     );
-    let number = |number: Option<CaptureNumber>| {
-        number.map(|number| i64::try_from(number).unwrap_or(i64::MAX))
-    };
     let range = query.status.map(Statuses::range);
     let mut select = db.prepare_cached(&sql)?;
     let mut rows = select.query(named_params! {

@@ -153,8 +153,7 @@ pub(super) fn head(row: &Row<'_>) -> Result<Head, RowError> {
         None => None,
         Some(by) => Some(Outcome {
             status: row.get(14)?,
-            by: AnsweredBy::of_name(&by)
-                .ok_or_else(|| malformed("nobody is known to have answered it"))?,
+            by: AnsweredBy::of_name(&by).unwrap_or(AnsweredBy::Unknown),
             took: span(row.get(16)?),
             forwards: Vec::new(),
             decided_by: row.get::<_, Option<i64>>(17)?.and_then(|place| place.try_into().ok()),
@@ -168,8 +167,7 @@ pub(super) fn head(row: &Row<'_>) -> Result<Head, RowError> {
         method: Method::from_bytes(method).map_err(|_| malformed("its method is none"))?,
         request_target: row.get(4)?,
         verdict: Verdict {
-            code: VerdictCode::of_name(verdict)
-                .ok_or_else(|| malformed("its verdict is not known to this formsvc"))?,
+            code: VerdictCode::of_name(verdict).unwrap_or(VerdictCode::Unknown),
             secret: row.get::<_, Option<Arc<str>>>(6)?,
             age: row.get(7)?,
         },

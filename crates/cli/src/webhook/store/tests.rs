@@ -273,6 +273,79 @@ async fn a_list_has_what_was_asked_for_newest_first() {
 }
 
 #[tokio::test]
+async fn no_delivery_waits_for_a_search_in_memory() {
+    let store = Store::in_memory(Caps::default()).unwrap();
+    // As the page asks it: everything is looked at, and nothing fits.
+    let search = Query { text: Some("needle".into()), limit: Some(201), ..Query::default() };
+    for _ in 0..40 {
+        store.keep(received(now(), vec![b'x'; 64 << 10]).into()).await.unwrap();
+    }
+    let order = Mutex::new(Vec::new());
+    let did = |what: &'static str| order.lock().unwrap().push(what);
+    let searching = async {
+        assert!(store.list(search).await.unwrap().is_empty());
+        did("searched");
+    };
+    let keeping = async {
+        store.keep(received(now(), "needle").into()).await.unwrap();
+        did("kept");
+    };
+    // Polled in this order: the search is asked for first.
+    tokio::join!(searching, keeping);
+    assert_eq!(*order.lock().unwrap(), ["kept", "searched"]);
+}
+
+#[tokio::test]
+async fn what_is_found_piece_by_piece_is_what_a_file_has() {
+    let (place, memory) = (Place::new(), Store::in_memory(Caps::default()).unwrap());
+    let file = place.open();
+    for at in 0..700_u64 {
+        let mut one = received(now(), vec![b'x'; usize::try_from(at % 7).unwrap() << 10]);
+        one.form_id = Some(format!("frm_{}", at % 3));
+        let one = Arc::new(one);
+        for store in [&file, &memory] {
+            assert_eq!(store.keep(Arc::clone(&one)).await.unwrap(), at + 1);
+        }
+    }
+    for form in [None, Some("frm_1"), Some("frm_9")] {
+        for (before, after) in
+            [(None, None), (Some(600), None), (None, Some(90)), (Some(5), Some(3))]
+        {
+            for limit in [None, Some(0), Some(1), Some(150), Some(1_000)] {
+                let form = form.map(str::to_owned);
+                let query = Query { form, before, after, limit, ..Query::default() };
+                let found = numbers(&memory, query.clone()).await;
+                assert_eq!(found, numbers(&file, query.clone()).await, "{query:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn names_of_another_release_spoil_no_list() {
+    let place = Place::new();
+    let store = place.open();
+    for _ in 0..2 {
+        let number = store.keep(received(now(), "{}").into()).await.unwrap();
+        store.settle(number, outcome(200));
+    }
+    store.close().await;
+    let db = Connection::open(place.path()).unwrap();
+    db.execute("UPDATE captures SET verdict = 'signature_revoked' WHERE number = 1", []).unwrap();
+    db.execute("UPDATE outcomes SET answered_by = 'oracle' WHERE number = 1", []).unwrap();
+    drop(db);
+    let store = place.open();
+    let listed = store.list(Query::default()).await.unwrap();
+    let codes: Vec<_> = listed.iter().map(|listed| listed.verdict.code).collect();
+    assert_eq!(codes, [VerdictCode::Valid, VerdictCode::Unknown]);
+    assert!(codes[1].is_refusal(), "nobody here can say that it is to be trusted");
+    let by: Vec<_> = listed.iter().map(|listed| listed.outcome.as_ref().unwrap().by).collect();
+    assert_eq!(by, [AnsweredBy::Listener, AnsweredBy::Unknown]);
+    assert_eq!(numbers(&store, Query { verdict: Some(INVALID), ..Query::default() }).await, [1]);
+    assert!(store.get(1).await.unwrap().is_some());
+}
+
+#[tokio::test]
 async fn the_oldest_go_when_there_are_too_many_and_the_newest_stays() {
     let place = Place::new();
     let caps = Caps { size: 1 << 20, ..Caps::default() };

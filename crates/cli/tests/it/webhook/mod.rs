@@ -3,6 +3,8 @@
 mod check;
 mod events;
 #[cfg(unix)]
+mod inspector;
+#[cfg(unix)]
 mod kept;
 #[cfg(unix)]
 mod listen;

@@ -11,7 +11,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{Detail, Output};
 use crate::pretty::pretty;
-use crate::webhook::capture::{AnsweredBy, Capture, CaptureNumber, Forward, Received, Source};
+use crate::webhook::capture::{Capture, CaptureNumber, Forward, Received, Source};
 use crate::webhook::fields::millis;
 use crate::webhook::kept::{NOTHING, WHOLE_FIELDS, body_text, get, some_captures, whole_json};
 use crate::webhook::mask;
@@ -127,12 +127,7 @@ fn answered(capture: &Capture) -> String {
         || "not: the connection was dropped on purpose".to_owned(),
         |status| status.to_string(),
     );
-    let by = match outcome.by {
-        AnsweredBy::Listener => "by the listener",
-        AnsweredBy::Fault => "as --respond or --drop asked for",
-        AnsweredBy::Target => "by the target",
-    };
-    format!("{status} {by} after {} ms", millis(outcome.took))
+    format!("{status} {} after {} ms", outcome.by.told(), millis(outcome.took))
 }
 
 fn header_lines(headers: &HeaderMap, reveal: bool) -> String {

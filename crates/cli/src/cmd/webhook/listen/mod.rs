@@ -205,6 +205,7 @@ impl Listen {
             targets: targets.clone(),
             address: Url::parse(&url).map_err(|error| CliError::usage(error.to_string()))?,
             sender,
+            schedule,
             reveal: self.reveal,
         };
         let inspector = engine.within(|| Inspector::start(self.inspector, inspected))?;

@@ -21,6 +21,7 @@ use crate::webhook::replay::{Replay as Once, Signature, now};
 use crate::webhook::secrets::Secrets;
 use crate::webhook::shape::Change;
 use crate::webhook::store::Captures;
+use crate::webhook::tone::Tone;
 use crate::webhook::{mask, message};
 
 /// What sending needs.
@@ -190,10 +191,6 @@ impl Run<'_> {
     fn line(&self, live: &Live<'_>, row: &Row<'_>, has_old: bool) -> Result<(), CliError> {
         let number = row.capture.to_string();
         let before = row.before.map_or("-".to_owned(), |status| status.to_string());
-        let look = |status: Option<u16>| match status {
-            Some(200..=299) => Look::Good,
-            _ => Look::Bad,
-        };
         let ms = row.took_ms.map_or(String::new(), |ms| format!("{ms} ms"));
         let expected = row.status.is_some_and(|status| self.is_expected(status));
         let status = match row.status {
@@ -213,7 +210,7 @@ impl Run<'_> {
             (Look::Plain, "  "),
             (Look::Plain, row.submission_id.unwrap_or("-")),
             (Look::Plain, "  "),
-            (look(row.before), &before),
+            (Tone::of_status(row.before).look(), &before),
             (Look::Past, " → "),
             (now, &status),
             (Look::Plain, "  "),

@@ -115,12 +115,11 @@ impl Judged {
         if let Some(explained) = &self.explained {
             return explained.tell(error);
         }
-        error.hint(match self.verdict {
-            VerdictCode::TooOld | VerdictCode::InFuture => {
-                "`--ignore-age` judges the signature alone, `--at TIME` as of another time; \
-                 `webhook replay` signs afresh"
-            }
-            _ => "`--explain` tries what may have happened to it, and names what fits",
+        error.hint(if self.verdict.row().off.is_some() {
+            "`--ignore-age` judges the signature alone, `--at TIME` as of another time; \
+             `webhook replay` signs afresh"
+        } else {
+            "`--explain` tries what may have happened to it, and names what fits"
         })
     }
 
@@ -150,26 +149,22 @@ impl Judged {
     }
 
     fn meaning(&self) -> Cow<'static, str> {
-        let meaning = self.verdict.row().meaning;
-        let tolerance = self.clock.tolerance().unwrap_or_default().as_secs();
-        let age = self.age().unwrap_or_default().unsigned_abs();
-        match (self.verdict, self.clock.ignores_age) {
-            (VerdictCode::Valid, true) => {
-                "the signature is right; its age was not looked at".into()
-            }
-            (VerdictCode::Valid, _) if self.previous => {
-                format!("{meaning}, by the previous secret").into()
-            }
-            (VerdictCode::TooOld, _) => format!(
-                "the signature is right, and {age} seconds old, where {tolerance} are taken"
+        let row = self.verdict.row();
+        if let Some(off) = row.off {
+            let tolerance = self.clock.tolerance().unwrap_or_default().as_secs();
+            let age = self.age().unwrap_or_default().unsigned_abs();
+            return format!(
+                "the signature is right, and {age} seconds {off}, where {tolerance} are taken"
             )
-            .into(),
-            (VerdictCode::InFuture, _) => format!(
-                "the signature is right, and {age} seconds ahead, where {tolerance} are taken"
-            )
-            .into(),
-            _ => meaning.into(),
+            .into();
         }
+        if self.is_valid() && self.clock.ignores_age {
+            return "the signature is right; its age was not looked at".into();
+        }
+        if self.is_valid() && self.previous {
+            return format!("{}, by the previous secret", row.meaning).into();
+        }
+        row.meaning.into()
     }
 }
 

@@ -68,7 +68,7 @@ export function bodySection(delivery) {
   const { number, length } = delivery.row;
   const link = el('a', { href: `api/body?number=${number}`, download: `delivery-${number}.bin` }, 'Download');
   const place = el('div', {}, el('p', { class: 'quiet' }, length ? 'Loading…' : 'The body is empty.'));
-  const section = el('section', { class: 'sheet', 'aria-labelledby': 'body-title' },
+  const section = el('section', { class: 'sheet', id: 'body', 'aria-labelledby': 'body-title' },
     el('div', { class: 'head' }, el('h3', { id: 'body-title' }, 'Body'),
       el('span', { class: 'quiet' }, size(length)), length > 0 && link),
     place,

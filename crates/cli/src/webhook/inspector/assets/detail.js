@@ -13,7 +13,7 @@ const fact = (name, ...what) => el('div', {}, el('dt', {}, name), el('dd', {}, .
 function facts({ row, from, content_type }) {
   const answer = row.answer && (row.answer.status === null
     ? 'the connection was dropped'
-    : `${row.answer.status} by ${row.answer.by}, after ${span(row.answer.took_ms)}`);
+    : `${row.answer.status} ${row.answer.by}, after ${span(row.answer.took_ms)}`);
   const words = marks(row);
   return el('dl', { class: 'facts' },
     fact('Came', el('time', { dateTime: row.at }, instantWhole(row.at))),
@@ -25,9 +25,6 @@ function facts({ row, from, content_type }) {
     content_type && fact('Content type', el('code', {}, oneLine(content_type))),
     words.length > 0 && fact('Besides', words.join(', ')));
 }
-
-// Verdicts that a search can say more of.
-const SEARCHED = new Set(['missing_signature', 'malformed_signature', 'signature_mismatch', 'signature_too_old', 'signature_in_future']);
 
 /** What keeps a signature from being right, searched for when it is asked for. */
 function why(number) {
@@ -52,13 +49,13 @@ function why(number) {
 }
 
 function verdict({ row, advice }) {
-  const { found, rule, next, command } = advice;
+  const { found, rule, next, can_search, command } = advice;
   return el('section', { class: `callout ${row.verdict.tone}`, 'aria-labelledby': 'verdict-title' },
     el('h3', { id: 'verdict-title' }, row.verdict.short),
     el('p', {}, found),
     el('p', { class: 'quiet' }, rule),
     next && el('p', {}, next),
-    SEARCHED.has(row.verdict.name) && why(row.number),
+    can_search && why(row.number),
     command && el('p', { class: 'quiet small-text' }, 'On a terminal: ', el('code', { class: 'all' }, command)));
 }
 
@@ -71,13 +68,14 @@ export function headersTable(headers, label) {
 }
 
 /** What something answered: status, time, headers and body. */
-export function answerView({ status, took_ms, headers, body, truncated }, label) {
+export function answerView({ status, tone, took_ms, headers, body, masked, truncated }, label) {
   const bytes = bytesOf(body);
   return el('div', { class: 'answer' },
-    el('p', { class: 'answer-line' }, answerBadge({ status }), el('span', {}, `after ${span(took_ms)}`),
+    el('p', { class: 'answer-line' }, answerBadge({ status, tone }), el('span', {}, `after ${span(took_ms)}`),
       el('span', { class: 'quiet' }, bytes.length ? `${size(bytes.length)}${truncated ? ' and more' : ''}` : 'no body')),
     el('details', {}, el('summary', {}, `${headers.length} headers`), headersTable(headers, `${label}: headers`)),
-    bytes.length > 0 && bytesView(bytes, `${label}: body`));
+    bytes.length > 0 && bytesView(bytes, `${label}: body`),
+    masked && el('p', { class: 'quiet small-text' }, 'What is secret in it is masked; a listener with --reveal shows it.'));
 }
 
 /** Why nothing came back. */
@@ -109,36 +107,53 @@ function attempts({ attempts, attempts_cut, row }) {
       el('span', { class: `verdict ${attempt.verdict.tone}` }, attempt.verdict.short)));
   return el('section', { class: 'sheet', 'aria-labelledby': 'attempts-title' },
     el('h3', { id: 'attempts-title' }, 'Attempts of this submission'),
-    el('p', { class: 'quiet small-text' }, 'A failed delivery is tried again after 10, 60 and 360 s, each up to a fifth longer.'),
+    el('p', { class: 'quiet small-text' }, about.schedule),
     attempts_cut && el('p', { class: 'quiet' }, 'Only the newest are shown.'),
     el('ol', { class: 'attempts' }, ...attempts.map(item)));
 }
 
+const back = el('p', { class: 'back' }, el('a', { href: '#' }, '← Deliveries'));
+
+const head = ({ row }) => el('div', { class: 'head' },
+  el('h2', { id: 'detail-title', tabindex: '-1' }, `#${row.number} ${oneLine(row.event ?? `${row.method} ${row.request_target}`)}`),
+  answerBadge(row.answer));
+
+const headers = (delivery) => el('section', { class: 'sheet', 'aria-labelledby': 'headers-title' },
+  el('h3', { id: 'headers-title' }, 'Headers'), headersTable(delivery.headers, 'Headers'));
+
+// The parts of a delivery, and what each is made from. One that is made from nothing stays as it is while the
+// delivery is shown: what was typed, what came of replays, how the body is shown.
+const PARTS = [
+  [head, ({ row }) => row],
+  [(delivery) => actions(delivery, about), () => null],
+  [verdict, () => null],
+  [(delivery) => el('section', { class: 'sheet', 'aria-label': 'Facts' }, facts(delivery)), ({ row }) => row],
+  [attempts, (delivery) => delivery.attempts],
+  [bodySection, () => null],
+  [(delivery) => forwards(delivery.forwards, delivery.row), (delivery) => [delivery.forwards, delivery.row.answer]],
+  [headers, (delivery) => delivery.headers],
+];
+
+/** Puts elements in a place, in their order. One that is there already is not touched, so that whoever is about
+ * to press something in it presses that. */
+function place(elements, parent) {
+  for (const child of [...parent.children]) if (!elements.includes(child)) child.remove();
+  let at = parent.firstElementChild;
+  for (const element of elements) {
+    if (element === at) at = at.nextElementSibling;
+    else parent.insertBefore(element, at);
+  }
+}
+
+/** Draws a delivery; of the one that is shown already, what has changed. */
 function draw(delivery) {
-  const { row } = delivery;
-  // Of the same delivery these stay: what was typed, what came of replays, how the body is shown.
-  const same = shown?.delivery.row.key === row.key;
-  const body = same ? shown.body : bodySection(delivery);
-  const doing = same ? shown.doing : actions(delivery, about);
-  const judged = same ? shown.judged : verdict(delivery);
-  const parts = [
-    el('p', { class: 'back' }, el('a', { href: '#' }, '← Deliveries')),
-    el('div', { class: 'head' },
-      el('h2', { id: 'detail-title', tabindex: '-1' }, `#${row.number} ${oneLine(row.event ?? `${row.method} ${row.request_target}`)}`),
-      answerBadge(row.answer)),
-    doing,
-    judged,
-    el('section', { class: 'sheet', 'aria-label': 'Facts' }, facts(delivery)),
-    attempts(delivery),
-    body,
-    forwards(delivery.forwards, row),
-    el('section', { class: 'sheet', 'aria-labelledby': 'headers-title' },
-      el('h3', { id: 'headers-title' }, 'Headers'), headersTable(delivery.headers, 'Headers')),
-  ];
-  const focused = document.activeElement;
-  by('detail-body').replaceChildren(...parts.filter(Boolean));
-  if (same && doing.contains(focused)) focused.focus({ preventScroll: true });
-  shown = { delivery, body, doing, judged };
+  const same = shown?.delivery.row.key === delivery.row.key;
+  const parts = PARTS.map(([make, from], at) => {
+    const made = JSON.stringify(from(delivery));
+    return same && shown.parts[at].made === made ? shown.parts[at] : { made, element: make(delivery) };
+  });
+  place([back, ...parts.map((part) => part.element).filter(Boolean)], by('detail-body'));
+  shown = { delivery, parts };
 }
 
 const number = () => (/^#\d{1,19}$/.test(location.hash) ? location.hash.slice(1) : '');
@@ -163,7 +178,7 @@ async function show(fresh) {
   } catch (error) {
     if (error.name === 'AbortError') return;
     shown = null;
-    by('detail-body').replaceChildren(el('p', { class: 'back' }, el('a', { href: '#' }, '← Deliveries')), problem(error));
+    by('detail-body').replaceChildren(back, problem(error));
   }
   if (!fresh) return;
   by('detail').scrollTop = 0;
@@ -196,7 +211,7 @@ function refresh(wait) {
 }
 
 /** The next way to show the body. */
-export const turnBody = () => shown?.body.next?.();
+export const turnBody = () => by('body')?.next?.();
 
 export function start(facts) {
   about = facts;

@@ -38,12 +38,10 @@ function toTop() {
   if (scrollY) scrollTo(0, 0);
 }
 
-/** What stands for an answer: a status, or why there is none. Its colours are those of the listener's lines. */
+/** What stands for an answer: a status, or why there is none. */
 export function answerBadge(answer) {
   if (!answer) return el('span', { class: 'badge' }, '…');
-  if (answer.status === null) return el('span', { class: 'badge bad' }, 'dropped');
-  const tone = answer.status >= 200 && answer.status < 300 ? 'good' : answer.status >= 300 && answer.status < 500 ? 'warn' : 'bad';
-  return el('span', { class: `badge ${tone}` }, String(answer.status));
+  return el('span', { class: `badge ${answer.tone}` }, answer.status === null ? 'dropped' : String(answer.status));
 }
 
 /** What is told of a row besides: which attempt, how long after the one before. */

@@ -33,13 +33,24 @@ function whereTo(about) {
   return view;
 }
 
-function signature(about) {
+/** What it is signed with. What a receiver refuses is signed anew only where that is said. */
+function signature(about, { refused }) {
+  const isFresh = about.can_sign && !refused;
   const way = (value, text, checked, disabled) => el('label', { class: 'choice' },
     el('input', { type: 'radio', name: 'replay-signature', value, checked, disabled }), ` ${text}`);
-  return el('fieldset', {}, el('legend', {}, 'Signature'),
-    way('fresh', 'made now', about.can_sign, !about.can_sign),
-    way('kept', 'as it came', !about.can_sign, false),
+  const box = el('input', { type: 'checkbox', id: 'replay-unverified' });
+  const meant = el('div', { class: 'meant', hidden: true },
+    el('label', { class: 'choice' }, box, ' Sign it although it is not verified'),
+    el('p', { class: 'quiet small-text' }, `A receiver refuses it: ${refused}. Signed, it passes for one that the service sent.`));
+  const view = el('fieldset', {}, el('legend', {}, 'Signature'),
+    way('fresh', 'made now', isFresh, !about.can_sign),
+    refused && about.can_sign && meant,
+    way('kept', 'as it came', !isFresh, false),
     !about.can_sign && el('p', { class: 'quiet small-text' }, 'Without a signing secret the listener signs nothing.'));
+  const chosen = () => view.querySelector('input[type="radio"]:checked').value;
+  view.addEventListener('change', () => { meant.hidden = chosen() !== 'fresh'; });
+  view.value = () => ({ signature: chosen(), unverified: box.checked });
+  return view;
 }
 
 /** What came of a replay, beside what came of the delivery. */
@@ -80,6 +91,7 @@ async function openForm(place, results, delivery, about, edits) {
   const to = whereTo(about);
   const area = edits && el('textarea', { id: 'replay-body', rows: '12', spellcheck: false, value: original.text });
   const untouched = area && area.value;
+  const signing = signature(about, delivery.advice);
   const button = el('button', { type: 'submit', class: 'first' }, 'Send');
   const trouble = el('div', {});
   const form = el('form', { id: 'replay', class: 'sheet', 'aria-label': edits ? 'Edit and replay' : 'Replay' },
@@ -87,7 +99,7 @@ async function openForm(place, results, delivery, about, edits) {
     to,
     area && el('div', { class: 'field' }, el('label', { for: 'replay-body' }, 'Body'), area,
       area.value.includes('⟨U+') && el('p', { class: 'quiet small-text' }, '⟨U+…⟩ stands for a character that does not show, and is sent as that character.')),
-    signature(about), trouble,
+    signing, trouble,
     el('div', { class: 'do' }, button,
       el('button', { type: 'button', onclick: () => { place.replaceChildren(); by('do-replay').focus(); } }, 'Cancel')));
   form.addEventListener('submit', async (event) => {
@@ -100,7 +112,7 @@ async function openForm(place, results, delivery, about, edits) {
       const result = await send('api/replay', {
         number: delivery.row.number,
         to: to.value(),
-        signature: form.elements['replay-signature'].value,
+        ...signing.value(),
         body: edited ? base64(new TextEncoder().encode(original.back(area.value))) : null,
       });
       const view = outcome(result, delivery);
