@@ -2,12 +2,12 @@
 //! printed anew would be another body.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::ops::Range;
 
 use formsvc_protocol::text_of;
-use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
+
+use crate::members;
 
 /// A text cannot be changed so.
 #[derive(Debug, thiserror::Error)]
@@ -186,11 +186,10 @@ impl Node {
             let start = part.get().as_ptr().addr() - text.as_ptr().addr();
             start..start + part.get().len()
         };
-        let mut reader = serde_json::Deserializer::from_str(value.get());
         // Checked above, so that neither can fail.
         Ok(match value.get().as_bytes().first() {
             Some(b'{') => {
-                let members = reader.deserialize_map(Members).map_err(EditError::NotJson)?;
+                let members = members::of_object(value.get()).map_err(EditError::NotJson)?;
                 let member = |(key, value): (&RawValue, &RawValue)| Member {
                     name: text_of(key.get()).into_owned(),
                     key: place(key),
@@ -199,7 +198,7 @@ impl Node {
                 Self::Object(members.into_iter().map(member).collect())
             }
             Some(b'[') => {
-                let elements = reader.deserialize_seq(Elements).map_err(EditError::NotJson)?;
+                let elements = members::of_array(value.get()).map_err(EditError::NotJson)?;
                 Self::Array(elements.into_iter().map(place).collect())
             }
             Some(b'"') => Self::Other("a text"),
@@ -269,34 +268,6 @@ fn first_name(path: &str) -> Result<(String, Option<&str>), EditError> {
         }
     }
     if name.is_empty() { Err(EditError::NoPath) } else { Ok((name, None)) }
-}
-
-struct Members;
-
-impl<'de> Visitor<'de> for Members {
-    type Value = Vec<(&'de RawValue, &'de RawValue)>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        std::iter::from_fn(|| map.next_entry().transpose()).collect()
-    }
-}
-
-struct Elements;
-
-impl<'de> Visitor<'de> for Elements {
-    type Value = Vec<&'de RawValue>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an array")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-        std::iter::from_fn(|| seq.next_element().transpose()).collect()
-    }
 }
 
 #[cfg(test)]

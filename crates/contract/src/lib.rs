@@ -7,6 +7,7 @@
 //! | how a delivery is sent, and what came back | [`send`] |
 //! | what a delivery's body is | [`payload`] |
 //! | how one place of a body is changed, and no other | [`edit`] |
+//! | what the parts of a body are, as they are spelled | [`members`] |
 //! | which signatures there are, right and wrong on purpose | [`variant`] |
 //! | why a signature does not match | [`explain`] |
 //! | whether a receiver does what the service needs of it | [`receiver`] |
@@ -14,6 +15,8 @@
 pub mod edit;
 pub mod explain;
 mod mac;
+pub mod members;
+mod numbers;
 pub mod payload;
 pub mod receiver;
 pub mod send;

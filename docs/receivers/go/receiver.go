@@ -2,7 +2,8 @@
 //
 //	FORMSVC_SIGNING_SECRET=whsec_... go run receiver.go [PORT]
 //
-// The standard library alone. What was kept is in the folder `inbox`, or where FORMSVC_INBOX says.
+// The standard library alone. What was kept is in the folder ~/.local/state/webhook-receiver/go, or where
+// FORMSVC_INBOX says.
 package main
 
 import (
@@ -105,8 +106,9 @@ func (r *receiver) keep(submissionID string, body []byte) (bool, error) {
 
 // handle is what the receiver is for. It may take as long as it likes.
 func handle(e event) error {
-	// Quoted, which keeps what strangers wrote from acting on the terminal.
-	fmt.Printf("%q %q\n", e.SubmissionID, e.Data)
+	// Quoted, which keeps what strangers wrote from acting on the terminal; 200 characters of each, which may
+	// be a megabyte.
+	fmt.Printf("%.200q %.200q\n", e.SubmissionID, e.Data)
 	return nil
 }
 
@@ -188,9 +190,13 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 
 func main() {
 	log.SetFlags(0)
-	inbox, port := "inbox", "9000"
-	if folder := os.Getenv("FORMSVC_INBOX"); folder != "" {
-		inbox = folder
+	inbox, port := os.Getenv("FORMSVC_INBOX"), "9000"
+	if inbox == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			log.Fatal(err)
+		}
+		inbox = filepath.Join(home, ".local", "state", "webhook-receiver", "go")
 	}
 	if len(os.Args) > 1 {
 		port = os.Args[1]

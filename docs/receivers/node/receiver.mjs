@@ -2,16 +2,19 @@
 //
 //     FORMSVC_SIGNING_SECRET=whsec_... node receiver.mjs [PORT]
 //
-// Node.js alone, no packages. What was kept is in the folder `inbox`, or where FORMSVC_INBOX says.
+// Node.js alone, no packages. What was kept is in the folder ~/.local/state/webhook-receiver/node, or where
+// FORMSVC_INBOX says.
 
 import { createHash, createHmac, randomUUID, timingSafeEqual } from "node:crypto";
 import { existsSync, mkdirSync } from "node:fs";
 import { link, open, readFile, readdir, unlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
+import { homedir } from "node:os";
 import { join } from "node:path";
 
 const SECRET = process.env.FORMSVC_SIGNING_SECRET ?? "";
-const INBOX = process.env.FORMSVC_INBOX ?? "inbox";
+const INBOX = process.env.FORMSVC_INBOX || join(homedir(), ".local/state/webhook-receiver/node");
+const SHOWN_MAX = 200; // characters of what was sent
 const BODY_MAX = 1 << 20;
 const TOLERANCE = 300; // seconds, either way
 
@@ -65,8 +68,9 @@ async function keep(submissionId, body) {
 
 /** What the receiver is for. It may take as long as it likes. */
 async function handle(event) {
-  // JSON keeps what strangers wrote from acting on the terminal.
-  console.log(JSON.stringify(event.submission_id), JSON.stringify(event.data));
+  // JSON keeps what strangers wrote from acting on the terminal; not all of it, which may be a megabyte.
+  const shown = (value) => String(JSON.stringify(value)).slice(0, SHOWN_MAX);
+  console.log(shown(event.submission_id), shown(event.data));
 }
 
 /** Handles what is kept, also what a run before this one left. An error leaves it for the next time. */

@@ -3,7 +3,8 @@
 
     FORMSVC_SIGNING_SECRET=whsec_... python3 receiver.py [PORT]
 
-Python alone, no packages. What was kept is in inbox.db, or where FORMSVC_INBOX says.
+Python alone, no packages. What was kept is in ~/.local/state/webhook-receiver/python.db, or where
+FORMSVC_INBOX says.
 """
 
 import hashlib
@@ -18,7 +19,9 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 SECRET = os.environ.get("FORMSVC_SIGNING_SECRET", "").encode()
-INBOX = os.environ.get("FORMSVC_INBOX", "inbox.db")
+STATE = os.path.join(os.path.expanduser("~"), ".local", "state", "webhook-receiver")
+INBOX = os.environ.get("FORMSVC_INBOX") or os.path.join(STATE, "python.db")
+SHOWN_MAX = 200  # characters of what was sent
 BODY_MAX = 1 << 20
 TOLERANCE = 300  # seconds, either way
 WORK = queue.Queue()
@@ -65,8 +68,8 @@ def keep(submission_id, body):
 
 def handle(event):
     """What the receiver is for. It may take as long as it likes."""
-    # repr() keeps what strangers wrote from acting on the terminal.
-    print(repr(event["submission_id"]), repr(event["data"]), flush=True)
+    # repr() keeps what strangers wrote from acting on the terminal; not all of it, which may be a megabyte.
+    print(repr(event["submission_id"])[:SHOWN_MAX], repr(event["data"])[:SHOWN_MAX], flush=True)
 
 
 def work():
@@ -79,7 +82,7 @@ def work():
             try:
                 handle(json.loads(body))
             except Exception as error:
-                print("not handled:", repr(submission_id), repr(error), file=sys.stderr)
+                print("not handled:", repr(submission_id)[:SHOWN_MAX], repr(error)[:SHOWN_MAX], file=sys.stderr)
                 continue
             with connection:
                 done = "UPDATE deliveries SET handled_at = ? WHERE submission_id = ?"
@@ -133,6 +136,8 @@ def main():
     port = int(sys.argv[1]) if len(sys.argv) > 1 else 9000
     # This machine alone: what is in front of it speaks HTTPS.
     server = ThreadingHTTPServer(("127.0.0.1", port), Receiver)
+    if not os.environ.get("FORMSVC_INBOX"):
+        os.makedirs(STATE, mode=0o700, exist_ok=True)
     inbox().close()
     threading.Thread(target=work, daemon=True).start()
     print("listening on http://127.0.0.1:%d/" % server.server_port, flush=True)

@@ -4,13 +4,15 @@
 //! FORMSVC_SIGNING_SECRET=whsec_... cargo run -p formsvc-contract --example receiver -- [PORT]
 //! ```
 //!
-//! What was handled is in `inbox.db`, or where `FORMSVC_INBOX` says. In a project of your own it needs
+//! What was handled is in `~/.local/state/webhook-receiver/rust.db`, or where `FORMSVC_INBOX` says. In a project
+//! of your own it needs
 //! `formsvc-receiver` with the features `axum` and `sqlite`, `axum`, and `tokio` with `macros`, `net`,
 //! `rt-multi-thread` and `time`.
 
 #![expect(clippy::print_stdout, reason = "it is how an example tells what happens")]
 
 use std::error::Error;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use axum::Router;
@@ -42,8 +44,10 @@ impl FromRef<App> for Verifier {
 async fn handle(
     submission: Verified<SubmissionCreated>,
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
-    // Debug writing keeps what strangers wrote from acting on the terminal.
-    println!("{:?} {:?}", submission.submission_id, submission.data.as_json());
+    // Debug writing keeps what strangers wrote from acting on the terminal; not all of it, which may be a
+    // megabyte.
+    let shown = |text: &str| format!("{text:?}").chars().take(200).collect::<String>();
+    println!("{} {}", shown(submission.submission_id.as_str()), shown(submission.data.as_json()));
     Ok(())
 }
 
@@ -57,6 +61,17 @@ async fn hook(
     process_once_detached(app.inbox, submission, DEFAULT_LEASE, handler).await
 }
 
+/// Where what was handled is kept.
+fn inbox() -> Result<PathBuf, Box<dyn Error>> {
+    if let Some(path) = std::env::var_os("FORMSVC_INBOX") {
+        return Ok(path.into());
+    }
+    let home = std::env::home_dir().ok_or("set FORMSVC_INBOX to a file")?;
+    let folder = home.join(".local/state/webhook-receiver");
+    std::fs::create_dir_all(&folder)?;
+    Ok(folder.join("rust.db"))
+}
+
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let secret = std::env::var("FORMSVC_SIGNING_SECRET")
@@ -65,7 +80,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .secret(secret.into())
         .read_timeout(TIME_LIMIT, tokio::time::sleep)
         .build()?;
-    let inbox = std::env::var("FORMSVC_INBOX").unwrap_or_else(|_| "inbox.db".to_owned());
+    let inbox = inbox()?;
     let app = App { verifier, inbox: SqliteInbox::open(inbox)? };
     let router = Router::new().route("/", post(hook)).with_state(app);
     let port = std::env::args().nth(1).map_or(Ok(9000), |port| port.parse::<u16>())?;

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::header::{STANDARD, URL_SAFE};
-use super::table::Hypothesis;
+use super::hypothesis::Hypothesis;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use formsvc_protocol::signature::{HEADER, SignatureHeader};
 
-use super::table::Hypothesis;
+use super::hypothesis::Hypothesis;
 
 /// Longest header that is looked at.
 const LENGTH_MAX: usize = 16 << 10;

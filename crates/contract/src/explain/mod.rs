@@ -7,6 +7,7 @@
 
 mod body;
 mod header;
+mod hypothesis;
 mod json;
 mod number;
 mod search;
@@ -15,18 +16,21 @@ mod signed;
 mod table;
 #[cfg(test)]
 mod tests;
+mod work;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use formsvc_protocol::signature::{HEADER, SECRET_PREFIX};
 use secrecy::{ExposeSecret, SecretString};
+use serde::de::IgnoredAny;
 
-pub use self::table::{HYPOTHESES, Hypothesis, HypothesisRow};
+pub use self::hypothesis::Hypothesis;
+pub use self::table::{HYPOTHESES, HypothesisRow};
 
 use self::body::Given;
 use self::header::Reading;
-use self::search::Search;
+use self::search::{LeftOut, Search};
 
 /// How API keys begin.
 const API_KEY_PREFIX: &str = "fsk_";
@@ -100,17 +104,22 @@ pub struct Explanation {
     pub proof: Proof,
     /// The name of the secret that signed.
     pub secret: Option<Arc<str>>,
-    /// What is worth a look where nothing fits.
+    /// What is worth a look where nothing proves what it was.
     pub clues: Vec<&'static str>,
     /// What was not tried, since the body is too long for that.
     pub left_out: Vec<Hypothesis>,
+    /// Whether some were tried by themselves alone, and not together with others, for the same reason.
+    pub pairs_left_out: bool,
 }
 
 /// Explains a signature.
 pub fn explain(case: &Case<'_>) -> Explanation {
     let readings = match readings(case) {
         Ok(readings) => readings,
-        Err(fact) => return Explanation::fact(vec![fact], Vec::new()),
+        Err(fact) => {
+            let found = vec![fact];
+            return Explanation { found, proof: Proof::Fact, ..Explanation::none() };
+        }
     };
     let length = header_of(case, "content-length")
         .and_then(|value| std::str::from_utf8(value).ok()?.trim().parse().ok());
@@ -119,12 +128,10 @@ pub fn explain(case: &Case<'_>) -> Explanation {
     let search = Search::new(&readings.all, &given, &instead, Given { body: case.body, length });
     let (signed, left_out) = search.run();
     let Some(signed) = signed else {
-        let facts = facts(case, &readings, length);
-        if facts.is_empty() {
-            let clues = clues(case);
-            return Explanation { clues, left_out, ..Explanation::none() };
-        }
-        return Explanation::fact(facts, left_out);
+        let LeftOut { alone: left_out, pairs: pairs_left_out } = left_out;
+        let (found, clues) = (facts(case, &readings, length), clues(case));
+        let proof = if found.is_empty() { Proof::None } else { Proof::Fact };
+        return Explanation { found, proof, secret: None, clues, left_out, pairs_left_out };
     };
     let mut found: Vec<_> = readings.renamed.into_iter().chain(signed.found).collect();
     found.extend(age(case, signed.t.as_deref()));
@@ -139,11 +146,8 @@ impl Explanation {
             secret: None,
             clues: Vec::new(),
             left_out: Vec::new(),
+            pairs_left_out: false,
         }
-    }
-
-    fn fact(found: Vec<Found>, left_out: Vec<Hypothesis>) -> Self {
-        Self { found, proof: Proof::Fact, left_out, ..Self::none() }
     }
 }
 
@@ -196,6 +200,9 @@ fn facts(case: &Case<'_>, readings: &Readings, length: Option<u64>) -> Vec<Found
     if let Some((name, _)) = case.secrets.iter().find(|(_, secret)| is_api_key(secret)) {
         facts.push(Found::new(Hypothesis::SecretApiKey, Some(name)));
     }
+    if json::is_laid_out(case.body) {
+        facts.push(Found::new(Hypothesis::JsonPrinted, None));
+    }
     facts
 }
 
@@ -246,7 +253,7 @@ fn clues(case: &Case<'_>) -> Vec<&'static str> {
             "the body holds U+FFFD, which stands where characters were lost",
         ),
         (
-            !case.body.is_empty() && json::Document::read(case.body).is_none(),
+            !case.body.is_empty() && serde_json::from_slice::<IgnoredAny>(case.body).is_err(),
             "the body is no JSON: it was cut, or is not what was sent",
         ),
         (

@@ -13,11 +13,18 @@ pub(super) enum Spelling {
     PointZero,
     /// Two digits after the point.
     TwoDigits,
+    /// Two digits after the point, where there is a point.
+    TwoOfFraction,
 }
 
 /// Those that are tried.
-pub(super) const SPELLINGS: [Spelling; 4] =
-    [Spelling::Shortest, Spelling::Fraction, Spelling::PointZero, Spelling::TwoDigits];
+pub(super) const SPELLINGS: [Spelling; 5] = [
+    Spelling::Shortest,
+    Spelling::Fraction,
+    Spelling::PointZero,
+    Spelling::TwoDigits,
+    Spelling::TwoOfFraction,
+];
 
 impl Spelling {
     /// For people.
@@ -27,6 +34,7 @@ impl Spelling {
             Self::Fraction => "as Python prints numbers",
             Self::PointZero => "whole numbers with `.0`",
             Self::TwoDigits => "two digits after the point",
+            Self::TwoOfFraction => "two digits after each point, as prices have",
         }
     }
 
@@ -40,7 +48,7 @@ impl Spelling {
             Self::Fraction => float(token).map_or_else(own, with_fraction),
             Self::PointZero if is_whole => format!("{token}.0"),
             Self::TwoDigits if is_whole => format!("{token}.00"),
-            Self::TwoDigits => match token.split_once('.') {
+            Self::TwoDigits | Self::TwoOfFraction => match token.split_once('.') {
                 Some((_, fraction)) if fraction.len() == 1 => format!("{token}0"),
                 _ => own(),
             },
@@ -175,6 +183,8 @@ mod tests {
         assert_eq!(Spelling::TwoDigits.of("7"), "7.00");
         assert_eq!(Spelling::TwoDigits.of("1.1"), "1.10");
         assert_eq!(Spelling::TwoDigits.of("1.125"), "1.125");
+        assert_eq!(Spelling::TwoOfFraction.of("7"), "7");
+        assert_eq!(Spelling::TwoOfFraction.of("12.5"), "12.50");
         assert_eq!(Spelling::Shortest.of("1e999"), "1e999");
     }
 

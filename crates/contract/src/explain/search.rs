@@ -12,15 +12,12 @@ use formsvc_protocol::signature::SignatureHeader;
 use super::Found;
 use super::body::{CHANGES, Given, submission_id};
 use super::header::{Mac, Reading};
-use super::json::Document;
+use super::hypothesis::Hypothesis;
+use super::json::{self, Document, TooLong};
 use super::secret::Key;
 use super::signed::{Parts, RECIPES, Recipe};
-use super::table::Hypothesis;
+use super::work::{self, Kind, PAIRS_MAX, WORK_MAX, Work};
 
-/// Bytes that are hashed or printed at most for single changes: about a second's work.
-const SINGLE_MAX: u64 = 1 << 30;
-/// Bytes for two changes at once.
-const DOUBLE_MAX: u64 = 256 << 20;
 /// Numbers of a body that are each spelled in another way.
 const NUMBERS_MAX: usize = 64;
 
@@ -41,12 +38,19 @@ pub(super) struct Search<'a> {
     /// What may have been used instead.
     pub(super) instead: &'a [Key],
     pub(super) body: Given<'a>,
-    /// Bytes that may still be gone through.
-    left: u64,
-    /// What was not even tried by itself.
-    left_out: Vec<Hypothesis>,
+    work: Work,
+    left_out: LeftOut,
     /// Whether two changes are tried at once, after each by itself.
     at_once: bool,
+}
+
+/// What was not tried, since it would have been too much work.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct LeftOut {
+    /// Not even by itself.
+    pub(super) alone: Vec<Hypothesis>,
+    /// Whether some were not tried together with others.
+    pub(super) pairs: bool,
 }
 
 /// Ends with what was signed, or goes on.
@@ -62,23 +66,24 @@ impl<'a> Search<'a> {
         instead: &'a [Key],
         body: Given<'a>,
     ) -> Self {
-        Self::bounded(readings, given, instead, body, SINGLE_MAX)
+        Self::bounded(readings, given, instead, body, WORK_MAX)
     }
 
-    /// A search that goes through so many bytes at most.
+    /// A search that does so much work at most.
     pub(super) fn bounded(
         readings: &'a [Reading],
         given: &'a [Key],
         instead: &'a [Key],
         body: Given<'a>,
-        left: u64,
+        most: u64,
     ) -> Self {
-        Self { readings, given, instead, body, left, left_out: Vec::new(), at_once: false }
+        let (work, left_out) = (Work::new(most), LeftOut::default());
+        Self { readings, given, instead, body, work, left_out, at_once: false }
     }
 
     /// What was signed, if one hypothesis tells, or two together; and what was not tried, since it would
     /// have been too much work.
-    pub(super) fn run(mut self) -> (Option<Signed>, Vec<Hypothesis>) {
+    pub(super) fn run(mut self) -> (Option<Signed>, LeftOut) {
         let step = self.search();
         (step.break_value(), self.left_out)
     }
@@ -87,7 +92,7 @@ impl<'a> Search<'a> {
         // Perhaps the header alone is wrong.
         self.plain(self.given, &[], self.body.body)?;
         self.singles()?;
-        self.left = self.left.min(DOUBLE_MAX);
+        self.work.bound(PAIRS_MAX);
         self.at_once = true;
         self.doubles()
     }
@@ -120,19 +125,18 @@ impl<'a> Search<'a> {
 
     /// Goes through what a body may have been before.
     fn all(&mut self, of: Given<'_>, with: &mut With<'_, Self>) -> Step {
-        let mut seen = Seen::with(of.body);
+        let mut seen = Seen::default();
+        self.is_new(&mut seen, of.body);
         self.edges(of, &mut |search, found, body| {
-            if seen.is_new(body) { with(search, found, body) } else { GO_ON }
+            if search.is_new(&mut seen, body) { with(search, found, body) } else { GO_ON }
         })?;
+        if !self.may_print(Kind::Read, of.body) {
+            return GO_ON;
+        }
         let Some(document) = Document::read(of.body) else { return GO_ON };
-        for printed in document.with_other_numbers(NUMBERS_MAX) {
-            if seen.is_new(printed.as_bytes())
-                && self.may(printed.len(), Some(Hypothesis::JsonNumbers))
-            {
-                let found =
-                    [Found::new(Hypothesis::JsonNumbers, Some("one number with one more zero"))];
-                with(self, &found, printed.as_bytes())?;
-            }
+        self.numbers(&document, of.body, &mut seen, with)?;
+        if !self.may_print(Kind::Styles, of.body) {
+            return GO_ON;
         }
         for style in document.styles() {
             let changes = document.changes(&style);
@@ -140,13 +144,40 @@ impl<'a> Search<'a> {
                 [(hypothesis, _)] => Some(hypothesis),
                 _ => None,
             };
-            if !self.may(of.body.len(), alone) {
+            if !self.may(style.kind(), of.body.len(), alone) {
                 continue;
             }
             let printed = document.printed(style);
-            if seen.is_new(printed.as_bytes()) {
+            let length = printed.as_ref().map_or_else(|TooLong(length)| *length, String::len);
+            self.work.spend(style.kind(), length.saturating_sub(of.body.len()));
+            let Ok(printed) = printed else {
+                self.leave_out(alone);
+                continue;
+            };
+            if self.is_new(&mut seen, printed.as_bytes()) {
                 let found: Vec<_> =
                     changes.into_iter().map(|(what, how)| Found::new(what, how)).collect();
+                with(self, &found, printed.as_bytes())?;
+            }
+        }
+        GO_ON
+    }
+
+    /// Goes through the document with each of its first numbers in another spelling.
+    fn numbers(
+        &mut self,
+        document: &Document<'_>,
+        body: &[u8],
+        seen: &mut Seen,
+        with: &mut With<'_, Self>,
+    ) -> Step {
+        if !self.may(Kind::Change, body.len(), Some(Hypothesis::JsonNumbers)) {
+            return GO_ON;
+        }
+        for printed in document.with_other_numbers(NUMBERS_MAX) {
+            if self.is_new(seen, printed.as_bytes()) {
+                let found =
+                    [Found::new(Hypothesis::JsonNumbers, Some("one number with one more zero"))];
                 with(self, &found, printed.as_bytes())?;
             }
         }
@@ -156,9 +187,10 @@ impl<'a> Search<'a> {
     /// Goes through what a body may have been before something changed it that knows no JSON.
     fn edges(&mut self, of: Given<'_>, with: &mut With<'_, Self>) -> Step {
         for (hypothesis, change) in CHANGES {
-            if !self.may(of.body.len(), Some(*hypothesis)) {
+            if !self.may(Kind::Change, of.body.len(), Some(*hypothesis)) {
                 continue;
             }
+            work::note(Kind::Change, of.body.len());
             for body in change(of) {
                 if body != of.body {
                     with(self, &[Found::new(*hypothesis, None)], &body)?;
@@ -173,8 +205,8 @@ impl<'a> Search<'a> {
         let readings = self.readings;
         for key in keys {
             let hypothesis = alone(key.hypothesis, found, None);
-            for reading in readings {
-                if !self.may(body.len(), hypothesis) {
+            for reading in readings.iter().filter(|reading| reading.t.is_some()) {
+                if !self.may(Kind::Mac, body.len() * macs(reading, key), hypothesis) {
                     continue;
                 }
                 let Some(mac) = signed(reading, key, body) else { continue };
@@ -192,14 +224,15 @@ impl<'a> Search<'a> {
 
     /// Whether a key signed something else.
     fn recipes(&mut self, keys: &[Key], found: &[Found], body: &[u8]) -> Step {
-        let (readings, id) = (self.readings, submission_id(body));
+        let readings = self.readings;
+        let id = if self.may(Kind::Change, body.len(), None) { submission_id(body) } else { None };
         for recipe in RECIPES {
             // Without a key in it one is as good as any other.
             let keys = if recipe.has_key() { keys } else { &keys[..keys.len().min(1)] };
             for (key, reading) in keys.iter().flat_map(|key| readings.iter().map(move |r| (key, r)))
             {
                 let hypothesis = alone(key.hypothesis, found, Some(recipe.hypothesis));
-                if !self.may(body.len(), hypothesis) {
+                if !self.may(Kind::Mac, body.len(), hypothesis) {
                     continue;
                 }
                 let parts = Parts { t: reading.t.as_deref(), id: id.as_deref(), body };
@@ -217,18 +250,50 @@ impl<'a> Search<'a> {
         GO_ON
     }
 
-    /// Whether this many more bytes may be gone through; notes what is left out where not, if it would have
-    /// been tried by itself.
-    fn may(&mut self, bytes: usize, alone: Option<Hypothesis>) -> bool {
-        // A short body costs as much as the calls for it.
-        let cost = bytes as u64 + 64;
-        let left = self.left.checked_sub(cost);
-        self.left = left.unwrap_or(self.left);
-        let missed =
-            alone.filter(|one| left.is_none() && !self.at_once && !self.left_out.contains(one));
-        self.left_out.extend(missed);
-        left.is_some()
+    /// Whether a step may be done; notes what is left out where not, if it would have been tried by itself.
+    fn may(&mut self, kind: Kind, bytes: usize, alone: Option<Hypothesis>) -> bool {
+        let may = self.work.take(kind, bytes);
+        if !may {
+            self.leave_out(alone);
+        }
+        may
     }
+
+    /// As [`Self::may`], for a step that all hypotheses about the printing of JSON rest on.
+    fn may_print(&mut self, kind: Kind, body: &[u8]) -> bool {
+        let may = self.may(kind, body.len(), None);
+        if !may && !self.at_once {
+            for hypothesis in json::OF_PRINTING {
+                self.leave_out(Some(hypothesis));
+            }
+        }
+        may
+    }
+
+    fn leave_out(&mut self, alone: Option<Hypothesis>) {
+        match alone {
+            Some(one) if !self.at_once => {
+                if !self.left_out.alone.contains(&one) {
+                    self.left_out.alone.push(one);
+                }
+            }
+            _ => self.left_out.pairs = true,
+        }
+    }
+
+    /// Whether a body was not tried before; one that is too much work to remember counts as new.
+    fn is_new(&mut self, seen: &mut Seen, body: &[u8]) -> bool {
+        !self.work.take(Kind::Seen, body.len()) || seen.is_new(body)
+    }
+}
+
+/// How often the MAC of a body is made to compare it with those of a reading.
+fn macs(reading: &Reading, key: &Key) -> usize {
+    if key.signing.is_none() || !reading.t.as_deref().is_some_and(is_number) {
+        return 1;
+    }
+    let whole = reading.macs.iter().filter(|mac| mac.bytes.len() == 32).count();
+    whole.div_ceil(SIGNATURES_MAX) + usize::from(whole < reading.macs.len())
 }
 
 fn done(reading: &Reading, key: &Key, found: Vec<Found>) -> Signed {
@@ -265,6 +330,7 @@ fn signed<'r>(reading: &'r Reading, key: &Key, body: &[u8]) -> Option<&'r Mac> {
             let header = format!("t={t},v1={}", digits.join(",v1="));
             SignatureHeader::parse(header.as_bytes()).is_ok_and(|header| {
                 let now = header.unix_seconds();
+                work::note(Kind::Mac, body.len());
                 header.verify(body, std::slice::from_ref(secret), now, Duration::ZERO).is_ok()
             })
         };
@@ -278,6 +344,7 @@ fn signed<'r>(reading: &'r Reading, key: &Key, body: &[u8]) -> Option<&'r Mac> {
     if left.is_empty() {
         return None;
     }
+    work::note(Kind::Mac, body.len());
     let digest = key.keyed.mac(&[t.as_bytes(), b".", body]);
     left.into_iter().find(|mac| digest.starts_with(&mac.bytes))
 }
@@ -292,24 +359,21 @@ fn made<'r>(
     if reading.macs.is_empty() {
         return None;
     }
+    work::note(Kind::Mac, parts.body.len());
     let digest = recipe.digest(key, parts)?;
     reading.macs.iter().find(|mac| digest.starts_with(&mac.bytes))
 }
 
 /// Which bodies were tried.
+#[derive(Default)]
 struct Seen {
     state: RandomState,
     hashes: HashSet<u64>,
 }
 
 impl Seen {
-    fn with(body: &[u8]) -> Self {
-        let mut seen = Self { state: RandomState::new(), hashes: HashSet::new() };
-        seen.is_new(body);
-        seen
-    }
-
     fn is_new(&mut self, body: &[u8]) -> bool {
+        work::note(Kind::Seen, body.len());
         self.hashes.insert(self.state.hash_one(body))
     }
 }

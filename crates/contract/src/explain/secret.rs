@@ -8,7 +8,7 @@ use secrecy::zeroize::Zeroizing;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::header::{STANDARD, URL_SAFE};
-use super::table::Hypothesis;
+use super::hypothesis::Hypothesis;
 use crate::mac::Keyed;
 
 /// What a setting holds that was never set, in the words of several languages.

@@ -4,8 +4,8 @@ use sha2::{Digest, Sha256, Sha384, Sha512};
 
 use hmac::{Hmac, KeyInit, Mac};
 
+use super::hypothesis::Hypothesis;
 use super::secret::Key;
-use super::table::Hypothesis;
 
 /// A piece of what was signed.
 #[derive(Clone, Copy, Debug)]

@@ -6,6 +6,7 @@ use formsvc_protocol::signature::{SigningSecret, sign};
 use proptest::prelude::*;
 use serde::Deserialize;
 
+use super::work::{Kind, WORK_MAX};
 use super::*;
 
 const NOW: u64 = 1_767_225_600;
@@ -114,38 +115,65 @@ fn the_secret_that_signed_is_named() {
     assert_eq!(explain(&case).secret.as_deref(), Some("previous"));
 }
 
-/// What was tried by itself is not told as left out, although two at once were too much work.
-#[test]
-fn what_was_tried_is_not_left_out() {
-    let text = "é/<1.0\\u00e9".repeat(100);
-    let body = serde_json::json!({"data": {"b": text, "a": 1.5}, "event": [1, {}]}).to_string();
+/// What a search that finds nothing did not try, and how much work it was.
+fn searched(body: &[u8], most: u64) -> (LeftOut, u64) {
     let wrong = format!("t={NOW},v1={}", "0".repeat(64));
     let secrets = named(&[SECRET]);
     let (given, instead) = (secret::given(&secrets), secret::instead(&secrets, None));
     let readings = header::readings(&[wrong.as_bytes()]);
-    let of = Given { body: body.as_bytes(), length: None };
-    let singles = 250 * body.len() as u64;
-    let (signed, left_out) = Search::bounded(&readings, &given, &instead, of, singles).run();
+    let of = Given { body, length: None };
+    work::done::since_last();
+    let (signed, left_out) = Search::bounded(&readings, &given, &instead, of, most).run();
     assert!(signed.is_none());
-    assert_eq!(left_out, []);
+    (left_out, work::done::since_last())
+}
+
+/// What was tried by itself is not told as left out, although some pairs were too much work.
+#[test]
+fn what_was_tried_is_not_left_out() {
+    let text = "é/<1.0\\u00e9".repeat(100);
+    let body = serde_json::json!({"data": {"b": text, "a": 1.5}, "event": [1, {}]}).to_string();
+    let (left_out, _) = searched(body.as_bytes(), 4000 * body.len() as u64);
+    assert_eq!(left_out, LeftOut { alone: Vec::new(), pairs: true });
+    let (left_out, _) = searched(b"{\"a\":1}", WORK_MAX);
+    assert_eq!(left_out, LeftOut::default());
 }
 
 /// A long body costs a bounded time: what is left out is told.
 #[test]
 fn a_long_body_is_bounded_work() {
     let body = format!("[{}\"\"]", "\"é/<\",".repeat(1 << 16));
-    let wrong = format!("t={NOW},v1={}", "0".repeat(64));
-    let secrets = named(&[SECRET]);
-    let (given, instead) = (secret::given(&secrets), secret::instead(&secrets, None));
-    let readings = header::readings(&[wrong.as_bytes()]);
-    let of = Given { body: body.as_bytes(), length: None };
-    let search = Search::bounded(&readings, &given, &instead, of, 3 << 20);
-    let (signed, left_out) = search.run();
-    assert!(signed.is_none());
+    let (LeftOut { alone, pairs }, _) = searched(body.as_bytes(), 16 * body.len() as u64);
     for hypothesis in [Hypothesis::SignedOrder, Hypothesis::LineFeedAdded, Hypothesis::JsonSpaced] {
-        assert!(left_out.contains(&hypothesis), "{hypothesis:?}: {left_out:?}");
+        assert!(alone.contains(&hypothesis), "{hypothesis:?}: {alone:?}");
     }
-    assert!(!left_out.contains(&Hypothesis::SignedBodyOnly), "{left_out:?}");
+    assert!(!alone.contains(&Hypothesis::SignedBodyOnly) && pairs, "{alone:?}");
+}
+
+/// Counted where it is done, and not where it is allowed.
+#[test]
+fn no_body_makes_more_work_than_the_bound() {
+    let members: Vec<_> = (0..4_000).map(|name| format!("\"é{name}\":{name}.5")).collect();
+    let bodies = [
+        ("escapes", format!("[{}\"\"]", "\"é/<\\u00e9\\/\",".repeat(2_000))),
+        ("members", format!("{{{}}}", members.join(","))),
+        ("deep", format!("{}{}1{}", "[".repeat(100), "1.0,".repeat(10_000), "]".repeat(100))),
+        ("numbers", format!("[{}1]", "1.0,-2e3,".repeat(5_000))),
+        ("laid out", format!("[ {}1 ]\n", "\"a\", ".repeat(8_000))),
+        ("markup", format!("[\"{}\"]", "<".repeat(50_000))),
+        ("no JSON", "é\r\n".repeat(12_000)),
+        ("base64", "QUJD".repeat(12_000)),
+        ("short", "{\"a\":\"é/<1.0\",\"b\":[1.5,{}]}".to_owned()),
+    ];
+    for (name, body) in bodies {
+        // One printing may turn out longer than it was thought to be.
+        let last = 8 * Kind::Sort.cost(body.len() + (8 << 10));
+        for most in [1 << 20, 1 << 24, 1 << 26] {
+            let (_, done) = searched(body.as_bytes(), most);
+            assert!(done <= most + last, "{name}: {done} units, where {most} are allowed");
+            assert!(name == "short" || most == 1 << 20 || done > 0, "{name}: nothing was done");
+        }
+    }
 }
 
 fn body() -> impl Strategy<Value = Vec<u8>> {

@@ -1,6 +1,8 @@
 //! The bodies that checks send. Each is a text of which two places are filled in; nothing prints JSON
 //! here, since every byte is the point.
 
+use crate::numbers::{large_kib, oversize_mib};
+
 /// Where the id of the submission is put.
 const ID: &str = "@ID@";
 /// Where the time is put.
@@ -82,11 +84,8 @@ const FILLED: &str = concat!(
     r#""form_title":"formsvc webhook check","data":{"Text":"@FILL@"},"created_at":"@AT@"}"#,
 );
 
-/// Above the limit of 100 kB that a popular framework has unless it is told otherwise, and well below what
-/// a form takes.
-const LARGE: usize = 200 << 10;
-/// Twice the cap of our own receiver, and more than any form can make.
-const OVERSIZE: usize = 2 << 20;
+const LARGE: usize = large_kib!() << 10;
+const OVERSIZE: usize = oversize_mib!() << 20;
 
 impl Body {
     /// The bytes.

@@ -139,7 +139,7 @@ pub(super) fn at_once(seen: &Seen<'_>) -> Found {
         return Found::new(Outcome::Fail, told(exchange));
     }
     let busy: Vec<&Exchange> = seen.exchanges.iter().filter(is_busy).collect();
-    let again = seen.exchanges.iter().filter(|exchange| exchange.label == AGAIN).count();
+    let again = seen.exchanges.iter().filter(|exchange| exchange.is_repeat).count();
     if busy.len() > again {
         return Found::new(Outcome::Fail, "answered 503 each time it came again");
     }
@@ -149,9 +149,6 @@ pub(super) fn at_once(seen: &Seen<'_>) -> Found {
     }
     Found::new(Outcome::Ok, statuses(seen.exchanges))
 }
-
-/// What the repeats are called that a receiver asked for.
-pub(super) const AGAIN: &str = "sent again";
 
 /// No answer of the whole run is to hold what only the secret's owner can know.
 pub(super) fn silent(seen: &Seen<'_>) -> Found {
@@ -210,7 +207,7 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(10);
 
     fn exchange(label: &'static str, reply: Reply, took: Duration) -> Exchange {
-        Exchange { label, reply, took, ahead: 0, leak: None }
+        Exchange { label, is_repeat: false, reply, took, ahead: 0, leak: None }
     }
 
     fn answer(status: u16) -> Exchange {
@@ -316,7 +313,7 @@ mod tests {
 
     #[test]
     fn who_is_busy_with_a_submission_is_judged_by_the_repeat() {
-        let again = |exchange| Exchange { label: AGAIN, ..exchange };
+        let again = |exchange| Exchange { is_repeat: true, ..exchange };
         let judged = |exchanges: &[Exchange]| judged(at_once, exchanges);
         assert_eq!(judged(&[answer(200), later("1"), again(answer(200))]), Outcome::Ok);
         assert_eq!(

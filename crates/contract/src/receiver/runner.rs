@@ -10,7 +10,6 @@ use url::Url;
 
 use super::check::{Check, Plan, Step};
 use super::clock;
-use super::judge::AGAIN;
 use super::leak::leak;
 use super::make::{ID_PREFIX, MadeUp, make};
 use super::mark::Keys;
@@ -64,6 +63,8 @@ pub struct Runner<'a> {
     /// What was given away, and by the answer to what.
     leaks: Vec<(&'static str, &'static str)>,
     silent: usize,
+    /// Whether the receiver was reached, or anything of it.
+    met: bool,
     /// Why nothing more is tried.
     over: Option<String>,
 }
@@ -72,7 +73,7 @@ impl<'a> Runner<'a> {
     /// None where the secret is empty.
     pub fn new(given: Given<'a>) -> Option<Self> {
         let right = SigningSecret::new(given.secret)?;
-        Some(Self { given, right, leaks: Vec::new(), silent: 0, over: None })
+        Some(Self { given, right, leaks: Vec::new(), silent: 0, met: false, over: None })
     }
 
     /// Runs those of the checks that are wanted, in the table's order, and says when each begins.
@@ -106,6 +107,7 @@ impl<'a> Runner<'a> {
     async fn check(&mut self, check: &'static Check) -> Result<Report, SendError> {
         let began = Instant::now();
         let exchanges = self.exchanges(check).await?;
+        self.met = true;
         for exchange in &exchanges {
             self.leaks.extend(exchange.leak.map(|what| (check.id, what)));
         }
@@ -152,16 +154,16 @@ impl<'a> Runner<'a> {
                     if !one {
                         made_up = self.made_up(check, at);
                     }
-                    exchanges.push(self.exchange(check, *step, &made_up).await?);
+                    exchanges.push(self.exchange(*step, &made_up).await?);
                 }
             }
             Plan::AtOnce(step, times) => {
                 let made_up = self.made_up(check, 0);
-                let all = (0..times).map(|_| self.exchange(check, step, &made_up));
+                let all = (0..times).map(|_| self.exchange(step, &made_up));
                 for exchange in join_all(all).await {
                     exchanges.push(exchange?);
                 }
-                self.repeat(check, step, &made_up, &mut exchanges).await?;
+                self.repeat(step, &made_up, &mut exchanges).await?;
             }
         }
         Ok(exchanges)
@@ -170,7 +172,6 @@ impl<'a> Runner<'a> {
     /// Sends again what a receiver was too busy for, so that nothing is left half-done there.
     async fn repeat(
         &self,
-        check: &'static Check,
         step: Step,
         made_up: &MadeUp,
         exchanges: &mut Vec<Exchange>,
@@ -185,8 +186,9 @@ impl<'a> Runner<'a> {
             most *= 3;
             let mut still = Vec::new();
             for _ in waiting {
-                let step = Step { label: AGAIN, ..step };
-                let exchange = self.exchange(check, step, made_up).await?;
+                let step = Step { label: "sent again", ..step };
+                let sent = self.exchange(step, made_up).await?;
+                let exchange = Exchange { is_repeat: true, ..sent };
                 still.extend(Some(&exchange).filter(|exchange| busy(exchange)).cloned());
                 exchanges.push(exchange);
             }
@@ -196,12 +198,7 @@ impl<'a> Runner<'a> {
     }
 
     /// One request. That nothing can be reached is an error of the run only before anything was.
-    async fn exchange(
-        &self,
-        check: &'static Check,
-        step: Step,
-        made_up: &MadeUp,
-    ) -> Result<Exchange, SendError> {
+    async fn exchange(&self, step: Step, made_up: &MadeUp) -> Result<Exchange, SendError> {
         let given = &self.given;
         let keys = Keys { secret: given.secret, right: &self.right };
         let made = make(step, given.url, made_up, keys, (given.clock)());
@@ -209,11 +206,7 @@ impl<'a> Runner<'a> {
         let outcome = given.sender.send(made.outgoing).await;
         let received = (given.clock)();
         let outcome = match outcome {
-            Err(error)
-                if std::ptr::eq(check, &raw const CHECKS[0]) && is_unreachable(error.kind) =>
-            {
-                return Err(error);
-            }
+            Err(error) if !self.met && is_unreachable(error.kind) => return Err(error),
             outcome => outcome,
         };
         let took = outcome.as_ref().map_or_else(|error| error.took, |answer| answer.took);
@@ -222,7 +215,8 @@ impl<'a> Runner<'a> {
             outcome.as_ref().ok().and_then(|answer| leak(answer, made.hidden.as_deref(), secret));
         let ahead =
             outcome.as_ref().map_or(0, |answer| clock::ahead(&answer.headers, sent, received));
-        Ok(Exchange { label: step.label, reply: outcome.into(), took, ahead, leak })
+        let (label, reply) = (step.label, outcome.into());
+        Ok(Exchange { label, is_repeat: false, reply, took, ahead, leak })
     }
 
     fn made_up(&self, check: &Check, at: usize) -> MadeUp {

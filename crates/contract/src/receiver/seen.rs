@@ -51,6 +51,8 @@ impl Found {
 pub(super) struct Exchange {
     /// Which of the check's requests it was.
     pub(super) label: &'static str,
+    /// Whether it was sent again, as the receiver had asked.
+    pub(super) is_repeat: bool,
     pub(super) reply: Reply,
     pub(super) took: Duration,
     /// Seconds that the receiver's clock is surely ahead of this machine's.

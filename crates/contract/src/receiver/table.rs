@@ -4,6 +4,10 @@ use super::bodies::Body;
 use super::check::{Check, Plan, Step, Way, step};
 use super::judge;
 use super::mark::Mark::{self, Of};
+use crate::numbers::{
+    answer_seconds, at_once, attempts, cap_mib, large_kib, outside, oversize_mib, tolerance,
+    well_outside, within,
+};
 use crate::variant::Variant;
 
 /// A right signature of now.
@@ -24,8 +28,16 @@ pub const CHECKS: &[Check] = &[
         id: "answers-in-time",
         section: 6,
         sends: "a right delivery",
-        wants: "an answer within 10 seconds (`--timeout` says otherwise)",
-        why: "the service waits 10 seconds, then counts the attempt as failed and sends it again",
+        wants: concat!(
+            "an answer within ",
+            answer_seconds!(),
+            " seconds (`--timeout` says otherwise)"
+        ),
+        why: concat!(
+            "the service waits ",
+            answer_seconds!(),
+            " seconds, then counts the attempt as failed and sends it again"
+        ),
         fix: "keep the delivery, answer 2xx at once, and do the work afterwards",
         is_gate: true,
         plan: Plan::Each(&once(Body::Plain, RIGHT)),
@@ -48,7 +60,11 @@ pub const CHECKS: &[Check] = &[
         section: 6,
         sends: "a right delivery",
         wants: "2xx",
-        why: "anything else is a failed attempt; after four of them the delivery is given up",
+        why: concat!(
+            "anything else is a failed attempt; after ",
+            attempts!(),
+            " of them the delivery is given up"
+        ),
         fix: "is it this endpoint's secret, whole, with `whsec_` and without a line end? `formsvc \
               webhook verify --explain` says what is wrong with a signature",
         is_gate: true,
@@ -167,8 +183,11 @@ pub const CHECKS: &[Check] = &[
     Check {
         id: "changed-time",
         section: 5,
-        sends: "a right signature of 360 seconds ago with the time of now: beside it, instead of it, \
-                and one that never covered the time",
+        sends: concat!(
+            "a right signature of ",
+            well_outside!(),
+            " seconds ago with the time of now: beside it, instead of it, and one that never covered the time"
+        ),
         wants: "a refusal, best 401",
         why: "what somebody recorded would pass for new, again and again",
         fix: "sign `<t>.<body>` with the very `t` whose age you look at, and refuse a header with two",
@@ -183,36 +202,54 @@ pub const CHECKS: &[Check] = &[
     Check {
         id: "stale",
         section: 5,
-        sends: "a right signature that is 301 seconds old",
+        sends: concat!("a right signature that is ", outside!(), " seconds old"),
         wants: "a refusal, best 401",
         why: "a delivery that somebody recorded could be sent again at any time",
-        fix: "refuse when `t` is more than 300 seconds before your clock; is that clock right (NTP)?",
+        fix: concat!(
+            "refuse when `t` is more than ",
+            tolerance!(),
+            " seconds before your clock; is that clock right (NTP)?"
+        ),
         is_gate: false,
-        plan: Plan::Each(&once(Body::Plain, Mark::Off(-301))),
+        plan: Plan::Each(&once(Body::Plain, Mark::Off(-outside!()))),
         judge: judge::refused_in_time,
     },
     Check {
         id: "future",
         section: 5,
-        sends: "a right signature from 301 seconds ahead",
+        sends: concat!("a right signature from ", outside!(), " seconds ahead"),
         wants: "a refusal, best 401",
         why: "a signature of next year would be right for a year",
-        fix: "compare the absolute difference with 300 seconds; is your clock right (NTP)?",
+        fix: concat!(
+            "compare the absolute difference with ",
+            tolerance!(),
+            " seconds; is your clock right (NTP)?"
+        ),
         is_gate: false,
-        plan: Plan::Each(&once(Body::Plain, Mark::Off(301))),
+        plan: Plan::Each(&once(Body::Plain, Mark::Off(outside!()))),
         judge: judge::refused_in_time,
     },
     Check {
         id: "edges",
         section: 5,
-        sends: "right signatures that are 299 seconds old, and 299 seconds ahead",
+        sends: concat!(
+            "right signatures that are ",
+            within!(),
+            " seconds old, and ",
+            within!(),
+            " seconds ahead"
+        ),
         wants: "2xx",
-        why: "clocks differ, and deliveries wait: what is within 300 seconds is right",
-        fix: "allow 300 seconds either way; is your clock right (NTP)?",
+        why: concat!(
+            "clocks differ, and deliveries wait: what is within ",
+            tolerance!(),
+            " seconds is right"
+        ),
+        fix: concat!("allow ", tolerance!(), " seconds either way; is your clock right (NTP)?"),
         is_gate: false,
         plan: Plan::Each(&[
-            step("299 s old", Body::Plain, Mark::Off(-299)),
-            step("299 s ahead", Body::Plain, Mark::Off(299)),
+            step(concat!(within!(), " s old"), Body::Plain, Mark::Off(-within!())),
+            step(concat!(within!(), " s ahead"), Body::Plain, Mark::Off(within!())),
         ]),
         judge: judge::accepted_in_time,
     },
@@ -348,11 +385,11 @@ pub const CHECKS: &[Check] = &[
     Check {
         id: "large",
         section: 6,
-        sends: "a right delivery of 200 KiB",
+        sends: concat!("a right delivery of ", large_kib!(), " KiB"),
         wants: "2xx",
         why: "a long answer makes a large delivery; some frameworks refuse bodies above 100 kB \
               unless told otherwise",
-        fix: "raise the framework's limit for this path to 1 MiB",
+        fix: concat!("raise the framework's limit for this path to ", cap_mib!(), " MiB"),
         is_gate: false,
         plan: Plan::Each(&once(Body::Large, RIGHT)),
         judge: judge::better_accepted,
@@ -376,23 +413,23 @@ pub const CHECKS: &[Check] = &[
     Check {
         id: "duplicates-at-once",
         section: 6,
-        sends: "one submission four times at once",
+        sends: concat!("one submission ", at_once!(), " times at once"),
         wants: "2xx, at the latest when it comes again after 503",
         why: "a repeat can overtake the first; both must not be handled, and neither refused for \
               good",
         fix: "let the database decide who is first (a unique id); answer the others 2xx, or 503 with \
               Retry-After while the first is being handled",
         is_gate: false,
-        plan: Plan::AtOnce(step("", Body::Plain, RIGHT), 4),
+        plan: Plan::AtOnce(step("", Body::Plain, RIGHT), at_once!()),
         judge: judge::at_once,
     },
     Check {
         id: "oversize",
         section: 6,
-        sends: "a right delivery of 2 MiB, more than any form makes",
+        sends: concat!("a right delivery of ", oversize_mib!(), " MiB, more than any form makes"),
         wants: "a refusal (413), or a closed connection",
         why: "a signature is verified after reading: without a limit anybody can fill your memory",
-        fix: "stop reading at 1 MiB and answer 413",
+        fix: concat!("stop reading at ", cap_mib!(), " MiB and answer 413"),
         is_gate: false,
         plan: Plan::Each(&once(Body::Oversize, RIGHT)),
         judge: judge::bounded,

@@ -36,22 +36,6 @@ pub enum SendErrorKind {
     BadAnswer,
 }
 
-impl SendErrorKind {
-    /// The name, in data; it never changes.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::BadUrl => "bad_url",
-            Self::Dns => "dns",
-            Self::Refused => "refused",
-            Self::Connect => "connect",
-            Self::Tls => "tls",
-            Self::Timeout => "timeout",
-            Self::Closed => "closed",
-            Self::BadAnswer => "bad_answer",
-        }
-    }
-}
-
 /// Nothing came back. Its message names host and port of the receiver, and nothing else of the URL or
 /// the request.
 #[derive(Clone, Debug, thiserror::Error)]

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{FromRef, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, post};
 use formsvc_contract::receiver::{CHECKS, FORM_ID, Given, ID_PREFIX, Outcome, Report, Runner};
@@ -36,18 +36,27 @@ struct Scripted {
 
 impl Scripted {
     async fn start(script: Script) -> Self {
+        Self::start_with(move |_, body, count| script(body, count)).await
+    }
+
+    /// One whose answers depend on the signature header as well.
+    async fn start_with(
+        script: impl Fn(&str, &str, u32) -> Response + Clone + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = Url::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
         let came = Arc::<Mutex<HashMap<String, u32>>>::default();
         let counts = Arc::clone(&came);
-        let answer = move |body: Bytes| {
+        let answer = move |headers: HeaderMap, body: Bytes| {
+            let signature =
+                headers.get("x-service-signature").and_then(|value| value.to_str().ok());
             let body = String::from_utf8_lossy(&body).into_owned();
             let at = body.find(ID_PREFIX).unwrap_or(body.len());
             let id = body[at..].split('"').next().unwrap_or_default().to_owned();
             let mut counts = counts.lock().unwrap();
             let count = counts.entry(id).or_default();
             *count += 1;
-            let response = script(&body, *count);
+            let response = script(signature.unwrap_or_default(), &body, *count);
             async { response }
         };
         let router = Router::new().route("/", any(answer));
@@ -199,6 +208,39 @@ async fn who_is_always_busy_is_not_asked_for_ever() {
     let reports = receiver.run(&["duplicates-at-once"]).await;
     assert_eq!(found(&reports, "duplicates-at-once").0, Outcome::Fail);
     assert_eq!(reports[0].requests, 4 + 3 * 3);
+}
+
+/// Each of these checks fails, or warns, for the receiver that it is there for, and for no other.
+#[tokio::test]
+async fn a_receiver_that_is_too_strict_is_told_by_the_check_for_it() {
+    fn refused(refuses: bool) -> Response {
+        let status = if refuses { StatusCode::UNAUTHORIZED } else { StatusCode::OK };
+        status.into_response()
+    }
+    fn is_off_by_four_minutes(signature: &str) -> bool {
+        let t = signature.split(',').find_map(|part| part.strip_prefix("t="));
+        let t: u64 = t.and_then(|t| t.parse().ok()).unwrap_or(NOW.as_secs());
+        t.abs_diff(NOW.as_secs()) > 240
+    }
+    fn has_other_keys(signature: &str) -> bool {
+        let keys = signature.split(',').map(|part| part.split('=').next().unwrap_or_default());
+        keys.into_iter().any(|key| !["t", "v1"].contains(&key))
+    }
+    type Strict = fn(&str, &str, u32) -> Response;
+    let rows: [(&str, Outcome, Strict); 3] = [
+        ("edges", Outcome::Fail, |signature, _, _| refused(is_off_by_four_minutes(signature))),
+        ("unknown-keys", Outcome::Fail, |signature, _, _| refused(has_other_keys(signature))),
+        ("large", Outcome::Warn, |_, body, _| refused(body.len() > 100_000)),
+    ];
+    let ids = rows.map(|(id, _, _)| id);
+    for (id, outcome, strict) in rows {
+        let receiver = Scripted::start_with(strict).await;
+        let reports = receiver.run(&ids).await;
+        for other in ids {
+            let wanted = if other == id { outcome } else { Outcome::Ok };
+            assert_eq!(found(&reports, other).0, wanted, "{id}: {reports:#?}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ mod twins;
 
 use std::time::Duration;
 
-use formsvc_contract::receiver::of_id;
+use formsvc_contract::receiver::{CHECKS, of_id};
 use formsvc_protocol::limits::DELIVERY_TIMEOUT;
 
 use mistakes::Mistake;
@@ -78,18 +78,34 @@ async fn the_receiver_in_php_passes_and_its_twins_fail_what_they_break() {
 }
 
 #[test]
-fn the_readme_names_checks_that_there_are_and_every_mistake_breaks_one() {
+fn the_readme_names_the_checks_that_there_are_and_every_mistake_breaks_one() {
     let readme = include_str!("../../../../../docs/receivers/README.md");
     let rules =
         readme.lines().filter(|line| line.starts_with("| ") && line.matches('|').count() == 4);
     let named = rules.filter_map(|line| line.rsplit('|').nth(1));
     let ids: Vec<&str> = named.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
-    assert!(ids.len() > 10, "{ids:?}");
-    for id in ids {
+    for id in &ids {
         assert!(of_id(id).is_some(), "there is no check `{id}`");
     }
+    let missing: Vec<&str> =
+        CHECKS.iter().map(|check| check.id).filter(|id| !ids.contains(id)).collect();
+    assert!(missing.is_empty(), "no rule says what goes wrong: {missing:?}");
     for mistake in Mistake::ALL {
         assert!(mistake.fails().iter().all(|id| of_id(id).is_some()), "{mistake:?}");
+    }
+}
+
+/// Where nothing says otherwise, what was kept is in the home of whoever runs it; what is written to a
+/// terminal is short.
+#[tokio::test(flavor = "multi_thread")]
+async fn receivers_litter_no_folder_and_flood_no_terminal() {
+    for language in [Language::Rust, Language::Python, Language::Node, Language::Go] {
+        let Some(process) = Process::start_at_home(language) else { continue };
+        let found = check(&process.url, DELIVERY_TIMEOUT).await;
+        assert!(found.is_clean(), "{language:?}: {found:#?}\n{}", process.said());
+        let longest = process.said().lines().map(str::len).max();
+        assert!(longest.is_some_and(|length| length < 1000), "{language:?}: {longest:?}");
+        assert_eq!(process.litter(), Vec::<String>::new(), "{language:?}");
     }
 }
 

@@ -110,12 +110,21 @@ pub(super) struct Process {
     pub(super) url: Url,
     child: Child,
     said: Arc<Mutex<String>>,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Process {
     /// Starts the receiver with lines changed. None where there is nothing to run it.
     pub(super) fn start(language: Language, changes: &[Change]) -> Option<Self> {
+        Self::run(language, changes, true)
+    }
+
+    /// Starts the receiver where nothing says where its inbox is.
+    pub(super) fn start_at_home(language: Language) -> Option<Self> {
+        Self::run(language, &[], false)
+    }
+
+    fn run(language: Language, changes: &[Change], says_where: bool) -> Option<Self> {
         if !language.is_here() {
             return None;
         }
@@ -125,11 +134,19 @@ impl Process {
         } else {
             changed(language.source(), changes, folder.path())
         };
+        let (work, home) = (folder.path().join("work"), folder.path().join("home"));
+        std::fs::create_dir(&work).unwrap();
+        std::fs::create_dir(&home).unwrap();
         let mut command = language.command(&file);
+        if says_where {
+            command.env("FORMSVC_INBOX", folder.path().join("inbox"));
+        } else {
+            command.env_remove("FORMSVC_INBOX");
+        }
         command
             .env("FORMSVC_SIGNING_SECRET", SECRET)
-            .env("FORMSVC_INBOX", folder.path().join("inbox"))
-            .current_dir(folder.path())
+            .env("HOME", home)
+            .current_dir(work)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -145,7 +162,13 @@ impl Process {
             ready(out, &said)
         };
         let url = url.unwrap_or_else(|| panic!("{language:?}: {}", said.lock().unwrap()));
-        Some(Self { url, child, said, _folder: folder })
+        Some(Self { url, child, said, folder })
+    }
+
+    /// What it left in the folder that it was started in.
+    pub(super) fn litter(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.folder.path().join("work")).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     }
 
     /// What it wrote.

@@ -1,16 +1,30 @@
 //! JSON printed in another way: what a body may have been before something parsed it and wrote it again.
 //! Every string and number keeps its spelling unless the style changes it.
 
-use std::borrow::Cow;
+mod print;
+mod read;
 
 use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 
+use self::print::Printer;
+use self::read::Reader;
+use super::hypothesis::Hypothesis;
 use super::number;
-use super::table::Hypothesis;
+use super::work::{self, Kind};
+use crate::members;
 
 /// The members of an event in the order in which the service writes them (SPEC §6).
 const SERVICE_ORDER: [&str; 6] =
     ["event", "submission_id", "form_id", "form_title", "data", "created_at"];
+
+/// How many times as long as it is a document is printed at most, and how much longer in any case.
+const GROWTH_MAX: usize = 8;
+const ROOM: usize = 64 << 10;
+
+/// A text that was given up after so many bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TooLong(pub(super) usize);
 
 /// A document, which is known to be JSON.
 pub(super) struct Document<'a> {
@@ -68,15 +82,51 @@ pub(super) struct Style {
     numbers: Option<number::Spelling>,
 }
 
+impl Style {
+    /// What printing in it costs.
+    pub(super) fn kind(&self) -> Kind {
+        if self.order.is_some() { Kind::Sort } else { Kind::Print }
+    }
+}
+
+/// The hypotheses that are tried by printing a document.
+pub(super) const OF_PRINTING: [Hypothesis; 11] = [
+    Hypothesis::JsonCompact,
+    Hypothesis::JsonSpaced,
+    Hypothesis::JsonPretty,
+    Hypothesis::JsonSorted,
+    Hypothesis::JsonOrder,
+    Hypothesis::JsonSlashEscaped,
+    Hypothesis::JsonSlashPlain,
+    Hypothesis::JsonUnicodeEscaped,
+    Hypothesis::JsonUnicodePlain,
+    Hypothesis::JsonHtmlEscaped,
+    Hypothesis::JsonNumbers,
+];
+
+/// Whether a body is an object with white space between its own parts, which the service never writes. What
+/// stands within its values may have any: answers are kept as they came.
+pub(super) fn is_laid_out(body: &[u8]) -> bool {
+    let Some(text) = std::str::from_utf8(body).ok().map(str::trim) else { return false };
+    let Ok(members) = members::of_object(text) else { return false };
+    let parts = members.iter().flat_map(|(name, value)| [*name, *value]);
+    let own: usize = parts.map(|part: &RawValue| part.get().len()).sum();
+    // The braces, a colon each, and the commas between them.
+    let marks = 2 + members.len() + members.len().saturating_sub(1);
+    own + marks < text.len()
+}
+
 impl<'a> Document<'a> {
     /// Reads a document; none if it is no JSON, or is nested deeper than anybody nests.
     pub(super) fn read(body: &'a [u8]) -> Option<Self> {
+        work::note(Kind::Read, body.len());
         serde_json::from_slice::<IgnoredAny>(body).ok()?;
         let text = std::str::from_utf8(body).ok()?;
-        let root = Reader { text, at: 0 }.node()?;
+        let root = Reader::new(text).node()?;
         let mut document = Self { text, root, layout: None };
         let has = |layout: &Layout| {
-            document.printed(Style { layout: Some(*layout), ..Style::default() }) == text
+            let style = Style { layout: Some(*layout), ..Style::default() };
+            document.print(style, text.len()).is_ok_and(|printed| printed == text)
         };
         document.layout = LAYOUTS.into_iter().find(has);
         Some(document)
@@ -113,8 +163,10 @@ impl<'a> Document<'a> {
 
     /// The styles in which it looks different, those that change least first.
     pub(super) fn styles(&self) -> Vec<Style> {
+        work::note(Kind::Styles, self.text.len());
         let usual = Style::default();
-        let differs = |style: &Style| self.printed(*style) != self.text;
+        let print = |style: Style| self.print(style, usize::MAX).unwrap_or_default();
+        let differs = |style: &Style| print(*style) != self.text;
         let unicode = [Escapes::Plain, Escapes::Escaped]
             .map(|way| Style { unicode: Some(way), ..usual })
             .into_iter()
@@ -128,10 +180,10 @@ impl<'a> Document<'a> {
             .iter()
             .map(|spelling| Style { numbers: Some(*spelling), ..usual })
             .filter(differs);
-        let compact = self.printed(Style { layout: Some(Layout::Compact), ..usual });
+        let compact = print(Style { layout: Some(Layout::Compact), ..usual });
         let ordered = |order: &Order| {
             let style = Style { layout: Some(Layout::Compact), order: Some(*order), ..usual };
-            self.printed(style) != compact
+            print(style) != compact
         };
         let orders = [Order::Service, Order::Sorted].into_iter().filter(ordered).map(Some);
         let orders: Vec<_> = [None].into_iter().chain(orders).collect();
@@ -167,14 +219,23 @@ impl<'a> Document<'a> {
         styles
     }
 
-    /// The document in a style.
-    pub(super) fn printed(&self, style: Style) -> String {
+    /// The document in a style, unless that is longer than anybody prints it, as what is nested deeply becomes
+    /// with each of many lines indented.
+    pub(super) fn printed(&self, style: Style) -> Result<String, TooLong> {
+        let most = GROWTH_MAX * self.text.len() + ROOM;
+        let printed = self.print(style, most);
+        let length = printed.as_ref().map_or_else(|TooLong(length)| *length, String::len);
+        work::note(style.kind(), length.max(self.text.len()));
+        printed
+    }
+
+    fn print(&self, style: Style, most: usize) -> Result<String, TooLong> {
         let mut out = String::with_capacity(self.text.len() + self.text.len() / 4);
         match style.layout {
-            None => in_place(&mut out, self.text, style),
-            Some(layout) => Printer { out: &mut out, layout, style }.node(&self.root, 0),
+            None => print::in_place(&mut out, self.text, style),
+            Some(layout) => Printer { out: &mut out, layout, style, most }.node(&self.root, 0),
         }
-        out
+        if out.len() > most { Err(TooLong(out.len())) } else { Ok(out) }
     }
 
     /// The document with one number spelled in another way, for each of the first few numbers.
@@ -187,247 +248,6 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Reads a text that is known to be JSON.
-struct Reader<'a> {
-    text: &'a str,
-    at: usize,
-}
-
-impl<'a> Reader<'a> {
-    fn peek(&mut self) -> Option<u8> {
-        let rest = &self.text.as_bytes()[self.at..];
-        self.at += rest.iter().position(|byte| !b" \t\r\n".contains(byte))?;
-        self.text.as_bytes().get(self.at).copied()
-    }
-
-    fn takes(&mut self, byte: u8) -> bool {
-        let found = self.peek() == Some(byte);
-        self.at += usize::from(found);
-        found
-    }
-
-    /// Depth is bounded by the parser that has seen the text before.
-    fn node(&mut self) -> Option<Node<'a>> {
-        match self.peek()? {
-            b'{' => {
-                self.at += 1;
-                let mut members = Vec::new();
-                while !self.takes(b'}') {
-                    self.peek()?;
-                    let name = self.text();
-                    self.takes(b':');
-                    members.push((name, self.node()?));
-                    self.takes(b',');
-                }
-                Some(Node::Object(members))
-            }
-            b'[' => {
-                self.at += 1;
-                let mut items = Vec::new();
-                while !self.takes(b']') {
-                    items.push(self.node()?);
-                    self.takes(b',');
-                }
-                Some(Node::Array(items))
-            }
-            b'"' => Some(Node::Text(self.text())),
-            _ => {
-                let rest = &self.text[self.at..];
-                let end = rest.find([',', ']', '}', ' ', '\t', '\r', '\n']).unwrap_or(rest.len());
-                self.at += end;
-                Some(Node::Word(&rest[..end]))
-            }
-        }
-    }
-
-    fn text(&mut self) -> &'a str {
-        let rest = &self.text[self.at..];
-        let end = text_end(rest);
-        self.at += end;
-        &rest[..end]
-    }
-}
-
-/// Where a string that begins a text ends.
-fn text_end(text: &str) -> usize {
-    let (mut at, bytes) = (1, text.as_bytes());
-    while at < bytes.len() {
-        match bytes[at] {
-            b'"' => return at + 1,
-            b'\\' => at += 2,
-            _ => at += 1,
-        }
-    }
-    bytes.len()
-}
-
-/// Changes strings and numbers where they stand.
-fn in_place(out: &mut String, text: &str, style: Style) {
-    let mut rest = text;
-    while let Some(at) = rest.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit()) {
-        out.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let end = if rest.starts_with('"') { text_end(rest) } else { number::end(rest) };
-        let (token, after) = rest.split_at(end);
-        if token.starts_with('"') {
-            string(out, token, style);
-        } else {
-            word(out, token, style);
-        }
-        rest = after;
-    }
-    out.push_str(rest);
-}
-
-struct Printer<'o> {
-    out: &'o mut String,
-    layout: Layout,
-    style: Style,
-}
-
-impl Printer<'_> {
-    fn node(&mut self, node: &Node<'_>, depth: usize) {
-        match node {
-            Node::Word(token) => word(self.out, token, self.style),
-            Node::Text(token) => string(self.out, token, self.style),
-            Node::Array(items) if items.is_empty() => self.out.push_str("[]"),
-            Node::Array(items) => {
-                self.out.push('[');
-                for (at, item) in items.iter().enumerate() {
-                    self.before(at, depth + 1);
-                    self.node(item, depth + 1);
-                }
-                self.line(depth);
-                self.out.push(']');
-            }
-            Node::Object(members) if members.is_empty() => self.out.push_str("{}"),
-            Node::Object(members) => {
-                self.out.push('{');
-                for (at, (name, value)) in self.ordered(members, depth).into_iter().enumerate() {
-                    self.before(at, depth + 1);
-                    string(self.out, name, self.style);
-                    self.out.push_str(if self.layout == Layout::Compact { ":" } else { ": " });
-                    self.node(value, depth + 1);
-                }
-                self.line(depth);
-                self.out.push('}');
-            }
-        }
-    }
-
-    fn before(&mut self, at: usize, depth: usize) {
-        if at > 0 {
-            self.out.push_str(if self.layout == Layout::Spaced { ", " } else { "," });
-        }
-        self.line(depth);
-    }
-
-    fn line(&mut self, depth: usize) {
-        if let Layout::Pretty(indent) = self.layout {
-            self.out.push('\n');
-            (0..depth).for_each(|_| self.out.push_str(indent));
-        }
-    }
-
-    fn ordered<'n, 'a>(
-        &self,
-        members: &'n [(&'a str, Node<'a>)],
-        depth: usize,
-    ) -> Vec<(&'a str, &'n Node<'a>)> {
-        let mut ordered: Vec<_> = members.iter().map(|(name, node)| (*name, node)).collect();
-        match self.style.order {
-            Some(Order::Sorted) => {
-                ordered.sort_by_cached_key(|(name, _)| decoded(name).into_owned());
-            }
-            Some(Order::Service) if depth == 0 => ordered.sort_by_key(|(name, _)| {
-                let place = SERVICE_ORDER.iter().position(|known| **known == *decoded(name));
-                place.unwrap_or(SERVICE_ORDER.len())
-            }),
-            _ => {}
-        }
-        ordered
-    }
-}
-
-/// What a string of JSON says.
-fn decoded(token: &str) -> Cow<'_, str> {
-    serde_json::from_str::<String>(token).map_or(Cow::Borrowed(token), Cow::Owned)
-}
-
-fn word(out: &mut String, token: &str, style: Style) {
-    match style.numbers.filter(|_| token.starts_with(|c: char| c == '-' || c.is_ascii_digit())) {
-        Some(spelling) => out.push_str(&spelling.of(token)),
-        None => out.push_str(token),
-    }
-}
-
-/// Prints a string with its escapes as the style has them.
-fn string(out: &mut String, token: &str, style: Style) {
-    if style.unicode.is_none() && style.slash.is_none() && !style.html {
-        return out.push_str(token);
-    }
-    let mut rest = token;
-    while let Some(c) = rest.chars().next() {
-        let mut length = c.len_utf8();
-        match c {
-            '\\' => {
-                length = escape(out, rest, style);
-            }
-            '/' if style.slash == Some(Escapes::Escaped) => out.push_str("\\/"),
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' if style.html => escaped(out, c),
-            c if !c.is_ascii() && style.unicode == Some(Escapes::Escaped) => escaped(out, c),
-            c => out.push(c),
-        }
-        rest = rest.get(length..).unwrap_or_default();
-    }
-}
-
-/// Prints the escape that a text begins with, and says how long it is there.
-fn escape(out: &mut String, rest: &str, style: Style) -> usize {
-    match rest.as_bytes().get(1) {
-        Some(b'/') if style.slash == Some(Escapes::Plain) => {
-            out.push('/');
-            2
-        }
-        Some(b'u') if style.unicode == Some(Escapes::Plain) => match character(rest) {
-            Some((c, length)) if c >= ' ' && !matches!(c, '"' | '\\' | '\u{7f}') => {
-                out.push(c);
-                length
-            }
-            _ => kept(out, rest, 6),
-        },
-        Some(b'u') => kept(out, rest, 6),
-        _ => kept(out, rest, 2),
-    }
-}
-
-fn kept(out: &mut String, rest: &str, length: usize) -> usize {
-    out.push_str(rest.get(..length).unwrap_or(rest));
-    length
-}
-
-/// The character of `\u` and four digits, or of the pair of those that a text begins with, and how long it is there.
-fn character(rest: &str) -> Option<(char, usize)> {
-    let unit = |at: usize| {
-        let digits = rest.get(at..at + 6)?.strip_prefix("\\u")?;
-        u16::from_str_radix(digits, 16).ok()
-    };
-    let first = unit(0)?;
-    if let Some(c) = char::from_u32(first.into()) {
-        return Some((c, 6));
-    }
-    let pair = char::decode_utf16([first, unit(6)?]).next()?.ok()?;
-    Some((pair, 12))
-}
-
-fn escaped(out: &mut String, c: char) {
-    use std::fmt::Write;
-
-    for unit in c.encode_utf16(&mut [0; 2]) {
-        write!(out, "\\u{unit:04x}").expect("a string takes every write");
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -436,7 +256,7 @@ mod tests {
         r#" {"b": [1.0, -2e3,{}, [] ],"a":"x\/y/<\u00e9é\ud83d\ude00\u0007\"" ,"data":true}"#;
 
     fn printed(style: Style) -> String {
-        Document::read(TEXT.as_bytes()).unwrap().printed(style)
+        Document::read(TEXT.as_bytes()).unwrap().printed(style).unwrap()
     }
 
     fn laid_out(layout: Layout) -> Style {
@@ -475,7 +295,7 @@ mod tests {
     fn members_are_sorted_everywhere_and_the_service_orders_its_own() {
         let of = |text: &str, order| {
             let style = Style { order: Some(order), ..laid_out(Layout::Compact) };
-            Document::read(text.as_bytes()).unwrap().printed(style)
+            Document::read(text.as_bytes()).unwrap().printed(style).unwrap()
         };
         assert_eq!(
             of(r#"{"b":{"d":1,"c":2},"a":[]}"#, Order::Sorted),
@@ -500,6 +320,32 @@ mod tests {
         assert!(Document::read("[".repeat(100_000).as_bytes()).is_none());
     }
 
+    #[test]
+    fn what_is_nested_deeply_is_not_printed_in_lines_without_end() {
+        let text = format!("{}{}1{}", "[".repeat(100), "1,".repeat(20_000), "]".repeat(100));
+        let document = Document::read(text.as_bytes()).unwrap();
+        assert!(document.printed(laid_out(Layout::Pretty("    "))).is_err());
+        assert_eq!(document.printed(laid_out(Layout::Compact)).as_deref(), Ok(&*text));
+    }
+
+    #[test]
+    fn white_space_between_the_parts_is_told_from_that_within_them() {
+        for (text, expected) in [
+            (r#"{"a":1,"data":{ "b" : [ 1 ] },"c":" x "}"#, false),
+            (r#"  {"a":1}"#, false),
+            ("{\"a\":1}\n", false),
+            (r#"{"a": 1}"#, true),
+            (r#"{"a":1, "b":2}"#, true),
+            ("{\n  \"a\":1\n}", true),
+            ("{}", false),
+            ("{ }", true),
+            ("[ 1 ]", false),
+            ("no", false),
+        ] {
+            assert_eq!(is_laid_out(text.as_bytes()), expected, "{text}");
+        }
+    }
+
     proptest::proptest! {
         /// No style changes what a document means, but for the order of members and floating-point numbers.
         #[test]
@@ -510,7 +356,7 @@ mod tests {
             let body = value.to_string();
             let document = Document::read(body.as_bytes()).unwrap();
             for style in document.styles() {
-                let printed = document.printed(style);
+                let printed = document.printed(style).unwrap();
                 let read: serde_json::Value = serde_json::from_str(&printed).unwrap();
                 proptest::prop_assert_eq!(&read["t"], &value["t"], "{}", printed);
                 proptest::prop_assert_eq!(read["n"][1].as_f64(), Some(7.0));

@@ -1,0 +1,212 @@
+//! Signatures that are right in an unusual way, and wrong ones on purpose.
+
+mod table;
+#[cfg(test)]
+mod tests;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use formsvc_protocol::signature::{SigningSecret, sign};
+use http::{HeaderMap, HeaderValue};
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::mac::Keyed;
+use crate::numbers::{half_of_digits, well_outside, well_within};
+use crate::send::SIGNATURE;
+
+pub use self::table::{VARIANTS, VariantRow};
+
+/// A secret that no endpoint has.
+const NOBODYS: &str = "whsec_of_nobody_at_all_0000000000000000000000000";
+/// Seconds that are within the tolerance, although two clocks differ by a little.
+const WITHIN: u64 = well_within!();
+/// Seconds that are outside of it, although two clocks differ by a little.
+const OUTSIDE: u64 = well_outside!();
+
+/// What is made of a signature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Variant {
+    /// As the service signs.
+    Fresh,
+    /// Old, within the tolerance.
+    Old,
+    /// Ahead, within the tolerance.
+    Ahead,
+    /// Two signatures, the right one last.
+    TwoV1,
+    /// Two signatures, the right one first.
+    TwoV1First,
+    /// A right signature beside one of a scheme that does not exist yet.
+    UnknownScheme,
+    /// No header.
+    Missing,
+    /// An empty header.
+    Empty,
+    /// No `t`.
+    NoT,
+    /// No `v1`.
+    NoV1,
+    /// An empty `v1`.
+    EmptyV1,
+    /// The right MAC as `v0`.
+    V0Only,
+    /// Older than the tolerance.
+    Stale,
+    /// Further ahead than the tolerance.
+    Future,
+    /// A right signature of long ago, with the time of now beside it.
+    TwoT,
+    /// `t` changed after signing.
+    TamperedTime,
+    /// `t` in milliseconds.
+    Millis,
+    /// `t` is a word.
+    TNotANumber,
+    /// Made with another secret.
+    WrongSecret,
+    /// Over another body.
+    Tampered,
+    /// Over the body with a line feed.
+    LineFeed,
+    /// Over the body alone.
+    BodyOnly,
+    /// Half of the digits.
+    Truncated,
+    /// In base64.
+    Base64,
+    /// In upper-case hex.
+    UpperCase,
+    /// With a space after the comma.
+    Spaced,
+    /// Two headers.
+    TwoHeaders,
+}
+
+/// What a right receiver does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Expect {
+    /// It accepts the delivery: 2xx.
+    Accept,
+    /// It refuses it: any other status (SPEC §7).
+    Refuse,
+    /// The specification leaves it open.
+    Either,
+}
+
+impl Expect {
+    /// In a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Accept => "accept",
+            Self::Refuse => "refuse",
+            Self::Either => "either",
+        }
+    }
+}
+
+/// The signature headers of a delivery: none, one or two.
+#[derive(Clone)]
+pub struct Signatures(Vec<HeaderValue>);
+
+impl Signatures {
+    /// The values, in order.
+    pub fn values(&self) -> &[HeaderValue] {
+        &self.0
+    }
+
+    /// Puts them into the headers of a delivery, in place of any there.
+    pub fn put(&self, headers: &mut HeaderMap) {
+        headers.remove(SIGNATURE);
+        for value in &self.0 {
+            headers.append(SIGNATURE, value.clone());
+        }
+    }
+}
+
+impl std::fmt::Debug for Signatures {
+    /// Their number: a signature can be replayed.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Signatures({})", self.0.len())
+    }
+}
+
+impl Variant {
+    /// Its row.
+    pub fn row(self) -> &'static VariantRow {
+        VARIANTS.iter().find(|row| row.variant == self).expect("every variant has a row")
+    }
+
+    /// The variant of a name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        VARIANTS.iter().find(|row| row.name == name).map(|row| row.variant)
+    }
+
+    /// The signature headers of this kind for a body that stays as it is, signed at `now` with each of the
+    /// secrets. Without a secret nothing can be signed, and there is no header.
+    ///
+    /// What is wrong is always in the header, so that the same body can go with each of them.
+    pub fn sign(self, secrets: &[SecretString], now: u64, body: &[u8]) -> Signatures {
+        let keys: Vec<_> = secrets.iter().filter_map(SigningSecret::new).collect();
+        let Some(first) = secrets.first().filter(|_| !keys.is_empty()) else {
+            return Signatures(Vec::new());
+        };
+        let right = |t: u64| sign(&keys, t, body);
+        let keyed = Keyed::new(first.expose_secret().as_bytes());
+        let raw = |t: &str| keyed.mac(&[t.as_bytes(), b".", body]);
+        let digits = || hex::encode(raw(&now.to_string()));
+        let before = now.saturating_sub(OUTSIDE);
+        let nobodys = || hex::encode(Keyed::new(NOBODYS.as_bytes()).mac(&[body]));
+        let one = match self {
+            Self::Missing => return Signatures(Vec::new()),
+            Self::TwoHeaders => {
+                let wrong = format!("t={now},v1={}", nobodys());
+                return Signatures([wrong, right(now)].into_iter().map(value).collect());
+            }
+            Self::Fresh => right(now),
+            Self::Old => right(now.saturating_sub(WITHIN)),
+            Self::Ahead => right(now.saturating_add(WITHIN)),
+            Self::Stale => right(before),
+            Self::Future => right(now.saturating_add(OUTSIDE)),
+            Self::TwoV1 => format!("t={now},v1={},v1={}", nobodys(), digits()),
+            Self::TwoV1First => format!("{},v1={}", right(now), nobodys()),
+            Self::UnknownScheme => format!("{},v2={}", right(now), nobodys()),
+            Self::Empty => String::new(),
+            Self::NoT => format!("v1={}", digits()),
+            Self::NoV1 => format!("t={now}"),
+            Self::EmptyV1 => format!("t={now},v1="),
+            Self::V0Only => format!("t={now},v0={}", digits()),
+            Self::TwoT => format!("t={now},{}", right(before)),
+            Self::TamperedTime => {
+                format!("t={now},v1={}", hex::encode(raw(&before.to_string())))
+            }
+            Self::Millis => right(now.saturating_mul(1000)),
+            Self::TNotANumber => format!("t=now,v1={}", hex::encode(raw("now"))),
+            Self::WrongSecret => {
+                let secret = SigningSecret::new(&NOBODYS.into());
+                sign(&secret, now, body)
+            }
+            Self::Tampered => sign(&keys, now, &flipped(body)),
+            Self::LineFeed => sign(&keys, now, &[body, b"\n"].concat()),
+            Self::BodyOnly => format!("t={now},v1={}", hex::encode(keyed.mac(&[body]))),
+            Self::Truncated => format!("t={now},v1={}", &digits()[..half_of_digits!()]),
+            Self::Base64 => format!("t={now},v1={}", STANDARD.encode(raw(&now.to_string()))),
+            Self::UpperCase => format!("t={now},v1={}", digits().to_ascii_uppercase()),
+            Self::Spaced => right(now).replace(',', ", "),
+        };
+        Signatures(vec![value(one)])
+    }
+}
+
+/// The body with its last bit turned.
+fn flipped(body: &[u8]) -> Vec<u8> {
+    let mut other = body.to_vec();
+    match other.last_mut() {
+        Some(last) => *last ^= 1,
+        None => other.push(b'{'),
+    }
+    other
+}
+
+fn value(text: String) -> HeaderValue {
+    HeaderValue::try_from(text).expect("these are digits, letters and punctuation")
+}

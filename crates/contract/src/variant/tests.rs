@@ -1,0 +1,81 @@
+//! Each variant is what its row says, by the receiver of this project.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use formsvc_receiver::{Verifier, signature_header};
+
+use super::Expect::{Accept, Either, Refuse};
+use super::*;
+
+const NOW: u64 = 1_767_225_600;
+const SECRET: &str = "whsec_1Ja0vTGXn2LQ6Zt9c4Kp8RbY3mDsWfHuEoAiPxNkVgB";
+const OLD: &str = "whsec_9zQkF5uLx7Ty2WmJr4VdNc1GsHb8PaEoI6Kt3XvRgZn";
+
+fn verifier(secret: &str) -> Verifier {
+    let clock = || UNIX_EPOCH + Duration::from_secs(NOW);
+    Verifier::builder().secret(secret.into()).clock(clock).build().unwrap()
+}
+
+/// The receiver of this project does with each what its row says.
+#[test]
+fn each_variant_is_taken_as_its_row_says() {
+    for body in [&b"{}"[..], b"", b"\xff\n", "{\"data\":{\"Größe\":\"x\\/y\"}}".as_bytes()] {
+        for secrets in [&[SECRET.into()][..], &[SECRET.into(), OLD.into()]] {
+            for row in VARIANTS {
+                let made = row.variant.sign(secrets, NOW, body);
+                let header = signature_header(made.values());
+                let taken = header
+                    .and_then(|header| verifier(SECRET).verify(header.as_bytes(), body))
+                    .is_ok();
+                match row.expect {
+                    Accept => assert!(taken, "{}", row.name),
+                    Refuse | Either => assert!(!taken, "{}", row.name),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn both_secrets_of_a_rotation_verify_what_the_service_would_sign() {
+    let made = Variant::Fresh.sign(&[SECRET.into(), OLD.into()], NOW, b"{}");
+    for secret in [SECRET, OLD] {
+        assert!(verifier(secret).verify(made.values()[0].as_bytes(), b"{}").is_ok());
+    }
+}
+
+#[test]
+fn names_are_told_once_and_lead_back() {
+    for (at, row) in VARIANTS.iter().enumerate() {
+        assert_eq!(Variant::of_name(row.name), Some(row.variant));
+        assert_eq!(row.variant.row().name, row.name);
+        assert!(VARIANTS[..at].iter().all(|other| other.variant != row.variant));
+    }
+    assert_eq!(VARIANTS.len(), Variant::TwoHeaders as usize + 1);
+}
+
+#[test]
+fn no_variant_is_the_signature_of_another_or_needs_a_clock_that_runs() {
+    let made = |row: &VariantRow| row.variant.sign(&[SECRET.into()], NOW, b"{}").0;
+    for (at, row) in VARIANTS.iter().enumerate() {
+        assert_eq!(made(row), made(row));
+        for other in &VARIANTS[..at] {
+            assert_ne!(made(row), made(other), "{} and {}", row.name, other.name);
+        }
+    }
+    for row in VARIANTS {
+        for now in [0, u64::MAX] {
+            row.variant.sign(&[SECRET.into()], now, b"");
+        }
+        assert!(row.variant.sign(&[], NOW, b"{}").values().is_empty());
+    }
+}
+
+#[test]
+fn they_take_the_place_of_a_header_that_is_there() {
+    let mut headers = HeaderMap::from_iter([(SIGNATURE, HeaderValue::from_static("t=1"))]);
+    Variant::TwoHeaders.sign(&[SECRET.into()], NOW, b"{}").put(&mut headers);
+    assert_eq!(headers.get_all(SIGNATURE).iter().count(), 2);
+    Variant::Missing.sign(&[SECRET.into()], NOW, b"{}").put(&mut headers);
+    assert!(headers.is_empty());
+}
