@@ -18,6 +18,7 @@ pub(crate) use service::told;
 
 use crate::args::ErrorFormat;
 use crate::exit::Exit;
+use crate::output::folded;
 use crate::sanitize::one_line;
 
 /// A run that failed.
@@ -141,13 +142,19 @@ impl CliError {
     }
 
     /// Writes the error, for a person or as one line of JSON; nothing when there is nothing to say.
-    /// Text from strangers is made harmless either way: standard error may be a terminal.
-    pub(crate) fn print(&self, out: &mut dyn Write, format: ErrorFormat) -> io::Result<()> {
+    /// Text from strangers is made harmless either way: standard error may be a terminal, and then it is
+    /// folded to its width.
+    pub(crate) fn print(
+        &self,
+        out: &mut dyn Write,
+        format: ErrorFormat,
+        width: Option<usize>,
+    ) -> io::Result<()> {
         if self.message.is_empty() {
             return Ok(());
         }
         match format {
-            ErrorFormat::Text => self.print_text(out),
+            ErrorFormat::Text => self.print_text(out, width),
             // In one write: a line that another process's cuts in two is no JSON.
             ErrorFormat::Json => out.write_all(format!("{}\n", self.to_json()).as_bytes()),
         }
@@ -157,13 +164,21 @@ impl CliError {
     #[cfg(test)]
     pub(crate) fn told(&self) -> String {
         let mut out = anstream::StripStream::new(Vec::new());
-        self.print(&mut out, ErrorFormat::Text).expect("memory takes every write");
+        self.print(&mut out, ErrorFormat::Text, None).expect("memory takes every write");
         String::from_utf8(out.into_inner()).expect("text is written")
     }
 
-    fn print_text(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn print_text(&self, out: &mut dyn Write, width: Option<usize>) -> io::Result<()> {
+        // A command to go on with is for being copied whole.
+        let width = width.filter(|_| self.facts.resume.is_none());
         let mut line = |word: &str, style: Style, text: &dyn Display| {
-            writeln!(out, "{style}{word}:{style:#} {}", one_line(&text.to_string()))
+            let text = text.to_string();
+            let indent = word.len() + 2;
+            let folded = match width {
+                Some(width) => folded(&one_line(&text), width.saturating_sub(indent)),
+                None => vec![one_line(&text).into_owned()],
+            };
+            writeln!(out, "{style}{word}:{style:#} {}", folded.join(&format!("\n{:indent$}", "")))
         };
         line("error", AnsiColor::Red.on_default().bold(), &self.message)?;
         for cause in &self.causes {
@@ -197,7 +212,7 @@ mod tests {
 
     fn printed(error: &CliError, format: ErrorFormat) -> String {
         let mut out = Vec::new();
-        error.print(&mut out, format).unwrap();
+        error.print(&mut out, format, None).unwrap();
         String::from_utf8(anstream::adapter::strip_bytes(&out).into_vec()).unwrap()
     }
 
@@ -225,6 +240,27 @@ mod tests {
             assert!(!shown.contains(raw) && !shown.contains("\\u"), "{shown}");
             assert!(shown.contains("a]0;xb error: cm"), "{shown}");
         }
+    }
+
+    #[test]
+    fn on_a_terminal_it_is_folded_and_commands_in_it_are_not() {
+        let shown = |error: &CliError| {
+            let mut out = Vec::new();
+            error.print(&mut out, ErrorFormat::Text, Some(30)).unwrap();
+            String::from_utf8(anstream::adapter::strip_bytes(&out).into_vec()).unwrap()
+        };
+        let error = CliError::usage("some words of which there are many")
+            .hint("try `formsvc webhook verify --capture 17` or do without");
+        let expected = "\
+error: some words of which
+       there are many
+hint: try
+      `formsvc webhook verify --capture 17`
+      or do without
+";
+        assert_eq!(shown(&error), expected);
+        let resumed = CliError::new(Exit::Network, "no").resumed_by("x ".repeat(40));
+        assert_eq!(shown(&resumed).lines().count(), 2);
     }
 
     #[test]

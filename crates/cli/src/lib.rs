@@ -29,6 +29,8 @@ mod output;
 mod panics;
 mod paths;
 mod pretty;
+#[cfg(unix)]
+mod private_file;
 mod progress;
 mod reader;
 mod run;

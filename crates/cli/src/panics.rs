@@ -16,7 +16,7 @@ pub(crate) fn tell(early: Early) {
         let mut err =
             anstream::AutoStream::new(io::stderr().lock(), choice(early.color, &io::stderr()));
         // With standard error closed, the exit code still says it.
-        let _ = bug(info).print(&mut err, early.error_format);
+        let _ = bug(info).print(&mut err, early.error_format, None);
         let _ = err.flush();
     }));
 }

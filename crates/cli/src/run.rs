@@ -121,7 +121,10 @@ fn tell(error: &CliError, early: Early) -> Exit {
     let mut err =
         anstream::AutoStream::new(io::stderr().lock(), choice(early.color, &io::stderr()));
     // With standard error closed, the exit code still says it.
-    let _ = error.print(&mut err, early.error_format);
+    let size = terminal_size::terminal_size_of(io::stderr());
+    let width =
+        size.map(|(width, _)| usize::from(width.0)).filter(|width| *width >= page::WIDTH_MIN);
+    let _ = error.print(&mut err, early.error_format, width);
     let _ = err.flush();
     error.exit
 }

@@ -15,7 +15,7 @@ pub(crate) const WIDTH_MAX: usize = 100;
 /// Width of text that goes into a file or a pipe.
 pub(crate) const WIDTH: usize = 80;
 /// Narrowest: below it words would stand one a line.
-const WIDTH_MIN: usize = 30;
+pub(crate) const WIDTH_MIN: usize = 30;
 
 /// Shows help, in colour where it is due.
 pub(crate) fn show(help: &StyledStr, early: Early) -> Result<(), CliError> {

@@ -79,6 +79,8 @@ fn completing(shell: Shell, values: &Values, words: &[OsString]) -> Command {
             }
             "profile" | "profile_name" => arg
                 .add(ArgValueCompleter::new(move |typed: &std::ffi::OsStr| values.profiles(typed))),
+            "capture" | "other_capture" | "captures" => arg
+                .add(ArgValueCompleter::new(move |typed: &std::ffi::OsStr| values.captures(typed))),
             "json" => arg.add(ArgValueCompleter::new(move |typed: &std::ffi::OsStr| {
                 fields::completing(fields, typed)
             })),

@@ -1,6 +1,7 @@
 //! What is completed beyond the words of the command line itself: forms and profiles.
 
 use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -17,9 +18,17 @@ use crate::early::value_of;
 use crate::env::Lookup;
 use crate::key;
 use crate::settings::{self, Care, Service, Settings, Terminal};
+use crate::webhook::store;
+use crate::when;
 
 /// Longest that a shell waits for the service.
 const NETWORK_MAX: Duration = Duration::from_millis(150);
+
+/// Longest that a shell waits for the store of captures.
+const STORE_MAX: Duration = Duration::from_millis(150);
+/// Captures that are offered at once, of so many that are looked at.
+const CAPTURES_MAX: usize = 20;
+const CAPTURES_READ: usize = 500;
 
 /// What the words so far say about where values come from. Cheap to clone.
 #[derive(Clone)]
@@ -71,6 +80,31 @@ impl Values {
         answered.recv_timeout(NETWORK_MAX).ok()
     }
 
+    /// The newest captures by number, each with its event and when it came. The thread that reads them is not
+    /// waited for, and nothing is written.
+    pub(super) fn captures(&self, typed: &OsStr) -> Vec<CompletionCandidate> {
+        let typed = typed.to_string_lossy().into_owned();
+        let Some(settings) = &*self.0 else { return Vec::new() };
+        // Those of a demo are made by the command that shows them.
+        if matches!(settings.service, Service::Demo)
+            || !typed.bytes().all(|byte| byte.is_ascii_digit())
+        {
+            return Vec::new();
+        }
+        let Ok(folder) = store::folder(&settings.paths) else { return Vec::new() };
+        let (answer, answered) = mpsc::channel();
+        let read = move || answer.send(newest(&folder).unwrap_or_default()).ok();
+        if thread::Builder::new().spawn(read).is_err() {
+            return Vec::new();
+        }
+        let newest = answered.recv_timeout(STORE_MAX).unwrap_or_default();
+        let begun = newest.into_iter().filter(|(number, _)| number.starts_with(&typed));
+        let offered = |(number, help): (String, String)| {
+            CompletionCandidate::new(number).help(Some(help.into()))
+        };
+        begun.take(CAPTURES_MAX).map(offered).collect()
+    }
+
     /// The profiles of the configuration.
     pub(super) fn profiles(&self, typed: &OsStr) -> Vec<CompletionCandidate> {
         let named = self
@@ -104,6 +138,21 @@ impl Values {
         }
         found
     }
+}
+
+/// Captures in a folder, newest first: numbers, and what each is.
+fn newest(folder: &Path) -> Option<Vec<(String, String)>> {
+    let captures = store::Captures::open(folder).ok()??;
+    let runtime = tokio::runtime::Builder::new_current_thread().build().ok()?;
+    let query = store::Query { limit: Some(CAPTURES_READ), ..store::Query::default() };
+    let listed = runtime.block_on(captures.list(query)).ok()?;
+    let zone = when::zone();
+    let told = listed.into_iter().filter_map(|listed| {
+        let at = listed.at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string();
+        let what = listed.event.unwrap_or_else(|| listed.verdict.code.row().name.to_owned());
+        Some((listed.number?.to_string(), format!("{what}, {at}")))
+    });
+    Some(told.collect())
 }
 
 #[cfg(feature = "sandbox")]

@@ -31,7 +31,9 @@ impl Detail<'_> {
             let told = told.map_or(String::new(), |told| format!(" ({told})"));
             writeln!(out, "{name} {}{told}", one_line(value))?;
         }
-        writeln!(out)?;
+        if !self.own.is_empty() {
+            writeln!(out)?;
+        }
         let width = view.width.map_or(LINE_MAX, |width| width.min(LINE_MAX));
         for (label, value) in &self.answers {
             let label = one_line(label);
@@ -52,6 +54,37 @@ impl Detail<'_> {
         }
         Ok(())
     }
+}
+
+/// A paragraph in lines that fit the width, broken between words, and what stands between backticks, a command
+/// to be copied, not broken at all: a terminal breaks that by itself where it must.
+pub(crate) fn folded(text: &str, width: usize) -> Vec<String> {
+    let (mut lines, mut line, mut quoted) = (Vec::new(), String::new(), String::new());
+    for word in text.split(' ') {
+        if !quoted.is_empty() {
+            quoted.push(' ');
+        }
+        quoted.push_str(word);
+        // One that is open goes on with the next word.
+        if !quoted.matches('`').count().is_multiple_of(2) {
+            continue;
+        }
+        let word = std::mem::take(&mut quoted);
+        if !line.is_empty() && line.width() + 1 + word.width() > width {
+            lines.push(std::mem::take(&mut line));
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(&word);
+    }
+    // A backtick that nothing closes.
+    if !quoted.is_empty() {
+        lines.extend((!line.is_empty()).then(|| std::mem::take(&mut line)));
+        line = quoted;
+    }
+    lines.push(line);
+    lines
 }
 
 /// A paragraph in lines that fit the width, broken between words; a word that is too long is broken
@@ -90,6 +123,15 @@ mod tests {
         assert_eq!(wrapped("漢字漢字", 5), ["漢字", "漢字"]);
         assert_eq!(wrapped("", 5), [""]);
         assert_eq!(wrapped("x", 0), ["x"]);
+    }
+
+    #[test]
+    fn what_stands_in_backticks_is_not_broken() {
+        assert_eq!(folded("one `two three` four", 8), ["one", "`two three`", "four"]);
+        assert_eq!(folded("one two three", 7), ["one two", "three"]);
+        assert_eq!(folded("one `two three", 7), ["one", "`two three"]);
+        assert_eq!(folded("", 7), [""]);
+        assert_eq!(folded("漢字 漢字", 5), ["漢字", "漢字"]);
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub(crate) enum Kind {
     Address,
     /// An RFC 3339 instant.
     Time,
+    /// One that is most often of the last minutes, told in few characters where there are columns.
+    Recent,
     /// A word of a closed set, which has a colour.
     Status,
     /// An object: its members are fields as well, such as `data.LABEL`.
@@ -33,7 +35,7 @@ impl Kind {
     /// Whether a value is shown whole or not at all.
     pub(super) fn is_whole(self) -> bool {
         match self {
-            Self::Id | Self::Address | Self::Time | Self::Status => true,
+            Self::Id | Self::Address | Self::Time | Self::Recent | Self::Status => true,
             Self::Any | Self::Object => false,
         }
     }
@@ -70,6 +72,11 @@ impl Field {
     /// A field of instants.
     pub(crate) const fn time(name: &'static str) -> Self {
         Self { name, kind: Kind::Time, column: Place::InTurn }
+    }
+
+    /// A field of instants that are most often of the last minutes.
+    pub(crate) const fn recent(name: &'static str) -> Self {
+        Self { name, kind: Kind::Recent, column: Place::InTurn }
     }
 
     /// A field of a closed set of words.

@@ -76,11 +76,11 @@ pub(super) fn write(
                     answers.extend(members(&row[*at].text, view.width.unwrap_or(ANSWER_MAX)));
                     continue;
                 }
-                (Kind::Time, Some(clock)) => clock.told(&text),
+                (Kind::Time | Kind::Recent, Some(clock)) => clock.told(&text),
                 _ => None,
             };
             let look = match column.kind {
-                Kind::Time | Kind::Id => Look::Past,
+                Kind::Time | Kind::Recent | Kind::Id => Look::Past,
                 Kind::Status => Look::of_word(&text),
                 _ => Look::Plain,
             };

@@ -4,10 +4,10 @@
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
+use formsvc_contract::members;
 use formsvc_export::{Cell, cell};
 use formsvc_protocol::text_of;
 use serde::Serialize;
-use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::field::{Field, Kind, Place};
@@ -201,17 +201,7 @@ fn members(object: &str) -> Members<'_> {
 
 /// The names and values of an object as literals, in order; none if the text is no object.
 pub(super) fn pairs(object: &str) -> Vec<(&RawValue, &RawValue)> {
-    struct All;
-    impl<'de> Visitor<'de> for All {
-        type Value = Vec<(&'de RawValue, &'de RawValue)>;
-        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.write_str("an object")
-        }
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            std::iter::from_fn(|| map.next_entry().transpose()).collect()
-        }
-    }
-    serde_json::Deserializer::from_str(object).deserialize_map(All).unwrap_or_default()
+    members::of_object(object).unwrap_or_default()
 }
 
 #[cfg(test)]

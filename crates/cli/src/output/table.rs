@@ -137,6 +137,11 @@ impl View<'_> {
                     text = told;
                 }
             }
+            Kind::Recent => {
+                if let Some(told) = self.times.and_then(|times| times.told_short(&text)) {
+                    text = told;
+                }
+            }
             Kind::Any | Kind::Id | Kind::Address | Kind::Object => {}
         }
         Shown { text, look }
@@ -159,7 +164,7 @@ pub(super) fn item(out: &mut dyn Write, grid: &Grid<'_>, view: View<'_>) -> io::
             let label = view.paint.put(Look::Heading, name);
             let space = " ".repeat(widest - name.width() + 1);
             let exact = one_line(&cell.text);
-            let times = view.times.filter(|_| column.kind == Kind::Time);
+            let times = view.times.filter(|_| matches!(column.kind, Kind::Time | Kind::Recent));
             let text = match times.and_then(|times| times.told_whole(&exact)) {
                 Some(told) => format!("{exact} ({told})"),
                 None => view.paint.put(look, &text),
@@ -271,6 +276,8 @@ mod tests {
         };
         let times = relative_to("2026-06-15T12:00:00Z");
         assert_eq!(lines(&grid, View { times, ..PLAIN }).0, ["MADE", "2 hours ago"]);
+        let recent = Grid { columns: vec![column("made", Kind::Recent)], rows: grid.rows.clone() };
+        assert_eq!(lines(&recent, View { times, ..PLAIN }).0, ["MADE", "2h ago"]);
         assert_eq!(lines(&grid, PLAIN).0[1], "2026-06-15T10:00:00.000Z");
         let mut out = Vec::new();
         item(&mut out, &grid, View { times, ..PLAIN }).unwrap();

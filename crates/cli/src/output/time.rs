@@ -26,6 +26,18 @@ pub(super) fn relative(instant: &str, now: i64) -> Option<String> {
     Some(if past >= 0 { format!("{count} {name}{s} ago") } else { format!("in {count} {name}{s}") })
 }
 
+/// The same in few characters, seconds included: `8s ago`, `2h ago`.
+fn short(instant: &str, now: i64) -> Option<String> {
+    const LETTERS: [(i64, char); 4] = [(DAY, 'd'), (HOUR, 'h'), (MINUTE, 'm'), (1, 's')];
+    let past = now.checked_sub(Timestamp::micros_of(instant).ok()?)? / MICROS;
+    let far = past.abs();
+    let Some((unit, letter)) = LETTERS.iter().find(|(unit, _)| far >= *unit) else {
+        return Some("now".to_owned());
+    };
+    let count = far / unit;
+    Some(if past >= 0 { format!("{count}{letter} ago") } else { format!("in {count}{letter}") })
+}
+
 /// How instants are told to somebody who looks at a terminal.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Times<'a> {
@@ -43,6 +55,14 @@ impl Times<'_> {
             Self::Absolute(zone) => {
                 Some(local(instant, zone)?.strftime("%Y-%m-%d %H:%M:%S").to_string())
             }
+        }
+    }
+
+    /// The same in few characters.
+    pub(super) fn told_short(self, instant: &str) -> Option<String> {
+        match self {
+            Self::Relative(now) => short(instant, now),
+            Self::Absolute(_) => self.told(instant),
         }
     }
 

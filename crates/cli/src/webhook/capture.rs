@@ -8,6 +8,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method};
 use jiff::Timestamp;
 
+use super::statuses::is_accepted;
 use super::verdict::Verdict;
 
 /// The number of a capture, which people name it by; numbers are not used again.
@@ -105,8 +106,12 @@ impl Outcome {
 
     /// Whether the listener refused it, so that it was no delivery to whoever waits for one.
     pub(crate) fn is_refusal(&self) -> bool {
-        let is_success = self.status.is_some_and(|status| (200..300).contains(&status));
-        self.by == AnsweredBy::Listener && !is_success
+        self.by == AnsweredBy::Listener && !self.is_accepted()
+    }
+
+    /// Whether the sender takes it for delivered.
+    pub(crate) fn is_accepted(&self) -> bool {
+        self.status.is_some_and(is_accepted)
     }
 }
 
@@ -155,6 +160,13 @@ pub(crate) struct Forward {
     pub(crate) url: String,
     pub(crate) answer: Result<Forwarded, Unanswered>,
     pub(crate) took: Duration,
+}
+
+impl Forward {
+    /// Whether the target took it.
+    pub(crate) fn is_accepted(&self) -> bool {
+        self.answer.as_ref().is_ok_and(|answer| is_accepted(answer.status))
+    }
 }
 
 /// Nothing came back from a target.

@@ -67,6 +67,11 @@ pub(crate) fn hides(name: &HeaderName, shown: &HeaderValue) -> bool {
     value(name, shown) != *shown
 }
 
+/// Whether a value is one that was shown, and not itself.
+pub(crate) fn is_masked(value: &[u8]) -> bool {
+    std::str::from_utf8(value).is_ok_and(|text| text.contains(MASK))
+}
+
 /// A signature header: its time, and of each signature the beginning. Of what is none, nothing.
 fn signature(value: &[u8]) -> String {
     let Ok(text) = std::str::from_utf8(value) else { return MASK.to_string() };

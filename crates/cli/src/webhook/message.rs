@@ -1,5 +1,7 @@
 //! A request as something to keep or to run: a message of HTTP, or a command of curl.
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use formsvc_contract::send::Outgoing;
@@ -65,13 +67,20 @@ fn push_header(message: &mut Vec<u8>, name: &str, value: &[u8], end: &[u8]) {
 /// headers and the same bytes.
 pub(crate) fn curl(outgoing: &Outgoing, reveal: bool) -> Vec<u8> {
     let Outgoing { method, url, headers, body } = outgoing;
-    command(method, url.as_str(), headers, body, reveal)
+    command(method, url.as_str(), headers, &Body::Here(body), reveal)
+}
+
+/// The same with the body in a file, which is read to the byte when the command runs.
+pub(crate) fn curl_with_file(outgoing: &Outgoing, path: &str, reveal: bool) -> Vec<u8> {
+    let Outgoing { method, url, headers, .. } = outgoing;
+    command(method, url.as_str(), headers, &Body::File(path), reveal)
 }
 
 /// A request that came, as such a command, to the address that it came to.
 pub(crate) fn curl_of(received: &Received, reveal: bool) -> Vec<u8> {
     let headers = end_to_end(&received.headers);
-    command(&received.method, &address(received), &headers, &received.body, reveal)
+    let body = Body::Here(&received.body);
+    command(&received.method, &address(received), &headers, &body, reveal)
 }
 
 /// The address that a request came to, as its sender wrote it.
@@ -81,21 +90,47 @@ pub(crate) fn address(received: &Received) -> String {
     format!("http://{host}{}", received.request_target)
 }
 
-fn command(method: &Method, url: &str, headers: &HeaderMap, body: &[u8], reveal: bool) -> Vec<u8> {
-    let text = std::str::from_utf8(body).ok().filter(|text| {
-        // What does not survive being copied from a terminal, or being a word.
-        let is_plain = |c: char| c == '\n' || c == '\t' || !is_unsafe_in_terminals(c);
-        text.len() <= WORD_MAX && text.chars().all(|c| c != '\0' && is_plain(c))
-    });
+/// The body of a command.
+enum Body<'a> {
+    /// In it.
+    Here(&'a [u8]),
+    /// In a file.
+    File(&'a str),
+}
+
+/// The body as a word of a command, if it is one that survives that, and being copied from a terminal.
+fn word(body: &[u8]) -> Option<&str> {
+    let is_plain = |c: char| c == '\n' || c == '\t' || !is_unsafe_in_terminals(c);
+    let text = std::str::from_utf8(body).ok()?;
+    let is_word = text.len() <= WORD_MAX && text.chars().all(|c| c != '\0' && is_plain(c));
+    is_word.then_some(text)
+}
+
+fn command(
+    method: &Method,
+    url: &str,
+    headers: &HeaderMap,
+    body: &Body<'_>,
+    reveal: bool,
+) -> Vec<u8> {
     let mut command = Vec::new();
-    if text.is_none() {
-        command.extend_from_slice(b"base64 -d <<'END' |\n");
-        for line in STANDARD.encode(body).as_bytes().chunks(76) {
-            command.extend_from_slice(line);
-            command.push(b'\n');
+    // Unlike --data, the raw one means what it says where it begins with an @.
+    let data: (&[u8], Cow<'_, str>) = match body {
+        Body::File(path) => (b"\\\n  --data-binary", format!("@{path}").into()),
+        Body::Here(body) => {
+            if let Some(text) = word(body) {
+                (b"\\\n  --data-raw", text.into())
+            } else {
+                command.extend_from_slice(b"base64 -d <<'END' |\n");
+                for line in STANDARD.encode(body).as_bytes().chunks(76) {
+                    command.extend_from_slice(line);
+                    command.push(b'\n');
+                }
+                command.extend_from_slice(b"END\n");
+                (b"\\\n  --data-binary", "@-".into())
+            }
         }
-        command.extend_from_slice(b"END\n");
-    }
+    };
     command.extend_from_slice(b"curl --globoff --path-as-is");
     if *method != Method::POST {
         push_words(&mut command, &[b"--request", method.as_str().as_bytes()]);
@@ -112,11 +147,7 @@ fn command(method: &Method, url: &str, headers: &HeaderMap, body: &[u8], reveal:
     for name in OF_CURL.iter().filter(|name| !headers.contains_key(*name)) {
         push_words(&mut command, &[b"\\\n  --header", format!("{name}:").as_bytes()]);
     }
-    match text {
-        // Unlike --data, it means what it says where it begins with an @.
-        Some(text) => push_words(&mut command, &[b"\\\n  --data-raw", text.as_bytes()]),
-        None => push_words(&mut command, &[b"\\\n  --data-binary", b"@-"]),
-    }
+    push_words(&mut command, &[data.0, data.1.as_bytes()]);
     command.push(b'\n');
     command
 }
@@ -192,6 +223,17 @@ mod tests {
 `x`'
 ";
         assert_eq!(String::from_utf8(curl(&sent, false)).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_body_in_a_file_is_named_and_headers_are_none_two_or_empty() {
+        let sent = outgoing("http://host/", &[("x-a", ""), ("x-a", "2")], b"");
+        let command = String::from_utf8(curl_with_file(&sent, "my body.json", true)).unwrap();
+        assert!(command.ends_with("--data-binary '@my body.json'\n"), "{command}");
+        assert!(
+            command.contains("--header 'x-a;'") && command.contains("--header 'x-a: 2'"),
+            "{command}"
+        );
     }
 
     #[test]

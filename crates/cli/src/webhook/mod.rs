@@ -3,7 +3,10 @@
 
 mod accept;
 pub(crate) mod capture;
+pub(crate) mod changes;
 pub(crate) mod diff;
+pub(crate) mod expected;
+pub(crate) mod export;
 pub(crate) mod fields;
 pub(crate) mod har;
 pub(crate) mod history;
@@ -19,6 +22,7 @@ pub(crate) mod secrets;
 pub(crate) mod sender;
 pub(crate) mod shape;
 pub(crate) mod simulate;
+pub(crate) mod statuses;
 pub(crate) mod store;
 pub(crate) mod target;
 pub(crate) mod tone;

@@ -36,8 +36,6 @@ pub(crate) struct Replay<'a> {
     pub(crate) to: Url,
     /// Another body in place of the one it came with.
     pub(crate) body: Option<Bytes>,
-    /// Other headers in place of those it came with.
-    pub(crate) headers: Option<HeaderMap>,
     pub(crate) signature: Signature,
 }
 
@@ -54,7 +52,7 @@ impl Replay<'_> {
     /// The request. A fresh signature needs a secret.
     pub(crate) fn outgoing(self, secrets: &Secrets, now: u64) -> Result<Outgoing, CliError> {
         let received = self.received;
-        let mut headers = end_to_end(self.headers.as_ref().unwrap_or(&received.headers));
+        let mut headers = end_to_end(&received.headers);
         let is_edited = self.body.is_some();
         let body = self.body.unwrap_or_else(|| received.body.clone());
         // A receiver may look at either.
@@ -151,7 +149,7 @@ mod tests {
 
     fn replay(received: &Received, signature: Signature) -> Replay<'_> {
         let to = Url::parse("http://localhost:1/hook").unwrap();
-        Replay { received, to, body: None, headers: None, signature }
+        Replay { received, to, body: None, signature }
     }
 
     fn shown(headers: &HeaderMap) -> Vec<String> {

@@ -1,67 +1,6 @@
-//! What flags about bodies and answers may be.
+//! What flags about events and the pace of sending may be.
 
-use std::fmt;
-
-use formsvc_contract::edit;
-use http::{HeaderValue, StatusCode};
-
-/// A change of the body.
-#[derive(Clone, Debug)]
-pub(crate) enum Change {
-    /// Path, and JSON.
-    Set(String, String),
-    Unset(String),
-}
-
-/// Which answers are right.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Expect {
-    Status(StatusCode),
-    /// 2 of 2xx.
-    Class(u16),
-}
-
-impl Expect {
-    pub(crate) fn is_met(self, status: StatusCode) -> bool {
-        match self {
-            Self::Status(expected) => status == expected,
-            Self::Class(class) => status.as_u16() / 100 == class,
-        }
-    }
-}
-
-impl fmt::Display for Expect {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Status(status) => write!(f, "{}", status.as_u16()),
-            Self::Class(class) => write!(f, "{class}xx"),
-        }
-    }
-}
-
-pub(crate) fn expect(text: &str) -> Result<Expect, String> {
-    let class = text.strip_suffix("xx").and_then(|class| class.parse().ok());
-    if let Some(class @ 1..=5) = class {
-        return Ok(Expect::Class(class));
-    }
-    let status = text.parse::<u16>().ok().filter(|status| (100..600).contains(status));
-    let status = status.and_then(|status| StatusCode::from_u16(status).ok());
-    status.map(Expect::Status).ok_or_else(|| "expected a status such as 200, or 2xx".to_owned())
-}
-
-pub(crate) fn set(text: &str) -> Result<Change, String> {
-    let (path, value) = text
-        .split_once('=')
-        .filter(|(path, _)| !path.is_empty())
-        .ok_or("expected PATH=VALUE, such as data.Name=Ada")?;
-    let value = edit::literal(value).map_err(|error| error.to_string())?;
-    Ok(Change::Set(path.to_owned(), value.into_owned()))
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "a parser of a flag can fail")]
-pub(crate) fn unset(text: &str) -> Result<Change, String> {
-    Ok(Change::Unset(text.to_owned()))
-}
+use http::HeaderValue;
 
 /// A kind of event goes into a header and into JSON.
 pub(crate) fn event(text: &str) -> Result<HeaderValue, String> {
@@ -87,23 +26,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_is_a_number_or_a_class() {
-        let met = |text: &str, status| {
-            expect(text).unwrap().is_met(StatusCode::from_u16(status).unwrap())
-        };
-        assert!(met("2xx", 204) && !met("2xx", 301) && met("401", 401) && !met("401", 403));
-        for bad in ["", "xx", "6xx", "0xx", "20", "20x", "999", "ok"] {
-            assert!(expect(bad).is_err(), "{bad}");
+    fn what_is_out_of_bounds_is_refused_by_its_rule() {
+        assert_eq!(rate("50"), Ok(50.0));
+        assert_eq!(scale("60"), Ok(60.0));
+        for bad in ["", "0", "-1", "nan", "inf", "1e9"] {
+            assert!(rate(bad).is_err() && scale(bad).is_err(), "{bad}");
         }
-        assert_eq!(expect("2xx").unwrap().to_string(), "2xx");
-    }
-
-    #[test]
-    fn a_change_has_a_path_and_a_value() {
-        let Ok(Change::Set(path, value)) = set("data.a=b=c") else { panic!("a text") };
-        assert_eq!((&*path, &*value), ("data.a", "\"b=c\""));
-        for bad in ["", "data.a", "=1", "a={"] {
-            assert!(set(bad).is_err(), "{bad}");
+        assert!(event("form.closed").is_ok());
+        for bad in ["", "a b", "a\n", "é"] {
+            assert!(event(bad).is_err(), "{bad:?}");
         }
     }
 }

@@ -13,10 +13,7 @@ use secrecy::zeroize::Zeroizing;
 
 use super::{NAME, NEW};
 use crate::credentials::StoreError;
-use crate::shell;
-
-/// What nobody but the owner may do.
-const OTHERS: u32 = 0o077;
+use crate::private_file::{self, Unsafe, quoted};
 
 /// The folder, opened.
 pub(super) struct Folder {
@@ -168,40 +165,23 @@ impl Folder {
 /// Whether what was opened is the user's, and nobody else's to read or change.
 fn check(handle: &OwnedFd, path: &Path, kind: FileType) -> Result<(), StoreError> {
     let stat = rustix::fs::fstat(handle).map_err(|error| failed("look at", path, error))?;
-    let mode = stat.st_mode;
-    if FileType::from_raw_mode(mode) != kind {
-        let fix = format!("move it away: `mv {0} {0}.old`", quoted(path));
-        return Err(not_safe(path, "is no ordinary file", fix));
-    }
-    if stat.st_uid != rustix::process::geteuid().as_raw() {
-        let fix = format!("run as its owner, or `chown \"$(id -u)\" {}`", quoted(path));
-        return Err(not_safe(path, "belongs to another user", fix));
-    }
-    if mode & OTHERS != 0 {
-        let right = if kind == FileType::Directory { "700" } else { "600" };
-        let fix = format!("`chmod {right} {}`", quoted(path));
-        return Err(not_safe(path, "can be read or changed by others", fix));
-    }
-    Ok(())
+    Ok(private_file::check(&stat, path, kind)?)
 }
 
 fn linked(path: &Path) -> StoreError {
     let fix = "set FORMSVC_CONFIG_DIR to the folder itself".to_owned();
-    not_safe(path, "is a symbolic link", fix)
+    Unsafe::linked(path, fix).into()
 }
 
 fn symlink(path: &Path) -> StoreError {
     let fix = format!("remove the link, `rm {}`, and log in again", quoted(path));
-    not_safe(path, "is a symbolic link", fix)
+    Unsafe::linked(path, fix).into()
 }
 
-/// A path as a shell takes it.
-fn quoted(path: &Path) -> String {
-    shell::quoted(&path.display().to_string()).into_owned()
-}
-
-fn not_safe(path: &Path, what: &'static str, fix: String) -> StoreError {
-    StoreError::Unsafe { path: path.to_owned(), what, fix }
+impl From<Unsafe> for StoreError {
+    fn from(Unsafe { path, what, fix }: Unsafe) -> Self {
+        Self::Unsafe { path, what, fix }
+    }
 }
 
 fn failed(doing: &'static str, path: &Path, error: Errno) -> StoreError {

@@ -3,10 +3,9 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::fmt;
 
+use formsvc_contract::members;
 use formsvc_protocol::text_of;
-use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::Change;
@@ -60,18 +59,17 @@ impl<'a> Node<'a> {
     }
 
     fn at(text: &'a str, depth: usize) -> Self {
-        let mut reader = serde_json::Deserializer::from_str(text);
         let kind = match text.as_bytes().first() {
             Some(b'{') if depth < DEPTH_MAX => {
                 let mut object = Object::default();
                 // What was read as JSON once can be read again.
-                for (name, value) in reader.deserialize_map(Members).unwrap_or_default() {
+                for (name, value) in members::of_object(text).unwrap_or_default() {
                     object.put(text_of(name.get()), Self::at(value.get(), depth + 1));
                 }
                 Kind::Object(object)
             }
             Some(b'[') if depth < DEPTH_MAX => {
-                let elements = reader.deserialize_seq(Elements).unwrap_or_default();
+                let elements = members::of_array(text).unwrap_or_default();
                 let node = |element: &'a RawValue| Self::at(element.get(), depth + 1);
                 Kind::Array(elements.into_iter().map(node).collect())
             }
@@ -148,32 +146,4 @@ fn change(path: String, old: Option<&Node<'_>>, new: Option<&Node<'_>>) -> Chang
 fn below(path: &str, name: &str) -> String {
     let name = name.replace('\\', r"\\").replace('.', r"\.");
     if path.is_empty() { name } else { format!("{path}.{name}") }
-}
-
-struct Members;
-
-impl<'de> Visitor<'de> for Members {
-    type Value = Vec<(&'de RawValue, &'de RawValue)>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        std::iter::from_fn(|| map.next_entry().transpose()).collect()
-    }
-}
-
-struct Elements;
-
-impl<'de> Visitor<'de> for Elements {
-    type Value = Vec<&'de RawValue>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an array")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-        std::iter::from_fn(|| seq.next_element().transpose()).collect()
-    }
 }

@@ -80,7 +80,7 @@ pub(super) async fn replay(desk: &Desk, asked: &[u8]) -> Result<Replayed, Proble
     let how = how(asked.number, body.is_some(), signature);
     let url = target::shown(&to);
     let received = &capture.received;
-    let replay = Replay { received, to, body: body.map(Into::into), headers: None, signature };
+    let replay = Replay { received, to, body: body.map(Into::into), signature };
     let outgoing = replay.outgoing(&inspected.secrets, now()).map_err(|_| unsigned())?;
     let (answer, silence) = match sender.send(outgoing).await {
         Ok(answer) => {
@@ -108,7 +108,7 @@ pub(super) async fn curl(desk: &Desk, number: CaptureNumber) -> Result<Vec<u8>, 
     let inspected = &desk.inspected;
     let received = &capture.received;
     let to = here(&inspected.address, &received.request_target);
-    let replay = Replay { received, to, body: None, headers: None, signature: Signature::Kept };
+    let replay = Replay { received, to, body: None, signature: Signature::Kept };
     let outgoing = replay.outgoing(&inspected.secrets, now()).map_err(|_| unsigned())?;
     Ok(message::curl(&outgoing, inspected.reveal))
 }

@@ -7,7 +7,8 @@ use crate::again::Line;
 use crate::cmd::place;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::webhook::store::{INVALID, Query, Statuses};
+use crate::webhook::statuses::Statuses;
+use crate::webhook::store::{INVALID, Query};
 use crate::webhook::verdict::VERDICTS;
 use crate::when::{When, now};
 
@@ -15,7 +16,7 @@ use crate::when::{When, now};
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct FilterArgs {
     /// Those answered so: `ok` (2xx), `failed` (anything else, or nothing), a status, or a class such as 5xx
-    #[arg(long = "status", id = "answered", value_name = "STATUS", value_parser = statuses, help_heading = "Which")]
+    #[arg(long = "status", id = "answered", value_name = "STATUS", help_heading = "Which")]
     status: Option<Statuses>,
     /// Those with this verdict; `invalid` is every one that a receiver refuses
     #[arg(long, value_name = "VERDICT", value_parser = verdict, help_heading = "Which")]
@@ -111,31 +112,4 @@ fn verdict(text: &str) -> Result<&'static str, String> {
         let last = names.next_back().unwrap_or_default();
         format!("expected {} or {last}", names.collect::<Vec<_>>().join(", "))
     })
-}
-
-fn statuses(text: &str) -> Result<Statuses, String> {
-    let class = text.strip_suffix("xx").and_then(|digit| digit.parse().ok());
-    match (text, class, text.parse()) {
-        ("ok", ..) => Ok(Statuses::Ok),
-        ("failed", ..) => Ok(Statuses::Failed),
-        (_, Some(digit @ 1..=5), _) => Ok(Statuses::Class(digit)),
-        (_, _, Ok(status @ 100..=999)) => Ok(Statuses::One(status)),
-        _ => Err("expected `ok`, `failed`, a status such as 503, or a class such as 5xx".into()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn statuses_are_words_numbers_or_classes() {
-        assert_eq!(statuses("ok"), Ok(Statuses::Ok));
-        assert_eq!(statuses("failed"), Ok(Statuses::Failed));
-        assert_eq!(statuses("503"), Ok(Statuses::One(503)));
-        assert_eq!(statuses("4xx"), Ok(Statuses::Class(4)));
-        for bad in ["", "xx", "6xx", "20", "-1", "OK", "1000"] {
-            assert!(statuses(bad).is_err(), "{bad}");
-        }
-    }
 }

@@ -23,10 +23,20 @@ use crate::settings::Service;
 pub(crate) use demo::secrets as demo_secrets;
 pub(crate) use filter::FilterArgs;
 pub(crate) use item::{FIELDS, Item, WHOLE_FIELDS, body_text, whole as whole_json};
-pub(crate) use which::WhichArgs;
+pub(crate) use which::{WhichArgs, number};
 
-/// What is said where there is nothing.
-pub(crate) const NOTHING: &str = "no captures: `formsvc webhook listen` keeps what it receives";
+/// What is said where there is nothing: also where it would be, which may not be where somebody thinks.
+pub(crate) fn nothing(cx: &Context) -> String {
+    let folder = cx.settings.paths.state.as_deref().map(|state| state.display().to_string());
+    let place = match (folder, &cx.settings.paths.state) {
+        (Some(folder), Some(state)) if !state.is_dir() => {
+            format!(": there is no folder `{folder}` yet")
+        }
+        (Some(folder), _) => format!(" in `{folder}`"),
+        (None, _) => String::new(),
+    };
+    format!("no captures{place}; `formsvc webhook listen` keeps what it receives")
+}
 
 /// The captures that were kept; none where nothing ever was. With `--demo` a few that are made for this
 /// one command.
@@ -60,7 +70,7 @@ pub(crate) async fn store(cx: &Context) -> Result<Option<Store>, CliError> {
 
 /// The captures, where it takes some.
 pub(crate) async fn some_captures(cx: &Context) -> Result<Captures, CliError> {
-    captures(cx).await?.ok_or_else(|| CliError::new(Exit::NotFound, NOTHING))
+    captures(cx).await?.ok_or_else(|| CliError::new(Exit::NotFound, nothing(cx)))
 }
 
 /// One capture by its number.
@@ -68,10 +78,11 @@ pub(crate) async fn get(
     captures: &Captures,
     number: CaptureNumber,
 ) -> Result<Arc<Capture>, CliError> {
-    match captures.get(number).await? {
-        Some(capture) => Ok(Arc::new(capture)),
-        None => Err(CliError::new(Exit::NotFound, format!("there is no capture {number}")).hint(
-            "`formsvc webhook events list` shows those that are kept; old ones go after a while",
-        )),
-    }
+    captures.get(number).await?.map(Arc::new).ok_or_else(|| missing(number))
+}
+
+/// That there is no capture of this number.
+pub(crate) fn missing(number: CaptureNumber) -> CliError {
+    CliError::new(Exit::NotFound, format!("there is no capture {number}"))
+        .hint("`formsvc webhook events list` shows those that are kept; old ones go after a while")
 }

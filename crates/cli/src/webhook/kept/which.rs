@@ -32,16 +32,20 @@ pub(crate) struct WhichArgs {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Numbers(RangeInclusive<CaptureNumber>);
 
+/// Reads the number of a capture, as it is typed.
+pub(crate) fn number(text: &str) -> Result<CaptureNumber, String> {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = text.parse().ok().filter(|_| is_plain);
+    number.ok_or_else(|| "expected the number of a capture, such as 17".to_owned())
+}
+
 impl FromStr for Numbers {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let rule = "expected the number of a capture, such as 17, or a range such as 17-20";
         let (first, last) = text.split_once('-').unwrap_or((text, text));
-        let number = |text: &str| {
-            let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
-            text.parse::<CaptureNumber>().ok().filter(|_| is_plain).ok_or_else(|| rule.to_owned())
-        };
+        let number =
+            |text: &str| number(text).map_err(|rule| format!("{rule}, or a range such as 17-20"));
         let (first, last) = (number(first)?, number(last)?);
         match last.checked_sub(first) {
             None => Err(format!("{first} comes after {last}")),

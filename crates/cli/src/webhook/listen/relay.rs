@@ -11,7 +11,7 @@ use crate::webhook::replay::end_to_end;
 /// The answer to the sender, and which of the forwards it is that of: the first that failed, or else the
 /// first; so the service tries again until all have taken it. None where nothing was forwarded.
 pub(super) fn answer(forwards: &[Forward]) -> Option<(usize, Answer)> {
-    let failed = forwards.iter().position(|forward| !has_taken_it(forward));
+    let failed = forwards.iter().position(|forward| !forward.is_accepted());
     let decides = failed.unwrap_or(0);
     Some((
         decides,
@@ -20,10 +20,6 @@ pub(super) fn answer(forwards: &[Forward]) -> Option<(usize, Answer)> {
             Err(unanswered) => gateway(unanswered.timed_out),
         },
     ))
-}
-
-fn has_taken_it(forward: &Forward) -> bool {
-    forward.answer.as_ref().is_ok_and(|answer| (200..300).contains(&answer.status))
 }
 
 /// The answer of a target, as it may go on: without what is of its connection.

@@ -29,7 +29,7 @@ pub(crate) use error::StoreError;
 pub(crate) use prune::Pruned;
 #[cfg(test)]
 pub(crate) use query::ListedOutcome;
-pub(crate) use query::{INVALID, Listed, Query, Statuses};
+pub(crate) use query::{INVALID, Listed, Query};
 
 use self::prune::Pruner;
 use self::rows::RowError;

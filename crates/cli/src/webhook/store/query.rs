@@ -5,6 +5,7 @@ use rusqlite::{Connection, named_params};
 
 use super::rows::{HEAD, HEAD_COLUMNS, Head, RowError, TABLES, head, instant};
 use crate::webhook::capture::{AnsweredBy, Arrival, Capture, CaptureNumber, Outcome, Source};
+use crate::webhook::statuses::Statuses;
 use crate::webhook::verdict::{VERDICTS, Verdict};
 
 /// Stands for every verdict with which a receiver refuses.
@@ -36,48 +37,6 @@ pub(crate) struct Query {
     pub(crate) after: Option<CaptureNumber>,
     /// How many at most, the newest; all if none.
     pub(crate) limit: Option<usize>,
-}
-
-/// Statuses that a sender was answered with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Statuses {
-    /// 2xx, which is what a sender takes for delivered.
-    Ok,
-    /// Anything else, no answer included.
-    Failed,
-    /// Exactly this one.
-    One(u16),
-    /// Those that begin with this digit.
-    Class(u8),
-}
-
-impl Statuses {
-    /// Whether an answer of this status, or none, is one of them.
-    pub(crate) fn has(self, status: Option<u16>) -> bool {
-        let (least, most, within) = self.range();
-        status.is_some_and(|status| (least..=most).contains(&status.into())) == within
-    }
-
-    /// The statuses from here to there, and whether it is those or all others.
-    fn range(self) -> (i64, i64, bool) {
-        match self {
-            Self::Ok => (200, 299, true),
-            Self::Failed => (200, 299, false),
-            Self::One(status) => (status.into(), status.into(), true),
-            Self::Class(digit) => (i64::from(digit) * 100, i64::from(digit) * 100 + 99, true),
-        }
-    }
-}
-
-impl std::fmt::Display for Statuses {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Ok => f.write_str("ok"),
-            Self::Failed => f.write_str("failed"),
-            Self::One(status) => write!(f, "{status}"),
-            Self::Class(digit) => write!(f, "{digit}xx"),
-        }
-    }
 }
 
 /// What a list has of a capture: all but headers and bodies.

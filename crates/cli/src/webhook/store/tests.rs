@@ -7,6 +7,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::webhook::capture::{AnsweredBy, Arrival, Forward, Forwarded, Source, Unanswered};
+use crate::webhook::statuses::Statuses;
 use crate::webhook::verdict::{VERDICTS, Verdict, VerdictCode};
 
 fn received(at: Timestamp, body: impl Into<Bytes>) -> Received {

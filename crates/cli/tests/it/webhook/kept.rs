@@ -70,8 +70,12 @@ impl Listener {
         let ready = tempfile::tempdir().unwrap();
         let file = ready.path().join("ready.json");
         let mut command = home.formsvc(&["webhook", "listen", "--port", "0"]);
-        command.args(["--secret-file", "secret.txt", "--on-invalid", "accept", "--ready-file"]);
-        command.arg(&file).args(args).stdout(Stdio::null()).stderr(Stdio::piped());
+        command.args(["--secret-file", "secret.txt", "--ready-file"]);
+        command.arg(&file).args(args);
+        if !args.contains(&"--on-invalid") {
+            command.args(["--on-invalid", "accept"]);
+        }
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let said = Arc::new(Mutex::new(String::new()));

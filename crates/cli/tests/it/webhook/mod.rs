@@ -1,11 +1,15 @@
 //! `formsvc webhook`, through the binary.
 
+#[cfg(unix)]
+mod chain;
 mod check;
 mod events;
 #[cfg(unix)]
+mod explained;
+#[cfg(unix)]
 mod inspector;
 #[cfg(unix)]
-mod kept;
+pub(crate) mod kept;
 #[cfg(unix)]
 mod listen;
 #[cfg(unix)]

@@ -160,6 +160,103 @@ fn a_dry_run_sends_nothing() {
     assert!(recorder.is_silent());
 }
 
+/// However they were chosen, what cannot be sent is left out, and said.
+#[test]
+fn what_flags_choose_and_was_not_forwarded_is_left_out() {
+    let home = two();
+    for which in
+        [&["--last", "2"][..], &["--since", "1h"], &["--status", "ok", "--verdict", "valid"]]
+    {
+        let said = replay(&home, &[which, &["--secret-file", "secret.txt"]].concat());
+        assert_eq!((said.code, &*said.stdout), (Some(0), ""), "{which:?}: {}", said.stderr);
+        assert!(
+            said.stderr.contains("that the listener did not forward; `--to`"),
+            "{}",
+            said.stderr
+        );
+    }
+    let refused = replay(&home, &["--last", "1", "--to", "4242", "--secret-file", "secret.txt"]);
+    assert_eq!((refused.code, &*refused.stdout), (Some(0), ""), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("`--verdict valid` chooses among the others"),
+        "{}",
+        refused.stderr
+    );
+}
+
+/// What an editor does with the file it is given.
+fn edit_by(home: &Home, script: &str, args: &[&str]) -> Said {
+    use std::os::unix::fs::PermissionsExt;
+    let editor = home.path().join("my editor");
+    std::fs::write(&editor, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&editor, PermissionsExt::from_mode(0o700)).unwrap();
+    let mut command = home.formsvc(&[&["webhook", "replay", "1", "--edit"], args].concat());
+    let editor = format!("'{}' --wait", editor.display());
+    command.env("EDITOR", editor).env("PATH", "/usr/bin:/bin").output().unwrap().into()
+}
+
+#[test]
+fn what_an_editor_makes_of_the_body_is_signed_and_sent() {
+    let home = two();
+    let recorder = Recorder::of(&[200]);
+    let to = recorder.url("/");
+    let args = ["--to", &*to, "--secret-file", "secret.txt"];
+    // The file comes last, laid out, for nobody else's eyes, and without the secret in the environment.
+    let script = "test \"$1\" = --wait && test \"$(stat -c %a \"$2\")\" = 600 &&\n\
+                  test -z \"$FORMSVC_SIGNING_SECRET\" && sed -i 's/\"sub_1\"/\"sub_2\"/' \"$2\"";
+    let said = edit_by(&home, script, &args);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let got = recorder.got();
+    let body: Value = serde_json::from_slice(&got.body).unwrap();
+    assert_eq!(body["submission_id"], "sub_2");
+    let secret = SigningSecret::new(&SECRET.into()).unwrap();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let tolerance = std::time::Duration::from_secs(300);
+    verify(got.header("x-service-signature").unwrap(), &got.body, &[secret], now, tolerance)
+        .unwrap();
+    // Left as it is shown, it is sent to the byte as it came.
+    assert_eq!(edit_by(&home, "true", &args).code, Some(0));
+    assert_eq!(recorder.got().body, BODY.as_bytes());
+    let failed = edit_by(&home, "exit 3", &args);
+    assert_eq!(failed.code, Some(10), "{}", failed.stderr);
+    assert!(failed.stderr.contains("nothing was sent"), "{}", failed.stderr);
+    assert!(recorder.is_silent());
+}
+
+/// A target that says again what it was asked gives nothing away, and its clock is no difference.
+#[test]
+fn a_comparison_of_answers_shows_no_secret_and_no_date() {
+    let home = Home::new();
+    let echo = |at: usize, got: &super::recorder::Got| {
+        let signature = got.text("x-service-signature");
+        let headers = format!(
+            "Date: Thu, 01 Jan 2026 00:00:0{at} GMT\r\nSet-Cookie: session={at}{at}{at}\r\n\
+             Authorization: Bearer token{at}\r\nX-Copy: {signature}\r\n"
+        );
+        Some(answer(200, &headers, &format!("{{\"asked\":\"{signature}\"}}")))
+    };
+    let recorder = Recorder::start(std::sync::Arc::new(echo));
+    let mut listener = Listener::start(&home, &["--forward-to", &recorder.url("/")]);
+    assert_eq!(listener.deliver(BODY.as_bytes()), 200);
+    assert_eq!(listener.end(), Some(0));
+    recorder.got();
+    for output in ["ndjson", "table"] {
+        let args = ["1", "--secret-file", "secret.txt", "--diff", "--output", output];
+        let said = replay(&home, &args);
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        let told = said.stdout + &said.stderr;
+        let signature = recorder.got().text("x-service-signature").to_owned();
+        for secret in [&signature[signature.len() - 64..], "session=", "token1", "token2", "GMT"] {
+            assert!(!told.contains(secret), "{output}: {secret}: {told}");
+        }
+        for shown in ["set-cookie", "authorization"] {
+            assert!(told.contains(shown), "{output}: {told}");
+        }
+    }
+    let reveal = ["1", "--secret-file", "secret.txt", "--diff", "--reveal"];
+    assert!(replay(&home, &reveal).stdout.contains("session="));
+}
+
 #[test]
 fn it_goes_where_it_was_forwarded_and_the_answers_are_compared() {
     let home = Home::new();

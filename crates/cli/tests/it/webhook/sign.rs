@@ -122,7 +122,11 @@ fn what_is_missing_or_no_secret_is_told_with_what_to_do() {
             2,
             "before 1970",
         ),
-        (sign(&["--secret-file", "secret.txt", "--curl", "mailto:x"]), 2, "nothing can be sent to"),
+        (
+            sign(&["--secret-file", "secret.txt", "--curl", "ftp://x"]),
+            2,
+            "the scheme ftp is not http or https",
+        ),
         (sign(&["--secret-file", "secret.txt", "--variant", "stael"]), 2, "did you mean `stale`"),
     ] {
         let said = files.run(&args);
@@ -163,7 +167,20 @@ fn variants_are_what_the_table_says_and_data_says_what_a_receiver_does() {
     assert_eq!(variant("truncated", &[]), format!("t=1767225600,v1={}\n", &MAC[..32]));
     let data: Value = serde_json::from_str(&variant("stale", &["--output", "json"])).unwrap();
     assert_eq!(data["expect"], "refuse");
-    assert_eq!(data["body_bytes"], BODY.len());
+    assert_eq!(data["body_size"], BODY.len());
+    // Those of the signature that is printed, and not of the run.
+    assert_eq!(data["timestamp"], 1_767_225_240);
+    assert_eq!(data["signed_at"], "2025-12-31T23:54:00Z");
+    let millis: Value = serde_json::from_str(&variant("millis", &["--output", "json"])).unwrap();
+    assert_eq!(millis["timestamp"], 1_767_225_600_000_u64);
+    for none in ["missing", "no-t", "t-not-a-number"] {
+        let data: Value = serde_json::from_str(&variant(none, &["--output", "json"])).unwrap();
+        assert_eq!(
+            (&data["timestamp"], &data["signed_at"]),
+            (&Value::Null, &Value::Null),
+            "{none}"
+        );
+    }
 }
 
 /// What `--http` prints is verified as a dump, and the command of `--curl` is what a shell takes.
@@ -187,7 +204,7 @@ fn a_request_can_be_read_again_and_a_command_be_run() {
     let ran = Command::new("sh").args(["-c", &command]).env("PATH", path).output().unwrap();
     let words = String::from_utf8(ran.stdout).unwrap();
     let words: Vec<&str> = words.lines().collect();
-    assert_eq!(words.last(), Some(&"http://127.0.0.1:3000/a?b=c%27d"));
+    assert!(words.contains(&"http://127.0.0.1:3000/a?b=c%27d"), "{words:?}");
     assert!(words.contains(&"@delivery.json") && words.contains(&"content-type: application/json"));
     assert!(words.iter().any(|word| word.starts_with("x-service-signature: t=")), "{words:?}");
 }

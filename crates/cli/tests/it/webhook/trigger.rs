@@ -245,7 +245,7 @@ fn headers_are_sent_and_what_is_none_is_refused_before_anything_is_sent() {
     assert_eq!((got.text("x-tenant"), got.text("user-agent")), ("a: b", "mine"));
     for (args, why) in [
         (&["-H", "A=1"][..], "a header is a name, a colon and a value"),
-        (&["--expect", "ok"], "expected a status such as 200, or 2xx"),
+        (&["--expect", "6xx"], "expected `ok`, `failed`, a status from 100 to 599"),
         (&["--set", "x"], "expected PATH=VALUE"),
         (&["--cacert", "/dev/null"], "there is no certificate"),
         (&["--rate", "0"], "expected how many a second"),

@@ -26,8 +26,6 @@ use crate::webhook::target::{is_here, target};
 
 use demo::Demo;
 use junit::Junit;
-use row::Row;
-
 pub(in crate::cmd) use row::FIELDS;
 
 /// Check that a receiver does what the service needs of it
@@ -73,10 +71,8 @@ impl Check {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         if self.list {
             let mut listing = cx.output.listing(row::LIST_FIELDS)?;
-            for check in CHECKS.iter().filter(|check| self.is_wanted(check)) {
-                listing.push(&Row::of(check));
-            }
-            return cx.output.list(&listing);
+            let checks: Vec<&Asked> = CHECKS.iter().filter(|check| self.is_wanted(check)).collect();
+            return shown::list(cx, &mut listing, &checks);
         }
         let mut listing = cx.output.listing(FIELDS)?;
         if !CHECKS.iter().any(|check| self.is_wanted(check)) {

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::shown::hint;
 use crate::output::Field;
+use crate::webhook::fields::millis;
 
 /// What a run shows.
 pub(in crate::cmd) const FIELDS: &[Field] = &[
@@ -17,7 +18,7 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::new("wants").json_only(),
     Field::new("why").json_only(),
     Field::new("requests").json_only(),
-    Field::new("ms").json_only(),
+    Field::new("took_ms").json_only(),
 ];
 
 /// What `--list` shows.
@@ -46,7 +47,7 @@ pub(super) struct Row<'a> {
 #[serde(untagged)]
 enum More<'a> {
     Listed { fix: &'a str },
-    Made { outcome: &'a str, found: &'a str, hint: Option<&'a str>, requests: usize, ms: u64 },
+    Made { outcome: &'a str, found: &'a str, hint: Option<&'a str>, requests: usize, took_ms: f64 },
 }
 
 impl<'a> Row<'a> {
@@ -65,7 +66,7 @@ impl<'a> From<&'a Report> for Row<'a> {
             found: &report.found,
             hint: hint(report),
             requests: report.requests,
-            ms: u64::try_from(report.took.as_millis()).unwrap_or(u64::MAX),
+            took_ms: millis(report.took),
         };
         Self { more, ..Self::of(report.check) }
     }

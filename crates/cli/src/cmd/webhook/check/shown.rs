@@ -1,11 +1,11 @@
 //! What was found, for whoever asked.
 
-use formsvc_contract::receiver::{Outcome, Report};
+use formsvc_contract::receiver::{Check, Outcome, Report};
 
 use super::row::Row;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::{Finding, Listing};
+use crate::output::{Detail, Finding, Listing};
 
 /// Shows a block for each check on a terminal, rows elsewhere; what is wrong is then told on standard
 /// error to whoever reads a table, in which it may have no room.
@@ -41,6 +41,23 @@ pub(super) fn show(
         }
     }
     Ok(())
+}
+
+/// The checks that there are: a block each on a terminal, in which nothing is cut, and rows elsewhere.
+pub(super) fn list(cx: &Context, listing: &mut Listing, checks: &[&Check]) -> Result<(), CliError> {
+    if cx.output.is_for_reading() && cx.settings.terminal.stdout {
+        let block = |check: &&Check| {
+            let Check { id, section, sends, wants, .. } = check;
+            let text = format!("sends {sends}\nwants {wants}");
+            (format!("{id} (SPEC §{section})").into(), text.into())
+        };
+        let answers = checks.iter().map(block).collect();
+        return cx.output.detail(&Detail { own: Vec::new(), answers });
+    }
+    for check in checks {
+        listing.push(&Row::of(check));
+    }
+    cx.output.list(listing)
 }
 
 /// What was found; where it is not what was wanted, also what that is and why.

@@ -9,7 +9,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::webhook::capture::{Capture, CaptureNumber};
 use crate::webhook::kept::difference::{self, Row};
-use crate::webhook::kept::{get, some_captures};
+use crate::webhook::kept::{get, number, some_captures};
 
 /// Say what is different between two deliveries
 ///
@@ -21,10 +21,10 @@ use crate::webhook::kept::{get, some_captures};
 )]
 pub(crate) struct Diff {
     /// The number of a capture
-    #[arg(id = "capture", value_name = "A")]
+    #[arg(id = "capture", value_name = "A", value_parser = number)]
     old: CaptureNumber,
     /// The number of the other
-    #[arg(id = "other_capture", value_name = "B")]
+    #[arg(id = "other_capture", value_name = "B", value_parser = number)]
     new: CaptureNumber,
     /// End with 1 where they differ
     #[arg(long)]

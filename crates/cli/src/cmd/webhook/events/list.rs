@@ -7,7 +7,7 @@ use crate::args::whole;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::webhook::capture::CaptureNumber;
-use crate::webhook::kept::{FIELDS, FilterArgs, Item, NOTHING, captures};
+use crate::webhook::kept::{FIELDS, FilterArgs, Item, captures, nothing, number};
 use crate::webhook::store::Query;
 
 /// List deliveries that were received, newest first
@@ -24,7 +24,7 @@ pub(crate) struct List {
     #[arg(short = 'L', long, value_name = "N", default_value_t = 30, value_parser = whole::<usize>(1..=u32::MAX.into()))]
     limit: usize,
     /// Only those before this one
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number)]
     before: Option<CaptureNumber>,
 }
 
@@ -44,8 +44,12 @@ impl List {
         let more = listed.len() > self.limit;
         listed.truncate(self.limit);
         if listed.is_empty() {
-            let nothing = if self.filter.is_given() { "no captures like that" } else { NOTHING };
-            cx.progress.remark(nothing);
+            let nothing = if self.filter.is_given() {
+                "no captures like that".to_owned()
+            } else {
+                nothing(cx)
+            };
+            cx.progress.remark(&nothing);
         }
         for capture in &listed {
             listing.push(&Item::from(capture));

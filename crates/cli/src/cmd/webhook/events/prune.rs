@@ -6,6 +6,7 @@ use clap::Args;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
+use crate::args::OutputFormat;
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::output::Field;
@@ -24,7 +25,7 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 /// Remove deliveries that were received
 ///
 /// Listeners remove what is older than a week, or over 256 MiB, by themselves. What is removed is
-/// overwritten and its room given back; numbers are not used again.
+/// overwritten and its room given back; numbers are not used again. In a pipe it is one JSON object.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo webhook events prune --older-than 5m --dry-run\n  formsvc webhook events prune --all --json removed,bytes_after"
@@ -52,7 +53,8 @@ struct Row {
 
 impl Prune {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
-        let mut listing = cx.output.listing(FIELDS)?;
+        let output = cx.output.piped_as(OutputFormat::Ndjson);
+        let mut listing = output.listing(FIELDS)?;
         let before = match (self.older_than, self.all) {
             (Some(age), _) => {
                 let age = SignedDuration::try_from(age).unwrap_or(SignedDuration::MAX);
@@ -75,7 +77,7 @@ impl Prune {
             bytes_after: (!self.dry_run).then_some(pruned.bytes_after),
             dry_run: self.dry_run,
         });
-        cx.output.item(&listing)?;
+        output.item(&listing)?;
         if self.dry_run {
             cx.progress.remark("nothing was removed: --dry-run");
         }

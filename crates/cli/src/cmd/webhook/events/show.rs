@@ -13,7 +13,9 @@ use crate::output::{Detail, Output};
 use crate::pretty::pretty;
 use crate::webhook::capture::{Capture, CaptureNumber, Forward, Received, Source};
 use crate::webhook::fields::millis;
-use crate::webhook::kept::{NOTHING, WHOLE_FIELDS, body_text, get, some_captures, whole_json};
+use crate::webhook::kept::{
+    WHOLE_FIELDS, body_text, get, nothing, number, some_captures, whole_json,
+};
 use crate::webhook::mask;
 use crate::webhook::store::Query;
 
@@ -27,7 +29,7 @@ use crate::webhook::store::Query;
 )]
 pub(crate) struct Show {
     /// The number of the capture [default: the newest]
-    #[arg(id = "capture", value_name = "N")]
+    #[arg(id = "capture", value_name = "N", value_parser = number)]
     number: Option<CaptureNumber>,
     /// Write the body and nothing else, to the byte
     #[arg(long)]
@@ -50,7 +52,7 @@ impl Show {
         } else {
             let newest = Query { limit: Some(1), ..Query::default() };
             let newest = captures.list(newest).await?.first().and_then(|newest| newest.number);
-            newest.ok_or_else(|| CliError::new(Exit::NotFound, NOTHING))?
+            newest.ok_or_else(|| CliError::new(Exit::NotFound, nothing(cx)))?
         };
         let capture = get(&captures, number).await?;
         if self.raw {

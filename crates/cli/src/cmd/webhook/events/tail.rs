@@ -12,7 +12,7 @@ use crate::error::CliError;
 use crate::output::Stream;
 use crate::reader;
 use crate::webhook::capture::CaptureNumber;
-use crate::webhook::kept::{FilterArgs, NOTHING, WHOLE_FIELDS, captures, whole_json};
+use crate::webhook::kept::{FilterArgs, WHOLE_FIELDS, captures, nothing, whole_json};
 use crate::webhook::store::{Captures, Query};
 
 /// How often the store is looked at.
@@ -112,7 +112,7 @@ impl Follower<'_> {
                 // All that will be there is new.
                 self.seen = Some(0);
                 if !std::mem::replace(&mut told, true) {
-                    self.cx.progress.remark(NOTHING);
+                    self.cx.progress.remark(&nothing(self.cx));
                 }
                 continue;
             };

@@ -3,6 +3,7 @@
 mod plan;
 mod run;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use formsvc_contract::send::ANSWER_MAX;
 use formsvc_protocol::limits::DELIVERY_TIMEOUT;
@@ -14,11 +15,13 @@ use crate::args::whole;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::Field;
+use crate::webhook::changes::{self, Change};
+use crate::webhook::export::Form;
 use crate::webhook::kept::{WhichArgs, some_captures};
 use crate::webhook::replay::Signature;
 use crate::webhook::secrets::{SecretArgs, Secrets};
 use crate::webhook::sender::SenderArgs;
-use crate::webhook::shape::{self, Change, Expect};
+use crate::webhook::statuses::Statuses;
 use crate::webhook::target::target;
 
 /// The fields of a replay.
@@ -40,8 +43,9 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 /// Oldest first, with the headers and the bytes they came with, and a signature of now, which a receiver
 /// takes. Chosen by flags, those that a receiver refuses are left out, unless `--verdict` names them.
 /// They go to where the listener forwarded them, or where `--to` says. Shown is what the sender or
-/// the target was answered before, and what is answered now. Exit 11 where that is not 2xx, or not what
-/// `--expect` says. `--timeout` is the time for the answer [default: the service's 10s].
+/// the target was answered before, and what is answered now; in a pipe as one JSON object a line, written at
+/// once. Exit 11 where the answer is not 2xx, or not what `--expect` says. `--timeout` is the time for it
+/// [default: the service's 10s].
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch as typed")]
 #[command(
@@ -57,10 +61,10 @@ pub(crate) struct Replay {
     #[arg(long, conflicts_with_all = ["set", "unset", "edit", "secret_file", "secret_stdin"], help_heading = "Sending")]
     keep_signature: bool,
     /// Change one place: data.Name=Ada, data.Guests=3. JSON, or else text; can be repeated
-    #[arg(long, value_name = "PATH=VALUE", value_parser = shape::set, help_heading = "Payload")]
+    #[arg(long, value_name = "PATH=VALUE", value_parser = changes::set, help_heading = "Payload")]
     set: Vec<Change>,
     /// Take one place away; can be repeated
-    #[arg(long, value_name = "PATH", value_parser = shape::unset, help_heading = "Payload")]
+    #[arg(long, value_name = "PATH", value_parser = changes::unset, help_heading = "Payload")]
     unset: Vec<Change>,
     /// Change the body in $VISUAL or $EDITOR before it is sent
     #[arg(long, help_heading = "Payload")]
@@ -69,17 +73,17 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>(1..=u32::MAX.into()), help_heading = "Sending")]
     times: u32,
     /// The status that is right: 2xx, 401, … Another ends with exit code 11
-    #[arg(long, value_name = "STATUS", default_value = "2xx", value_parser = shape::expect, help_heading = "Sending")]
-    expect: Expect,
+    #[arg(long, value_name = "STATUS", default_value = "2xx", help_heading = "Sending")]
+    expect: Statuses,
     /// Say what would be sent, and send nothing
     #[arg(long, conflicts_with_all = ["diff", "export"], help_heading = "Sending")]
     dry_run: bool,
-    /// Show what is different between the old answer and the new one
+    /// Show what is different between the old answer and the new one, but for the date
     #[arg(long, conflicts_with = "export", help_heading = "Output")]
     diff: bool,
     /// Print each request instead of sending it
-    #[arg(long, value_name = "FORMAT", help_heading = "Output")]
-    export: Option<Exported>,
+    #[arg(long, value_name = "FORMAT", value_parser = form(), help_heading = "Output")]
+    export: Option<Form>,
     /// Show signatures and secrets whole; whoever has them can replay the delivery
     #[arg(long, help_heading = "Output")]
     reveal: bool,
@@ -89,13 +93,10 @@ pub(crate) struct Replay {
     secrets: SecretArgs,
 }
 
-/// What a request is printed as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Exported {
-    /// A command for a shell
-    Curl,
-    /// As it goes over the wire
-    Http,
+fn form() -> impl TypedValueParser<Value = Form> {
+    let values = Form::OF_REQUESTS.iter().filter_map(ValueEnum::to_possible_value);
+    PossibleValuesParser::new(values)
+        .map(|name| Form::from_str(&name, false).expect("the values are names of forms"))
 }
 
 impl Replay {
@@ -107,24 +108,11 @@ impl Replay {
         let captures = some_captures(cx).await?;
         let numbers = self.which.numbers(cx, &captures).await?;
         let plan = Plan::of(&captures, &numbers, self.to.as_ref(), self.chosen()).await?;
-        if plan.refused > 0 {
-            cx.progress.remark(&format!(
-                "left out {} that a receiver refuses: replayed, a stranger's words would be signed; \
-                 `--verdict invalid` or their numbers mean them too",
-                plan.refused
-            ));
+        for remark in plan.remarks() {
+            cx.progress.remark(&remark);
         }
         if plan.sends.is_empty() {
-            if plan.refused == 0 {
-                cx.progress.remark("no captures like that");
-            }
             return Ok(());
-        }
-        if plan.skipped > 0 {
-            let skipped = plan.skipped;
-            cx.progress.remark(&format!(
-                "left out {skipped} that the listener did not forward; `--to` says where to"
-            ));
         }
         let timeout = cx.settings.timeout.unwrap_or(DELIVERY_TIMEOUT);
         let run = Run {

@@ -65,11 +65,27 @@ impl Plan {
             }
         }
         match nowhere.first() {
-            Some(number) if chosen == Chosen::Named || sends.is_empty() => {
-                Err(not_forwarded(*number))
-            }
+            Some(number) if chosen == Chosen::Named => Err(not_forwarded(*number)),
             _ => Ok(Self { sends, skipped: nowhere.len(), refused }),
         }
+    }
+
+    /// What was left out of those that flags chose, and how it is meant too; or that there is nothing.
+    pub(super) fn remarks(&self) -> Vec<String> {
+        let (refused, skipped) = (self.refused, self.skipped);
+        if refused + skipped == 0 && self.sends.is_empty() {
+            return vec!["no captures like that".to_owned()];
+        }
+        let refused = (refused > 0).then(|| {
+            format!(
+                "left out {refused} that a receiver refuses: replayed, a stranger's words would be signed; \
+                 `--verdict valid` chooses among the others, `--verdict invalid` or their numbers mean them"
+            )
+        });
+        let skipped = (skipped > 0).then(|| {
+            format!("left out {skipped} that the listener did not forward; `--to` says where to")
+        });
+        refused.into_iter().chain(skipped).collect()
     }
 }
 
@@ -141,6 +157,14 @@ mod tests {
             }
         }
         let to = Url::parse("http://localhost:1/").unwrap();
+        let nowhere = Plan::of(store.captures(), &all, None, Chosen::Otherwise).await.unwrap();
+        let left_out = nowhere.remarks().join(" ");
+        assert!(
+            nowhere.sends.is_empty() && left_out.contains("left out 2 that the listener"),
+            "{left_out}"
+        );
+        assert!(left_out.contains("left out 7 that a receiver refuses"), "{left_out}");
+        assert!(Plan::of(store.captures(), &all, None, Chosen::Named).await.is_err());
         let planned = |chosen| Plan::of(store.captures(), &all, Some(&to), chosen);
         let sent = |plan: &Plan| plan.sends.iter().map(|send| send.number).collect::<Vec<_>>();
         let usual = planned(Chosen::Otherwise).await.unwrap();

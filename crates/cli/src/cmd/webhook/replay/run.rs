@@ -2,27 +2,29 @@
 
 use std::sync::Arc;
 
-use formsvc_contract::send::{Answer, Outgoing, SendError, Sender};
+use formsvc_contract::send::{Answer, SendError, Sender};
+use http::HeaderMap;
+use http::header::DATE;
 use serde::Serialize;
 
 use super::plan::{Plan, Send};
-use super::{Exported, FIELDS, Replay};
+use super::{FIELDS, Replay};
 use crate::args::OutputFormat;
-use crate::cmd::webhook::trigger::source;
 use crate::context::Context;
-use crate::error::{CliError, Code};
-use crate::exit::Exit;
+use crate::error::CliError;
 use crate::output::{Live, Look, Stream};
 use crate::webhook::capture::Capture;
+use crate::webhook::changes::{Change, changed, edited};
+use crate::webhook::expected::Tally;
+use crate::webhook::export::{Form, Writer};
 use crate::webhook::fields::millis;
 use crate::webhook::kept::difference::{self, Row as Different};
 use crate::webhook::kept::get;
+use crate::webhook::mask;
 use crate::webhook::replay::{Replay as Once, Signature, now};
 use crate::webhook::secrets::Secrets;
-use crate::webhook::shape::Change;
 use crate::webhook::store::Captures;
 use crate::webhook::tone::Tone;
-use crate::webhook::{mask, message};
 
 /// What sending needs.
 pub(super) struct Run<'a> {
@@ -56,16 +58,6 @@ enum Show<'a> {
     Items(Stream<'a>),
 }
 
-/// What was not as expected.
-#[derive(Default)]
-struct Wrong {
-    sent: u64,
-    answers: u64,
-    silences: u64,
-    why: Option<String>,
-    first: Option<u16>,
-}
-
 impl Run<'_> {
     pub(super) async fn send(&self, plan: &Plan) -> Result<(), CliError> {
         let output = self.cx.output.piped_as(OutputFormat::Ndjson);
@@ -77,7 +69,7 @@ impl Run<'_> {
         if self.cx.settings.terminal.stdout {
             self.cx.progress.share_terminal();
         }
-        let mut wrong = Wrong::default();
+        let mut tally = Tally::new(self.asked.expect);
         for send in &plan.sends {
             let capture = get(&self.captures, send.number).await?;
             let once = self.once(&capture, send).await?;
@@ -89,36 +81,26 @@ impl Run<'_> {
                 // Signed anew each time: the last one may be sent long after the first.
                 let outgoing = once.clone().outgoing(&self.secrets, now())?;
                 let answer = self.sender.send(outgoing).await;
-                wrong.note(self, &answer);
+                tally.note(&answer);
                 self.show(&show, &capture, send, &once, Some(&answer))?;
             }
         }
         if self.asked.dry_run {
             self.cx.progress.remark("nothing was sent: --dry-run");
         }
-        self.judged(&wrong)
+        tally.judged("replays", |status| Some(self.hint_of(status)))
     }
 
     /// Prints requests, and sends none.
-    pub(super) async fn print(&self, plan: &Plan, format: Exported) -> Result<(), CliError> {
-        let mut hides = false;
-        for (at, send) in plan.sends.iter().enumerate() {
+    pub(super) async fn print(&self, plan: &Plan, form: Form) -> Result<(), CliError> {
+        let mut writer = Writer::new(form, self.asked.reveal);
+        for send in &plan.sends {
             let capture = get(&self.captures, send.number).await?;
-            let once = self.once(&capture, send).await?;
-            let outgoing: Outgoing = once.outgoing(&self.secrets, now())?;
-            hides |= outgoing.headers.iter().any(|(name, value)| mask::hides(name, value));
-            let text = match format {
-                Exported::Http => message::http(&outgoing, self.asked.reveal),
-                Exported::Curl => {
-                    let between = if at == 0 { "" } else { "\n" };
-                    let head = format!("{between}# capture {}\n", send.number).into_bytes();
-                    [head, message::curl(&outgoing, self.asked.reveal)].concat()
-                }
-            };
-            self.cx.output.exactly(&text)?;
+            let outgoing = self.once(&capture, send).await?.outgoing(&self.secrets, now())?;
+            self.cx.output.exactly(&writer.request(Some(send.number), &outgoing))?;
         }
-        if hides && !self.asked.reveal {
-            self.cx.progress.remark("signatures show their beginning only; --reveal shows them");
+        if let Some(remark) = writer.remark() {
+            self.cx.progress.remark(remark);
         }
         Ok(())
     }
@@ -128,14 +110,14 @@ impl Run<'_> {
         let received = &*capture.received;
         let mut body = None;
         if !self.changes.is_empty() {
-            body = Some(source::changed(&received.body, &self.changes)?.0);
+            body = Some(changed(&received.body, &self.changes)?.0);
         }
         if self.asked.edit {
             let shown = body.clone().unwrap_or_else(|| received.body.clone());
-            body = Some(source::edited(shown).await?);
+            body = Some(edited(shown).await?);
         }
         let (to, signature) = (send.to.clone(), self.signature);
-        Ok(Once { received, to, body, headers: None, signature })
+        Ok(Once { received, to, body, signature })
     }
 
     fn show(
@@ -165,8 +147,12 @@ impl Run<'_> {
             let mut rows: Vec<Different> =
                 Different::of("answer", "status", a, b).into_iter().collect();
             if let (Some(old), Some(new)) = (old, new) {
-                rows.extend(difference::headers(&old.headers, &new.headers, self.asked.reveal));
-                rows.extend(difference::bodies(&old.body, &new.body));
+                let reveal = self.asked.reveal;
+                let (a, b) = (without_date(&old.headers), without_date(&new.headers));
+                rows.extend(difference::headers(&a, &b, reveal));
+                // A page for debugging says again what it was asked, its signature included.
+                let (a, b) = (mask::answer(&old.body, reveal), mask::answer(&new.body, reveal));
+                rows.extend(difference::bodies(&a, &b));
             }
             rows
         });
@@ -192,7 +178,6 @@ impl Run<'_> {
         let number = row.capture.to_string();
         let before = row.before.map_or("-".to_owned(), |status| status.to_string());
         let ms = row.took_ms.map_or(String::new(), |ms| format!("{ms} ms"));
-        let expected = row.status.is_some_and(|status| self.is_expected(status));
         let status = match row.status {
             _ if self.asked.dry_run => "not sent".to_owned(),
             Some(status) => status.to_string(),
@@ -200,7 +185,7 @@ impl Run<'_> {
         };
         let now = if self.asked.dry_run {
             Look::Past
-        } else if expected {
+        } else if row.status.is_some() && self.asked.expect.has(row.status) {
             Look::Good
         } else {
             Look::Bad
@@ -227,63 +212,27 @@ impl Run<'_> {
                 let none = "there is no old answer of a target to compare with";
                 live.line(&[(Look::Plain, "    "), (Look::Past, none)])?;
             } else if diff.is_empty() {
-                live.line(&[(Look::Plain, "    "), (Look::Past, "the same answer")])?;
+                live.line(&[(Look::Plain, "    "), (Look::Past, "the same answer, dates aside")])?;
             }
         }
         Ok(())
     }
 
-    fn is_expected(&self, status: u16) -> bool {
-        let status = http::StatusCode::from_u16(status);
-        status.is_ok_and(|status| self.asked.expect.is_met(status))
-    }
-
-    /// Whether everything was as expected.
-    fn judged(&self, wrong: &Wrong) -> Result<(), CliError> {
-        let expected = self.asked.expect;
-        if let Some(status) = wrong.first {
-            let what = if wrong.sent == 1 {
-                format!("expected {expected}, and {status} came back")
-            } else {
-                let (some, all) = (wrong.answers, wrong.sent);
-                format!(
-                    "expected {expected}, and {some} of {all} came back with another, such as {status}"
-                )
-            };
-            let error = CliError::coded(Code::Unmet, what);
-            return Err(match status {
-                401 | 403 if self.signature == Signature::Kept => error.hint(
-                    "a receiver refuses what is older than 5 minutes: without --keep-signature it is signed now",
-                ),
-                401 | 403 => error.hint("does the receiver have the same secret?"),
-                _ => error.hint("`--diff` compares the answer with the old one"),
-            });
+    /// What is most often behind a status that was not expected.
+    fn hint_of(&self, status: u16) -> &'static str {
+        match status {
+            401 | 403 if self.signature == Signature::Kept => {
+                "a receiver refuses what is older than 5 minutes: without --keep-signature it is signed now"
+            }
+            401 | 403 => "does the receiver have the same secret?",
+            _ => "`--diff` compares the answer with the old one",
         }
-        if let Some(why) = &wrong.why {
-            let what = if wrong.sent == 1 {
-                "nothing came back".to_owned()
-            } else {
-                format!("nothing came back of {} of {} replays", wrong.silences, wrong.sent)
-            };
-            return Err(CliError::new(Exit::Network, what).cause(why.clone()));
-        }
-        Ok(())
     }
 }
 
-impl Wrong {
-    fn note(&mut self, run: &Run<'_>, answer: &Result<Answer, SendError>) {
-        self.sent += 1;
-        match answer {
-            Ok(answer) if run.is_expected(answer.status.as_u16()) => {}
-            Ok(answer) => {
-                self.answers += 1;
-                self.first.get_or_insert(answer.status.as_u16());
-            }
-            Err(error) => {
-                self.silences += 1;
-                self.why.get_or_insert_with(|| error.to_string());
-            }
-        }
-    }
+/// The headers of an answer without its date, which is another each time.
+fn without_date(headers: &HeaderMap) -> HeaderMap {
+    let mut headers = headers.clone();
+    headers.remove(DATE);
+    headers
 }

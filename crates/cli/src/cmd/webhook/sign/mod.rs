@@ -1,7 +1,5 @@
 //! `formsvc webhook sign`
 
-mod shapes;
-
 use std::path::PathBuf;
 
 use bytes::Bytes;
@@ -11,6 +9,7 @@ use formsvc_contract::variant::{Signatures, Variant};
 use formsvc_protocol::EventKind;
 use formsvc_protocol::signature::HEADER;
 use http::HeaderValue;
+use http::header::CONNECTION;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use url::Url;
@@ -19,9 +18,11 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::output::Field;
 use crate::settings::Json;
+use crate::webhook::message;
 use crate::webhook::moment::{self, Moment, skew};
 use crate::webhook::payload::Place;
 use crate::webhook::secrets::SecretArgs;
+use crate::webhook::target::target;
 use crate::webhook::variants;
 use crate::when;
 
@@ -34,7 +35,7 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::new("variant"),
     Field::new("expect"),
     Field::new("secrets").json_only(),
-    Field::new("body_bytes"),
+    Field::new("body_size"),
     Field::new("body_sha256").json_only(),
 ];
 
@@ -44,12 +45,13 @@ struct Item<'a> {
     signature: Option<&'a str>,
     signatures: &'a [&'a str],
     header: &'a str,
-    timestamp: u64,
+    /// That of the signature, where it has one that is a time.
+    timestamp: Option<u64>,
     signed_at: Option<String>,
     variant: &'a str,
     expect: &'a str,
     secrets: Vec<&'a str>,
-    body_bytes: usize,
+    body_size: usize,
     body_sha256: String,
 }
 
@@ -77,10 +79,10 @@ pub(crate) struct Sign {
     #[arg(long, value_name = "NAME", default_value = "fresh", value_parser = variants::parser())]
     variant: Variant,
     /// Print a command of curl that sends the delivery to this address
-    #[arg(long, value_name = "URL", conflicts_with = "http")]
+    #[arg(long, value_name = "URL", value_parser = target, conflicts_with = "http")]
     curl: Option<Url>,
     /// Print the delivery to this address as it goes over the wire
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = target)]
     http: Option<Url>,
     #[command(flatten)]
     secrets: SecretArgs,
@@ -92,9 +94,8 @@ impl Sign {
         // A script that asks for the value gets it, whatever format is set somewhere else.
         let is_plain = fields.is_none() && jq.is_none() && template.is_none() && format.is_none();
         let url = self.curl.as_ref().or(self.http.as_ref());
-        if let Some(url) = url {
+        if url.is_some() {
             cx.output.refuse_flags("`--curl` and `--http` print text of their own")?;
-            shapes::check(url)?;
         }
         let mut listing = cx.output.listing(FIELDS)?;
         let time = self.time()?;
@@ -103,10 +104,20 @@ impl Sign {
         let body = place.read().await?;
         let signatures = self.variant.sign(&secrets.texts(), time, &body);
         if let Some(url) = url {
-            let outgoing = delivery(url.clone(), &signatures, body);
-            let text = match self.curl {
-                Some(_) => shapes::curl(&outgoing, &place)?.into_bytes(),
-                None => shapes::http(&outgoing),
+            let mut outgoing = delivery(url.clone(), &signatures, body);
+            // The signatures are what was asked for.
+            let reveal = true;
+            let text = match (&self.curl, &place) {
+                (None, _) => {
+                    // What is sent as it stands reads until its connection ends.
+                    outgoing.headers.insert(CONNECTION, HeaderValue::from_static("close"));
+                    message::http(&outgoing, reveal)
+                }
+                (Some(_), Place::Stdin) => message::curl(&outgoing, reveal),
+                (Some(_), Place::File(path)) => match path.to_str() {
+                    Some(path) => message::curl_with_file(&outgoing, path, reveal),
+                    None => return Err(CliError::usage("the name of the file is not UTF-8 text")),
+                },
             };
             return cx.output.exactly(&text);
         }
@@ -116,17 +127,17 @@ impl Sign {
             let lines = texts.iter().flat_map(|text| [text, "\n"]);
             return cx.output.exactly(lines.collect::<String>().as_bytes());
         }
-        let row = self.variant.row();
+        let (row, signed) = (self.variant.row(), texts.first().and_then(|text| time_of(text)));
         listing.push(&Item {
             signature: texts.first().copied(),
             signatures: &texts,
             header: HEADER,
-            timestamp: time,
-            signed_at: moment::shown(time),
+            timestamp: signed,
+            signed_at: signed.and_then(moment::shown),
             variant: row.name,
             expect: row.expect.name(),
             secrets: secrets.0.iter().map(|(name, _)| &**name).collect(),
-            body_bytes: body.len(),
+            body_size: body.len(),
             body_sha256: hex::encode(Sha256::digest(&body)),
         });
         cx.output.item(&listing)
@@ -146,6 +157,11 @@ impl Sign {
             CliError::usage("the time of the signature lies before 1970, where Unix seconds begin")
         })
     }
+}
+
+/// The time of a signature header; none where it has none that is a number.
+fn time_of(header: &str) -> Option<u64> {
+    header.split(',').find_map(|part| part.trim().strip_prefix("t="))?.parse().ok()
 }
 
 /// The delivery as the service would send it, with these signatures.

@@ -1,7 +1,7 @@
 //! `formsvc webhook trigger`
 
 mod run;
-pub(super) mod source;
+mod source;
 
 use std::path::PathBuf;
 
@@ -16,9 +16,11 @@ use crate::args::whole;
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::output::Field;
+use crate::webhook::changes::{self, Change};
 use crate::webhook::secrets::SecretArgs;
 use crate::webhook::sender::{SenderArgs, answer_limit};
-use crate::webhook::shape::{self, Change, Expect};
+use crate::webhook::shape;
+use crate::webhook::statuses::Statuses;
 use crate::webhook::target::{self, target};
 
 /// The fields of an attempt.
@@ -67,8 +69,8 @@ pub(crate) struct Trigger {
     #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = shape::scale, requires = "simulate_sender", help_heading = "Sending")]
     time_scale: f64,
     /// The status that is right: 2xx, 401, … Another ends with exit code 11
-    #[arg(long, value_name = "STATUS", default_value = "2xx", value_parser = shape::expect, help_heading = "Sending")]
-    expect: Expect,
+    #[arg(long, value_name = "STATUS", default_value = "2xx", help_heading = "Sending")]
+    expect: Statuses,
     /// Print what would be sent, and send nothing
     #[arg(long, conflicts_with_all = ["simulate_sender", "rate"], help_heading = "Sending")]
     dry_run: bool,
@@ -91,10 +93,10 @@ pub(crate) struct Payload {
     #[arg(long, value_name = "FORM[/ID]", help_heading = "Payload")]
     from_submission: Vec<String>,
     /// Change one place: data.Name=Ada, data.Guests=3. JSON, or else text; can be repeated
-    #[arg(long, value_name = "PATH=VALUE", value_parser = shape::set, help_heading = "Payload")]
+    #[arg(long, value_name = "PATH=VALUE", value_parser = changes::set, help_heading = "Payload")]
     set: Vec<Change>,
     /// Take one place away; can be repeated
-    #[arg(long, value_name = "PATH", value_parser = shape::unset, help_heading = "Payload")]
+    #[arg(long, value_name = "PATH", value_parser = changes::unset, help_heading = "Payload")]
     unset: Vec<Change>,
     /// Change the body in $VISUAL or $EDITOR before it is sent
     #[arg(long, help_heading = "Payload")]

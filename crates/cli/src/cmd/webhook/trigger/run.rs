@@ -7,7 +7,7 @@ use formsvc_contract::send::{Answer, Outgoing, SendError, Sender};
 use formsvc_protocol::RetrySchedule;
 use formsvc_protocol::signature::{SigningSecret, sign};
 use futures_util::{StreamExt, stream};
-use http::{HeaderValue, StatusCode};
+use http::HeaderValue;
 use serde::Serialize;
 use tokio::time::{Instant, sleep_until};
 use url::Url;
@@ -17,12 +17,11 @@ use super::{FIELDS, unmet};
 use crate::args::OutputFormat;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::settings::written;
+use crate::webhook::expected::Tally;
 use crate::webhook::fields::millis;
-use crate::webhook::mask;
-use crate::webhook::shape::Expect;
 use crate::webhook::simulate::{End, Simulation};
+use crate::webhook::statuses::Statuses;
 
 /// How deliveries are sent.
 pub(super) struct Run<'a> {
@@ -30,7 +29,7 @@ pub(super) struct Run<'a> {
     pub(super) sender: Sender,
     pub(super) secrets: Vec<SigningSecret>,
     pub(super) to: Url,
-    pub(super) expect: Expect,
+    pub(super) expect: Statuses,
     /// Play the sender, with pauses so many times shorter.
     pub(super) simulate: Option<f64>,
     pub(super) rate: Option<f64>,
@@ -52,14 +51,8 @@ struct Row<'a> {
 }
 
 /// What was not as expected.
-#[derive(Default)]
 struct Wrong {
-    /// Answers with another status, and the first of them.
-    answers: u64,
-    first: Option<(StatusCode, String)>,
-    /// Deliveries that nothing came back of, and why the first.
-    silences: u64,
-    why: Option<String>,
+    answers: Tally,
     /// Deliveries that `--simulate-sender` gave up.
     failed: u64,
 }
@@ -72,7 +65,7 @@ impl Run<'_> {
         } else {
             Show::Many(output.stream(FIELDS)?)
         };
-        let wrong = RefCell::new(Wrong::default());
+        let wrong = RefCell::new(Wrong { answers: Tally::new(self.expect), failed: 0 });
         let began = Instant::now();
         let (show, wrong_of) = (&show, &wrong);
         let deliveries = stream::iter(0..self.count)
@@ -93,7 +86,7 @@ impl Run<'_> {
         while let Some(delivered) = deliveries.next().await {
             delivered?;
         }
-        self.judged(&wrong.take())
+        self.judged(&wrong.borrow())
     }
 
     async fn deliver(
@@ -106,7 +99,7 @@ impl Run<'_> {
         let Some(time_scale) = self.simulate else {
             let answer = self.attempt(prepared).await;
             self.shown(show, index, 1, prepared, &answer)?;
-            wrong.borrow_mut().note(self.expect, &answer);
+            wrong.borrow_mut().answers.note(&answer);
             return Ok(());
         };
         let (random, now) = (fastrand::f64, SystemTime::now);
@@ -197,35 +190,7 @@ impl Run<'_> {
             };
             return Err(unmet(what).hint("the service, too, would not try again"));
         }
-        if let Some((status, body)) = &wrong.first {
-            let expected = self.expect;
-            let what = if self.count == 1 {
-                format!("expected {expected}, and {} came back", status.as_u16())
-            } else {
-                let (some, all) = (wrong.answers, self.count);
-                format!(
-                    "expected {expected}, and {some} of {all} came back with another, such as {}",
-                    status.as_u16()
-                )
-            };
-            let mut error = unmet(what);
-            if !body.is_empty() {
-                error = error.cause(format!("the receiver said: {body}"));
-            }
-            return Err(match hint_of(*status) {
-                Some(hint) => error.hint(hint),
-                None => error,
-            });
-        }
-        if let Some(why) = &wrong.why {
-            let what = if self.count == 1 {
-                "nothing came back".to_owned()
-            } else {
-                format!("nothing came back of {} of {} deliveries", wrong.silences, self.count)
-            };
-            return Err(CliError::new(Exit::Network, what).cause(why.clone()));
-        }
-        Ok(())
+        wrong.answers.judged("deliveries", hint_of)
     }
 }
 
@@ -237,30 +202,9 @@ enum Show<'a> {
     Many(crate::output::Stream<'a>),
 }
 
-impl Wrong {
-    fn note(&mut self, expect: Expect, answer: &Result<Answer, SendError>) {
-        /// Of a body that is told in an error.
-        const TOLD: usize = 200;
-        match answer {
-            Ok(answer) if expect.is_met(answer.status) => {}
-            Ok(answer) => {
-                self.answers += 1;
-                let body = String::from_utf8_lossy(&answer.body);
-                // A page for debugging shows the request's headers.
-                let body: String = mask::text(body.trim()).chars().take(TOLD).collect();
-                self.first.get_or_insert((answer.status, body));
-            }
-            Err(error) => {
-                self.silences += 1;
-                self.why.get_or_insert_with(|| error.to_string());
-            }
-        }
-    }
-}
-
 /// What is most often behind a status that was not expected.
-fn hint_of(status: StatusCode) -> Option<&'static str> {
-    Some(match status.as_u16() {
+fn hint_of(status: u16) -> Option<&'static str> {
+    Some(match status {
         300..=399 => "the service does not follow redirects: give the URL it leads to",
         401 | 403 => {
             "does the receiver have the same secret, and verify the raw body? \

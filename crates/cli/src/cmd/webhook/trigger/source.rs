@@ -1,13 +1,9 @@
 //! What `trigger` delivers: where bodies come from, and what is changed in them.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use formsvc_client::{Form, Submission, Timestamp};
-use formsvc_contract::edit;
 use formsvc_contract::payload::{self, Shape};
 use formsvc_export::ValueKind;
 use formsvc_protocol::WebhookEvent;
@@ -16,16 +12,12 @@ use serde::Deserialize;
 
 use super::Payload;
 use crate::context::Context;
-use crate::editor;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::form_ref;
-use crate::key::aside;
-use crate::pretty::pretty;
-use crate::webhook::shape::Change;
+use crate::webhook::changes::{Change, changed, edited};
+use crate::webhook::payload::Place;
 
-/// Longest file that is taken for a body.
-const FILE_MAX: u64 = 64 << 20;
 /// Submissions whose labels are those of a form.
 const LABELS_OF: u32 = 25;
 /// When the first submission of a seed was made: 2026-01-01. The next are a second later each.
@@ -60,7 +52,7 @@ enum Kind {
 impl Source {
     pub(super) async fn of(cx: &Context, asked: &Payload) -> Result<Self, CliError> {
         let kind = if let Some(path) = &asked.file {
-            Kind::Fixed(vec![read(path).await?])
+            Kind::Fixed(vec![Place::of(Some(path), false, "`--file`")?.read().await?])
         } else if let Some(form) = &asked.form {
             let form = form_ref::resolve(cx, form).await?;
             let questions = questions(cx, &form).await?;
@@ -189,81 +181,6 @@ fn made_at(is_seeded: bool, number: u64) -> Timestamp {
     // Only the ends of time have no timestamp.
     let first = || Timestamp::from_unix_nanos(SEEDED).expect("2026 has a timestamp");
     Timestamp::from_unix_nanos(nanos).unwrap_or_else(first)
-}
-
-/// A body with changes made, and whether one of them added something.
-pub(in crate::cmd::webhook) fn changed(
-    body: &Bytes,
-    changes: &[Change],
-) -> Result<(Bytes, bool), CliError> {
-    let Ok(text) = std::str::from_utf8(body) else {
-        return Err(CliError::usage("the body is no text, so nothing in it has a path"));
-    };
-    let (mut text, mut any_new) = (text.to_owned(), false);
-    for change in changes {
-        let done = match change {
-            Change::Set(path, value) => edit::set(&text, path, value).map(|(text, is_new)| {
-                any_new |= is_new;
-                text
-            }),
-            Change::Unset(path) => edit::unset(&text, path),
-        };
-        text = done.map_err(|error| {
-            let flag = match change {
-                Change::Set(path, _) => format!("--set {path}=…"),
-                Change::Unset(path) => format!("--unset {path}"),
-            };
-            CliError::usage(format!("`{flag}` cannot be done")).because(&error)
-        })?;
-    }
-    Ok((text.into(), any_new))
-}
-
-/// What a person makes of a body. One that is left as it is stays as it was, to the byte; JSON is laid
-/// out for them, and the line feed that editors end a text with is no part of it.
-pub(in crate::cmd::webhook) async fn edited(body: Bytes) -> Result<Bytes, CliError> {
-    let laid_out = pretty(&body);
-    let shown = laid_out.as_ref().map_or(body.clone(), |text| text.clone().into());
-    let to_edit = shown.clone();
-    let ending = if laid_out.is_some() { ".json" } else { ".txt" };
-    let mut edited = aside(move || editor::edited(&to_edit, ending)).await??;
-    if edited == shown {
-        return Ok(body);
-    }
-    if edited.ends_with(b"\n") && !body.ends_with(b"\n") {
-        edited.pop();
-    }
-    Ok(edited.into())
-}
-
-async fn read(path: &Path) -> Result<Bytes, CliError> {
-    let path = path.to_owned();
-    let failed = {
-        let path = path.clone();
-        move |error: &io::Error| {
-            let name = if path.as_os_str() == "-" {
-                "standard input".to_owned()
-            } else {
-                format!("`{}`", path.display())
-            };
-            CliError::new(Exit::LocalIo, format!("cannot read the body from {name}")).because(error)
-        }
-    };
-    let body = aside(move || {
-        let mut body = Vec::new();
-        let mut from: Box<dyn Read> = if path.as_os_str() == "-" {
-            Box::new(io::stdin())
-        } else {
-            Box::new(File::open(&path)?)
-        };
-        from.by_ref().take(FILE_MAX + 1).read_to_end(&mut body)?;
-        Ok(body)
-    });
-    let body = body.await?.map_err(|error: io::Error| failed(&error))?;
-    if body.len() as u64 > FILE_MAX {
-        return Err(CliError::usage("the body is longer than 64 MiB"));
-    }
-    Ok(body.into())
 }
 
 /// The questions of a form, as its newest submissions have answers to them.

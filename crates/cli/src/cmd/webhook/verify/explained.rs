@@ -1,16 +1,24 @@
 //! The explanation of a signature that is not right, for people and programs.
 
+use std::borrow::Cow;
+
 use formsvc_client::SecretString;
 use formsvc_contract::explain::{Case, Explanation, Found, HYPOTHESES, Proof, explain};
 use serde::Serialize;
 
 use super::judged::Clock;
+use super::original::{self, Original};
 use super::source::Delivery;
+use crate::context::Context;
 use crate::error::CliError;
 use crate::webhook::secrets::Secrets;
 
 /// Why a signature is not right, or that nobody knows.
-pub(super) struct Explained(Explanation);
+pub(super) struct Explained {
+    explanation: Explanation,
+    /// The delivery as it came, where what was given is not the same.
+    original: Option<Original>,
+}
 
 /// The same as data.
 #[derive(Serialize)]
@@ -22,6 +30,9 @@ pub(super) struct Why {
     clues: Vec<&'static str>,
     tried: Vec<&'static str>,
     left_out: Vec<&'static str>,
+    /// Whether some were tried by themselves alone.
+    pairs_left_out: bool,
+    original: Option<Original>,
 }
 
 /// A hypothesis that fits.
@@ -41,7 +52,7 @@ impl Explained {
         clock: Clock,
     ) -> Self {
         let headers = delivery.headers.0.iter();
-        Self(explain(&Case {
+        let explanation = explain(&Case {
             headers: headers.map(|(name, value)| (&**name, &**value)).collect(),
             body: &delivery.body,
             secrets: &secrets.0,
@@ -49,17 +60,33 @@ impl Explained {
             came: delivery.came,
             now: clock.at,
             tolerance: clock.tolerance(),
-        }))
+        });
+        Self { explanation, original: None }
+    }
+
+    /// The same, compared with what listeners here received, where it is not proven what happened.
+    pub(super) async fn compared(
+        mut self,
+        cx: &Context,
+        delivery: &Delivery,
+        secrets: &Secrets,
+    ) -> Self {
+        if self.explanation.proof != Proof::Signature {
+            self.original = original::find(cx, delivery, secrets).await;
+        }
+        self
     }
 
     /// The ids of what fits, in one text.
     pub(super) fn ids(&self) -> Option<String> {
-        let ids: Vec<_> = self.0.found.iter().map(|found| found.hypothesis.row().id).collect();
+        let ids: Vec<_> =
+            self.explanation.found.iter().map(|found| found.hypothesis.row().id).collect();
         (!ids.is_empty()).then(|| ids.join(", "))
     }
 
     pub(super) fn item(&self) -> Why {
-        let Explanation { found, proof, secret, clues, left_out } = &self.0;
+        let Explanation { found, proof, secret, clues, left_out, pairs_left_out } =
+            &self.explanation;
         let found = found.iter().map(|found| {
             let row = found.hypothesis.row();
             Fits { id: row.id, means: row.means, detail: found.detail.clone(), fix: row.fix }
@@ -72,36 +99,53 @@ impl Explained {
             clues: clues.clone(),
             tried: tried.map(|row| row.id).collect(),
             left_out: left_out.iter().map(|left| left.row().id).collect(),
+            pairs_left_out: *pairs_left_out,
+            original: self.original.clone(),
         }
     }
 
     /// The error with what fits as its causes, and what to do as its hint.
     pub(super) fn tell(&self, error: CliError) -> CliError {
-        let Explanation { found, proof, clues, left_out, .. } = &self.0;
-        if *proof == Proof::None {
-            let tried = HYPOTHESES.len() - left_out.len();
-            let error = error.cause(format!("none of {tried} hypotheses explains it"));
-            let error = match left_out.len() {
-                0 => error,
-                count => {
-                    error.cause(format!("{count} more were left out, since the body is so long"))
-                }
-            };
-            return error.hint(clues.join("; "));
-        }
+        let Explanation { found, proof, clues, .. } = &self.explanation;
         let error = found.iter().fold(error, |error, found| error.cause(cause(found)));
-        let error = match proof {
-            Proof::Fact => error.cause("put right, it may still be wrong in another way"),
-            _ => error,
-        };
-        let mut fixes: Vec<&str> = Vec::new();
+        let mut hints: Vec<Cow<'_, str>> = Vec::new();
+        if let Some(original) = &self.original {
+            let error = error.cause(original.told());
+            return error.hint(original.fix());
+        }
+        if *proof == Proof::None {
+            let tried = HYPOTHESES.len() - self.explanation.left_out.len();
+            hints.push(format!("none of {tried} things that go wrong explains it").into());
+        }
         for found in found {
             let fix = found.hypothesis.row().fix;
-            if !fixes.contains(&fix) {
-                fixes.push(fix);
+            if !hints.iter().any(|hint| hint == fix) {
+                hints.push(fix.into());
             }
         }
-        error.hint(fixes.join("; "))
+        match proof {
+            Proof::Signature => {}
+            Proof::Fact => {
+                hints.push("more may be wrong besides, which shows once this is right".into());
+            }
+            Proof::None => hints.extend(clues.iter().map(|clue| Cow::Borrowed(*clue))),
+        }
+        hints.extend(self.untried().map(Cow::Owned));
+        error.hint(hints.join("; "))
+    }
+
+    /// What was too much work for a body so long.
+    fn untried(&self) -> Option<String> {
+        let Explanation { proof, left_out, pairs_left_out, .. } = &self.explanation;
+        match (proof, left_out.len(), pairs_left_out) {
+            (Proof::Signature, ..) | (_, 0, false) => None,
+            (_, 0, true) => {
+                Some("the body is so long that not all pairs of them were tried".to_owned())
+            }
+            (_, count, _) => Some(format!(
+                "the body is so long that {count} more were not tried, which `--json explanation` names"
+            )),
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::explained::{Explained, Why};
 use super::source::Delivery;
+use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::webhook::capture::CaptureNumber;
 use crate::webhook::moment;
@@ -50,8 +51,8 @@ pub(super) struct Judged {
 }
 
 impl Judged {
-    /// Judges a delivery with the receiver's verifier. What the body says does not matter here: the
-    /// question is who signed it.
+    /// Judges a delivery as a listener does, with the receiver's verifier: by its signature first, and then
+    /// by whether its body is an event.
     pub(super) fn of(delivery: &Delivery, secrets: &Secrets, clock: Clock) -> Self {
         let header = signature_header(delivery.headers.signatures());
         let signed = header
@@ -66,7 +67,10 @@ impl Judged {
         });
         match verified {
             Ok(verified) => Self {
-                verdict: VerdictCode::Valid,
+                verdict: match Event::from_json(delivery.body.clone()) {
+                    Ok(_) => VerdictCode::Valid,
+                    Err(_) => VerdictCode::BadEvent,
+                },
                 previous: secrets.is_previous(verified.secret()),
                 secret: Some(verified.secret().into()),
                 signed,
@@ -84,20 +88,22 @@ impl Judged {
         }
     }
 
-    /// The same with an explanation, if there is anything to explain.
-    pub(super) fn explained(
+    /// The same with an explanation, if there is anything about the signature to explain.
+    pub(super) async fn explained(
         mut self,
+        cx: &Context,
         delivery: &Delivery,
         secrets: &Secrets,
         api_key: Option<&SecretString>,
     ) -> Self {
-        if !self.is_valid() {
-            self.explained = Some(Explained::of(delivery, secrets, api_key, self.clock));
+        if self.verdict != VerdictCode::Valid && self.verdict != VerdictCode::BadEvent {
+            let explained = Explained::of(delivery, secrets, api_key, self.clock);
+            self.explained = Some(explained.compared(cx, delivery, secrets).await);
         }
         self
     }
 
-    /// Whether the signature is right, and of its time.
+    /// Whether the signature is right, and of its time, and the body an event.
     pub(super) fn is_valid(&self) -> bool {
         self.verdict == VerdictCode::Valid
     }
@@ -118,13 +124,15 @@ impl Judged {
         error.hint(if self.verdict.row().off.is_some() {
             "`--ignore-age` judges the signature alone, `--at TIME` as of another time; \
              `webhook replay` signs afresh"
+        } else if self.verdict == VerdictCode::BadEvent {
+            "it was signed so: a body is JSON with `event`, and with the fields of that event"
         } else {
             "`--explain` tries what may have happened to it, and names what fits"
         })
     }
 
-    /// The item that is shown.
-    pub(super) fn item(&self, delivery: &Delivery) -> Item {
+    /// The item that is shown; without what the verdict means where an error says it beside.
+    pub(super) fn item(&self, delivery: &Delivery, tells_meaning: bool) -> Item {
         let event = Event::from_json(delivery.body.clone()).ok();
         let submission = match &event {
             Some(Event::SubmissionCreated(event)) => Some(event.submission_id.to_string()),
@@ -135,15 +143,15 @@ impl Judged {
             valid: self.is_valid(),
             verdict: self.verdict.row().name,
             why: self.explained.as_ref().and_then(Explained::ids),
-            meaning: self.meaning(),
+            meaning: tells_meaning.then(|| self.meaning()),
             secret: self.secret.as_deref().map(str::to_owned),
-            previous: self.is_valid().then_some(self.previous),
+            previous: self.secret.is_some().then_some(self.previous),
             signed_at: self.signed.and_then(moment::shown),
-            age: self.age(),
+            age_s: self.age(),
             judged_at: moment::shown(self.clock.at),
             event: event.map(|event| event.kind().to_owned()),
             submission_id: submission,
-            body_bytes: delivery.body.len(),
+            body_size: delivery.body.len(),
             explanation: self.explained.as_ref().map(Explained::item),
         }
     }
@@ -175,16 +183,24 @@ pub(super) struct Item {
     valid: bool,
     verdict: &'static str,
     why: Option<String>,
-    meaning: Cow<'static, str>,
+    meaning: Option<Cow<'static, str>>,
     secret: Option<String>,
     previous: Option<bool>,
     signed_at: Option<String>,
-    age: Option<i64>,
+    age_s: Option<i64>,
     judged_at: Option<String>,
     event: Option<String>,
     submission_id: Option<String>,
-    body_bytes: usize,
+    body_size: usize,
     explanation: Option<Why>,
+}
+
+/// Whether one of the secrets signed the body, at whatever time the header says.
+pub(super) fn is_signed(header: &[u8], body: &[u8], secrets: &Secrets) -> bool {
+    let at = SignatureHeader::parse(header).map(|header| header.unix_seconds());
+    at.ok()
+        .and_then(|at| verifier(secrets, None, at))
+        .is_some_and(|verifier| verifier.verify(header, body).is_ok())
 }
 
 fn verifier(secrets: &Secrets, tolerance: Option<Duration>, at: u64) -> Option<Verifier> {

@@ -3,6 +3,7 @@
 mod dump;
 mod explained;
 mod judged;
+mod original;
 mod record;
 mod source;
 
@@ -22,6 +23,7 @@ use crate::key;
 use crate::output::Field;
 use crate::settings::Service;
 use crate::webhook::capture::CaptureNumber;
+use crate::webhook::kept::number;
 use crate::webhook::moment::Moment;
 use crate::webhook::payload::Place;
 use crate::webhook::secrets::SecretArgs;
@@ -36,18 +38,19 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::new("secret"),
     Field::new("previous").json_only(),
     Field::time("signed_at"),
-    Field::new("age"),
+    Field::new("age_s"),
     Field::time("judged_at"),
     Field::new("event"),
     Field::id("submission_id"),
-    Field::new("body_bytes"),
+    Field::new("body_size"),
     Field::object("explanation"),
 ];
 
 /// Say whether a delivery is signed rightly, and if not, why
 ///
-/// The body is judged to the byte, as it stands in the file or comes by standard input. Exit 0 when the
-/// signature is right and of now, 11 when it is not.
+/// The body is judged to the byte, as it stands in the file or comes by standard input, and by the rules of
+/// `webhook listen`. Exit 0 when the signature is right and of now, and the body an event; 11 when not.
+/// `--explain` also looks for the delivery among those that listeners here received, to compare it with.
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch as typed")]
 #[command(after_help = "\
@@ -60,7 +63,7 @@ pub(crate) struct Verify {
     #[arg(value_name = "PATH")]
     payload: Option<PathBuf>,
     /// Judge a delivery that `webhook listen` received, by its number
-    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["payload", "http_dump", "ndjson"], help_heading = "Delivery")]
+    #[arg(long, value_name = "NUMBER", value_parser = number, conflicts_with_all = ["payload", "http_dump", "ndjson"], help_heading = "Delivery")]
     capture: Option<CaptureNumber>,
     /// The file holds a whole HTTP request, head and body, as it went over the wire
     #[arg(long, help_heading = "Delivery")]
@@ -121,12 +124,14 @@ impl Verify {
         for delivery in &deliveries {
             let mut judged = Judged::of(delivery, &secrets, self.clock(delivery.came)?);
             if self.explain {
-                judged = judged.explained(delivery, &secrets, api_key.as_ref());
+                judged = judged.explained(cx, delivery, &secrets, api_key.as_ref()).await;
             }
+            // What a person is told by the error is not told twice.
+            let is_told = count == 1 && !judged.is_valid() && cx.output.is_for_reading();
+            listing.push(&judged.item(delivery, !is_told));
             if !judged.is_valid() {
                 errors.push(judged.error());
             }
-            listing.push(&judged.item(delivery));
         }
         if count == 1 {
             cx.output.item(&listing)?;

@@ -11,11 +11,8 @@ use serde::Deserialize;
 use super::source::{Delivery, Headers};
 use crate::error::CliError;
 use crate::webhook::capture::CaptureNumber;
-
-/// The version of the lines that is known here.
-const SCHEMA: u32 = 1;
-/// Stands in a signature that is not shown.
-const MASK: char = '…';
+use crate::webhook::listen::record::SCHEMA;
+use crate::webhook::mask;
 
 /// Any line.
 #[derive(Deserialize)]
@@ -71,8 +68,7 @@ fn delivery(line: &[u8], number: usize) -> Result<Option<Delivery>, CliError> {
         })
         .collect();
     let headers = Headers(headers);
-    let is_masked = |value: &[u8]| std::str::from_utf8(value).is_ok_and(|text| text.contains(MASK));
-    if headers.signatures().any(is_masked) {
+    if headers.signatures().any(mask::is_masked) {
         return Err(CliError::usage(format!("the signature in line {number} is masked")).hint(
             "`webhook listen --reveal` writes it; or judge what was kept, with `--capture`",
         ));

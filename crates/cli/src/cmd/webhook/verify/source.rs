@@ -8,10 +8,9 @@ use formsvc_protocol::signature::HEADER;
 use super::{dump, record};
 use crate::context::Context;
 use crate::error::{CliError, Code};
-use crate::exit::Exit;
 use crate::webhook::capture::CaptureNumber;
+use crate::webhook::kept;
 use crate::webhook::payload::Place;
-use crate::webhook::store::{Captures, folder};
 
 /// What is judged.
 pub(super) struct Delivery {
@@ -127,12 +126,8 @@ impl Source {
 }
 
 async fn captured(cx: &Context, number: CaptureNumber) -> Result<Delivery, CliError> {
-    let none = || {
-        CliError::new(Exit::NotFound, format!("there is no capture {number}"))
-            .hint("`formsvc webhook events list` shows what was received")
-    };
-    let captures = Captures::open(&folder(&cx.settings.paths)?)?.ok_or_else(none)?;
-    let received = captures.get(number).await?.ok_or_else(none)?.received;
+    let captures = kept::captures(cx).await?.ok_or_else(|| kept::missing(number))?;
+    let received = &kept::get(&captures, number).await?.received;
     let headers = received.headers.iter();
     Ok(Delivery {
         capture: Some(number),

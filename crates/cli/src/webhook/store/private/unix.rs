@@ -6,11 +6,8 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use crate::shell;
+use crate::private_file::{self, Unsafe, quoted};
 use crate::webhook::store::StoreError;
-
-/// What nobody but the owner may do.
-const OTHERS: u32 = 0o077;
 
 /// The folder, checked; made with those above it if it is not there.
 pub(in super::super) fn folder(path: &Path, make: bool) -> Result<bool, StoreError> {
@@ -61,40 +58,22 @@ fn create(path: &Path) -> Result<bool, StoreError> {
     }
 }
 
-/// Whether what is there is the user's, and nobody else's to read or change.
 fn check(stat: &Stat, path: &Path, kind: FileType) -> Result<(), StoreError> {
-    let found = FileType::from_raw_mode(stat.st_mode);
-    if found == FileType::Symlink {
+    if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
         return Err(linked(path));
     }
-    if found != kind {
-        let fix = format!("move it away: `mv {0} {0}.old`", quoted(path));
-        return Err(not_safe(path, "is no ordinary file", fix));
-    }
-    if stat.st_uid != rustix::process::geteuid().as_raw() {
-        let fix = format!("run as its owner, or `chown \"$(id -u)\" {}`", quoted(path));
-        return Err(not_safe(path, "belongs to another user", fix));
-    }
-    if stat.st_mode & OTHERS != 0 {
-        let right = if kind == FileType::Directory { "700" } else { "600" };
-        let fix = format!("`chmod {right} {}`", quoted(path));
-        return Err(not_safe(path, "can be read or changed by others", fix));
-    }
-    Ok(())
+    Ok(private_file::check(stat, path, kind)?)
 }
 
 fn linked(path: &Path) -> StoreError {
     let fix = format!("`rm {}`, or set FORMSVC_STATE_DIR to another folder", quoted(path));
-    not_safe(path, "is a symbolic link", fix)
+    Unsafe::linked(path, fix).into()
 }
 
-/// A path as a shell takes it.
-fn quoted(path: &Path) -> String {
-    shell::quoted(&path.display().to_string()).into_owned()
-}
-
-fn not_safe(path: &Path, what: &'static str, fix: String) -> StoreError {
-    StoreError::Unsafe { path: path.to_owned(), what, fix }
+impl From<Unsafe> for StoreError {
+    fn from(Unsafe { path, what, fix }: Unsafe) -> Self {
+        Self::Unsafe { path, what, fix }
+    }
 }
 
 fn failed(doing: &'static str, path: &Path, error: Errno) -> StoreError {

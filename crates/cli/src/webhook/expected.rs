@@ -1,0 +1,126 @@
+//! What came of sending: whether the answers are those that were expected.
+
+use formsvc_contract::send::{Answer, SendError};
+
+use super::mask;
+use super::statuses::Statuses;
+use crate::error::{CliError, Code};
+use crate::exit::Exit;
+
+/// Characters of an answer's body that are told in an error.
+const TOLD_MAX: usize = 200;
+
+/// Counts what was not as expected.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    expected: Statuses,
+    sent: u64,
+    /// Answers with another status, and the first of them with what it said.
+    answers: u64,
+    first: Option<(u16, String)>,
+    /// How often nothing came back, and why the first time.
+    silences: u64,
+    why: Option<String>,
+}
+
+impl Tally {
+    pub(crate) fn new(expected: Statuses) -> Self {
+        Self { expected, sent: 0, answers: 0, first: None, silences: 0, why: None }
+    }
+
+    /// Notes what came back, or that nothing did.
+    pub(crate) fn note(&mut self, answer: &Result<Answer, SendError>) {
+        self.sent += 1;
+        match answer {
+            Ok(answer) if self.expected.has(Some(answer.status.as_u16())) => {}
+            Ok(answer) => {
+                self.answers += 1;
+                let body = String::from_utf8_lossy(&answer.body);
+                // A page for debugging shows the request's headers.
+                let told = mask::text(body.trim()).chars().take(TOLD_MAX).collect();
+                self.first.get_or_insert((answer.status.as_u16(), told));
+            }
+            Err(error) => {
+                self.silences += 1;
+                self.why.get_or_insert_with(|| error.to_string());
+            }
+        }
+    }
+
+    /// The error, if anything was not as expected. `what` was sent: "deliveries"; `hint` knows what is most
+    /// often behind a status.
+    pub(crate) fn judged(
+        &self,
+        what: &str,
+        hint: impl Fn(u16) -> Option<&'static str>,
+    ) -> Result<(), CliError> {
+        let (expected, all) = (self.expected, self.sent);
+        if let Some((status, said)) = &self.first {
+            let told = match (all, self.answers) {
+                (1, _) => format!("expected {expected}, and {status} came back"),
+                (_, some) => format!(
+                    "expected {expected}, and {some} of {all} came back with another, such as {status}"
+                ),
+            };
+            let mut error = CliError::coded(Code::Unmet, told);
+            if !said.is_empty() {
+                error = error.cause(format!("the receiver said: {said}"));
+            }
+            return Err(match hint(*status) {
+                Some(hint) => error.hint(hint),
+                None => error,
+            });
+        }
+        if let Some(why) = &self.why {
+            let told = match (all, self.silences) {
+                (1, _) => "nothing came back".to_owned(),
+                (_, some) => format!("nothing came back of {some} of {all} {what}"),
+            };
+            return Err(CliError::new(Exit::Network, told).cause(why.clone()));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use http::{HeaderMap, StatusCode};
+
+    use super::*;
+
+    fn note(tally: &mut Tally, status: u16, body: &str) {
+        let (status, headers) = (StatusCode::from_u16(status).unwrap(), HeaderMap::new());
+        let body = body.to_owned().into();
+        tally.note(&Ok(Answer { status, headers, body, truncated: false, took: Duration::ZERO }));
+    }
+
+    fn told(tally: &Tally) -> String {
+        tally.judged("deliveries", |_| Some("do something")).unwrap_err().told()
+    }
+
+    #[test]
+    fn what_is_not_expected_is_counted_and_the_first_told_without_signatures() {
+        let mut tally = Tally::new(Statuses::Ok);
+        note(&mut tally, 204, "");
+        assert!(tally.judged("deliveries", |_| None).is_ok());
+        note(&mut tally, 500, &format!(" v1={} ", "ab".repeat(32)));
+        note(&mut tally, 404, "x");
+        let told = told(&tally);
+        assert!(
+            told.contains("expected ok, and 2 of 3 came back with another, such as 500"),
+            "{told}"
+        );
+        assert!(
+            told.contains("the receiver said: v1=abab…") && told.contains("do something"),
+            "{told}"
+        );
+        let mut one = Tally::new("401".parse().unwrap());
+        note(&mut one, 401, "");
+        assert!(one.judged("deliveries", |_| None).is_ok());
+        one = Tally::new(Statuses::Class(2));
+        note(&mut one, 302, "");
+        assert!(self::told(&one).contains("expected 2xx, and 302 came back"));
+    }
+}

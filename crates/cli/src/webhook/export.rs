@@ -1,0 +1,129 @@
+//! The forms in which captures, and requests that are made of them, are written down: one table, and one
+//! writer for whoever exports.
+
+use std::borrow::Cow;
+
+use clap::ValueEnum;
+use formsvc_contract::send::Outgoing;
+use http::HeaderMap;
+use url::Url;
+
+use super::capture::{Capture, CaptureNumber};
+use super::kept::whole_json;
+use super::replay::end_to_end;
+use super::{har, mask, message};
+
+/// What something is written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Form {
+    /// As they go over the wire, one after the other
+    Http,
+    /// Commands for a shell, each of which sends one
+    Curl,
+    /// An HTTP archive (HAR 1.2), with what was answered
+    Har,
+    /// One JSON object a line, with all that is known
+    Ndjson,
+}
+
+impl Form {
+    /// Those in which a request can be written that nobody has answered.
+    pub(crate) const OF_REQUESTS: [Self; 2] = [Self::Curl, Self::Http];
+
+    /// What stands before the first, and after the last.
+    fn around(self) -> [&'static str; 2] {
+        match self {
+            Self::Har => har::AROUND,
+            Self::Http | Self::Curl | Self::Ndjson => ["", ""],
+        }
+    }
+}
+
+/// Writes one after the other.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    form: Form,
+    reveal: bool,
+    count: usize,
+    /// Whether something is shown otherwise than it is.
+    hides: bool,
+}
+
+impl Writer {
+    pub(crate) fn new(form: Form, reveal: bool) -> Self {
+        Self { form, reveal, count: 0, hides: false }
+    }
+
+    /// What stands before the first.
+    pub(crate) fn begin(&self) -> &'static str {
+        self.form.around()[0]
+    }
+
+    /// What stands after the last.
+    pub(crate) fn end(&self) -> &'static str {
+        self.form.around()[1]
+    }
+
+    /// A capture as it came; to another address, where one is given that the form can have.
+    pub(crate) fn capture(&mut self, capture: &Capture, to: Option<&Url>) -> Vec<u8> {
+        let received = &*capture.received;
+        if let Some(to) = to.filter(|_| Form::OF_REQUESTS.contains(&self.form)) {
+            let headers = end_to_end(&received.headers);
+            let (method, url, body) = (received.method.clone(), to.clone(), received.body.clone());
+            let outgoing = Outgoing { method, url, headers, body };
+            return self.request(capture.number, &outgoing);
+        }
+        self.note(&received.headers);
+        let one = match self.form {
+            Form::Http => message::received(received, self.reveal),
+            Form::Curl => message::curl_of(received, self.reveal),
+            Form::Har => har::entry(capture, self.reveal).to_string().into_bytes(),
+            Form::Ndjson => whole_json(capture, self.reveal).get().as_bytes().to_vec(),
+        };
+        self.framed(capture.number, &one)
+    }
+
+    /// A request that is made of a capture. In a form that is of captures alone there is nothing to write.
+    pub(crate) fn request(&mut self, of: Option<CaptureNumber>, outgoing: &Outgoing) -> Vec<u8> {
+        self.note(&outgoing.headers);
+        let one = match self.form {
+            Form::Curl => message::curl(outgoing, self.reveal),
+            Form::Http => message::http(outgoing, self.reveal),
+            Form::Har | Form::Ndjson => return Vec::new(),
+        };
+        self.framed(of, &one)
+    }
+
+    /// What a person must know of what was written.
+    pub(crate) fn remark(&self) -> Option<&'static str> {
+        let is_sent = Form::OF_REQUESTS.contains(&self.form);
+        (self.hides && !self.reveal && is_sent).then_some(
+            "note: signatures are masked, and a receiver refuses them so: --reveal shows them, and \
+             `formsvc webhook replay` signs anew",
+        )
+    }
+
+    /// How many were written.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    fn note(&mut self, headers: &HeaderMap) {
+        self.hides |= headers.iter().any(|(name, value)| mask::hides(name, value));
+    }
+
+    fn framed(&mut self, number: Option<CaptureNumber>, one: &[u8]) -> Vec<u8> {
+        let is_first = self.count == 0;
+        self.count += 1;
+        let number = number.unwrap_or_default();
+        let (before, after): (Cow<'_, str>, &str) = match self.form {
+            Form::Http => ("".into(), ""),
+            Form::Curl => {
+                (format!("{}# capture {number}\n", if is_first { "" } else { "\n" }).into(), "")
+            }
+            Form::Har => (if is_first { "\n" } else { ",\n" }.into(), ""),
+            Form::Ndjson => ("".into(), "\n"),
+        };
+        [before.as_bytes(), one, after.as_bytes()].concat()
+    }
+}

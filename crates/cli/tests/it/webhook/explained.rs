@@ -1,0 +1,155 @@
+//! `formsvc webhook verify --explain` of deliveries that other programs parsed and printed again: jq, Python
+//! and Node.js themselves, where they are installed. `FORMSVC_REQUIRE_RUNTIMES=1` asks for the latter two.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use super::kept::{Home, Listener};
+use super::support::Files;
+use crate::terminal::Terminal;
+
+/// A program, and what it makes of JSON on its standard input.
+const PRINTERS: &[(&str, &[&str])] = &[
+    ("jq", &["."]),
+    ("jq", &["-c", "."]),
+    ("python3", &["-c", "import json, sys; print(json.dumps(json.load(sys.stdin)))"]),
+    (
+        "python3",
+        &["-c", "import json, sys; print(json.dumps(json.load(sys.stdin), ensure_ascii=False))"],
+    ),
+    ("python3", &["-c", "import json, sys; print(json.dumps(json.load(sys.stdin), indent=2))"]),
+    (
+        "node",
+        &["-e", "console.log(JSON.stringify(JSON.parse(require('fs').readFileSync(0, 'utf8'))))"],
+    ),
+    (
+        "node",
+        &[
+            "-e",
+            "console.log(JSON.stringify(JSON.parse(require('fs').readFileSync(0, 'utf8')), null, 2))",
+        ],
+    ),
+];
+/// One that cannot be undone: the order of the answers is lost.
+const SORTER: (&str, &[&str]) = (
+    "python3",
+    &["-c", "import json, sys; print(json.dumps(json.load(sys.stdin), indent=2, sort_keys=True))"],
+);
+
+/// What a program makes of a text; none where there is no such program, and none is asked for.
+fn printed((program, args): (&str, &[&str]), text: &[u8]) -> Option<Vec<u8>> {
+    let mut command = Command::new(program);
+    command.args(args).env("PYTHONIOENCODING", "utf-8");
+    let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let Ok(mut child) = started else {
+        let required =
+            std::env::var_os("FORMSVC_REQUIRE_RUNTIMES").is_some_and(|value| value == "1");
+        assert!(!required || program == "jq", "there is no {program}, which is asked for");
+        // Past the test's captured output.
+        let skipped = format!("skipped: there is no {program}\n");
+        std::io::stderr().write_all(skipped.as_bytes()).unwrap();
+        return None;
+    };
+    child.stdin.take().unwrap().write_all(text).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{program} {args:?}");
+    Some(output.stdout)
+}
+
+/// The explanation of a body with the signature of another.
+fn explained(files: &Files, signed: &[u8], given: &[u8]) -> Value {
+    files.write("signed.json", signed);
+    files.write("given.json", given);
+    let sign = ["webhook", "sign", "-f", "signed.json", "--secret-file", "secret.txt"];
+    files.write("given.sig", files.succeed(&sign).as_bytes());
+    let verify = ["webhook", "verify", "given.json", "--signature-file", "given.sig"];
+    let more = ["--secret-file", "secret.txt", "--explain", "--json", "why,explanation"];
+    serde_json::from_str(&files.run(&[&verify[..], &more].concat()).stdout).unwrap()
+}
+
+#[test]
+fn what_was_parsed_and_printed_again_is_named() {
+    let files = Files::new();
+    for seed in ["1", "2", "3"] {
+        let body = files.succeed(&["webhook", "trigger", "--dry-run", "--seed", seed]);
+        for printer in PRINTERS {
+            let Some(given) = printed(*printer, body.as_bytes()) else { continue };
+            let item = explained(&files, body.as_bytes(), &given);
+            let told = String::from_utf8_lossy(&given);
+            assert_eq!(item["explanation"]["proof"], "signature", "{printer:?}: {item} of {told}");
+            assert!(item["why"].is_string(), "{printer:?}: {item}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_undone_is_seen_to_have_been_printed_again() {
+    let files = Files::new();
+    let body = files.succeed(&["webhook", "trigger", "--dry-run"]);
+    let Some(given) = printed(SORTER, body.as_bytes()) else { return };
+    let item = explained(&files, body.as_bytes(), &given);
+    assert_eq!(
+        (&item["why"], &item["explanation"]["proof"]),
+        (&"json_printed".into(), &"fact".into())
+    );
+    let clues = item["explanation"]["clues"].to_string();
+    assert!(clues.contains("another secret may have signed it"), "{clues}");
+}
+
+/// A listener that received the delivery has it as it came.
+#[test]
+fn what_a_listener_received_is_compared_with() {
+    let home = Home::new();
+    let mut listener = Listener::start(&home, &[]);
+    let body = home.succeed(&["webhook", "trigger", "--dry-run"]);
+    assert_eq!(listener.deliver(b"{\"submission_id\":\"sub_other\"}"), 200);
+    assert_eq!(listener.deliver(body.as_bytes()), 200);
+    assert_eq!(listener.end(), Some(0));
+    let shown = home.succeed(&["webhook", "events", "show", "2", "--reveal", "--jq", ".headers"]);
+    let headers: Value = serde_json::from_str(&shown).unwrap();
+    let signature = headers["x-service-signature"][0].as_str().unwrap();
+    // A name that was mended on the way.
+    let given = body.replacen("\"Guests\":", "\"guests\":", 1);
+    std::fs::write(home.path().join("given.json"), &given).unwrap();
+    let verify =
+        ["webhook", "verify", "given.json", "-H", signature, "--secret-file", "secret.txt"];
+    let said = home.run(&[&verify[..], &["--explain", "--output", "json"]].concat());
+    assert_eq!(said.code, Some(11), "{}", said.stderr);
+    let item: Value = serde_json::from_str(&said.stdout).unwrap();
+    let original = &item["explanation"]["original"];
+    assert_eq!(original["capture"], 2, "{item}");
+    assert_eq!(original["byte"], body.find("Guests").unwrap());
+    assert!(original["came"].as_str().unwrap().contains("\"Guests\":"), "{original}");
+    assert!(said.stderr.contains("the body of capture 2"), "{}", said.stderr);
+    assert!(said.stderr.contains("events show 2 --raw"), "{}", said.stderr);
+    // One whose signature is of somebody else is compared with nothing.
+    let forged = signature.replace("v1=", "v1=0").chars().take(signature.len()).collect::<String>();
+    let verify = ["webhook", "verify", "given.json", "-H", &forged, "--secret-file", "secret.txt"];
+    let said = home.run(&[&verify[..], &["--explain", "--output", "json"]].concat());
+    let item: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(item["explanation"]["original"], Value::Null, "{item}");
+}
+
+#[test]
+fn a_person_is_told_once_what_is_wrong_and_within_the_width() {
+    let files = Files::new();
+    let sign = ["webhook", "sign", "-f", "delivery.json", "--secret-file", "secret.txt"];
+    let header = files.succeed(&[&sign[..], &["--variant", "wrong-secret"]].concat());
+    files.write("delivery.sig", header.as_bytes());
+    let verify = ["webhook", "verify", "delivery.json", "--signature-file", "delivery.sig"];
+    let args = [&verify[..], &["--secret-file", "secret.txt", "--explain"]].concat();
+    let mut terminal = Terminal::start(files.formsvc(&args), (80, 40));
+    assert_eq!(terminal.finish(), Some(11));
+    let screen = terminal.screen();
+    let meaning = "no signature of the header was made with a secret given here";
+    assert_eq!(screen.matches(meaning).count(), 1, "{screen}");
+    assert!(screen.contains("age_s:") && screen.contains("hint: none of "), "{screen}");
+    // Each line ends with a word, and not where the terminal ends.
+    let flat = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        flat.contains("each endpoint has its own, and a new one takes the place of the old"),
+        "{flat}"
+    );
+}
