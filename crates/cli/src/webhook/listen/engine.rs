@@ -13,7 +13,7 @@ pub(crate) struct Engine(Option<Runtime>);
 
 impl Engine {
     pub(crate) fn start() -> io::Result<Self> {
-        let threads = available_parallelism().map_or(2, usize::from).clamp(2, THREADS_MAX);
+        let threads = available_parallelism().map_or(2, usize::from).min(THREADS_MAX);
         let mut builder = Builder::new_multi_thread();
         builder.worker_threads(threads).thread_name("listener").enable_all();
         Ok(Self(Some(builder.build()?)))

@@ -225,8 +225,10 @@ impl Intake {
         let received = Arc::new(received);
         let (number, mut warnings) = self.keep(&received).await;
         let capture = Capture { number, received: Arc::clone(&received), outcome: None };
-        // Fails only where nobody looks.
-        let _ = self.0.bus.send(Arc::new(capture.clone()));
+        if self.0.bus.receiver_count() > 0 {
+            // Fails only where nobody looks.
+            let _ = self.0.bus.send(Arc::new(capture.clone()));
+        }
         let Made { reply, by, forwards, decided_by, warnings: more } = self.make(&received).await;
         warnings.extend(more);
         let status = match &reply {
@@ -320,7 +322,7 @@ impl Intake {
             Fault::None => self.pass_on(received).await,
         };
         if let Some(delay) = rules.faults.delay {
-            tokio::time::sleep(delay).await;
+            Box::pin(tokio::time::sleep(delay)).await;
         }
         made
     }
@@ -328,7 +330,8 @@ impl Intake {
     /// Passes it on to whatever is to handle it, whose answer then is the answer.
     async fn pass_on(&self, received: &Received) -> Made {
         let passed_on = match &self.0.rules.forwarder {
-            Some(forwarder) => forwarder.forward(received).await,
+            // Boxed: without it, each delivery that goes nowhere carries the room for this.
+            Some(forwarder) => Box::pin(forwarder.forward(received)).await,
             None => PassedOn::default(),
         };
         let PassedOn { forwards, warnings } = passed_on;

@@ -146,6 +146,7 @@ impl Desk {
 
     /// Takes what waits, or waits for something. False when there will be nothing more.
     fn gather(&mut self, intake: &Receiver<Message>, batch: &mut Batch) -> bool {
+        let mut waited = false;
         loop {
             let next = match batch.settling {
                 _ if batch.is_full() => return true,
@@ -157,6 +158,11 @@ impl Desk {
             match next {
                 Ok(message) => batch.add(message),
                 Err(TryRecvError::Disconnected) => return false,
+                // Whoever shares the core may be about to bring more, and one commit is as dear as any.
+                Err(TryRecvError::Empty) if batch.is_due() && !waited => {
+                    waited = true;
+                    std::thread::yield_now();
+                }
                 Err(TryRecvError::Empty) if batch.is_due() || batch.settling.is_some() => {
                     return true;
                 }
