@@ -18,8 +18,8 @@ pub(crate) use service::told;
 
 use crate::args::ErrorFormat;
 use crate::exit::Exit;
-use crate::output::folded;
 use crate::sanitize::one_line;
+use crate::wrap::folded;
 
 /// A run that failed.
 #[derive(Debug)]

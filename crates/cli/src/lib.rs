@@ -43,6 +43,7 @@ mod signals;
 mod suggest;
 mod webhook;
 mod when;
+mod wrap;
 
 pub use cmd::{completion_scripts, man_pages};
 pub use run::main;

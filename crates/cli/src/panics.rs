@@ -8,6 +8,7 @@ use crate::early::Early;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::choice;
+use crate::wrap::stderr_width;
 
 /// Tells of panics from now on in the words of every other error. Whoever catches the panic ends
 /// with [`Exit::Failed`], and says nothing more.
@@ -16,7 +17,7 @@ pub(crate) fn tell(early: Early) {
         let mut err =
             anstream::AutoStream::new(io::stderr().lock(), choice(early.color, &io::stderr()));
         // With standard error closed, the exit code still says it.
-        let _ = bug(info).print(&mut err, early.error_format, None);
+        let _ = bug(info).print(&mut err, early.error_format, stderr_width());
         let _ = err.flush();
     }));
 }

@@ -14,6 +14,7 @@ use crate::env::Lookup;
 use crate::output::is_dumb;
 use crate::sanitize::one_line;
 use crate::settings::Settings;
+use crate::wrap::{folded, stderr_width};
 
 /// How long something took, in as many digits as tell a person something.
 pub(crate) fn took(time: Duration) -> String {
@@ -191,7 +192,12 @@ fn spinner() -> ProgressBar {
 /// as much as from here, so it is made harmless for all callers. If nobody can read it, there is
 /// nobody to tell.
 fn say(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{}", one_line(text));
+    let text = one_line(text);
+    let told = match stderr_width() {
+        Some(width) => folded(&text, width).join("\n"),
+        None => text.into_owned(),
+    };
+    let _ = writeln!(std::io::stderr().lock(), "{told}");
 }
 
 #[cfg(test)]

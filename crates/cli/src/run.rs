@@ -25,6 +25,7 @@ use crate::output::choice;
 use crate::panics;
 use crate::settings::{self, Settings, Terminal};
 use crate::signals::Signals;
+use crate::wrap::stderr_width;
 
 /// Time a command has to end after a signal, before it is left where it is.
 const GRACE: Duration = Duration::from_secs(2);
@@ -121,10 +122,7 @@ fn tell(error: &CliError, early: Early) -> Exit {
     let mut err =
         anstream::AutoStream::new(io::stderr().lock(), choice(early.color, &io::stderr()));
     // With standard error closed, the exit code still says it.
-    let size = terminal_size::terminal_size_of(io::stderr());
-    let width =
-        size.map(|(width, _)| usize::from(width.0)).filter(|width| *width >= page::WIDTH_MIN);
-    let _ = error.print(&mut err, early.error_format, width);
+    let _ = error.print(&mut err, early.error_format, stderr_width());
     let _ = err.flush();
     error.exit
 }

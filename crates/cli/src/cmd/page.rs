@@ -9,13 +9,12 @@ use crate::early::Early;
 use crate::env;
 use crate::error::CliError;
 use crate::output::choice;
+use crate::wrap::{self, WIDTH_MIN};
 
 /// Widest that text is laid out: longer lines are hard to read.
 pub(crate) const WIDTH_MAX: usize = 100;
 /// Width of text that goes into a file or a pipe.
 pub(crate) const WIDTH: usize = 80;
-/// Narrowest: below it words would stand one a line.
-pub(crate) const WIDTH_MIN: usize = 30;
 
 /// Shows help, in colour where it is due.
 pub(crate) fn show(help: &StyledStr, early: Early) -> Result<(), CliError> {
@@ -69,24 +68,13 @@ pub(crate) fn definitions<'a>(
 pub(crate) fn wrapped(text: &str, width: usize, indent: usize) -> String {
     let mut out = String::new();
     for line in text.lines() {
-        let mut column = 0;
-        for word in line.split_whitespace() {
-            let length = word.chars().count();
-            if column > 0 && column + 1 + length > width {
-                out.push('\n');
-                column = 0;
-            }
-            if column == 0 {
+        let words: Vec<_> = line.split_whitespace().collect();
+        for line in wrap::wrapped(&words.join(" "), width.saturating_sub(indent)) {
+            if !line.is_empty() {
                 out.extend(std::iter::repeat_n(' ', indent));
-                column = indent;
-            } else {
-                out.push(' ');
-                column += 1;
             }
-            out.push_str(word);
-            column += length;
+            out.extend([&line, "\n"]);
         }
-        out.push('\n');
     }
     out
 }

@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 use super::paint::Look;
 use super::table::View;
 use crate::sanitize::one_line;
+use crate::wrap::wrapped;
 
 /// Before each line of text that stands below its label.
 const INDENT: &str = "    ";
@@ -56,83 +57,10 @@ impl Detail<'_> {
     }
 }
 
-/// A paragraph in lines that fit the width, broken between words, and what stands between backticks, a command
-/// to be copied, not broken at all: a terminal breaks that by itself where it must.
-pub(crate) fn folded(text: &str, width: usize) -> Vec<String> {
-    let (mut lines, mut line, mut quoted) = (Vec::new(), String::new(), String::new());
-    for word in text.split(' ') {
-        if !quoted.is_empty() {
-            quoted.push(' ');
-        }
-        quoted.push_str(word);
-        // One that is open goes on with the next word.
-        if !quoted.matches('`').count().is_multiple_of(2) {
-            continue;
-        }
-        let word = std::mem::take(&mut quoted);
-        if !line.is_empty() && line.width() + 1 + word.width() > width {
-            lines.push(std::mem::take(&mut line));
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(&word);
-    }
-    // A backtick that nothing closes.
-    if !quoted.is_empty() {
-        lines.extend((!line.is_empty()).then(|| std::mem::take(&mut line)));
-        line = quoted;
-    }
-    lines.push(line);
-    lines
-}
-
-/// A paragraph in lines that fit the width, broken between words; a word that is too long is broken
-/// where the line ends.
-pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let (mut lines, mut line, mut used) = (Vec::new(), String::new(), 0);
-    for word in text.split_inclusive(' ') {
-        let wide = word.trim_end().width();
-        if used > 0 && used + wide > width {
-            lines.push(std::mem::take(&mut line));
-            used = 0;
-        }
-        for c in word.chars() {
-            let wide = c.width().unwrap_or(0);
-            if used > 0 && used + wide > width && c != ' ' {
-                lines.push(std::mem::take(&mut line));
-                used = 0;
-            }
-            line.push(c);
-            used += wide;
-        }
-    }
-    lines.push(line);
-    lines.iter().map(|line| line.trim_end().to_owned()).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::output::paint::Paint;
-
-    #[test]
-    fn text_is_broken_between_words_and_nothing_of_it_is_lost() {
-        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrapped("abcdefghij kl", 4), ["abcd", "efgh", "ij", "kl"]);
-        assert_eq!(wrapped("漢字漢字", 5), ["漢字", "漢字"]);
-        assert_eq!(wrapped("", 5), [""]);
-        assert_eq!(wrapped("x", 0), ["x"]);
-    }
-
-    #[test]
-    fn what_stands_in_backticks_is_not_broken() {
-        assert_eq!(folded("one `two three` four", 8), ["one", "`two three`", "four"]);
-        assert_eq!(folded("one two three", 7), ["one two", "three"]);
-        assert_eq!(folded("one `two three", 7), ["one", "`two three"]);
-        assert_eq!(folded("", 7), [""]);
-        assert_eq!(folded("漢字 漢字", 5), ["漢字", "漢字"]);
-    }
 
     #[test]
     fn long_text_keeps_its_line_breaks_and_acts_on_nothing() {

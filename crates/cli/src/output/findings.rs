@@ -4,10 +4,11 @@ use std::io::{self, Write};
 
 use unicode_width::UnicodeWidthStr;
 
-use super::detail::{LINE_MAX, wrapped};
+use super::detail::LINE_MAX;
 use super::paint::Look;
 use super::table::View;
 use crate::sanitize::one_line;
+use crate::wrap::wrapped;
 
 /// Something that was looked at.
 #[derive(Clone, Copy, Debug)]

@@ -28,7 +28,6 @@ mod writing;
 use std::io::{self, IsTerminal, Write};
 
 pub(crate) use detail::Detail;
-pub(crate) use detail::folded;
 pub(crate) use field::Field;
 pub(crate) use findings::Finding;
 pub(crate) use fit::shortened;
