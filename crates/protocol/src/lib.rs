@@ -11,7 +11,7 @@
 //! | endpoints | [`paths`] | §4 |
 //! | text that is not safe to show | [`is_unsafe_in_terminals`], [`is_stray_selector`] | |
 //! | limits | [`limits`], [`RollingWindow`] | §8 |
-//! | webhook event, signature, and when a delivery is tried again | [`WebhookEvent`], [`signature`], [`RetrySchedule`] | §5, §6 |
+//! | webhook event, signature, and when a delivery is tried again | [`WebhookEvent`], [`signature`], [`RetrySchedule`], [`retry_after()`] | §5, §6 |
 //!
 //! Everything tolerates what a later release of the service may add: unknown fields are skipped,
 //! unknown values of closed sets (`status`, `code`, `event`) are kept and round-trip.
@@ -29,6 +29,7 @@ mod open_enum;
 mod page;
 pub mod paths;
 mod printable;
+mod retry_after;
 mod retry_schedule;
 mod rfc3339;
 mod rolling_window;
@@ -50,6 +51,7 @@ pub use id::{DeliveryId, EndpointId, FormId, IdError, KeyId, PublicId, Submissio
 pub use instant::FormInstant;
 pub use page::{Page, PageRef, Pagination, SubmissionRef};
 pub use printable::{is_stray_selector, is_unsafe_in_terminals};
+pub use retry_after::retry_after;
 pub use retry_schedule::RetrySchedule;
 pub use rfc3339::TimeError;
 pub use rolling_window::RollingWindow;

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use crate::limits::DELIVERY_RETRIES;
-
-/// Longest pause an endpoint can ask for with `Retry-After`.
-const RETRY_AFTER_MAX: Duration = Duration::from_secs(3_600);
+use crate::retry_after::RETRY_AFTER_MAX;
 
 /// The pauses between the attempts of a delivery: exponential backoff, with jitter on top.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method};
+use formsvc_protocol::retry_after;
+use http::{HeaderMap, Method, header};
 use jiff::Timestamp;
 
 use super::statuses::is_accepted;
@@ -22,6 +23,17 @@ pub(crate) struct Capture {
     pub(crate) received: Arc<Received>,
     /// None while it is being answered, or when that was interrupted.
     pub(crate) outcome: Option<Arc<Outcome>>,
+}
+
+impl Capture {
+    /// The pause that the answer asked its sender for, where the service obeys it.
+    pub(crate) fn asked_for(&self) -> Option<Duration> {
+        let outcome = self.outcome.as_deref()?;
+        let answer = outcome.decisive()?.answer.as_ref().ok()?;
+        let value = answer.headers.get(header::RETRY_AFTER)?;
+        let answered = self.received.at.checked_add(outcome.took).ok()?.as_second();
+        retry_after(outcome.status?, value.as_bytes(), answered.try_into().unwrap_or_default())
+    }
 }
 
 /// A request that came.
@@ -104,14 +116,14 @@ impl Outcome {
         self.forwards.get(self.decided_by?)
     }
 
+    /// Whether its sender was told 2xx, and does not send it again.
+    pub(crate) fn is_accepted(&self) -> bool {
+        self.status.is_some_and(is_accepted)
+    }
+
     /// Whether the listener refused it, so that it was no delivery to whoever waits for one.
     pub(crate) fn is_refusal(&self) -> bool {
         self.by == AnsweredBy::Listener && !self.is_accepted()
-    }
-
-    /// Whether the sender takes it for delivered.
-    pub(crate) fn is_accepted(&self) -> bool {
-        self.status.is_some_and(is_accepted)
     }
 }
 
@@ -186,4 +198,56 @@ pub(crate) struct Forwarded {
     /// The body, or its beginning.
     pub(crate) body: Bytes,
     pub(crate) truncated: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+    use crate::webhook::verdict::{Verdict, VerdictCode};
+
+    /// One that came at 08:49:37, and was answered after a second with what one of its forwards said.
+    fn answered(status: u16, forwards: Vec<Forward>, decided_by: usize) -> Capture {
+        let received = Received {
+            at: "1994-11-06T08:49:37Z".parse().unwrap(),
+            source: Source::Poll,
+            method: Method::POST,
+            request_target: "/".to_owned(),
+            headers: HeaderMap::new(),
+            body: Bytes::new(),
+            verdict: Verdict { code: VerdictCode::Valid, secret: None, age: None },
+            event: None,
+            submission_id: None,
+            form_id: None,
+            arrival: Arrival { number: 1, gap: None, duplicate: false },
+        };
+        let (status, by, took) = (Some(status), AnsweredBy::Target, Duration::from_secs(1));
+        let outcome = Outcome { status, by, took, forwards, decided_by: Some(decided_by) };
+        Capture { number: None, received: received.into(), outcome: Some(outcome.into()) }
+    }
+
+    fn forward(status: u16, asks: &str) -> Forward {
+        let asks = HeaderValue::from_str(asks).unwrap();
+        let headers = HeaderMap::from_iter([(header::RETRY_AFTER, asks)]);
+        let answer = Ok(Forwarded { status, headers, body: Bytes::new(), truncated: false });
+        Forward { url: "http://localhost:1/".to_owned(), answer, took: Duration::ZERO }
+    }
+
+    fn silent() -> Forward {
+        let answer = Err(Unanswered { timed_out: false, why: "refused".to_owned() });
+        Forward { answer, ..forward(503, "1") }
+    }
+
+    #[test]
+    fn the_answer_that_decided_says_when_to_come_again() {
+        let asked = |capture: Capture| capture.asked_for().map(|pause| pause.as_secs());
+        assert_eq!(asked(answered(503, vec![forward(503, "9"), forward(503, "7")], 1)), Some(7));
+        let date = "Sun, 06 Nov 1994 08:50:08 GMT";
+        assert_eq!(asked(answered(429, vec![forward(429, date)], 0)), Some(30));
+        assert_eq!(asked(answered(500, vec![forward(500, "7")], 0)), None);
+        // The silence of the first decided, whatever the second said.
+        assert_eq!(asked(answered(503, vec![silent(), forward(503, "7")], 0)), None);
+        assert_eq!(asked(answered(503, Vec::new(), 0)), None);
+    }
 }

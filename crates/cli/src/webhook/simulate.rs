@@ -1,9 +1,9 @@
 //! The service's own behaviour towards an endpoint (SPEC §6): attempts, and the pauses between them.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use formsvc_contract::send::{Answer, SendError};
-use formsvc_protocol::RetrySchedule;
+use formsvc_contract::send::Answer;
+use formsvc_protocol::{RetrySchedule, retry_after};
 use http::header::RETRY_AFTER;
 
 /// How the service would deliver.
@@ -13,7 +13,26 @@ pub(crate) struct Simulation<'a> {
     pub(crate) time_scale: f64,
     /// A number from 0 to 1 for each pause's jitter.
     pub(crate) random: &'a dyn Fn() -> f64,
-    pub(crate) now: &'a dyn Fn() -> SystemTime,
+}
+
+/// What an attempt means for its sender; by default nothing came back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Attempted {
+    /// Whether it was answered with 2xx.
+    pub(crate) accepted: bool,
+    /// The pause that the answer asked for.
+    pub(crate) asked_for: Option<Duration>,
+}
+
+impl Attempted {
+    /// What an answer of this moment, in Unix seconds, means.
+    pub(crate) fn by(answer: &Answer, now: u64) -> Self {
+        let status = answer.status;
+        let asked_for = answer.headers.get(RETRY_AFTER);
+        let asked_for =
+            asked_for.and_then(|value| retry_after(status.as_u16(), value.as_bytes(), now));
+        Self { accepted: status.is_success(), asked_for }
+    }
 }
 
 /// How a delivery ended.
@@ -26,26 +45,23 @@ pub(crate) enum End {
 }
 
 impl Simulation<'_> {
-    /// Attempts a delivery until it is answered with 2xx or no retry is left. `attempt` sends it, and is
-    /// told its number; `pause` is told the number of the retry and what comes before it.
-    pub(crate) async fn deliver(
+    /// Attempts a delivery until it is accepted or no retry is left. `attempt` sends it, and is told its
+    /// number; its error ends this. `pause` is told the number of the retry and what comes before it.
+    pub(crate) async fn deliver<E>(
         &self,
-        mut attempt: impl AsyncFnMut(u32) -> Result<Answer, SendError>,
+        mut attempt: impl AsyncFnMut(u32) -> Result<Attempted, E>,
         mut pause: impl FnMut(u32, Duration),
-    ) -> End {
+    ) -> Result<End, E> {
         let mut number = 1;
         loop {
-            let asked_for = match attempt(number).await {
-                Ok(answer) if answer.status.is_success() => {
-                    return End::Delivered { attempts: number };
-                }
-                Ok(answer) => self.asked_for(&answer),
-                Err(_) => None,
-            };
-            if number > self.schedule.retries {
-                return End::Failed { attempts: number };
+            let attempted = attempt(number).await?;
+            if attempted.accepted {
+                return Ok(End::Delivered { attempts: number });
             }
-            let wait = self.schedule.pause(number, (self.random)(), asked_for);
+            if number > self.schedule.retries {
+                return Ok(End::Failed { attempts: number });
+            }
+            let wait = self.schedule.pause(number, (self.random)(), attempted.asked_for);
             let wait = Duration::try_from_secs_f64(wait.as_secs_f64() / self.time_scale);
             let wait = wait.unwrap_or(Duration::MAX);
             pause(number, wait);
@@ -53,23 +69,12 @@ impl Simulation<'_> {
             number += 1;
         }
     }
-
-    /// What the endpoint asked for with `Retry-After`, seconds or a date, where the service obeys it.
-    fn asked_for(&self, answer: &Answer) -> Option<Duration> {
-        if !matches!(answer.status.as_u16(), 429 | 503) {
-            return None;
-        }
-        let text = answer.headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-        if let Ok(seconds) = text.parse() {
-            return Some(Duration::from_secs(seconds));
-        }
-        httpdate::parse_http_date(text).ok()?.duration_since((self.now)()).ok()
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::cell::RefCell;
+    use std::convert::Infallible;
 
     use bytes::Bytes;
     use http::{HeaderMap, HeaderValue, StatusCode};
@@ -89,16 +94,15 @@ mod tests {
     /// Attempts with these answers; when each began, in milliseconds, and how it ended.
     async fn played(time_scale: f64, answers: &[(u16, Option<&'static str>)]) -> (Vec<u128>, End) {
         let (began, times) = (Instant::now(), RefCell::new(Vec::new()));
-        let now = || SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
         let schedule = RetrySchedule::default();
-        let simulation = Simulation { schedule, time_scale, random: &|| 0.5, now: &now };
+        let simulation = Simulation { schedule, time_scale, random: &|| 0.5 };
         let attempt = async |number: u32| {
             times.borrow_mut().push(began.elapsed().as_millis());
             let (status, retry_after) = answers[number as usize - 1];
-            Ok(answer(status, retry_after))
+            Ok::<_, Infallible>(Attempted::by(&answer(status, retry_after), 784_111_777))
         };
         let end = simulation.deliver(attempt, |_, _| ()).await;
-        (times.into_inner(), end)
+        (times.into_inner(), end.unwrap())
     }
 
     #[tokio::test(start_paused = true)]

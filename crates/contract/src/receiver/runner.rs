@@ -1,7 +1,8 @@
 //! Sends what checks ask for, one check after the other, and has the answers judged.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use formsvc_protocol::retry_after;
 use formsvc_protocol::signature::SigningSecret;
 use futures_util::future::join_all;
 use http::header::RETRY_AFTER;
@@ -180,7 +181,8 @@ impl<'a> Runner<'a> {
         let mut waiting: Vec<Exchange> = exchanges.iter().filter(busy).cloned().collect();
         let mut most = PAUSE_MAX;
         for _ in 0..REPEATS {
-            let asked = waiting.iter().map(pause).max();
+            let now = (self.given.clock)();
+            let asked = waiting.iter().map(|exchange| pause(exchange, now)).max();
             let Some(asked) = asked else { return Ok(()) };
             tokio::time::sleep(asked.min(most)).await;
             most *= 3;
@@ -236,8 +238,13 @@ fn is_unreachable(kind: SendErrorKind) -> bool {
     matches!(kind, BadUrl | Dns | Refused | Connect | Tls)
 }
 
-/// How long a receiver asks to wait.
-fn pause(exchange: &Exchange) -> Duration {
-    let asked = exchange.header(&RETRY_AFTER).and_then(|text| text.trim().parse().ok());
-    asked.map_or(Duration::MAX, Duration::from_secs)
+/// How long a receiver asks to wait; as long as can be where it does not say.
+fn pause(exchange: &Exchange, now: SystemTime) -> Duration {
+    let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let value = exchange.header(&RETRY_AFTER);
+    let asked = exchange
+        .status()
+        .zip(value)
+        .and_then(|(status, value)| retry_after(status, value.as_bytes(), now));
+    asked.unwrap_or(Duration::MAX)
 }

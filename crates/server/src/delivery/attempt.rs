@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use formsvc_protocol::FormInstant;
 use formsvc_protocol::signature::sign;
+use formsvc_protocol::{FormInstant, retry_after};
 use futures_util::future::BoxFuture;
 use http::HeaderValue;
 use tokio::time::Instant;
 
 use super::code::AttemptCode;
 use super::guard::Target;
-use super::outcome::{Ending, retry_after};
+use super::outcome::Ending;
 use super::select::Reached;
 use crate::egress::{
     DeliveryClient, DeliveryFailure, DeliveryRequest, DeliveryResponse, Denied, FailureCode,
@@ -134,10 +134,8 @@ fn answered(record: Attempt, response: DeliveryResponse, now: u64, is_slow: bool
         _ if status.is_redirection() => Some(AttemptCode::Redirected),
         _ => Some(AttemptCode::StatusNot2xx),
     };
-    let asks_for_time = matches!(status.as_u16(), 429 | 503);
-    let asked_for = response.retry_after.as_ref().filter(|_| asks_for_time);
-    let asked_for = asked_for.and_then(|value| value.to_str().ok());
-    let asked_for = asked_for.and_then(|value| retry_after(value, now));
+    let asked_for = response.retry_after.as_ref();
+    let asked_for = asked_for.and_then(|value| retry_after(status.as_u16(), value.as_bytes(), now));
     let record = Attempt {
         status: Some(status.as_u16()),
         error: code.map(|code| code.as_str().into()),

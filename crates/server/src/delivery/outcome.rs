@@ -84,18 +84,6 @@ pub(super) fn hindered(standing: Standing, hindrance: Hindrance) -> Verdict {
     }
 }
 
-/// The pause that a `Retry-After` header asks for: whole seconds, or a date. Anything else asks for
-/// nothing.
-pub(super) fn retry_after(value: &str, now_unix_seconds: u64) -> Option<Duration> {
-    let value = value.trim();
-    if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
-        return value.parse().ok().map(Duration::from_secs);
-    }
-    let date = httpdate::parse_http_date(value).ok()?;
-    let seconds = date.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs();
-    Some(Duration::from_secs(seconds.saturating_sub(now_unix_seconds)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -159,16 +147,5 @@ mod tests {
         let asks = Ending::Failure { retry_after: Some(Duration::from_secs(100)) };
         let standing = Standing { state: DeliveryState::Pending, retries: 0, resend: false };
         assert_eq!(verdict(standing, asks, &RetrySchedule::default(), 0.0), retry(100, 1));
-    }
-
-    #[test]
-    fn retry_after_is_seconds_or_a_date() {
-        let at = |value| retry_after(value, 784_111_777);
-        assert_eq!(at(" 120 "), Some(Duration::from_secs(120)));
-        assert_eq!(at("Sun, 06 Nov 1994 08:50:37 GMT"), Some(Duration::from_secs(60)));
-        assert_eq!(at("Sun, 06 Nov 1994 08:00:00 GMT"), Some(Duration::ZERO));
-        for nothing in ["-1", "1.5", "soon", "", "99999999999999999999999"] {
-            assert_eq!(at(nothing), None, "{nothing}");
-        }
     }
 }

@@ -1,7 +1,5 @@
 //! One delivery, whole: what came, what it is worth, what was answered, and its other attempts.
 
-use std::time::Duration;
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -141,20 +139,13 @@ async fn others(desk: &Desk, capture: &Capture) -> Result<(Vec<Attempt>, bool), 
         // Only such an answer can ask for patience.
         let asked_for = match (status, listed.number) {
             (Some(429 | 503), Some(number)) => {
-                store.get(number).await?.as_ref().and_then(asked_for)
+                store.get(number).await?.as_ref().and_then(Capture::asked_for)
             }
             _ => None,
         };
         answered.push(Answered { listed, asked_for });
     }
     Ok((attempts(&desk.inspected.schedule, answered), cut))
-}
-
-/// The patience that the answer to a delivery asked for.
-fn asked_for(capture: &Capture) -> Option<Duration> {
-    let decisive = capture.outcome.as_ref()?.decisive()?.answer.as_ref().ok()?;
-    let asked = decisive.headers.get(header::RETRY_AFTER)?.to_str().ok()?;
-    asked.trim().parse().ok().map(Duration::from_secs)
 }
 
 fn shown_forward(forward: &Forward, reveal: bool) -> ShownForward {

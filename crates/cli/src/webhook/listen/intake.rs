@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use formsvc_receiver::Verifier;
-use http::{HeaderMap, Method, header};
+use http::{HeaderMap, Method};
 use jiff::Timestamp;
 use tokio::sync::mpsc::{self, OwnedPermit};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, SemaphorePermit, broadcast};
@@ -244,8 +244,8 @@ impl Intake {
         if let Some(number) = number {
             self.0.store.settle(number, Arc::clone(&outcome));
         }
-        self.ended(&received, began, &reply);
         let capture = Capture { outcome: Some(outcome), ..capture };
+        self.ended(&capture, began);
         let _ = self.0.bus.send(Arc::new(capture.clone()));
         // No other command finds a number of a store in memory.
         let number = number.filter(|_| self.0.store.is_on_disk());
@@ -346,14 +346,12 @@ impl Intake {
     }
 
     /// Remembers how it ended, for the next attempt.
-    fn ended(&self, received: &Received, began: Instant, reply: &Reply) {
+    fn ended(&self, capture: &Capture, began: Instant) {
+        let received = &capture.received;
         let counted = received.verdict.code.is_proven();
         let Some(id) = received.submission_id.as_deref().filter(|_| counted) else { return };
-        let (accepted, asked_for) = match reply {
-            Reply::Answer(answer) => (answer.status().is_success(), retry_after(answer)),
-            Reply::Nothing => (false, None),
-        };
-        self.history().ended(id, (began, Instant::now()), accepted, asked_for);
+        let accepted = capture.outcome.as_ref().is_some_and(|outcome| outcome.is_accepted());
+        self.history().ended(id, (began, Instant::now()), accepted, capture.asked_for());
     }
 
     fn history(&self) -> std::sync::MutexGuard<'_, History> {
@@ -365,15 +363,6 @@ impl Intake {
 fn in_full(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     causes.fold(error.to_string(), |told, cause| format!("{told}: {cause}"))
-}
-
-/// The pause that an answer asks for, where the service obeys it: with 429 and 503, in seconds.
-fn retry_after(answer: &Answer) -> Option<Duration> {
-    if !matches!(answer.status().as_u16(), 429 | 503) {
-        return None;
-    }
-    let seconds = answer.headers().get(header::RETRY_AFTER)?.to_str().ok()?;
-    seconds.trim().parse().ok().map(Duration::from_secs)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The sending of `trigger`.
 
 use std::cell::RefCell;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use formsvc_contract::send::{Answer, Outgoing, SendError, Sender};
 use formsvc_protocol::RetrySchedule;
@@ -20,7 +20,8 @@ use crate::error::CliError;
 use crate::settings::written;
 use crate::webhook::expected::Tally;
 use crate::webhook::fields::millis;
-use crate::webhook::simulate::{End, Simulation};
+use crate::webhook::replay::now;
+use crate::webhook::simulate::{Attempted, End, Simulation};
 use crate::webhook::statuses::Statuses;
 
 /// How deliveries are sent.
@@ -102,26 +103,20 @@ impl Run<'_> {
             wrong.borrow_mut().answers.note(&answer);
             return Ok(());
         };
-        let (random, now) = (fastrand::f64, SystemTime::now);
         let schedule = RetrySchedule::default();
-        let simulation = Simulation { schedule, time_scale, random: &random, now: &now };
-        let broken = RefCell::new(None);
+        let simulation = Simulation { schedule, time_scale, random: &fastrand::f64 };
         let attempt = async |number| {
             let answer = self.attempt(prepared).await;
-            if let Err(error) = self.shown(show, index, number, prepared, &answer) {
-                broken.replace(Some(error));
-            }
-            answer
+            self.shown(show, index, number, prepared, &answer)?;
+            let attempted = answer.map(|answer| Attempted::by(&answer, now()));
+            Ok::<_, CliError>(attempted.unwrap_or_default())
         };
         let pause = |retry: u32, wait: Duration| {
             let wait =
                 written(Duration::from_millis(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)));
             self.cx.progress.remark(&format!("retry {retry} of 3 after {wait}"));
         };
-        let end = simulation.deliver(attempt, pause).await;
-        if let Some(error) = broken.take() {
-            return Err(error);
-        }
+        let end = simulation.deliver(attempt, pause).await?;
         let name = prepared.submission_id.as_deref().unwrap_or("the delivery");
         match end {
             End::Delivered { attempts } => {
@@ -140,8 +135,7 @@ impl Run<'_> {
 
     /// One attempt, signed now.
     async fn attempt(&self, prepared: &Prepared) -> Result<Answer, SendError> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let signature = sign(&self.secrets, now, &prepared.body);
+        let signature = sign(&self.secrets, now(), &prepared.body);
         let signature = HeaderValue::try_from(signature).expect("digits, hex digits and = , t v");
         let (to, event, body) = (self.to.clone(), prepared.event.clone(), prepared.body.clone());
         self.sender.send(Outgoing::delivery(to, event, signature, body)).await
