@@ -155,6 +155,7 @@ impl Sandbox {
             generate: self.generate,
             faults: self.fault,
             submit_every: self.submit_every,
+            submit_to: Vec::new(),
         }
     }
 }

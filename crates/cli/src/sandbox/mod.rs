@@ -76,8 +76,11 @@ pub(crate) struct SandboxOptions {
     pub(crate) generate: Vec<(PublicId, u64)>,
     /// How it fails.
     pub(crate) faults: Vec<FaultSetting>,
-    /// How often somebody submits to the forms that have one of `webhooks`, in turn; never if none.
+    /// How often somebody submits to the forms that have one of `webhooks`, and to those of `submit_to`, in
+    /// turn; never if none.
     pub(crate) submit_every: Option<Duration>,
+    /// Forms that somebody submits to although they have no endpoint.
+    pub(crate) submit_to: Vec<PublicId>,
 }
 
 impl SandboxOptions {
@@ -94,6 +97,7 @@ impl SandboxOptions {
             generate: Vec::new(),
             faults: Vec::new(),
             submit_every: None,
+            submit_to: Vec::new(),
         }
     }
 }
@@ -222,7 +226,8 @@ async fn open(options: SandboxOptions) -> Result<(Running, Started, Option<Visit
     let wanted = webhooks::check(&admin, &registrar, &forms, &options.webhooks).await?;
     let (visitor, visits) = match options.submit_every {
         Some(every) => {
-            let names: Vec<_> = options.webhooks.iter().map(|wanted| wanted.form.clone()).collect();
+            let names = options.webhooks.iter().map(|wanted| &wanted.form);
+            let names: Vec<_> = names.chain(&options.submit_to).cloned().collect();
             let visited = visitor::visited(&forms, &names);
             let visitor =
                 Visitor::of(&admin, &owner, &visited, every).await.map_err(cannot_fill)?;

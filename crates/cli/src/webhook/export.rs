@@ -9,8 +9,8 @@ use http::HeaderMap;
 use url::Url;
 
 use super::capture::{Capture, CaptureNumber};
+use super::end_to_end::end_to_end;
 use super::kept::whole_json;
-use super::replay::end_to_end;
 use super::{har, mask, message};
 
 /// What something is written as.

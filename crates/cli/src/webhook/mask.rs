@@ -1,12 +1,10 @@
 //! What is not shown unless somebody asks for it: signatures, which can be replayed, and secrets.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use formsvc_contract::send::SIGNATURE;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
-use url::Url;
-
-use super::target;
 
 /// Stands for what is not shown.
 const MASK: char = '…';
@@ -20,6 +18,11 @@ const PREFIXES: [&str; 2] = [formsvc_protocol::signature::SECRET_PREFIX, "fsk_"]
 /// Headers whose values let whoever has them in.
 const SECRET_HEADERS: [HeaderName; 4] =
     [header::AUTHORIZATION, header::PROXY_AUTHORIZATION, header::COOKIE, header::SET_COOKIE];
+/// What the names of those end with, in pages for debugging as well: `HTTP_COOKIE`.
+const CREDENTIAL_NAMES: [&str; 2] = ["authorization", "cookie"];
+/// Kinds of secrets that stand before them, and the shortest that is taken for one.
+const SCHEMES: [&str; 2] = ["bearer ", "basic "];
+const SCHEME_SECRET_MIN: usize = 8;
 /// Words in the names of others that do.
 const SECRET_WORDS: [&str; 6] = ["token", "secret", "password", "api-key", "apikey", "signature"];
 
@@ -109,10 +112,12 @@ pub(crate) fn text(text: &str) -> Cow<'_, str> {
             masked = Cow::Owned(without(&masked, prefix));
         }
     }
-    match unsigned(&masked) {
-        Some(unsigned) => Cow::Owned(unsigned),
-        None => masked,
+    for hide in [without_credentials, unsigned] {
+        if let Some(hidden) = hide(&masked) {
+            masked = Cow::Owned(hidden);
+        }
     }
+    masked
 }
 
 /// A target's answer as it may be shown: one may say again what it was asked, its signature included.
@@ -141,6 +146,69 @@ fn unsigned(text: &str) -> Option<String> {
     (done > 0).then(|| out + &text[done..])
 }
 
+/// The text without what lets somebody in: values of such headers as pages for debugging print them, on
+/// lines, as JSON or as a language writes its values; and what stands behind `Bearer`. None where there
+/// is nothing of it.
+fn without_credentials(text: &str) -> Option<String> {
+    let lower = text.to_ascii_lowercase();
+    let (mut out, mut done) = (String::new(), 0);
+    for at in 0..lower.len() {
+        let begins = |word: &&str| lower.as_bytes()[at..].starts_with(word.as_bytes());
+        if at < done {
+            continue;
+        }
+        let secret = if let Some(name) = CREDENTIAL_NAMES.into_iter().find(begins) {
+            value_after(text, at + name.len())
+        } else if let Some(scheme) = SCHEMES.into_iter().find(begins) {
+            scheme_secret(text, at + scheme.len())
+        } else {
+            None
+        };
+        if let Some(secret) = secret {
+            out.push_str(&text[done..secret.start]);
+            out.push_str(&scheme(text[secret.clone()].as_bytes()));
+            done = secret.end;
+        }
+    }
+    (done > 0).then(|| out + &text[done..])
+}
+
+/// Where the value of a header is whose name ends there: `: a`, `": "a"`, `=> a`, `', 'a'`.
+fn value_after(text: &str, name_end: usize) -> Option<Range<usize>> {
+    let bytes = text.as_bytes();
+    let skipped = |at: usize, set: &[u8]| {
+        at + bytes[at..].iter().take_while(|byte| set.contains(byte)).count()
+    };
+    let closed = skipped(name_end, b"\\\"'])");
+    let is_quoted = closed > name_end;
+    let sign = skipped(closed, b" \t");
+    let behind = match bytes[sign..] {
+        [b'=', b'>', ..] => sign + 2,
+        [b':' | b'=', ..] => sign + 1,
+        [b',', ..] if is_quoted => sign + 1,
+        _ => return None,
+    };
+    let blank: &[u8] = if is_quoted { b" \t\r\n[(\\\"'" } else { b" \t\"'" };
+    let begin = skipped(behind, blank);
+    let ends: &[u8] = match bytes[begin - 1] {
+        b'"' => b"\"\r\n",
+        b'\'' => b"'\r\n",
+        _ => b"<\r\n",
+    };
+    let length = bytes[begin..].iter().take_while(|byte| !ends.contains(byte)).count();
+    let value = text[begin..begin + length].trim_end().trim_end_matches('\\');
+    (!value.is_empty() && !value.ends_with(MASK)).then(|| begin..begin + value.len())
+}
+
+/// Where the secret behind a scheme is. A word of a sentence is none.
+fn scheme_secret(text: &str, begin: usize) -> Option<Range<usize>> {
+    let is_of_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"._~+/=-".contains(byte);
+    let length = text.as_bytes()[begin..].iter().take_while(|byte| is_of_token(byte)).count();
+    let secret = &text[begin..begin + length];
+    let is_word = secret.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'.');
+    (length >= SCHEME_SECRET_MIN && !is_word).then(|| begin..begin + length)
+}
+
 fn without(text: &str, prefix: &str) -> String {
     let (mut out, mut rest) = (String::with_capacity(text.len()), text);
     while let Some(at) = rest.find(prefix) {
@@ -153,13 +221,19 @@ fn without(text: &str, prefix: &str) -> String {
     out + rest
 }
 
-/// A URL as it may be shown: without a password, and without what a query may hold.
+/// A URL as it may be shown: without a name and password, and without what a query may hold. What is left
+/// stays as it is spelled, for a path may have been sent so.
 pub(crate) fn url(text: &str, reveal: bool) -> String {
     if reveal {
         return text.to_owned();
     }
-    let shown = Url::parse(text).map_or_else(|_| text.to_owned(), |url| target::shown(&url));
-    self::text(&shown).into_owned()
+    let (scheme, rest) = text.split_at(text.find("://").map_or(0, |at| at + 3));
+    let (authority, rest) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let (rest, fragment) = rest.split_at(rest.find('#').unwrap_or(rest.len()));
+    let (path, query) = rest.split_at(rest.find('?').unwrap_or(rest.len()));
+    let query = if query.is_empty() { String::new() } else { format!("?{MASK}") };
+    self::text(&format!("{scheme}{host}{path}{query}{fragment}")).into_owned()
 }
 
 #[cfg(test)]
@@ -230,11 +304,52 @@ mod tests {
     }
 
     #[test]
+    fn headers_that_let_somebody_in_are_not_shown_however_they_are_printed() {
+        for (said, expected) in [
+            (
+                "X: 1\r\nAuthorization: Bearer abc\r\nY: 2",
+                "X: 1\r\nAuthorization: Bearer …\r\nY: 2",
+            ),
+            ("cookie: a=b; c=d\nHost: x", "cookie: …\nHost: x"),
+            ("Set-Cookie: s=1; Path=/", "Set-Cookie: …"),
+            (r#"{"Cookie":"a='b'","x":1}"#, r#"{"Cookie":"…","x":1}"#),
+            (r#"{"cookie":["a=b"],"x":1}"#, r#"{"cookie":["…"],"x":1}"#),
+            (r#""{\"Cookie\":\"a=b\",\"x\":1}""#, r#""{\"Cookie\":\"…\",\"x\":1}""#),
+            ("{'authorization': 'Basic dTpw', 'x': 1}", "{'authorization': 'Basic …', 'x': 1}"),
+            ("[HTTP_COOKIE] => a=b\n[X] => 1", "[HTTP_COOKIE] => …\n[X] => 1"),
+            ("('Authorization', 'abc'), ('X', '1')", "('Authorization', '…'), ('X', '1')"),
+            ("'Authorization',\n  'Bearer abc',\n  'X'", "'Authorization',\n  'Bearer …',\n  'X'"),
+            (
+                "<th>Authorization</th><td>Bearer ABCD1234</td>",
+                "<th>Authorization</th><td>Bearer …</td>",
+            ),
+            ("bearer eyJh.bGci-_ é", "bearer … é"),
+        ] {
+            assert_eq!(text(said), expected, "{said}");
+            assert_eq!(text(expected), expected, "again");
+        }
+        for same in [
+            "cookies are not needed",
+            "authorization",
+            "Authorization:",
+            "basic authentication is required",
+            "Bearer abc",
+            "é cookie",
+        ] {
+            assert!(matches!(text(same), Cow::Borrowed(_)), "{same}");
+        }
+    }
+
+    #[test]
     fn urls_show_where_and_no_more() {
         for (text, expected) in [
             ("http://u:pw@localhost:1/hook?key=1#x", "http://localhost:1/hook?…#x"),
             ("http://localhost:1/whsec_abc", "http://localhost:1/whsec_…"),
+            ("https://a@b@[::1]:1?x", "https://[::1]:1?…"),
+            ("http://localhost:1/a/../b?c?d", "http://localhost:1/a/../b?…"),
+            ("http://localhost:1/@a#?b", "http://localhost:1/@a#?b"),
             ("nonsense fsk_1", "nonsense fsk_…"),
+            ("//nonsense?token=1", "//nonsense?…"),
         ] {
             assert_eq!(url(text, false), expected);
             assert_eq!(url(text, true), text);

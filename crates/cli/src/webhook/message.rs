@@ -10,8 +10,8 @@ use http::{HeaderMap, HeaderValue, Method, header};
 use url::Position;
 
 use super::capture::Received;
+use super::end_to_end::end_to_end;
 use super::mask;
-use super::replay::end_to_end;
 use crate::shell;
 
 /// Longest body that stands in a command itself: systems bound the length of a word.

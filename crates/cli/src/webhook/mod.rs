@@ -5,6 +5,7 @@ mod accept;
 pub(crate) mod capture;
 pub(crate) mod changes;
 pub(crate) mod diff;
+pub(crate) mod end_to_end;
 pub(crate) mod expected;
 pub(crate) mod export;
 pub(crate) mod fields;

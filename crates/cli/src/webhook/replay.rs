@@ -5,29 +5,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use formsvc_contract::send::{EVENT, Outgoing, SIGNATURE};
 use formsvc_protocol::signature::sign;
-use http::header::{self, HeaderName};
-use http::{HeaderMap, HeaderValue};
+use http::HeaderValue;
 use serde::Deserialize;
 use url::Url;
 
 use super::capture::Received;
+use super::end_to_end::end_to_end;
 use super::secrets::Secrets;
 use crate::error::CliError;
-
-/// Headers that are of one connection, and not of what is sent over it (RFC 9110, section 7.6.1).
-const HOP_BY_HOP: [HeaderName; 11] = [
-    header::CONNECTION,
-    header::EXPECT,
-    header::PROXY_AUTHENTICATE,
-    header::PROXY_AUTHORIZATION,
-    header::TE,
-    header::TRAILER,
-    header::TRANSFER_ENCODING,
-    header::UPGRADE,
-    HeaderName::from_static("http2-settings"),
-    HeaderName::from_static("keep-alive"),
-    HeaderName::from_static("proxy-connection"),
-];
 
 /// What is sent once more.
 #[derive(Clone, Debug)]
@@ -74,27 +59,6 @@ pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// The headers without those of the connection they came by, and without those that follow from where
-/// they go and with which body.
-pub(crate) fn end_to_end(headers: &HeaderMap) -> HeaderMap {
-    let named: Vec<String> = headers
-        .get_all(header::CONNECTION)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .map(|name| name.trim().to_ascii_lowercase())
-        .collect();
-    let mut kept = HeaderMap::with_capacity(headers.len());
-    for (name, value) in headers {
-        let is_hop = HOP_BY_HOP.contains(name) || named.iter().any(|other| other == name.as_str());
-        // Not removed from a copy, which would change the order of the others.
-        if !(is_hop || matches!(*name, header::HOST | header::CONTENT_LENGTH)) {
-            kept.append(name, value.clone());
-        }
-    }
-    kept
-}
-
 /// The event that a body says it is.
 fn event(body: &[u8]) -> Option<HeaderValue> {
     #[derive(Deserialize)]
@@ -108,6 +72,7 @@ fn event(body: &[u8]) -> Option<HeaderValue> {
 #[cfg(test)]
 mod tests {
     use formsvc_receiver::Verifier;
+    use http::{HeaderMap, HeaderName};
     use jiff::Timestamp;
 
     use super::*;

@@ -1,6 +1,8 @@
 //! Flags of how requests go to receivers: one set for every command that sends any.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -11,11 +13,23 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::key::aside;
+use crate::settings::Origin;
+
+/// Longest file of certificates: several times those that a platform trusts.
+const CACERT_MAX: u64 = 4 << 20;
+
+/// What `--timeout` is the time of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timeout {
+    OfAnswers,
+    OfTheRun,
+}
 
 /// Flags of how requests are sent.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct SenderArgs {
-    /// A header to send, to wherever requests go, in place of one of the same name; can be repeated
+    /// A header to send to every target, in place of one of the same name; can be repeated
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = header, help_heading = "Requests")]
     headers: Vec<(HeaderName, HeaderValue)>,
     /// Trust these certificates as well: a PEM file, of an authority or of the receiver itself
@@ -28,17 +42,18 @@ pub(crate) struct SenderArgs {
 
 impl SenderArgs {
     /// A sender with these, of whose answers so much is read.
-    pub(crate) fn sender(&self, timeout: Duration, answer_max: usize) -> Result<Sender, CliError> {
+    pub(crate) async fn sender(
+        &self,
+        timeout: Duration,
+        answer_max: usize,
+    ) -> Result<Sender, CliError> {
         let mut headers = HeaderMap::new();
         for (name, value) in &self.headers {
             headers.append(name, value.clone());
         }
         let ca_certificates = match &self.cacert {
             None => None,
-            Some(path) => Some(std::fs::read(path).map_err(|error| {
-                let what = format!("cannot read the certificates `{}`", path.display());
-                CliError::new(Exit::LocalIo, what).because(&error)
-            })?),
+            Some(path) => Some(certificates(path).await?),
         };
         let insecure = self.insecure;
         let options = SenderOptions { timeout, ca_certificates, insecure, headers, answer_max };
@@ -51,11 +66,37 @@ impl SenderArgs {
     }
 }
 
-/// How long an answer may take: what was said for this run, or else what the service gives. A setting that
-/// lasts is about requests to the service.
-pub(crate) fn answer_limit(cx: &Context) -> Duration {
+/// Reads a file of certificates: a file, and not a pipe that may never end.
+async fn certificates(path: &Path) -> Result<Vec<u8>, CliError> {
+    let name = path.to_owned();
+    let read = aside(move || {
+        let invalid = |what: &str| io::Error::new(io::ErrorKind::InvalidInput, what);
+        if !std::fs::metadata(&name)?.is_file() {
+            return Err(invalid("it is no ordinary file"));
+        }
+        let mut text = Vec::new();
+        File::open(&name)?.take(CACERT_MAX + 1).read_to_end(&mut text)?;
+        if text.len() as u64 > CACERT_MAX {
+            let rule = format!("it is longer than {} MiB", CACERT_MAX >> 20);
+            return Err(invalid(&rule));
+        }
+        Ok(text)
+    });
+    read.await?.map_err(|error| {
+        let what = format!("cannot read the certificates `{}`", path.display());
+        CliError::new(Exit::LocalIo, what).because(&error)
+    })
+}
+
+/// How long an answer may take, where no flag of its own says it: what was said for this run, or else
+/// what the service gives. A setting that lasts is about requests to the service; and where the run itself
+/// has a time, `--timeout` is that.
+pub(crate) fn answer_limit(cx: &Context, timeout_is: Timeout) -> Duration {
     let row = cx.settings.resolved.row("timeout");
-    let is_said = row.is_some_and(|row| row.origin.is_said());
+    let is_said = row.is_some_and(|row| match timeout_is {
+        Timeout::OfAnswers => row.origin.is_said(),
+        Timeout::OfTheRun => row.origin.is_said() && !matches!(row.origin, Origin::Flag(_)),
+    });
     cx.settings.timeout.filter(|_| is_said).unwrap_or(DELIVERY_TIMEOUT)
 }
 

@@ -14,7 +14,7 @@ use crate::webhook::capture::CaptureNumber;
 use crate::webhook::fields::millis;
 use crate::webhook::replay::{Replay, Signature, now};
 use crate::webhook::verdict::VerdictCode;
-use crate::webhook::{message, target};
+use crate::webhook::{mask, message, target};
 
 /// What the page asks for.
 #[derive(Debug, Deserialize)]
@@ -78,7 +78,7 @@ pub(super) async fn replay(desk: &Desk, asked: &[u8]) -> Result<Replayed, Proble
         AskedSignature::Kept => Signature::Kept,
     };
     let how = how(asked.number, body.is_some(), signature);
-    let url = target::shown(&to);
+    let url = mask::url(to.as_str(), inspected.reveal);
     let received = &capture.received;
     let replay = Replay { received, to, body: body.map(Into::into), signature };
     let outgoing = replay.outgoing(&inspected.secrets, now()).map_err(|_| unsigned())?;

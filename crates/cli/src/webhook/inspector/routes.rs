@@ -9,13 +9,13 @@ use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use serde::Serialize;
-use url::form_urlencoded;
+use url::{Url, form_urlencoded};
 
 use super::gate::{Refusal, admit};
 use super::reply::{Problem, guard, json, problem, refused, typed};
 use super::{Desk, assets, attempts, detail, explain, list, replay, stream};
 use crate::webhook::capture::CaptureNumber;
-use crate::webhook::target;
+use crate::webhook::mask;
 use crate::webhook::verdict::{VERDICTS, VerdictRow};
 
 /// Longest body of a request, in bytes: an edited delivery of 1 MiB in base64, and then some.
@@ -94,10 +94,11 @@ struct AboutVerdict {
 
 fn about(desk: &Desk) -> About<'_> {
     let inspected = &desk.inspected;
+    let shown = |target: &Url| mask::url(target.as_str(), inspected.reveal);
     let verdict = |row: &VerdictRow| AboutVerdict { name: row.name, short: row.short };
     About {
         address: inspected.address.as_str(),
-        targets: inspected.targets.iter().map(target::shown).collect(),
+        targets: inspected.targets.iter().map(shown).collect(),
         can_sign: !inspected.secrets.is_empty(),
         schedule: attempts::told(&inspected.schedule),
         verdicts: VERDICTS.iter().map(verdict).collect(),

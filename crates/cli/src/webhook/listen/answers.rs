@@ -158,6 +158,12 @@ pub(super) fn gateway(timed_out: bool) -> Answer {
     }
 }
 
+/// What a delivery was forwarded to has answered with what nobody can be answered with.
+pub(super) fn no_final_status() -> Answer {
+    let message = "the target answered with a status that no answer ends with";
+    error(StatusCode::BAD_GATEWAY, "target_status", message)
+}
+
 #[cfg(test)]
 mod tests {
     use formsvc_protocol::ErrorBody;

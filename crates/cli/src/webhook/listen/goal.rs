@@ -22,18 +22,21 @@ pub(crate) enum End {
     StdinEof,
     /// No delivery for as long as there may be none.
     Silence,
+    /// What it polls cannot be polled any more.
+    PollEnded,
     /// A delivery was not what every one is to be.
     Missed,
 }
 
 impl End {
     /// Every end there is, and their names in JSON, which never change.
-    pub(crate) const ALL: [(Self, &str); 6] = [
+    pub(crate) const ALL: [(Self, &str); 7] = [
         (Self::Stopped, "signal"),
         (Self::Met, "met"),
         (Self::TimedOut, "timeout"),
         (Self::StdinEof, "stdin_eof"),
         (Self::Silence, "silence"),
+        (Self::PollEnded, "poll_ended"),
         (Self::Missed, "missed"),
     ];
 

@@ -16,6 +16,7 @@ use super::histogram::Histogram;
 use super::tally::Tally;
 use crate::webhook::capture::{Capture, CaptureNumber, Forward, Source};
 use crate::webhook::fields::{Headers, headers, millis};
+use crate::webhook::mask;
 use crate::webhook::verdict::VerdictCode;
 
 /// The version of the shapes. Fields may be added to it; none changes its meaning or goes.
@@ -92,7 +93,7 @@ struct PauseFields {
 struct ForwardFields<'a> {
     capture: Option<CaptureNumber>,
     submission_id: Option<&'a str>,
-    url: &'a str,
+    url: String,
     status: Option<u16>,
     error: Option<&'a str>,
     timed_out: bool,
@@ -197,11 +198,11 @@ pub(crate) fn delivered(told: &Delivered, reveal: bool) -> Vec<String> {
         body: exact_json::one_line(&received.body),
     };
     let mut lines = vec![line("delivery", delivery)];
-    lines.extend(outcome.forwards.iter().map(|forward| forwarded(capture, forward)));
+    lines.extend(outcome.forwards.iter().map(|forward| forwarded(capture, forward, reveal)));
     lines
 }
 
-fn forwarded(capture: &Capture, forward: &Forward) -> String {
+fn forwarded(capture: &Capture, forward: &Forward, reveal: bool) -> String {
     let (status, error, timed_out) = match &forward.answer {
         Ok(answer) => (Some(answer.status), None, false),
         Err(unanswered) => (None, Some(&*unanswered.why), unanswered.timed_out),
@@ -209,7 +210,7 @@ fn forwarded(capture: &Capture, forward: &Forward) -> String {
     let fields = ForwardFields {
         capture: capture.number,
         submission_id: capture.received.submission_id.as_deref(),
-        url: &forward.url,
+        url: mask::url(&forward.url, reveal),
         status,
         error,
         timed_out,

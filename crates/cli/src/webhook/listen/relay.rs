@@ -4,9 +4,9 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 use http_body_util::Full;
 
-use super::answers::{Answer, gateway};
+use super::answers::{Answer, gateway, no_final_status};
 use crate::webhook::capture::{Forward, Forwarded};
-use crate::webhook::replay::end_to_end;
+use crate::webhook::end_to_end::end_to_end;
 
 /// The answer to the sender, and which of the forwards it is that of: the first that failed, or else the
 /// first; so the service tries again until all have taken it. None where nothing was forwarded.
@@ -16,18 +16,19 @@ pub(super) fn answer(forwards: &[Forward]) -> Option<(usize, Answer)> {
     Some((
         decides,
         match &forwards.get(decides)?.answer {
-            Ok(answer) => relayed(answer),
+            Ok(answer) => relayed(answer).unwrap_or_else(no_final_status),
             Err(unanswered) => gateway(unanswered.timed_out),
         },
     ))
 }
 
-/// The answer of a target, as it may go on: without what is of its connection.
-fn relayed(answer: &Forwarded) -> Answer {
+/// The answer of a target, as it may go on: without what is of its connection. None where its status is
+/// none that an exchange of HTTP ends with (RFC 9110, section 15).
+fn relayed(answer: &Forwarded) -> Option<Answer> {
+    let status = StatusCode::from_u16(answer.status).ok();
+    let status = status.filter(|status| (200..600).contains(&status.as_u16()))?;
     let mut relayed = Response::new(Full::new(Bytes::clone(&answer.body)));
-    // What is no final status of HTTP is nothing that can be passed on.
-    let status = StatusCode::from_u16(answer.status).ok().filter(|status| status.as_u16() >= 200);
-    *relayed.status_mut() = status.unwrap_or(StatusCode::BAD_GATEWAY);
+    *relayed.status_mut() = status;
     *relayed.headers_mut() = end_to_end(&answer.headers);
     if answer.truncated {
         // Its beginning is all there is, which a digest of the whole would not fit.
@@ -35,7 +36,7 @@ fn relayed(answer: &Forwarded) -> Answer {
             relayed.headers_mut().remove(name);
         }
     }
-    relayed
+    Some(relayed)
 }
 
 #[cfg(test)]
@@ -43,6 +44,7 @@ mod tests {
     use std::time::Duration;
 
     use http::header::{HeaderMap, HeaderName, HeaderValue};
+    use http_body_util::BodyExt;
 
     use super::*;
     use crate::webhook::capture::Unanswered;
@@ -69,10 +71,21 @@ mod tests {
             (vec![unanswered(false), answered(502)], Some((0, 502))),
             (vec![answered(200), unanswered(true)], Some((1, 504))),
             (vec![answered(101)], Some((0, 502))),
+            (vec![answered(599)], Some((0, 599))),
+            (vec![answered(600), answered(999)], Some((0, 502))),
+            (vec![answered(99)], Some((0, 502))),
         ] {
             let answer = answer(&forwards).map(|(at, answer)| (at, answer.status().as_u16()));
             assert_eq!(answer, status, "{forwards:?}");
         }
+    }
+
+    #[test]
+    fn nothing_goes_on_of_an_answer_that_is_none() {
+        let (_, answer) = answer(&[answered(999)]).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let body = runtime.block_on(answer.into_body().collect()).unwrap().to_bytes();
+        assert!(body.starts_with(br#"{"error":{"code":"target_status""#), "{body:?}");
     }
 
     #[test]
@@ -90,7 +103,7 @@ mod tests {
             headers.append(HeaderName::from_static(name), HeaderValue::from_static(value));
         }
         let answer = Forwarded { headers, ..answered(200).answer.unwrap() };
-        let relayed = relayed(&answer);
+        let relayed = relayed(&answer).unwrap();
         let kept = relayed.headers().iter().map(|(name, value)| (name.as_str(), value));
         let kept: Vec<_> = kept.collect();
         let expected = [("retry-after", "5"), ("set-cookie", "a=1"), ("set-cookie", "b=2")];

@@ -16,8 +16,6 @@ pub(crate) struct Report<'a> {
     pub(crate) live: Live<'a>,
     pub(crate) progress: &'a Progress,
     pub(crate) view: View,
-    /// Whether signatures are told as they came.
-    pub(crate) reveal: bool,
 }
 
 impl Report<'_> {
@@ -88,7 +86,7 @@ impl Report<'_> {
             self.warn(warning);
             record::warned(warning, Timestamp::now())
         });
-        warned.chain(record::delivered(told, self.reveal)).collect()
+        warned.chain(record::delivered(told, self.view.reveal)).collect()
     }
 
     fn warn(&self, warning: &Warning) {

@@ -39,6 +39,8 @@ pub(crate) struct View {
     pub(crate) width: Option<usize>,
     /// Of which the names are told.
     pub(crate) secrets: Secrets,
+    /// Whether signatures and secrets are told as they came.
+    pub(crate) reveal: bool,
 }
 
 /// The lines of a delivery, the first no wider than the terminal as far as its parts can be shortened.
@@ -46,7 +48,7 @@ pub(crate) fn delivered(told: &Delivered, view: &View) -> Vec<Line> {
     let capture = &*told.capture;
     let Some(outcome) = &capture.outcome else { return Vec::new() };
     let mut lines = vec![first(capture, outcome, view)];
-    lines.extend(hints(capture, outcome).into_iter().map(|hint| {
+    lines.extend(hints(capture, outcome, view.reveal).into_iter().map(|hint| {
         let hint = one_line(&hint).into_owned();
         vec![(Look::Plain, INDENT.to_owned()), (Look::Past, hint)]
     }));
@@ -194,21 +196,23 @@ fn status(outcome: &Outcome) -> (Look, String) {
 }
 
 /// What to do about a delivery that failed, and what its targets said.
-fn hints(capture: &Capture, outcome: &Outcome) -> Vec<String> {
-    let mut hints: Vec<String> = outcome.forwards.iter().filter_map(forward_hint).collect();
+fn hints(capture: &Capture, outcome: &Outcome, reveal: bool) -> Vec<String> {
+    let of_forward = |forward| forward_hint(forward, reveal);
+    let mut hints: Vec<String> = outcome.forwards.iter().filter_map(of_forward).collect();
     hints.extend(verdict_hint(capture));
     hints
 }
 
-fn forward_hint(forward: &Forward) -> Option<String> {
-    let (url, took) = (&forward.url, took(forward.took));
+fn forward_hint(forward: &Forward, reveal: bool) -> Option<String> {
+    let (url, took) = (mask::url(&forward.url, reveal), took(forward.took));
     match &forward.answer {
         Err(unanswered) => Some(format!("{url}: {}", unanswered.why)),
         Ok(answer) if (200..300).contains(&answer.status) => None,
         Ok(answer) => {
-            let body = String::from_utf8_lossy(&answer.body);
             // Masked before it is cut: of half a signature nobody knows that it is one.
-            let preview: String = mask::text(body.trim()).chars().take(PREVIEW).collect();
+            let body = mask::answer(&answer.body, reveal);
+            let body = String::from_utf8_lossy(&body);
+            let preview: String = body.trim().chars().take(PREVIEW).collect();
             let colon = if preview.is_empty() { "" } else { ": " };
             Some(format!("{url} answered {} in {took}{colon}{preview}", answer.status))
         }
@@ -280,7 +284,7 @@ mod tests {
             ("new".into(), "whsec_of_the_first_test".into()),
             ("old".into(), "whsec_of_the_second_test".into()),
         ]);
-        let view = View { zone: TimeZone::UTC, width, secrets };
+        let view = View { zone: TimeZone::UTC, width, secrets, reveal: false };
         let told = delivered(&sample.told(), &view);
         told.into_iter().map(|line| line.into_iter().map(|(_, text)| text).collect()).collect()
     }
@@ -319,7 +323,7 @@ mod tests {
         let future = Sample::of(BODY).verdict(VerdictCode::InFuture, Some(-400));
         assert!(lines(future, None)[0].contains("✗ future -400s → "));
         let mut forwarded = Sample::of(BODY);
-        let url = "http://localhost:1/".to_owned();
+        let url = "http://localhost:1/?token=1".to_owned();
         let took = Duration::from_millis(7);
         let why = "nothing listens there".to_owned();
         let body = format!("bad\r\nthings\u{1b}[2J v1={}", "0a".repeat(32)).into();
@@ -334,8 +338,8 @@ mod tests {
         assert_eq!(
             lines(forwarded, None)[1..],
             [
-                "         http://localhost:1/: nothing listens there",
-                "         http://localhost:1/ answered 500 in 7ms: bad  things[2J v1=0a0a…",
+                "         http://localhost:1/?…: nothing listens there",
+                "         http://localhost:1/?… answered 500 in 7ms: bad  things[2J v1=0a0a…",
             ]
         );
     }

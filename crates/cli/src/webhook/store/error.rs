@@ -99,7 +99,7 @@ pub(crate) enum StoreError {
 
 impl StoreError {
     /// What an error of the file system is called.
-    pub(super) fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
+    pub(crate) fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         if source.kind() == io::ErrorKind::StorageFull {
             return Self::Full { path };

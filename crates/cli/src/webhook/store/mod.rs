@@ -7,7 +7,7 @@ mod args;
 mod caps;
 mod error;
 mod open;
-mod private;
+pub(crate) mod private;
 mod prune;
 mod query;
 mod rows;

@@ -7,6 +7,8 @@ mod events;
 #[cfg(unix)]
 mod explained;
 #[cfg(unix)]
+mod hidden;
+#[cfg(unix)]
 mod inspector;
 #[cfg(unix)]
 pub(crate) mod kept;

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
+use std::process::Command;
 use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
@@ -163,6 +164,49 @@ fn a_certificate_of_ones_own_is_trusted_only_where_it_is_given() {
     assert!(shown.contains("trust its certificate with --cacert"), "{shown}");
     assert_eq!(told(&["--cacert", path]).0, 200);
     assert_eq!(told(&["--insecure"]).0, 200);
+}
+
+#[test]
+fn certificates_are_read_from_a_file_of_a_size_that_they_have() {
+    let folder = tempfile::tempdir().unwrap();
+    let (pipe, long) = (folder.path().join("pipe"), folder.path().join("long"));
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    std::fs::File::create(&long).unwrap().set_len((4 << 20) + 1).unwrap();
+    for (path, why) in [(pipe, "it is no ordinary file"), (long, "it is longer than 4 MiB")] {
+        let mut command = formsvc(&["webhook", "listen", "--port", "0", "--once", "--cacert"]);
+        let said: Said = command.arg(&path).output().unwrap().into();
+        assert_eq!(said.code, Some(10), "{}", said.stderr);
+        assert!(said.stderr.contains(why), "{}", said.stderr);
+    }
+}
+
+#[test]
+fn a_target_has_the_time_that_is_said_for_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("config.toml"), "timeout = \"20s\"\n").unwrap();
+    let config = folder.path().to_str().unwrap();
+    let is_warned = |flags: &[&str], name: &str, value: &str| {
+        let mut command = formsvc(&["webhook", "listen", "--port", "0", "--no-store"]);
+        command.args(["--forward-to", "4242", "--exit-on-stdin-eof"]).args(flags);
+        let said: Said = command.env(name, value).output().unwrap().into();
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        said.stderr.contains("targets have 20s to answer")
+    };
+    assert!(is_warned(&[], "FORMSVC_TIMEOUT", "20s"));
+    assert!(is_warned(&["--forward-timeout", "20s"], "FORMSVC_TIMEOUT", "1s"));
+    // That of the run, and that of requests to the service.
+    assert!(!is_warned(&["--timeout", "20s"], "FORMSVC_TIMEOUT", "20s"));
+    assert!(!is_warned(&[], "FORMSVC_CONFIG_DIR", config));
+}
+
+#[test]
+fn a_status_that_is_none_of_http_is_not_relayed() {
+    let target =
+        Recorder::start(Arc::new(|_, _| Some(recorder::answer(999, "X-Own: 1\r\n", "own"))));
+    let listener = Listener::start(&["--forward-to", &target.url("/")]);
+    let told = listener.deliver(&event("sub_1"));
+    assert_eq!((told.status(), told.code().as_str()), (502, "target_status"));
+    assert!(!told.0.to_ascii_lowercase().contains("x-own"), "{}", told.0);
 }
 
 #[test]

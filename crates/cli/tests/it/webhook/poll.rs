@@ -1,40 +1,56 @@
 //! `formsvc webhook listen --poll`: across restarts and outages.
 
-use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 
 use formsvc_protocol::signature::{SigningSecret, verify};
 use serde_json::Value;
 
 use super::listen::listener::{Listener, SECRET, now, of_type, records};
-use super::recorder::{Got, Recorder};
-use crate::support::{Between, Sandbox, entries, formsvc, request, within};
+use super::recorder::{Got, Recorder, answer};
+use crate::support::{self, Between, Said, Sandbox, formsvc, request, within};
+
+/// What the service says to requests for its API.
+const WELL: u8 = 0;
+const AWAY: u8 = 1;
+const KEY_REVOKED: u8 = 2;
 
 /// A service that can be away, a receiver, and a listener's state.
 struct World {
     sandbox: Sandbox,
     between: Between,
-    is_away: Arc<AtomicBool>,
+    says: Arc<AtomicU8>,
     receiver: Recorder,
     state: tempfile::TempDir,
 }
 
 impl World {
     fn new(statuses: &'static [u16]) -> Self {
+        Self::with(Recorder::of(statuses))
+    }
+
+    fn with(receiver: Recorder) -> Self {
         let sandbox = Sandbox::start(&["--rate-limit", "off"]);
-        let is_away = Arc::new(AtomicBool::new(false));
-        let away = Arc::clone(&is_away);
-        let between = Between::start(&sandbox.base_url, move |head| {
-            if away.load(Ordering::SeqCst) {
-                Err("HTTP/1.1 503 Away\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
-                    .to_owned())
-            } else {
-                Ok(head)
-            }
-        });
-        let receiver = Recorder::of(statuses);
-        Self { sandbox, between, is_away, receiver, state: tempfile::tempdir().unwrap() }
+        let says = Arc::new(AtomicU8::new(WELL));
+        let said = Arc::clone(&says);
+        let between =
+            Between::start(&sandbox.base_url, move |head| match said.load(Ordering::SeqCst) {
+                WELL => Ok(head),
+                AWAY => Err(support::answer("503 Away", "", "").unwrap()),
+                _ => Err(support::answer(
+                    "401 Unauthorized",
+                    "",
+                    r#"{"error":{"code":"unauthorized","message":"the key is revoked"}}"#,
+                )
+                .unwrap()),
+            });
+        Self { sandbox, between, says, receiver, state: tempfile::tempdir().unwrap() }
+    }
+
+    fn says(&self, what: u8) {
+        self.says.store(what, Ordering::SeqCst);
     }
 
     fn listener(&self, more: &[&str]) -> Listener {
@@ -50,16 +66,6 @@ impl World {
         })
     }
 
-    /// Waits until it is remembered where the list begins: what comes later is new.
-    fn wait_for_mark(&self) {
-        let folder = self.state.path().join("poll");
-        let is_there = |folder: &Path| {
-            let ends = |name: &String| Path::new(name).extension().is_some_and(|end| end == "json");
-            folder.exists() && entries(folder).iter().any(ends)
-        };
-        within("a mark", || is_there(&folder));
-    }
-
     /// Submits a name.
     fn submit(&self, name: &str) {
         let answers = format!("{{\"Name\":\"{name}\",\"E-mail\":\"a@example.org\"}}");
@@ -69,16 +75,20 @@ impl World {
     }
 }
 
+fn is_signed_by(secret: &str, got: &Got) -> bool {
+    let secret = SigningSecret::new(&secret.to_owned().into()).unwrap();
+    let header = got.header("x-service-signature").unwrap();
+    let tolerance = std::time::Duration::from_secs(300);
+    verify(header, &got.body, &[secret], now(), tolerance).is_ok()
+}
+
 /// The name that a delivery is of, which is marked and signed.
 #[track_caller]
 fn name_in(got: &Got) -> String {
     assert_eq!(got.line, "POST /hook HTTP/1.1");
     assert_eq!(got.text("x-formsvc-synthetic"), "poll");
     assert_eq!(got.text("x-service-event"), "submission.created");
-    let secret = SigningSecret::new(&SECRET.into()).unwrap();
-    let header = got.header("x-service-signature").unwrap();
-    let tolerance = std::time::Duration::from_secs(300);
-    verify(header, &got.body, &[secret], now(), tolerance).unwrap();
+    assert!(is_signed_by(SECRET, got));
     let body: Value = serde_json::from_slice(&got.body).unwrap();
     assert_eq!(body["form_title"], "Contact us");
     body["data"]["Name"].as_str().unwrap().to_owned()
@@ -91,14 +101,13 @@ fn each_submission_comes_once_across_restarts_and_outages() {
     world.submit("before");
     let mut listener = world.listener(&["--output", "ndjson"]);
     listener.wait_for("begins with what is new from now on");
-    world.wait_for_mark();
     world.submit("one");
     assert_eq!(name_in(&world.receiver.got()), "one");
 
-    world.is_away.store(true, Ordering::SeqCst);
+    world.says(AWAY);
     world.submit("two");
     listener.wait_for("asking again until the service answers");
-    world.is_away.store(false, Ordering::SeqCst);
+    world.says(WELL);
     assert_eq!(name_in(&world.receiver.got()), "two");
     listener.wait_for("the service is back");
     let said = listener.terminate();
@@ -123,20 +132,158 @@ fn each_submission_comes_once_across_restarts_and_outages() {
 #[test]
 fn what_fails_is_attempted_again_as_the_service_would() {
     let world = World::new(&[503, 500, 200]);
-    let listener = world.listener(&["--count", "3"]);
-    world.wait_for_mark();
+    let listener = world.listener(&["--count", "3", "--output", "ndjson"]);
     world.submit("one");
     let all = [0; 3].map(|_| world.receiver.got());
     assert!(all.iter().all(|got| name_in(got) == "one" && got.body == all[0].body));
-    listener.terminate();
+    let said = listener.finish();
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let records = records(&said.stdout);
+    let summary = of_type(&records, "summary")[0];
+    assert_eq!((&summary["pauses"], &summary["pauses_fit"]), (&2.into(), &true.into()));
     assert!(world.receiver.is_silent());
 }
 
 #[test]
-fn polling_needs_a_secret_and_a_form_and_is_one_listeners_alone() {
+fn a_target_that_asks_for_time_gets_it() {
+    let receiver = Recorder::start(Arc::new(|at, _| {
+        Some(answer([503, 200][at.min(1)], "Retry-After: 1\r\n", ""))
+    }));
+    let world = World::with(receiver);
+    let listener = world.listener(&["--count", "2", "--output", "ndjson"]);
+    world.submit("one");
+    let said = listener.finish();
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let records = records(&said.stdout);
+    let second = of_type(&records, "delivery")[1];
+    assert_eq!((&second["status"], &second["pause"]["fits"]), (&200.into(), &true.into()));
+    // Twenty milliseconds, but for what was asked.
+    assert!(second["pause"]["waited_ms"].as_f64().unwrap() >= 990.0, "{second}");
+}
+
+#[test]
+fn the_end_of_polling_lets_what_is_under_way_finish_and_sums_up() {
+    let ((came, comes), (go, goes)) = (channel(), channel::<()>());
+    let both = Mutex::new((came, goes));
+    let receiver = Recorder::start(Arc::new(move |at, _| {
+        let (came, goes) = &*both.lock().unwrap();
+        came.send(()).unwrap();
+        // The first is held until the test says so.
+        if at == 0 {
+            goes.recv().unwrap();
+        }
+        Some(answer(200, "", ""))
+    }));
+    let world = World::with(receiver);
+    let listener = world.listener(&["--output", "ndjson", "--count", "9"]);
+    world.submit("one");
+    comes.recv().unwrap();
+    world.says(KEY_REVOKED);
+    let address = listener.address;
+    within("no more connections", || TcpStream::connect(address).is_err());
+    go.send(()).unwrap();
+    let said = listener.finish();
+    assert_eq!(said.code, Some(4), "{}", said.stderr);
+    assert!(said.stderr.contains("the key is revoked"), "{}", said.stderr);
+    let records = records(&said.stdout);
+    let delivery = of_type(&records, "delivery")[0];
+    assert_eq!((&delivery["source"], &delivery["status"]), (&"poll".into(), &200.into()));
+    let last = records.last().unwrap();
+    assert_eq!((&last["type"], &last["ended"]), (&"summary".into(), &"poll_ended".into()));
+
+    // What was finished then does not come again.
+    world.says(WELL);
+    world.submit("two");
+    let listener = world.listener(&["--once"]);
+    assert_eq!(listener.finish().code, Some(0));
+    assert_eq!([0; 2].map(|_| name_in(&world.receiver.got())), ["one", "two"]);
+    assert!(world.receiver.is_silent());
+}
+
+#[test]
+fn it_is_ready_once_it_has_polled() {
+    let world = World::new(&[200]);
+    let run = |form: &str, more: &[&str]| -> Said {
+        let mut command = formsvc(&["webhook", "listen", "--port", "0", "--no-store"]);
+        command.args(["--poll", form, "--poll-interval", "20ms"]).args(more);
+        command
+            .env("FORMSVC_BASE_URL", &world.between.base_url)
+            .env("FORMSVC_API_KEY", &world.sandbox.api_key)
+            .env("FORMSVC_SIGNING_SECRET", SECRET)
+            .env("FORMSVC_STATE_DIR", world.state.path());
+        command.output().unwrap().into()
+    };
+    let is_not_ready = |said: &Said, code: i32| {
+        assert_eq!(said.code, Some(code), "{}", said.stderr);
+        assert!(!said.stderr.contains("ready:"), "{}", said.stderr);
+    };
+    is_not_ready(&run("nosuch", &[]), 3);
+    world.says(KEY_REVOKED);
+    is_not_ready(&run("contact", &[]), 4);
+    world.says(AWAY);
+    let said = run("contact", &["--max-time", "100ms"]);
+    is_not_ready(&said, 6);
+    assert!(said.stderr.contains("could not be polled within 100ms"), "{}", said.stderr);
+    world.says(WELL);
+    // Nothing came before the time was over.
+    let said = run("contact", &["--max-time", "100ms"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert!(said.stderr.contains("ready:"), "{}", said.stderr);
+    assert!(said.stderr.lines().all(|line| line.len() <= 80), "{}", said.stderr);
+}
+
+#[test]
+fn a_demo_can_be_polled() {
+    let receiver = Recorder::of(&[200]);
+    let url = receiver.url("/hook");
+    let said: Said = formsvc(&["--demo", "webhook", "listen", "--no-store", "--count", "1"])
+        .args(["--poll", "contact", "--poll-interval", "50ms", "--forward-to", &url])
+        .args(["--output", "ndjson"])
+        .env("FORMSVC_SIGNING_SECRET", SECRET)
+        .output()
+        .unwrap()
+        .into();
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let records = records(&said.stdout);
+    let delivery = of_type(&records, "delivery")[0];
+    assert_eq!((&delivery["source"], &delivery["verdict"]), (&"poll".into(), &"valid".into()));
+    // Signed with what its target was given.
+    assert!(is_signed_by(SECRET, &receiver.got()));
+}
+
+#[test]
+fn a_demo_says_what_verifies_where_it_is_passed_on() {
+    let receiver = Recorder::of(&[200]);
+    let url = receiver.url("/hook");
+    let listen = |more: &[&str]| -> Said {
+        let mut command = formsvc(&["--demo", "webhook", "listen", "--no-store", "--count", "1"]);
+        command.args(more).output().unwrap().into()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("secret.txt");
+    std::fs::write(&file, SECRET).unwrap();
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let given = ["--secret-file", file.to_str().unwrap()];
+    for (more, is_told) in [(&[][..], false), (&given, true)] {
+        let said = listen(&[&["--forward-to", &url], more].concat());
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        let secret = said
+            .stderr
+            .lines()
+            .find_map(|line| line.strip_prefix("export FORMSVC_SIGNING_SECRET="));
+        assert!(is_signed_by(secret.unwrap(), &receiver.got()));
+        let told = "the demo signs with a secret of its own, not with the one given";
+        assert_eq!(said.stderr.contains(told), is_told, "{}", said.stderr);
+        assert!(!said.stderr.contains(SECRET), "{}", said.stderr);
+    }
+    let said = listen(&[]);
+    assert!(!said.stderr.contains("whsec_"), "{}", said.stderr);
+}
+
+#[test]
+fn polling_needs_a_secret_and_is_one_listeners_alone() {
     let world = World::new(&[200]);
     let listener = world.listener(&[]);
-    world.wait_for_mark();
     let run = |form: &str, secret: &str| {
         let mut command =
             formsvc(&["webhook", "listen", "--port", "0", "--no-store", "--poll", form]);
@@ -145,14 +292,12 @@ fn polling_needs_a_secret_and_a_form_and_is_one_listeners_alone() {
             .env("FORMSVC_API_KEY", &world.sandbox.api_key)
             .env("FORMSVC_SIGNING_SECRET", secret)
             .env("FORMSVC_STATE_DIR", world.state.path());
-        let said: crate::support::Said = command.output().unwrap().into();
+        let said: Said = command.output().unwrap().into();
         (said.code, said.stderr)
     };
     let (code, stderr) = run("contact", SECRET);
     assert_eq!(code, Some(10), "{stderr}");
     assert!(stderr.contains("another listener polls this form"), "{stderr}");
-    let (code, stderr) = run("nosuch", SECRET);
-    assert_eq!(code, Some(3), "{stderr}");
     let (code, stderr) = run("contact", "");
     assert_eq!(code, Some(2), "{stderr}");
     assert!(stderr.contains("no signing secret, which `--poll`"), "{stderr}");

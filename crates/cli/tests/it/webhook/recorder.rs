@@ -102,7 +102,8 @@ impl Recorder {
         self.got.lock().unwrap().recv_timeout(PATIENCE).expect("a request")
     }
 
-    /// Whether every request was looked at.
+    /// Whether nothing is there that was not looked at. It does not wait: that nothing came is certain only
+    /// where whoever would send has ended.
     pub(crate) fn is_silent(&self) -> bool {
         self.got.lock().unwrap().try_recv().is_err()
     }

@@ -21,7 +21,7 @@ use crate::error::{CliError, Code};
 use crate::exit::Exit;
 use crate::settings::Service;
 use crate::webhook::secrets::SecretArgs;
-use crate::webhook::sender::{SenderArgs, answer_limit};
+use crate::webhook::sender::{SenderArgs, Timeout, answer_limit};
 use crate::webhook::target::{is_here, target};
 
 use demo::Demo;
@@ -136,8 +136,8 @@ impl Check {
         url: &Url,
         secret: &SecretString,
     ) -> Result<Vec<Report>, CliError> {
-        let limit = answer_limit(cx);
-        let sender = self.requests.sender(limit, ANSWER_MAX)?;
+        let limit = answer_limit(cx, Timeout::OfAnswers);
+        let sender = self.requests.sender(limit, ANSWER_MAX).await?;
         let run = format!("{:08x}", fastrand::u32(..));
         let given =
             Given { sender: &sender, url, secret, limit, clock: &SystemTime::now, run: &run };

@@ -14,15 +14,18 @@ use formsvc_protocol::RetrySchedule;
 use formsvc_receiver::Verifier;
 use jiff::tz::TimeZone;
 use tokio::sync::oneshot::Receiver;
+use tokio::time::{Instant, timeout};
 use url::Url;
 
-use self::poll::{PollArgs, Poller};
+#[cfg(feature = "sandbox")]
+use self::demo::Demo;
+use self::poll::{PollArgs, Polling, Taker};
 use self::session::{Session, Until};
 use crate::args::{duration, whole};
 use crate::context::Context;
-use crate::error::CliError;
+use crate::error::{CliError, Code};
 use crate::exit::Exit;
-use crate::settings::{Origin, Service};
+use crate::settings::{Origin, Service, written};
 use crate::webhook::history::{History, REMEMBERED};
 use crate::webhook::inspector::{Inspected, Inspector, InspectorArgs};
 use crate::webhook::listen::engine::Engine;
@@ -39,9 +42,9 @@ use crate::webhook::listen::report::Report;
 use crate::webhook::listen::schema::schema;
 use crate::webhook::listen::server::{self, Server, Sockets};
 use crate::webhook::listen::text::View;
+use crate::webhook::mask;
 use crate::webhook::secrets::{SecretArgs, Secrets};
 use crate::webhook::store::{StoreArgs, StoreError};
-use crate::webhook::target::shown;
 
 /// Port to listen on where none is named: that of the examples.
 const PORT: u16 = 9000;
@@ -58,7 +61,7 @@ const LIMITS: &str = "Limits";
 /// `--schema` says how. Nothing but that is on standard output.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  formsvc --demo webhook listen --count 3\n  formsvc --demo webhook listen --count 2 --forward-to 4242/hook\n  formsvc --demo webhook listen --once --expect verdict=valid --output ndjson\n  formsvc --demo webhook listen --drop 1 --retry-base 1s --expect attempt=2\n  formsvc webhook listen --schema"
+    after_help = "Examples:\n  formsvc --demo webhook listen --count 3\n  formsvc --demo webhook listen --count 2 --forward-to 4242/hook\n  formsvc --demo webhook listen --once --expect verdict=valid --output ndjson\n  formsvc --demo webhook listen --drop 1 --retry-base 1s --expect attempt=2\n  formsvc --demo webhook listen --poll contact --poll-interval 1s --count 1\n  formsvc webhook listen --schema"
 )]
 pub(crate) struct Listen {
     /// Port to listen on; 0 finds a free one [default: 9000; with --demo 0]
@@ -176,21 +179,19 @@ impl Listen {
             return cx.output.document(&format!("{:#}", schema()));
         }
         let live = cx.output.live()?;
-        let forwarder = self.forward.forwarder(cx)?;
+        let sender = self.forward.sender(cx).await?;
+        let forwarder = self.forward.forwarder(sender.clone());
         let targets = forwarder.as_ref().map(Forwarder::targets).unwrap_or_default();
-        let sender = match &forwarder {
-            Some(forwarder) => forwarder.sender().clone(),
-            None => self.forward.sender()?,
-        };
         let mut secrets = self.read_secrets(cx).await?;
-        let stop = cx.end_within(session::DRAIN);
         let engine = Engine::start().map_err(|error| {
             CliError::new(Exit::LocalIo, "cannot start the listener").because(&error)
         })?;
         let sockets = engine.within(|| self.open(self.port(cx)))?;
         let address = sockets.address();
         let url = format!("http://{address}{}", self.path.as_deref().unwrap_or("/"));
-        let _demo = self.demo(cx, &url, &mut secrets).await?;
+        let demo = self.demo(cx, &url, &mut secrets).await?;
+        let (polling, waited) = self.begin_polling(cx, demo.as_ref(), &secrets).await?;
+        let stop = cx.end_within(session::DRAIN);
         let (store, memory) = self.store.open(cx)?;
         let mut warnings = self.warnings(&secrets, memory.as_ref());
         warnings.extend(forwarder.iter().flat_map(|forwarder| forwarder.warnings(address)));
@@ -218,30 +219,32 @@ impl Listen {
             secrets: secrets.0.iter().map(|(name, _)| &**name).collect(),
             on_invalid: self.answers.on_invalid.name(),
             path: self.path.as_deref(),
-            targets: targets.iter().map(shown).collect(),
+            targets: targets.iter().map(|url| mask::url(url.as_str(), self.reveal)).collect(),
             ui_url: inspector.as_ref().map(Inspector::url),
         };
         let ready_file = self.ready_file.clone();
         let ready_file = ready_file.map(|path| ReadyFile::write(path, &ready, &cx.abort));
         let ready_file = ready_file.transpose()?;
-        let view = View { zone: TimeZone::system(), width: live.width(), secrets: secrets.clone() };
-        let report = Report { live, progress: &cx.progress, view, reveal: self.reveal };
+        let view = View {
+            zone: TimeZone::system(),
+            width: live.width(),
+            secrets: secrets.clone(),
+            reveal: self.reveal,
+        };
+        let report = Report { live, progress: &cx.progress, view };
         report.ready(&ready)?;
         warnings.iter().try_for_each(|warning| report.warned(warning))?;
-        let until = self.ends.until(stop, cx);
+        let mut until = self.ends.until(stop, cx);
+        until.max_time = until.max_time.map(|time| time.saturating_sub(waited));
         let (count, within) = (self.ends.count(), self.ends.expect_within);
         let goal = Goal::new(count, self.ends.expect, self.ends.expect_every, within);
-        let session = Session { server, happened, report, goal, schedule };
-        let poller = Poller {
-            cx,
-            args: &self.poll,
-            intake,
-            engine: &engine,
-            secrets: &secrets,
-            schedule,
-            path: self.path.as_deref().unwrap_or("/"),
+        let session = Session { server, happened, report, goal, schedule }.run(until);
+        let path = self.path.as_deref().unwrap_or("/");
+        let taker = Taker { intake, engine: &engine, schedule, path };
+        let ended = match polling {
+            Some(polling) => polling.beside(&taker, session).await,
+            None => session.await,
         };
-        let ended = poller.beside(session.run(until)).await;
         // Only now: whoever sees it gone finds nobody who answers.
         drop(ready_file);
         if let Some(inspector) = inspector {
@@ -263,22 +266,42 @@ impl Listen {
         cx: &Context,
         url: &str,
         secrets: &mut Secrets,
-    ) -> Result<Option<crate::sandbox::Sandbox>, CliError> {
+    ) -> Result<Option<Demo>, CliError> {
         if !is_demo(cx) {
             return Ok(None);
         }
-        let (demo, secret) = demo::start(url, self.answers.schedule()).await?;
-        secrets.0.insert(0, secret);
+        let demo = Demo::start(url, self.answers.schedule(), self.poll.form(), secrets).await?;
+        demo::tell(cx, secrets, self.forward.is_asked_for());
         Ok(Some(demo))
     }
 
     #[cfg(not(feature = "sandbox"))]
     #[expect(clippy::unused_async, reason = "the same signature with and without the sandbox")]
-    async fn demo(&self, cx: &Context, _: &str, _: &mut Secrets) -> Result<(), CliError> {
+    async fn demo(&self, cx: &Context, _: &str, _: &mut Secrets) -> Result<Option<Demo>, CliError> {
         if is_demo(cx) {
             return Err(CliError::usage("this build has no sandbox, which `--demo` needs"));
         }
-        Ok(())
+        Ok(None)
+    }
+
+    /// Polls for the first time, in the time that the run has; and how long that took.
+    async fn begin_polling<'a>(
+        &self,
+        cx: &'a Context,
+        demo: Option<&Demo>,
+        secrets: &Secrets,
+    ) -> Result<(Option<Polling<'a>>, Duration), CliError> {
+        let began = Instant::now();
+        let client = demo.map(|demo| demo.client(cx)).transpose()?;
+        let begins = self.poll.begin(cx, client, secrets);
+        let polling = match self.ends.max_time(cx) {
+            None => begins.await?,
+            Some(time) => timeout(time, begins).await.map_err(|_| {
+                let what = format!("the service could not be polled within {}", written(time));
+                CliError::coded(Code::Timeout, what)
+            })??,
+        };
+        Ok((polling, began.elapsed()))
     }
 
     async fn read_secrets(&self, cx: &Context) -> Result<Secrets, CliError> {
@@ -369,15 +392,31 @@ impl EndArgs {
     fn until(&self, stop: Receiver<Exit>, cx: &Context) -> Until {
         Until {
             stop,
-            max_time: self.max_time.or_else(|| time_given(cx)),
+            max_time: self.max_time(cx),
             within: self.expect_within,
             stdin_eof: self.exit_on_stdin_eof,
         }
     }
 
+    /// The time it has.
+    fn max_time(&self, cx: &Context) -> Option<Duration> {
+        self.max_time.or_else(|| time_given(cx))
+    }
+
     /// Deliveries it ends after.
     fn count(&self) -> Option<u64> {
         if self.once { Some(1) } else { self.count }
+    }
+}
+
+/// A service of this run alone, of which this build has none.
+#[cfg(not(feature = "sandbox"))]
+enum Demo {}
+
+#[cfg(not(feature = "sandbox"))]
+impl Demo {
+    fn client(&self, _: &Context) -> Result<formsvc_client::Client, CliError> {
+        match *self {}
     }
 }
 

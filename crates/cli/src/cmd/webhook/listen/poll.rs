@@ -1,19 +1,23 @@
 //! `--poll`: deliveries for those whose machine the service cannot reach, made here of what its API has.
 
+use std::cell::Cell;
+use std::convert::Infallible;
+use std::future::pending;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use formsvc_client::{Form, RequestOptions, RetryPolicy, Submission, SubmissionId};
+use formsvc_client::{Client, Form, RequestOptions, RetryPolicy, Submission, SubmissionId};
 use formsvc_contract::payload;
 use formsvc_contract::send::{EVENT, SIGNATURE, USER_AGENT};
 use formsvc_protocol::RetrySchedule;
 use formsvc_protocol::signature::{SigningSecret, sign};
-use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
+use futures_util::future::{FusedFuture, FutureExt};
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use tokio::sync::{Notify, mpsc};
-use tokio::time::{Instant, MissedTickBehavior, sleep, timeout};
+use tokio::time::{Instant, MissedTickBehavior, sleep};
 
 use crate::args::duration;
 use crate::cmd::submissions::tail::finder::{Finder, known_form};
@@ -23,21 +27,23 @@ use crate::cmd::submissions::tail::patience::Patience;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::key::aside;
 use crate::settings::{Service, written};
 use crate::webhook::capture::{Capture, Source};
 use crate::webhook::listen::answers::Refusal;
 use crate::webhook::listen::engine::Engine;
 use crate::webhook::listen::intake::{Incoming, Intake};
-use crate::webhook::listen::mark::{Mark, Spot};
+use crate::webhook::listen::poll_mark::{PollMark, Spot};
 use crate::webhook::replay::now;
 use crate::webhook::secrets::Secrets;
+use crate::webhook::simulate::{Attempted, Simulation};
 
 /// How often the service is asked, unless its rate limit or a flag says less.
 const INTERVAL: Duration = Duration::from_secs(5);
-/// Deliveries under way, those included that wait for another attempt.
+/// Submissions on their way, those included that wait for another attempt.
 const UNDER_WAY_MAX: usize = 16;
-/// Time to remember what was answered, once the listener has ended.
-const GRACE: Duration = Duration::from_millis(250);
+/// Longest wait for attempts that the listener has answered, once it has ended.
+const GRACE: Duration = Duration::from_secs(2);
 /// Pause where the listener has as many deliveries as it takes.
 const BUSY_PAUSE: Duration = Duration::from_millis(200);
 /// What marks a delivery that was made here. Its value says how.
@@ -57,196 +63,229 @@ pub(crate) struct PollArgs {
 
 const POLLING: &str = "Polling";
 
-/// Polls a form.
-pub(super) struct Poller<'a> {
-    pub(super) cx: &'a Context,
-    pub(super) args: &'a PollArgs,
+/// A form that is polled: its service has answered once.
+pub(super) struct Polling<'a> {
+    cx: &'a Context,
+    form: Form,
+    finder: Finder<'a>,
+    mark: PollMark,
+    interval: Duration,
+    /// What is made here is signed with these.
+    secrets: Vec<SigningSecret>,
+}
+
+/// The listener that takes what is made here.
+pub(super) struct Taker<'a> {
     pub(super) intake: Intake,
     pub(super) engine: &'a Engine,
-    pub(super) secrets: &'a Secrets,
     /// When an attempt that failed is repeated.
     pub(super) schedule: RetrySchedule,
     /// The path that deliveries come to.
     pub(super) path: &'a str,
 }
 
+/// Attempts whose end is not known yet.
+#[derive(Default)]
+struct Open {
+    count: Cell<usize>,
+    none: Notify,
+}
+
 /// A delivery that is made here.
-#[derive(Clone)]
-struct Delivery {
+struct Synthetic {
     spot: Spot,
     body: bytes::Bytes,
 }
 
-/// How a delivery ended.
-enum End {
-    /// It was answered with 2xx, or failed for good.
-    Done(SubmissionId),
+/// Why there are no more attempts.
+enum Cut {
     /// The listener takes none any more.
     Stopping,
+    Broken(CliError),
 }
 
-impl Poller<'_> {
-    /// Polls, if that is asked for, while a listener runs; what ends either ends both.
-    pub(super) async fn beside(
-        self,
-        session: impl Future<Output = Result<(), CliError>>,
-    ) -> Result<(), CliError> {
-        let Some(name) = &self.args.poll else { return session.await };
-        let (mut session, stopped) = (std::pin::pin!(session), Notify::new());
-        let mut poller = std::pin::pin!(self.run(name, &stopped));
-        tokio::select! {
-            ended = &mut session => {
-                // What was answered is remembered, or it would come again with the next run.
-                stopped.notify_one();
-                let remembered = timeout(2 * GRACE, poller).await.unwrap_or(Ok(()));
-                ended.and(remembered)
-            }
-            ended = &mut poller => {
-                // The listener ends as it would by itself: what is under way is finished, and summed up.
-                self.cx.ends_by_itself(Exit::Failed);
-                session.await?;
-                ended
-            }
-        }
+impl PollArgs {
+    /// The form, if one is polled.
+    pub(super) fn form(&self) -> Option<&str> {
+        self.poll.as_deref()
     }
 
-    /// Polls until the service says that it never will.
-    async fn run(&self, name: &str, stopped: &Notify) -> Result<(), CliError> {
-        let secrets: Vec<SigningSecret> = self
-            .secrets
-            .clone()
-            .required("`--poll`, to sign what it makes,")?
-            .all_signing()
-            .collect();
-        let cx = self.cx;
+    /// Polls for the first time, if that is asked for: a form that is not there, or a key that is not
+    /// good, is told before anybody relies on this. A service that is away is waited for.
+    pub(super) async fn begin<'a>(
+        &self,
+        cx: &'a Context,
+        demo: Option<Client>,
+        secrets: &Secrets,
+    ) -> Result<Option<Polling<'a>>, CliError> {
+        let Some(name) = &self.poll else { return Ok(None) };
+        let secrets = secrets.clone().required("`--poll`, to sign what it makes,")?;
+        let secrets: Vec<SigningSecret> = secrets.all_signing().collect();
         let usual = outage::interval(cx.settings.max_rate).max(INTERVAL);
-        let interval = self.args.poll_interval.unwrap_or(usual);
+        let interval = self.poll_interval.unwrap_or(usual);
         // Waits are made here, where it is known that nobody minds them.
         let patient = RequestOptions::new().retry(RetryPolicy::none());
-        let client = cx.client().await?.with_options(patient)?;
+        let client = match &demo {
+            Some(client) => client,
+            None => cx.client().await?,
+        };
+        let client = client.with_options(patient)?;
         let mut patience = Patience::new(cx, interval);
         let form = known_form(cx, &client, name, &mut patience).await?;
-        let mark = self.mark(&form)?;
-        self.say(&form, &mark, interval);
-        let since = mark.up_to().map(|spot| &spot.created_at);
-        let finder = Finder::new(cx, client.form(form.id.clone()), since, patience);
+        let mut mark = mark(cx, &form).await?;
+        say(cx, &form, &mark, interval);
         let first = match mark.up_to() {
             Some(spot) => Wanted::After(spot.id.as_str().into()),
             None if mark.is_known() => Wanted::All,
             None => Wanted::Newest(0),
         };
+        let since = mark.up_to().map(|spot| &spot.created_at);
+        let mut finder = Finder::new(cx, client.form(form.id.clone()), since, patience);
+        finder.pass(first).await?;
+        if !mark.is_known() {
+            let newest = finder.take_newest();
+            mark.begin_at(newest.and_then(|place| {
+                let created_at = place.created_at;
+                place.id.map(|id| Spot { created_at, id })
+            }));
+            mark.save().await?;
+        }
+        Ok(Some(Polling { cx, form, finder, mark, interval, secrets }))
+    }
+}
+
+/// Where it was. A service of this run alone is not remembered.
+async fn mark(cx: &Context, form: &Form) -> Result<PollMark, CliError> {
+    match (&cx.settings.service, &cx.settings.paths.state) {
+        (Service::At { base_url: Some(base_url), .. }, Some(folder)) => {
+            // An address is the same with a slash at its end.
+            let service = base_url.trim_end_matches('/').to_owned();
+            let (folder, form) = (folder.clone(), form.id.clone());
+            aside(move || PollMark::open(&folder, &service, form.as_str())).await?
+        }
+        (Service::Demo, _) => Ok(PollMark::forgotten()),
+        _ => {
+            cx.progress.remark("there is no home folder: `--poll` begins anew with each run");
+            Ok(PollMark::forgotten())
+        }
+    }
+}
+
+fn say(cx: &Context, form: &Form, mark: &PollMark, interval: Duration) {
+    let from = match mark.up_to() {
+        Some(spot) => format!("goes on after {}", spot.created_at.as_str()),
+        None if mark.is_known() => "goes on with the first submission".to_owned(),
+        None => "begins with what is new from now on".to_owned(),
+    };
+    cx.progress.remark(&format!("polls `{}` every {}", form.title, written(interval)));
+    cx.progress.remark(&format!("  {from}"));
+    cx.progress.remark("  its deliveries are made here, and marked X-Formsvc-Synthetic: poll");
+}
+
+impl Polling<'_> {
+    /// Polls while a listener runs; what ends either ends both.
+    pub(super) async fn beside(
+        self,
+        taker: &Taker<'_>,
+        session: impl Future<Output = Result<(), CliError>>,
+    ) -> Result<(), CliError> {
+        let Self { cx, form, finder, mark, interval, secrets } = self;
         // No place in it: what was found waits at the finder, which may keep it on the disk.
-        let (found, deliveries) = mpsc::channel(1);
-        let (begun, begins) = mpsc::channel(1);
-        let found = find(finder, &form, first, interval, begun, found);
-        let deliver = self.deliver(&secrets, mark, begins, deliveries, stopped);
-        tokio::select! {
-            ended = found => ended,
-            ended = deliver => ended,
-        }
-    }
-
-    /// Where it was. A service of this run alone is not remembered.
-    fn mark(&self, form: &Form) -> Result<Mark, CliError> {
-        let settings = &self.cx.settings;
-        match (&settings.service, &settings.paths.state) {
-            (Service::At { base_url: Some(base_url), .. }, Some(folder)) => {
-                // An address is the same with a slash at its end.
-                Mark::open(folder, base_url.trim_end_matches('/'), form.id.as_str())
+        let (found, made) = mpsc::channel(1);
+        let stopped = Notify::new();
+        let mut session = pin!(session);
+        let mut handing = pin!(taker.hand_on(&secrets, mark, made, &stopped).fuse());
+        let broken = tokio::select! {
+            ended = &mut session => {
+                // What was answered is remembered, or it would come again with the next run.
+                stopped.notify_one();
+                return ended.and(handing.await);
             }
-            (Service::Demo, _) => Ok(Mark::forgotten()),
-            _ => {
-                let what = "there is no home folder: `--poll` begins anew with each run";
-                self.cx.progress.remark(what);
-                Ok(Mark::forgotten())
-            }
-        }
-    }
-
-    fn say(&self, form: &Form, mark: &Mark, interval: Duration) {
-        let from = match mark.up_to() {
-            Some(spot) => format!("goes on after {}", spot.created_at.as_str()),
-            None if mark.is_known() => "goes on with the first submission".to_owned(),
-            None => "begins with what is new from now on".to_owned(),
+            Err(error) = &mut handing => error,
+            Err(error) = find(finder, &form, interval, found) => error,
         };
-        let (title, every) = (&form.title, written(interval));
-        let what = format!(
-            "polls `{title}` every {every}, {from}; these deliveries are made here, and marked \
-             X-Formsvc-Synthetic: poll"
-        );
-        self.cx.progress.remark(&what);
+        // The listener ends as it would by itself: what is under way is finished, and summed up.
+        cx.ends_by_itself(Exit::Failed);
+        let remembering = async {
+            let _ = handing.as_mut().await;
+            pending::<Infallible>().await
+        };
+        // Whatever else the listener has to say of its end, this is why.
+        let _ = tokio::select! {
+            ended = session => ended,
+            never = remembering => match never {},
+        };
+        if !handing.is_terminated() {
+            stopped.notify_one();
+            let _ = handing.await;
+        }
+        Err(broken)
     }
+}
 
+impl Taker<'_> {
     /// Hands over what was found, some at once; remembers each that is done.
-    async fn deliver(
+    async fn hand_on(
         &self,
         secrets: &[SigningSecret],
-        mut mark: Mark,
-        mut begins: mpsc::Receiver<Option<Spot>>,
-        mut deliveries: mpsc::Receiver<Delivery>,
+        mut mark: PollMark,
+        mut made: mpsc::Receiver<Synthetic>,
         stopped: &Notify,
     ) -> Result<(), CliError> {
+        let open = Open::default();
         let mut under_way = FuturesUnordered::new();
-        let (mut is_stopped, mut grace) = (false, std::pin::pin!(sleep(Duration::MAX)));
+        let (mut is_stopped, mut grace) = (false, pin!(sleep(Duration::MAX)));
         loop {
             tokio::select! {
-                Some(newest) = begins.recv() => {
-                    if !mark.is_known() {
-                        mark.begin_at(newest)?;
-                    }
-                }
                 () = stopped.notified(), if !is_stopped => {
-                    if under_way.is_empty() {
-                        return Ok(());
-                    }
                     is_stopped = true;
                     grace.as_mut().reset(Instant::now() + GRACE);
                 }
-                // Those that are left wait for another attempt.
+                () = open.none.notified(), if is_stopped => {}
                 () = &mut grace => return Ok(()),
-                Some(delivery) = deliveries.recv(), if !is_stopped && under_way.len() < UNDER_WAY_MAX => {
-                    if mark.begin(delivery.spot.clone()) {
-                        under_way.push(self.attempts(secrets, delivery));
+                Some(synthetic) = made.recv(), if !is_stopped && under_way.len() < UNDER_WAY_MAX => {
+                    if mark.begin(synthetic.spot.clone()) {
+                        under_way.push(self.attempts(secrets, synthetic, &open));
                     }
                 }
-                Some(ended) = under_way.next() => match ended? {
-                    End::Done(id) => {
-                        mark.done(&id)?;
-                        if is_stopped && under_way.is_empty() {
-                            return Ok(());
-                        }
-                    }
-                    // Whoever told it so ends this, too.
-                    End::Stopping => {}
+                // Nothing is done where the listener is stopping.
+                Some(ended) = under_way.next() => if let Some(id) = ended? {
+                    mark.done(&id);
+                    mark.save().await?;
                 },
-                else => return Ok(()),
+            }
+            // Those that are left wait for another attempt.
+            if is_stopped && open.count.get() == 0 {
+                return Ok(());
             }
         }
     }
 
-    /// Attempts a delivery as the service would, which does not know of this one.
+    /// Attempts a delivery as the service would, which does not know of this one, until it is done; none
+    /// where the listener takes none any more.
     async fn attempts(
         &self,
         secrets: &[SigningSecret],
-        delivery: Delivery,
-    ) -> Result<End, CliError> {
-        let mut retry = 0;
-        loop {
-            let capture = match self.attempt(secrets, &delivery).await? {
-                Ok(capture) => capture,
-                Err(Refusal::Stopping) => return Ok(End::Stopping),
-                Err(_) => {
-                    sleep(BUSY_PAUSE).await;
-                    continue;
-                }
-            };
-            let status = capture.outcome.as_ref().and_then(|outcome| outcome.status);
-            let is_success = status.is_some_and(|status| (200..300).contains(&status));
-            if is_success || retry == self.schedule.retries {
-                return Ok(End::Done(delivery.spot.id));
+        synthetic: Synthetic,
+        open: &Open,
+    ) -> Result<Option<SubmissionId>, CliError> {
+        let (schedule, random) = (self.schedule, fastrand::f64);
+        let simulation = Simulation { schedule, time_scale: 1.0, random: &random };
+        let attempt = async |_| {
+            open.count.update(|count| count + 1);
+            let capture = self.attempt(secrets, &synthetic.body).await;
+            open.count.update(|count| count - 1);
+            if open.count.get() == 0 {
+                open.none.notify_one();
             }
-            retry += 1;
-            sleep(self.schedule.pause(retry, fastrand::f64(), None)).await;
+            let capture = capture?;
+            let accepted = capture.outcome.as_ref().is_some_and(|outcome| outcome.is_accepted());
+            Ok::<_, Cut>(Attempted { accepted, asked_for: capture.asked_for() })
+        };
+        match simulation.deliver(attempt, |_, _| ()).await {
+            Ok(_) => Ok(Some(synthetic.spot.id)),
+            Err(Cut::Stopping) => Ok(None),
+            Err(Cut::Broken(error)) => Err(error),
         }
     }
 
@@ -254,62 +293,63 @@ impl Poller<'_> {
     async fn attempt(
         &self,
         secrets: &[SigningSecret],
-        delivery: &Delivery,
-    ) -> Result<Result<Arc<Capture>, Refusal>, CliError> {
-        let signature = HeaderValue::try_from(sign(secrets, now(), &delivery.body));
-        let constant = HeaderValue::from_static;
-        let headers = HeaderMap::from_iter([
-            (header::CONTENT_TYPE, constant("application/json")),
-            (header::USER_AGENT, constant(USER_AGENT)),
-            (EVENT, constant("submission.created")),
-            (SIGNATURE, signature.expect("digits and hex digits are a header")),
-            (SYNTHETIC, constant("poll")),
-        ]);
-        let incoming = Incoming {
-            source: Source::Poll,
-            method: Method::POST,
-            request_target: self.path.to_owned(),
-            headers,
-            body: delivery.body.clone(),
-        };
-        let intake = self.intake.clone();
-        let attempt = self.engine.within(|| tokio::spawn(intake.give(incoming)));
-        attempt.await.map_err(|error| {
-            CliError::new(Exit::Failed, "a delivery ended before its answer").because(&error)
-        })
+        body: &bytes::Bytes,
+    ) -> Result<Arc<Capture>, Cut> {
+        loop {
+            let intake = self.intake.clone();
+            let incoming = incoming(secrets, self.path, body.clone());
+            let attempt = self.engine.within(|| tokio::spawn(intake.give(incoming)));
+            let taken = attempt.await.map_err(|error| {
+                let what = "a delivery ended before its answer";
+                Cut::Broken(CliError::new(Exit::Failed, what).because(&error))
+            })?;
+            match taken {
+                Ok(capture) => return Ok(capture),
+                Err(Refusal::Stopping) => return Err(Cut::Stopping),
+                Err(_) => sleep(BUSY_PAUSE).await,
+            }
+        }
     }
 }
 
-/// Finds what is new, again and again, however long the service is away.
+/// A delivery as the service makes it, but for its mark; signed now.
+fn incoming(secrets: &[SigningSecret], path: &str, body: bytes::Bytes) -> Incoming {
+    let signature = HeaderValue::try_from(sign(secrets, now(), &body));
+    let constant = HeaderValue::from_static;
+    let headers = HeaderMap::from_iter([
+        (header::CONTENT_TYPE, constant("application/json")),
+        (header::USER_AGENT, constant(USER_AGENT)),
+        (EVENT, constant("submission.created")),
+        (SIGNATURE, signature.expect("digits and hex digits are a header")),
+        (SYNTHETIC, constant("poll")),
+    ]);
+    let (source, method) = (Source::Poll, Method::POST);
+    Incoming { source, method, request_target: path.to_owned(), headers, body }
+}
+
+/// Finds what is new, again and again, however long the service is away; until it never will be again.
 async fn find(
     mut finder: Finder<'_>,
     form: &Form,
-    first: Wanted,
     interval: Duration,
-    begun: mpsc::Sender<Option<Spot>>,
-    found: mpsc::Sender<Delivery>,
-) -> Result<(), CliError> {
+    found: mpsc::Sender<Synthetic>,
+) -> Result<Infallible, CliError> {
     let mut ticks = tokio::time::interval(interval);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let (mut wanted, mut begun) = (Some(first), Some(begun));
+    // The first is at once, when a pass has just been made.
+    ticks.tick().await;
     loop {
-        ticks.tick().await;
-        finder.pass(wanted.take().unwrap_or(Wanted::All)).await?;
-        let newest = finder
-            .take_newest()
-            .and_then(|place| place.id.map(|id| Spot { created_at: place.created_at, id }));
-        if let Some(begun) = begun.take() {
-            // Fails only where nobody delivers any more, who ends this as well.
-            let _ = begun.send(newest).await;
-        }
         while let Some(line) = finder.next()? {
             let submission: Submission = serde_json::from_str(&line).map_err(|error| {
                 CliError::new(Exit::Failed, "a submission was not kept as it was").because(&error)
             })?;
-            let spot =
-                Spot { created_at: submission.created_at.clone(), id: submission.id.clone() };
+            let (created_at, id) = (submission.created_at.clone(), submission.id.clone());
             let event = payload::of_submission(submission, form.id.clone(), &form.title);
-            let _ = found.send(Delivery { spot, body: payload::body(&event) }).await;
+            let (spot, body) = (Spot { created_at, id }, payload::body(&event));
+            // Fails only where nobody takes it any more, who ends this as well.
+            let _ = found.send(Synthetic { spot, body }).await;
         }
+        ticks.tick().await;
+        finder.pass(Wanted::All).await?;
     }
 }

@@ -30,6 +30,7 @@ pub(super) struct Session<'a> {
 
 /// What ends it, besides what comes.
 pub(super) struct Until {
+    /// How it is to end: by a signal, or since what it polls cannot be polled any more.
     pub(super) stop: oneshot::Receiver<Exit>,
     pub(super) max_time: Option<Duration>,
     pub(super) within: Option<Duration>,
@@ -57,7 +58,10 @@ impl Session<'_> {
         loop {
             tokio::select! {
                 biased;
-                _ = &mut stop => return Ok(End::Stopped),
+                exit = &mut stop => return Ok(match exit {
+                    Ok(Exit::Failed) => End::PollEnded,
+                    _ => End::Stopped,
+                }),
                 () = at(over) => return Ok(End::TimedOut),
                 Some(happened) = self.happened.recv() => {
                     if let Some(end) = tell(&happened, tally, &self.report, &mut self.goal)? {

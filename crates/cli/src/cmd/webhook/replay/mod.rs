@@ -6,7 +6,6 @@ mod run;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use formsvc_contract::send::ANSWER_MAX;
-use formsvc_protocol::limits::DELIVERY_TIMEOUT;
 use url::Url;
 
 use self::plan::{Chosen, Plan};
@@ -20,7 +19,7 @@ use crate::webhook::export::Form;
 use crate::webhook::kept::{WhichArgs, some_captures};
 use crate::webhook::replay::Signature;
 use crate::webhook::secrets::{SecretArgs, Secrets};
-use crate::webhook::sender::SenderArgs;
+use crate::webhook::sender::{SenderArgs, Timeout, answer_limit};
 use crate::webhook::statuses::Statuses;
 use crate::webhook::target::target;
 
@@ -114,11 +113,11 @@ impl Replay {
         if plan.sends.is_empty() {
             return Ok(());
         }
-        let timeout = cx.settings.timeout.unwrap_or(DELIVERY_TIMEOUT);
+        let limit = answer_limit(cx, Timeout::OfAnswers);
         let run = Run {
             cx,
             captures,
-            sender: self.requests.sender(timeout, ANSWER_MAX)?,
+            sender: self.requests.sender(limit, ANSWER_MAX).await?,
             secrets: self.signing(cx).await?,
             signature: self.signature(),
             changes: self.unset.iter().chain(&self.set).cloned().collect(),

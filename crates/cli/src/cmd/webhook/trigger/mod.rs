@@ -11,14 +11,14 @@ use http::HeaderValue;
 use url::Url;
 
 use self::run::Run;
-use self::source::Source;
+use self::source::Bodies;
 use crate::args::whole;
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::output::Field;
 use crate::webhook::changes::{self, Change};
 use crate::webhook::secrets::SecretArgs;
-use crate::webhook::sender::{SenderArgs, answer_limit};
+use crate::webhook::sender::{SenderArgs, Timeout, answer_limit};
 use crate::webhook::shape;
 use crate::webhook::statuses::Statuses;
 use crate::webhook::target::{self, target};
@@ -74,6 +74,9 @@ pub(crate) struct Trigger {
     /// Print what would be sent, and send nothing
     #[arg(long, conflicts_with_all = ["simulate_sender", "rate"], help_heading = "Sending")]
     dry_run: bool,
+    /// Show what the receiver says as it came, even where it says a signature or a secret again
+    #[arg(long, help_heading = "Output")]
+    reveal: bool,
     #[command(flatten)]
     requests: SenderArgs,
     #[command(flatten)]
@@ -123,11 +126,13 @@ impl Trigger {
         };
         // Flags about output are right before anything is asked for or sent.
         cx.output.listing(FIELDS)?;
+        let limit = answer_limit(cx, Timeout::OfAnswers);
         let run = Run {
             cx,
-            sender: self.requests.sender(answer_limit(cx), ANSWER_MAX)?,
+            sender: self.requests.sender(limit, ANSWER_MAX).await?,
             secrets: self.secrets.read(cx).await?.required("signing")?.all_signing().collect(),
             expect: self.expect,
+            reveal: self.reveal,
             simulate: self.simulate_sender.then_some(self.time_scale),
             rate: self.rate,
             concurrency: self.concurrency,
@@ -137,16 +142,16 @@ impl Trigger {
         if run.to.scheme() == "http" && !target::is_here(&run.to) {
             cx.progress.remark("the service itself delivers by https alone, except to localhost");
         }
-        let mut source = Source::of(cx, &self.payload).await?;
-        run.send(&mut source).await
+        let mut bodies = Bodies::of(cx, &self.payload).await?;
+        run.send(&mut bodies).await
     }
 
     /// The bodies, and nothing else.
     async fn print(&self, cx: &Context) -> Result<(), CliError> {
         cx.output.refuse_flags("`--dry-run` prints the body as it is")?;
-        let mut source = Source::of(cx, &self.payload).await?;
+        let mut bodies = Bodies::of(cx, &self.payload).await?;
         for number in 0..self.count {
-            let mut body = source.next(number)?.body.to_vec();
+            let mut body = bodies.next(number)?.body.to_vec();
             // One alone is printed to the byte; of several each is on lines of its own.
             if self.count > 1 || cx.settings.terminal.stdout {
                 body.push(b'\n');

@@ -12,7 +12,7 @@ use serde::Serialize;
 use tokio::time::{Instant, sleep_until};
 use url::Url;
 
-use super::source::{Prepared, Source};
+use super::source::{Bodies, Prepared};
 use super::{FIELDS, unmet};
 use crate::args::OutputFormat;
 use crate::context::Context;
@@ -20,6 +20,7 @@ use crate::error::CliError;
 use crate::settings::written;
 use crate::webhook::expected::Tally;
 use crate::webhook::fields::millis;
+use crate::webhook::mask;
 use crate::webhook::replay::now;
 use crate::webhook::simulate::{Attempted, End, Simulation};
 use crate::webhook::statuses::Statuses;
@@ -31,6 +32,8 @@ pub(super) struct Run<'a> {
     pub(super) secrets: Vec<SigningSecret>,
     pub(super) to: Url,
     pub(super) expect: Statuses,
+    /// Whether what the receiver says is shown as it came.
+    pub(super) reveal: bool,
     /// Play the sender, with pauses so many times shorter.
     pub(super) simulate: Option<f64>,
     pub(super) rate: Option<f64>,
@@ -59,7 +62,7 @@ struct Wrong {
 }
 
 impl Run<'_> {
-    pub(super) async fn send(&self, source: &mut Source) -> Result<(), CliError> {
+    pub(super) async fn send(&self, bodies: &mut Bodies) -> Result<(), CliError> {
         let output = self.cx.output.piped_as(OutputFormat::Ndjson);
         let show = if self.count == 1 && self.simulate.is_none() {
             Show::One
@@ -79,7 +82,7 @@ impl Run<'_> {
                 index
             })
             .map(|index| {
-                let prepared = source.next(index);
+                let prepared = bodies.next(index);
                 async move { self.deliver(index, &prepared?, show, wrong_of).await }
             })
             .buffer_unordered(self.concurrency);
@@ -141,6 +144,11 @@ impl Run<'_> {
         self.sender.send(Outgoing::delivery(to, event, signature, body)).await
     }
 
+    /// What the receiver said: a page for debugging shows the request's headers.
+    fn said(&self, answer: &Answer) -> String {
+        String::from_utf8_lossy(&mask::answer(&answer.body, self.reveal)).into_owned()
+    }
+
     fn shown(
         &self,
         show: &Show<'_>,
@@ -161,7 +169,7 @@ impl Run<'_> {
             status: answered.map(|answer| answer.status.as_u16()),
             took_ms: millis(took),
             error: answer.as_ref().err().map(ToString::to_string),
-            body: answered.map(|answer| String::from_utf8_lossy(&answer.body).into_owned()),
+            body: answered.map(|answer| self.said(answer)),
             truncated: answered.is_some_and(|answer| answer.truncated),
         };
         match show {

@@ -33,7 +33,7 @@ pub(super) struct Prepared {
 }
 
 /// Where bodies come from.
-pub(super) struct Source {
+pub(super) struct Bodies {
     kind: Kind,
     changes: Vec<Change>,
     event: Option<HeaderValue>,
@@ -49,7 +49,7 @@ enum Kind {
     Fixed(Vec<Bytes>),
 }
 
-impl Source {
+impl Bodies {
     pub(super) async fn of(cx: &Context, asked: &Payload) -> Result<Self, CliError> {
         let kind = if let Some(path) = &asked.file {
             Kind::Fixed(vec![Place::of(Some(path), false, "`--file`")?.read().await?])
@@ -68,7 +68,7 @@ impl Source {
         };
         let changes = asked.unset.iter().chain(&asked.set).cloned().collect();
         let random = asked.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
-        let mut source = Self {
+        let mut bodies = Self {
             kind,
             changes,
             event: asked.event.clone(),
@@ -76,11 +76,11 @@ impl Source {
             is_seeded: asked.seed.is_some(),
             edit: asked.edit,
         };
-        if source.edit {
-            source.edit_first().await?;
+        if bodies.edit {
+            bodies.edit_first().await?;
         }
-        source.tell_of_new_labels(cx);
-        Ok(source)
+        bodies.tell_of_new_labels(cx);
+        Ok(bodies)
     }
 
     /// The body of a delivery, the first being number 0.

@@ -19,9 +19,10 @@ use crate::args::duration;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::webhook::capture::{Forward, Forwarded, Received, Unanswered};
-use crate::webhook::replay::end_to_end;
-use crate::webhook::sender::SenderArgs;
-use crate::webhook::target::{is_here, shown, target};
+use crate::webhook::end_to_end::end_to_end;
+use crate::webhook::mask;
+use crate::webhook::sender::{SenderArgs, Timeout, answer_limit};
+use crate::webhook::target::{is_here, target};
 
 /// Most of an answer's body that goes back to the sender, in bytes.
 const ANSWER_MAX: usize = 1 << 20;
@@ -41,9 +42,9 @@ pub(crate) struct ForwardArgs {
     /// several; can be repeated
     #[arg(long, value_name = "EXPR=URL", value_parser = route, help_heading = FORWARDING)]
     route: Vec<Route>,
-    /// Time a target has for its answer
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration, help_heading = FORWARDING)]
-    forward_timeout: Duration,
+    /// Time a target has for its answer [default: FORMSVC_TIMEOUT, or else the service's 10s]
+    #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = FORWARDING)]
+    forward_timeout: Option<Duration>,
     #[command(flatten)]
     requests: SenderArgs,
 }
@@ -51,18 +52,22 @@ pub(crate) struct ForwardArgs {
 const FORWARDING: &str = "Forwarding";
 
 impl ForwardArgs {
-    /// What passes deliveries on; nothing where they go nowhere.
-    pub(crate) fn forwarder(&self, _: &Context) -> Result<Option<Forwarder>, CliError> {
-        let everything = self.forward_to.iter().cloned().map(Route::all);
-        let routes: Vec<Route> = everything.chain(self.route.iter().cloned()).collect();
-        // Made even where it is not used: what it cannot read is a mistake either way.
-        let sender = self.sender()?;
-        Ok((!routes.is_empty()).then(|| Forwarder::new(sender, routes)))
+    /// Whether deliveries are passed on.
+    pub(crate) fn is_asked_for(&self) -> bool {
+        !(self.forward_to.is_empty() && self.route.is_empty())
     }
 
-    /// What requests are sent with.
-    pub(crate) fn sender(&self) -> Result<Sender, CliError> {
-        self.requests.sender(self.forward_timeout, ANSWER_MAX)
+    /// What passes deliveries on; nothing where they go nowhere.
+    pub(crate) fn forwarder(&self, sender: Sender) -> Option<Forwarder> {
+        let everything = self.forward_to.iter().cloned().map(Route::all);
+        let routes: Vec<Route> = everything.chain(self.route.iter().cloned()).collect();
+        (!routes.is_empty()).then(|| Forwarder::new(sender, routes))
+    }
+
+    /// What sends to the targets. Made even where there are none: what it cannot read is a mistake either way.
+    pub(crate) async fn sender(&self, cx: &Context) -> Result<Sender, CliError> {
+        let timeout = self.forward_timeout.unwrap_or_else(|| answer_limit(cx, Timeout::OfTheRun));
+        self.requests.sender(timeout, ANSWER_MAX).await
     }
 }
 
@@ -111,11 +116,6 @@ impl Forwarder {
     /// Where deliveries may go, each once.
     pub(crate) fn targets(&self) -> Vec<Url> {
         self.targets.iter().map(|target| target.url.clone()).collect()
-    }
-
-    /// What passes them on, for who sends others the same way.
-    pub(crate) fn sender(&self) -> &Sender {
-        &self.sender
     }
 
     /// What to know before the first delivery. `address` is the listener's own.
@@ -257,6 +257,11 @@ impl Target {
 fn came_to<'a>(target: &Url, came_to: &'a str) -> Option<&'a str> {
     let has_none = target.path() == "/" && target.query().is_none() && target.fragment().is_none();
     (has_none && came_to.starts_with('/')).then_some(came_to)
+}
+
+/// A target in what is told of it.
+fn shown(url: &Url) -> String {
+    mask::url(url.as_str(), false)
 }
 
 fn without_password(mut url: Url) -> Url {

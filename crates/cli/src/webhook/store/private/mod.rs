@@ -7,9 +7,9 @@ mod other;
 mod unix;
 
 #[cfg(not(unix))]
-pub(super) use other::{file, folder};
+pub(crate) use other::{file, folder};
 #[cfg(unix)]
-pub(super) use unix::{file, folder};
+pub(crate) use unix::{file, folder};
 
 #[cfg(all(test, unix))]
 mod tests;

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::webhook::store::StoreError;
 
 /// The folder; made with those above it if it is not there.
-pub(in super::super) fn folder(path: &Path, make: bool) -> Result<bool, StoreError> {
+pub(crate) fn folder(path: &Path, make: bool) -> Result<bool, StoreError> {
     refuse_symlink(path)?;
     if make {
         std::fs::create_dir_all(path).map_err(|source| StoreError::io("create", path, source))?;
@@ -15,7 +15,7 @@ pub(in super::super) fn folder(path: &Path, make: bool) -> Result<bool, StoreErr
 }
 
 /// A file in the folder; made if it is not there.
-pub(in super::super) fn file(path: &Path, make: bool) -> Result<bool, StoreError> {
+pub(crate) fn file(path: &Path, make: bool) -> Result<bool, StoreError> {
     refuse_symlink(path)?;
     if make {
         let made = OpenOptions::new().write(true).create(true).truncate(false).open(path);

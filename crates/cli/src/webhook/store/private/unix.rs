@@ -10,7 +10,7 @@ use crate::private_file::{self, Unsafe, quoted};
 use crate::webhook::store::StoreError;
 
 /// The folder, checked; made with those above it if it is not there.
-pub(in super::super) fn folder(path: &Path, make: bool) -> Result<bool, StoreError> {
+pub(crate) fn folder(path: &Path, make: bool) -> Result<bool, StoreError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let open = || rustix::fs::open(path, flags, Mode::empty());
     let opened = match open() {
@@ -39,7 +39,7 @@ pub(in super::super) fn folder(path: &Path, make: bool) -> Result<bool, StoreErr
 /// One that is there is looked at and not opened: to close a file gives up every lock that this process
 /// has on it, those of SQLite among them, and another process would then take the memory that both share
 /// for its own. The folder is its owner's alone, so that nobody exchanges the file after the look.
-pub(in super::super) fn file(path: &Path, make: bool) -> Result<bool, StoreError> {
+pub(crate) fn file(path: &Path, make: bool) -> Result<bool, StoreError> {
     match rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => check(&stat, path, FileType::RegularFile).map(|()| true),
         Err(Errno::NOENT) if make => create(path),

@@ -1,0 +1,109 @@
+//! What is not shown unless it is asked for.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::kept;
+use super::listen::listener::{Listener, event, of_type, records};
+use super::recorder::{Recorder, answer};
+use crate::support::{Said, formsvc};
+
+/// What every secret of these tests has in it.
+const SECRET: &str = "TARGETTOKEN";
+
+/// A target that refuses, and says again what it was asked with, as pages for debugging do.
+fn echoing() -> Recorder {
+    Recorder::start(Arc::new(|_, got| {
+        let shown = ["authorization", "cookie", "x-service-signature"].map(|name| {
+            let value = got.header(name).map(String::from_utf8_lossy);
+            format!("{name}: {}\n", value.unwrap_or_default())
+        });
+        Some(answer(500, "", &shown.concat()))
+    }))
+}
+
+/// Flags with secrets of a target.
+const FLAGS: [&str; 4] =
+    ["-H", "Authorization: Bearer TARGETTOKEN", "-H", "Cookie: session=TARGETTOKEN"];
+
+/// Whether there is a signature in a text, of which more is shown than its beginning.
+fn has_signature(text: &str) -> bool {
+    let is_whole = |(at, _): (usize, &str)| {
+        text[at + 3..].bytes().take_while(u8::is_ascii_hexdigit).count() > 8
+    };
+    text.match_indices("v1=").any(is_whole)
+}
+
+#[test]
+fn a_listener_does_not_tell_the_secrets_of_its_target() {
+    let target = echoing();
+    let url = target.url("/hook?token=TARGETTOKEN");
+    let told = |more: &[&str]| {
+        let flags = [&["--forward-to", &url][..], &FLAGS, more].concat();
+        let listener = Listener::start(&flags);
+        assert_eq!(listener.deliver(&event("sub_1")).status(), 500);
+        let got = target.got();
+        assert_eq!(got.line, "POST /hook?token=TARGETTOKEN HTTP/1.1");
+        assert_eq!(got.text("authorization"), "Bearer TARGETTOKEN");
+        let said = listener.terminate();
+        said.stdout + &said.stderr
+    };
+    for output in [&[][..], &["--output", "ndjson"]] {
+        let told = told(output);
+        assert!(told.contains("/hook?…") && told.contains("500"), "{told}");
+        assert!(!told.contains(SECRET) && !has_signature(&told), "{told}");
+    }
+    let text = told(&["--reveal"]);
+    assert!(text.contains("/hook?token=TARGETTOKEN answered 500"), "{text}");
+    assert!(text.contains("Bearer TARGETTOKEN") && has_signature(&text), "{text}");
+    let revealed = told(&["--reveal", "--output", "ndjson"]);
+    let (lines, _) = revealed.split_at(revealed.rfind('}').unwrap() + 2);
+    let records = records(lines);
+    assert_eq!(of_type(&records, "forward")[0]["url"], url);
+    assert_eq!(of_type(&records, "ready")[0]["targets"], json!([url]));
+}
+
+#[test]
+fn what_a_receiver_says_again_of_a_delivery_is_not_shown() {
+    let receiver = echoing();
+    let trigger = |more: &[&str]| -> Said {
+        let mut command = formsvc(&["webhook", "trigger", &receiver.url("/"), "--output", "json"]);
+        command.args(FLAGS).args(more).env("FORMSVC_SIGNING_SECRET", "whsec_of_these_tests_alone");
+        command.output().unwrap().into()
+    };
+    let said = trigger(&[]);
+    assert_eq!(said.code, Some(11), "{}", said.stderr);
+    let shown: Value = serde_json::from_str(&said.stdout).unwrap();
+    let body = shown["body"].as_str().unwrap();
+    assert!(body.starts_with("authorization: Bearer …\ncookie: …\n"), "{body}");
+    for text in [&said.stdout, &said.stderr] {
+        assert!(text.contains("v1=") && !has_signature(text) && !text.contains(SECRET), "{text}");
+    }
+    let said = trigger(&["--reveal"]);
+    assert!(has_signature(&said.stdout) && said.stdout.contains(SECRET), "{}", said.stdout);
+}
+
+#[test]
+fn what_is_different_between_answers_is_told_without_their_secrets() {
+    let (home, target) = (kept::Home::new(), echoing());
+    let url = target.url("/");
+    let mut listener =
+        kept::Listener::start(&home, &[&["--forward-to", &url][..], &FLAGS].concat());
+    assert_eq!(listener.deliver(event("sub_1").as_bytes()), 500);
+    assert_eq!(listener.end(), Some(0));
+    let replay = |more: &[&str]| {
+        let flags = ["webhook", "replay", "1", "--diff", "--expect", "500"];
+        let secrets = ["--secret-file", "secret.txt", "-H", "Authorization: Bearer OTHERTOKEN"];
+        // The signature of one and the same second would be the same.
+        let changed = ["--set", "data.Name=Grace"];
+        home.succeed(&[&flags[..], &secrets, &changed, more].concat())
+    };
+    for output in ["ndjson", "table"] {
+        let told = replay(&["--output", output]);
+        assert!(told.contains("v1=") && !has_signature(&told), "{told}");
+        assert!(!told.contains("TOKEN"), "{told}");
+    }
+    let told = replay(&["--reveal"]);
+    assert!(told.contains("OTHERTOKEN") && has_signature(&told), "{told}");
+}
