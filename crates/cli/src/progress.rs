@@ -121,11 +121,20 @@ impl Progress {
 
     /// A remark that stays, on a line; not with `--quiet`. It may hold text of strangers.
     pub(crate) fn remark(&self, text: &str) {
+        self.put(|| say(text, stderr_width()));
+    }
+
+    /// A command to go on with, which stays whole however long it is, to be copied.
+    pub(crate) fn command(&self, what: &str, command: &str) {
+        self.put(|| say(&format!("{what}: {command}"), None));
+    }
+
+    fn put(&self, say: impl FnOnce()) {
         let state = self.state();
         match &state.mode {
             Mode::Quiet => {}
-            Mode::Moving { bar: Some(bar), .. } => bar.suspend(|| say(text)),
-            _ => say(text),
+            Mode::Moving { bar: Some(bar), .. } => bar.suspend(say),
+            _ => say(),
         }
     }
 
@@ -163,7 +172,7 @@ impl State {
             Mode::Quiet | Mode::Moving { .. } => {}
             Mode::Lines { last } => {
                 *last = Instant::now();
-                say(&text);
+                say(&text, stderr_width());
             }
         }
     }
@@ -191,9 +200,9 @@ fn spinner() -> ProgressBar {
 /// Writes a line to standard error. Whatever is in it comes from files, services and the environment
 /// as much as from here, so it is made harmless for all callers. If nobody can read it, there is
 /// nobody to tell.
-fn say(text: &str) {
+fn say(text: &str, width: Option<usize>) {
     let text = one_line(text);
-    let told = match stderr_width() {
+    let told = match width {
         Some(width) => folded(&text, width).join("\n"),
         None => text.into_owned(),
     };

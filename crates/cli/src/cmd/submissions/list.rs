@@ -64,7 +64,7 @@ impl List {
             line.flag("--limit", &self.limit.to_string());
             bounds.say_again(&mut line);
             if let Some(more) = line.flag("--before", next.as_str()).shown() {
-                cx.progress.remark(&format!("more: {more}"));
+                cx.progress.command("more", &more);
             }
         }
         Ok(())

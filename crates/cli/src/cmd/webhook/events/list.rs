@@ -61,7 +61,7 @@ impl List {
             self.filter.say_again(&query, &mut line);
             line.flag("--limit", &self.limit.to_string()).flag("--before", &last.to_string());
             if let Some(more) = line.shown() {
-                cx.progress.remark(&format!("more: {more}"));
+                cx.progress.command("more", &more);
             }
         }
         Ok(())
