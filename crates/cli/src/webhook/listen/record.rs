@@ -44,6 +44,8 @@ pub(crate) struct Ready<'a> {
     pub(crate) on_invalid: &'a str,
     pub(crate) path: Option<&'a str>,
     pub(crate) targets: Vec<String>,
+    /// The folder of the store; none where it is in memory.
+    pub(crate) store: Option<String>,
     pub(crate) ui_url: Option<&'a str>,
 }
 

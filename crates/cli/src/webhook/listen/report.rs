@@ -21,8 +21,12 @@ pub(crate) struct Report<'a> {
 impl Report<'_> {
     /// The listener answers.
     pub(crate) fn ready(&self, ready: &Ready<'_>) -> Result<(), CliError> {
-        let remark = format!("ready: listening on {} (Ctrl-C stops it)", ready.url);
-        self.progress.remark(&remark);
+        self.progress.remark(&format!("ready: listening on {} (Ctrl-C stops it)", ready.url));
+        if !self.live.is_for_programs() {
+            for line in what_it_does(ready) {
+                self.progress.remark(&format!("  {line}"));
+            }
+        }
         if let Some(page) = ready.ui_url {
             self.progress.remark(&format!("inspector page: {page}"));
         }
@@ -38,7 +42,9 @@ impl Report<'_> {
             Happened::Delivered(told) => {
                 // The line of the delivery tells why it was not answered.
                 let known = |warning: &&Warning| warning.code == WarningCode::TargetDown;
-                told.warnings.iter().filter(|w| !known(w)).for_each(|warning| self.warn(warning));
+                for warning in told.warnings.iter().filter(|warning| !known(warning)) {
+                    self.warn(warning);
+                }
                 text::delivered(told, &self.view).iter().try_for_each(|line| self.line(line))
             }
             Happened::Refused(refused) => self.line(&text::refused(refused, &self.view)),
@@ -96,5 +102,62 @@ impl Report<'_> {
     fn line(&self, line: &Line) -> Result<(), CliError> {
         let parts: Vec<(Look, &str)> = line.iter().map(|(look, text)| (*look, &**text)).collect();
         self.live.line(&parts)
+    }
+}
+
+/// What a listener does with what comes, a line each.
+fn what_it_does(ready: &Ready<'_>) -> Vec<String> {
+    let verifies = match &ready.secrets[..] {
+        // Whoever starts it without one is warned.
+        [] => None,
+        [current] => Some(format!("verifies with the secret of {current}")),
+        [current, previous @ ..] => Some(format!(
+            "verifies with the secret of {current}, and with what it replaced: {}",
+            previous.join(", ")
+        )),
+    };
+    let forwards =
+        (!ready.targets.is_empty()).then(|| format!("forwards to {}", ready.targets.join(" and ")));
+    let keeps = match &ready.store {
+        Some(folder) => format!("keeps captures in {folder}"),
+        None => "keeps captures in memory, until it ends".to_owned(),
+    };
+    verifies.into_iter().chain(forwards).chain([keeps]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_starts_it_is_told_what_becomes_of_deliveries() {
+        let mut ready = Ready {
+            at: Timestamp::UNIX_EPOCH,
+            url: "http://127.0.0.1:9000/",
+            pid: 1,
+            version: "0",
+            secrets: vec![],
+            on_invalid: "reject",
+            path: None,
+            targets: vec![],
+            store: None,
+            ui_url: None,
+        };
+        assert_eq!(what_it_does(&ready), ["keeps captures in memory, until it ends"]);
+        ready.secrets = vec!["new.txt"];
+        ready.targets = vec!["http://localhost:1/".into(), "http://localhost:2/".into()];
+        ready.store = Some("/state/webhook".into());
+        assert_eq!(
+            what_it_does(&ready),
+            [
+                "verifies with the secret of new.txt",
+                "forwards to http://localhost:1/ and http://localhost:2/",
+                "keeps captures in /state/webhook",
+            ]
+        );
+        ready.secrets.extend(["old.txt", "older.txt"]);
+        let both =
+            "verifies with the secret of new.txt, and with what it replaced: old.txt, older.txt";
+        assert_eq!(what_it_does(&ready)[0], both);
     }
 }

@@ -112,6 +112,7 @@ fn ready() -> Value {
                 "type": "array", "items": {"type": "string"},
                 "description": "what deliveries are forwarded to",
             },
+            "store": maybe_text("the folder that captures are kept in; none where they are kept in memory"),
             "ui_url": maybe_text("where the page is that shows them"),
         }),
     )

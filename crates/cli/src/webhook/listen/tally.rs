@@ -158,7 +158,8 @@ impl Pauses {
                 };
                 Some(format!(
                     "{}: {odd} of {seen} pauses do not fit the service's schedule ({told}); the first: \
-                     retry {} of {id} after {}, {expected}",
+                     retry {} of {id} after {}, {expected}; `--retry-base` and `--retry-factor` tell of \
+                     another schedule",
                     plural(seen, "retry"),
                     pause.retry,
                     seconds(pause.waited),
@@ -254,11 +255,12 @@ mod tests {
         let odd = told(vec![retry(1, 11), retry(2, 11), retry(4, 1_000)]);
         let line = format!(
             "3 retries: 2 of 3 pauses do not fit the service's schedule {schedule}; the first: \
-             retry 2 of sub_1 after 11.0s, 60.0s to 72.0s expected"
+             retry 2 of sub_1 after 11.0s, 60.0s to 72.0s expected; `--retry-base` and `--retry-factor` \
+             tell of another schedule"
         );
         assert_eq!(odd.last(), Some(&line));
         let beyond = told(vec![retry(4, 1_000)]);
-        assert!(beyond.last().unwrap().ends_with("after 16m40s, no more than 3 retries expected"));
+        assert!(beyond.last().unwrap().contains("after 16m40s, no more than 3 retries expected; "));
         let unknown = told(vec![Sample::of(BODY).attempt(2, 0, false).told()]);
         assert_eq!(unknown.last().unwrap(), "1 retry, of which no pause is known");
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use formsvc_protocol::EventKind;
+use http::Method;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -10,11 +11,12 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use super::happened::{Delivered, Refused};
 use crate::output::{Look, shortened};
 use crate::sanitize::one_line;
-use crate::webhook::capture::{AnsweredBy, Capture, Forward, Outcome, Source};
+use crate::webhook::capture::{AnsweredBy, Capture, Forward, Outcome, Received, Source};
 use crate::webhook::mask;
 use crate::webhook::secrets::Secrets;
 use crate::webhook::tone::Tone;
 use crate::webhook::verdict::Search;
+use crate::wrap::folded;
 
 /// A line, in parts that have a look.
 pub(crate) type Line = Vec<(Look, String)>;
@@ -25,8 +27,14 @@ const PREVIEW: usize = 200;
 const INDENT: &str = "         ";
 /// Attempts that the service makes.
 const ATTEMPTS: u32 = 1 + formsvc_protocol::limits::DELIVERY_RETRIES;
-/// A part of a line that may be shortened, and the least that is left of it.
+/// The least that is left of a part of a line that may be shortened.
 const SHORTEST: usize = 8;
+/// Of an event: less than of an id, for it is mostly the same.
+const EVENT_SHORTEST: usize = 6;
+/// Cells of an event that tell it from others well enough.
+const EVENT_USUAL: usize = 12;
+/// Cells of a method.
+const METHOD_MAX: usize = 10;
 /// Cells of an id that tell it from others well enough.
 const ID_USUAL: usize = 14;
 /// Characters of an id that say what it is of: `sub_`.
@@ -48,10 +56,18 @@ pub(crate) fn delivered(told: &Delivered, view: &View) -> Vec<Line> {
     let capture = &*told.capture;
     let Some(outcome) = &capture.outcome else { return Vec::new() };
     let mut lines = vec![first(capture, outcome, view)];
-    lines.extend(hints(capture, outcome, view.reveal).into_iter().map(|hint| {
-        let hint = one_line(&hint).into_owned();
-        vec![(Look::Plain, INDENT.to_owned()), (Look::Past, hint)]
-    }));
+    for hint in hints(capture, outcome, view.reveal) {
+        let hint = one_line(&hint);
+        let lines_of = match view.width {
+            Some(width) => folded(&hint, width.saturating_sub(INDENT.len())),
+            None => vec![hint.into_owned()],
+        };
+        lines.extend(
+            lines_of
+                .into_iter()
+                .map(|line| vec![(Look::Plain, INDENT.to_owned()), (Look::Past, line)]),
+        );
+    }
     lines
 }
 
@@ -74,56 +90,92 @@ fn first(capture: &Capture, outcome: &Outcome, view: &View) -> Line {
         (status_look, status),
         (Look::Past, took(outcome.took)),
     ]);
-    let clean = |text: &Option<String>| text.as_deref().map(|text| one_line(text).into_owned());
-    let method = match received.source {
-        Source::Request(_) => received.method.to_string(),
-        Source::Poll => "poll".to_owned(),
-    };
-    let mut target = one_line(&received.request_target).into_owned();
-    let mut event = clean(&received.event);
-    let mut id = clean(&received.submission_id);
-    let size = size(received.body.len());
+    let mut parts = vec![(Look::Past, time(received.at, &view.zone))];
+    parts.extend(capture.number.map(|number| (Look::Heading, format!("#{number}"))));
+    parts.push((
+        Look::Plain,
+        match received.source {
+            Source::Request(_) => method(&received.method),
+            Source::Poll => "poll".to_owned(),
+        },
+    ));
+    let mut what = What::of(received);
     if let Some(width) = view.width {
-        let fixed = "00:00:00".len() + 1 + method.len() + 1 + 1 + size.len();
-        let rest: usize = rest.iter().map(|(_, text)| 1 + text.width()).sum();
-        let optional = |text: &Option<String>| text.as_ref().map_or(0, |text| 1 + text.width());
-        let all = fixed + rest + target.width() + optional(&event) + optional(&id);
-        let mut over = all.saturating_sub(width);
-        if let Some(id) = &mut id {
-            over = over.saturating_sub(shorten_id(id, over, ID_USUAL));
-        }
-        // The one event that there is tells least.
-        if over > 0 && event.as_deref() == Some(EventKind::SubmissionCreated.as_str()) {
-            over = over.saturating_sub(1 + event.take().map_or(0, |event| event.width()));
-        }
-        for part in [event.as_mut(), Some(&mut target)].into_iter().flatten() {
-            over = over.saturating_sub(shorten(part, over));
-        }
-        if let Some(id) = &mut id {
-            shorten_id(id, over, SHORTEST);
-        }
+        let fixed: usize = parts.iter().chain(&rest).map(|(_, text)| 1 + text.width()).sum();
+        what.shorten((fixed + what.width()).saturating_sub(width));
     }
-    let mut parts = vec![
-        (Look::Past, time(received.at, &view.zone)),
-        (Look::Plain, method),
-        (Look::Plain, target),
-    ];
-    parts.extend(event.map(|event| (Look::Plain, event)));
-    parts.extend(id.map(|id| (Look::Heading, id)));
-    parts.push((Look::Past, size));
+    parts.push((Look::Plain, what.target));
+    parts.extend(what.event.map(|event| (Look::Plain, event)));
+    parts.extend(what.id.map(|id| (Look::Heading, id)));
+    parts.extend(what.size.map(|size| (Look::Past, size)));
     parts.extend(rest);
     spaced(parts)
+}
+
+/// What came: the parts of a line that have any length, since strangers wrote them.
+struct What {
+    target: String,
+    event: Option<String>,
+    id: Option<String>,
+    size: Option<String>,
+}
+
+impl What {
+    fn of(received: &Received) -> Self {
+        let clean = |text: &String| one_line(text).into_owned();
+        let (event, id) = (received.event.as_ref(), received.submission_id.as_ref());
+        Self {
+            target: clean(&received.request_target),
+            event: event.map(clean),
+            id: id.map(clean),
+            size: Some(size(received.body.len())),
+        }
+    }
+
+    /// Cells, with a space before each part but the first.
+    fn width(&self) -> usize {
+        let optional = |text: &Option<String>| text.as_ref().map_or(0, |text| 1 + text.width());
+        self.target.width() + optional(&self.event) + optional(&self.id) + optional(&self.size)
+    }
+
+    /// Makes it narrower by so many cells, as far as it can be. The id tells it from others, so that the
+    /// event gives way before it.
+    fn shorten(&mut self, mut over: usize) {
+        if over == 0 {
+            return;
+        }
+        // The one event that there is says least: it is the same on each line.
+        if self.event.as_deref() == Some(EventKind::SubmissionCreated.as_str()) {
+            over = over.saturating_sub(1 + self.event.take().map_or(0, |event| event.width()));
+        }
+        if let Some(event) = &mut self.event {
+            over = over.saturating_sub(shorten(event, over, EVENT_USUAL));
+        }
+        if let Some(id) = &mut self.id {
+            over = over.saturating_sub(shorten_id(id, over, ID_USUAL));
+        }
+        if let Some(event) = &mut self.event {
+            over = over.saturating_sub(shorten(event, over, EVENT_SHORTEST));
+        }
+        over = over.saturating_sub(shorten(&mut self.target, over, SHORTEST));
+        if let Some(id) = &mut self.id {
+            over = over.saturating_sub(shorten_id(id, over, SHORTEST));
+        }
+        if over > 0 {
+            self.size = None;
+        }
+    }
 }
 
 /// The line of a request that went no further.
 pub(crate) fn refused(refused: &Refused, view: &View) -> Line {
     let status = refused.refusal.status().to_string();
-    let (why, method) = (refused.refusal.message(), refused.method.to_string());
+    let (why, method) = (refused.refusal.message(), method(&refused.method));
     let mut target = one_line(&refused.request_target).into_owned();
     if let Some(width) = view.width {
         let rest = 8 + 1 + method.len() + 1 + 3 + 4 + why.len();
         let over = (rest + target.width()).saturating_sub(width);
-        shorten(&mut target, over);
+        shorten(&mut target, over, SHORTEST);
     }
     spaced(vec![
         (Look::Past, time(refused.at, &view.zone)),
@@ -135,10 +187,15 @@ pub(crate) fn refused(refused: &Refused, view: &View) -> Line {
     ])
 }
 
-/// Makes a text narrower by so many cells, as far as it may be; says by how many it is.
-fn shorten(text: &mut String, by: usize) -> usize {
+/// A method, which may be any word.
+fn method(method: &Method) -> String {
+    shortened(method.as_str(), METHOD_MAX)
+}
+
+/// Makes a text narrower by so many cells, down to a width; says by how many it is.
+fn shorten(text: &mut String, by: usize, least: usize) -> usize {
     let width = text.width();
-    let wanted = width.saturating_sub(by).max(SHORTEST);
+    let wanted = width.saturating_sub(by).max(least);
     if wanted >= width {
         return 0;
     }
@@ -277,7 +334,7 @@ mod tests {
     use super::*;
     use crate::webhook::capture::{Forwarded, Unanswered};
     use crate::webhook::listen::samples::{BODY, Sample};
-    use crate::webhook::verdict::VerdictCode;
+    use crate::webhook::verdict::{VERDICTS, VerdictCode};
 
     fn lines(sample: Sample, width: Option<usize>) -> Vec<String> {
         let secrets = Secrets(vec![
@@ -355,11 +412,44 @@ mod tests {
             assert!(line.ends_with("→ 200 41ms") && line.contains('字'), "{line}");
             assert_eq!(line.width() == whole, width >= whole, "{width}: {line}");
         }
-        assert!(lines(sample.clone(), Some(80))[0].contains("submission.created sub_…"));
         // The one event there is gives way before the id does.
-        assert!(lines(sample.clone(), Some(60))[0].contains("POST / sub_…bcdef漢字 157 B"));
+        sample.number = Some(12_345);
+        let line = &lines(sample.clone(), Some(80))[0];
+        assert!(
+            line.starts_with("09:30:05 #12345 POST / sub_…def0123456789abcdef漢字 157 B"),
+            "{line}"
+        );
         sample.received.event = Some("form.of_a_later_release".to_owned());
-        assert!(lines(sample, Some(62))[0].contains("POST / form.of… sub_…"));
+        for (width, shown) in [
+            (95, "POST / form.of_a_l… sub_…bcdef0123456789abcdef漢字 157 B"),
+            (80, "POST / form.of_a_l… sub_…abcdef漢字 157 B"),
+        ] {
+            let line = &lines(sample.clone(), Some(width))[0];
+            assert!(line.contains(shown), "{line}");
+        }
+        // Whatever else there is to tell, the line fits.
+        let crowded = sample.clone().attempt(12, 300_000, true);
+        let crowded = crowded.verdict(VerdictCode::InFuture, Some(-400_000));
+        let line = &lines(crowded.answered(None, AnsweredBy::Fault), Some(80))[0];
+        assert!(line.width() <= 80 && line.contains(" form.… sub_…字 ✗ future"), "{line}");
+        sample.received.method = Method::from_bytes(&[b'M'; 3_000]).unwrap();
+        assert!(lines(sample, None)[0].contains(" MMMMMMMMM… /"));
+    }
+
+    #[test]
+    fn what_to_do_is_folded_to_the_window() {
+        for row in VERDICTS {
+            let mut sample = Sample::of(BODY).verdict(row.code, None);
+            sample.number = Some(17);
+            let told = lines(sample, Some(60));
+            assert!(told.iter().all(|line| line.width() <= 60), "{told:#?}");
+            let hints = told[1..].join(" ");
+            assert_eq!(
+                hints.matches("hint: ").count(),
+                usize::from(row.code.is_refusal()),
+                "{hints}"
+            );
+        }
     }
 
     #[test]

@@ -8,6 +8,8 @@ use super::caps::{AGE_MAX, Caps, SIZE_MAX};
 use super::{Store, StoreError, folder};
 use crate::args::duration;
 use crate::context::Context;
+use crate::error::CliError;
+use crate::key::aside;
 
 /// Whether captures are kept, and how many.
 #[derive(Clone, Copy, Debug, Args)]
@@ -15,7 +17,7 @@ pub(crate) struct StoreArgs {
     /// Keep nothing on the disk: what comes is gone with the listener
     #[arg(long, help_heading = "Store")]
     no_store: bool,
-    /// How much is kept on the disk; the oldest goes first
+    /// How much is kept on the disk; the oldest goes first. An eighth of it is for what is not signed rightly
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size, help_heading = "Store")]
     store_max_size: u64,
     /// How long it is kept
@@ -30,16 +32,19 @@ impl Default for StoreArgs {
 }
 
 impl StoreArgs {
-    /// The store, and why it is one in memory where a file was wanted. Blocks for a moment.
-    pub(crate) fn open(&self, cx: &Context) -> Result<(Store, Option<StoreError>), StoreError> {
+    /// The store, and why it is one in memory where a file was wanted.
+    pub(crate) async fn open(&self, cx: &Context) -> Result<(Store, Option<StoreError>), CliError> {
         let caps = Caps { size: self.store_max_size, age: self.store_max_age };
-        if self.no_store {
-            return Ok((Store::in_memory(caps)?, None));
-        }
-        match folder(&cx.settings.paths).and_then(|folder| Store::open(&folder, caps)) {
-            Ok(store) => Ok((store, None)),
-            Err(why) => Ok((Store::in_memory(caps)?, Some(why))),
-        }
+        let folder = (!self.no_store).then(|| folder(&cx.settings.paths));
+        // Another process may hold the file, and its disk be slow.
+        let opened = aside(move || match folder {
+            None => Ok((Store::in_memory(caps)?, None)),
+            Some(folder) => match folder.and_then(|folder| Store::open(&folder, caps)) {
+                Ok(store) => Ok((store, None)),
+                Err(why) => Ok((Store::in_memory(caps)?, Some(why))),
+            },
+        });
+        opened.await?.map_err(|error: StoreError| error.into())
     }
 }
 

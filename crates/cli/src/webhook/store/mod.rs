@@ -89,7 +89,15 @@ impl Store {
 
     /// Whether other processes find what is kept here, by its number.
     pub(crate) fn is_on_disk(&self) -> bool {
-        matches!(&*self.captures.0, Reads::File { .. })
+        self.folder().is_some()
+    }
+
+    /// The folder that it is in; none where it is in memory.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        match &*self.captures.0 {
+            Reads::File { path, .. } => path.parent(),
+            Reads::Memory(_) => None,
+        }
     }
 
     /// Keeps a request. When this returns its number, it is on the disk.

@@ -3,6 +3,7 @@
 #[cfg(feature = "sandbox")]
 mod demo;
 mod poll;
+mod running;
 mod session;
 
 use std::net::{IpAddr, SocketAddr};
@@ -20,29 +21,27 @@ use url::Url;
 #[cfg(feature = "sandbox")]
 use self::demo::Demo;
 use self::poll::{PollArgs, Polling, Taker};
+use self::running::{Facts, Running};
 use self::session::{Session, Until};
 use crate::args::{duration, whole};
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::exit::Exit;
+use crate::output::Live;
 use crate::settings::{Origin, Service, written};
-use crate::webhook::history::{History, REMEMBERED};
-use crate::webhook::inspector::{Inspected, Inspector, InspectorArgs};
+use crate::webhook::inspector::InspectorArgs;
 use crate::webhook::listen::engine::Engine;
 use crate::webhook::listen::expect::{Expect, expect, help};
 use crate::webhook::listen::faults::{Faults, Responses, respond};
 use crate::webhook::listen::forward::{ForwardArgs, Forwarder};
 use crate::webhook::listen::goal::Goal;
 use crate::webhook::listen::happened::{Warning, WarningCode};
-use crate::webhook::listen::intake::{Intake, Limits, Rules};
+use crate::webhook::listen::intake::{Limits, Rules};
 use crate::webhook::listen::policy::OnInvalid;
-use crate::webhook::listen::ready::ReadyFile;
-use crate::webhook::listen::record::Ready;
 use crate::webhook::listen::report::Report;
 use crate::webhook::listen::schema::schema;
-use crate::webhook::listen::server::{self, Server, Sockets};
+use crate::webhook::listen::server::{self, Sockets};
 use crate::webhook::listen::text::View;
-use crate::webhook::mask;
 use crate::webhook::secrets::{SecretArgs, Secrets};
 use crate::webhook::store::{StoreArgs, StoreError};
 
@@ -181,7 +180,6 @@ impl Listen {
         let live = cx.output.live()?;
         let sender = self.forward.sender(cx).await?;
         let forwarder = self.forward.forwarder(sender.clone());
-        let targets = forwarder.as_ref().map(Forwarder::targets).unwrap_or_default();
         let mut secrets = self.read_secrets(cx).await?;
         let engine = Engine::start().map_err(|error| {
             CliError::new(Exit::LocalIo, "cannot start the listener").because(&error)
@@ -191,67 +189,58 @@ impl Listen {
         let url = format!("http://{address}{}", self.path.as_deref().unwrap_or("/"));
         let demo = self.demo(cx, &url, &mut secrets).await?;
         let (polling, waited) = self.begin_polling(cx, demo.as_ref(), &secrets).await?;
-        let stop = cx.end_within(session::DRAIN);
-        let (store, memory) = self.store.open(cx)?;
-        let mut warnings = self.warnings(&secrets, memory.as_ref());
-        warnings.extend(forwarder.iter().flat_map(|forwarder| forwarder.warnings(address)));
-        let schedule = self.answers.schedule();
-        let rules = self.rules(secrets.verifier(self.limits.max_body)?, forwarder);
-        let history = History::new(REMEMBERED, schedule);
-        let (intake, happened) = Intake::new(rules, history, store.clone());
-        let inspected = Inspected {
-            store: store.clone(),
-            bus: intake.bus(),
-            secrets: secrets.clone(),
-            targets: targets.clone(),
-            address: Url::parse(&url).map_err(|error| CliError::usage(error.to_string()))?,
-            sender,
-            schedule,
-            reveal: self.reveal,
-        };
-        let inspector = engine.within(|| Inspector::start(self.inspector, inspected))?;
-        let server = engine.within(|| Server::start(sockets, intake.clone()));
-        let ready = Ready {
-            at: jiff::Timestamp::now(),
-            url: &url,
-            pid: std::process::id(),
-            version: env!("CARGO_PKG_VERSION"),
-            secrets: secrets.0.iter().map(|(name, _)| &**name).collect(),
-            on_invalid: self.answers.on_invalid.name(),
-            path: self.path.as_deref(),
-            targets: targets.iter().map(|url| mask::url(url.as_str(), self.reveal)).collect(),
-            ui_url: inspector.as_ref().map(Inspector::url),
-        };
-        let ready_file = self.ready_file.clone();
-        let ready_file = ready_file.map(|path| ReadyFile::write(path, &ready, &cx.abort));
-        let ready_file = ready_file.transpose()?;
-        let view = View {
-            zone: TimeZone::system(),
-            width: live.width(),
-            secrets: secrets.clone(),
-            reveal: self.reveal,
-        };
-        let report = Report { live, progress: &cx.progress, view };
-        report.ready(&ready)?;
-        warnings.iter().try_for_each(|warning| report.warned(warning))?;
-        let mut until = self.ends.until(stop, cx);
+        let mut until = self.ends.until(cx.end_within(session::DRAIN), cx);
         until.max_time = until.max_time.map(|time| time.saturating_sub(waited));
+        let verifier = secrets.verifier(self.limits.max_body)?;
+        let facts = Facts {
+            address: Url::parse(&url).map_err(|error| CliError::usage(error.to_string()))?,
+            url,
+            path: self.path.clone(),
+            on_invalid: self.answers.on_invalid,
+            secrets,
+            targets: forwarder.as_ref().map(Forwarder::targets).unwrap_or_default(),
+            schedule: self.answers.schedule(),
+            reveal: self.reveal,
+        };
+        let (store, in_memory) = self.store.open(cx).await?;
+        let mut warnings = self.warnings(&facts.secrets, in_memory.as_ref());
+        warnings.extend(forwarder.iter().flat_map(|forwarder| forwarder.warnings(address)));
+        let (rules, page) = (self.rules(verifier, forwarder), (self.inspector, sender));
+        let mut running = Running::start(facts, rules, (engine, sockets), store, page).await?;
+        let ended = self.attend(cx, live, &mut running, &warnings, polling, until).await;
+        running.end().await;
+        ended
+    }
+
+    /// Tells of what comes to a listener, until its end.
+    async fn attend(
+        self,
+        cx: &Context,
+        live: Live<'_>,
+        running: &mut Running,
+        warnings: &[Warning],
+        polling: Option<Polling<'_>>,
+        until: Until,
+    ) -> Result<(), CliError> {
+        if let Some(path) = self.ready_file.clone() {
+            running.write_ready(path, cx).await?;
+        }
+        let (secrets, schedule) = (running.facts.secrets.clone(), running.facts.schedule);
+        let (zone, width, reveal) = (TimeZone::system(), live.width(), self.reveal);
+        let view = View { zone, width, secrets, reveal };
+        let report = Report { live, progress: &cx.progress, view };
+        report.ready(&running.ready())?;
+        warnings.iter().try_for_each(|warning| report.warned(warning))?;
         let (count, within) = (self.ends.count(), self.ends.expect_within);
         let goal = Goal::new(count, self.ends.expect, self.ends.expect_every, within);
+        let Running { facts, engine, server, intake, happened, .. } = running;
         let session = Session { server, happened, report, goal, schedule }.run(until);
-        let path = self.path.as_deref().unwrap_or("/");
-        let taker = Taker { intake, engine: &engine, schedule, path };
-        let ended = match polling {
+        let path = facts.path.as_deref().unwrap_or("/");
+        let taker = Taker { intake: intake.clone(), engine, schedule, path };
+        match polling {
             Some(polling) => polling.beside(&taker, session).await,
             None => session.await,
-        };
-        // Only now: whoever sees it gone finds nobody who answers.
-        drop(ready_file);
-        if let Some(inspector) = inspector {
-            inspector.stop().await;
         }
-        store.close().await;
-        ended
     }
 
     fn port(&self, cx: &Context) -> u16 {

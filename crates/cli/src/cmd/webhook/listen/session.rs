@@ -21,8 +21,8 @@ pub(super) const DRAIN: Duration = Duration::from_secs(10);
 
 /// A listener that answers.
 pub(super) struct Session<'a> {
-    pub(super) server: Server,
-    pub(super) happened: mpsc::Receiver<Happened>,
+    pub(super) server: &'a Server,
+    pub(super) happened: &'a mut mpsc::Receiver<Happened>,
     pub(super) report: Report<'a>,
     pub(super) goal: Goal,
     pub(super) schedule: RetrySchedule,

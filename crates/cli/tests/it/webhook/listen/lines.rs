@@ -1,5 +1,6 @@
 //! The lines for people: what stands in them, how wide they are, and that nothing in them acts.
 
+use std::net::TcpListener;
 use std::process::Command;
 
 use super::listener::{Listener, OTHER_SECRET, SECRET, event, request, signature, without_age};
@@ -12,7 +13,12 @@ const HOSTILE: &str =
 
 /// A listener in a terminal, and where it listens.
 fn in_terminal(columns: u16, env: &[(&str, &str)], args: &[&str]) -> (Terminal, String) {
-    let args = [&["webhook", "listen", "--port", "0", "--no-store"], args].concat();
+    in_terminal_with(columns, env, &[&["--no-store"], args].concat())
+}
+
+/// One that keeps what comes.
+fn in_terminal_with(columns: u16, env: &[(&str, &str)], args: &[&str]) -> (Terminal, String) {
+    let args = [&["webhook", "listen", "--port", "0"], args].concat();
     let mut command: Command = formsvc(&args);
     command.env("FORMSVC_SIGNING_SECRET", SECRET).env("TERM", "xterm-256color");
     command.envs(env.iter().copied());
@@ -97,6 +103,45 @@ fn lines_fit_their_window_as_far_as_they_can_be_shortened() {
         assert_eq!(terminal.finish(), Some(0));
         terminal.assert_restored();
     }
+}
+
+#[test]
+fn what_is_said_is_folded_to_the_window_and_names_each_capture() {
+    let state = tempfile::tempdir().unwrap();
+    let dead = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let target = format!("http://{dead}/hook/of/somebody/with/a/path");
+    let env = [("FORMSVC_STATE_DIR", state.path().to_str().unwrap())];
+    let (mut terminal, address) = in_terminal_with(80, &env, &["--forward-to", &target]);
+    let body = event("sub_0123456789abcdef0123456789abcdef");
+    let right = signature(SECRET, 0, &body);
+    for header in [&right, &right, &signature(OTHER_SECRET, 0, &body)] {
+        send(&address, &request("/hooks", header, &body));
+    }
+    terminal.wait_for("says what fits");
+    terminal.send(crate::terminal::CTRL_C);
+    terminal.wait_for("another schedule");
+    let rows = terminal.lines();
+    let deliveries: Vec<_> = rows.iter().filter(|row| row.contains(" #")).collect();
+    assert_eq!(deliveries.len(), 3, "{rows:#?}");
+    for (at, row) in deliveries.iter().enumerate() {
+        assert!(row[8..].starts_with(&format!(" #{} POST /hooks sub_…", at + 1)), "{row}");
+        assert!(row.ends_with("ms") && row.contains("89abcdef "), "{row}");
+    }
+    let hint = "         hint: `formsvc webhook verify --capture 3 --explain` says what fits";
+    assert!(rows.iter().any(|row| row == hint), "{rows:#?}");
+    // What a terminal breaks is broken within a word somewhere.
+    let words: Vec<_> = rows.iter().flat_map(|row| row.split_whitespace()).collect();
+    let said = words.join(" ");
+    for told in [
+        "verifies with the secret of FORMSVC_SIGNING_SECRET",
+        &format!("forwards to {target} keeps captures in {}/webhook", env[0].1),
+        &format!("{target}: nothing listens on {dead}: is your server running?"),
+        "60.0s, 6m00s, each up to 20 % longer); the first: retry 1 of",
+        "`--retry-base` and `--retry-factor` tell of another schedule",
+    ] {
+        assert!(said.contains(told), "no {told:?}: {rows:#?}");
+    }
+    assert_eq!(terminal.finish(), Some(0));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, ChildStderr, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -31,28 +31,48 @@ impl Listener {
     }
 
     /// With more arguments and variables.
-    pub(crate) fn with(
-        args: &[&str],
-        change: impl FnOnce(&mut std::process::Command) -> &mut std::process::Command,
-    ) -> Self {
-        let mut listener = Self::unread(args, change);
-        let mut stdout = listener.child.stdout.take().unwrap();
-        listener.stdout = Some(thread::spawn(move || {
+    pub(crate) fn with(args: &[&str], change: impl FnOnce(&mut Command) -> &mut Command) -> Self {
+        Self::unread(args, change).read()
+    }
+
+    fn read(mut self) -> Self {
+        let mut stdout = self.child.stdout.take().unwrap();
+        self.stdout = Some(thread::spawn(move || {
             let mut told = String::new();
             stdout.read_to_string(&mut told).unwrap();
             told
         }));
-        listener
+        self
     }
 
     /// One whose standard output nobody reads.
-    pub(crate) fn unread(
+    pub(crate) fn unread(args: &[&str], change: impl FnOnce(&mut Command) -> &mut Command) -> Self {
+        let mut command = formsvc(&["webhook", "listen", "--port", "0"]);
+        command.args(args);
+        change(&mut command);
+        Self::of(command)
+    }
+
+    /// One that is started by a program which is given its command line: `sh -c … LISTENER…`.
+    pub(crate) fn under(
+        starter: &[&str],
         args: &[&str],
-        change: impl FnOnce(&mut std::process::Command) -> &mut std::process::Command,
+        change: impl FnOnce(&mut Command) -> &mut Command,
     ) -> Self {
         let mut command = formsvc(&["webhook", "listen", "--port", "0"]);
-        command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = change(&mut command).spawn().unwrap();
+        command.args(args);
+        change(&mut command);
+        let mut starting = Command::new(starter[0]);
+        starting.args(&starter[1..]).arg(command.get_program()).args(command.get_args());
+        starting
+            .stdin(Stdio::null())
+            .env_clear()
+            .envs(command.get_envs().filter_map(|(name, to)| Some((name, to?))));
+        Self::of(starting).read()
+    }
+
+    fn of(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut told = String::new();
         let address = loop {

@@ -1,6 +1,7 @@
 //! `formsvc webhook listen`, through the binary.
 
 mod answers;
+mod disk;
 mod ends;
 mod forwarding;
 mod hostile;

@@ -1,6 +1,8 @@
 //! The lines for programs: each parses, is as the schema says, and tells the body to the byte.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
+use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
 use base64::Engine as _;
@@ -11,7 +13,8 @@ use sha2::{Digest as _, Sha256};
 use super::listener::{
     Listener, OTHER_SECRET, SECRET, event, now, of_type, records, request, signature,
 };
-use crate::support::succeed;
+use crate::support::{Said, formsvc, succeed};
+use crate::webhook::recorder::Recorder;
 
 /// Bodies of all kinds: exact JSON, text that breaks readers, and none.
 fn bodies() -> Vec<Vec<u8>> {
@@ -41,15 +44,21 @@ fn posted(body: &[u8]) -> Vec<u8> {
     request
 }
 
-/// Everything that a listener can write.
+/// Everything that a listener can write: also where one target answers and another does not.
 fn everything() -> (String, Vec<Vec<u8>>) {
-    let flags = ["--output", "ndjson", "--respond", "503,200", "--expect-every", "body_size>=0"];
-    let listener = Listener::start(&flags);
+    let live = Recorder::of(&[201]).url("/");
+    let dead = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let flags =
+        ["--output=ndjson", "--drop=1", "--respond=503,pass", "--expect-every=body_size>=0"];
+    let targets = ["--forward-to", &live, "--forward-to", &dead];
+    let listener = Listener::start(&[&flags[..], &targets].concat());
     let bodies = bodies();
     for body in &bodies {
         listener.exchange(&posted(body));
     }
-    listener.deliver(&event("sub_1"));
+    for _ in 0..2 {
+        listener.deliver(&event("sub_1"));
+    }
     listener.post(&signature(OTHER_SECRET, 0, "{}"), "{}");
     listener.exchange(b"GET /\"\\x HTTP/1.1\r\nConnection: close\r\nX: \xff\r\n\r\n");
     let said = listener.terminate();
@@ -57,23 +66,84 @@ fn everything() -> (String, Vec<Vec<u8>>) {
     (said.stdout, bodies)
 }
 
+/// What a listener warns of before the first delivery.
+fn warnings() -> String {
+    let flags = ["--output=ndjson", "--bind=0.0.0.0", "--forward-timeout=20s"];
+    let route = "--route=event=never=http://192.0.2.1/";
+    let listener = Listener::with(&[&flags[..], &[route]].concat(), |command| {
+        command.env("FORMSVC_STATE_DIR", "/proc/nothing")
+    });
+    listener.terminate().stdout
+}
+
+/// The schema of the lines of a type.
+fn schema_of(kind: &str) -> Value {
+    let schema: Value = serde_json::from_str(&succeed(&["webhook", "listen", "--schema"])).unwrap();
+    let kinds = schema["oneOf"].as_array().unwrap();
+    let found = kinds.iter().find(|known| known["title"] == kind);
+    found.unwrap_or_else(|| panic!("no kind {kind}")).clone()
+}
+
 #[test]
 fn every_line_is_json_and_as_the_schema_says() {
-    let schema: Value = serde_json::from_str(&succeed(&["webhook", "listen", "--schema"])).unwrap();
     let (stdout, _) = everything();
-    let records = records(&stdout);
+    let records = [records(&stdout), records(&warnings())].concat();
     for record in &records {
-        let kind = schema["oneOf"].as_array().unwrap().iter();
-        let mut kind = kind.filter(|kind| kind["title"] == record["type"]);
-        let kind = kind.next().unwrap_or_else(|| panic!("no kind: {record}"));
-        check(kind, record, "");
-        let known = kind["properties"].as_object().unwrap();
-        let unknown = record.as_object().unwrap().keys().find(|key| !known.contains_key(*key));
-        assert_eq!(unknown, None, "the schema does not tell of it: {record}");
+        check(&schema_of(record["type"].as_str().unwrap()), record, "");
     }
-    let kinds: Vec<_> = records.iter().map(|record| record["type"].as_str().unwrap()).collect();
-    assert_eq!((kinds[0], kinds[kinds.len() - 1]), ("ready", "summary"), "{kinds:?}");
-    assert!(kinds.contains(&"delivery") && kinds.contains(&"warning"), "{kinds:?}");
+    // All of it has come.
+    let deliveries = of_type(&records, "delivery");
+    assert!(deliveries.iter().any(|told| told["status"].is_null()), "one is dropped");
+    assert!(deliveries.iter().any(|told| told["pause"].is_object()), "one is a retry");
+    let forwards: Vec<_> =
+        of_type(&records, "forward").iter().map(|told| &told["status"]).collect();
+    assert_eq!(forwards, [&Value::from(201), &Value::Null]);
+    let warned = of_type(&records, "warning");
+    let codes: Vec<_> = warned.iter().map(|told| told["code"].as_str().unwrap()).collect();
+    let (by_deliveries, at_once) = (
+        ["target_down", "method_not_allowed"],
+        ["not_verified", "reachable", "in_memory", "long_timeout", "plain_http"],
+    );
+    assert_eq!(codes, [&by_deliveries[..], &at_once].concat());
+    let known = schema_of("warning");
+    let known = known["properties"]["code"]["examples"].as_array().unwrap();
+    assert!(codes.iter().all(|code| known.contains(&Value::from(*code))), "{known:?}");
+    assert_eq!((&records[0]["type"], of_type(&records, "summary").len()), (&"ready".into(), 2));
+}
+
+#[test]
+fn what_lists_tell_of_a_capture_is_what_the_listener_told() {
+    let state = tempfile::tempdir().unwrap();
+    let listener = Listener::with(&["--output=ndjson", "--respond=503,200"], |command| {
+        command.env("FORMSVC_STATE_DIR", state.path()).env("FORMSVC_SIGNING_SECRET", SECRET)
+    });
+    listener.deliver(&event("sub_1"));
+    listener.deliver(&event("sub_1"));
+    let told = records(&listener.terminate().stdout);
+    let told = of_type(&told, "delivery")[1].as_object().unwrap();
+    let kept = |args: &[&str]| {
+        let mut command = formsvc(&[&["webhook", "events"], args].concat());
+        let said: Said = command.env("FORMSVC_STATE_DIR", state.path()).output().unwrap().into();
+        serde_json::from_str::<Value>(&said.stdout).unwrap_or_else(|_| panic!("{}", said.stderr))
+    };
+    let schema = schema_of("delivery");
+    let listed = kept(&["list", "--limit=1", "--output=json"]);
+    // What only one of them has.
+    let of_the_line = ["schema", "type", "pause"];
+    let of_the_whole = ["headers", "body", "body_b64", "body_sha256"];
+    for (kept, without, with) in [
+        (&listed[0], &[&of_the_line[..], &of_the_whole].concat()[..], &[][..]),
+        (&kept(&["show", "2", "--output=json"]), &of_the_line, &["forwards"]),
+    ] {
+        let kept = kept.as_object().unwrap();
+        for (name, value) in kept.iter().filter(|(name, _)| !with.contains(&name.as_str())) {
+            check(&schema["properties"][name], value, name);
+            assert_eq!(told.get(name), Some(value), "{name}");
+        }
+        let missing = told.keys().filter(|name| !kept.contains_key(*name));
+        let missing: BTreeSet<_> = missing.map(String::as_str).collect();
+        assert_eq!(missing, without.iter().copied().collect());
+    }
 }
 
 /// Checks a value by the words of JSON Schema that ours uses.
@@ -117,10 +187,10 @@ fn check(schema: &Value, value: &Value, at: &str) {
                 }
             }
             "properties" => {
-                for (name, schema) in rule.as_object().unwrap() {
-                    if let Some(value) = value.get(name) {
-                        check(schema, value, &format!("{at}/{name}"));
-                    }
+                for (name, value) in value.as_object().into_iter().flatten() {
+                    let schema = rule.get(name);
+                    let schema = schema.unwrap_or_else(|| panic!("{at}: nobody told of {name}"));
+                    check(schema, value, &format!("{at}/{name}"));
                 }
             }
             "additionalProperties" => {
@@ -175,7 +245,7 @@ fn bodies_are_told_to_the_byte() {
     assert!(stdout.contains(exact), "{stdout}");
     let parsed =
         of_type(&records, "delivery").iter().filter(|told| !told["body"].is_null()).count();
-    assert_eq!(parsed, 5, "three of the bodies, a retry and what another secret signed");
+    assert_eq!(parsed, 6, "three of the bodies, two retries and what another secret signed");
 }
 
 #[test]
