@@ -194,7 +194,7 @@ fn facts(case: &Case<'_>, readings: &Readings, length: Option<u64>) -> Vec<Found
         facts.push(Found::new(Hypothesis::TMissing, None));
     }
     if readings.all.iter().all(|reading| reading.macs.is_empty()) {
-        facts.push(Found::new(Hypothesis::V1Missing, None));
+        facts.push(Found::new(Hypothesis::V1Missing, v1_of(case).as_deref()));
     }
     let is_api_key = |secret: &SecretString| secret.expose_secret().starts_with(API_KEY_PREFIX);
     if let Some((name, _)) = case.secrets.iter().find(|(_, secret)| is_api_key(secret)) {
@@ -204,6 +204,13 @@ fn facts(case: &Case<'_>, readings: &Readings, length: Option<u64>) -> Vec<Found
         facts.push(Found::new(Hypothesis::JsonPrinted, None));
     }
     facts
+}
+
+/// What is wrong with a `v1` that could not be a MAC.
+fn v1_of(case: &Case<'_>) -> Option<String> {
+    let text = std::str::from_utf8(header_of(case, HEADER)?).ok()?;
+    let v1 = text.split(',').find_map(|part| part.trim().strip_prefix("v1="))?;
+    Some(format!("`v1` has {} characters, where 64 hex digits are wanted", v1.chars().count()))
 }
 
 /// What is wrong with a header that has a MAC and is malformed all the same.
@@ -232,7 +239,8 @@ fn age(case: &Case<'_>, t: Option<&str>) -> Option<Found> {
     } else {
         Hypothesis::Stale
     };
-    let detail = format!("by {} seconds", case.now.abs_diff(t));
+    let side = if t > case.now { "ahead" } else { "old" };
+    let detail = format!("{} seconds {side}", case.now.abs_diff(t));
     Some(Found::new(hypothesis, (hypothesis != Hypothesis::TMillis).then_some(&detail)))
 }
 

@@ -113,7 +113,7 @@ pub const HYPOTHESES: &[HypothesisRow] = &[
     row(
         H::V1Missing,
         "v1_missing",
-        "the header has no `v1`, nor anything that could be a MAC",
+        "the header has no `v1` that could be a MAC",
         "write `t=<unix-seconds>,v1=<hex>`",
     ),
     row(
@@ -138,7 +138,7 @@ pub const HYPOTHESES: &[HypothesisRow] = &[
     row(
         H::Stale,
         "stale",
-        "the signature is right, and older than the tolerance: this is a delivery of before",
+        "the signature is right, and older than is taken",
         "sign it afresh (`formsvc webhook replay`, `formsvc webhook sign`), or judge it as of its time \
          (`--at`, `--ignore-age`)",
     ),

@@ -115,6 +115,24 @@ fn the_secret_that_signed_is_named() {
     assert_eq!(explain(&case).secret.as_deref(), Some("previous"));
 }
 
+/// A `v1` that is there, and cannot be a MAC, is told by its length.
+#[test]
+fn a_signature_with_a_digit_too_much_is_told_so() {
+    let header = format!("t={NOW},v1={}", "0".repeat(65));
+    let case = Case {
+        headers: vec![(HEADER, header.as_bytes())],
+        body: b"{}",
+        secrets: &named(&[SECRET]),
+        api_key: None,
+        came: None,
+        now: NOW,
+        tolerance: None,
+    };
+    let found = explain(&case).found;
+    let detail = "`v1` has 65 characters, where 64 hex digits are wanted";
+    assert_eq!(found, [Found::new(Hypothesis::V1Missing, Some(detail))]);
+}
+
 /// What a search that finds nothing did not try, and how much work it was.
 fn searched(body: &[u8], most: u64) -> (LeftOut, u64) {
     let wrong = format!("t={NOW},v1={}", "0".repeat(64));

@@ -233,7 +233,8 @@ fn a_comparison_of_answers_shows_no_secret_and_no_date() {
             "Date: Thu, 01 Jan 2026 00:00:0{at} GMT\r\nSet-Cookie: session={at}{at}{at}\r\n\
              Authorization: Bearer token{at}\r\nX-Copy: {signature}\r\n"
         );
-        Some(answer(200, &headers, &format!("{{\"asked\":\"{signature}\"}}")))
+        // Another place each time, so that both are shown.
+        Some(answer(200, &headers, &format!("{{\"asked{at}\":\"{signature}\"}}")))
     };
     let recorder = Recorder::start(std::sync::Arc::new(echo));
     let mut listener = Listener::start(&home, &["--forward-to", &recorder.url("/")]);

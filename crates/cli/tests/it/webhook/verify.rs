@@ -60,6 +60,39 @@ fn the_error_has_its_code_and_shows_neither_secret_nor_the_right_mac() {
     assert!(!said.stdout.contains(mac) && !said.stderr.contains(mac));
 }
 
+/// What was shown is no signature; and a body that is no event is none for a listener either.
+#[test]
+fn what_is_masked_or_no_event_is_told_as_that() {
+    let files = signed("fresh");
+    files.write(
+        "masked.http",
+        format!("POST / HTTP/1.1\nX-Service-Signature: t=1,v1=ab12…\n\n{BODY}").as_bytes(),
+    );
+    let said = files.run(&[
+        "webhook",
+        "verify",
+        "--http-dump",
+        "masked.http",
+        "--secret-file",
+        "secret.txt",
+    ]);
+    assert_eq!(said.code, Some(2), "{}", said.stderr);
+    assert!(
+        said.stderr.contains("is masked") && said.stderr.contains("--reveal"),
+        "{}",
+        said.stderr
+    );
+    files.write("delivery.json", b"no event");
+    let sign = ["webhook", "sign", "-f", "delivery.json", "--secret-file", "secret.txt"];
+    files.write("delivery.sig", files.succeed(&sign).as_bytes());
+    let said = files.run(&verify(&["--explain", "--output", "json"]));
+    assert_eq!(said.code, Some(11));
+    let item: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!((&item["verdict"], &item["secret"]), (&"bad_event".into(), &"secret.txt".into()));
+    assert_eq!(item["explanation"], Value::Null);
+    assert!(said.stderr.contains("a body is JSON with `event`"), "{}", said.stderr);
+}
+
 #[test]
 fn the_age_is_judged_as_of_a_time_within_a_tolerance_or_not_at_all() {
     let files = signed("stale");

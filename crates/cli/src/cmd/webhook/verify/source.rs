@@ -9,8 +9,8 @@ use super::{dump, record};
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::webhook::capture::CaptureNumber;
-use crate::webhook::kept;
 use crate::webhook::payload::Place;
+use crate::webhook::{kept, mask};
 
 /// What is judged.
 pub(super) struct Delivery {
@@ -120,6 +120,12 @@ impl Source {
             let came = &mut delivery.headers.0;
             came.retain(|(name, _)| given.0.iter().all(|(other, _)| other != name));
             came.extend(given.0.iter().cloned());
+        }
+        if deliveries.iter().any(|delivery| delivery.headers.signatures().any(mask::is_masked)) {
+            return Err(CliError::usage("the signature is masked, and no longer one").hint(
+                "`--reveal` of the command that wrote it shows it whole; or judge what was kept, with \
+                 `--capture`",
+            ));
         }
         Ok(deliveries)
     }
