@@ -125,8 +125,13 @@ pub(super) fn event(id: &str, data: &Value) -> String {
 
 /// The signature header of a body, of now.
 pub(super) fn signature(body: &[u8]) -> String {
+    signature_of(0, body)
+}
+
+/// The signature header of a body, made so many seconds ago.
+pub(super) fn signature_of(ago: u64, body: &[u8]) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-    sign([&SigningSecret::new(&SECRET.to_owned().into()).unwrap()], now, body)
+    sign([&SigningSecret::new(&SECRET.to_owned().into()).unwrap()], now - ago, body)
 }
 
 /// Shows the delivery of a number, and waits for its body.

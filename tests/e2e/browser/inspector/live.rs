@@ -24,7 +24,7 @@ async fn deliveries_come_live_are_filtered_and_told_whole() {
     show(&browser, 1).await;
     let text = browser.text().await;
     for told in
-        ["was signed with the secret of secret.txt", "SPEC §5", "200 by the listener", "masked"]
+        ["It was made with the secret of secret.txt", "SPEC §5", "200 by the listener", "masked"]
     {
         assert!(text.contains(told), "{told}: {text}");
     }
@@ -175,7 +175,7 @@ async fn why_a_signature_is_not_right_is_found_out() {
     assert_eq!(listener.send("", &headers, format!("{body}\n")).await, 401);
     listener.open(&browser).await;
     show(&browser, 1).await;
-    browser.wait_for("No v1 of the header was made over this body").await;
+    browser.wait_for("No signature of the header was made with a secret given here").await;
     browser.keys("w").await;
     browser.wait_for("without it the signature is right by the secret of secret.txt").await;
     browser.wait_for("To do:").await;

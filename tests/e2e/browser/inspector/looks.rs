@@ -2,11 +2,14 @@
 
 use std::path::Path;
 
+use formsvc_protocol::signature::HEADER;
 use formsvc_tests::browser::Browser;
+use http::StatusCode;
 use serde_json::json;
 
+use super::super::hook::Hook;
 use super::super::looks::{FLAWS, LOOKS, PICTURES};
-use super::listener::{Listener, event, show};
+use super::listener::{Listener, event, show, signature, signature_of};
 
 /// Pairs of colours that stand too close together (WCAG 2.2), in the theme that is shown.
 const CONTRAST: &str = "
@@ -50,29 +53,60 @@ async fn look(browser: &Browser, page: &str, flaws: &mut Vec<String>) {
     }
 }
 
+/// Deliveries of every kind; gives the number of the first of each kind, and how its page is called.
+async fn furnish(listener: &Listener, hook: &Hook) -> Vec<(u64, &'static str)> {
+    let long = "Donaudampfschifffahrtsgesellschaftskapitän".repeat(9);
+    let answers = json!({ "Name": "Łucja", "More": long });
+    let body = event("sub_019abcde0123456789abcdef01234567", &answers);
+    hook.answer(StatusCode::OK, r#"{"received":true,"id":"sub_019abcde0123456789abcdef01234567"}"#);
+    for _ in 0..3 {
+        listener.deliver(body.clone()).await;
+    }
+    listener.send("", &[], event(&long, &json!({}))).await;
+    listener.send("", &[(HEADER, "t=1,v1=00")], "\0\u{1}").await;
+    listener.deliver("not JSON").await;
+    let signed = signature(body.as_bytes());
+    listener.send("", &[(HEADER, &signed)], format!("{body}\n")).await;
+    let old = signature_of(4_000, body.as_bytes());
+    listener.send("/hooks/forms?a=1", &[(HEADER, &old)], body).await;
+    hook.answer(StatusCode::BAD_GATEWAY, format!("<h1>upstream gone</h1>\n{long}"));
+    let failed = event("sub_0fedcba9876543210fedcba987654321", &json!({ "Name": "Ada" }));
+    listener.deliver(failed.clone()).await;
+    listener.deliver(failed).await;
+    let pages = ["attempts", "unsigned", "malformed", "no-event", "mismatch", "stale"];
+    let mut pages: Vec<_> = (3..).zip(pages).collect();
+    pages.push((10, "forwarded"));
+    pages
+}
+
 #[tokio::test]
 async fn the_inspector_fits_phones_and_desks_and_names_what_it_has() {
     let Some(browser) = Browser::or_skip().await else { return };
-    let listener = Listener::start(&["--respond", "503,200"]).await;
+    let hook = Hook::start().await;
+    let listener =
+        Listener::start(&["--respond", "503,pass", "--forward-to", &hook.url()]).await;
     let mut flaws = Vec::new();
     listener.open(&browser).await;
     look(&browser, "empty", &mut flaws).await;
-    let long = "Donaudampfschifffahrtsgesellschaftskapitän".repeat(9);
-    let body =
-        event("sub_019abcde0123456789abcdef01234567", &json!({ "Name": "Łucja", "More": long }));
-    for body in [body.clone(), body.clone(), body] {
-        listener.deliver(body).await;
-    }
-    listener.send("", &[], event(&long, &json!({}))).await;
-    listener.send("", &[("x-service-signature", "t=1,v1=00")], "\0\u{1}").await;
-    listener.deliver("not JSON").await;
-    browser.wait_for("#6").await;
+    let pages = furnish(&listener, &hook).await;
+    browser.wait_for("#10").await;
     look(&browser, "list", &mut flaws).await;
-    for (number, page) in [(3, "attempts"), (4, "unsigned"), (5, "malformed"), (6, "no-event")] {
+    for (number, page) in pages {
         show(&browser, number).await;
         look(&browser, page, &mut flaws).await;
     }
-    show(&browser, 1).await;
+    show(&browser, 7).await;
+    browser.touch("Find out why").await;
+    browser.wait_for("To do:").await;
+    look(&browser, "explained", &mut flaws).await;
+    browser.touch("Replay").await;
+    browser.tick("made now").await;
+    browser.wait_for("A receiver refuses it:").await;
+    look(&browser, "replay-refused", &mut flaws).await;
+    browser.touch("Send").await;
+    browser.wait_for("is not signed anew").await;
+    look(&browser, "replay-asked", &mut flaws).await;
+    show(&browser, 2).await;
     browser.touch("Edit and replay").await;
     browser.find("#replay-body").await;
     look(&browser, "edit", &mut flaws).await;
@@ -84,6 +118,16 @@ async fn the_inspector_fits_phones_and_desks_and_names_what_it_has() {
     look(&browser, "curl", &mut flaws).await;
     browser.run("document.getElementById('help').showModal()").await;
     look(&browser, "help", &mut flaws).await;
+    browser.run("document.getElementById('help').close(); location.hash = '#4711'").await;
+    browser.wait_for("There is no delivery 4711.").await;
+    look(&browser, "gone", &mut flaws).await;
+    browser.run("location.hash = ''").await;
+    browser.fill("Filter", "nothing has this").await;
+    browser.until("return document.querySelectorAll('.row').length === 0").await;
+    look(&browser, "none-fits", &mut flaws).await;
+    drop(listener);
+    browser.wait_for("Not connected").await;
+    look(&browser, "lost", &mut flaws).await;
     assert!(flaws.is_empty(), "{}", flaws.join("\n"));
     browser.close().await;
 }

@@ -77,7 +77,7 @@ async fn what_goes_wrong_with_a_replay_is_told_and_the_form_stays() {
     browser.choose("Send to", "another address").await;
     browser.fill("Address", "ftp://example.org").await;
     browser.touch("Send").await;
-    browser.wait_for("That is no address to send to.").await;
+    browser.wait_for("is no address to send to").await;
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     browser.fill("Address", &format!("http://{closed}/")).await;
     browser.touch("Send").await;
@@ -87,6 +87,64 @@ async fn what_goes_wrong_with_a_replay_is_told_and_the_form_stays() {
     browser.touch("Send").await;
     browser.wait_for("Replayed to http://").await;
     browser.until("return document.querySelectorAll('.row').length === 2").await;
+    browser.seen().await.assert_inert(|url| listener.is_ours(url));
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn what_is_refused_is_signed_anew_once_that_is_said() {
+    let Some(browser) = Browser::or_skip().await else { return };
+    let (listener, hook) = (Listener::start(&[]).await, Hook::start().await);
+    assert_eq!(listener.send("", &[], event("sub_a", &json!({}))).await, 401);
+    listener.open(&browser).await;
+    show(&browser, 1).await;
+    browser.touch("Replay").await;
+    let chosen = "return document.querySelector('[name=replay-signature]:checked').value";
+    browser.find("#replay").await;
+    assert_eq!(browser.run(chosen).await, json!("kept"));
+    assert!(!browser.text().await.contains("Sign it although"));
+    browser.tick("made now").await;
+    browser.wait_for("A receiver refuses it: the request has no X-Service-Signature.").await;
+    send_to(&browser, &hook).await;
+    browser.wait_for("Delivery 1 is not signed anew: the request has no X-Service-Signature.").await;
+    assert!(hook.came().is_empty());
+    browser.tick("Sign it although it is not verified").await;
+    browser.touch("Send").await;
+    browser.wait_for("with its body to the byte, signed now").await;
+    assert!(hook.came()[0].is_signed_with(SECRET));
+    // What was verified is asked nothing.
+    listener.deliver(event("sub_b", &json!({}))).await;
+    show(&browser, 2).await;
+    browser.touch("Replay").await;
+    browser.find("#replay").await;
+    assert_eq!(browser.run(chosen).await, json!("fresh"));
+    assert!(!browser.text().await.contains("Sign it although"));
+    browser.seen().await.assert_inert(|url| listener.is_ours(url));
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn the_answer_of_a_target_is_seen_and_it_gets_a_replay() {
+    let Some(browser) = Browser::or_skip().await else { return };
+    let hook = Hook::start().await;
+    let listener = Listener::start(&["--forward-to", &hook.url()]).await;
+    hook.answer(StatusCode::SERVICE_UNAVAILABLE, "the till is shut");
+    assert_eq!(listener.deliver(event("sub_a", &json!({}))).await, 503);
+    listener.open(&browser).await;
+    show(&browser, 1).await;
+    let text = browser.text().await;
+    for told in [&*hook.url(), "503 by the target", "the till is shut", "This is the answer"] {
+        assert!(text.contains(told), "{told}: {text}");
+    }
+    hook.answer(StatusCode::OK, "sold");
+    // The target is where it goes unless somebody says otherwise.
+    browser.touch("Replay").await;
+    browser.touch("Send").await;
+    browser.wait_for("sold").await;
+    browser.wait_for("was answered 503 then").await;
+    let came = hook.came();
+    assert_eq!(came.len(), 2);
+    assert!(came[1].is_signed_with(SECRET) && came[1].body == came[0].body);
     browser.seen().await.assert_inert(|url| listener.is_ours(url));
     browser.close().await;
 }
