@@ -88,9 +88,15 @@ async fn attempts_of_a_submission_stand_together_and_are_held_against_the_schedu
         assert!(text.contains(told), "{told}: {text}");
     }
     assert_eq!(browser.count(".attempts > li").await, 3);
-    // One more is shown as it comes.
+    // One more is shown as it comes, and what somebody is about to press stays where it is.
+    let parts = "['.back a', '.do', '#detail-title', '#body', '.headers']";
+    browser
+        .run(&format!("for (const part of {parts}) document.querySelector(part).seen = true"))
+        .await;
     listener.deliver(event("sub_retried", &json!({}))).await;
     browser.until("return document.querySelectorAll('.attempts > li').length === 4").await;
+    let same = format!("return {parts}.every(part => document.querySelector(part).seen)");
+    assert_eq!(browser.run(&same).await, json!(true));
     browser.close().await;
 }
 

@@ -83,8 +83,7 @@ async fn furnish(listener: &Listener, hook: &Hook) -> Vec<(u64, &'static str)> {
 async fn the_inspector_fits_phones_and_desks_and_names_what_it_has() {
     let Some(browser) = Browser::or_skip().await else { return };
     let hook = Hook::start().await;
-    let listener =
-        Listener::start(&["--respond", "503,pass", "--forward-to", &hook.url()]).await;
+    let listener = Listener::start(&["--respond", "503,pass", "--forward-to", &hook.url()]).await;
     let mut flaws = Vec::new();
     listener.open(&browser).await;
     look(&browser, "empty", &mut flaws).await;

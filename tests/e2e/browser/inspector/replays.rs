@@ -106,7 +106,9 @@ async fn what_is_refused_is_signed_anew_once_that_is_said() {
     browser.tick("made now").await;
     browser.wait_for("A receiver refuses it: the request has no X-Service-Signature.").await;
     send_to(&browser, &hook).await;
-    browser.wait_for("Delivery 1 is not signed anew: the request has no X-Service-Signature.").await;
+    browser
+        .wait_for("Delivery 1 is not signed anew: the request has no X-Service-Signature.")
+        .await;
     assert!(hook.came().is_empty());
     browser.tick("Sign it although it is not verified").await;
     browser.touch("Send").await;
@@ -133,7 +135,7 @@ async fn the_answer_of_a_target_is_seen_and_it_gets_a_replay() {
     listener.open(&browser).await;
     show(&browser, 1).await;
     let text = browser.text().await;
-    for told in [&*hook.url(), "503 by the target", "the till is shut", "This is the answer"] {
+    for told in [&*hook.url(), "503 by the target", "the till is shut"] {
         assert!(text.contains(told), "{told}: {text}");
     }
     hook.answer(StatusCode::OK, "sold");

@@ -51,8 +51,11 @@ fn pause(schedule: &RetrySchedule, earlier: &[Answered], retried: &Listed) -> Op
     let arrival = retried.arrival;
     let retry = arrival.number.checked_sub(1).filter(|retry| *retry > 0 && !arrival.duplicate)?;
     // What was forged was not counted, and has the number of a first one.
-    let counted = earlier.iter().rev().filter(|before| before.listed.verdict.code.is_proven());
-    let before = counted.into_iter().find(|before| before.listed.arrival.number == retry)?;
+    let is_counted = |before: &Listed| before.verdict.code.is_proven();
+    let before = earlier
+        .iter()
+        .rev()
+        .find(|Answered { listed, .. }| is_counted(listed) && listed.arrival.number == retry)?;
     let ended = before.listed.outcome.as_ref()?;
     let since = Duration::try_from(retried.at.duration_since(before.listed.at)).ok()?;
     let waited = since.checked_sub(known_after(ended.took))?;

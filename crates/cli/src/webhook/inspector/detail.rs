@@ -47,6 +47,8 @@ pub(super) struct ShownHeader {
 #[derive(Debug, Serialize)]
 struct ShownForward {
     url: String,
+    /// Whether its sender was answered this.
+    decided: bool,
     answer: Option<ShownAnswer>,
     silence: Option<ShownSilence>,
 }
@@ -105,7 +107,9 @@ pub(super) async fn detail(desk: &Desk, number: CaptureNumber) -> Result<Detail,
     // No command finds the number of a store in memory.
     let number = capture.number.filter(|_| desk.inspected.store.is_on_disk());
     let content_type = received.headers.get(header::CONTENT_TYPE);
-    let forwards = capture.outcome.as_ref().map_or(&[][..], |outcome| &outcome.forwards);
+    let outcome = capture.outcome.as_ref();
+    let forwards = outcome.map_or(&[][..], |outcome| &outcome.forwards);
+    let decided_by = outcome.and_then(|outcome| outcome.decided_by);
     Ok(Detail {
         row: Listed::from(&capture).into(),
         from: match received.source {
@@ -116,7 +120,11 @@ pub(super) async fn detail(desk: &Desk, number: CaptureNumber) -> Result<Detail,
         advice: advice(&received.verdict, number),
         headers: shown_headers(&received.headers, reveal),
         sha256: hex::encode(Sha256::digest(&received.body)),
-        forwards: forwards.iter().map(|forward| shown_forward(forward, reveal)).collect(),
+        forwards: forwards
+            .iter()
+            .enumerate()
+            .map(|(at, forward)| shown_forward(forward, decided_by == Some(at), reveal))
+            .collect(),
         attempts,
         attempts_cut,
     })
@@ -148,7 +156,7 @@ async fn others(desk: &Desk, capture: &Capture) -> Result<(Vec<Attempt>, bool), 
     Ok((attempts(&desk.inspected.schedule, answered), cut))
 }
 
-fn shown_forward(forward: &Forward, reveal: bool) -> ShownForward {
+fn shown_forward(forward: &Forward, decided: bool, reveal: bool) -> ShownForward {
     let (answer, silence) = match &forward.answer {
         Ok(Forwarded { status, headers, body, truncated }) => {
             let shown = ShownAnswer::new(*status, headers, body, reveal);
@@ -161,7 +169,7 @@ fn shown_forward(forward: &Forward, reveal: bool) -> ShownForward {
             (None, Some(ShownSilence { why, timed_out, took_ms: millis(forward.took) }))
         }
     };
-    ShownForward { url: mask::url(&forward.url, reveal), answer, silence }
+    ShownForward { url: mask::url(&forward.url, reveal), decided, answer, silence }
 }
 
 /// Headers for the page: what could be sent again or lets somebody in is masked, unless it may be seen.

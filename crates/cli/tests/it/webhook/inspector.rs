@@ -188,6 +188,19 @@ fn an_answer_that_says_again_what_it_was_asked_is_masked() {
 }
 
 #[test]
+fn of_several_targets_the_one_whose_answer_the_sender_got_is_told() {
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // The silence of the first is told as 502, and the second says that itself.
+    let (silent, other) = (format!("http://{closed}/hook"), Recorder::of(&[502]));
+    let page = Page::start(&["--forward-to", &silent, "--forward-to", &other.url("/hook")]);
+    assert_eq!(page.listener.deliver(&event("sub_1")).status(), 502);
+    let forwards = page.read("api/capture?number=1")["forwards"].take();
+    let decided = [&forwards[0]["decided"], &forwards[1]["decided"]];
+    assert_eq!(decided, [&json!(true), &json!(false)], "{forwards}");
+    assert!(forwards[0]["silence"].is_object() && forwards[1]["answer"]["status"] == 502);
+}
+
+#[test]
 fn a_port_of_the_page_is_that_or_none() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();

@@ -89,7 +89,8 @@ function forwards(list, row) {
     el('h3', { id: 'forwards-title' }, 'Forwarded'),
     list.length === 0 && el('p', { class: 'quiet' }, nothing),
     ...list.map((forward) => el('div', { class: 'forward' },
-      el('p', {}, el('code', {}, oneLine(forward.url))),
+      el('p', { class: 'answer-line' }, el('code', {}, oneLine(forward.url)),
+        list.length > 1 && forward.decided && el('span', { class: 'mark' }, 'this answered the sender')),
       forward.answer ? answerView(forward.answer, 'Answer') : silence(forward.silence))));
 }
 

@@ -69,9 +69,10 @@ function rowItem(row) {
   el('span', { class: 'row-sub' },
     el('span', { class: `verdict ${row.verdict.tone}` }, row.verdict.short),
     el('time', { dateTime: row.at, title: instantWhole(row.at) }, instant(row.at)),
-    ...words.map((word) => el('span', { class: 'mark' }, word)),
-    row.answer && el('span', { class: 'took' }, span(row.answer.took_ms))),
-  el('span', { class: 'row-id' }, row.submission_id ? oneLine(row.submission_id) : 'no submission id')));
+    ...words.map((word) => el('span', { class: 'mark' }, word))),
+  el('span', { class: 'row-end' },
+    el('span', { class: 'row-id' }, row.submission_id ? oneLine(row.submission_id) : 'no submission id'),
+    row.answer && el('span', { class: 'took' }, span(row.answer.took_ms)))));
 }
 
 /** Puts a row where it belongs, or in place of what is shown of it. */
