@@ -430,7 +430,7 @@ mod tests {
         // Whatever else there is to tell, the line fits.
         let crowded = sample.clone().attempt(12, 300_000, true);
         let crowded = crowded.verdict(VerdictCode::InFuture, Some(-400_000));
-        let line = &lines(crowded.answered(None, AnsweredBy::Fault), Some(80))[0];
+        let line = &lines(crowded.answered(Some(401), AnsweredBy::Listener), Some(80))[0];
         assert!(line.width() <= 80 && line.contains(" form.… sub_…字 ✗ future"), "{line}");
         sample.received.method = Method::from_bytes(&[b'M'; 3_000]).unwrap();
         assert!(lines(sample, None)[0].contains(" MMMMMMMMM… /"));
