@@ -175,12 +175,15 @@ mod tests {
     use crate::webhook::listen::samples;
     use crate::webhook::store::{Caps, Store};
 
+    /// Far longer than a connection takes to end, however busy the machine is.
+    const PATIENCE: Duration = Duration::from_secs(60);
     const WHOLE: &[u8] = b"GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n";
 
     async fn answered(stream: &mut TcpStream) -> bool {
         let mut answer = String::new();
         // One that was closed under what it sent fails.
-        let _ = stream.read_to_string(&mut answer).await;
+        let ended = timeout(PATIENCE, stream.read_to_string(&mut answer)).await;
+        assert!(ended.is_ok(), "it is still open");
         answer.starts_with("HTTP/1.1 200")
     }
 
