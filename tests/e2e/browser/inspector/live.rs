@@ -24,7 +24,7 @@ async fn deliveries_come_live_are_filtered_and_told_whole() {
     show(&browser, 1).await;
     let text = browser.text().await;
     for told in
-        ["It was made with the secret of secret.txt", "SPEC §5", "200 by the listener", "masked"]
+        ["It was signed with the secret of secret.txt", "SPEC §5", "200 by the listener", "masked"]
     {
         assert!(text.contains(told), "{told}: {text}");
     }

@@ -26,12 +26,12 @@ pub(super) struct Advice {
 /// What is said of a verdict.
 pub(super) fn advice(verdict: &Verdict, number: Option<CaptureNumber>) -> Advice {
     let row = verdict.code.row();
-    let made = row.is_signed.then(|| made(verdict)).flatten().unwrap_or_default();
+    let signed = row.is_signed.then(|| signed(verdict)).flatten().unwrap_or_default();
     let command = number
         .filter(|_| row.search == Search::All)
         .map(|number| format!("formsvc webhook verify --capture {number} --explain"));
     Advice {
-        found: format!("{}{made}", sentence(row.meaning)),
+        found: format!("{}{signed}", sentence(row.meaning)),
         rule: row.rule,
         next: row.next.map(sentence),
         can_search: row.search != Search::Nothing,
@@ -40,8 +40,8 @@ pub(super) fn advice(verdict: &Verdict, number: Option<CaptureNumber>) -> Advice
     }
 }
 
-/// When a signature that is right was made, and with what.
-fn made(verdict: &Verdict) -> Option<String> {
+/// When what is signed rightly was signed, and with what.
+fn signed(verdict: &Verdict) -> Option<String> {
     let age = verdict.age?;
     let with = verdict.secret.as_deref().map(|name| format!(" with the secret of {name}"));
     let far = seconds(age);
@@ -51,7 +51,7 @@ fn made(verdict: &Verdict) -> Option<String> {
         format!("{far} before it came")
     };
     let with = with.unwrap_or_default();
-    Some(format!(" It was made{with} {when}; {} are allowed.", SIGNATURE_TOLERANCE.as_secs()))
+    Some(format!(" It was signed{with} {when}; {} are allowed.", SIGNATURE_TOLERANCE.as_secs()))
 }
 
 /// A clause as a sentence.
@@ -93,11 +93,15 @@ mod tests {
     #[test]
     fn ages_are_told_in_the_direction_they_have_where_they_are_proven() {
         for (code, age, has) in [
-            (VerdictCode::Valid, 0, "now. It was made 0 seconds before it came; 300 are allowed."),
-            (VerdictCode::Valid, -2, "made 2 seconds ahead of this machine’s clock; 300"),
-            (VerdictCode::TooOld, 412, "made 412 seconds before it came"),
-            (VerdictCode::InFuture, -301, "made 301 seconds ahead"),
-            (VerdictCode::BadEvent, 1, "made 1 second before"),
+            (
+                VerdictCode::Valid,
+                0,
+                "now. It was signed 0 seconds before it came; 300 are allowed.",
+            ),
+            (VerdictCode::Valid, -2, "signed 2 seconds ahead of this machine’s clock; 300"),
+            (VerdictCode::TooOld, 412, "signed 412 seconds before it came"),
+            (VerdictCode::InFuture, -301, "signed 301 seconds ahead"),
+            (VerdictCode::BadEvent, 1, "signed 1 second before"),
             (VerdictCode::TooOld, i64::MIN, "9223372036854775808 seconds"),
             (VerdictCode::NoMatch, 5, "over this body."),
             (VerdictCode::Unchecked, 5, "to verify with."),
@@ -107,7 +111,7 @@ mod tests {
         }
         let signed = Verdict { code: VerdictCode::Valid, secret: Some("new".into()), age: Some(7) };
         let found = advice(&signed, None).found;
-        assert!(found.contains("It was made with the secret of new 7 seconds before"), "{found}");
+        assert!(found.contains("It was signed with the secret of new 7 seconds before"), "{found}");
     }
 
     #[test]
