@@ -65,14 +65,14 @@ function rowItem(row) {
   el('span', { class: 'row-top' },
     el('span', { class: 'row-number' }, row.number === null ? '–' : `#${row.number}`),
     el('span', { class: 'row-what' }, oneLine(what)),
+    row.answer && el('span', { class: 'took' }, span(row.answer.took_ms)),
     answerBadge(row.answer)),
   el('span', { class: 'row-sub' },
     el('span', { class: `verdict ${row.verdict.tone}` }, row.verdict.short),
     el('time', { dateTime: row.at, title: instantWhole(row.at) }, instant(row.at)),
     ...words.map((word) => el('span', { class: 'mark' }, word))),
-  el('span', { class: 'row-end' },
-    el('span', { class: 'row-id' }, row.submission_id ? oneLine(row.submission_id) : 'no submission id'),
-    row.answer && el('span', { class: 'took' }, span(row.answer.took_ms)))));
+  // Whole where it can be: ids of one time begin alike.
+  el('span', { class: 'row-id' }, row.submission_id ? oneLine(row.submission_id) : 'no submission id')));
 }
 
 /** Puts a row where it belongs, or in place of what is shown of it. */
