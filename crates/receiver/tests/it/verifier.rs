@@ -93,6 +93,15 @@ fn the_tolerance_and_the_clock_are_the_ones_that_were_given() {
 }
 
 #[test]
+fn another_time_than_the_clocks_judges_where_it_is_given() {
+    let header = signed(&[SECRET], CREATED.as_bytes());
+    let judged = |now| verifier().verify_event_at(header.as_bytes(), CREATED, now).map(drop);
+    assert!([NOW - 300, NOW, NOW + 300].iter().all(|now| judged(at(*now)).is_ok()));
+    assert_eq!(judged(at(NOW + 301)), Err(VerifyError::TooOld));
+    assert_eq!(judged(at(NOW - 301)), Err(VerifyError::InFuture));
+}
+
+#[test]
 fn a_body_over_the_cap_is_refused_even_if_it_is_signed() {
     let verifier = builder().secret(SECRET.into()).max_body(8).build().unwrap();
     for (length, refused) in [(8, None), (9, Some(VerifyError::TooLarge))] {
