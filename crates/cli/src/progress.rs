@@ -25,6 +25,9 @@ pub(crate) fn took(time: Duration) -> String {
     }
 }
 
+/// Remarks that are said later, at most.
+const HELD_MAX: usize = 200;
+
 /// How often a line is written where nothing can move.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
@@ -37,6 +40,15 @@ struct State {
     began: Instant,
     /// What the moving line says when nothing is being waited for.
     status: String,
+    /// While something else has the terminal.
+    held: Option<Held>,
+}
+
+/// What is said once the terminal is there for it, and told elsewhere at once.
+struct Held {
+    /// Each, and whether it is broken between words.
+    lines: Vec<(String, bool)>,
+    tell: Box<dyn Fn(&str) + Send>,
 }
 
 enum Mode {
@@ -61,7 +73,7 @@ impl Progress {
         } else {
             Mode::Lines { last: began }
         };
-        Self(Arc::new(Mutex::new(State { mode, began, status: String::new() })))
+        Self(Arc::new(Mutex::new(State { mode, began, status: String::new(), held: None })))
     }
 
     /// What takes long begins now; what came before does not count.
@@ -121,20 +133,46 @@ impl Progress {
 
     /// A remark that stays, on a line; not with `--quiet`. It may hold text of strangers.
     pub(crate) fn remark(&self, text: &str) {
-        self.put(|| say(text, stderr_width()));
+        self.put(text, true);
     }
 
     /// A command to go on with, which stays whole however long it is, to be copied.
     pub(crate) fn command(&self, what: &str, command: &str) {
-        self.put(|| say(&format!("{what}: {command}"), None));
+        self.put(&format!("{what}: {command}"), false);
     }
 
-    fn put(&self, say: impl FnOnce()) {
-        let state = self.state();
+    /// Says a line, broken between words where the terminal is narrower, unless it is to stay whole.
+    fn put(&self, text: &str, folded: bool) {
+        let mut state = self.state();
+        if let State { held: Some(held), mode: Mode::Moving { .. } | Mode::Lines { .. }, .. } =
+            &mut *state
+        {
+            (held.tell)(text);
+            if held.lines.len() < HELD_MAX {
+                held.lines.push((text.to_owned(), folded));
+            }
+            return;
+        }
+        let width = if folded { stderr_width() } else { None };
         match &state.mode {
             Mode::Quiet => {}
-            Mode::Moving { bar: Some(bar), .. } => bar.suspend(say),
-            _ => say(),
+            Mode::Moving { bar: Some(bar), .. } => bar.suspend(|| say(text, width)),
+            _ => say(text, width),
+        }
+    }
+
+    /// Something else has the terminal from now on: no line moves, and remarks are told by this, and said
+    /// once it is there for them again.
+    pub(crate) fn hold(&self, tell: impl Fn(&str) + Send + 'static) {
+        self.share_terminal();
+        self.state().held = Some(Held { lines: Vec::new(), tell: Box::new(tell) });
+    }
+
+    /// The terminal is there again.
+    pub(crate) fn release(&self) {
+        let held = self.state().held.take();
+        for (line, folded) in held.into_iter().flat_map(|held| held.lines) {
+            self.put(&line, folded);
         }
     }
 

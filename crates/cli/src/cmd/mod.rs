@@ -110,7 +110,7 @@ impl Command {
             Self::Auth(auth) => auth.run(cx).await,
             Self::Forms(forms) => forms.run(cx).await,
             Self::Submissions(submissions) => submissions.run(cx).await,
-            Self::Webhook(webhook) => webhook.run(cx).await,
+            Self::Webhook(webhook) => Box::pin(webhook.run(cx)).await,
             Self::Api(api) => api.run(cx).await,
             Self::Config(config) => config.run(cx),
             Self::Doctor(doctor) => doctor.run(cx).await,

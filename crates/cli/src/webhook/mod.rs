@@ -1,5 +1,5 @@
 //! What the webhook commands share: captures, verdicts, secrets, the store of captures, the listener, and
-//! the page that shows it.
+//! the page and the terminal interface that show it.
 
 mod accept;
 pub(crate) mod capture;
@@ -27,5 +27,6 @@ pub(crate) mod statuses;
 pub(crate) mod store;
 pub(crate) mod target;
 pub(crate) mod tone;
+pub(crate) mod tui;
 pub(crate) mod variants;
 pub(crate) mod verdict;

@@ -8,23 +8,23 @@ use crate::webhook::verdict::{Search, Verdict};
 
 /// What is said of a verdict. Nothing of it is a stranger's word but the age.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Advice {
+pub(crate) struct Advice {
     /// What was found.
-    pub(super) found: String,
+    pub(crate) found: String,
     /// The rule, and where it stands.
-    pub(super) rule: &'static str,
+    pub(crate) rule: &'static str,
     /// What to do about it; none where nothing is to be done.
-    pub(super) next: Option<String>,
+    pub(crate) next: Option<String>,
     /// Whether a search may say more.
-    pub(super) can_search: bool,
+    pub(crate) can_search: bool,
     /// The command that says more.
-    pub(super) command: Option<String>,
+    pub(crate) command: Option<String>,
     /// Why a receiver refuses it; none where it takes it.
-    pub(super) refused: Option<&'static str>,
+    pub(crate) refused: Option<&'static str>,
 }
 
 /// What is said of a verdict.
-pub(super) fn advice(verdict: &Verdict, number: Option<CaptureNumber>) -> Advice {
+pub(crate) fn advice(verdict: &Verdict, number: Option<CaptureNumber>) -> Advice {
     let row = verdict.code.row();
     let signed = row.is_signed.then(|| signed(verdict)).flatten().unwrap_or_default();
     let command = number

@@ -6,9 +6,13 @@ use formsvc_protocol::RetrySchedule;
 use serde::Serialize;
 
 use super::row::Row;
+use crate::webhook::capture::Capture;
 use crate::webhook::fields::millis;
 use crate::webhook::history::{Pause, known_after};
-use crate::webhook::store::Listed;
+use crate::webhook::store::{Captures, Listed, Query, StoreError};
+
+/// Attempts of one submission that are shown: the newest.
+const ATTEMPTS_MAX: usize = 50;
 
 /// An attempt: a row, and the pause before it.
 #[derive(Debug, Serialize)]
@@ -19,30 +23,61 @@ pub(super) struct Attempt {
 }
 
 /// The pause between the end of an attempt and the next one.
-#[derive(Debug, PartialEq, Serialize)]
-struct AttemptPause {
-    waited_ms: f64,
-    fits: bool,
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct AttemptPause {
+    pub(crate) waited_ms: f64,
+    pub(crate) fits: bool,
     /// In words: what the schedule has.
-    expected: String,
+    pub(crate) expected: String,
 }
 
 /// An attempt with what its answer asked for.
-pub(super) struct Answered {
-    pub(super) listed: Listed,
+pub(crate) struct Answered {
+    pub(crate) listed: Listed,
     /// `Retry-After` of the answer.
-    pub(super) asked_for: Option<Duration>,
+    pub(crate) asked_for: Option<Duration>,
 }
 
 /// Attempts of one submission, in the order they came. What a listener found when they came is theirs: the
 /// number of each, and whether one before was accepted.
 pub(super) fn attempts(schedule: &RetrySchedule, answered: Vec<Answered>) -> Vec<Attempt> {
-    let mut pauses = Vec::with_capacity(answered.len());
-    for (at, answered_now) in answered.iter().enumerate() {
-        pauses.push(pause(schedule, &answered[..at], &answered_now.listed));
-    }
+    let pauses = pauses(schedule, &answered);
     let paired = answered.into_iter().zip(pauses);
     paired.map(|(Answered { listed, .. }, pause)| Attempt { row: listed.into(), pause }).collect()
+}
+
+/// The pause before each attempt, where it is a retry.
+pub(crate) fn pauses(schedule: &RetrySchedule, answered: &[Answered]) -> Vec<Option<AttemptPause>> {
+    let each = answered.iter().enumerate();
+    each.map(|(at, now)| pause(schedule, &answered[..at], &now.listed)).collect()
+}
+
+/// The attempts of the submission of a capture in the order they came, and whether there were more.
+pub(crate) async fn answered(
+    captures: &Captures,
+    capture: &Capture,
+) -> Result<(Vec<Answered>, bool), StoreError> {
+    let Some(submission) = capture.received.submission_id.clone() else {
+        return Ok((Vec::new(), false));
+    };
+    let limit = Some(ATTEMPTS_MAX + 1);
+    let query = Query { submission: Some(submission), limit, ..Query::default() };
+    let mut listed = captures.list(query).await?;
+    let cut = listed.len() > ATTEMPTS_MAX;
+    listed.truncate(ATTEMPTS_MAX);
+    let mut answered = Vec::with_capacity(listed.len());
+    for listed in listed.into_iter().rev() {
+        let status = listed.outcome.as_ref().and_then(|outcome| outcome.status);
+        // Only such an answer can ask for patience.
+        let asked_for = match (status, listed.number) {
+            (Some(429 | 503), Some(number)) => {
+                captures.get(number).await?.as_ref().and_then(Capture::asked_for)
+            }
+            _ => None,
+        };
+        answered.push(Answered { listed, asked_for });
+    }
+    Ok((answered, cut))
 }
 
 /// The pause before an attempt, where it is a retry: of what had been accepted nothing more is expected, and

@@ -8,17 +8,14 @@ use sha2::{Digest, Sha256};
 
 use super::Desk;
 use super::advice::{Advice, advice};
-use super::attempts::{Answered, Attempt, attempts};
+use super::attempts::{Attempt, answered, attempts};
 use super::reply::Problem;
 use super::row::Row;
 use crate::webhook::capture::{Capture, CaptureNumber, Forward, Forwarded, Source};
 use crate::webhook::fields::millis;
 use crate::webhook::mask;
-use crate::webhook::store::{Listed, Query};
+use crate::webhook::store::Listed;
 use crate::webhook::tone::Tone;
-
-/// Attempts of one submission that are shown: the newest.
-const ATTEMPTS_MAX: usize = 50;
 
 /// A delivery, as the page has it. Its body is asked for apart.
 #[derive(Debug, Serialize)]
@@ -132,27 +129,7 @@ pub(super) async fn detail(desk: &Desk, number: CaptureNumber) -> Result<Detail,
 
 /// The attempts of the submission of a capture, and whether there were more.
 async fn others(desk: &Desk, capture: &Capture) -> Result<(Vec<Attempt>, bool), Problem> {
-    let store = &desk.inspected.store;
-    let Some(submission) = capture.received.submission_id.clone() else {
-        return Ok((Vec::new(), false));
-    };
-    let limit = Some(ATTEMPTS_MAX + 1);
-    let query = Query { submission: Some(submission), limit, ..Query::default() };
-    let mut listed = store.list(query).await?;
-    let cut = listed.len() > ATTEMPTS_MAX;
-    listed.truncate(ATTEMPTS_MAX);
-    let mut answered = Vec::with_capacity(listed.len());
-    for listed in listed.into_iter().rev() {
-        let status = listed.outcome.as_ref().and_then(|outcome| outcome.status);
-        // Only such an answer can ask for patience.
-        let asked_for = match (status, listed.number) {
-            (Some(429 | 503), Some(number)) => {
-                store.get(number).await?.as_ref().and_then(Capture::asked_for)
-            }
-            _ => None,
-        };
-        answered.push(Answered { listed, asked_for });
-    }
+    let (answered, cut) = answered(desk.inspected.store.captures(), capture).await?;
     Ok((attempts(&desk.inspected.schedule, answered), cut))
 }
 

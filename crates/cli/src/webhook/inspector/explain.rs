@@ -15,21 +15,21 @@ use crate::webhook::secrets::Secrets;
 
 /// What was found, as the page has it.
 #[derive(Debug, Serialize)]
-pub(super) struct Explained {
+pub(crate) struct Explained {
     /// What it comes to.
-    what: String,
-    found: Vec<ShownFound>,
+    pub(crate) what: String,
+    pub(crate) found: Vec<ShownFound>,
     /// What is worth a look where nothing fits.
-    clues: Vec<&'static str>,
+    pub(crate) clues: Vec<&'static str>,
 }
 
 /// Something that keeps the signature from being right.
 #[derive(Debug, Serialize)]
-struct ShownFound {
-    means: &'static str,
+pub(crate) struct ShownFound {
+    pub(crate) means: &'static str,
     /// May hold the name of a header, which is a stranger's.
-    detail: Option<String>,
-    fix: &'static str,
+    pub(crate) detail: Option<String>,
+    pub(crate) fix: &'static str,
 }
 
 /// Explains the signature of a delivery, by the secrets of the listener. One at a time.
@@ -38,11 +38,15 @@ pub(super) async fn explained(desk: &Desk, number: CaptureNumber) -> Result<Expl
     let secrets = desk.inspected.secrets.clone();
     let _alone = desk.explaining.lock().await;
     let received = Arc::clone(&capture.received);
-    let searched = tokio::task::spawn_blocking(move || search(&received, &secrets)).await;
-    let explanation = searched.map_err(|_| {
+    let searched = tokio::task::spawn_blocking(move || explanation(&received, &secrets)).await;
+    searched.map_err(|_| {
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "The search failed, which is a bug.")
-    })?;
-    Ok(told(explanation))
+    })
+}
+
+/// Explains the signature of a request by these secrets. Takes a while.
+pub(crate) fn explanation(received: &Received, secrets: &Secrets) -> Explained {
+    told(search(received, secrets))
 }
 
 fn search(received: &Received, secrets: &Secrets) -> Explanation {

@@ -31,7 +31,11 @@ use tokio::sync::{Mutex, broadcast, watch};
 use tokio::task::JoinHandle;
 use url::Url;
 
+pub(crate) use advice::advice;
 pub(crate) use args::InspectorArgs;
+pub(crate) use attempts::{AttemptPause, answered, pauses};
+pub(crate) use explain::{Explained, explanation};
+pub(crate) use replay::here;
 
 use self::feed::Feed;
 use self::token::PageToken;
@@ -45,6 +49,7 @@ use crate::exit::Exit;
 const ANSWER_MAX: usize = 1 << 20;
 
 /// What a listener has to be inspected.
+#[derive(Clone)]
 pub(crate) struct Inspected {
     pub(crate) store: Store,
     /// Each capture twice: when it came, and when it was answered.
@@ -134,7 +139,7 @@ fn desk(inspected: Inspected, port: u16) -> Result<(Desk, watch::Sender<bool>), 
 }
 
 /// A sender without anything that was given for the targets.
-fn plain(timeout: Duration) -> Result<Sender, CliError> {
+pub(crate) fn plain(timeout: Duration) -> Result<Sender, CliError> {
     let options = SenderOptions { timeout, answer_max: ANSWER_MAX, ..SenderOptions::default() };
     Sender::new(options).map_err(|error| {
         CliError::new(Exit::Failed, "the inspector page cannot send").because(&error)

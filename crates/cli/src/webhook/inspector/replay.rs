@@ -131,7 +131,7 @@ fn unverified(number: CaptureNumber, verdict: VerdictCode) -> Problem {
 }
 
 /// The listener's address with a path and query that came; never another host's, whatever they are.
-fn here(address: &Url, target: &str) -> Url {
+pub(crate) fn here(address: &Url, target: &str) -> Url {
     let (path, query) = match target.split_once('?') {
         Some((path, query)) => (path, Some(query)),
         None => (target, None),

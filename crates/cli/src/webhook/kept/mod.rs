@@ -4,7 +4,7 @@
 #[cfg(feature = "sandbox")]
 mod demo;
 pub(crate) mod difference;
-mod filter;
+pub(crate) mod filter;
 mod item;
 mod which;
 

@@ -10,12 +10,15 @@ use super::text::{self, Line, View};
 use crate::error::CliError;
 use crate::output::{Live, Look};
 use crate::progress::Progress;
+use crate::webhook::tui::Notes;
 
 /// Tells of a listener: data on standard output, everything else on standard error.
 pub(crate) struct Report<'a> {
     pub(crate) live: Live<'a>,
     pub(crate) progress: &'a Progress,
     pub(crate) view: View,
+    /// Where it is shown instead of told.
+    pub(crate) shown: Option<Notes>,
 }
 
 impl Report<'_> {
@@ -38,16 +41,25 @@ impl Report<'_> {
         if self.live.is_for_programs() {
             return self.record(happened);
         }
-        match happened {
-            Happened::Delivered(told) => {
+        match (happened, &self.shown) {
+            (Happened::Delivered(told), shown) => {
                 // The line of the delivery tells why it was not answered.
                 let known = |warning: &&Warning| warning.code == WarningCode::TargetDown;
                 for warning in told.warnings.iter().filter(|warning| !known(warning)) {
                     self.warn(warning);
                 }
+                if let Some(notes) = shown {
+                    notes.delivered();
+                    return Ok(());
+                }
                 text::delivered(told, &self.view).iter().try_for_each(|line| self.line(line))
             }
-            Happened::Refused(refused) => self.line(&text::refused(refused, &self.view)),
+            (Happened::Refused(refused), Some(notes)) => {
+                let line = text::refused(refused, &self.view);
+                notes.refused(line.into_iter().map(|(_, text)| text).collect());
+                Ok(())
+            }
+            (Happened::Refused(refused), None) => self.line(&text::refused(refused, &self.view)),
         }
     }
 

@@ -203,6 +203,13 @@ fn shorten(text: &mut String, by: usize, least: usize) -> usize {
     width - text.width()
 }
 
+/// An id no wider than a width, where it can be: its end tells it from others.
+pub(crate) fn shortened_id(id: &str, width: usize) -> String {
+    let (mut id, by) = (id.to_owned(), id.width().saturating_sub(width));
+    shorten_id(&mut id, by, width.max(ID_BEGIN));
+    id
+}
+
 /// As [`shorten`], down to a width, for an id: ids of one time begin alike, so their ends tell them apart.
 fn shorten_id(id: &mut String, by: usize, least: usize) -> usize {
     let width = id.width();
@@ -242,7 +249,8 @@ fn verdict(capture: &Capture, secrets: &Secrets) -> (Look, String) {
     (row.tone.look(), format!("{}{name}{age}", row.short))
 }
 
-fn attempt(number: u32) -> String {
+/// Which attempt it is.
+pub(crate) fn attempt(number: u32) -> String {
     if number <= ATTEMPTS { format!("{number}/{ATTEMPTS}") } else { format!("{number}th") }
 }
 
@@ -319,7 +327,7 @@ pub(crate) fn seconds(time: Duration) -> String {
 }
 
 /// How old a signature is, in seconds; one of the future is ahead.
-fn age(seconds: i64) -> String {
+pub(crate) fn age(seconds: i64) -> String {
     let far = seconds.unsigned_abs();
     let text = match far {
         0..6_000 => format!("{far}s"),

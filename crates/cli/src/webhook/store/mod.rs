@@ -27,9 +27,7 @@ pub(crate) use args::{StoreArgs, age};
 pub(crate) use caps::Caps;
 pub(crate) use error::StoreError;
 pub(crate) use prune::Pruned;
-#[cfg(test)]
-pub(crate) use query::ListedOutcome;
-pub(crate) use query::{INVALID, Listed, Query};
+pub(crate) use query::{INVALID, Listed, ListedOutcome, Query};
 
 use self::prune::Pruner;
 use self::rows::RowError;

@@ -28,4 +28,6 @@ mod store;
 mod support;
 #[cfg(unix)]
 mod trigger;
+#[cfg(unix)]
+mod tui;
 mod verify;

@@ -21,14 +21,22 @@ pub(crate) struct List {
     #[command(flatten)]
     filter: FilterArgs,
     /// How many at most
-    #[arg(short = 'L', long, value_name = "N", default_value_t = 30, value_parser = whole::<usize>(1..=u32::MAX.into()))]
+    #[arg(short = 'L', long, value_name = "N", default_value_t = LIMIT, value_parser = whole::<usize>(1..=u32::MAX.into()))]
     limit: usize,
     /// Only those before this one
     #[arg(long, value_name = "N", value_parser = number)]
     before: Option<CaptureNumber>,
 }
 
+/// How many there are at most, unless somebody says otherwise.
+const LIMIT: usize = 30;
+
 impl List {
+    /// Those that a filter leaves.
+    pub(super) fn of(filter: FilterArgs) -> Self {
+        Self { filter, limit: LIMIT, before: None }
+    }
+
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let mut listing = cx.output.listing(FIELDS)?;
         // One more, to know whether there are.

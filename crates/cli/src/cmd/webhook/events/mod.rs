@@ -6,6 +6,7 @@ mod list;
 mod prune;
 mod show;
 mod tail;
+mod tui;
 
 pub(in crate::cmd) use diff::FIELDS as DIFF_FIELDS;
 pub(in crate::cmd) use prune::FIELDS as PRUNE_FIELDS;
@@ -24,6 +25,7 @@ pub(crate) enum Events {
     Diff(diff::Diff),
     Export(export::Export),
     Prune(prune::Prune),
+    Tui(tui::Tui),
 }
 
 impl Events {
@@ -35,6 +37,7 @@ impl Events {
             Self::Diff(diff) => diff.run(cx).await,
             Self::Export(export) => export.run(cx).await,
             Self::Prune(prune) => prune.run(cx).await,
+            Self::Tui(tui) => tui.run(cx).await,
         }
     }
 }

@@ -6,6 +6,7 @@ use formsvc_contract::send::Sender;
 use formsvc_protocol::RetrySchedule;
 use jiff::Timestamp;
 use serde_json::value::to_raw_value;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc::Receiver;
 use url::Url;
 
@@ -14,7 +15,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::key::aside;
 use crate::webhook::history::{History, REMEMBERED};
-use crate::webhook::inspector::{Inspected, Inspector, InspectorArgs};
+use crate::webhook::inspector::{Inspected, Inspector, InspectorArgs, plain};
 use crate::webhook::listen::engine::Engine;
 use crate::webhook::listen::happened::Happened;
 use crate::webhook::listen::intake::{Intake, Rules};
@@ -24,7 +25,8 @@ use crate::webhook::listen::record::Ready;
 use crate::webhook::listen::server::{Server, Sockets};
 use crate::webhook::mask;
 use crate::webhook::secrets::Secrets;
-use crate::webhook::store::Store;
+use crate::webhook::store::{Query, Store};
+use crate::webhook::tui::Watched;
 
 /// What is known of a listener before it answers.
 pub(super) struct Facts {
@@ -50,6 +52,7 @@ pub(super) struct Running {
     pub(super) server: Server,
     pub(super) intake: Intake,
     pub(super) happened: Receiver<Happened>,
+    inspected: Inspected,
     inspector: Option<Inspector>,
     store: Store,
     ready_file: Option<ReadyFile>,
@@ -76,7 +79,7 @@ impl Running {
             schedule: facts.schedule,
             reveal: facts.reveal,
         };
-        let inspector = match engine.within(|| Inspector::start(page, inspected)) {
+        let inspector = match engine.within(|| Inspector::start(page, inspected.clone())) {
             Ok(inspector) => inspector,
             Err(error) => {
                 store.close().await;
@@ -85,7 +88,38 @@ impl Running {
         };
         let server = engine.within(|| Server::start(sockets, intake.clone()));
         let ready_file = None;
-        Ok(Self { facts, engine, server, intake, happened, inspector, store, ready_file })
+        Ok(Self {
+            facts,
+            engine,
+            server,
+            intake,
+            happened,
+            inspected,
+            inspector,
+            store,
+            ready_file,
+        })
+    }
+
+    /// What the terminal interface shows.
+    pub(super) fn watched(&self, cx: &Context) -> Result<Watched, CliError> {
+        let Inspected { store, bus, secrets, targets, address, sender, schedule, reveal } =
+            self.inspected.clone();
+        Ok(Watched {
+            captures: store.captures().clone(),
+            bus: Some(bus.subscribe()),
+            secrets,
+            plain: plain(sender.timeout())?,
+            sender,
+            schedule,
+            address: Some(address),
+            targets,
+            reveal,
+            within: Query::default(),
+            colors: cx.output.has_colors(),
+            runtime: self.engine.within(Handle::current),
+            abort: cx.abort.clone(),
+        })
     }
 
     /// What is told once it answers.

@@ -15,6 +15,7 @@ use crate::webhook::listen::happened::Happened;
 use crate::webhook::listen::report::Report;
 use crate::webhook::listen::server::Server;
 use crate::webhook::listen::tally::Tally;
+use crate::webhook::tui::Tui;
 
 /// Time that deliveries under way have when it ends.
 pub(super) const DRAIN: Duration = Duration::from_secs(10);
@@ -26,6 +27,15 @@ pub(super) struct Session<'a> {
     pub(super) report: Report<'a>,
     pub(super) goal: Goal,
     pub(super) schedule: RetrySchedule,
+    /// Where it is shown instead of told.
+    pub(super) tui: Option<Tui>,
+}
+
+/// How it ended.
+enum Ended {
+    As(End),
+    /// What shows it cannot go on, and whoever looks at it has not ended it.
+    Broken(CliError),
 }
 
 /// What ends it, besides what comes.
@@ -41,14 +51,22 @@ impl Session<'_> {
     /// Tells of what comes until the end; lets what is under way finish, and sums up.
     pub(super) async fn run(mut self, until: Until) -> Result<(), CliError> {
         let mut tally = Tally::default();
-        let end = self.listen(until, &mut tally).await?;
+        let ended = self.listen(until, &mut tally).await;
+        // Only then there is somewhere to say how it ended.
+        if let Some(tui) = self.tui.take() {
+            tui.leave().await;
+        }
+        let (end, failed) = match ended? {
+            Ended::As(end) => (end, None),
+            Ended::Broken(error) => (End::Stopped, Some(error)),
+        };
         self.drain(&mut tally).await?;
         let lines = tally.lines(&self.schedule);
         self.report.summary(&tally, &lines, end, &self.goal.met(end))?;
-        self.goal.outcome(end)
+        failed.map_or_else(|| self.goal.outcome(end), Err)
     }
 
-    async fn listen(&mut self, until: Until, tally: &mut Tally) -> Result<End, CliError> {
+    async fn listen(&mut self, until: Until, tally: &mut Tally) -> Result<Ended, CliError> {
         let Until { mut stop, max_time, within, stdin_eof } = until;
         let began = Instant::now();
         // A time beyond what a clock has is no time.
@@ -58,21 +76,24 @@ impl Session<'_> {
         loop {
             tokio::select! {
                 biased;
-                exit = &mut stop => return Ok(match exit {
+                exit = &mut stop => return Ok(Ended::As(match exit {
                     Ok(Exit::Failed) => End::PollEnded,
                     _ => End::Stopped,
-                }),
-                () = at(over) => return Ok(End::TimedOut),
+                })),
+                ended = left(&mut self.tui) => {
+                    return Ok(ended.map_or_else(Ended::Broken, |()| Ended::As(End::Stopped)));
+                }
+                () = at(over) => return Ok(Ended::As(End::TimedOut)),
                 Some(happened) = self.happened.recv() => {
                     if let Some(end) = tell(&happened, tally, &self.report, &mut self.goal)? {
-                        return Ok(end);
+                        return Ok(Ended::As(end));
                     }
                     if matches!(happened, Happened::Delivered(_)) {
                         silent = within.and_then(|time| Instant::now().checked_add(time));
                     }
                 }
-                () = at(silent) => return Ok(End::Silence),
-                () = &mut stdin_ended => return Ok(End::StdinEof),
+                () = at(silent) => return Ok(Ended::As(End::Silence)),
+                () = &mut stdin_ended => return Ok(Ended::As(End::StdinEof)),
             }
         }
     }
@@ -110,6 +131,14 @@ fn tell(
         Happened::Delivered(told) => goal.came(told),
         Happened::Refused(_) => None,
     })
+}
+
+/// Waits until whoever looks at the interface ends it; for ever where nobody does.
+async fn left(tui: &mut Option<Tui>) -> Result<(), CliError> {
+    match tui {
+        Some(tui) => tui.ended().await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Waits until then; for ever where there is no such time.

@@ -1,0 +1,199 @@
+//! What is done for the interface elsewhere: reading the store, sending, explaining. What came of it comes
+//! back as input.
+
+use std::sync::Arc;
+
+use formsvc_contract::send::Sender;
+use formsvc_protocol::RetrySchedule;
+use jiff::Timestamp;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch;
+use url::Url;
+
+use super::detail::Loaded;
+use super::doc::Doc;
+use super::model::Input;
+use super::replay::{Replayed, Sending, Silence};
+use super::row::Row;
+use crate::output::Look;
+use crate::webhook::capture::CaptureNumber;
+use crate::webhook::inspector::{self, Explained};
+use crate::webhook::replay::{Replay, Signature, now};
+use crate::webhook::secrets::Secrets;
+use crate::webhook::store::{Captures, Query, StoreError};
+use crate::webhook::{changes, mask, message};
+
+/// Rows that are read at once.
+const ROWS: usize = 200;
+
+/// What things are done with.
+#[derive(Clone)]
+pub(super) struct Desk {
+    pub(super) captures: Captures,
+    pub(super) secrets: Secrets,
+    /// What sends to the listener and its targets. What it was given for them goes nowhere else.
+    pub(super) sender: Sender,
+    /// What sends to every other address.
+    pub(super) plain: Sender,
+    pub(super) targets: Vec<Url>,
+    /// What pauses between attempts are judged by.
+    pub(super) schedule: RetrySchedule,
+    /// The listener's own address.
+    pub(super) address: Option<Url>,
+    pub(super) reveal: bool,
+    /// Where things are done: connections are shared with whoever else sends, and must not wait for a screen.
+    pub(super) runtime: Handle,
+    pub(super) told: UnboundedSender<Input>,
+}
+
+impl Desk {
+    fn tell(&self, input: Input) {
+        // Fails only where the interface has ended.
+        let _ = self.told.send(input);
+    }
+
+    fn failed(&self, error: &StoreError) {
+        self.tell(Input::Said(Look::Bad, error.to_string()));
+    }
+
+    /// Reads rows of the list.
+    pub(super) fn list(&self, turn: u64, query: Query, older: bool) {
+        let desk = self.clone();
+        self.runtime.spawn(async move {
+            // One more tells whether there are older ones.
+            let most = query.limit.unwrap_or(ROWS).min(ROWS);
+            match desk.captures.list(Query { limit: Some(most + 1), ..query }).await {
+                Ok(listed) => {
+                    let has_more = listed.len() > most;
+                    let rows = listed.iter().take(most).map(Row::from).collect();
+                    desk.tell(Input::Listed { turn, rows, has_more, older });
+                }
+                Err(error) => desk.failed(&error),
+            }
+        });
+    }
+
+    /// Reads whatever is wanted last, one after the other, until nobody wants anything any more.
+    pub(super) fn load(&self, mut wanted: watch::Receiver<Option<CaptureNumber>>) {
+        let desk = self.clone();
+        self.runtime.spawn(async move {
+            while wanted.changed().await.is_ok() {
+                let number = *wanted.borrow_and_update();
+                let Some(number) = number else { continue };
+                match desk.loaded(number).await {
+                    Ok(Some(loaded)) => desk.tell(Input::Loaded(Box::new(loaded))),
+                    Ok(None) => desk.tell(Input::Gone(number)),
+                    Err(error) => desk.failed(&error),
+                }
+            }
+        });
+    }
+
+    async fn loaded(&self, number: CaptureNumber) -> Result<Option<Loaded>, StoreError> {
+        let Some(capture) = self.captures.get(number).await? else { return Ok(None) };
+        let (answered, attempts_cut) = inspector::answered(&self.captures, &capture).await?;
+        let pauses = inspector::pauses(&self.schedule, &answered);
+        let attempts = answered.into_iter().map(|answered| answered.listed).zip(pauses).collect();
+        Ok(Some(Loaded { capture: Arc::new(capture), attempts, attempts_cut }))
+    }
+
+    /// Finds out why a signature is not right.
+    pub(super) fn explain(&self, number: CaptureNumber) {
+        let desk = self.clone();
+        self.runtime.spawn(async move {
+            let capture = match desk.captures.get(number).await {
+                Ok(Some(capture)) => capture,
+                Ok(None) => return desk.tell(Input::Gone(number)),
+                Err(error) => return desk.failed(&error),
+            };
+            let secrets = desk.secrets.clone();
+            let search = move || inspector::explanation(&capture.received, &secrets);
+            // Fails only when it panicked, which is told elsewhere.
+            if let Ok(explained) = tokio::task::spawn_blocking(search).await {
+                desk.tell(Input::Explained { number, doc: explained_doc(&explained) });
+            }
+        });
+    }
+
+    /// Sends a delivery once more, to each place it goes to.
+    pub(super) fn send(&self, sending: &Sending) {
+        for to in &sending.to {
+            let (desk, sending, to) = (self.clone(), sending.clone(), to.clone());
+            self.runtime.spawn(async move { desk.sent(sending, to).await });
+        }
+    }
+
+    async fn sent(&self, sending: Sending, to: Url) {
+        let Sending { capture, number, signature, body, .. } = sending;
+        let (shown, edited) = (mask::url(to.as_str(), self.reveal), body.is_some());
+        let is_own = self.targets.contains(&to) || self.address.as_ref() == Some(&to);
+        let sender = if is_own { &self.sender } else { &self.plain };
+        let replay = Replay { received: &capture.received, to, body, signature };
+        let outgoing = match replay.outgoing(&self.secrets, now()) {
+            Ok(outgoing) => outgoing,
+            Err(error) => return self.tell(Input::Said(Look::Bad, error.brief())),
+        };
+        let answer = sender.send(outgoing).await.map_err(Silence::from);
+        let at = Timestamp::now();
+        let replayed = Replayed { number, at, to: shown, signature, edited, answer };
+        self.tell(Input::Replayed(Box::new(replayed)));
+    }
+
+    /// Lets somebody change a body in an editor, which has the terminal meanwhile.
+    pub(super) fn edit(&self, sending: Sending) {
+        let desk = self.clone();
+        self.runtime.spawn(async move {
+            let before = sending.capture.received.body.clone();
+            let edited = changes::edited(before.clone()).await;
+            let body = edited.map(|after| (after != before).then_some(after));
+            let body = body.map_err(|error| error.brief());
+            desk.tell(Input::Edited { sending, body });
+        });
+    }
+
+    /// Makes a command of a delivery.
+    pub(super) fn command(&self, number: CaptureNumber) {
+        let desk = self.clone();
+        self.runtime.spawn(async move {
+            let capture = match desk.captures.get(number).await {
+                Ok(Some(capture)) => capture,
+                Ok(None) => return desk.tell(Input::Gone(number)),
+                Err(error) => return desk.failed(&error),
+            };
+            let received = &*capture.received;
+            let command = match &desk.address {
+                Some(address) => {
+                    // Never to another's host, whatever the request said.
+                    let to = inspector::here(address, &received.request_target);
+                    let signature = Signature::Kept;
+                    let replay = Replay { received, to, body: None, signature };
+                    // What it came with needs no secret.
+                    let Ok(outgoing) = replay.outgoing(&desk.secrets, now()) else { return };
+                    message::curl(&outgoing, desk.reveal)
+                }
+                None => message::curl_of(received, desk.reveal),
+            };
+            let hides = received.headers.iter().any(|(name, value)| mask::hides(name, value));
+            let masked = hides && !desk.reveal;
+            desk.tell(Input::Command { number, command, masked });
+        });
+    }
+}
+
+fn explained_doc(explained: &Explained) -> Doc {
+    let mut doc = Doc::default();
+    doc.line(&[(Look::Plain, &explained.what)]);
+    for found in &explained.found {
+        doc.line(&[]);
+        doc.line(&[(Look::Heading, found.means)]);
+        if let Some(detail) = &found.detail {
+            doc.pair("which", detail);
+        }
+        doc.line(&[(Look::Plain, found.fix)]);
+    }
+    for clue in &explained.clues {
+        doc.line(&[(Look::Plain, clue)]);
+    }
+    doc
+}

@@ -1,0 +1,215 @@
+//! The text of the chosen delivery: what came, what was answered, and what it is worth.
+
+mod answers;
+mod body;
+mod request;
+mod verdict;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::doc::{Doc, Part};
+use super::facts::Facts;
+use super::keys::Action;
+use super::replay::Replayed;
+use super::row::RowKey;
+use crate::output::Look;
+use crate::webhook::capture::{Capture, CaptureNumber};
+use crate::webhook::inspector::AttemptPause;
+use crate::webhook::store::Listed;
+
+/// The parts of a text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Tab {
+    #[default]
+    Request,
+    Answers,
+    Verdict,
+}
+
+impl Tab {
+    /// Every part, in the order they stand in.
+    pub(super) const ALL: [Self; 3] = [Self::Request, Self::Answers, Self::Verdict];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Request => "Request",
+            Self::Answers => "Answers",
+            Self::Verdict => "Verdict",
+        }
+    }
+}
+
+/// A delivery, read from the store.
+#[derive(Clone, Debug)]
+pub(super) struct Loaded {
+    pub(super) capture: Arc<Capture>,
+    /// The attempts of its submission, in the order they came, each with the pause before it.
+    pub(super) attempts: Vec<(Listed, Option<AttemptPause>)>,
+    /// Whether there were more of them.
+    pub(super) attempts_cut: bool,
+}
+
+/// The text, and what of it is on the screen.
+#[derive(Debug, Default)]
+pub(super) struct Detail {
+    pub(super) tab: Tab,
+    /// Whether bodies are shown as they came.
+    raw: bool,
+    key: Option<RowKey>,
+    loaded: Option<Loaded>,
+    /// Why its signature is not right, where that was asked for.
+    why: Option<Doc>,
+    gone: bool,
+    rows: Vec<Vec<Part>>,
+    top: usize,
+    height: usize,
+    /// What the rows were made for: their width. None when they are out of date.
+    width: Option<usize>,
+}
+
+impl Detail {
+    /// The delivery, once it was read.
+    pub(super) fn capture(&self) -> Option<Arc<Capture>> {
+        self.loaded.as_ref().map(|loaded| Arc::clone(&loaded.capture))
+    }
+
+    /// Chooses another one; says whether it is another.
+    pub(super) fn choose(&mut self, key: Option<RowKey>) -> bool {
+        if self.key == key {
+            return false;
+        }
+        *self = Self { tab: self.tab, raw: self.raw, key, ..Self::default() };
+        true
+    }
+
+    pub(super) fn loaded(&mut self, loaded: Loaded) {
+        if self.key != loaded.capture.number.map(RowKey::Number) {
+            return;
+        }
+        // What was heard of is newer than what was kept.
+        let known = self.capture().filter(|known| known.outcome.is_some());
+        let capture = known.unwrap_or_else(|| Arc::clone(&loaded.capture));
+        self.loaded = Some(Loaded { capture, ..loaded });
+        self.outdate();
+    }
+
+    /// It is no longer there.
+    pub(super) fn gone(&mut self, key: RowKey) {
+        if self.key == Some(key) && self.loaded.is_none() {
+            self.gone = true;
+            self.outdate();
+        }
+    }
+
+    /// The delivery was answered.
+    pub(super) fn came(&mut self, key: RowKey, capture: &Arc<Capture>) {
+        if let Some(loaded) = self.loaded.as_mut().filter(|_| self.key == Some(key)) {
+            loaded.capture = Arc::clone(capture);
+            let answered = Listed::from(&**capture);
+            for (listed, _) in &mut loaded.attempts {
+                if listed.number == answered.number {
+                    *listed = answered.clone();
+                }
+            }
+            self.outdate();
+        }
+    }
+
+    pub(super) fn explained(&mut self, number: CaptureNumber, doc: Doc) {
+        if self.key == Some(RowKey::Number(number)) {
+            self.why = Some(doc);
+            self.outdate();
+        }
+    }
+
+    /// What it shows is made anew.
+    pub(super) fn outdate(&mut self) {
+        self.width = None;
+    }
+
+    /// To the next part, or to the one before.
+    pub(super) fn turn(&mut self, forward: bool) {
+        let at = Tab::ALL.iter().position(|tab| *tab == self.tab).unwrap_or(0);
+        let step = if forward { 1 } else { Tab::ALL.len() - 1 };
+        self.show(Tab::ALL[(at + step) % Tab::ALL.len()]);
+    }
+
+    pub(super) fn show_answers(&mut self) {
+        self.show(Tab::Answers);
+    }
+
+    pub(super) fn show_verdict(&mut self) {
+        self.show(Tab::Verdict);
+    }
+
+    fn show(&mut self, tab: Tab) {
+        (self.tab, self.top) = (tab, 0);
+        self.outdate();
+    }
+
+    /// Bodies laid out, or as they came.
+    pub(super) fn turn_body(&mut self) {
+        self.raw = !self.raw;
+        self.outdate();
+    }
+
+    pub(super) fn scroll(&mut self, action: Action) {
+        let page = self.height.saturating_sub(1).max(1);
+        self.top = match action {
+            Action::Up => self.top.saturating_sub(1),
+            Action::Down => self.top + 1,
+            Action::PageUp => self.top.saturating_sub(page),
+            Action::PageDown => self.top + page,
+            Action::Last => self.rows.len(),
+            _ => 0,
+        };
+    }
+
+    /// The rows on the screen.
+    pub(super) fn shown(&self) -> &[Vec<Part>] {
+        let end = (self.top + self.height).min(self.rows.len());
+        &self.rows[self.top.min(end)..end]
+    }
+
+    /// The first row on the screen, how many there are in all, and how many the screen has.
+    pub(super) fn place(&self) -> (usize, usize, usize) {
+        (self.top, self.rows.len(), self.height)
+    }
+
+    /// Fits it to the screen.
+    pub(super) fn lay_out(
+        &mut self,
+        width: usize,
+        height: usize,
+        facts: &Facts,
+        replays: &VecDeque<Replayed>,
+    ) {
+        if self.width != Some(width) {
+            self.rows = self.doc(facts, replays).rows(width);
+            self.width = Some(width);
+        }
+        self.height = height;
+        self.top = self.top.min(self.rows.len().saturating_sub(height));
+    }
+
+    fn doc(&self, facts: &Facts, replays: &VecDeque<Replayed>) -> Doc {
+        let mut doc = Doc::default();
+        let Some(loaded) = &self.loaded else {
+            let text = match self.key {
+                None => "",
+                Some(RowKey::At(_)) => "This one could not be kept, so there is no more of it.",
+                Some(_) if self.gone => "This one is no longer kept: the oldest go first.",
+                Some(_) => "…",
+            };
+            doc.line(&[(Look::Past, text)]);
+            return doc;
+        };
+        match self.tab {
+            Tab::Request => request::write(&mut doc, &loaded.capture, facts, self.raw),
+            Tab::Answers => answers::write(&mut doc, &loaded.capture, facts, replays, self.raw),
+            Tab::Verdict => verdict::write(&mut doc, loaded, facts, self.why.as_ref()),
+        }
+        doc
+    }
+}

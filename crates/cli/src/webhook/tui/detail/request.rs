@@ -1,0 +1,38 @@
+//! What came.
+
+use crate::output::Look;
+use crate::webhook::capture::{Capture, Source};
+use crate::webhook::tui::doc::Doc;
+use crate::webhook::tui::facts::Facts;
+
+use super::body;
+
+pub(super) fn write(doc: &mut Doc, capture: &Capture, facts: &Facts, raw: bool) {
+    let received = &*capture.received;
+    let target = crate::webhook::mask::text(&received.request_target).into_owned();
+    let target = if facts.reveal { &received.request_target } else { &target };
+    doc.line(&[
+        (Look::Heading, received.method.as_str()),
+        (Look::Plain, " "),
+        (Look::Plain, target),
+    ]);
+    let came = received.at.to_zoned(facts.zone.clone()).strftime("%Y-%m-%d %H:%M:%S%.3f %:z");
+    let from = match received.source {
+        Source::Request(from) => format!("from {from}"),
+        Source::Poll => "made here of a submission that the service has: synthetic".to_owned(),
+    };
+    doc.line(&[(Look::Past, &format!("{came}, {from}"))]);
+    for (name, value) in [
+        ("event", &received.event),
+        ("submission", &received.submission_id),
+        ("form", &received.form_id),
+    ] {
+        if let Some(value) = value {
+            doc.pair(name, value);
+        }
+    }
+    doc.heading(&body::title(&received.body, raw));
+    body::body(doc, &received.body, raw);
+    doc.heading("Headers");
+    body::headers(doc, &received.headers, facts.reveal);
+}

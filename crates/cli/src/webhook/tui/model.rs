@@ -1,0 +1,231 @@
+//! All that the screen follows from, and what changes it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+
+use super::detail::{Detail, Loaded};
+use super::doc::{Doc, Part};
+use super::facts::Facts;
+use super::field::Field;
+use super::filter::Filter;
+use super::keys::Key;
+use super::layout::{Focus, Places};
+use super::list::List;
+use super::replay::{Replayed, Sending};
+use super::row::Row;
+use crate::output::Look;
+use crate::webhook::capture::{Capture, CaptureNumber};
+use crate::webhook::store::Query;
+
+/// Replays whose answers are remembered.
+const REPLAYS_MAX: usize = 50;
+
+/// All that the screen follows from.
+#[derive(Debug)]
+pub(super) struct Model {
+    pub(super) facts: Facts,
+    /// Columns and rows.
+    pub(super) size: (u16, u16),
+    pub(super) now: Timestamp,
+    pub(super) list: List,
+    pub(super) detail: Detail,
+    pub(super) focus: Focus,
+    pub(super) filter: Filter,
+    /// The filter, as it was typed.
+    pub(super) typed: String,
+    pub(super) question: Option<Question>,
+    /// What is read instead of the list: the keys, or a command.
+    pub(super) sheet: Option<Sheet>,
+    /// What is said at the bottom until the next key.
+    pub(super) said: Option<Part>,
+    pub(super) replays: VecDeque<Replayed>,
+    pub(super) counts: Counts,
+    /// Which answer of the store is waited for: others are of a filter that is gone.
+    pub(super) turn: u64,
+    /// Whether older ones are being read.
+    pub(super) reading: bool,
+    /// How often the list is still read anew, since not all was heard of.
+    pub(super) stale: u8,
+}
+
+/// What is asked at the bottom.
+#[derive(Debug)]
+pub(super) enum Question {
+    /// What to show.
+    Filter { field: Field, wrong: Option<String> },
+    /// Where to send it.
+    Where { number: CaptureNumber, edits: bool, field: Field, wrong: Option<String> },
+    /// Whether what a receiver refuses is to be signed, and in which words it was refused.
+    Sign { sending: Sending, verdict: String },
+}
+
+/// Something to read, from a row on.
+#[derive(Debug)]
+pub(super) struct Sheet {
+    pub(super) title: String,
+    pub(super) doc: Doc,
+    pub(super) rows: Vec<Vec<Part>>,
+    pub(super) top: usize,
+}
+
+/// What came since it is shown.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    /// Deliveries that were answered, whether they were heard of here or not.
+    pub(super) came: u64,
+    /// Requests that went no further.
+    pub(super) refused: u64,
+    pub(super) last: Option<Timestamp>,
+    /// Messages that nobody heard: two for each capture.
+    pub(super) lost: u64,
+}
+
+/// Something that happened.
+#[derive(Debug)]
+pub(super) enum Input {
+    Key(Key),
+    Paste(String),
+    Resize(u16, u16),
+    Tick(Timestamp),
+    /// A capture came, or was answered.
+    Came(Arc<Capture>),
+    /// So many messages were not heard.
+    Lost(u64),
+    /// Rows of the list, newest first, and whether there are older ones.
+    Listed {
+        turn: u64,
+        rows: Vec<Row>,
+        has_more: bool,
+        older: bool,
+    },
+    Loaded(Box<Loaded>),
+    /// There is no such capture any more.
+    Gone(CaptureNumber),
+    Explained {
+        number: CaptureNumber,
+        doc: Doc,
+    },
+    Replayed(Box<Replayed>),
+    /// What somebody made of a body; nothing where it is as it was.
+    Edited {
+        sending: Sending,
+        body: Result<Option<Bytes>, String>,
+    },
+    /// A command, and whether something is not shown in it.
+    Command {
+        number: CaptureNumber,
+        command: Vec<u8>,
+        masked: bool,
+    },
+    /// A request went no further.
+    Refused(String),
+    Said(Look, String),
+}
+
+/// Something to do.
+#[derive(Debug)]
+pub(super) enum Effect {
+    Quit,
+    Suspend,
+    Redraw,
+    /// Read the list: the newest, or those before a number.
+    List {
+        turn: u64,
+        query: Box<Query>,
+        older: bool,
+    },
+    Load(CaptureNumber),
+    Explain(CaptureNumber),
+    Send(Sending),
+    Edit(Sending),
+    Command(CaptureNumber),
+    /// Put something where it can be pasted.
+    Clipboard(Vec<u8>),
+}
+
+impl Model {
+    pub(super) fn new(facts: Facts, size: (u16, u16), now: Timestamp) -> Self {
+        let mut model = Self {
+            facts,
+            size,
+            now,
+            list: List::new(),
+            detail: Detail::default(),
+            focus: Focus::default(),
+            filter: Filter::default(),
+            typed: String::new(),
+            question: None,
+            sheet: None,
+            said: None,
+            replays: VecDeque::new(),
+            counts: Counts::default(),
+            turn: 0,
+            reading: false,
+            // What was answered just before it began may be kept a moment later.
+            stale: 1,
+        };
+        model.lay_out();
+        model
+    }
+
+    /// What is read first.
+    pub(super) fn begin(&mut self) -> Effect {
+        self.read_anew()
+    }
+
+    /// Where everything stands; nowhere on a screen that is too small.
+    pub(super) fn places(&self) -> Option<Places> {
+        let rows = self.foot(usize::from(self.size.0)).len();
+        Places::of(self.size, self.focus, u16::try_from(rows).unwrap_or(u16::MAX))
+    }
+
+    /// Fits everything to the screen.
+    pub(super) fn lay_out(&mut self) {
+        let Some(places) = self.places() else { return };
+        self.list.resize(places.list_rows());
+        let (width, height) = places.text_size();
+        self.detail.lay_out(width, height, &self.facts, &self.replays);
+        if let Some(sheet) = &mut self.sheet {
+            let (width, height) = self.size;
+            sheet.rows = sheet.doc.rows(usize::from(width).saturating_sub(2));
+            // A row for the title of all, one for its own, and one at the bottom.
+            let height = usize::from(height).saturating_sub(3);
+            sheet.top = sheet.top.min(sheet.rows.len().saturating_sub(height));
+        }
+    }
+
+    /// Says something at the bottom until the next key.
+    pub(super) fn say(&mut self, look: Look, text: impl Into<String>) {
+        self.said = Some((look, text.into()));
+    }
+
+    /// Reads the list anew, as the filter has it.
+    pub(super) fn read_anew(&mut self) -> Effect {
+        self.turn += 1;
+        self.reading = false;
+        let query = Box::new(self.filter.query(&self.facts.within));
+        Effect::List { turn: self.turn, query, older: false }
+    }
+
+    /// Reads those before the oldest that was read, if somebody is there.
+    pub(super) fn read_older(&mut self) -> Option<Effect> {
+        if self.reading || !self.list.wants_more() {
+            return None;
+        }
+        let before = self.list.oldest()?;
+        self.reading = true;
+        let query = self.filter.query(&self.facts.within);
+        let query = Box::new(Query { before: Some(before), ..query });
+        Some(Effect::List { turn: self.turn, query, older: true })
+    }
+
+    /// Remembers what came of a replay.
+    pub(super) fn remember(&mut self, replayed: Replayed) {
+        self.replays.push_front(replayed);
+        self.replays.truncate(REPLAYS_MAX);
+        self.detail.outdate();
+    }
+}

@@ -1,0 +1,138 @@
+//! A delivery sent once more: where to, signed how, and what came of it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use formsvc_contract::send::{Answer, SendError};
+use jiff::Timestamp;
+use url::Url;
+
+use super::facts::Facts;
+use crate::output::Look;
+use crate::webhook::capture::{Capture, CaptureNumber};
+use crate::webhook::listen::text::took;
+use crate::webhook::mask;
+use crate::webhook::replay::Signature;
+use crate::webhook::tone::Tone;
+
+/// What is sent, and where to.
+#[derive(Clone, Debug)]
+pub(super) struct Sending {
+    pub(super) capture: Arc<Capture>,
+    pub(super) number: CaptureNumber,
+    pub(super) to: Vec<Url>,
+    pub(super) signature: Signature,
+    /// Another body in place of the one it came with.
+    pub(super) body: Option<Bytes>,
+    /// Whether somebody changes the body first.
+    pub(super) edits: bool,
+}
+
+/// What is to be done about a wish to send.
+#[derive(Debug)]
+pub(super) enum Decision {
+    /// It goes.
+    Send(Sending),
+    /// A receiver refuses such a delivery, and would take what is signed here: somebody has to mean it.
+    Ask(Sending),
+    /// Nobody knows where to.
+    Where,
+}
+
+/// What came of one.
+#[derive(Clone, Debug)]
+pub(super) struct Replayed {
+    pub(super) number: CaptureNumber,
+    pub(super) at: Timestamp,
+    pub(super) to: String,
+    pub(super) signature: Signature,
+    pub(super) edited: bool,
+    pub(super) answer: Result<Answer, Silence>,
+}
+
+/// Nothing came back.
+#[derive(Clone, Debug)]
+pub(super) struct Silence {
+    pub(super) why: String,
+    pub(super) took: std::time::Duration,
+}
+
+impl From<SendError> for Silence {
+    fn from(error: SendError) -> Self {
+        Self { why: error.to_string(), took: error.took }
+    }
+}
+
+/// Decides where a delivery goes, and whether that has to be confirmed.
+pub(super) fn decide(
+    capture: &Arc<Capture>,
+    facts: &Facts,
+    address: Option<&Url>,
+    edits: bool,
+) -> Decision {
+    let Some(number) = capture.number else { return Decision::Where };
+    let to = match address {
+        Some(address) => vec![address.clone()],
+        None => usual(capture, facts),
+    };
+    if to.is_empty() {
+        return Decision::Where;
+    }
+    let signature = if facts.can_sign { Signature::Fresh } else { Signature::Kept };
+    let capture = Arc::clone(capture);
+    let refused = capture.received.verdict.code.is_refusal();
+    let sending = Sending { capture, number, to, signature, body: None, edits };
+    if refused && signature == Signature::Fresh {
+        Decision::Ask(sending)
+    } else {
+        Decision::Send(sending)
+    }
+}
+
+/// Where it was forwarded to, each once; or else the listener itself.
+pub(super) fn usual(capture: &Capture, facts: &Facts) -> Vec<Url> {
+    let forwards = capture.outcome.iter().flat_map(|outcome| &outcome.forwards);
+    let mut to: Vec<Url> = Vec::new();
+    for url in forwards.filter_map(|forward| Url::parse(&forward.url).ok()) {
+        if !to.contains(&url) {
+            to.push(url);
+        }
+    }
+    if to.is_empty() {
+        to.extend(facts.address.clone());
+    }
+    to
+}
+
+/// The addresses, as they may be shown.
+pub(super) fn addresses(to: &[Url], reveal: bool) -> String {
+    to.iter().map(|to| mask::url(to.as_str(), reveal)).collect::<Vec<_>>().join(", ")
+}
+
+impl Replayed {
+    /// What came of it, on a line.
+    pub(super) fn told(&self) -> (Look, String) {
+        let Self { number, to, .. } = self;
+        match &self.answer {
+            Ok(answer) => {
+                let status = answer.status.as_u16();
+                let text = format!("#{number} replayed to {to}: {status} in {}", took(answer.took));
+                (Tone::of_status(Some(status)).look(), text)
+            }
+            Err(silence) => {
+                let text = format!("#{number} replayed to {to}: no answer, {}", silence.why);
+                (Look::Bad, text)
+            }
+        }
+    }
+
+    /// What was sent, in words.
+    pub(super) fn how(&self) -> &'static str {
+        match (self.edited, self.signature) {
+            (false, Signature::Fresh) => "as it came, signed now",
+            (false, Signature::Kept) => "as it came, with the signature it came with",
+            (true, Signature::Fresh) => "with the edited body, signed now",
+            (true, Signature::Kept) => "with the edited body, and the signature it came with",
+        }
+    }
+}
