@@ -89,7 +89,7 @@ pub(super) fn decide(
     }
 }
 
-/// Where it was forwarded to, each once; or else the listener itself.
+/// Where it was forwarded to or is being forwarded, each once; or else the listener itself.
 pub(super) fn usual(capture: &Capture, facts: &Facts) -> Vec<Url> {
     let forwards = capture.outcome.iter().flat_map(|outcome| &outcome.forwards);
     let mut to: Vec<Url> = Vec::new();
@@ -97,6 +97,10 @@ pub(super) fn usual(capture: &Capture, facts: &Facts) -> Vec<Url> {
         if !to.contains(&url) {
             to.push(url);
         }
+    }
+    if to.is_empty() && capture.outcome.is_none() {
+        // It is on its way there.
+        to.clone_from(&facts.targets);
     }
     if to.is_empty() {
         to.extend(facts.address.clone());

@@ -281,6 +281,9 @@ fn a_replay_goes_to_where_it_was_forwarded_or_to_the_listener_or_where_somebody_
     pressed.key(Key::Ctrl('u'));
     pressed.happens(Input::Paste("7000/x\n".to_owned()));
     assert_eq!(sent(&mut pressed, Key::Enter), ["http://localhost:7000/x"]);
+    let open = Sample::of("c").unanswered().numbered(3);
+    let mut on_its_way = Pressed::with(facts(), (100, 30), vec![open]);
+    assert_eq!(sent(&mut on_its_way, Key::Char('r')), [TARGET]);
     // What was kept of a listener that forwarded nothing: somebody has to say where.
     let facts = Facts { address: None, targets: Vec::new(), ..facts() };
     let mut pressed = Pressed::with(facts, (100, 30), vec![own]);
