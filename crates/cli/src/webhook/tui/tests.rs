@@ -224,6 +224,36 @@ fn what_was_answered_decides_whether_it_is_still_shown() {
 }
 
 #[test]
+fn an_answer_is_shown_whether_it_is_heard_of_before_the_rest_is_read_or_not_at_all() {
+    let sample = Sample::of("sub_1");
+    let (open, answered) = (sample.clone().unanswered().numbered(1), sample.numbered(1));
+    let read = |capture: &Arc<Capture>| {
+        let (capture, attempts) = (Arc::clone(capture), Vec::new());
+        Input::Loaded(Box::new(Loaded { capture, attempts, attempts_cut: false }))
+    };
+    let model = || {
+        let mut model = Model::new(facts(), (100, 30), AT.parse().unwrap());
+        model.update(Input::Came(Arc::clone(&open)));
+        model.update(Input::Key(Key::Tab));
+        model
+    };
+    let mut heard = model();
+    heard.update(Input::Came(Arc::clone(&answered)));
+    heard.update(read(&open));
+    assert!(heard.detail.capture().unwrap().outcome.is_some());
+    let mut unheard = model();
+    unheard.update(read(&open));
+    assert!(unheard.detail.capture().unwrap().outcome.is_none());
+    let rows = vec![Row::from(&Listed::from(&*answered))];
+    let turn = unheard.turn;
+    unheard.update(Input::Listed { turn, rows, has_more: false, older: false });
+    let effects = unheard.update(Input::Tick(AT.parse().unwrap()));
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::Load(1))), "{effects:?}");
+    unheard.update(read(&answered));
+    assert!(unheard.detail.capture().unwrap().outcome.is_some());
+}
+
+#[test]
 fn what_a_receiver_refuses_is_signed_after_a_question_alone() {
     let forged = Sample::of("sub_f").verdict(VerdictCode::NoMatch, None).numbered(1);
     for (key, signature) in [

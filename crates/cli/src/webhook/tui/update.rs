@@ -79,6 +79,10 @@ impl Model {
             self.stale = self.stale.saturating_sub(1);
             effects.push(self.read_anew());
         }
+        // It was answered, and that was not heard of.
+        let open = self.detail.capture().filter(|capture| capture.outcome.is_none());
+        let answered = self.list.chosen().is_some_and(|row| row.answer.is_some());
+        effects.extend(open.filter(|_| answered).and_then(|open| open.number).map(Effect::Load));
     }
 
     fn came(&mut self, capture: &Arc<Capture>) {

@@ -58,6 +58,8 @@ pub(super) struct Detail {
     raw: bool,
     key: Option<RowKey>,
     loaded: Option<Loaded>,
+    /// What was heard of it last, which may be before it was read.
+    heard: Option<Arc<Capture>>,
     /// Why its signature is not right, where that was asked for.
     why: Option<Doc>,
     gone: bool,
@@ -88,7 +90,8 @@ impl Detail {
             return;
         }
         // What was heard of is newer than what was kept.
-        let known = self.capture().filter(|known| known.outcome.is_some());
+        let known = [self.heard.clone(), self.capture()].into_iter().flatten();
+        let known = known.into_iter().find(|known| known.outcome.is_some());
         let capture = known.unwrap_or_else(|| Arc::clone(&loaded.capture));
         self.loaded = Some(Loaded { capture, ..loaded });
         self.outdate();
@@ -104,6 +107,9 @@ impl Detail {
 
     /// The delivery was answered.
     pub(super) fn came(&mut self, key: RowKey, capture: &Arc<Capture>) {
+        if self.key == Some(key) {
+            self.heard = Some(Arc::clone(capture));
+        }
         if let Some(loaded) = self.loaded.as_mut().filter(|_| self.key == Some(key)) {
             loaded.capture = Arc::clone(capture);
             let answered = Listed::from(&**capture);
