@@ -151,7 +151,7 @@ fn unsigned(text: &str) -> Option<String> {
 /// is nothing of it.
 fn without_credentials(text: &str) -> Option<String> {
     let lower = text.to_ascii_lowercase();
-    let (mut out, mut done) = (String::new(), 0);
+    let (mut out, mut done, mut told) = (String::new(), 0, 0);
     for at in 0..lower.len() {
         let begins = |word: &&str| lower.as_bytes()[at..].starts_with(word.as_bytes());
         if at < done {
@@ -165,12 +165,16 @@ fn without_credentials(text: &str) -> Option<String> {
             None
         };
         if let Some(secret) = secret {
-            out.push_str(&text[done..secret.start]);
-            out.push_str(&scheme(text[secret.clone()].as_bytes()));
+            // What is masked already is left so, and not looked at again for each name in it.
+            if !text[secret.clone()].ends_with(MASK) {
+                out.push_str(&text[told..secret.start]);
+                out.push_str(&scheme(text[secret.clone()].as_bytes()));
+                told = secret.end;
+            }
             done = secret.end;
         }
     }
-    (done > 0).then(|| out + &text[done..])
+    (told > 0).then(|| out + &text[told..])
 }
 
 /// Where the value of a header is whose name ends there: `: a`, `": "a"`, `=> a`, `', 'a'`.
@@ -197,7 +201,7 @@ fn value_after(text: &str, name_end: usize) -> Option<Range<usize>> {
     };
     let length = bytes[begin..].iter().take_while(|byte| !ends.contains(byte)).count();
     let value = text[begin..begin + length].trim_end().trim_end_matches('\\');
-    (!value.is_empty() && !value.ends_with(MASK)).then(|| begin..begin + value.len())
+    (!value.is_empty()).then(|| begin..begin + value.len())
 }
 
 /// Where the secret behind a scheme is. A word of a sentence is none.
@@ -259,6 +263,15 @@ mod tests {
         ] {
             assert_eq!(shown("x-service-signature", &text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn a_line_of_names_is_looked_at_once() {
+        // Looking at the rest of the line for each name takes hours.
+        let names = format!("{}…", "cookie=".repeat(1 << 20));
+        assert_eq!(answer(names.as_bytes(), false), names.as_bytes());
+        let told = answer(b"cookie=\xe2\x80\xa6\nauthorization: secret", false).into_owned();
+        assert_eq!(told, "cookie=…\nauthorization: …".as_bytes());
     }
 
     #[test]

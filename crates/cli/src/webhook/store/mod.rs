@@ -87,7 +87,7 @@ impl Store {
 
     /// Whether other processes find what is kept here, by its number.
     pub(crate) fn is_on_disk(&self) -> bool {
-        self.folder().is_some()
+        self.captures.is_on_disk()
     }
 
     /// The folder that it is in; none where it is in memory.
@@ -155,6 +155,11 @@ impl Captures {
         let captures = Self::of(path);
         captures.0.take_back(db);
         Ok(Some(captures))
+    }
+
+    /// Whether other processes find what is kept here, by its number.
+    pub(crate) fn is_on_disk(&self) -> bool {
+        matches!(&*self.0, Reads::File { .. })
     }
 
     fn path(&self) -> &Path {

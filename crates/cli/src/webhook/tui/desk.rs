@@ -95,7 +95,8 @@ impl Desk {
         let (answered, attempts_cut) = inspector::answered(&self.captures, &capture).await?;
         let pauses = inspector::pauses(&self.schedule, &answered);
         let attempts = answered.into_iter().map(|answered| answered.listed).zip(pauses).collect();
-        Ok(Some(Loaded { capture: Arc::new(capture), attempts, attempts_cut }))
+        let is_shared = self.captures.is_on_disk();
+        Ok(Some(Loaded { capture: Arc::new(capture), attempts, attempts_cut, is_shared }))
     }
 
     /// Finds out why a signature is not right.
@@ -127,8 +128,11 @@ impl Desk {
     async fn sent(&self, sending: Sending, to: Url) {
         let Sending { capture, number, signature, body, .. } = sending;
         let (shown, edited) = (mask::url(to.as_str(), self.reveal), body.is_some());
-        let is_own = self.targets.contains(&to) || self.address.as_ref() == Some(&to);
-        let sender = if is_own { &self.sender } else { &self.plain };
+        let own = self.targets.iter().chain(&self.address).find_map(|own| led_to(own, &to));
+        let (sender, to) = match own {
+            Some(own) => (&self.sender, own),
+            None => (&self.plain, to),
+        };
         let replay = Replay { received: &capture.received, to, body, signature };
         let outgoing = match replay.outgoing(&self.secrets, now()) {
             Ok(outgoing) => outgoing,
@@ -181,6 +185,21 @@ impl Desk {
     }
 }
 
+/// The address of a listener or target that this is, as it is told of: without its name and password, and
+/// with the path that came where it has none of its own. With what it was given to let in whoever sends.
+fn led_to(own: &Url, to: &Url) -> Option<Url> {
+    let mut own = own.clone();
+    if own.path() == "/" && own.query().is_none() {
+        own.set_path(to.path());
+        own.set_query(to.query());
+    }
+    let mut told = own.clone();
+    // Every URL with a host takes these.
+    let _ = told.set_username("");
+    let _ = told.set_password(None);
+    (own == *to || told == *to).then_some(own)
+}
+
 fn explained_doc(explained: &Explained) -> Doc {
     let mut doc = Doc::default();
     doc.line(&[(Look::Plain, &explained.what)]);
@@ -196,4 +215,26 @@ fn explained_doc(explained: &Explained) -> Doc {
         doc.line(&[(Look::Plain, clue)]);
     }
     doc
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_known_by_what_is_told_of_it_and_by_nothing_else() {
+        let url = |text: &str| Url::parse(text).unwrap();
+        for (own, to, expected) in [
+            ("https://u:p@h/hook", "https://h/hook", Some("https://u:p@h/hook")),
+            ("https://u:p@h/", "https://h/came?a=b", Some("https://u:p@h/came?a=b")),
+            ("http://h:1/", "http://h:1/", Some("http://h:1/")),
+            ("https://h/hook", "https://h/other", None),
+            ("https://h/", "https://g/", None),
+            ("https://h/", "http://h/", None),
+            ("https://h/", "https://x:y@h/", None),
+        ] {
+            let led = led_to(&url(own), &url(to)).map(String::from);
+            assert_eq!(led.as_deref(), expected, "{own} {to}");
+        }
+    }
 }

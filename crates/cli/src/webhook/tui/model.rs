@@ -57,7 +57,7 @@ pub(super) enum Question {
     /// What to show.
     Filter { field: Field, wrong: Option<String> },
     /// Where to send it.
-    Where { number: CaptureNumber, edits: bool, field: Field, wrong: Option<String> },
+    Where { capture: Arc<Capture>, edits: bool, field: Field, wrong: Option<String> },
     /// Whether what a receiver refuses is to be signed, and in which words it was refused.
     Sign { sending: Sending, verdict: String },
 }

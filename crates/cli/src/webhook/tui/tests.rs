@@ -71,7 +71,7 @@ impl Pressed {
             let find = |capture: &&Arc<Capture>| capture.number == Some(*number);
             let Some(capture) = self.captures.iter().find(find).cloned() else { continue };
             let attempts = vec![(Listed::from(&*capture), None)];
-            let loaded = Loaded { capture, attempts, attempts_cut: false };
+            let loaded = Loaded { capture, attempts, attempts_cut: false, is_shared: true };
             self.model.update(Input::Loaded(Box::new(loaded)));
         }
         let effects = effects.into_iter().filter(|effect| !matches!(effect, Effect::Load(_)));
@@ -145,7 +145,8 @@ fn every_key_of_the_table_does_what_it_says() {
                 Action::Replay => matches!(&effects[..], [Effect::Send(sending)]
                     if sending.number == 20 && sending.body.is_none()),
                 Action::ReplayTo => {
-                    matches!(&model.question, Some(Question::Where { number: 20, .. }))
+                    matches!(&model.question, Some(Question::Where { capture, .. })
+                        if capture.number == Some(20))
                 }
                 Action::Edit => {
                     matches!(&effects[..], [Effect::Edit(sending)] if sending.number == 20)
@@ -229,7 +230,7 @@ fn an_answer_is_shown_whether_it_is_heard_of_before_the_rest_is_read_or_not_at_a
     let (open, answered) = (sample.clone().unanswered().numbered(1), sample.numbered(1));
     let read = |capture: &Arc<Capture>| {
         let (capture, attempts) = (Arc::clone(capture), Vec::new());
-        Input::Loaded(Box::new(Loaded { capture, attempts, attempts_cut: false }))
+        Input::Loaded(Box::new(Loaded { capture, attempts, attempts_cut: false, is_shared: true }))
     };
     let model = || {
         let mut model = Model::new(facts(), (100, 30), AT.parse().unwrap());
@@ -319,9 +320,21 @@ fn a_replay_goes_to_where_it_was_forwarded_or_to_the_listener_or_where_somebody_
     let mut pressed = Pressed::with(facts, (100, 30), vec![own]);
     assert!(pressed.key(Key::Char('r')).is_empty());
     assert!(matches!(
-        pressed.model.question,
-        Some(Question::Where { number: 2, edits: false, .. })
+        &pressed.model.question,
+        Some(Question::Where { capture, edits: false, .. }) if capture.number == Some(2)
     ));
+}
+
+#[test]
+fn what_was_asked_about_is_sent_also_when_another_is_chosen_by_then() {
+    let mut pressed = Pressed::usual();
+    pressed.key(Key::Char('R'));
+    let asked = pressed.chosen();
+    pressed.model.detail.choose(None);
+    pressed.key(Key::Ctrl('u'));
+    pressed.types("7000/x");
+    let sent = pressed.key(Key::Enter);
+    assert!(matches!(&sent[..], [Effect::Send(sending)] if sending.number == asked));
 }
 
 #[test]

@@ -173,7 +173,7 @@ impl Model {
         match action {
             Action::Replay => self.send(None, false, effects),
             Action::Edit => self.send(None, true, effects),
-            Action::ReplayTo => self.ask_where(number, false),
+            Action::ReplayTo => self.ask_where(capture, false),
             Action::Copy => effects.push(Effect::Command(number)),
             Action::Explain => {
                 self.detail.show_verdict();
@@ -185,7 +185,19 @@ impl Model {
 
     /// Sends the chosen delivery, unless something has to be asked before.
     fn send(&mut self, address: Option<&url::Url>, edits: bool, effects: &mut Vec<Effect>) {
-        let Some(capture) = self.detail.capture() else { return };
+        if let Some(capture) = self.detail.capture() {
+            self.send_one(capture, address, edits, effects);
+        }
+    }
+
+    /// Sends this one, whichever is chosen by now.
+    fn send_one(
+        &mut self,
+        capture: Arc<Capture>,
+        address: Option<&url::Url>,
+        edits: bool,
+        effects: &mut Vec<Effect>,
+    ) {
         match decide(&capture, &self.facts, address, edits) {
             Decision::Send(sending) => self.go(sending, effects),
             Decision::Ask(sending) => {
@@ -193,11 +205,7 @@ impl Model {
                 let verdict = format!("{}: {}", row.short, row.meaning);
                 self.question = Some(Question::Sign { sending, verdict });
             }
-            Decision::Where => {
-                if let Some(number) = capture.number {
-                    self.ask_where(number, edits);
-                }
-            }
+            Decision::Where => self.ask_where(capture, edits),
         }
     }
 
@@ -229,13 +237,12 @@ impl Model {
         }
     }
 
-    fn ask_where(&mut self, number: CaptureNumber, edits: bool) {
-        let usual = self.detail.capture().map(|capture| usual(&capture, &self.facts));
-        let usual = usual.and_then(|to| to.first().map(ToString::to_string));
+    fn ask_where(&mut self, capture: Arc<Capture>, edits: bool) {
+        let usual = usual(&capture, &self.facts).first().map(ToString::to_string);
         // What is hidden elsewhere is not shown here, and half an address is none.
         let usual = usual.filter(|url| mask::url(url, self.facts.reveal) == *url);
         let field = Field::of(&usual.unwrap_or_default());
-        self.question = Some(Question::Where { number, edits, field, wrong: None });
+        self.question = Some(Question::Where { capture, edits, field, wrong: None });
     }
 
     fn ask_filter(&mut self) {
@@ -283,18 +290,18 @@ impl Model {
                     self.question = Some(Question::Filter { field, wrong });
                 }
             },
-            Question::Where { number, edits, mut field, .. } => match key {
+            Question::Where { capture, edits, mut field, .. } => match key {
                 Key::Enter => match target(&field.text()) {
-                    Ok(url) => self.send(Some(&url), edits, effects),
+                    Ok(url) => self.send_one(capture, Some(&url), edits, effects),
                     Err(wrong) => {
                         let wrong = Some(wrong);
-                        self.question = Some(Question::Where { number, edits, field, wrong });
+                        self.question = Some(Question::Where { capture, edits, field, wrong });
                     }
                 },
                 Key::Esc => {}
                 _ => {
                     field.take(key);
-                    self.question = Some(Question::Where { number, edits, field, wrong: None });
+                    self.question = Some(Question::Where { capture, edits, field, wrong: None });
                 }
             },
             Question::Sign { sending, .. } => match key {

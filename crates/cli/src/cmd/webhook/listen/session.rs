@@ -52,15 +52,20 @@ impl Session<'_> {
     pub(super) async fn run(mut self, until: Until) -> Result<(), CliError> {
         let mut tally = Tally::default();
         let ended = self.listen(until, &mut tally).await;
-        // Only then there is somewhere to say how it ended.
-        if let Some(tui) = self.tui.take() {
-            tui.leave().await;
-        }
+        let tui = self.tui.take();
+        let leave = async {
+            if let Some(tui) = tui {
+                // Somebody may be in an editor, for as long as they like.
+                let _ = timeout(DRAIN, tui.leave()).await;
+            }
+        };
+        // Only after both there is somewhere to say how it ended.
+        let (drained, ()) = tokio::join!(self.drain(&mut tally), leave);
         let (end, failed) = match ended? {
             Ended::As(end) => (end, None),
             Ended::Broken(error) => (End::Stopped, Some(error)),
         };
-        self.drain(&mut tally).await?;
+        drained?;
         let lines = tally.lines(&self.schedule);
         self.report.summary(&tally, &lines, end, &self.goal.met(end))?;
         failed.map_or_else(|| self.goal.outcome(end), Err)

@@ -48,6 +48,8 @@ pub(super) struct Loaded {
     pub(super) attempts: Vec<(Listed, Option<AttemptPause>)>,
     /// Whether there were more of them.
     pub(super) attempts_cut: bool,
+    /// Whether commands find it by its number, which they do not in a store in memory.
+    pub(super) is_shared: bool,
 }
 
 /// The text, and what of it is on the screen.

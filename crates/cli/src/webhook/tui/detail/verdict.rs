@@ -15,7 +15,7 @@ use super::Loaded;
 pub(super) fn write(doc: &mut Doc, loaded: &Loaded, facts: &Facts, why: Option<&Doc>) {
     let (capture, received) = (&loaded.capture, &loaded.capture.received);
     let code = received.verdict.code;
-    let advice = advice(&received.verdict, capture.number);
+    let advice = advice(&received.verdict, capture.number.filter(|_| loaded.is_shared));
     doc.line(&[(code.row().tone.look(), code.row().short)]);
     doc.line(&[(Look::Plain, &advice.found)]);
     doc.line(&[(Look::Past, advice.rule)]);

@@ -29,10 +29,11 @@ pub(super) fn rows(model: &Model, width: usize) -> (Vec<Vec<Part>>, Option<usize
                 (Look::Past, format!("Enter keeps it, Esc takes it away: {}", filter::usage()));
             typed("/", field, wrong.as_deref(), hint, width)
         }
-        (Some(Question::Where { number, edits, field, wrong }), _) => {
+        (Some(Question::Where { capture, edits, field, wrong }), _) => {
             let prompt = if *edits { "edit and send" } else { "send" };
             let hint = "Enter sends it, Esc does not: 4242/hook, localhost:4242/hook or a URL";
-            let prompt = format!("{prompt} #{number} to: ");
+            let number = capture.number.map_or_else(String::new, |number| format!("#{number} "));
+            let prompt = format!("{prompt} {number}to: ");
             typed(&prompt, field, wrong.as_deref(), (Look::Past, hint.to_owned()), width)
         }
         (Some(Question::Sign { sending, verdict }), _) => {
