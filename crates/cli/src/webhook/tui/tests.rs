@@ -330,7 +330,8 @@ fn what_was_asked_about_is_sent_also_when_another_is_chosen_by_then() {
     let mut pressed = Pressed::usual();
     pressed.key(Key::Char('R'));
     let asked = pressed.chosen();
-    pressed.model.detail.choose(None);
+    pressed.model.list.remove(super::row::RowKey::Number(asked));
+    assert_ne!(pressed.chosen(), asked);
     pressed.key(Key::Ctrl('u'));
     pressed.types("7000/x");
     let sent = pressed.key(Key::Enter);
