@@ -24,6 +24,10 @@ const LOOK: &str = "
     return all.filter(strange).map(element => element.outerHTML);
 ";
 
+/// Waits for the next frame. A browser sees to `autofocus` before its first one, and complains in the console
+/// of an element that was focused meanwhile.
+const A_FRAME: &str = "return new Promise(done => requestAnimationFrame(() => done(true)));";
+
 /// That the page that is shown has done nothing, and does nothing when it is touched.
 ///
 /// # Panics
@@ -44,6 +48,7 @@ pub(super) async fn assert_inert_but_for(
     is_ours: impl Fn(&str) -> bool,
     what: &str,
 ) {
+    browser.run(A_FRAME).await;
     let strange = browser.run(&LOOK.replace("{own}", own)).await;
     assert_eq!(strange, serde_json::json!([]), "{what}");
     let mark = browser.run(&format!("return {MARK} === undefined")).await;
