@@ -73,10 +73,10 @@ impl Writer {
             let outgoing = Outgoing { method, url, headers, body };
             return self.request(capture.number, &outgoing);
         }
-        self.note(&received.headers);
+        self.note(&received.headers, &received.request_target);
         let one = match self.form {
             Form::Http => message::received(received, self.reveal),
-            Form::Curl => message::curl_of(received, self.reveal),
+            Form::Curl => message::curl_of(received, self.reveal).in_lines(),
             Form::Har => har::entry(capture, self.reveal).to_string().into_bytes(),
             Form::Ndjson => whole_json(capture, self.reveal).get().as_bytes().to_vec(),
         };
@@ -85,9 +85,9 @@ impl Writer {
 
     /// A request that is made of a capture. In a form that is of captures alone there is nothing to write.
     pub(crate) fn request(&mut self, of: Option<CaptureNumber>, outgoing: &Outgoing) -> Vec<u8> {
-        self.note(&outgoing.headers);
+        self.note(&outgoing.headers, outgoing.url.as_str());
         let one = match self.form {
-            Form::Curl => message::curl(outgoing, self.reveal),
+            Form::Curl => message::curl(outgoing, self.reveal).in_lines(),
             Form::Http => message::http(outgoing, self.reveal),
             Form::Har | Form::Ndjson => return Vec::new(),
         };
@@ -98,7 +98,7 @@ impl Writer {
     pub(crate) fn remark(&self) -> Option<&'static str> {
         let is_sent = Form::OF_REQUESTS.contains(&self.form);
         (self.hides && !self.reveal && is_sent).then_some(
-            "note: signatures are masked, and a receiver refuses them so: --reveal shows them, and \
+            "note: signatures and secrets are masked, and a receiver refuses them so: --reveal shows them, and \
              `formsvc webhook replay` signs anew",
         )
     }
@@ -108,8 +108,8 @@ impl Writer {
         self.count
     }
 
-    fn note(&mut self, headers: &HeaderMap) {
-        self.hides |= headers.iter().any(|(name, value)| mask::hides(name, value));
+    fn note(&mut self, headers: &HeaderMap, target: &str) {
+        self.hides |= mask::hides_of(headers, target);
     }
 
     fn framed(&mut self, number: Option<CaptureNumber>, one: &[u8]) -> Vec<u8> {

@@ -30,7 +30,8 @@ pub(crate) fn entry(capture: &Capture, reveal: bool) -> Value {
     let mut post = json!({"mimeType": mime, "params": []});
     put_text(&mut post, &received.body);
     let address = message::address(received);
-    let query = received.request_target.split_once('?').map_or("", |(_, query)| query);
+    let address = mask::target(&address, reveal);
+    let query = address.split_once('?').map_or("", |(_, query)| query);
     let query: Vec<Value> = url::form_urlencoded::parse(query.as_bytes())
         .map(|(name, value)| json!({"name": name, "value": value}))
         .collect();
@@ -39,7 +40,7 @@ pub(crate) fn entry(capture: &Capture, reveal: bool) -> Value {
         "time": took,
         "request": {
             "method": received.method.as_str(),
-            "url": address,
+            "url": &*address,
             "httpVersion": "HTTP/1.1",
             "cookies": [],
             "headers": headers(&received.headers, reveal),

@@ -2,11 +2,14 @@
 //! the page and the terminal interface that show it.
 
 mod accept;
+pub(crate) mod advice;
+pub(crate) mod attempts;
 pub(crate) mod capture;
 pub(crate) mod changes;
 pub(crate) mod diff;
 pub(crate) mod end_to_end;
 pub(crate) mod expected;
+pub(crate) mod explanation;
 pub(crate) mod export;
 pub(crate) mod fields;
 pub(crate) mod har;

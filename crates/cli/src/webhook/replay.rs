@@ -54,6 +54,22 @@ impl Replay<'_> {
     }
 }
 
+/// The request as it came, to an address: what somebody is shown of it, or copies.
+pub(crate) fn as_it_came(received: &Received, to: Url) -> Outgoing {
+    let (method, headers) = (received.method.clone(), end_to_end(&received.headers));
+    Outgoing { method, url: to, headers, body: received.body.clone() }
+}
+
+/// What is sent of a delivery, in words.
+pub(crate) fn how(is_edited: bool, signature: Signature) -> &'static str {
+    match (is_edited, signature) {
+        (false, Signature::Fresh) => "with its body to the byte, signed now",
+        (false, Signature::Kept) => "with its body to the byte, with the signature it came with",
+        (true, Signature::Fresh) => "with the edited body, signed now",
+        (true, Signature::Kept) => "with the edited body, with the signature it came with",
+    }
+}
+
 /// Unix seconds now.
 pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())

@@ -19,6 +19,9 @@ use crate::settings::Origin;
 /// Longest file of certificates: several times those that a platform trusts.
 const CACERT_MAX: u64 = 4 << 20;
 
+/// Most of an answer that is read of addresses that are typed, in bytes.
+const TYPED_MAX: usize = 1 << 20;
+
 /// What `--timeout` is the time of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timeout {
@@ -64,6 +67,15 @@ impl SenderArgs {
                 .hint("a PEM file begins with -----BEGIN CERTIFICATE-----")
         })
     }
+}
+
+/// A sender to addresses that somebody types while a listener runs, without anything that was given for its
+/// targets.
+pub(crate) fn plain(timeout: Duration) -> Result<Sender, CliError> {
+    let options = SenderOptions { timeout, answer_max: TYPED_MAX, ..SenderOptions::default() };
+    Sender::new(options).map_err(|error| {
+        CliError::new(Exit::Failed, "deliveries cannot be sent from here").because(&error)
+    })
 }
 
 /// Reads a file of certificates: a file, and not a pipe that may never end.

@@ -42,6 +42,18 @@ fn told(error: url::ParseError) -> String {
     format!("{error}; {RULE}")
 }
 
+/// A listener's address with a path and query that came; never another host's, whatever they are.
+pub(crate) fn here(address: &Url, target: &str) -> Url {
+    let (path, query) = match target.split_once('?') {
+        Some((path, query)) => (path, Some(query)),
+        None => (target, None),
+    };
+    let mut url = address.clone();
+    url.set_path(if path.starts_with('/') { path } else { "/" });
+    url.set_query(query);
+    url
+}
+
 /// Whether a URL's host is this machine.
 pub(crate) fn is_here(url: &Url) -> bool {
     match url.host() {
@@ -58,6 +70,20 @@ pub(crate) fn is_here(url: &Url) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_sends_to_the_listener_whatever_path_came() {
+        let address = Url::parse("http://127.0.0.1:9000/").unwrap();
+        for (came, expected) in [
+            ("/hook?a=1&b=2", "http://127.0.0.1:9000/hook?a=1&b=2"),
+            ("//other.example/x", "http://127.0.0.1:9000//other.example/x"),
+            ("http://other.example/x", "http://127.0.0.1:9000/"),
+            ("*", "http://127.0.0.1:9000/"),
+            ("/a'b\u{202e}", "http://127.0.0.1:9000/a'b%E2%80%AE"),
+        ] {
+            assert_eq!(here(&address, came).as_str(), expected);
+        }
+    }
 
     #[test]
     fn short_forms_mean_this_machine() {

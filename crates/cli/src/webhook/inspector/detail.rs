@@ -7,10 +7,11 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::Desk;
-use super::advice::{Advice, advice};
-use super::attempts::{Attempt, answered, attempts};
+use super::attempts::{Attempt, attempts};
 use super::reply::Problem;
 use super::row::Row;
+use crate::webhook::advice::{Advice, advice};
+use crate::webhook::attempts::answered;
 use crate::webhook::capture::{Capture, CaptureNumber, Forward, Forwarded, Source};
 use crate::webhook::fields::millis;
 use crate::webhook::mask;
@@ -108,7 +109,7 @@ pub(super) async fn detail(desk: &Desk, number: CaptureNumber) -> Result<Detail,
     let forwards = outcome.map_or(&[][..], |outcome| &outcome.forwards);
     let decided_by = outcome.and_then(|outcome| outcome.decided_by);
     Ok(Detail {
-        row: Listed::from(&capture).into(),
+        row: Row::of(Listed::from(&capture), reveal),
         from: match received.source {
             Source::Request(address) => address.to_string(),
             Source::Poll => "--poll".to_owned(),
@@ -130,7 +131,8 @@ pub(super) async fn detail(desk: &Desk, number: CaptureNumber) -> Result<Detail,
 /// The attempts of the submission of a capture, and whether there were more.
 async fn others(desk: &Desk, capture: &Capture) -> Result<(Vec<Attempt>, bool), Problem> {
     let (answered, cut) = answered(desk.inspected.store.captures(), capture).await?;
-    Ok((attempts(&desk.inspected.schedule, answered), cut))
+    let inspected = &desk.inspected;
+    Ok((attempts(&inspected.schedule, answered, inspected.reveal), cut))
 }
 
 fn shown_forward(forward: &Forward, decided: bool, reveal: bool) -> ShownForward {

@@ -79,7 +79,8 @@ pub(super) async fn list(desk: &Desk, parameters: &[(String, String)]) -> Result
     let mut listed = desk.inspected.store.list(asked).await?;
     let done = listed.len() <= limit;
     listed.truncate(limit);
-    Ok(List { rows: listed.into_iter().map(Row::from).collect(), done, last })
+    let row = |listed| Row::of(listed, desk.inspected.reveal);
+    Ok(List { rows: listed.into_iter().map(row).collect(), done, last })
 }
 
 #[cfg(test)]

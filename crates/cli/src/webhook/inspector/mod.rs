@@ -3,7 +3,6 @@
 //! A request passes the [`gate`], and is then answered by [`routes`]. What comes to the listener reaches
 //! the page through a [`feed`] that nobody waits for.
 
-mod advice;
 mod args;
 mod assets;
 mod attempts;
@@ -22,31 +21,24 @@ mod token;
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use std::time::Duration;
 
-use formsvc_contract::send::{Sender, SenderOptions};
+use formsvc_contract::send::Sender;
 use formsvc_protocol::RetrySchedule;
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, broadcast, watch};
 use tokio::task::JoinHandle;
 use url::Url;
 
-pub(crate) use advice::advice;
 pub(crate) use args::InspectorArgs;
-pub(crate) use attempts::{AttemptPause, answered, pauses};
-pub(crate) use explain::{Explained, explanation};
-pub(crate) use replay::here;
 
 use self::feed::Feed;
 use self::token::PageToken;
 use super::capture::Capture;
 use super::secrets::Secrets;
+use super::sender::plain;
 use super::store::{Listed, Store};
 use crate::error::CliError;
 use crate::exit::Exit;
-
-/// Most of an answer to a replay that is read, in bytes.
-const ANSWER_MAX: usize = 1 << 20;
 
 /// What a listener has to be inspected.
 #[derive(Clone)]
@@ -138,14 +130,6 @@ fn desk(inspected: Inspected, port: u16) -> Result<(Desk, watch::Sender<bool>), 
     Ok((Desk { inspected, plain, token, port, feed, explaining, stop: stopped }, stop))
 }
 
-/// A sender without anything that was given for the targets.
-pub(crate) fn plain(timeout: Duration) -> Result<Sender, CliError> {
-    let options = SenderOptions { timeout, answer_max: ANSWER_MAX, ..SenderOptions::default() };
-    Sender::new(options).map_err(|error| {
-        CliError::new(Exit::Failed, "the inspector page cannot send").because(&error)
-    })
-}
-
 fn bind(port: u16) -> Result<TcpListener, CliError> {
     let bound = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).and_then(|listener| {
         listener.set_nonblocking(true)?;
@@ -170,7 +154,9 @@ async fn over(stop: &mut watch::Receiver<bool>) {
 async fn follow(desk: &Desk, mut came: broadcast::Receiver<Arc<Capture>>) {
     loop {
         match came.recv().await {
-            Ok(capture) => desk.feed.add(&row::Row::from(Listed::from(&*capture))),
+            Ok(capture) => {
+                desk.feed.add(&row::Row::of(Listed::from(&*capture), desk.inspected.reveal));
+            }
             Err(broadcast::error::RecvError::Lagged(_)) => desk.feed.lose(),
             Err(broadcast::error::RecvError::Closed) => return,
         }

@@ -12,7 +12,7 @@ use super::detail::{self, ShownAnswer, ShownSilence};
 use super::reply::{Problem, beginning};
 use crate::webhook::capture::CaptureNumber;
 use crate::webhook::fields::millis;
-use crate::webhook::replay::{Replay, Signature, now};
+use crate::webhook::replay::{self, Replay, Signature, now};
 use crate::webhook::verdict::VerdictCode;
 use crate::webhook::{mask, message, target};
 
@@ -77,7 +77,7 @@ pub(super) async fn replay(desk: &Desk, asked: &[u8]) -> Result<Replayed, Proble
         }
         AskedSignature::Kept => Signature::Kept,
     };
-    let how = how(asked.number, body.is_some(), signature);
+    let how = format!("#{} {}", asked.number, replay::how(body.is_some(), signature));
     let url = mask::url(to.as_str(), inspected.reveal);
     let received = &capture.received;
     let replay = Replay { received, to, body: body.map(Into::into), signature };
@@ -107,10 +107,10 @@ pub(super) async fn curl(desk: &Desk, number: CaptureNumber) -> Result<Vec<u8>, 
     let capture = detail::capture(desk, number).await?;
     let inspected = &desk.inspected;
     let received = &capture.received;
-    let to = here(&inspected.address, &received.request_target);
-    let replay = Replay { received, to, body: None, signature: Signature::Kept };
-    let outgoing = replay.outgoing(&inspected.secrets, now()).map_err(|_| unsigned())?;
-    Ok(message::curl(&outgoing, inspected.reveal))
+    // Never to another's host, whatever the request said.
+    let to = target::here(&inspected.address, &received.request_target);
+    let command = message::curl(&replay::as_it_came(received, to), inspected.reveal);
+    Ok(command.on_a_line())
 }
 
 /// What is to be signed cannot be.
@@ -128,18 +128,6 @@ fn unverified(number: CaptureNumber, verdict: VerdictCode) -> Problem {
     Problem::new(StatusCode::CONFLICT, what).hint(
         "Tick “Sign it although it is not verified”, or send it with the signature it came with.",
     )
-}
-
-/// The listener's address with a path and query that came; never another host's, whatever they are.
-pub(crate) fn here(address: &Url, target: &str) -> Url {
-    let (path, query) = match target.split_once('?') {
-        Some((path, query)) => (path, Some(query)),
-        None => (target, None),
-    };
-    let mut url = address.clone();
-    url.set_path(if path.starts_with('/') { path } else { "/" });
-    url.set_query(query);
-    url
 }
 
 /// Where a replay goes, and what sends it there: what the listener was given for its targets, such as a
@@ -168,32 +156,9 @@ fn stale() -> Problem {
         .hint("Reload the page: the listener may have been started anew since.")
 }
 
-fn how(number: CaptureNumber, is_edited: bool, signature: Signature) -> String {
-    let body = if is_edited { "with the edited body" } else { "with its body to the byte" };
-    let signature = match signature {
-        Signature::Fresh => "signed now",
-        Signature::Kept => "with the signature it came with",
-    };
-    format!("#{number} {body}, {signature}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_command_sends_to_the_listener_whatever_path_came() {
-        let address = Url::parse("http://127.0.0.1:9000/").unwrap();
-        for (came, expected) in [
-            ("/hook?a=1&b=2", "http://127.0.0.1:9000/hook?a=1&b=2"),
-            ("//other.example/x", "http://127.0.0.1:9000//other.example/x"),
-            ("http://other.example/x", "http://127.0.0.1:9000/"),
-            ("*", "http://127.0.0.1:9000/"),
-            ("/a'b\u{202e}", "http://127.0.0.1:9000/a'b%E2%80%AE"),
-        ] {
-            assert_eq!(here(&address, came).as_str(), expected);
-        }
-    }
 
     #[test]
     fn what_the_page_asks_for_is_understood() {

@@ -13,10 +13,10 @@ use url::{Url, form_urlencoded};
 
 use super::gate::{Refusal, admit};
 use super::reply::{Problem, guard, json, problem, refused, typed};
-use super::{Desk, assets, attempts, detail, explain, list, replay, stream};
+use super::{Desk, assets, detail, explain, list, replay, stream};
 use crate::webhook::capture::CaptureNumber;
-use crate::webhook::mask;
 use crate::webhook::verdict::{VERDICTS, VerdictRow};
+use crate::webhook::{attempts, mask};
 
 /// Longest body of a request, in bytes: an edited delivery of 1 MiB in base64, and then some.
 const BODY_MAX: usize = 4 << 20;

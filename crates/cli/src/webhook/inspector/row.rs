@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::webhook::capture::{CaptureNumber, Source};
 use crate::webhook::fields::millis;
+use crate::webhook::mask;
 use crate::webhook::store::Listed;
 use crate::webhook::tone::Tone;
 use crate::webhook::verdict::Verdict;
@@ -59,8 +60,9 @@ impl From<&Verdict> for RowVerdict {
     }
 }
 
-impl From<Listed> for Row {
-    fn from(listed: Listed) -> Self {
+impl Row {
+    /// Of a capture; without what lets somebody in where its request went, unless everything is revealed.
+    pub(super) fn of(listed: Listed, reveal: bool) -> Self {
         let key = listed.number.map_or_else(
             || format!("at {}", listed.at.as_nanosecond()),
             |number| number.to_string(),
@@ -72,7 +74,7 @@ impl From<Listed> for Row {
             at: instant(listed.at),
             synthetic: listed.source == Source::Poll,
             method: self::cut(listed.method.as_str()),
-            request_target: self::cut(&listed.request_target),
+            request_target: self::cut(&mask::target(&listed.request_target, reveal)),
             length: listed.length,
             verdict: (&listed.verdict).into(),
             event: cut(listed.event),

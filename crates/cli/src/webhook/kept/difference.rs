@@ -45,6 +45,13 @@ impl Row {
     }
 }
 
+/// That requests went elsewhere, if they did. What lets somebody in there is not shown, and counts.
+pub(crate) fn targets(old: &str, new: &str, reveal: bool) -> Option<Row> {
+    let text = |target: &str| mask::target(target, reveal).into_owned();
+    let row = Row::of("request", "request_target", Some(old.to_owned()), Some(new.to_owned()))?;
+    Some(Row { old: row.old.as_deref().map(text), new: row.new.as_deref().map(text), ..row })
+}
+
 /// What is different between headers: all values of a name are one place.
 pub(crate) fn headers(old: &HeaderMap, new: &HeaderMap, reveal: bool) -> Vec<Row> {
     let text = |headers: &HeaderMap, name: &http::HeaderName| {

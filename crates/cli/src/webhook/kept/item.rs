@@ -1,5 +1,7 @@
 //! Captures as JSON, which columns follow from.
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
@@ -76,7 +78,7 @@ pub(crate) struct Item<'a> {
     took_ms: Option<f64>,
     body_size: u64,
     method: &'a str,
-    request_target: &'a str,
+    request_target: Cow<'a, str>,
     peer: Option<String>,
     source: &'static str,
     synthetic: bool,
@@ -85,8 +87,9 @@ pub(crate) struct Item<'a> {
     gap_ms: Option<f64>,
 }
 
-impl<'a> From<&'a Listed> for Item<'a> {
-    fn from(listed: &'a Listed) -> Self {
+impl<'a> Item<'a> {
+    /// Of a capture; without what lets somebody in where its request went, unless everything is revealed.
+    pub(crate) fn of(listed: &'a Listed, reveal: bool) -> Self {
         let outcome = listed.outcome.as_ref();
         Self {
             capture: listed.number,
@@ -103,7 +106,7 @@ impl<'a> From<&'a Listed> for Item<'a> {
             took_ms: outcome.map(|outcome| millis(outcome.took)),
             body_size: listed.length,
             method: listed.method.as_str(),
-            request_target: &listed.request_target,
+            request_target: mask::target(&listed.request_target, reveal),
             peer: listed.source.peer().map(|peer| peer.to_string()),
             source: listed.source.name(),
             synthetic: listed.source == Source::Poll,
@@ -147,7 +150,7 @@ pub(crate) fn whole(capture: &Capture, reveal: bool) -> Box<RawValue> {
         body_sha256: hex::encode(Sha256::digest(&received.body)),
         forwards: forwards.map(|forward| answered(forward, reveal)).collect(),
     };
-    let (item, rest) = (to_json(&Item::from(&listed)), to_json(&rest));
+    let (item, rest) = (to_json(&Item::of(&listed, reveal)), to_json(&rest));
     // Not flattened: a body would be parsed and printed anew.
     let json = format!("{},{}", &item[..item.len() - 1], &rest[1..]);
     RawValue::from_string(json).expect("two objects are one when put together")

@@ -99,7 +99,8 @@ fn first(capture: &Capture, outcome: &Outcome, view: &View) -> Line {
             Source::Poll => "poll".to_owned(),
         },
     ));
-    let mut what = What::of(received);
+    let target = one_line(&mask::target(&received.request_target, view.reveal)).into_owned();
+    let mut what = What { target, ..What::of(received) };
     if let Some(width) = view.width {
         let fixed: usize = parts.iter().chain(&rest).map(|(_, text)| 1 + text.width()).sum();
         what.shorten((fixed + what.width()).saturating_sub(width));

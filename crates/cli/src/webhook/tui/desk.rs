@@ -14,15 +14,15 @@ use url::Url;
 use super::detail::Loaded;
 use super::doc::Doc;
 use super::model::Input;
-use super::replay::{Replayed, Sending, Silence};
+use super::replay::{Replayed, Sending, Silence, copied_to};
 use super::row::Row;
 use crate::output::Look;
 use crate::webhook::capture::CaptureNumber;
-use crate::webhook::inspector::{self, Explained};
-use crate::webhook::replay::{Replay, Signature, now};
+use crate::webhook::explanation::{Explained, explanation};
+use crate::webhook::replay::{Replay, as_it_came, now};
 use crate::webhook::secrets::Secrets;
 use crate::webhook::store::{Captures, Query, StoreError};
-use crate::webhook::{changes, mask, message};
+use crate::webhook::{attempts, changes, mask, message};
 
 /// Rows that are read at once.
 const ROWS: usize = 200;
@@ -92,8 +92,8 @@ impl Desk {
 
     async fn loaded(&self, number: CaptureNumber) -> Result<Option<Loaded>, StoreError> {
         let Some(capture) = self.captures.get(number).await? else { return Ok(None) };
-        let (answered, attempts_cut) = inspector::answered(&self.captures, &capture).await?;
-        let pauses = inspector::pauses(&self.schedule, &answered);
+        let (answered, attempts_cut) = attempts::answered(&self.captures, &capture).await?;
+        let pauses = attempts::pauses(&self.schedule, &answered);
         let attempts = answered.into_iter().map(|answered| answered.listed).zip(pauses).collect();
         let is_shared = self.captures.is_on_disk();
         Ok(Some(Loaded { capture: Arc::new(capture), attempts, attempts_cut, is_shared }))
@@ -109,7 +109,7 @@ impl Desk {
                 Err(error) => return desk.failed(&error),
             };
             let secrets = desk.secrets.clone();
-            let search = move || inspector::explanation(&capture.received, &secrets);
+            let search = move || explanation(&capture.received, &secrets);
             // Fails only when it panicked, which is told elsewhere.
             if let Ok(explained) = tokio::task::spawn_blocking(search).await {
                 desk.tell(Input::Explained { number, doc: explained_doc(&explained) });
@@ -165,21 +165,10 @@ impl Desk {
                 Ok(None) => return desk.tell(Input::Gone(number)),
                 Err(error) => return desk.failed(&error),
             };
-            let received = &*capture.received;
-            let command = match &desk.address {
-                Some(address) => {
-                    // Never to another's host, whatever the request said.
-                    let to = inspector::here(address, &received.request_target);
-                    let signature = Signature::Kept;
-                    let replay = Replay { received, to, body: None, signature };
-                    // What it came with needs no secret.
-                    let Ok(outgoing) = replay.outgoing(&desk.secrets, now()) else { return };
-                    message::curl(&outgoing, desk.reveal)
-                }
-                None => message::curl_of(received, desk.reveal),
-            };
-            let hides = received.headers.iter().any(|(name, value)| mask::hides(name, value));
-            let masked = hides && !desk.reveal;
+            let to = copied_to(&capture, desk.address.as_ref());
+            let outgoing = as_it_came(&capture.received, to);
+            let masked = !desk.reveal && mask::hides_of(&outgoing.headers, outgoing.url.as_str());
+            let command = message::curl(&outgoing, desk.reveal);
             desk.tell(Input::Command { number, command, masked });
         });
     }

@@ -18,6 +18,7 @@ use super::replay::{Replayed, Sending};
 use super::row::Row;
 use crate::output::Look;
 use crate::webhook::capture::{Capture, CaptureNumber};
+use crate::webhook::message::Command;
 use crate::webhook::store::Query;
 
 /// Replays whose answers are remembered.
@@ -117,7 +118,7 @@ pub(super) enum Input {
     /// A command, and whether something is not shown in it.
     Command {
         number: CaptureNumber,
-        command: Vec<u8>,
+        command: Command,
         masked: bool,
     },
     /// A request went no further.

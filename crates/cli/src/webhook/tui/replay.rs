@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use formsvc_contract::send::{Answer, SendError};
+use http::header;
 use jiff::Timestamp;
 use url::Url;
 
@@ -12,8 +13,12 @@ use crate::output::Look;
 use crate::webhook::capture::{Capture, CaptureNumber};
 use crate::webhook::listen::text::took;
 use crate::webhook::mask;
-use crate::webhook::replay::Signature;
+use crate::webhook::replay::{Signature, how};
+use crate::webhook::target::{here, is_here};
 use crate::webhook::tone::Tone;
+
+/// Where listeners listen, unless they are told otherwise.
+const LISTENER: &str = "http://localhost:9000/";
 
 /// What is sent, and where to.
 #[derive(Clone, Debug)]
@@ -108,6 +113,24 @@ pub(super) fn usual(capture: &Capture, facts: &Facts) -> Vec<Url> {
     to
 }
 
+/// Where a command that somebody copies sends a delivery: to the listener, to where it was forwarded, or to
+/// what it says it came to, if that is this machine. Never to another's host, whatever the request said.
+pub(super) fn copied_to(capture: &Capture, address: Option<&Url>) -> Url {
+    let received = &*capture.received;
+    if let Some(address) = address {
+        return here(address, &received.request_target);
+    }
+    let mut forwards = capture.outcome.iter().flat_map(|outcome| &outcome.forwards);
+    if let Some(url) = forwards.find_map(|forward| Url::parse(&forward.url).ok()) {
+        return url;
+    }
+    let host = received.headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let host = host.and_then(|host| Url::parse(&format!("http://{host}/")).ok());
+    let own = host.filter(|url| is_here(url) && url.path() == "/" && url.username().is_empty());
+    let usual = || Url::parse(LISTENER).expect("it is a URL");
+    here(&own.unwrap_or_else(usual), &received.request_target)
+}
+
 /// The addresses, as they may be shown.
 pub(super) fn addresses(to: &[Url], reveal: bool) -> String {
     to.iter().map(|to| mask::url(to.as_str(), reveal)).collect::<Vec<_>>().join(", ")
@@ -132,11 +155,39 @@ impl Replayed {
 
     /// What was sent, in words.
     pub(super) fn how(&self) -> &'static str {
-        match (self.edited, self.signature) {
-            (false, Signature::Fresh) => "as it came, signed now",
-            (false, Signature::Kept) => "as it came, with the signature it came with",
-            (true, Signature::Fresh) => "with the edited body, signed now",
-            (true, Signature::Kept) => "with the edited body, and the signature it came with",
+        how(self.edited, self.signature)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::webhook::capture::Unanswered;
+    use crate::webhook::tui::samples::Sample;
+
+    #[test]
+    fn a_command_to_copy_goes_to_nobody_elses_host() {
+        let own = Url::parse("http://127.0.0.1:7000/").unwrap();
+        let came =
+            |host: &str| Sample::of("a").target("/hook?a=1").header("host", host).numbered(1);
+        for (host, address, expected) in [
+            ("other.example", Some(&own), "http://127.0.0.1:7000/hook?a=1"),
+            ("other.example", None, "http://localhost:9000/hook?a=1"),
+            ("localhost:4400", None, "http://localhost:4400/hook?a=1"),
+            ("[::1]:4400", None, "http://[::1]:4400/hook?a=1"),
+            ("localhost@other.example", None, "http://localhost:9000/hook?a=1"),
+            ("u@localhost", None, "http://localhost:9000/hook?a=1"),
+            ("localhost/x", None, "http://localhost:9000/hook?a=1"),
+            ("", None, "http://localhost:9000/hook?a=1"),
+        ] {
+            assert_eq!(copied_to(&came(host), address).as_str(), expected, "{host}");
         }
+        let forward = crate::webhook::capture::Forward {
+            url: "http://localhost:4242/x".to_owned(),
+            answer: Err(Unanswered { timed_out: false, why: String::new() }),
+            took: std::time::Duration::ZERO,
+        };
+        let forwarded = Sample::of("a").header("host", "other.example").forwarded(forward);
+        assert_eq!(copied_to(&forwarded.numbered(1), None).as_str(), "http://localhost:4242/x");
     }
 }

@@ -21,7 +21,8 @@ use super::row::Row;
 use super::samples::{AT, Sample};
 use super::screen::blank;
 use crate::webhook::capture::{AnsweredBy, Capture, Forward, Forwarded, Unanswered};
-use crate::webhook::replay::Signature;
+use crate::webhook::message::curl;
+use crate::webhook::replay::{Signature, as_it_came};
 use crate::webhook::store::{Listed, Query};
 use crate::webhook::verdict::VerdictCode;
 
@@ -361,7 +362,7 @@ fn the_answer_to_a_replay_is_told_and_stands_among_the_answers() {
     let screen = pressed.screen();
     assert!(screen.contains("#30 replayed to http://localhost:4242/hook: 418 in 7ms"), "{screen}");
     assert!(screen.contains("Replay of 09:30:05 to http://localhost:4242/hook"), "{screen}");
-    assert!(screen.contains("418 after 7ms, as it came, signed now"), "{screen}");
+    assert!(screen.contains("418 after 7ms, with its body to the byte, signed now"), "{screen}");
     assert!(screen.contains("short and stout[2J") && !screen.contains('\u{1b}'), "{screen}");
     pressed.key(Key::Down);
     assert!(!pressed.screen().contains("418"), "it is the answer of that one alone");
@@ -404,10 +405,15 @@ fn what_comes_too_fast_is_told_and_read_again() {
         assert_eq!(std::mem::take(&mut pressed.effects).len(), expected);
     }
     // A command goes where it can be pasted, and is shown.
-    let command = b"curl 'x\x1b[2J'\n".to_vec();
-    pressed.happens(Input::Command { number: 30, command: command.clone(), masked: true });
-    assert!(matches!(&pressed.effects[..], [Effect::Clipboard(text)] if *text == command));
-    assert!(pressed.screen().contains("curl 'x[2J'") && pressed.screen().contains("--reveal"));
+    let (received, to) = (&Sample::of("a").received, Url::parse(TARGET).unwrap());
+    let command = || curl(&as_it_came(received, to.clone()), false);
+    pressed.happens(Input::Command { number: 30, command: command(), masked: true });
+    let line = command().on_a_line();
+    assert!(!line.contains(&b'\n'), "it waits for whoever pastes it");
+    assert!(matches!(&pressed.effects[..], [Effect::Clipboard(text)] if *text == line));
+    let screen = pressed.screen();
+    assert!(screen.contains("path-as-is http://localhost:4242/hook \\"), "{screen}");
+    assert!(screen.contains("--reveal"), "{screen}");
 }
 
 #[test]

@@ -17,6 +17,7 @@ use super::sheets;
 use crate::output::Look;
 use crate::webhook::capture::{Capture, CaptureNumber};
 use crate::webhook::mask;
+use crate::webhook::message::Command;
 use crate::webhook::replay::Signature;
 use crate::webhook::store::Listed;
 use crate::webhook::target::target;
@@ -58,7 +59,7 @@ impl Model {
             Input::Edited { sending, body } => self.edited(sending, body, &mut effects),
             Input::Command { number, command, masked } => {
                 self.command(number, &command, masked);
-                effects.push(Effect::Clipboard(command));
+                effects.push(Effect::Clipboard(command.on_a_line()));
             }
             Input::Refused(what) => {
                 self.counts.refused += 1;
@@ -349,7 +350,7 @@ impl Model {
     }
 
     /// Shows a command that can be copied by hand as well.
-    fn command(&mut self, number: CaptureNumber, command: &[u8], masked: bool) {
+    fn command(&mut self, number: CaptureNumber, command: &Command, masked: bool) {
         let mut doc = Doc::default();
         if masked {
             let hidden =
@@ -357,7 +358,7 @@ impl Model {
             doc.line(&[(Look::Open, hidden)]);
             doc.line(&[]);
         }
-        doc.text(&String::from_utf8_lossy(command));
+        doc.text(&String::from_utf8_lossy(&command.in_lines()));
         self.sheet = Some(Sheet::of(&format!("#{number} as a command of curl"), doc));
         let text = "copied, where the terminal lets programs copy; Esc goes back";
         self.say(Look::Good, text);

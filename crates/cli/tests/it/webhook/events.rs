@@ -154,6 +154,60 @@ fn no_output_gives_a_signature_or_a_secret_away_unless_it_is_asked_to() {
 }
 
 #[test]
+fn what_lets_somebody_in_is_shown_by_no_command_unless_it_is_asked_to() {
+    const LETS_IN: &str = "of-somebody-0123";
+    let home = Home::new();
+    let mut listener = Listener::start(&home, &[]);
+    let referer = format!("http://u:{LETS_IN}@a.example/b?sig={LETS_IN}");
+    let headers: [(&str, &[u8]); 3] = [
+        ("x-session", LETS_IN.as_bytes()),
+        ("x-tenant-key", LETS_IN.as_bytes()),
+        ("referer", referer.as_bytes()),
+    ];
+    for more in ["1", "2"] {
+        let target = format!("/hook?a=1&access_token={LETS_IN}{more}");
+        assert_eq!(listener.send(&target, &headers, body("sub_1", "Ada").as_bytes()), 200);
+    }
+    assert_eq!(listener.end(), Some(0));
+    let file = home.path().join("out");
+    let path = file.display().to_string();
+    for command in [
+        &["events", "list", "--output", "json"][..],
+        &["events", "show", "1"],
+        &["events", "tail", "--count", "2"],
+        &["events", "diff", "1", "2"],
+        &["events", "export", "1", "--as", "http"],
+        &["events", "export", "1", "--as", "curl"],
+        &["events", "export", "1", "--as", "har"],
+        &["events", "export", "1", "--as", "ndjson", "-o", &path],
+        &["replay", "1", "--to", "http://u:of-somebody-0123@localhost:1/", "--dry-run"],
+        &[
+            "replay",
+            "1",
+            "--to",
+            "4242?key=of-somebody-0123",
+            "--export",
+            "curl",
+            "--keep-signature",
+        ],
+    ] {
+        let command = [&["webhook"], command].concat();
+        let said = home.run(&command);
+        assert_eq!(said.code, Some(0), "{command:?}: {}", said.stderr);
+        let written = std::fs::read_to_string(&file).unwrap_or_default();
+        for text in [&said.stdout, &said.stderr, &written] {
+            assert!(!text.contains(LETS_IN), "{command:?}: {text}");
+        }
+        if !command.contains(&"list") && !command.contains(&"-o") {
+            let shown = home.succeed(&[&command[..], &["--reveal"]].concat());
+            assert!(shown.contains(LETS_IN), "{command:?}: {shown}");
+        }
+    }
+    let diff = home.succeed(&["webhook", "events", "diff", "1", "2"]);
+    assert!(diff.contains("access_token=…"), "another token is a difference: {diff}");
+}
+
+#[test]
 fn an_export_is_whole_or_not_at_all() {
     let home = three();
     let export = |args: &[&str]| home.run(&[&["webhook", "events", "export"], args].concat());

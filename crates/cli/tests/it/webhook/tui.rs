@@ -145,7 +145,7 @@ fn a_replay_shows_what_was_answered_and_nothing_of_the_answer_acts() {
     watched.terminal.wait_for("submission: sub_1");
     watched.terminal.send("r");
     watched.terminal.wait_for(&format!("#1 replayed to http://{to}/: 418 in "));
-    watched.terminal.wait_for("as it came, signed now");
+    watched.terminal.wait_for("with its body to the byte, signed now");
     watched.terminal.wait_for("answer 1 ]0;owned[2J2J");
     let first = target.got();
     let second = target.got();

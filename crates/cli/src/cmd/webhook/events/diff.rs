@@ -66,12 +66,7 @@ fn rows(old: &Capture, new: &Capture, reveal: bool) -> Vec<Row> {
     let (a, b) = (&old.received, &new.received);
     let request = [
         Row::of("request", "method", Some(a.method.to_string()), Some(b.method.to_string())),
-        Row::of(
-            "request",
-            "request_target",
-            Some(a.request_target.clone()),
-            Some(b.request_target.clone()),
-        ),
+        difference::targets(&a.request_target, &b.request_target, reveal),
         Row::of("request", "verdict", verdict(old), verdict(new)),
         Row::of("request", "status", status(old), status(new)),
     ];

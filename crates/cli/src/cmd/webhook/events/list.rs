@@ -60,7 +60,7 @@ impl List {
             cx.progress.remark(&nothing);
         }
         for capture in &listed {
-            listing.push(&Item::from(capture));
+            listing.push(&Item::of(capture, false));
         }
         cx.output.list(&listing)?;
         let last = listed.last().and_then(|last| last.number).filter(|_| more);

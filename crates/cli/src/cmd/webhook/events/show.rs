@@ -76,7 +76,7 @@ fn show(
     let own = [
         ("capture", number.to_string()),
         ("received", format!("{:.3}", received.at)),
-        ("request", request(received)),
+        ("request", request(received, reveal)),
         ("verdict", verdict(received)),
         ("attempt", arrival(received)),
         ("answered", answered(capture)),
@@ -91,12 +91,12 @@ fn show(
     output.detail(&Detail { own, answers })
 }
 
-fn request(received: &Received) -> String {
+fn request(received: &Received, reveal: bool) -> String {
     let from = match received.source {
         Source::Request(from) => format!("from {from}"),
         Source::Poll => "synthetic: made here of a submission that the service has".to_owned(),
     };
-    format!("{} {}, {from}", received.method, received.request_target)
+    format!("{} {}, {from}", received.method, mask::target(&received.request_target, reveal))
 }
 
 fn verdict(received: &Received) -> String {

@@ -15,7 +15,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::key::aside;
 use crate::webhook::history::{History, REMEMBERED};
-use crate::webhook::inspector::{Inspected, Inspector, InspectorArgs, plain};
+use crate::webhook::inspector::{Inspected, Inspector, InspectorArgs};
 use crate::webhook::listen::engine::Engine;
 use crate::webhook::listen::happened::Happened;
 use crate::webhook::listen::intake::{Intake, Rules};
@@ -25,6 +25,7 @@ use crate::webhook::listen::record::Ready;
 use crate::webhook::listen::server::{Server, Sockets};
 use crate::webhook::mask;
 use crate::webhook::secrets::Secrets;
+use crate::webhook::sender::plain;
 use crate::webhook::store::{Query, Store};
 use crate::webhook::tui::Watched;
 

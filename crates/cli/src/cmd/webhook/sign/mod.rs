@@ -113,9 +113,9 @@ impl Sign {
                     outgoing.headers.insert(CONNECTION, HeaderValue::from_static("close"));
                     message::http(&outgoing, reveal)
                 }
-                (Some(_), Place::Stdin) => message::curl(&outgoing, reveal),
+                (Some(_), Place::Stdin) => message::curl(&outgoing, reveal).in_lines(),
                 (Some(_), Place::File(path)) => match path.to_str() {
-                    Some(path) => message::curl_with_file(&outgoing, path, reveal),
+                    Some(path) => message::curl_with_file(&outgoing, path, reveal).in_lines(),
                     None => return Err(CliError::usage("the name of the file is not UTF-8 text")),
                 },
             };

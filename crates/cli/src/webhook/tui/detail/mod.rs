@@ -14,8 +14,8 @@ use super::keys::Action;
 use super::replay::Replayed;
 use super::row::RowKey;
 use crate::output::Look;
+use crate::webhook::attempts::AttemptPause;
 use crate::webhook::capture::{Capture, CaptureNumber};
-use crate::webhook::inspector::AttemptPause;
 use crate::webhook::store::Listed;
 
 /// The parts of a text.

@@ -2,6 +2,7 @@
 
 use crate::output::Look;
 use crate::webhook::capture::{Capture, Source};
+use crate::webhook::mask;
 use crate::webhook::tui::doc::Doc;
 use crate::webhook::tui::facts::Facts;
 
@@ -9,12 +10,11 @@ use super::body;
 
 pub(super) fn write(doc: &mut Doc, capture: &Capture, facts: &Facts, raw: bool) {
     let received = &*capture.received;
-    let target = crate::webhook::mask::text(&received.request_target).into_owned();
-    let target = if facts.reveal { &received.request_target } else { &target };
+    let target = mask::target(&received.request_target, facts.reveal);
     doc.line(&[
         (Look::Heading, received.method.as_str()),
         (Look::Plain, " "),
-        (Look::Plain, target),
+        (Look::Plain, &target),
     ]);
     let came = received.at.to_zoned(facts.zone.clone()).strftime("%Y-%m-%d %H:%M:%S%.3f %:z");
     let from = match received.source {

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::output::Look;
-use crate::webhook::inspector::{AttemptPause, advice};
+use crate::webhook::advice::advice;
+use crate::webhook::attempts::AttemptPause;
 use crate::webhook::listen::text::{seconds, took};
 use crate::webhook::store::Listed;
 use crate::webhook::tui::doc::Doc;
