@@ -6,6 +6,7 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -242,9 +243,11 @@ fn listener(formsvc: &Path, dir: &Path, more: &[&str]) -> Result<Subject, BenchE
     let ready_file = state.with_extension("ready");
     let mut command = child::this_program()?;
     command.args(["pinned", "--core", &pin::SERVER.to_string(), "--"]).arg(formsvc);
-    command.args(["--quiet", "webhook", "listen", "--port", "0"]);
+    command.args(["webhook", "listen", "--port", "0"]);
     command.args(["--exit-on-stdin-eof", "--ready-file"]).arg(&ready_file).args(more);
     command.env("FORMSVC_SIGNING_SECRET", SECRET).env("FORMSVC_STATE_DIR", &state);
+    // What it says once it is ready, and would say for people each time.
+    command.stderr(Stdio::null());
     let mut process = Background::unread(&mut command)?;
     let ready: Ready = process.file(&ready_file, PATIENCE)?;
     let addr = ready.url.strip_prefix("http://").and_then(|rest| rest.split('/').next());

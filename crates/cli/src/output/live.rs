@@ -47,27 +47,49 @@ impl Live<'_> {
     /// Tells people, in parts that each have a look; strangers' text among them is made harmless. With
     /// `--quiet` there are none.
     pub(crate) fn line(&self, parts: &[(Look, &str)]) -> Result<(), CliError> {
+        self.lines([parts])
+    }
+
+    /// The same of several lines, written together.
+    pub(crate) fn lines<'l, T: AsRef<str> + 'l>(
+        &self,
+        lines: impl IntoIterator<Item = &'l [(Look, T)]>,
+    ) -> Result<(), CliError> {
         if self.output.quiet {
             return Ok(());
         }
         let paint = self.output.screen.paint;
-        let mut line = String::new();
-        for (look, text) in parts {
-            if *look == Look::Plain {
-                line.push_str(&one_line(text));
-            } else {
-                line.push_str(&paint.put(*look, &one_line(text)));
+        let mut text = String::new();
+        for line in lines {
+            for (look, part) in line {
+                let part = one_line(part.as_ref());
+                if *look == Look::Plain {
+                    text.push_str(&part);
+                } else {
+                    text.push_str(&paint.put(*look, &part));
+                }
             }
+            text.push('\n');
         }
-        line.push('\n');
-        self.output.screen.unpaged(line.as_bytes())
+        if text.is_empty() { Ok(()) } else { self.output.screen.unpaged(text.as_bytes()) }
     }
 
     /// Tells programs: an object of JSON, on one line.
     pub(crate) fn record(&self, json: &str) -> Result<(), CliError> {
+        self.records(&[json])
+    }
+
+    /// The same of several objects, written together.
+    pub(crate) fn records(&self, objects: &[impl AsRef<str>]) -> Result<(), CliError> {
+        let mut objects = objects.iter().map(AsRef::as_ref);
         match &self.program {
-            Some(program) => self.output.made(program, json, Shape::Item),
-            None => self.output.screen.data(true, |out| written(writeln!(out, "{json}"))),
+            Some(program) => {
+                objects.try_for_each(|json| self.output.made(program, json, Shape::Item))
+            }
+            None => self
+                .output
+                .screen
+                .data(true, |out| objects.try_for_each(|json| written(writeln!(out, "{json}")))),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use formsvc_protocol::signature::{HEADER, SignatureHeader};
-use formsvc_receiver::{Verifier, VerifyError, signature_header};
+use formsvc_receiver::{Event, Verifier, VerifyError, signature_header};
 use http::HeaderMap;
 use jiff::Timestamp;
 
@@ -246,13 +246,13 @@ impl From<&VerifyError> for VerdictCode {
     }
 }
 
-/// Judges a request by its raw body, as it was when it came.
+/// Judges a request by its raw body, as it was when it came; gives the event as well, where it is signed.
 pub(crate) fn judge(
     verifier: Option<&Verifier>,
     headers: &HeaderMap,
     body: &Bytes,
     came: Timestamp,
-) -> Verdict {
+) -> (Verdict, Option<Event>) {
     let header = signature_header(headers.get_all(HEADER));
     let claimed =
         header.as_ref().ok().and_then(|header| SignatureHeader::parse(header.as_bytes()).ok());
@@ -260,13 +260,16 @@ pub(crate) fn judge(
         .and_then(|header| i64::try_from(header.unix_seconds()).ok())
         .map(|signed| came.as_second().saturating_sub(signed));
     let Some(verifier) = verifier else {
-        return Verdict { code: VerdictCode::Unchecked, secret: None, age };
+        return (Verdict { code: VerdictCode::Unchecked, secret: None, age }, None);
     };
     let found = header
         .and_then(|header| verifier.verify_event_at(header.as_bytes(), body.clone(), came.into()));
     match found {
-        Ok(event) => Verdict { code: VerdictCode::Valid, secret: Some(event.secret().into()), age },
-        Err(error) => Verdict { code: (&error).into(), secret: None, age },
+        Ok(event) => {
+            let secret = Some(event.secret().into());
+            (Verdict { code: VerdictCode::Valid, secret, age }, Some(event.into_event()))
+        }
+        Err(error) => (Verdict { code: (&error).into(), secret: None, age }, None),
     }
 }
 
@@ -290,7 +293,7 @@ mod tests {
     #[test]
     fn what_the_receiver_refuses_has_its_name_and_status() {
         use VerifyError::{InFuture, Malformed, MissingHeader, NoMatch, TooLarge, TooOld};
-        let no_event = formsvc_receiver::Event::from_json(Bytes::from_static(b"{")).unwrap_err();
+        let no_event = Event::from_json(Bytes::from_static(b"{")).unwrap_err();
         let bad = VerifyError::BadJson(no_event);
         let errors = [MissingHeader, Malformed, NoMatch, TooOld, InFuture, TooLarge, bad];
         let mut rows: Vec<_> = VERDICTS.iter().filter(|row| row.is_refusal()).collect();

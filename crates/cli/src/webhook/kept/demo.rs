@@ -122,7 +122,7 @@ fn received(form: &Form, submission: &Submission, fate: &Fate, at: Timestamp) ->
         (header::CONTENT_LENGTH, HeaderValue::from(body.len())),
     ]);
     let verifier = secrets().builder().build().ok();
-    let verdict = judge(verifier.as_ref(), &headers, &body, at);
+    let (verdict, _) = judge(verifier.as_ref(), &headers, &body, at);
     Received {
         at,
         source: Source::Request(([127, 0, 0, 1], 40_000).into()),

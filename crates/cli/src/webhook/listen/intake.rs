@@ -225,10 +225,7 @@ impl Intake {
         let received = Arc::new(received);
         let (number, mut warnings) = self.keep(&received).await;
         let capture = Capture { number, received: Arc::clone(&received), outcome: None };
-        if self.0.bus.receiver_count() > 0 {
-            // Fails only where nobody looks.
-            let _ = self.0.bus.send(Arc::new(capture.clone()));
-        }
+        self.show(&capture);
         let Made { reply, by, forwards, decided_by, warnings: more } = self.make(&received).await;
         warnings.extend(more);
         let status = match &reply {
@@ -246,7 +243,7 @@ impl Intake {
         }
         let capture = Capture { outcome: Some(outcome), ..capture };
         self.ended(&capture, began);
-        let _ = self.0.bus.send(Arc::new(capture.clone()));
+        self.show(&capture);
         // No other command finds a number of a store in memory.
         let number = number.filter(|_| self.0.store.is_on_disk());
         let capture = Arc::new(Capture { number, ..capture });
@@ -254,6 +251,14 @@ impl Intake {
         place.told.send(Happened::Delivered(told));
         drop(place.in_flight);
         (reply, capture)
+    }
+
+    /// Tells whoever looks at captures.
+    fn show(&self, capture: &Capture) {
+        if self.0.bus.receiver_count() > 0 {
+            // Fails only where nobody looks any more.
+            let _ = self.0.bus.send(Arc::new(capture.clone()));
+        }
     }
 
     /// Keeps a request, as long as that goes well: a full disk ends no delivery. Warns of the first that
@@ -277,8 +282,8 @@ impl Intake {
         let Incoming { source, method, request_target, headers, body } = incoming;
         let at = Timestamp::now();
         let rules = &self.0.rules;
-        let verdict = judge(rules.verifier.as_ref(), &headers, &body, at);
-        let Names { event, submission_id, form_id } = Names::of(&body);
+        let (verdict, event) = judge(rules.verifier.as_ref(), &headers, &body, at);
+        let Names { event, submission_id, form_id } = Names::of(event.as_ref(), &body);
         let came = match &submission_id {
             // A forged one would use up the attempts of the genuine ones.
             Some(id) if verdict.code.is_proven() => self.history().arrived(id, now),

@@ -1,5 +1,8 @@
 //! What a body says it is, whoever sent it: for lines, counts and lists, and proof of nothing.
 
+use std::borrow::Cow;
+
+use formsvc_receiver::Event;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -25,8 +28,18 @@ struct Members<'a> {
 }
 
 impl Names {
-    /// Those of a body; none where it is no object of JSON.
-    pub(super) fn of(body: &[u8]) -> Self {
+    /// Those of a body, of which the event is known where it is signed.
+    pub(super) fn of(event: Option<&Event>, body: &[u8]) -> Self {
+        let Some(Event::SubmissionCreated(created)) = event else { return Self::of_body(body) };
+        Self {
+            event: taken(created.event.as_str()),
+            submission_id: taken(created.submission_id.as_str()),
+            form_id: taken(created.form_id.as_str()),
+        }
+    }
+
+    /// None where it is no object of JSON.
+    fn of_body(body: &[u8]) -> Self {
         let Ok(members) = serde_json::from_slice::<Members<'_>>(body) else {
             return Self::default();
         };
@@ -39,8 +52,12 @@ impl Names {
 }
 
 fn name(value: Option<&RawValue>) -> Option<String> {
-    let text: String = serde_json::from_str(value?.get()).ok()?;
-    (!text.is_empty() && text.len() <= NAME_MAX).then_some(text)
+    let text: Cow<'_, str> = serde_json::from_str(value?.get()).ok()?;
+    taken(&text)
+}
+
+fn taken(name: &str) -> Option<String> {
+    (!name.is_empty() && name.len() <= NAME_MAX).then(|| name.to_owned())
 }
 
 #[cfg(test)]
@@ -49,13 +66,28 @@ mod tests {
 
     #[test]
     fn names_are_texts_of_an_object_and_anything_else_is_none() {
-        let names = Names::of(br#"{"event":"submission.created","submission_id":7,"form_id":"f"}"#);
+        let names =
+            Names::of_body(br#"{"event":"submission.created","submission_id":7,"form_id":"f"}"#);
         assert_eq!(names.event.as_deref(), Some("submission.created"));
         assert_eq!((names.submission_id, names.form_id.as_deref()), (None, Some("f")));
         for other in [&b""[..], b"[]", b"7", b"{", b"\xff", br#"{"event":""}"#] {
-            assert_eq!(Names::of(other), Names::default());
+            assert_eq!(Names::of_body(other), Names::default());
         }
         let long = format!(r#"{{"event":"{}"}}"#, "x".repeat(NAME_MAX + 1));
-        assert_eq!(Names::of(long.as_bytes()), Names::default());
+        assert_eq!(Names::of_body(long.as_bytes()), Names::default());
+    }
+
+    #[test]
+    fn the_names_of_a_signed_event_are_those_of_its_body() {
+        let long = "f".repeat(NAME_MAX + 1);
+        for (id, form) in [("sub_1", "frm_1"), (r"sub_\u00e9", &long)] {
+            let body = format!(
+                r#"{{"event":"submission.created","submission_id":"{id}","form_id":"{form}",
+                    "form_title":"","data":{{}},"created_at":"2026-01-01T00:00:00.000Z"}}"#
+            );
+            let event = Event::from_json(body.clone()).unwrap();
+            assert!(matches!(event, Event::SubmissionCreated(_)));
+            assert_eq!(Names::of(Some(&event), body.as_bytes()), Names::of_body(body.as_bytes()));
+        }
     }
 }

@@ -3,12 +3,12 @@
 use jiff::Timestamp;
 
 use super::goal::{End, Met};
-use super::happened::{Delivered, Happened, Warning, WarningCode};
+use super::happened::{Happened, Warning, WarningCode};
 use super::record::{self, Ready};
 use super::tally::Tally;
 use super::text::{self, Line, View};
 use crate::error::CliError;
-use crate::output::{Live, Look};
+use crate::output::Live;
 use crate::progress::Progress;
 use crate::webhook::tui::Notes;
 
@@ -36,31 +36,14 @@ impl Report<'_> {
         if self.live.is_for_programs() { self.live.record(&record::ready(ready)) } else { Ok(()) }
     }
 
-    /// Something happened.
-    pub(crate) fn tell(&self, happened: &Happened) -> Result<(), CliError> {
+    /// Things happened.
+    pub(crate) fn tell(&self, happened: &[Happened]) -> Result<(), CliError> {
         if self.live.is_for_programs() {
-            return self.record(happened);
+            let records: Vec<String> = happened.iter().flat_map(|one| self.records(one)).collect();
+            return self.live.records(&records);
         }
-        match (happened, &self.shown) {
-            (Happened::Delivered(told), shown) => {
-                // The line of the delivery tells why it was not answered.
-                let known = |warning: &&Warning| warning.code == WarningCode::TargetDown;
-                for warning in told.warnings.iter().filter(|warning| !known(warning)) {
-                    self.warn(warning);
-                }
-                if let Some(notes) = shown {
-                    notes.delivered();
-                    return Ok(());
-                }
-                text::delivered(told, &self.view).iter().try_for_each(|line| self.line(line))
-            }
-            (Happened::Refused(refused), Some(notes)) => {
-                let line = text::refused(refused, &self.view);
-                notes.refused(line.into_iter().map(|(_, text)| text).collect());
-                Ok(())
-            }
-            (Happened::Refused(refused), None) => self.line(&text::refused(refused, &self.view)),
-        }
+        let lines: Vec<Line> = happened.iter().flat_map(|one| self.lines(one)).collect();
+        self.live.lines(lines.iter().map(Vec::as_slice))
     }
 
     /// Something to know that did not come through the intake.
@@ -90,16 +73,12 @@ impl Report<'_> {
         Ok(())
     }
 
-    fn record(&self, happened: &Happened) -> Result<(), CliError> {
-        let records = match happened {
-            Happened::Delivered(told) => self.records(told),
-            Happened::Refused(refused) => vec![record::refused(refused)],
+    /// What programs are told of it: what became known by it, and itself.
+    fn records(&self, happened: &Happened) -> Vec<String> {
+        let told = match happened {
+            Happened::Delivered(told) => told,
+            Happened::Refused(refused) => return vec![record::refused(refused)],
         };
-        records.iter().try_for_each(|record| self.live.record(record))
-    }
-
-    /// The lines of a delivery, and of what became known by it.
-    fn records(&self, told: &Delivered) -> Vec<String> {
         let warned = told.warnings.iter().map(|warning| {
             self.warn(warning);
             record::warned(warning, Timestamp::now())
@@ -107,13 +86,33 @@ impl Report<'_> {
         warned.chain(record::delivered(told, self.view.reveal)).collect()
     }
 
-    fn warn(&self, warning: &Warning) {
-        self.progress.remark(&format!("warning: {}", warning.message));
+    /// What people are told of it; nothing where it is shown instead.
+    fn lines(&self, happened: &Happened) -> Vec<Line> {
+        let told = match (happened, &self.shown) {
+            (Happened::Delivered(told), _) => told,
+            (Happened::Refused(refused), None) => return vec![text::refused(refused, &self.view)],
+            (Happened::Refused(refused), Some(notes)) => {
+                let line = text::refused(refused, &self.view);
+                notes.refused(line.into_iter().map(|(_, text)| text).collect());
+                return Vec::new();
+            }
+        };
+        // The line of the delivery tells why it was not answered.
+        let known = |warning: &&Warning| warning.code == WarningCode::TargetDown;
+        for warning in told.warnings.iter().filter(|warning| !known(warning)) {
+            self.warn(warning);
+        }
+        match &self.shown {
+            None => text::delivered(told, &self.view),
+            Some(notes) => {
+                notes.delivered();
+                Vec::new()
+            }
+        }
     }
 
-    fn line(&self, line: &Line) -> Result<(), CliError> {
-        let parts: Vec<(Look, &str)> = line.iter().map(|(look, text)| (*look, &**text)).collect();
-        self.live.line(&parts)
+    fn warn(&self, warning: &Warning) {
+        self.progress.remark(&format!("warning: {}", warning.message));
     }
 }
 

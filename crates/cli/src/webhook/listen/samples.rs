@@ -28,7 +28,7 @@ pub(super) struct Sample {
 
 impl Sample {
     pub(super) fn of(body: &'static str) -> Self {
-        let Names { event, submission_id, form_id } = Names::of(body.as_bytes());
+        let Names { event, submission_id, form_id } = Names::of(None, body.as_bytes());
         let received = Received {
             at: AT.parse::<Timestamp>().unwrap(),
             source: Source::Request(SocketAddr::from((Ipv4Addr::LOCALHOST, 4_000))),

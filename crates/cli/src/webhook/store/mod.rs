@@ -6,6 +6,7 @@
 mod args;
 mod caps;
 mod error;
+mod log;
 mod open;
 pub(crate) mod private;
 mod prune;
@@ -29,6 +30,7 @@ pub(crate) use error::StoreError;
 pub(crate) use prune::Pruned;
 pub(crate) use query::{INVALID, Listed, ListedOutcome, Query};
 
+use self::log::LogMover;
 use self::prune::Pruner;
 use self::rows::RowError;
 use self::writer::Writer;
@@ -72,7 +74,8 @@ impl Store {
     pub(crate) fn open(folder: &Path, caps: Caps) -> Result<Self, StoreError> {
         let path = open::path_in(folder);
         let db = open::writer(&path)?;
-        let writer = Writer::start(db, &path, Pruner::new(caps, Timestamp::now))?;
+        let log = LogMover::start(open::mover(&path)?, &path)?;
+        let writer = Writer::start(db, &path, Some(log), Pruner::new(caps, Timestamp::now))?;
         let captures = Captures::of(path);
         Ok(Self { writer: Arc::new(writer), captures })
     }
@@ -80,7 +83,8 @@ impl Store {
     /// A store in memory, gone with the process. Its caps are smaller.
     pub(crate) fn in_memory(caps: Caps) -> Result<Self, StoreError> {
         let pruner = Pruner::new(caps.in_memory(), Timestamp::now);
-        let writer = Arc::new(Writer::start(open::memory()?, Path::new(open::MEMORY), pruner)?);
+        let writer = Writer::start(open::memory()?, Path::new(open::MEMORY), None, pruner)?;
+        let writer = Arc::new(writer);
         let captures = Captures(Arc::new(Reads::Memory(Arc::clone(&writer))));
         Ok(Self { writer, captures })
     }

@@ -44,8 +44,18 @@ pub(super) fn writer(path: &Path) -> Result<Connection, StoreError> {
         return Err(StoreError::NoWal { path: path.to_owned() });
     }
     db.pragma_update(None, "synchronous", "FULL").map_err(failed)?;
+    // Another thread does it.
+    db.pragma_update(None, "wal_autocheckpoint", 0).map_err(failed)?;
     schema::migrate(&db, path)?;
     check_beside(path)?;
+    Ok(db)
+}
+
+/// A connection beside that of [`writer`], which moves the log into the file.
+pub(super) fn mover(path: &Path) -> Result<Connection, StoreError> {
+    let db = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    let set = db.pragma_update(None, "synchronous", "FULL");
+    set.map_err(|error| StoreError::database("keep", path, error))?;
     Ok(db)
 }
 

@@ -27,20 +27,25 @@ pub(super) struct Pruner {
     ages_at: Instant,
     /// Whether there was nothing to do since the last request.
     resting: bool,
+    /// The number that nothing unproven, and the one that nothing proven, is older than: what stands before
+    /// it need not be looked through again.
+    oldest: [i64; 2],
 }
 
 impl Pruner {
     pub(super) fn new(caps: Caps, now: fn() -> Timestamp) -> Self {
-        Self { caps, now, ages_at: Instant::now(), resting: false }
+        Self { caps, now, ages_at: Instant::now(), resting: false, oldest: [0; 2] }
     }
 
     /// Inside the transaction that added so many: twice as many may go, while there is too much.
     pub(super) fn make_room(&mut self, db: &Connection, added: usize) -> rusqlite::Result<()> {
-        self.resting = false;
-        self.remove_surplus(db, added.saturating_mul(2).max(STEP))?;
+        let mut removed = self.remove_surplus(db, added.saturating_mul(2).max(STEP))? > 0;
         if self.ages_at <= Instant::now() {
             self.remove_old(db)?;
+            removed = true;
         }
+        // There may be more to remove, or room to give back.
+        self.resting &= !removed;
         Ok(())
     }
 
@@ -77,11 +82,11 @@ impl Pruner {
 
     /// Removes the oldest while there is too much, of each kind in its own part of the room, and so many at
     /// most; how many. The newest of each stays, however large it is.
-    fn remove_surplus(&self, db: &Connection, most: usize) -> rusqlite::Result<usize> {
+    fn remove_surplus(&mut self, db: &Connection, most: usize) -> rusqlite::Result<usize> {
         let mut removed = 0;
         for proven in [false, true] {
             while removed < most && self.is_over(db, proven)? {
-                match remove_oldest(db, proven, FEW)? {
+                match self.remove_oldest(db, proven, FEW)? {
                     0 => break,
                     more => removed += more,
                 }
@@ -90,8 +95,30 @@ impl Pruner {
         Ok(removed)
     }
 
+    /// Removes some of the oldest of a kind, but never its newest; how many.
+    fn remove_oldest(
+        &mut self,
+        db: &Connection,
+        proven: bool,
+        most: usize,
+    ) -> rusqlite::Result<usize> {
+        let mut numbers = db.prepare_cached(if proven {
+            "SELECT number FROM captures WHERE proven AND number >= ?1 ORDER BY number LIMIT ?2"
+        } else {
+            "SELECT number FROM captures WHERE NOT proven AND number >= ?1 ORDER BY number LIMIT ?2"
+        })?;
+        let oldest = &mut self.oldest[usize::from(proven)];
+        // One more, which stays.
+        let asked = i64::try_from(most + 1).unwrap_or(i64::MAX);
+        let numbers = numbers.query_map((*oldest, asked), |row| row.get(0))?;
+        let numbers = numbers.collect::<Result<Vec<i64>, _>>()?;
+        let [first, ..] = numbers[..] else { return Ok(0) };
+        *oldest = first;
+        remove(db, &numbers[..numbers.len() - 1])
+    }
+
     fn is_over(&self, db: &Connection, proven: bool) -> rusqlite::Result<bool> {
-        let mut bytes = read(db, "SELECT size FROM unproven")?;
+        let mut bytes = read(db, "SELECT unproven FROM counters")?;
         if proven {
             let used = read(db, "PRAGMA page_count")? - read(db, "PRAGMA freelist_count")?;
             bytes = used.saturating_mul(read(db, "PRAGMA page_size")?).saturating_sub(bytes);
@@ -178,18 +205,6 @@ fn remove_some(db: &Connection, before: Option<i64>) -> rusqlite::Result<usize> 
         let _ = db.execute_batch("ROLLBACK");
     }
     removed
-}
-
-/// Removes some of the oldest of a kind, but never its newest; how many.
-fn remove_oldest(db: &Connection, proven: bool, most: usize) -> rusqlite::Result<usize> {
-    let mut numbers = db.prepare_cached(
-        "SELECT number FROM captures WHERE proven = ?1 AND number < (
-             SELECT number FROM captures WHERE proven = ?1 ORDER BY number DESC LIMIT 1
-         ) ORDER BY number LIMIT ?2",
-    )?;
-    let most = i64::try_from(most).unwrap_or(i64::MAX);
-    let numbers = numbers.query_map((proven, most), |row| row.get(0))?;
-    remove(db, &numbers.collect::<Result<Vec<i64>, _>>()?)
 }
 
 /// Removes these; how many there were.

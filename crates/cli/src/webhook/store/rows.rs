@@ -56,20 +56,44 @@ pub(super) struct Head {
     pub(super) outcome: Option<Outcome>,
 }
 
-/// Adds a request, and gives its number.
-pub(super) fn insert(db: &Connection, received: &Received) -> rusqlite::Result<CaptureNumber> {
+/// Adds requests within a transaction, and gives their numbers.
+pub(super) fn insert<'r>(
+    db: &Connection,
+    requests: impl IntoIterator<Item = &'r Received>,
+) -> rusqlite::Result<Vec<CaptureNumber>> {
+    let mut last = db.prepare_cached("SELECT number FROM counters")?;
+    let mut last: i64 = last.query_row([], |row| row.get(0))?;
+    let (mut numbers, mut unproven) = (Vec::new(), 0);
+    for received in requests {
+        last += 1;
+        let size = insert_one(db, last, received)?;
+        if !received.verdict.code.is_proven() {
+            unproven += size;
+        }
+        numbers.push(last.unsigned_abs());
+    }
+    if !numbers.is_empty() {
+        let sql = "UPDATE counters SET number = ?1, unproven = unproven + ?2";
+        db.prepare_cached(sql)?.execute([last, unproven])?;
+    }
+    Ok(numbers)
+}
+
+/// Adds a request, and gives what it takes up.
+fn insert_one(db: &Connection, number: i64, received: &Received) -> rusqlite::Result<i64> {
     // An address for a request, which no name of a source is.
     let source = received.source.peer();
     let source = source.map_or_else(|| Source::Poll.name().to_owned(), |peer| peer.to_string());
-    let Arrival { number, gap, duplicate } = received.arrival;
-    let mut insert = db.prepare_cached(
-        "INSERT INTO captures (at, source, method, request_target, verdict, secret, age, event,
-            submission_id, form_id, arrival, gap, duplicate, proven, size, headers, body)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
-    )?;
     let headers = header_bytes(&received.headers);
     let length = headers.len() + received.body.len() + received.request_target.len();
-    let number = insert.insert(params![
+    let size = i64::try_from(length + PAGE).unwrap_or(i64::MAX);
+    let mut insert = db.prepare_cached(
+        "INSERT INTO captures (number, at, source, method, request_target, verdict, secret, age, event,
+            submission_id, form_id, arrival, gap, duplicate, proven, size, headers, body)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+    )?;
+    insert.execute(params![
+        number,
         instant(received.at),
         source,
         received.method.as_str(),
@@ -80,15 +104,15 @@ pub(super) fn insert(db: &Connection, received: &Received) -> rusqlite::Result<C
         received.event,
         received.submission_id,
         received.form_id,
-        number,
-        gap.map(nanos),
-        duplicate,
+        received.arrival.number,
+        received.arrival.gap.map(nanos),
+        received.arrival.duplicate,
         received.verdict.code.is_proven(),
-        i64::try_from(length + PAGE).unwrap_or(i64::MAX),
+        size,
         headers,
         &received.body[..],
     ])?;
-    Ok(number.unsigned_abs())
+    Ok(size)
 }
 
 /// Adds what was made of a request. Nothing happens if it is gone, or has an outcome.

@@ -1,6 +1,5 @@
--- Numbers are not used again, not even after everything was removed.
 CREATE TABLE captures (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    number INTEGER PRIMARY KEY,
     -- Nanoseconds since 1970.
     at INTEGER NOT NULL,
     -- An address and port, or 'poll'.
@@ -27,23 +26,22 @@ CREATE TABLE captures (
     body BLOB NOT NULL
 ) STRICT;
 
--- The oldest of each kind.
-CREATE INDEX captures_by_proof ON captures (proven);
+-- The oldest of what is not proven. Of the others there are most, and each would have to be entered.
+CREATE INDEX captures_unproven ON captures (number) WHERE NOT proven;
 
--- What those take up that are not proven, in one row: a sum over them would cost each delivery the more,
--- the more of them a stranger sends.
-CREATE TABLE unproven (
-    size INTEGER NOT NULL
+-- One row, which a commit writes once however much is in it.
+CREATE TABLE counters (
+    -- The last number that was given. None is given again, not even after everything was removed.
+    number INTEGER NOT NULL,
+    -- What those take up that are not proven: a sum over them would cost each delivery the more, the more of
+    -- them a stranger sends.
+    unproven INTEGER NOT NULL
 ) STRICT;
 
-INSERT INTO unproven (size) VALUES (0);
-
-CREATE TRIGGER unproven_came AFTER INSERT ON captures WHEN NOT NEW.proven BEGIN
-    UPDATE unproven SET size = size + NEW.size;
-END;
+INSERT INTO counters (number, unproven) VALUES (0, 0);
 
 CREATE TRIGGER unproven_went AFTER DELETE ON captures WHEN NOT OLD.proven BEGIN
-    UPDATE unproven SET size = size - OLD.size;
+    UPDATE counters SET unproven = unproven - OLD.size;
 END;
 
 -- Apart, since to change a row is to write its body again.

@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
+use super::log::LogMover;
 use super::prune::Pruner;
 use super::{StoreError, rows};
 use crate::webhook::capture::{CaptureNumber, Outcome, Received};
@@ -17,18 +18,23 @@ use crate::webhook::capture::{CaptureNumber, Outcome, Received};
 const BATCH_MAX: usize = 256;
 /// How long an outcome waits for a request to share its commit with.
 const LINGER: Duration = Duration::from_millis(25);
-/// Outcomes that wait, at most.
-const OUTCOMES_MAX: usize = 256;
 
 /// Work on the connection of the thread.
 pub(super) type Work = Box<dyn FnOnce(&Connection) + Send>;
 
-/// Whoever waits for a commit.
-type Reply = oneshot::Sender<Result<CaptureNumber, StoreError>>;
+/// What becomes of a request that was to be kept.
+type Kept = Result<CaptureNumber, StoreError>;
+
+/// Whoever waits for a commit, and tells the others in it.
+type Reply = oneshot::Sender<Answers>;
+
+/// Outcomes that wait for a commit.
+type Outcomes = Mutex<Vec<(CaptureNumber, Arc<Outcome>)>>;
 
 enum Message {
     Keep(Arc<Received>, Reply),
-    Settle(CaptureNumber, Arc<Outcome>),
+    /// Outcomes wait: for the first of them.
+    Settle,
     Run(Work),
 }
 
@@ -36,7 +42,40 @@ enum Message {
 #[derive(Debug)]
 pub(super) struct Writer {
     queue: Mutex<Option<Sender<Message>>>,
+    /// Beside the queue: a message for each would wake the thread for each.
+    outcomes: Arc<Outcomes>,
     thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What became of the requests of one commit. The first who waited for it is told by the thread, and tells
+/// the others, or dropping this does: to wake a runtime from outside costs as much as the rest of a commit.
+#[derive(Debug)]
+struct Answers {
+    own: Kept,
+    others: Vec<(Reply, Kept)>,
+}
+
+impl Answers {
+    /// Tells whoever waited for a commit.
+    fn tell(mut answers: Vec<(Reply, Kept)>) {
+        while let Some((reply, own)) = answers.pop() {
+            let others = std::mem::take(&mut answers);
+            match reply.send(Self { own, others }) {
+                Ok(()) => return,
+                // It has gone, and the next one tells the others.
+                Err(mut unheard) => answers = std::mem::take(&mut unheard.others),
+            }
+        }
+    }
+}
+
+impl Drop for Answers {
+    fn drop(&mut self) {
+        for (reply, own) in self.others.drain(..) {
+            // Who asked may have gone.
+            let _ = reply.send(Self { own, others: Vec::new() });
+        }
+    }
 }
 
 impl Writer {
@@ -44,28 +83,38 @@ impl Writer {
     pub(super) fn start(
         connection: Connection,
         path: &Path,
+        log: Option<LogMover>,
         pruner: Pruner,
     ) -> Result<Self, StoreError> {
         let (queue, intake) = channel();
-        let desk = Desk { connection, path: path.to_owned(), pruner };
+        let outcomes = Arc::<Outcomes>::default();
+        let waiting = Arc::clone(&outcomes);
+        let desk = Desk { log, connection, path: path.to_owned(), pruner, outcomes: waiting };
         let thread = std::thread::Builder::new()
             .name("captures".into())
             .spawn(move || desk.serve(&intake))
             .map_err(|source| StoreError::io("start to write", path, source))?;
-        Ok(Self { queue: Mutex::new(Some(queue)), thread: Mutex::new(Some(thread)) })
+        Ok(Self { queue: Mutex::new(Some(queue)), outcomes, thread: Mutex::new(Some(thread)) })
     }
 
     /// Adds a request, and waits for the commit.
-    pub(super) async fn keep(&self, received: Arc<Received>) -> Result<CaptureNumber, StoreError> {
+    pub(super) async fn keep(&self, received: Arc<Received>) -> Kept {
         let (reply, answer) = oneshot::channel();
         self.send(Message::Keep(received, reply))?;
-        answer.await.unwrap_or(Err(StoreError::Closed))
+        answer.await.map_or(Err(StoreError::Closed), |answers| answers.own.clone())
     }
 
     /// Adds what was made of a request, soon.
     pub(super) fn settle(&self, number: CaptureNumber, outcome: Arc<Outcome>) {
-        // After the end there is nobody to tell.
-        let _ = self.send(Message::Settle(number, outcome));
+        let waiting = {
+            let mut outcomes = locked(&self.outcomes);
+            outcomes.push((number, outcome));
+            outcomes.len()
+        };
+        if waiting == 1 {
+            // After the end there is nobody to tell.
+            let _ = self.send(Message::Settle);
+        }
     }
 
     /// Works on the connection, after all that was queued before.
@@ -75,15 +124,15 @@ impl Writer {
 
     /// Carries out what is queued, and ends the thread. Blocks until it has.
     pub(super) fn close(&self) {
-        drop(self.queue.lock().unwrap_or_else(PoisonError::into_inner).take());
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(locked(&self.queue).take());
+        let thread = locked(&self.thread).take();
         if let Some(thread) = thread {
             let _ = thread.join();
         }
     }
 
     fn send(&self, message: Message) -> Result<(), StoreError> {
-        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let queue = locked(&self.queue);
         let sent = queue.as_ref().map(|queue| queue.send(message));
         if let Some(Ok(())) = sent { Ok(()) } else { Err(StoreError::Closed) }
     }
@@ -95,11 +144,14 @@ impl Drop for Writer {
     }
 }
 
-/// What shares a commit.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What shares a commit, beside the outcomes that wait by then.
 #[derive(Default)]
 struct Batch {
     keeps: Vec<(Arc<Received>, Reply)>,
-    settles: Vec<(CaptureNumber, Arc<Outcome>)>,
     /// When the first outcome of it came.
     settling: Option<Instant>,
     work: Option<Work>,
@@ -109,16 +161,13 @@ impl Batch {
     fn add(&mut self, message: Message) {
         match message {
             Message::Keep(received, reply) => self.keeps.push((received, reply)),
-            Message::Settle(number, outcome) => {
-                self.settling.get_or_insert_with(Instant::now);
-                self.settles.push((number, outcome));
-            }
+            Message::Settle => drop(self.settling.get_or_insert_with(Instant::now)),
             Message::Run(work) => self.work = Some(work),
         }
     }
 
     fn is_full(&self) -> bool {
-        self.work.is_some() || self.keeps.len() >= BATCH_MAX || self.settles.len() >= OUTCOMES_MAX
+        self.work.is_some() || self.keeps.len() >= BATCH_MAX
     }
 
     /// Whether it waits for nothing more.
@@ -129,9 +178,12 @@ impl Batch {
 
 /// What the thread owns.
 struct Desk {
+    /// Ends before the connection it looks at; none where there is no log.
+    log: Option<LogMover>,
     connection: Connection,
     path: PathBuf,
     pruner: Pruner,
+    outcomes: Arc<Outcomes>,
 }
 
 impl Desk {
@@ -146,7 +198,8 @@ impl Desk {
 
     /// Takes what waits, or waits for something. False when there will be nothing more.
     fn gather(&mut self, intake: &Receiver<Message>, batch: &mut Batch) -> bool {
-        let mut waited = false;
+        // Requests that there were when others were last given time to bring more.
+        let mut yielded = 0;
         loop {
             let next = match batch.settling {
                 _ if batch.is_full() => return true,
@@ -159,8 +212,8 @@ impl Desk {
                 Ok(message) => batch.add(message),
                 Err(TryRecvError::Disconnected) => return false,
                 // Whoever shares the core may be about to bring more, and one commit is as dear as any.
-                Err(TryRecvError::Empty) if batch.is_due() && !waited => {
-                    waited = true;
+                Err(TryRecvError::Empty) if batch.keeps.len() > yielded => {
+                    yielded = batch.keeps.len();
                     std::thread::yield_now();
                 }
                 Err(TryRecvError::Empty) if batch.is_due() || batch.settling.is_some() => {
@@ -173,16 +226,20 @@ impl Desk {
 
     /// Commits, and answers.
     fn commit(&mut self, batch: Batch) {
-        let Batch { keeps, settles, work, .. } = batch;
+        let Batch { keeps, work, .. } = batch;
+        let settles = std::mem::take(&mut *locked(&self.outcomes));
         if !(keeps.is_empty() && settles.is_empty()) {
             let kept = self.transact(&keeps, &settles);
             let kept = kept.map_err(|error| StoreError::database("keep", &self.path, error));
             if let Err(error) = &kept {
                 tracing::warn!(%error, keeps = keeps.len(), settles = settles.len(), "nothing was kept");
             }
-            for (at, (_, reply)) in keeps.into_iter().enumerate() {
-                // Who asked may have gone.
-                let _ = reply.send(kept.as_ref().map(|numbers| numbers[at]).map_err(Clone::clone));
+            let answers = keeps.into_iter().enumerate().map(|(at, (_, reply))| {
+                (reply, kept.as_ref().map(|numbers| numbers[at]).map_err(Clone::clone))
+            });
+            Answers::tell(answers.collect());
+            if let Some(log) = &self.log {
+                log.committed(&self.connection);
             }
         }
         if let Some(work) = work {
@@ -200,10 +257,7 @@ impl Desk {
         let run = |sql| db.prepare_cached(sql)?.execute([]).map(drop);
         run("BEGIN IMMEDIATE")?;
         let done = (|| {
-            let mut numbers = Vec::with_capacity(keeps.len());
-            for (received, _) in keeps {
-                numbers.push(rows::insert(db, received)?);
-            }
+            let numbers = rows::insert(db, keeps.iter().map(|(received, _)| &**received))?;
             for (number, outcome) in settles {
                 rows::settle(db, *number, outcome)?;
             }

@@ -20,6 +20,9 @@ use crate::webhook::tui::Tui;
 /// Time that deliveries under way have when it ends.
 pub(super) const DRAIN: Duration = Duration::from_secs(10);
 
+/// What happens that is told together, at most.
+const TOGETHER: usize = 64;
+
 /// A listener that answers.
 pub(super) struct Session<'a> {
     pub(super) server: &'a Server,
@@ -78,6 +81,7 @@ impl Session<'_> {
         let over = max_time.and_then(|time| began.checked_add(time));
         let mut silent = within.and_then(|time| began.checked_add(time));
         let mut stdin_ended = std::pin::pin!(end_of_stdin(stdin_eof));
+        let mut news = Vec::new();
         loop {
             tokio::select! {
                 biased;
@@ -89,12 +93,18 @@ impl Session<'_> {
                     return Ok(ended.map_or_else(Ended::Broken, |()| Ended::As(End::Stopped)));
                 }
                 () = at(over) => return Ok(Ended::As(End::TimedOut)),
-                Some(happened) = self.happened.recv() => {
-                    if let Some(end) = tell(&happened, tally, &self.report, &mut self.goal)? {
+                1.. = self.happened.recv_many(&mut news, TOGETHER) => {
+                    if let Some(end) = tell(&news, tally, &self.report, &mut self.goal)? {
                         return Ok(Ended::As(end));
                     }
-                    if matches!(happened, Happened::Delivered(_)) {
+                    let delivered = |happened: &Happened| matches!(happened, Happened::Delivered(_));
+                    if news.drain(..).any(|happened| delivered(&happened)) {
                         silent = within.and_then(|time| Instant::now().checked_add(time));
+                    }
+                    if self.happened.is_empty() {
+                        // Whoever shares the core may be about to bring more, and to be woken for each
+                        // costs more than to tell of it.
+                        thread::yield_now();
                     }
                 }
                 () = at(silent) => return Ok(Ended::As(End::Silence)),
@@ -107,35 +117,39 @@ impl Session<'_> {
     async fn drain(&mut self, tally: &mut Tally) -> Result<(), CliError> {
         let Self { server, happened, report, goal, .. } = self;
         let mut drained = std::pin::pin!(timeout(DRAIN, server.drain()));
+        let mut news = Vec::new();
         loop {
-            let more = tokio::select! {
+            tokio::select! {
                 biased;
-                Some(more) = happened.recv() => more,
+                1.. = happened.recv_many(&mut news, TOGETHER) => {}
                 // What is left over when the time is up is dropped.
                 _ = &mut drained => break,
-            };
-            tell(&more, tally, report, goal)?;
+            }
+            tell(&news, tally, report, goal)?;
+            news.clear();
         }
         while let Ok(more) = happened.try_recv() {
-            tell(&more, tally, report, goal)?;
+            tell(&[more], tally, report, goal)?;
         }
         Ok(())
     }
 }
 
-/// Tells of it, and counts it. Says whether the run ends with it.
+/// Tells of them, and counts them. Says whether the run ends with one.
 fn tell(
-    happened: &Happened,
+    news: &[Happened],
     tally: &mut Tally,
     report: &Report<'_>,
     goal: &mut Goal,
 ) -> Result<Option<End>, CliError> {
-    tally.add(happened);
-    report.tell(happened)?;
-    Ok(match happened {
+    for happened in news {
+        tally.add(happened);
+    }
+    report.tell(news)?;
+    Ok(news.iter().find_map(|happened| match happened {
         Happened::Delivered(told) => goal.came(told),
         Happened::Refused(_) => None,
-    })
+    }))
 }
 
 /// Waits until whoever looks at the interface ends it; for ever where nobody does.
