@@ -9,6 +9,7 @@ mod address;
 mod again;
 pub mod args;
 mod ask;
+pub mod at_once;
 mod checks;
 mod cmd;
 mod complete;

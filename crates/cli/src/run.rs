@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 
 use crate::abort::{Abort, Busy};
 use crate::args::{Cli, ErrorFormat};
+use crate::at_once;
 use crate::cmd::page;
 use crate::complete;
 use crate::context::Context;
@@ -42,10 +43,12 @@ pub fn main() -> ExitCode {
         if complete::answered(&args, &env::of_process) {
             return Exit::Done;
         }
-        let said = at_once(&args).map(|text| page::put(&text));
-        match said.unwrap_or_else(|| {
-            understood(&mut early, &args).and_then(|cli| carry_out(cli, &mut early))
-        }) {
+        let said = at_once::said(&args, early, &env::of_process, || io::stdout().is_terminal());
+        let done = match said {
+            Some(text) => page::put(&text),
+            None => understood(&mut early, &args).and_then(|cli| carry_out(cli, &mut early)),
+        };
+        match done {
             Ok(()) => Exit::Done,
             Err(error) => tell(&error, early),
         }
@@ -53,28 +56,12 @@ pub fn main() -> ExitCode {
     ExitCode::from(exit.code())
 }
 
-/// What is said the same whatever else there is, for arguments that are exactly these: shells and scripts
-/// ask for it at every start of theirs, and the parser takes longer to be made than this to be said. The
-/// parser says the same of every other way to ask for it.
-fn at_once(args: &[OsString]) -> Option<String> {
-    let words: Vec<&str> = args.get(1..)?.iter().map(|arg| arg.to_str()).collect::<Option<_>>()?;
-    match words[..] {
-        ["--version" | "-V"] => {
-            Some(concat!("formsvc ", env!("CARGO_PKG_VERSION"), "\n").to_owned())
-        }
-        ["completion", shell] => complete::Shell::named(shell).map(complete::Shell::script),
-        _ => None,
-    }
-}
-
 /// The command as people ask for it: laid out for whoever reads its help.
 pub(crate) fn laid_out() -> Command {
-    let command = crate::command().max_term_width(page::WIDTH_MAX);
-    // The parser's own default for what is no terminal is wider.
     if io::stdout().is_terminal() || env::of_process(env::COLUMNS.name).is_some() {
-        command
+        crate::command().max_term_width(page::WIDTH_MAX)
     } else {
-        command.term_width(page::WIDTH)
+        at_once::laid_out_for_a_pipe()
     }
 }
 
@@ -248,35 +235,7 @@ pub(crate) fn stopped(exit: Exit) -> CliError {
 
 #[cfg(test)]
 mod tests {
-    use clap::ValueEnum;
-
     use super::*;
-
-    fn args(words: &[&str]) -> Vec<OsString> {
-        ["formsvc"].iter().chain(words).map(OsString::from).collect()
-    }
-
-    #[test]
-    fn what_is_said_at_once_is_what_the_parser_says() {
-        for flag in ["--version", "-V"] {
-            let parsed = laid_out().try_get_matches_from(args(&[flag])).unwrap_err();
-            assert_eq!(parsed.kind(), ErrorKind::DisplayVersion);
-            assert_eq!(at_once(&args(&[flag])).unwrap(), parsed.render().to_string());
-        }
-        for shell in complete::Shell::value_variants() {
-            let name = shell.to_possible_value().unwrap().get_name().to_owned();
-            let words = args(&["completion", &name]);
-            assert!(laid_out().try_get_matches_from(&words).is_ok(), "{name}");
-            assert_eq!(at_once(&words), Some(shell.script()));
-        }
-        for other in [&["completion"][..], &["completion", "tcsh"], &["completion", "bash", "-q"]] {
-            assert_eq!(at_once(&args(other)), None, "{other:?}");
-        }
-        for other in [&[][..], &["me"], &["--version", "me"], &["me", "--version"], &["--help"]] {
-            assert_eq!(at_once(&args(other)), None, "{other:?}");
-        }
-        assert_eq!(at_once(&[]), None);
-    }
 
     #[test]
     fn a_command_that_is_gone_without_a_word_is_a_bug_that_was_told() {

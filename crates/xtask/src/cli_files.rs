@@ -1,5 +1,6 @@
 //! What `formsvc completion` and `formsvc man` print, committed for packages that do not run them,
-//! and the short help of every command, so that a change of it shows.
+//! the root's help, which is said from there, and the short help of every command, so that a change of it
+//! shows.
 
 use crate::cli_page::HELP_WIDTH;
 use crate::generated::Generated;
@@ -18,7 +19,11 @@ pub(crate) fn all() -> Vec<Generated> {
         let text = format!(".\\\" {FROM}\n{}\n", page.trim_end());
         Generated { path: format!("docs/man/{name}"), text }
     });
-    let mut all: Vec<Generated> = scripts.chain(pages).collect();
+    let helps = formsvc_cli::at_once::kept().into_iter().map(|(name, text)| {
+        let path = format!("crates/cli/src/at_once/{name}");
+        Generated { path, text }
+    });
+    let mut all: Vec<Generated> = scripts.chain(pages).chain(helps).collect();
     all.push(Generated { path: "crates/cli/tests/help-short.txt".to_owned(), text: short_help() });
     all
 }

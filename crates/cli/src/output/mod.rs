@@ -35,13 +35,13 @@ pub(crate) use harmless::Harmless;
 pub(crate) use help::help;
 pub(crate) use listing::Listing;
 pub(crate) use live::Live;
-pub(crate) use paint::{Look, is_dumb};
+pub(crate) use paint::{Look, Wish, is_dumb};
 pub(crate) use stream::Stream;
 
 use jiff::tz::TimeZone;
 
 use self::jq::Jq;
-use self::paint::{Paint, Wish};
+use self::paint::Paint;
 use self::table::View;
 use self::template::{Shape, Surroundings, Template};
 use self::time::Times;
