@@ -1,5 +1,6 @@
 //! What happened, as lines for people: one for each delivery, and a second one where it failed.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use formsvc_protocol::EventKind;
@@ -19,7 +20,7 @@ use crate::webhook::verdict::Search;
 use crate::wrap::folded;
 
 /// A line, in parts that have a look.
-pub(crate) type Line = Vec<(Look, String)>;
+pub(crate) type Line = Vec<(Look, Cow<'static, str>)>;
 
 /// Characters of a target's answer that are shown.
 const PREVIEW: usize = 200;
@@ -65,7 +66,7 @@ pub(crate) fn delivered(told: &Delivered, view: &View) -> Vec<Line> {
         lines.extend(
             lines_of
                 .into_iter()
-                .map(|line| vec![(Look::Plain, INDENT.to_owned()), (Look::Past, line)]),
+                .map(|line| vec![(Look::Plain, INDENT.into()), (Look::Past, line.into())]),
         );
     }
     lines
@@ -74,29 +75,29 @@ pub(crate) fn delivered(told: &Delivered, view: &View) -> Vec<Line> {
 fn first(capture: &Capture, outcome: &Outcome, view: &View) -> Line {
     let received = &*capture.received;
     let (verdict_look, verdict) = verdict(capture, &view.secrets);
-    let mut rest = vec![(verdict_look, verdict)];
+    let mut rest: Line = vec![(verdict_look, verdict.into())];
     let arrival = received.arrival;
     if arrival.duplicate {
-        rest.push((Look::Open, "duplicate".to_owned()));
+        rest.push((Look::Open, "duplicate".into()));
     } else if arrival.number > 1 {
-        rest.push((Look::Open, attempt(arrival.number)));
+        rest.push((Look::Open, attempt(arrival.number).into()));
     }
     if let Some(gap) = arrival.gap {
-        rest.push((Look::Past, format!("+{}", seconds(gap))));
+        rest.push((Look::Past, format!("+{}", seconds(gap)).into()));
     }
     let (status_look, status) = status(outcome);
     rest.extend([
-        (Look::Past, "→".to_owned()),
-        (status_look, status),
-        (Look::Past, took(outcome.took)),
+        (Look::Past, "→".into()),
+        (status_look, status.into()),
+        (Look::Past, took(outcome.took).into()),
     ]);
-    let mut parts = vec![(Look::Past, time(received.at, &view.zone))];
-    parts.extend(capture.number.map(|number| (Look::Heading, format!("#{number}"))));
+    let mut parts: Line = vec![(Look::Past, time(received.at, &view.zone).into())];
+    parts.extend(capture.number.map(|number| (Look::Heading, format!("#{number}").into())));
     parts.push((
         Look::Plain,
         match received.source {
-            Source::Request(_) => method(&received.method),
-            Source::Poll => "poll".to_owned(),
+            Source::Request(_) => method(&received.method).into(),
+            Source::Poll => "poll".into(),
         },
     ));
     let target = one_line(&mask::target(&received.request_target, view.reveal)).into_owned();
@@ -105,10 +106,10 @@ fn first(capture: &Capture, outcome: &Outcome, view: &View) -> Line {
         let fixed: usize = parts.iter().chain(&rest).map(|(_, text)| 1 + text.width()).sum();
         what.shorten((fixed + what.width()).saturating_sub(width));
     }
-    parts.push((Look::Plain, what.target));
-    parts.extend(what.event.map(|event| (Look::Plain, event)));
-    parts.extend(what.id.map(|id| (Look::Heading, id)));
-    parts.extend(what.size.map(|size| (Look::Past, size)));
+    parts.push((Look::Plain, what.target.into()));
+    parts.extend(what.event.map(|event| (Look::Plain, event.into())));
+    parts.extend(what.id.map(|id| (Look::Heading, id.into())));
+    parts.extend(what.size.map(|size| (Look::Past, size.into())));
     parts.extend(rest);
     spaced(parts)
 }
@@ -179,12 +180,12 @@ pub(crate) fn refused(refused: &Refused, view: &View) -> Line {
         shorten(&mut target, over, SHORTEST);
     }
     spaced(vec![
-        (Look::Past, time(refused.at, &view.zone)),
-        (Look::Plain, method),
-        (Look::Plain, target),
-        (Look::Past, "→".to_owned()),
-        (Tone::of_status(Some(refused.refusal.status())).look(), status),
-        (Look::Past, why.to_owned()),
+        (Look::Past, time(refused.at, &view.zone).into()),
+        (Look::Plain, method.into()),
+        (Look::Plain, target.into()),
+        (Look::Past, "→".into()),
+        (Tone::of_status(Some(refused.refusal.status())).look(), status.into()),
+        (Look::Past, why.into()),
     ])
 }
 
@@ -232,7 +233,7 @@ fn spaced(parts: Line) -> Line {
     let mut line = Line::with_capacity(parts.len() * 2);
     for (at, part) in parts.into_iter().enumerate() {
         if at > 0 {
-            line.push((Look::Plain, " ".to_owned()));
+            line.push((Look::Plain, " ".into()));
         }
         line.push(part);
     }

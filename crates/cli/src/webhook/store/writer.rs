@@ -16,6 +16,10 @@ use crate::webhook::capture::{CaptureNumber, Outcome, Received};
 
 /// Requests that share one commit, at most.
 const BATCH_MAX: usize = 256;
+/// Requests in one commit after which as many are awaited for the next.
+const CROWD: usize = 16;
+/// How long that is: no more than so many take to be handled.
+const CROWD_PAUSE: Duration = Duration::from_millis(1);
 /// How long an outcome waits for a request to share its commit with.
 const LINGER: Duration = Duration::from_millis(25);
 
@@ -89,7 +93,14 @@ impl Writer {
         let (queue, intake) = channel();
         let outcomes = Arc::<Outcomes>::default();
         let waiting = Arc::clone(&outcomes);
-        let desk = Desk { log, connection, path: path.to_owned(), pruner, outcomes: waiting };
+        let desk = Desk {
+            log,
+            connection,
+            path: path.to_owned(),
+            pruner,
+            outcomes: waiting,
+            crowded: false,
+        };
         let thread = std::thread::Builder::new()
             .name("captures".into())
             .spawn(move || desk.serve(&intake))
@@ -184,6 +195,8 @@ struct Desk {
     path: PathBuf,
     pruner: Pruner,
     outcomes: Arc<Outcomes>,
+    /// Whether the last commit had many requests.
+    crowded: bool,
 }
 
 impl Desk {
@@ -198,8 +211,7 @@ impl Desk {
 
     /// Takes what waits, or waits for something. False when there will be nothing more.
     fn gather(&mut self, intake: &Receiver<Message>, batch: &mut Batch) -> bool {
-        // Requests that there were when others were last given time to bring more.
-        let mut yielded = 0;
+        let mut waited = false;
         loop {
             let next = match batch.settling {
                 _ if batch.is_full() => return true,
@@ -212,9 +224,13 @@ impl Desk {
                 Ok(message) => batch.add(message),
                 Err(TryRecvError::Disconnected) => return false,
                 // Whoever shares the core may be about to bring more, and one commit is as dear as any.
-                Err(TryRecvError::Empty) if batch.keeps.len() > yielded => {
-                    yielded = batch.keeps.len();
-                    std::thread::yield_now();
+                Err(TryRecvError::Empty) if !waited && !batch.keeps.is_empty() => {
+                    waited = true;
+                    if self.crowded {
+                        std::thread::sleep(CROWD_PAUSE);
+                    } else {
+                        std::thread::yield_now();
+                    }
                 }
                 Err(TryRecvError::Empty) if batch.is_due() || batch.settling.is_some() => {
                     return true;
@@ -227,6 +243,7 @@ impl Desk {
     /// Commits, and answers.
     fn commit(&mut self, batch: Batch) {
         let Batch { keeps, work, .. } = batch;
+        self.crowded = keeps.len() >= CROWD;
         let settles = std::mem::take(&mut *locked(&self.outcomes));
         if !(keeps.is_empty() && settles.is_empty()) {
             let kept = self.transact(&keeps, &settles);

@@ -21,7 +21,10 @@ use crate::webhook::tui::Tui;
 pub(super) const DRAIN: Duration = Duration::from_secs(10);
 
 /// What happens that is told together, at most.
-const TOGETHER: usize = 64;
+const TOGETHER: usize = 256;
+/// Pause after something was told: of many deliveries, to be woken for each would cost more than to tell
+/// of it.
+const REST: Duration = Duration::from_millis(2);
 
 /// A listener that answers.
 pub(super) struct Session<'a> {
@@ -81,7 +84,7 @@ impl Session<'_> {
         let over = max_time.and_then(|time| began.checked_add(time));
         let mut silent = within.and_then(|time| began.checked_add(time));
         let mut stdin_ended = std::pin::pin!(end_of_stdin(stdin_eof));
-        let mut news = Vec::new();
+        let (mut news, mut resting) = (Vec::new(), None);
         loop {
             tokio::select! {
                 biased;
@@ -93,7 +96,8 @@ impl Session<'_> {
                     return Ok(ended.map_or_else(Ended::Broken, |()| Ended::As(End::Stopped)));
                 }
                 () = at(over) => return Ok(Ended::As(End::TimedOut)),
-                1.. = self.happened.recv_many(&mut news, TOGETHER) => {
+                () = at(resting) => resting = None,
+                1.. = self.happened.recv_many(&mut news, TOGETHER), if resting.is_none() => {
                     if let Some(end) = tell(&news, tally, &self.report, &mut self.goal)? {
                         return Ok(Ended::As(end));
                     }
@@ -101,11 +105,7 @@ impl Session<'_> {
                     if news.drain(..).any(|happened| delivered(&happened)) {
                         silent = within.and_then(|time| Instant::now().checked_add(time));
                     }
-                    if self.happened.is_empty() {
-                        // Whoever shares the core may be about to bring more, and to be woken for each
-                        // costs more than to tell of it.
-                        thread::yield_now();
-                    }
+                    resting = Instant::now().checked_add(REST);
                 }
                 () = at(silent) => return Ok(Ended::As(End::Silence)),
                 () = &mut stdin_ended => return Ok(Ended::As(End::StdinEof)),
