@@ -21,8 +21,8 @@
 use std::io::{Read, Write};
 use std::num::NonZeroU16;
 use std::process::{Child, Command};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Instant;
 
@@ -44,6 +44,8 @@ pub(crate) struct Terminal {
     /// How the terminal was set when the program began.
     settings: Termios,
     output: Receiver<Vec<u8>>,
+    /// Held while nobody reads what the program writes.
+    reading: Arc<Mutex<()>>,
     emulator: vt100::Parser,
     raw: Vec<u8>,
 }
@@ -66,7 +68,8 @@ impl Terminal {
         let settings = tcgetattr(&pty).unwrap();
         let child = change(InTerminal::from(command)).spawn(inner).unwrap();
         let (pty, (sent, output)) = (Arc::new(pty), channel());
-        let reader = Arc::clone(&pty);
+        let (reader, reading) = (Arc::clone(&pty), Arc::<Mutex<()>>::default());
+        let may_read = Arc::clone(&reading);
         // Ends with the program: the kernel then says that nobody is in the terminal any more.
         thread::spawn(move || {
             let mut buf = [0; 4096];
@@ -74,11 +77,12 @@ impl Terminal {
                 if sent.send(buf[..read].to_vec()).is_err() {
                     return;
                 }
+                drop(may_read.lock());
             }
         });
         let [rows, columns] = [rows, columns].map(|size| NonZeroU16::new(size).unwrap());
         let emulator = vt100::Parser::new(rows, columns, 1000);
-        Self { child, pty, settings, output, emulator, raw: Vec::new() }
+        Self { child, pty, settings, output, reading, emulator, raw: Vec::new() }
     }
 
     /// Waits until the text stands on the screen.
@@ -123,6 +127,18 @@ impl Terminal {
     /// Types.
     pub(crate) fn send(&self, keys: &str) {
         (&*self.pty).write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Has nobody read what the program writes while something is done, as in a window that has stopped.
+    pub(crate) fn unread<T>(&mut self, during: impl FnOnce(&mut Self) -> T) -> T {
+        let reading = Arc::clone(&self.reading);
+        let _stopped = reading.lock().unwrap();
+        during(self)
+    }
+
+    /// Whether what is set of the terminal is as it was when the program began.
+    pub(crate) fn is_set_as_before(&self) -> bool {
+        format!("{:?}", tcgetattr(&self.pty).unwrap()) == format!("{:?}", self.settings)
     }
 
     /// Gives the window another size, of which the program is told.

@@ -8,12 +8,13 @@ use formsvc_protocol::RetrySchedule;
 use jiff::Timestamp;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
+use tokio::task::AbortHandle;
 use url::Url;
 
 use super::detail::Loaded;
 use super::doc::Doc;
-use super::model::Input;
+use super::model::{Found, Input};
 use super::replay::{Replayed, Sending, Silence, copied_to};
 use super::row::Row;
 use crate::output::Look;
@@ -45,6 +46,8 @@ pub(super) struct Desk {
     /// Where things are done: connections are shared with whoever else sends, and must not wait for a screen.
     pub(super) runtime: Handle,
     pub(super) told: UnboundedSender<Input>,
+    /// Held while a signature is explained, which takes a while and a processor.
+    pub(super) explaining: Arc<Mutex<()>>,
 }
 
 impl Desk {
@@ -57,21 +60,21 @@ impl Desk {
         self.tell(Input::Said(Look::Bad, error.to_string()));
     }
 
-    /// Reads rows of the list.
-    pub(super) fn list(&self, turn: u64, query: Query, older: bool) {
+    /// Reads rows of the list, unless that is ended.
+    pub(super) fn list(&self, read: u64, query: Query) -> AbortHandle {
         let desk = self.clone();
-        self.runtime.spawn(async move {
+        let reading = self.runtime.spawn(async move {
             // One more tells whether there are older ones.
             let most = query.limit.unwrap_or(ROWS).min(ROWS);
-            match desk.captures.list(Query { limit: Some(most + 1), ..query }).await {
-                Ok(listed) => {
-                    let has_more = listed.len() > most;
-                    let rows = listed.iter().take(most).map(Row::from).collect();
-                    desk.tell(Input::Listed { turn, rows, has_more, older });
-                }
-                Err(error) => desk.failed(&error),
-            }
+            let listed = desk.captures.list(Query { limit: Some(most + 1), ..query }).await;
+            let found = listed.map(|listed| Found {
+                has_more: listed.len() > most,
+                rows: listed.iter().take(most).map(Row::from).collect(),
+            });
+            let found = found.map_err(|error| error.to_string());
+            desk.tell(Input::Listed { read, found });
         });
+        reading.abort_handle()
     }
 
     /// Reads whatever is wanted last, one after the other, until nobody wants anything any more.
@@ -84,7 +87,9 @@ impl Desk {
                 match desk.loaded(number).await {
                     Ok(Some(loaded)) => desk.tell(Input::Loaded(Box::new(loaded))),
                     Ok(None) => desk.tell(Input::Gone(number)),
-                    Err(error) => desk.failed(&error),
+                    Err(error) => {
+                        desk.tell(Input::Unread { number, why: error.to_string() });
+                    }
                 }
             }
         });
@@ -103,18 +108,29 @@ impl Desk {
     pub(super) fn explain(&self, number: CaptureNumber) {
         let desk = self.clone();
         self.runtime.spawn(async move {
-            let capture = match desk.captures.get(number).await {
-                Ok(Some(capture)) => capture,
-                Ok(None) => return desk.tell(Input::Gone(number)),
-                Err(error) => return desk.failed(&error),
-            };
-            let secrets = desk.secrets.clone();
-            let search = move || explanation(&capture.received, &secrets);
-            // Fails only when it panicked, which is told elsewhere.
-            if let Ok(explained) = tokio::task::spawn_blocking(search).await {
-                desk.tell(Input::Explained { number, doc: explained_doc(&explained) });
-            }
+            let doc = desk.explained(number).await;
+            desk.tell(Input::Explained { number, doc });
         });
+    }
+
+    async fn explained(&self, number: CaptureNumber) -> Option<Doc> {
+        let capture = match self.captures.get(number).await {
+            Ok(Some(capture)) => capture,
+            Ok(None) => {
+                self.tell(Input::Gone(number));
+                return None;
+            }
+            Err(error) => {
+                self.failed(&error);
+                return None;
+            }
+        };
+        let secrets = self.secrets.clone();
+        let _alone = self.explaining.lock().await;
+        let search = move || explanation(&capture.received, &secrets);
+        // Fails only when it panicked, which is told elsewhere.
+        let explained = tokio::task::spawn_blocking(search).await.ok()?;
+        Some(explained_doc(&explained))
     }
 
     /// Sends a delivery once more, to each place it goes to.

@@ -8,6 +8,9 @@ use crate::sanitize;
 
 /// Cells that a tab stands for, at most.
 const TAB: usize = 4;
+/// Characters that one cluster is drawn of, at most: in no language it has more, and marks that pile up on a
+/// character have no end.
+const CLUSTER_MAX: usize = 16;
 /// Bytes of one text that are shown.
 const SHOWN_MAX: usize = 256 << 10;
 
@@ -111,12 +114,26 @@ impl DocLine {
                 let each = (0..text.len()).map(|at| &text[at..=at]);
                 all.extend(each.map(|text| Cluster { look: *look, text, width: 1 }));
             } else {
-                let each = text.graphemes(true);
+                let each = text.graphemes(true).flat_map(bounded);
                 all.extend(each.map(|text| Cluster { look: *look, text, width: text.width() }));
             }
         }
         all
     }
+}
+
+/// A cluster in parts that are not too long, without those that are nothing but marks.
+fn bounded(cluster: &str) -> impl Iterator<Item = &str> {
+    let mut rest = cluster;
+    std::iter::from_fn(move || {
+        let end = rest.char_indices().nth(CLUSTER_MAX).map_or(rest.len(), |(end, _)| end);
+        let (part, after) = rest.split_at(end);
+        rest = after;
+        (!part.is_empty()).then_some(part)
+    })
+    .enumerate()
+    .filter(|(at, part)| *at == 0 || part.width() > 0)
+    .map(|(_, part)| part)
 }
 
 /// How many clusters stand on a row, and with which the next one begins.
@@ -204,6 +221,21 @@ mod tests {
                 assert!(row.width() <= width, "{width}: {row:?}");
             }
         }
+    }
+
+    #[test]
+    fn marks_that_pile_up_on_a_character_have_an_end() {
+        let mut doc = Doc::default();
+        let piled = format!("a{}b", "\u{301}".repeat(100_000));
+        doc.text(&piled);
+        doc.pair(&piled, &piled);
+        doc.line(&[(Look::Plain, &piled)]);
+        doc.text(&"क\u{94d}".repeat(10_000));
+        for row in rows(&doc, 20) {
+            assert!(row.chars().count() <= 20 * CLUSTER_MAX, "{}", row.len());
+            assert!(row.width() <= 20, "{row:?}");
+        }
+        assert!(rows(&doc, 20)[0].ends_with('b'), "what comes after them is shown");
     }
 
     #[test]

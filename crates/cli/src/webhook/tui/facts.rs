@@ -17,8 +17,9 @@ pub(super) struct Facts {
     pub(super) can_sign: bool,
     /// Whether signatures are shown whole.
     pub(super) reveal: bool,
-    /// What flags leave of the list.
+    /// What flags leave of the list, and whether that is not all.
     pub(super) within: Query,
+    pub(super) narrowed: bool,
     pub(super) zone: TimeZone,
     pub(super) theme: Theme,
 }

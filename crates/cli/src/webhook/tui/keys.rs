@@ -55,7 +55,7 @@ pub(super) struct KeyRow {
     pub(super) shown: &'static str,
     /// What they do, in the help and in the documentation.
     pub(super) means: &'static str,
-    /// A word for the line at the bottom, where it stands there, and the key beside it.
+    /// The key and a word for the line at the bottom, where it stands there.
     pub(super) hint: Option<(&'static str, &'static str)>,
 }
 
@@ -148,7 +148,11 @@ pub(super) const KEYS: &[KeyRow] = &[
         "y",
         "curl",
     ),
-    row(Action::Explain, &[Key::Char('x')], "x", "find out why its signature is not right"),
+    hinted(
+        row(Action::Explain, &[Key::Char('x')], "x", "find out why its signature is not right"),
+        "x",
+        "why",
+    ),
     hinted(
         row(
             Action::Filter,
@@ -161,7 +165,12 @@ pub(super) const KEYS: &[KeyRow] = &[
     ),
     hinted(row(Action::Help, &[Key::Char('?')], "?", "these keys"), "?", "help"),
     row(Action::Back, &[Key::Esc], "Esc", "back: from a question, from the text, from the filter"),
-    row(Action::Redraw, &[Key::Ctrl('l')], "Ctrl-L", "draw the screen anew"),
+    row(
+        Action::Redraw,
+        &[Key::Ctrl('l')],
+        "Ctrl-L",
+        "draw the screen anew, and read again what could not be read",
+    ),
     row(Action::Suspend, &[Key::Ctrl('z')], "Ctrl-Z", "back to the shell, until `fg`"),
     hinted(row(Action::Quit, &[Key::Char('q'), Key::Ctrl('c')], "q Ctrl-C", "end"), "q", "end"),
 ];

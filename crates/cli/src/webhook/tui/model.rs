@@ -6,14 +6,16 @@ use std::sync::Arc;
 use bytes::Bytes;
 use jiff::Timestamp;
 
-use super::detail::{Detail, Loaded};
+use super::detail::{Detail, Known, Loaded};
 use super::doc::{Doc, Part};
+use super::explanations::Explanations;
 use super::facts::Facts;
 use super::field::Field;
 use super::filter::Filter;
 use super::keys::Key;
 use super::layout::{Focus, Places};
 use super::list::List;
+use super::reads::{Part as ListPart, Reads};
 use super::replay::{Replayed, Sending};
 use super::row::Row;
 use crate::output::Look;
@@ -44,10 +46,8 @@ pub(super) struct Model {
     pub(super) said: Option<Part>,
     pub(super) replays: VecDeque<Replayed>,
     pub(super) counts: Counts,
-    /// Which answer of the store is waited for: others are of a filter that is gone.
-    pub(super) turn: u64,
-    /// Whether older ones are being read.
-    pub(super) reading: bool,
+    pub(super) explanations: Explanations,
+    pub(super) reads: Reads,
     /// How often the list is still read anew, since not all was heard of.
     pub(super) stale: u8,
 }
@@ -95,19 +95,23 @@ pub(super) enum Input {
     Came(Arc<Capture>),
     /// So many messages were not heard.
     Lost(u64),
-    /// Rows of the list, newest first, and whether there are older ones.
+    /// What a read of the list came to, or why it failed.
     Listed {
-        turn: u64,
-        rows: Vec<Row>,
-        has_more: bool,
-        older: bool,
+        read: u64,
+        found: Result<Found, String>,
     },
     Loaded(Box<Loaded>),
+    /// It could not be read, and why.
+    Unread {
+        number: CaptureNumber,
+        why: String,
+    },
     /// There is no such capture any more.
     Gone(CaptureNumber),
     Explained {
         number: CaptureNumber,
-        doc: Doc,
+        /// None where nothing could be searched.
+        doc: Option<Doc>,
     },
     Replayed(Box<Replayed>),
     /// What somebody made of a body; nothing where it is as it was.
@@ -121,9 +125,15 @@ pub(super) enum Input {
         command: Command,
         masked: bool,
     },
-    /// A request went no further.
-    Refused(String),
     Said(Look, String),
+}
+
+/// Rows of the list, newest first.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) rows: Vec<Row>,
+    /// Whether there are older ones.
+    pub(super) has_more: bool,
 }
 
 /// Something to do.
@@ -134,9 +144,8 @@ pub(super) enum Effect {
     Redraw,
     /// Read the list: the newest, or those before a number.
     List {
-        turn: u64,
+        read: u64,
         query: Box<Query>,
-        older: bool,
     },
     Load(CaptureNumber),
     Explain(CaptureNumber),
@@ -163,8 +172,8 @@ impl Model {
             said: None,
             replays: VecDeque::new(),
             counts: Counts::default(),
-            turn: 0,
-            reading: false,
+            explanations: Explanations::default(),
+            reads: Reads::default(),
             // What was answered just before it began may be kept a moment later.
             stale: 1,
         };
@@ -188,7 +197,9 @@ impl Model {
         let Some(places) = self.places() else { return };
         self.list.resize(places.list_rows());
         let (width, height) = places.text_size();
-        self.detail.lay_out(width, height, &self.facts, &self.replays);
+        let known =
+            Known { facts: &self.facts, replays: &self.replays, explanations: &self.explanations };
+        self.detail.lay_out(width, height, known);
         if let Some(sheet) = &mut self.sheet {
             let (width, height) = self.size;
             sheet.rows = sheet.doc.rows(usize::from(width).saturating_sub(2));
@@ -203,24 +214,33 @@ impl Model {
         self.said = Some((look, text.into()));
     }
 
-    /// Reads the list anew, as the filter has it.
+    /// Reads the list anew, as the filter has it by now.
     pub(super) fn read_anew(&mut self) -> Effect {
-        self.turn += 1;
-        self.reading = false;
-        let query = Box::new(self.filter.query(&self.facts.within));
-        Effect::List { turn: self.turn, query, older: false }
+        let read = self.reads.begin_anew();
+        self.newest(read)
+    }
+
+    /// Reads the newest once more, unless something is being read.
+    pub(super) fn read_newest(&mut self) -> Option<Effect> {
+        let read = self.reads.begin(ListPart::Newest)?;
+        Some(self.newest(read))
+    }
+
+    fn newest(&self, read: u64) -> Effect {
+        Effect::List { read, query: Box::new(self.filter.query(&self.facts.within)) }
     }
 
     /// Reads those before the oldest that was read, if somebody is there.
     pub(super) fn read_older(&mut self) -> Option<Effect> {
-        if self.reading || !self.list.wants_more() {
+        // What failed is tried again when somebody asks, or a second later.
+        if !self.list.wants_more() || self.reads.failed.is_some() {
             return None;
         }
         let before = self.list.oldest()?;
-        self.reading = true;
+        let read = self.reads.begin(ListPart::Older)?;
         let query = self.filter.query(&self.facts.within);
         let query = Box::new(Query { before: Some(before), ..query });
-        Some(Effect::List { turn: self.turn, query, older: true })
+        Some(Effect::List { read, query })
     }
 
     /// Remembers what came of a replay.

@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 
 use crate::output::Look;
 use crate::sanitize::one_line;
-use crate::webhook::capture::{AnsweredBy, CaptureNumber, Source};
+use crate::webhook::capture::{CaptureNumber, Source};
 use crate::webhook::listen::text::{age, attempt, seconds, took};
 use crate::webhook::store::{Listed, ListedOutcome};
 use crate::webhook::tone::Tone;
@@ -95,11 +95,15 @@ impl Row {
         age.map_or_else(String::new, self::age)
     }
 
-    pub(super) fn attempt_cell(&self) -> String {
+    pub(super) fn attempt_cell(&self) -> (Look, String) {
         match self.attempt {
-            _ if self.duplicate => "dup".to_owned(),
-            1 => String::new(),
-            number => attempt(number),
+            // What anybody can send is no attempt.
+            _ if self.verdict.is_refusal() && !self.verdict.is_proven() => {
+                (Look::Past, String::new())
+            }
+            _ if self.duplicate => (Look::Open, "dup".to_owned()),
+            1 => (Look::Past, attempt(1)),
+            number => (Look::Open, attempt(number)),
         }
     }
 
@@ -117,16 +121,6 @@ pub(super) fn status(answer: Option<&ListedOutcome>) -> (Look, String) {
     let Some(ListedOutcome { status, .. }) = answer else { return (Look::Past, "…".to_owned()) };
     let told = status.map_or_else(|| "dropped".to_owned(), |status| status.to_string());
     (Tone::of_status(*status).look(), told)
-}
-
-/// Whose word an answer is.
-pub(super) fn answered_by(by: AnsweredBy) -> &'static str {
-    match by {
-        AnsweredBy::Listener => "by the listener",
-        AnsweredBy::Fault => "as --respond or --drop asked for",
-        AnsweredBy::Target => "by the target",
-        AnsweredBy::Unknown => "by what this release does not know",
-    }
 }
 
 /// How long ago something was, in a word.

@@ -3,7 +3,6 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -14,8 +13,9 @@ use formsvc_protocol::RetrySchedule;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use tokio::runtime::Handle;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{Receiver, UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{broadcast, oneshot, watch};
+use tokio::task::AbortHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use url::Url;
 
@@ -24,6 +24,7 @@ use super::draw::draw;
 use super::facts::Facts;
 use super::look::Theme;
 use super::model::{Effect, Input, Model};
+use super::notes::{Counts, Notes};
 use super::screen::{Screen, blank};
 use super::signals::{Signaled, Signals};
 use super::terminal::{Keys, State, Terminal};
@@ -60,8 +61,9 @@ pub(crate) struct Watched {
     /// What the listener forwards to.
     pub(crate) targets: Vec<Url>,
     pub(crate) reveal: bool,
-    /// What flags leave of the list.
+    /// What flags leave of the list, and whether that is not all.
     pub(crate) within: Query,
+    pub(crate) narrowed: bool,
     pub(crate) colors: bool,
     /// Where things are read and sent.
     pub(crate) runtime: Handle,
@@ -78,31 +80,6 @@ pub(crate) struct Tui {
     progress: Progress,
 }
 
-/// Where others say something to whoever looks at the interface.
-#[derive(Clone, Debug)]
-pub(crate) struct Notes {
-    told: UnboundedSender<Input>,
-    came: Arc<AtomicU64>,
-}
-
-impl Notes {
-    /// Something to know.
-    pub(crate) fn say(&self, text: &str) {
-        // Fails only where the interface has ended.
-        let _ = self.told.send(Input::Said(Look::Open, text.to_owned()));
-    }
-
-    /// A request went no further.
-    pub(crate) fn refused(&self, text: String) {
-        let _ = self.told.send(Input::Refused(text));
-    }
-
-    /// A delivery was answered.
-    pub(crate) fn delivered(&self) {
-        self.came.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
 impl Tui {
     /// Shows it. What else would be said on the terminal is said on it, and again once it has ended.
     pub(crate) fn start(watched: Watched, progress: &Progress) -> Result<Self, CliError> {
@@ -112,12 +89,12 @@ impl Tui {
         let terminal = Terminal::take(&watched.abort).map_err(|error| failed(&error))?;
         let ((stop, stopped), (quitting, quit)) = (oneshot::channel(), oneshot::channel());
         let (told, inputs) = unbounded_channel();
-        let notes = Notes { told: told.clone(), came: Arc::default() };
-        let (shown, came) = (terminal.clone(), Arc::clone(&notes.came));
+        let (notes, said) = Notes::new(watched.reveal);
+        let (shown, counts) = (terminal.clone(), notes.counts());
         let run = move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let ended = runtime.and_then(|runtime| {
-                runtime.block_on(run(watched, &shown, came, stopped, (told, inputs)))
+                runtime.block_on(run(watched, &shown, stopped, (told, inputs), (said, counts)))
             });
             shown.end();
             // Fails only where nobody waits any more.
@@ -159,7 +136,8 @@ impl Tui {
 
 impl Drop for Tui {
     fn drop(&mut self) {
-        self.terminal.end();
+        // Whoever drops this answers deliveries, and nobody may read what the terminal is told.
+        self.terminal.end_soon();
         self.progress.release();
     }
 }
@@ -169,9 +147,10 @@ struct Loop<'a> {
     model: Model,
     screen: Screen,
     terminal: &'a Terminal,
-    /// Deliveries that were answered.
-    came: Arc<AtomicU64>,
+    counts: Arc<Counts>,
     desk: Desk,
+    /// What reads the list.
+    reading: Option<AbortHandle>,
     keys: Keys,
     wanted: watch::Sender<Option<CaptureNumber>>,
     abort: Abort,
@@ -185,11 +164,11 @@ struct Loop<'a> {
 async fn run(
     watched: Watched,
     terminal: &Terminal,
-    came: Arc<AtomicU64>,
     mut stop: oneshot::Receiver<()>,
     (told, mut inputs): (UnboundedSender<Input>, UnboundedReceiver<Input>),
+    (mut notes, counts): (Receiver<Input>, Arc<Counts>),
 ) -> io::Result<()> {
-    let (mut shown, mut bus) = Loop::begin(watched, terminal, came, told)?;
+    let (mut shown, mut bus) = Loop::begin(watched, terminal, counts, told)?;
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut stopped = false;
@@ -206,6 +185,7 @@ async fn run(
                 event?
             }
             Some(input) = inputs.recv() => Some(input),
+            Some(note) = notes.recv() => Some(note),
             signaled = shown.signals.next() => {
                 match signaled {
                     Signaled::Stop => shown.stop(false).await?,
@@ -238,7 +218,7 @@ impl<'a> Loop<'a> {
     fn begin(
         watched: Watched,
         terminal: &'a Terminal,
-        came: Arc<AtomicU64>,
+        counts: Arc<Counts>,
         told: UnboundedSender<Input>,
     ) -> io::Result<(Self, Option<Bus>)> {
         let Watched { captures, bus, secrets, sender, plain, schedule, address, targets, .. } =
@@ -250,6 +230,7 @@ impl<'a> Loop<'a> {
             can_sign: !secrets.is_empty(),
             reveal,
             within: watched.within,
+            narrowed: watched.narrowed,
             zone: TimeZone::system(),
             theme: Theme { colors: watched.colors },
         };
@@ -265,17 +246,19 @@ impl<'a> Loop<'a> {
             reveal,
             runtime,
             told,
+            explaining: Arc::default(),
         };
         let (wanted, wants) = watch::channel(None);
         desk.load(wants);
         let mut model = Model::new(facts, crossterm::terminal::size()?, Timestamp::now());
         let first = model.begin();
-        let shown = Self {
+        let mut shown = Self {
             model,
             screen: Screen::default(),
             terminal,
-            came,
+            counts,
             desk,
+            reading: None,
             keys: Keys::read()?,
             wanted,
             abort: watched.abort,
@@ -287,9 +270,13 @@ impl<'a> Loop<'a> {
         Ok((shown, bus))
     }
 
-    fn begin_reading(&self, effect: Effect) {
-        if let Effect::List { turn, query, older } = effect {
-            self.desk.list(turn, *query, older);
+    /// Reads the list; what is being read of it is of no use then.
+    fn begin_reading(&mut self, effect: Effect) {
+        if let Effect::List { read, query } = effect {
+            let before = self.reading.replace(self.desk.list(read, *query));
+            if let Some(before) = before {
+                before.abort();
+            }
         }
     }
 
@@ -337,7 +324,14 @@ impl<'a> Loop<'a> {
             self.terminal.enter()?;
             self.screen.forget();
         }
-        self.model.counts.came = self.came.load(Ordering::Relaxed);
+        (self.model.counts.came, self.model.counts.refused) =
+            (self.counts.came(), self.counts.refused());
+        let unsaid = self.counts.take_unsaid();
+        if unsaid > 0 {
+            let text = format!("{unsaid} more remarks came at once; they are told at its end");
+            self.model.say(Look::Open, text);
+            self.model.lay_out();
+        }
         let mut next = blank(self.model.size);
         let cursor = draw(&self.model, &mut next);
         let change = self.screen.change(next, cursor);

@@ -21,9 +21,13 @@ pub(super) fn help() -> Doc {
     doc.heading("A filter");
     doc.line(&[(Look::Plain, &filter::usage())]);
     doc.heading("A question at the bottom");
-    doc.line(&[(
-        Look::Plain,
-        "Enter answers it, Esc leaves it; Ctrl-U and Ctrl-W take back what was typed.",
-    )]);
+    let question = "Where something is typed, Enter takes it, Esc leaves it, and Ctrl-U and Ctrl-W take it \
+                    back. Else the keys that answer stand beside it; any other answers no.";
+    doc.line(&[(Look::Plain, question)]);
+    doc.heading("The first line");
+    let counts = "Where the listener is, and what it forwards to. What came are deliveries that were \
+                  answered; what went no further are requests that were refused before that. At its end: \
+                  which row is chosen, of how many that were read; + means that there are older ones.";
+    doc.line(&[(Look::Plain, counts)]);
     doc
 }

@@ -19,7 +19,7 @@ use crate::abort::Abort;
 const ENTER: &str = "\u{1b}[?1049h\u{1b}[?2004h\u{1b}[0m\u{1b}[2J";
 /// No attributes, the screen there was before, and its cursor.
 const LEAVE: &str = "\u{1b}[0m\u{1b}[?2004l\u{1b}[?25h\u{1b}[?1049l";
-/// Time that giving it back has where the process ends by force: nobody may read what it is told.
+/// Time that giving it back has where somebody waits for that: nobody may read what it is told.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The terminal of standard output, taken until the last clone is dropped.
@@ -58,15 +58,9 @@ impl Terminal {
         }));
         let taken = Arc::downgrade(&terminal.0);
         abort.gives_back(Box::new(move || {
-            let Some(taken) = taken.upgrade() else { return };
-            let (done, over) = channel();
-            thread::spawn(move || {
-                taken.give_back(State::Over);
-                // Fails only where nobody waits any more.
-                let _ = done.send(());
-            });
-            // An error is that it took too long; the process ends all the same.
-            let _ = over.recv_timeout(PATIENCE);
+            if let Some(taken) = taken.upgrade() {
+                Taken::end_soon(taken);
+            }
         }));
         Ok(terminal)
     }
@@ -92,6 +86,11 @@ impl Terminal {
         self.0.give_back(State::Over);
     }
 
+    /// The same, for whoever cannot wait until somebody reads what it is told.
+    pub(super) fn end_soon(&self) {
+        Taken::end_soon(Arc::clone(&self.0));
+    }
+
     pub(super) fn state(&self) -> State {
         *self.0.lock()
     }
@@ -104,6 +103,19 @@ impl Terminal {
 }
 
 impl Taken {
+    fn end_soon(taken: Arc<Self>) {
+        let (done, over) = channel();
+        thread::spawn(move || {
+            taken.give_back(State::Over);
+            // Fails only where nobody waits any more.
+            let _ = done.send(());
+        });
+        if over.recv_timeout(PATIENCE).is_err() {
+            // It takes nothing, but what is typed can be a line of the shell again.
+            let _ = disable_raw_mode();
+        }
+    }
+
     fn give_back(&self, to: State) {
         let mut state = self.lock();
         if *state == State::Ours {

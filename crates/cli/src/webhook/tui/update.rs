@@ -10,7 +10,8 @@ use super::field::Field;
 use super::filter::Filter;
 use super::keys::{Action, Key, action};
 use super::layout::Focus;
-use super::model::{Effect, Input, Model, Question, Sheet};
+use super::model::{Effect, Found, Input, Model, Question, Sheet};
+use super::reads::Part;
 use super::replay::{Decision, Sending, addresses, decide, usual};
 use super::row::{Row, RowKey};
 use super::sheets;
@@ -37,19 +38,14 @@ impl Model {
             Input::Tick(now) => self.tick(now, &mut effects),
             Input::Came(capture) => self.came(&capture),
             Input::Lost(messages) => self.lost(messages),
-            Input::Listed { turn, rows, has_more, older } if turn == self.turn => {
-                if older {
-                    self.reading = false;
-                    self.list.extend(rows, has_more);
-                } else {
-                    self.list.renew(rows, has_more);
-                }
-            }
-            // Of a filter that is gone.
-            Input::Listed { .. } => {}
+            Input::Listed { read, found } => self.listed(read, found),
             Input::Loaded(loaded) => self.detail.loaded(*loaded),
+            Input::Unread { number, why } => self.detail.failed(RowKey::Number(number), why),
             Input::Gone(number) => self.detail.gone(RowKey::Number(number)),
-            Input::Explained { number, doc } => self.detail.explained(number, doc),
+            Input::Explained { number, doc } => {
+                self.explanations.ended(number, doc);
+                self.detail.outdate();
+            }
             Input::Replayed(replayed) => {
                 let (look, text) = replayed.told();
                 self.remember(*replayed);
@@ -60,10 +56,6 @@ impl Model {
             Input::Command { number, command, masked } => {
                 self.command(number, &command, masked);
                 effects.push(Effect::Clipboard(command.on_a_line()));
-            }
-            Input::Refused(what) => {
-                self.counts.refused += 1;
-                self.say(Look::Past, what);
             }
             Input::Said(look, text) => self.say(look, text),
         }
@@ -76,14 +68,45 @@ impl Model {
     fn tick(&mut self, now: Timestamp, effects: &mut Vec<Effect>) {
         self.now = now;
         // Nothing tells of what other processes keep.
-        if self.stale > 0 || !self.facts.is_live() {
+        let is_due = self.stale > 0 || !self.facts.is_live();
+        if let Some(read) = is_due.then(|| self.read_newest()).flatten() {
             self.stale = self.stale.saturating_sub(1);
-            effects.push(self.read_anew());
+            effects.push(read);
         }
         // It was answered, and that was not heard of.
         let open = self.detail.capture().filter(|capture| capture.outcome.is_none());
         let answered = self.list.chosen().is_some_and(|row| row.answer.is_some());
         effects.extend(open.filter(|_| answered).and_then(|open| open.number).map(Effect::Load));
+    }
+
+    /// A read has ended. One whose filter is gone is of no use.
+    fn listed(&mut self, read: u64, found: Result<Found, String>) {
+        let Some(part) = self.reads.ended(read) else { return };
+        match found {
+            Ok(Found { rows, has_more }) => {
+                self.reads.succeeded();
+                match part {
+                    Part::Newest => self.list.renew(rows, has_more),
+                    Part::Older => self.list.extend(rows, has_more),
+                }
+            }
+            Err(why) => {
+                let text = format!("the list could not be read: {why}");
+                if self.reads.failed(why) {
+                    self.say(Look::Bad, text);
+                }
+            }
+        }
+    }
+
+    /// Reads again what could not be read.
+    fn try_again(&mut self, effects: &mut Vec<Effect>) {
+        if self.reads.failed.is_some() {
+            effects.push(self.read_anew());
+        }
+        if let Some(RowKey::Number(number)) = self.detail.try_again() {
+            effects.push(Effect::Load(number));
+        }
     }
 
     fn came(&mut self, capture: &Arc<Capture>) {
@@ -123,7 +146,10 @@ impl Model {
         match action(key) {
             Some(Action::Quit) if key == Key::Ctrl('c') => return effects.push(Effect::Quit),
             Some(Action::Suspend) => return effects.push(Effect::Suspend),
-            Some(Action::Redraw) => return effects.push(Effect::Redraw),
+            Some(Action::Redraw) => {
+                effects.push(Effect::Redraw);
+                return self.try_again(effects);
+            }
             _ => {}
         }
         if let Some(question) = self.question.take() {
@@ -152,8 +178,8 @@ impl Model {
             (Action::Open, Focus::List) => self.focus = Focus::Text,
             (Action::Open | Action::Back, Focus::Text) => self.focus = Focus::List,
             (Action::Back, Focus::List) => self.unfilter(effects),
-            (Action::NextTab, _) => self.detail.turn(true),
-            (Action::PreviousTab, _) => self.detail.turn(false),
+            (Action::NextTab, _) => self.detail.show_next(true),
+            (Action::PreviousTab, _) => self.detail.show_next(false),
             (Action::Body, _) => self.detail.turn_body(),
             (Action::Filter, _) => self.ask_filter(),
             (Action::Help, _) => self.sheet = Some(Sheet::of("Keys", sheets::help())),
@@ -178,7 +204,9 @@ impl Model {
             Action::Copy => effects.push(Effect::Command(number)),
             Action::Explain => {
                 self.detail.show_verdict();
-                effects.push(Effect::Explain(number));
+                if self.explanations.ask(number) {
+                    effects.push(Effect::Explain(number));
+                }
             }
             _ => {}
         }

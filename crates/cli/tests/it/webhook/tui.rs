@@ -13,7 +13,7 @@ use super::listen::listener::{
 };
 use super::recorder::{Recorder, answer};
 use super::support::Files;
-use crate::support::{Said, signal};
+use crate::support::{Said, signal, within};
 use crate::terminal::{CTRL_C, Terminal};
 
 /// Clears the screen, sets a title, goes back in the line, turns the direction, in escapes of JSON.
@@ -223,6 +223,52 @@ fn a_command_is_shown_and_goes_to_the_clipboard_with_its_signature_masked() {
         .terminal
         .wait_until("the list again", |terminal| !terminal.screen().contains("--data-raw"));
     watched.quit("q");
+}
+
+#[test]
+fn what_is_pasted_presses_no_key_and_stands_where_somebody_types() {
+    let mut watched = Watched::start((120, 40), &["--no-store"]);
+    watched.deliver("sub_one");
+    watched.deliver("sub_two");
+    watched.terminal.wait_for("submission: sub_two");
+    // Each of these would end it or send something.
+    watched.terminal.send("\u{1b}[200~q\rr\n\u{3}y\u{1b}[201~");
+    watched.terminal.send("/\u{1b}[200~sub_one\r\n\u{1b}[201~");
+    watched.terminal.wait_until("the other one alone", |terminal| {
+        let screen = terminal.screen();
+        screen.contains("submission: sub_one") && !screen.contains("sub_two")
+    });
+    assert!(watched.terminal.screen().contains("/sub_one"), "{}", watched.terminal.screen());
+    watched.terminal.send("\r");
+    watched.terminal.wait_for("2 came");
+    watched.quit("q");
+}
+
+#[test]
+fn a_terminal_that_nobody_reads_holds_up_no_delivery_and_is_set_as_it_was_by_force() {
+    let files = Files::new();
+    let ready = files.path().join("ready.json");
+    let mut command = command(&files, &["webhook", "listen", "--tui", "--port", "0", "--no-store"]);
+    command.arg("--ready-file").arg(&ready);
+    // What is said last would wait for a reader as well.
+    let mut terminal =
+        Terminal::beside(command, (200, 60), |command| command.stderr(Stdio::null()));
+    terminal.wait_for("Nothing has come yet");
+    let ready: serde_json::Value = serde_json::from_slice(&std::fs::read(&ready).unwrap()).unwrap();
+    let url = ready["url"].as_str().unwrap();
+    let address = url.strip_prefix("http://").unwrap().trim_end_matches('/').parse().unwrap();
+    let code = terminal.unread(|terminal| {
+        for number in 0..300 {
+            assert_eq!(deliver(address, SECRET, &event(&format!("sub_{number}"))), 200);
+        }
+        assert!(!terminal.is_set_as_before());
+        signal(terminal.child(), "TERM");
+        within("nobody listens", || TcpStream::connect(address).is_err());
+        signal(terminal.child(), "TERM");
+        terminal.child().wait().unwrap().code()
+    });
+    assert_eq!(code, Some(143));
+    assert!(terminal.is_set_as_before(), "what is typed is a line of the shell again");
 }
 
 #[test]

@@ -55,6 +55,7 @@ impl Tui {
             targets: Vec::new(),
             reveal: self.reveal,
             within: self.filter.query(cx)?,
+            narrowed: self.filter.is_given(),
             colors: cx.output.has_colors(),
             runtime: Handle::current(),
             abort: cx.abort.clone(),

@@ -117,6 +117,7 @@ impl Running {
             targets,
             reveal,
             within: Query::default(),
+            narrowed: false,
             colors: cx.output.has_colors(),
             runtime: self.engine.within(Handle::current),
             abort: cx.abort.clone(),

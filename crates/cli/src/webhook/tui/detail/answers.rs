@@ -12,9 +12,8 @@ use crate::webhook::tone::Tone;
 use crate::webhook::tui::doc::Doc;
 use crate::webhook::tui::facts::Facts;
 use crate::webhook::tui::replay::Replayed;
-use crate::webhook::tui::row::answered_by;
 
-use super::body;
+use super::body::{self, Shown};
 
 pub(super) fn write(
     doc: &mut Doc,
@@ -32,7 +31,7 @@ pub(super) fn write(
         doc.line(&[(Look::Past, text)]);
         return;
     };
-    let by = format!(" {}, after {}", answered_by(outcome.by), took(outcome.took));
+    let by = format!(" {}, after {}", outcome.by.told(), took(outcome.took));
     match outcome.status {
         Some(status) => {
             doc.line(&[(look_of(status), &status.to_string()), (Look::Past, &by)]);
@@ -87,7 +86,7 @@ fn said(
 ) {
     body::headers(doc, headers, facts.reveal);
     doc.line(&[]);
-    body::body(doc, &mask::answer(answer, facts.reveal), raw);
+    Shown::of(&mask::answer(answer, facts.reveal), raw).write(doc);
     if truncated {
         doc.line(&[(Look::Past, "… and more, which was not read")]);
     }

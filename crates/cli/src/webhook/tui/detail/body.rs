@@ -18,25 +18,66 @@ pub(super) fn headers(doc: &mut Doc, headers: &HeaderMap, reveal: bool) {
     }
 }
 
-/// A body: laid out where it is JSON, unless it is wanted as it came.
-pub(super) fn body(doc: &mut Doc, body: &[u8], raw: bool) {
-    if body.is_empty() {
-        doc.line(&[(Look::Past, "(empty)")]);
-        return;
+/// A body, as it is shown.
+pub(super) enum Shown<'a> {
+    LaidOut(String),
+    AsItCame(&'a str),
+    Empty,
+    /// Bytes that are not text, and how many.
+    Bytes(usize),
+}
+
+impl<'a> Shown<'a> {
+    /// Laid out where it is JSON, unless it is wanted as it came.
+    pub(super) fn of(body: &'a [u8], raw: bool) -> Self {
+        if body.is_empty() {
+            return Self::Empty;
+        }
+        let laid_out = if raw || body.len() > LAID_OUT_MAX { None } else { pretty(body) };
+        match (laid_out, body_text(body)) {
+            (Some(text), _) => Self::LaidOut(text),
+            (None, Some(text)) => Self::AsItCame(text),
+            (None, None) => Self::Bytes(body.len()),
+        }
     }
-    let laid_out = if raw || body.len() > LAID_OUT_MAX { None } else { pretty(body) };
-    match (laid_out, body_text(body)) {
-        (Some(text), _) => doc.text(&text),
-        (None, Some(text)) => doc.text(text),
-        (None, None) => {
-            let text = format!("({} bytes that are not text)", body.len());
-            doc.line(&[(Look::Past, &text)]);
+
+    /// How it is shown, behind its size.
+    pub(super) fn how(&self) -> &'static str {
+        match self {
+            Self::LaidOut(_) => ", laid out",
+            Self::AsItCame(_) => ", as it came",
+            Self::Empty | Self::Bytes(_) => "",
+        }
+    }
+
+    pub(super) fn write(&self, doc: &mut Doc) {
+        match self {
+            Self::LaidOut(text) => doc.text(text),
+            Self::AsItCame(text) => doc.text(text),
+            Self::Empty => doc.line(&[(Look::Past, "(empty)")]),
+            Self::Bytes(count) => {
+                doc.line(&[(Look::Past, &format!("({count} bytes that are not text)"))]);
+            }
         }
     }
 }
 
-/// What is said above a body.
-pub(super) fn title(body: &[u8], raw: bool) -> String {
-    let how = if raw { "as it came" } else { "laid out" };
-    format!("Body, {} bytes, {how}", body.len())
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_a_body_is_shown_is_said_of_what_is_shown() {
+        for (body, raw, how) in [
+            (&b"{\"a\":1}"[..], false, ", laid out"),
+            (b"{\"a\":1}", true, ", as it came"),
+            (b"no JSON", false, ", as it came"),
+            (b"\xff\0", false, ""),
+            (b"", false, ""),
+        ] {
+            assert_eq!(Shown::of(body, raw).how(), how, "{body:?} {raw}");
+        }
+        let long = "[".repeat(LAID_OUT_MAX + 1);
+        assert_eq!(Shown::of(long.as_bytes(), false).how(), ", as it came");
+    }
 }

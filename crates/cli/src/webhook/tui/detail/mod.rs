@@ -9,13 +9,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::doc::{Doc, Part};
+use super::explanations::Explanations;
 use super::facts::Facts;
 use super::keys::Action;
 use super::replay::Replayed;
 use super::row::RowKey;
 use crate::output::Look;
 use crate::webhook::attempts::AttemptPause;
-use crate::webhook::capture::{Capture, CaptureNumber};
+use crate::webhook::capture::Capture;
 use crate::webhook::store::Listed;
 
 /// The parts of a text.
@@ -52,6 +53,23 @@ pub(super) struct Loaded {
     pub(super) is_shared: bool,
 }
 
+/// Why there is nothing to show of a delivery.
+#[derive(Debug)]
+enum Missing {
+    /// It is no longer there.
+    Gone,
+    /// It could not be read, and why.
+    Failed(String),
+}
+
+/// What else is known that it shows.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'a> {
+    pub(super) facts: &'a Facts,
+    pub(super) replays: &'a VecDeque<Replayed>,
+    pub(super) explanations: &'a Explanations,
+}
+
 /// The text, and what of it is on the screen.
 #[derive(Debug, Default)]
 pub(super) struct Detail {
@@ -62,9 +80,8 @@ pub(super) struct Detail {
     loaded: Option<Loaded>,
     /// What was heard of it last, which may be before it was read.
     heard: Option<Arc<Capture>>,
-    /// Why its signature is not right, where that was asked for.
-    why: Option<Doc>,
-    gone: bool,
+    /// Why there is nothing to show, where that is known.
+    missing: Option<Missing>,
     rows: Vec<Vec<Part>>,
     top: usize,
     height: usize,
@@ -101,10 +118,29 @@ impl Detail {
 
     /// It is no longer there.
     pub(super) fn gone(&mut self, key: RowKey) {
+        self.misses(key, Missing::Gone);
+    }
+
+    /// It could not be read.
+    pub(super) fn failed(&mut self, key: RowKey, why: String) {
+        self.misses(key, Missing::Failed(why));
+    }
+
+    fn misses(&mut self, key: RowKey, missing: Missing) {
         if self.key == Some(key) && self.loaded.is_none() {
-            self.gone = true;
+            self.missing = Some(missing);
             self.outdate();
         }
+    }
+
+    /// What is to be read once more, where that failed.
+    pub(super) fn try_again(&mut self) -> Option<RowKey> {
+        if !matches!(self.missing, Some(Missing::Failed(_))) {
+            return None;
+        }
+        self.missing = None;
+        self.outdate();
+        self.key
     }
 
     /// The delivery was answered.
@@ -124,20 +160,13 @@ impl Detail {
         }
     }
 
-    pub(super) fn explained(&mut self, number: CaptureNumber, doc: Doc) {
-        if self.key == Some(RowKey::Number(number)) {
-            self.why = Some(doc);
-            self.outdate();
-        }
-    }
-
     /// What it shows is made anew.
     pub(super) fn outdate(&mut self) {
         self.width = None;
     }
 
     /// To the next part, or to the one before.
-    pub(super) fn turn(&mut self, forward: bool) {
+    pub(super) fn show_next(&mut self, forward: bool) {
         let at = Tab::ALL.iter().position(|tab| *tab == self.tab).unwrap_or(0);
         let step = if forward { 1 } else { Tab::ALL.len() - 1 };
         self.show(Tab::ALL[(at + step) % Tab::ALL.len()]);
@@ -186,38 +215,45 @@ impl Detail {
     }
 
     /// Fits it to the screen.
-    pub(super) fn lay_out(
-        &mut self,
-        width: usize,
-        height: usize,
-        facts: &Facts,
-        replays: &VecDeque<Replayed>,
-    ) {
+    pub(super) fn lay_out(&mut self, width: usize, height: usize, known: Known<'_>) {
         if self.width != Some(width) {
-            self.rows = self.doc(facts, replays).rows(width);
+            self.rows = self.doc(known).rows(width);
             self.width = Some(width);
         }
         self.height = height;
         self.top = self.top.min(self.rows.len().saturating_sub(height));
     }
 
-    fn doc(&self, facts: &Facts, replays: &VecDeque<Replayed>) -> Doc {
+    fn doc(&self, known: Known<'_>) -> Doc {
+        let Known { facts, replays, explanations } = known;
+        let Some(loaded) = &self.loaded else { return self.nothing() };
         let mut doc = Doc::default();
-        let Some(loaded) = &self.loaded else {
-            let text = match self.key {
-                None => "",
-                Some(RowKey::At(_)) => "This one could not be kept, so there is no more of it.",
-                Some(_) if self.gone => "This one is no longer kept: the oldest go first.",
-                Some(_) => "…",
-            };
-            doc.line(&[(Look::Past, text)]);
-            return doc;
-        };
         match self.tab {
             Tab::Request => request::write(&mut doc, &loaded.capture, facts, self.raw),
             Tab::Answers => answers::write(&mut doc, &loaded.capture, facts, replays, self.raw),
-            Tab::Verdict => verdict::write(&mut doc, loaded, facts, self.why.as_ref()),
+            Tab::Verdict => verdict::write(&mut doc, loaded, facts, explanations),
         }
+        doc
+    }
+
+    /// What is said where there is nothing to show.
+    fn nothing(&self) -> Doc {
+        let mut doc = Doc::default();
+        let (look, text) = match (self.key, &self.missing) {
+            (None, _) => (Look::Past, String::new()),
+            (Some(RowKey::At(_)), _) => {
+                let text = "This one could not be kept, so there is no more of it.";
+                (Look::Past, text.to_owned())
+            }
+            (Some(_), Some(Missing::Gone)) => {
+                (Look::Past, "This one is no longer kept: the oldest go first.".to_owned())
+            }
+            (Some(_), Some(Missing::Failed(why))) => {
+                (Look::Bad, format!("It could not be read: {why}. Ctrl-L tries again."))
+            }
+            (Some(_), None) => (Look::Past, "…".to_owned()),
+        };
+        doc.line(&[(look, &text)]);
         doc
     }
 }

@@ -6,7 +6,7 @@ use crate::webhook::mask;
 use crate::webhook::tui::doc::Doc;
 use crate::webhook::tui::facts::Facts;
 
-use super::body;
+use super::body::{self, Shown};
 
 pub(super) fn write(doc: &mut Doc, capture: &Capture, facts: &Facts, raw: bool) {
     let received = &*capture.received;
@@ -31,8 +31,9 @@ pub(super) fn write(doc: &mut Doc, capture: &Capture, facts: &Facts, raw: bool) 
             doc.pair(name, value);
         }
     }
-    doc.heading(&body::title(&received.body, raw));
-    body::body(doc, &received.body, raw);
+    let shown = Shown::of(&received.body, raw);
+    doc.heading(&format!("Body, {} bytes{}", received.body.len(), shown.how()));
+    shown.write(doc);
     doc.heading("Headers");
     body::headers(doc, &received.headers, facts.reveal);
 }

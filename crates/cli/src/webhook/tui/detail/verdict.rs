@@ -8,12 +8,13 @@ use crate::webhook::attempts::AttemptPause;
 use crate::webhook::listen::text::{seconds, took};
 use crate::webhook::store::Listed;
 use crate::webhook::tui::doc::Doc;
+use crate::webhook::tui::explanations::{Explanation, Explanations};
 use crate::webhook::tui::facts::Facts;
 use crate::webhook::tui::row::{Row, status};
 
 use super::Loaded;
 
-pub(super) fn write(doc: &mut Doc, loaded: &Loaded, facts: &Facts, why: Option<&Doc>) {
+pub(super) fn write(doc: &mut Doc, loaded: &Loaded, facts: &Facts, explanations: &Explanations) {
     let (capture, received) = (&loaded.capture, &loaded.capture.received);
     let code = received.verdict.code;
     let advice = advice(&received.verdict, capture.number.filter(|_| loaded.is_shared));
@@ -27,10 +28,14 @@ pub(super) fn write(doc: &mut Doc, loaded: &Loaded, facts: &Facts, why: Option<&
             doc.line(&[(Look::Plain, command)]);
         }
     }
+    let why = capture.number.and_then(|number| explanations.of(number));
     if advice.can_search || why.is_some() {
         doc.heading("Why");
         match why {
-            Some(why) => doc.append(why.clone()),
+            Some(Explanation::Found(why)) => doc.append(why.clone()),
+            Some(Explanation::Searching) => {
+                doc.line(&[(Look::Past, "It is being searched for …")]);
+            }
             None => doc.line(&[(Look::Heading, "x"), (Look::Plain, " finds out why.")]),
         }
     }

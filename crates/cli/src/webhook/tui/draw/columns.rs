@@ -128,7 +128,7 @@ pub(super) fn cells(fit: &Fit, row: &Row, is_chosen: bool, model: &Model) -> Vec
             Column::Submission => (Look::Plain, shortened_id(&row.submission, *width)),
             Column::Verdict => row.verdict_cell(),
             Column::Age => (Look::Past, row.age_cell()),
-            Column::Attempt => (Look::Open, row.attempt_cell()),
+            Column::Attempt => row.attempt_cell(),
             Column::Status => row.status_cell(),
             Column::Took => (Look::Past, row.took_cell()),
         };

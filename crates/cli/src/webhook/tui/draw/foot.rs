@@ -10,7 +10,9 @@ use crate::webhook::tui::doc::{Doc, Part};
 use crate::webhook::tui::field::Field;
 use crate::webhook::tui::filter;
 use crate::webhook::tui::keys::{Action, KEYS, KeyRow};
+use crate::webhook::tui::layout::Focus;
 use crate::webhook::tui::model::{Model, Question};
+use crate::webhook::verdict::Search;
 
 pub(super) fn draw(model: &Model, buffer: &mut Buffer, area: Rect) -> Option<Position> {
     let (rows, cursor) = rows(model, area.width.into());
@@ -57,7 +59,7 @@ pub(super) fn rows(model: &Model, width: usize) -> (Vec<Vec<Part>>, Option<usize
             doc.line(&[(*look, text)]);
             (doc.rows(width), None)
         }
-        (None, None) => (vec![hints(width)], None),
+        (None, None) => (vec![hints(model, width)], None),
     }
 }
 
@@ -101,12 +103,24 @@ fn end(text: &str, room: usize) -> String {
 const LEFT_OUT: [Action; 6] =
     [Action::Copy, Action::Edit, Action::NextTab, Action::Open, Action::Replay, Action::Filter];
 
+/// Whether a key does something with what is chosen.
+fn is_of_use(row: &KeyRow, model: &Model) -> bool {
+    let chosen = || model.list.chosen().map(|chosen| chosen.verdict.row());
+    row.action != Action::Explain || chosen().is_some_and(|row| row.search != Search::Nothing)
+}
+
 /// The keys, as many as there is room for.
-fn hints(width: usize) -> Vec<Part> {
-    let mut shown: Vec<_> = KEYS.iter().filter(|row| row.hint.is_some()).collect();
+fn hints(model: &Model, width: usize) -> Vec<Part> {
+    let hinted = KEYS.iter().filter(|row| row.hint.is_some() && is_of_use(row, model));
+    let mut shown: Vec<_> = hinted.collect();
+    let word = |row: &KeyRow, word| match (row.action, model.focus) {
+        (Action::Open, Focus::Text) => "list",
+        _ => word,
+    };
     let parts = |shown: &[&KeyRow]| {
-        let hints = shown.iter().filter_map(|row| row.hint).enumerate();
-        let parts = hints.flat_map(|(at, (key, word))| {
+        let hints =
+            shown.iter().filter_map(|row| row.hint.map(|(key, usual)| (key, word(row, usual))));
+        let parts = hints.enumerate().flat_map(|(at, (key, word))| {
             let gap = if at > 0 { "  " } else { "" };
             [
                 (Look::Plain, gap.to_owned()),

@@ -116,23 +116,33 @@ fn title(model: &Model, buffer: &mut Buffer, area: Rect) {
     put_right(buffer, area, end, &right, facts.theme);
 }
 
+/// What is said where the list has no rows.
+fn nothing(model: &Model) -> Part {
+    let facts = &model.facts;
+    let text = match &facts.address {
+        _ if model.reads.failed.is_some() => {
+            let why = model.reads.failed.clone().unwrap_or_default();
+            return (Look::Bad, format!("The list could not be read: {why}. Ctrl-L tries again."));
+        }
+        _ if !model.reads.is_known => "…".to_owned(),
+        _ if !model.filter.is_empty() => "Nothing like that. Esc takes the filter away.".to_owned(),
+        Some(address) => {
+            format!("Nothing has come yet to {}", mask::url(address.as_str(), facts.reveal))
+        }
+        None if facts.narrowed => "Nothing that is kept is as the flags say".to_owned(),
+        None => "Nothing is kept: `formsvc webhook listen` keeps what it receives".to_owned(),
+    };
+    (Look::Past, text)
+}
+
 fn list(model: &Model, buffer: &mut Buffer, area: Rect) {
     let (facts, list) = (&model.facts, &model.list);
     let columns = columns::fit(area.width.into(), list);
     let has_focus = model.focus == Focus::List;
     put(buffer, area, 0, &columns::heading(&columns), facts.theme);
     if list.rows().is_empty() {
-        let text = match &facts.address {
-            _ if !model.filter.is_empty() => {
-                "Nothing like that. Esc takes the filter away.".to_owned()
-            }
-            Some(address) => {
-                format!("Nothing has come yet to {}", mask::url(address.as_str(), facts.reveal))
-            }
-            None => "Nothing is kept: `formsvc webhook listen` keeps what it receives".to_owned(),
-        };
         let mut doc = super::doc::Doc::default();
-        doc.line(&[(Look::Past, &text)]);
+        doc.line(&[nothing(model)].each_ref().map(|(look, text)| (*look, &**text)));
         for (row, parts) in (1..).zip(doc.rows(area.width.into())) {
             put(buffer, area, row, &parts, facts.theme);
         }
