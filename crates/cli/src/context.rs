@@ -90,6 +90,9 @@ impl Context {
 
     /// Tells a command that ends by itself of a signal; false where there is none to be told.
     pub(crate) fn ends_by_itself(&self, exit: Exit) -> bool {
+        if exit == Exit::Interrupted {
+            self.progress.interrupted();
+        }
         self.told_to_end.borrow_mut().take().is_some_and(|tell| tell.send(exit).is_ok())
     }
 

@@ -176,6 +176,14 @@ impl Progress {
         }
     }
 
+    /// Ctrl-C was pressed: a terminal that shows that (`^C`) has it where the next line would begin.
+    pub(crate) fn interrupted(&self) {
+        if let State { mode: Mode::Moving { bar: None, .. }, held: None, .. } = &*self.state() {
+            // If nobody can read it, there is nobody to tell.
+            let _ = writeln!(std::io::stderr().lock());
+        }
+    }
+
     /// Takes the moving line away.
     pub(crate) fn end(&self) {
         if let Mode::Moving { bar, .. } = &mut self.state().mode

@@ -10,22 +10,30 @@ use crate::exit::Exit;
 /// Characters of an answer's body that are told in an error.
 const TOLD_MAX: usize = 200;
 
-/// Counts what was not as expected.
+/// What came back, as far as it was not expected.
 #[derive(Debug)]
-pub(crate) struct Tally {
+pub(crate) struct Answers {
     expected: Statuses,
+    /// Whether what the receiver said is told to whoever is told the error, too.
+    said: bool,
     sent: u64,
     /// Answers with another status, and the first of them with what it said.
-    answers: u64,
+    others: u64,
     first: Option<(u16, String)>,
     /// How often nothing came back, and why the first time.
     silences: u64,
     why: Option<String>,
 }
 
-impl Tally {
+impl Answers {
     pub(crate) fn new(expected: Statuses) -> Self {
-        Self { expected, sent: 0, answers: 0, first: None, silences: 0, why: None }
+        Self { expected, said: false, sent: 0, others: 0, first: None, silences: 0, why: None }
+    }
+
+    /// The same where what the receiver said is told anyway.
+    #[must_use]
+    pub(crate) fn said_elsewhere(self) -> Self {
+        Self { said: true, ..self }
     }
 
     /// Notes what came back, or that nothing did.
@@ -34,7 +42,7 @@ impl Tally {
         match answer {
             Ok(answer) if self.expected.has(Some(answer.status.as_u16())) => {}
             Ok(answer) => {
-                self.answers += 1;
+                self.others += 1;
                 let body = String::from_utf8_lossy(&answer.body);
                 // A page for debugging shows the request's headers.
                 let told = mask::text(body.trim()).chars().take(TOLD_MAX).collect();
@@ -56,14 +64,14 @@ impl Tally {
     ) -> Result<(), CliError> {
         let (expected, all) = (self.expected, self.sent);
         if let Some((status, said)) = &self.first {
-            let told = match (all, self.answers) {
+            let told = match (all, self.others) {
                 (1, _) => format!("expected {expected}, and {status} came back"),
                 (_, some) => format!(
                     "expected {expected}, and {some} of {all} came back with another, such as {status}"
                 ),
             };
             let mut error = CliError::coded(Code::Unmet, told);
-            if !said.is_empty() {
+            if !said.is_empty() && !self.said {
                 error = error.cause(format!("the receiver said: {said}"));
             }
             return Err(match hint(*status) {
@@ -90,24 +98,24 @@ mod tests {
 
     use super::*;
 
-    fn note(tally: &mut Tally, status: u16, body: &str) {
+    fn note(answers: &mut Answers, status: u16, body: &str) {
         let (status, headers) = (StatusCode::from_u16(status).unwrap(), HeaderMap::new());
         let body = body.to_owned().into();
-        tally.note(&Ok(Answer { status, headers, body, truncated: false, took: Duration::ZERO }));
+        answers.note(&Ok(Answer { status, headers, body, truncated: false, took: Duration::ZERO }));
     }
 
-    fn told(tally: &Tally) -> String {
-        tally.judged("deliveries", |_| Some("do something")).unwrap_err().told()
+    fn told(answers: &Answers) -> String {
+        answers.judged("deliveries", |_| Some("do something")).unwrap_err().told()
     }
 
     #[test]
     fn what_is_not_expected_is_counted_and_the_first_told_without_signatures() {
-        let mut tally = Tally::new(Statuses::Ok);
-        note(&mut tally, 204, "");
-        assert!(tally.judged("deliveries", |_| None).is_ok());
-        note(&mut tally, 500, &format!(" v1={} ", "ab".repeat(32)));
-        note(&mut tally, 404, "x");
-        let told = told(&tally);
+        let mut answers = Answers::new(Statuses::Ok);
+        note(&mut answers, 204, "");
+        assert!(answers.judged("deliveries", |_| None).is_ok());
+        note(&mut answers, 500, &format!(" v1={} ", "ab".repeat(32)));
+        note(&mut answers, 404, "x");
+        let told = told(&answers);
         assert!(
             told.contains("expected ok, and 2 of 3 came back with another, such as 500"),
             "{told}"
@@ -116,10 +124,12 @@ mod tests {
             told.contains("the receiver said: v1=abab…") && told.contains("do something"),
             "{told}"
         );
-        let mut one = Tally::new("401".parse().unwrap());
+        let elsewhere = self::told(&answers.said_elsewhere());
+        assert!(elsewhere.contains("such as 500") && !elsewhere.contains("abab"), "{elsewhere}");
+        let mut one = Answers::new("401".parse().unwrap());
         note(&mut one, 401, "");
         assert!(one.judged("deliveries", |_| None).is_ok());
-        one = Tally::new(Statuses::Class(2));
+        one = Answers::new(Statuses::Class(2));
         note(&mut one, 302, "");
         assert!(self::told(&one).contains("expected 2xx, and 302 came back"));
     }

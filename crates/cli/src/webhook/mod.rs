@@ -6,6 +6,7 @@ pub(crate) mod advice;
 pub(crate) mod attempts;
 pub(crate) mod capture;
 pub(crate) mod changes;
+pub(crate) mod columns;
 pub(crate) mod diff;
 pub(crate) mod end_to_end;
 pub(crate) mod expected;

@@ -6,6 +6,8 @@ use formsvc_contract::send::Answer;
 use formsvc_protocol::{RetrySchedule, retry_after};
 use http::header::RETRY_AFTER;
 
+use super::statuses::is_accepted;
+
 /// How the service would deliver.
 pub(crate) struct Simulation<'a> {
     pub(crate) schedule: RetrySchedule,
@@ -31,7 +33,7 @@ impl Attempted {
         let asked_for = answer.headers.get(RETRY_AFTER);
         let asked_for =
             asked_for.and_then(|value| retry_after(status.as_u16(), value.as_bytes(), now));
-        Self { accepted: status.is_success(), asked_for }
+        Self { accepted: is_accepted(status.as_u16()), asked_for }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::statuses::is_accepted;
 use crate::output::Look;
 
 /// How well something went.
@@ -18,7 +19,7 @@ impl Tone {
     /// That of an answer's status; without one the connection was dropped, or nothing came back.
     pub(crate) fn of_status(status: Option<u16>) -> Self {
         match status {
-            Some(200..300) => Self::Good,
+            Some(status) if is_accepted(status) => Self::Good,
             Some(300..500) => Self::Open,
             _ => Self::Bad,
         }

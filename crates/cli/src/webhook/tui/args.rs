@@ -22,7 +22,7 @@ pub(crate) struct TuiArgs {
 /// What is known of where it would be shown.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-struct Place {
+struct Surroundings {
     stdin: bool,
     stdout: bool,
     dumb: bool,
@@ -41,7 +41,7 @@ impl TuiArgs {
         }
         let size = terminal_size::terminal_size_of(std::io::stdout());
         let (settings, terminal) = (&cx.settings, cx.settings.terminal);
-        let place = Place {
+        let surroundings = Surroundings {
             stdin: terminal.stdin,
             stdout: terminal.stdout,
             dumb: is_dumb(&env::of_process),
@@ -49,7 +49,7 @@ impl TuiArgs {
             chatty: terminal.stderr && settings.verbose >= CHATTY,
             size: size.map(|(width, height)| (width.0, height.0)),
         };
-        match why_not(place) {
+        match why_not(surroundings) {
             None => true,
             Some(why) => {
                 cx.progress.remark(&format!("--tui is left out: {why}"));
@@ -60,8 +60,8 @@ impl TuiArgs {
 }
 
 /// Why it cannot be shown; none where it can.
-fn why_not(place: Place) -> Option<String> {
-    let Place { stdin, stdout, dumb, for_people, chatty, size } = place;
+fn why_not(surroundings: Surroundings) -> Option<String> {
+    let Surroundings { stdin, stdout, dumb, for_people, chatty, size } = surroundings;
     let (columns, rows) = SMALLEST;
     let why = match size {
         _ if !stdout => "standard output is no terminal",
@@ -83,7 +83,7 @@ fn why_not(place: Place) -> Option<String> {
 mod tests {
     use super::*;
 
-    const TERMINAL: Place = Place {
+    const TERMINAL: Surroundings = Surroundings {
         stdin: true,
         stdout: true,
         dumb: false,
@@ -95,21 +95,24 @@ mod tests {
     #[test]
     fn it_is_shown_on_a_terminal_that_has_room_and_nowhere_else() {
         assert_eq!(why_not(TERMINAL), None);
-        assert_eq!(why_not(Place { size: Some(SMALLEST), ..TERMINAL }), None);
+        assert_eq!(why_not(Surroundings { size: Some(SMALLEST), ..TERMINAL }), None);
         // One that does not say how large it is.
-        assert_eq!(why_not(Place { size: None, ..TERMINAL }), None);
+        assert_eq!(why_not(Surroundings { size: None, ..TERMINAL }), None);
         for (place, why) in [
-            (Place { stdout: false, ..TERMINAL }, "standard output is no terminal"),
-            (Place { stdin: false, ..TERMINAL }, "standard input is no terminal"),
-            (Place { dumb: true, ..TERMINAL }, "TERM says that the terminal can only print"),
-            (Place { for_people: false, ..TERMINAL }, "what comes is told to a program"),
-            (Place { chatty: true, ..TERMINAL }, "-vv tells on this terminal what happens inside"),
+            (Surroundings { stdout: false, ..TERMINAL }, "standard output is no terminal"),
+            (Surroundings { stdin: false, ..TERMINAL }, "standard input is no terminal"),
+            (Surroundings { dumb: true, ..TERMINAL }, "TERM says that the terminal can only print"),
+            (Surroundings { for_people: false, ..TERMINAL }, "what comes is told to a program"),
             (
-                Place { size: Some((39, 24)), ..TERMINAL },
+                Surroundings { chatty: true, ..TERMINAL },
+                "-vv tells on this terminal what happens inside",
+            ),
+            (
+                Surroundings { size: Some((39, 24)), ..TERMINAL },
                 "the terminal has 39 columns and 24 rows, and it needs 40 and 10",
             ),
             (
-                Place { size: Some((80, 9)), ..TERMINAL },
+                Surroundings { size: Some((80, 9)), ..TERMINAL },
                 "the terminal has 80 columns and 9 rows, and it needs 40 and 10",
             ),
         ] {

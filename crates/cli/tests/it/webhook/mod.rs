@@ -22,6 +22,8 @@ mod poll;
 pub(crate) mod recorder;
 #[cfg(unix)]
 mod replay;
+#[cfg(unix)]
+mod shown;
 mod sign;
 #[cfg(unix)]
 mod store;

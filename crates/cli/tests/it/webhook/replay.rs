@@ -282,6 +282,6 @@ fn it_goes_where_it_was_forwarded_and_the_answers_are_compared() {
     assert_eq!(recorder.got().body, BODY.as_bytes());
     assert_eq!(recorder.got().body, BODY.as_bytes());
     let lines = replay(&home, &["1", "--secret-file", "secret.txt", "--diff", "--output", "table"]);
-    assert!(lines.stdout.contains("500 → 200"), "{}", lines.stdout);
+    assert!(lines.stdout.contains("500     200"), "{}", lines.stdout);
     assert!(lines.stdout.contains("    - error: \"locked\""), "{}", lines.stdout);
 }

@@ -40,7 +40,9 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 /// Send received deliveries once more
 ///
 /// Oldest first, with the headers and the bytes they came with, and a signature of now, which a receiver
-/// takes. Chosen by flags, those that a receiver refuses are left out, unless `--verdict` names them.
+/// takes. Chosen by flags, those that a receiver refuses are left out, unless `--verdict` names them; and
+/// `--status` goes by how a delivery was answered when it came: one that was replayed well since is chosen
+/// again.
 /// They go to where the listener forwarded them, or where `--to` says. Shown is what the sender or
 /// the target was answered before, and what is answered now; in a pipe as one JSON object a line, written at
 /// once. Exit 11 where the answer is not 2xx, or not what `--expect` says. `--timeout` is the time for it

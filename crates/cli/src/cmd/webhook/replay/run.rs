@@ -12,19 +12,22 @@ use super::{FIELDS, Replay};
 use crate::args::OutputFormat;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::{Live, Look, Stream};
+use crate::output::{Look, Stream};
 use crate::webhook::capture::Capture;
 use crate::webhook::changes::{Change, changed, edited};
-use crate::webhook::expected::Tally;
+use crate::webhook::columns::{Column, Columns};
+use crate::webhook::expected::Answers;
 use crate::webhook::export::{Form, Writer};
 use crate::webhook::fields::millis;
 use crate::webhook::kept::difference::{self, Row as Different};
 use crate::webhook::kept::get;
+use crate::webhook::listen::text;
 use crate::webhook::mask;
 use crate::webhook::replay::{Replay as Once, Signature, now};
 use crate::webhook::secrets::Secrets;
 use crate::webhook::store::Captures;
 use crate::webhook::tone::Tone;
+use crate::wrap::folded;
 
 /// What sending needs.
 pub(super) struct Run<'a> {
@@ -37,8 +40,9 @@ pub(super) struct Run<'a> {
     pub(super) asked: &'a Replay,
 }
 
+/// A replay, as programs are told of it.
 #[derive(Serialize)]
-struct Row<'a> {
+struct Replayed<'a> {
     capture: u64,
     submission_id: Option<&'a str>,
     to: String,
@@ -54,7 +58,7 @@ struct Row<'a> {
 
 /// How replays are shown.
 enum Show<'a> {
-    Lines(Live<'a>),
+    Lines(Columns<'a>),
     Items(Stream<'a>),
 }
 
@@ -62,14 +66,14 @@ impl Run<'_> {
     pub(super) async fn send(&self, plan: &Plan) -> Result<(), CliError> {
         let output = self.cx.output.piped_as(OutputFormat::Ndjson);
         let show = if output.is_for_reading() {
-            Show::Lines(output.live()?)
+            Show::Lines(Columns::new(output.live()?, columns(plan, self.asked.reveal)))
         } else {
             Show::Items(output.stream(FIELDS)?)
         };
         if self.cx.settings.terminal.stdout {
             self.cx.progress.share_terminal();
         }
-        let mut tally = Tally::new(self.asked.expect);
+        let mut answers = Answers::new(self.asked.expect);
         for send in &plan.sends {
             let capture = get(&self.captures, send.number).await?;
             let once = self.once(&capture, send).await?;
@@ -81,14 +85,14 @@ impl Run<'_> {
                 // Signed anew each time: the last one may be sent long after the first.
                 let outgoing = once.clone().outgoing(&self.secrets, now())?;
                 let answer = self.sender.send(outgoing).await;
-                tally.note(&answer);
+                answers.note(&answer);
                 self.show(&show, &capture, send, &once, Some(&answer))?;
             }
         }
         if self.asked.dry_run {
             self.cx.progress.remark("nothing was sent: --dry-run");
         }
-        tally.judged("replays", |status| Some(self.hint_of(status)))
+        answers.judged("replays", |status| Some(self.hint_of(status)))
     }
 
     /// Prints requests, and sends none.
@@ -156,7 +160,7 @@ impl Run<'_> {
             }
             rows
         });
-        let row = Row {
+        let row = Replayed {
             capture: send.number,
             submission_id: capture.received.submission_id.as_deref(),
             to: mask::url(send.to.as_str(), self.asked.reveal),
@@ -170,14 +174,22 @@ impl Run<'_> {
         };
         match show {
             Show::Items(stream) => stream.show(&row),
-            Show::Lines(live) => self.line(live, &row, old.is_some_and(|old| old.answer.is_ok())),
+            Show::Lines(columns) => {
+                let took = took.map_or_else(String::new, text::took);
+                self.line(columns, &row, &took, old.is_some_and(|old| old.answer.is_ok()))
+            }
         }
     }
 
-    fn line(&self, live: &Live<'_>, row: &Row<'_>, has_old: bool) -> Result<(), CliError> {
-        let number = row.capture.to_string();
+    fn line(
+        &self,
+        columns: &Columns<'_>,
+        row: &Replayed<'_>,
+        took: &str,
+        has_old: bool,
+    ) -> Result<(), CliError> {
+        let (live, number) = (&columns.live, row.capture.to_string());
         let before = row.before.map_or("-".to_owned(), |status| status.to_string());
-        let ms = row.took_ms.map_or(String::new(), |ms| format!("{ms} ms"));
         let status = match row.status {
             _ if self.asked.dry_run => "not sent".to_owned(),
             Some(status) => status.to_string(),
@@ -190,21 +202,19 @@ impl Run<'_> {
         } else {
             Look::Bad
         };
-        live.line(&[
+        columns.tell(&[
             (Look::Heading, &number),
-            (Look::Plain, "  "),
             (Look::Plain, row.submission_id.unwrap_or("-")),
-            (Look::Plain, "  "),
             (Tone::of_status(row.before).look(), &before),
-            (Look::Past, " → "),
             (now, &status),
-            (Look::Plain, "  "),
-            (Look::Past, &ms),
-            (Look::Plain, if ms.is_empty() { "" } else { "  " }),
+            (Look::Past, took),
             (Look::Past, &row.to),
         ])?;
-        if let Some(error) = &row.error {
-            live.line(&[(Look::Plain, "    "), (Look::Past, error)])?;
+        for error in row.error.iter().flat_map(|error| match live.width() {
+            Some(width) => folded(error, width.saturating_sub(4)),
+            None => vec![error.clone()],
+        }) {
+            live.line(&[(Look::Plain, "    "), (Look::Past, &error)])?;
         }
         if let Some(diff) = &row.diff {
             difference::tell(live, diff, "    ")?;
@@ -228,6 +238,20 @@ impl Run<'_> {
             _ => "`--diff` compares the answer with the old one",
         }
     }
+}
+
+/// What people are told of each.
+fn columns(plan: &Plan, reveal: bool) -> Vec<Column> {
+    let longest = plan.sends.iter().map(|send| send.number).max().unwrap_or_default();
+    let to = plan.sends.iter().map(|send| mask::url(send.to.as_str(), reveal).len());
+    vec![
+        Column::numbers("CAPTURE", longest),
+        Column::ids("SUBMISSION"),
+        Column::text("BEFORE", 3, 3),
+        Column::text("NOW", 9, 9),
+        Column::text("TOOK", 6, 6),
+        Column::text("TO", 10, to.max().unwrap_or_default()),
+    ]
 }
 
 /// The headers of an answer without its date, which is another each time.

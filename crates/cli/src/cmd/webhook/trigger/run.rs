@@ -17,9 +17,12 @@ use super::{FIELDS, unmet};
 use crate::args::OutputFormat;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::output::{Look, Stream};
 use crate::settings::written;
-use crate::webhook::expected::Tally;
+use crate::webhook::columns::{Column, Columns};
+use crate::webhook::expected::Answers;
 use crate::webhook::fields::millis;
+use crate::webhook::listen::text;
 use crate::webhook::mask;
 use crate::webhook::replay::now;
 use crate::webhook::simulate::{Attempted, End, Simulation};
@@ -43,7 +46,7 @@ pub(super) struct Run<'a> {
 
 /// An attempt as it is shown.
 #[derive(Serialize)]
-struct Row<'a> {
+struct Tried<'a> {
     index: u64,
     attempt: u32,
     submission_id: Option<&'a str>,
@@ -56,7 +59,7 @@ struct Row<'a> {
 
 /// What was not as expected.
 struct Wrong {
-    answers: Tally,
+    answers: Answers,
     /// Deliveries that `--simulate-sender` gave up.
     failed: u64,
 }
@@ -64,12 +67,17 @@ struct Wrong {
 impl Run<'_> {
     pub(super) async fn send(&self, bodies: &mut Bodies) -> Result<(), CliError> {
         let output = self.cx.output.piped_as(OutputFormat::Ndjson);
+        let mut answers = Answers::new(self.expect);
         let show = if self.count == 1 && self.simulate.is_none() {
+            // It stands among what is shown, whole.
+            answers = answers.said_elsewhere();
             Show::One
+        } else if output.is_for_reading() {
+            Show::Lines(Columns::new(output.live()?, self.columns()))
         } else {
-            Show::Many(output.stream(FIELDS)?)
+            Show::Items(output.stream(FIELDS)?)
         };
-        let wrong = RefCell::new(Wrong { answers: Tally::new(self.expect), failed: 0 });
+        let wrong = RefCell::new(Wrong { answers, failed: 0 });
         let began = Instant::now();
         let (show, wrong_of) = (&show, &wrong);
         let deliveries = stream::iter(0..self.count)
@@ -162,7 +170,7 @@ impl Run<'_> {
             Err(error) => error.took,
         };
         let answered = answer.as_ref().ok();
-        let row = Row {
+        let row = Tried {
             index: index + 1,
             attempt,
             submission_id: prepared.submission_id.as_deref(),
@@ -173,13 +181,40 @@ impl Run<'_> {
             truncated: answered.is_some_and(|answer| answer.truncated),
         };
         match show {
-            Show::Many(stream) => stream.show(&row),
+            Show::Items(stream) => stream.show(&row),
+            Show::Lines(columns) => self.line(columns, &row, &text::took(took)),
             Show::One => {
                 let mut listing = self.cx.output.listing(FIELDS)?;
                 listing.push(&row);
                 self.cx.output.item(&listing)
             }
         }
+    }
+
+    /// What people are told of each attempt.
+    fn columns(&self) -> Vec<Column> {
+        vec![
+            Column::numbers("#", self.count),
+            Column::numbers("ATTEMPT", 1),
+            Column::ids("SUBMISSION"),
+            Column::text("STATUS", 9, 9),
+            Column::text("TOOK", 6, 6),
+            Column::text("SAID", 10, 60),
+        ]
+    }
+
+    fn line(&self, columns: &Columns<'_>, row: &Tried<'_>, took: &str) -> Result<(), CliError> {
+        let (index, attempt) = (row.index.to_string(), row.attempt.to_string());
+        let status = row.status.map_or("no answer".to_owned(), |status| status.to_string());
+        let is_good = row.status.is_some() && self.expect.has(row.status);
+        columns.tell(&[
+            (Look::Heading, &index),
+            (Look::Plain, &attempt),
+            (Look::Plain, row.submission_id.unwrap_or("-")),
+            (if is_good { Look::Good } else { Look::Bad }, &status),
+            (Look::Past, took),
+            (Look::Past, row.error.as_deref().or(row.body.as_deref()).unwrap_or_default()),
+        ])
     }
 
     /// Whether everything was as expected.
@@ -200,8 +235,10 @@ impl Run<'_> {
 enum Show<'a> {
     /// The one there is, as an item.
     One,
-    /// Each as it ends, on a line.
-    Many(crate::output::Stream<'a>),
+    /// Each as it ends, for people.
+    Lines(Columns<'a>),
+    /// The same, for programs.
+    Items(Stream<'a>),
 }
 
 /// What is most often behind a status that was not expected.

@@ -89,10 +89,10 @@ impl Bodies {
         if !self.changes.is_empty() && !self.edit {
             body = changed(&body, &self.changes)?.0;
         }
-        let facts = Facts::of(&body);
-        let mut event = facts.event.as_deref().and_then(|event| HeaderValue::from_str(event).ok());
+        let said = Said::of(&body);
+        let mut event = said.event.as_deref().and_then(|event| HeaderValue::from_str(event).ok());
         if let Some(asked) = &self.event {
-            if facts.event.is_some() && event.as_ref() != Some(asked) {
+            if said.event.is_some() && event.as_ref() != Some(asked) {
                 let name = serde_json::to_string(&String::from_utf8_lossy(asked.as_bytes()));
                 let name = name.expect("a text is written as JSON");
                 body = changed(&body, &[Change::Set("event".to_owned(), name)])?.0;
@@ -100,7 +100,7 @@ impl Bodies {
             event = Some(asked.clone());
         }
         let event = event.unwrap_or(HeaderValue::from_static("submission.created"));
-        Ok(Prepared { body, event, submission_id: facts.submission_id })
+        Ok(Prepared { body, event, submission_id: said.submission_id })
     }
 
     fn made(&mut self, number: u64) -> Bytes {
@@ -158,14 +158,14 @@ impl Bodies {
 
 /// What the body says it is.
 #[derive(Default, Deserialize)]
-struct Facts {
+struct Said {
     #[serde(default)]
     event: Option<String>,
     #[serde(default)]
     submission_id: Option<String>,
 }
 
-impl Facts {
+impl Said {
     fn of(body: &[u8]) -> Self {
         serde_json::from_slice(body).unwrap_or_default()
     }

@@ -1,0 +1,94 @@
+//! What people see of captures and of sending in a terminal of the usual width.
+
+use super::kept::{Home, Listener};
+use super::recorder::Recorder;
+use crate::terminal::{CTRL_C, Terminal};
+
+/// As long as the service's ids are.
+const ID: &str = "sub_0123456789abcdef0123456789abcdef";
+
+fn body(id: &str) -> String {
+    format!(
+        r#"{{"event":"submission.created","submission_id":"{id}","form_id":"frm_1","form_title":"Test","data":{{}},"created_at":"2026-01-01T00:00:00.000Z"}}"#
+    )
+}
+
+/// What a command shows in a terminal of eighty columns.
+#[track_caller]
+fn lines(home: &Home, args: &[&str], code: i32) -> Vec<String> {
+    let mut command = home.formsvc(args);
+    command.env("TERM", "xterm-256color").env("FORMSVC_SIGNING_SECRET_FILE", "secret.txt");
+    let mut terminal = Terminal::start(command, (80, 24));
+    assert_eq!(terminal.finish(), Some(code), "{}", terminal.screen());
+    terminal.lines()
+}
+
+fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
+}
+
+#[test]
+fn a_list_has_how_each_was_answered_however_long_its_ids_and_verdicts_are() {
+    let home = Home::new();
+    let mut listener = Listener::start(&home, &[]);
+    assert_eq!(listener.deliver(body(ID).as_bytes()), 200);
+    let second = ("x-service-signature", &b"t=1,v1=00"[..]);
+    assert_eq!(listener.send("/hook", &[second], body(ID).as_bytes()), 200);
+    assert_eq!(listener.end(), Some(0));
+    let lines = lines(&home, &["webhook", "events", "list"], 0);
+    assert_eq!(words(&lines[0])[..4], ["CAPTURE", "AT", "VERDICT", "STATUS"], "{lines:?}");
+    assert!(lines[1].contains("200") && lines[2].contains("200"), "{lines:?}");
+}
+
+#[test]
+fn replays_and_attempts_stand_below_a_heading_and_fit() {
+    let home = Home::new();
+    let mut listener = Listener::start(&home, &[]);
+    assert_eq!(listener.deliver(body(ID).as_bytes()), 200);
+    assert_eq!(listener.end(), Some(0));
+    let target = Recorder::of(&[200]);
+    let to = target.url("/a/path/that/is/rather/long/for/a/line");
+    let replayed = lines(&home, &["webhook", "replay", "1", "--to", &to], 0);
+    let heading = ["CAPTURE", "SUBMISSION", "BEFORE", "NOW", "TOOK", "TO"];
+    assert_eq!(words(&replayed[0]), heading, "{replayed:?}");
+    assert!(replayed[1].contains("cdef ") && replayed[1].contains("200 "), "{replayed:?}");
+    assert_eq!(replayed.len(), 2, "each is on one line: {replayed:?}");
+    let attempts = ["webhook", "trigger", &to, "--simulate-sender", "--count", "2"];
+    let attempts = lines(&home, &attempts, 0);
+    let heading = ["#", "ATTEMPT", "SUBMISSION", "STATUS", "TOOK", "SAID"];
+    assert_eq!(words(&attempts[0]), heading, "{attempts:?}");
+    let rows: Vec<_> = attempts.iter().filter(|line| words(line)[0].len() == 1).collect();
+    assert_eq!(rows.len(), 3, "the heading and two: {attempts:?}");
+    // Programs are told as before: a JSON object a line.
+    let piped = home.succeed(&["webhook", "replay", "1", "--to", &to, "--keep-signature"]);
+    let piped: serde_json::Value = serde_json::from_str(&piped).unwrap();
+    assert_eq!((&piped["submission_id"], &piped["status"]), (&ID.into(), &200.into()));
+}
+
+#[test]
+fn what_a_receiver_says_of_the_one_delivery_is_told_once() {
+    let home = Home::new();
+    let target = Recorder::start(std::sync::Arc::new(|_, _| {
+        Some(super::recorder::answer(500, "", "said-by-the-receiver"))
+    }));
+    let to = target.url("/");
+    let sent = home.run(&["webhook", "trigger", &to, "--secret-file", "secret.txt"]);
+    assert_eq!(sent.code, Some(11), "{}", sent.stderr);
+    let both = format!("{}{}", sent.stdout, sent.stderr);
+    assert_eq!(both.matches("said-by-the-receiver").count(), 1, "{both}");
+}
+
+#[test]
+fn the_summary_begins_a_line_of_its_own_after_ctrl_c() {
+    let home = Home::new();
+    let mut command = home.formsvc(&["webhook", "listen", "--port", "0", "--no-store"]);
+    command.env("TERM", "xterm-256color").env("FORMSVC_SIGNING_SECRET_FILE", "secret.txt");
+    let mut terminal = Terminal::start(command, (80, 24));
+    terminal.wait_for("ready: listening");
+    terminal.wait_for("keeps captures in memory");
+    terminal.send(CTRL_C);
+    assert_eq!(terminal.finish(), Some(0));
+    let lines = terminal.lines();
+    assert!(lines.iter().any(|line| line == "^C"), "{lines:?}");
+    assert!(lines.iter().any(|line| line.starts_with("no delivery came")), "{lines:?}");
+}
