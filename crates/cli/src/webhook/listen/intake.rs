@@ -1,6 +1,6 @@
 //! One delivery, from a whole request to its answer.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -30,6 +30,9 @@ use crate::webhook::verdict::judge;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// How long a body is read for before it gives way to others, where there is no room for them.
 const SLOW_BODY: Duration = Duration::from_secs(1);
+/// Deliveries that are kept in a row before it is told again that one is not: on a disk that is all but full
+/// a small one still finds room.
+const KEPT_AGAIN: u64 = 16;
 /// Captures that a page may be behind.
 const BUS: usize = 256;
 
@@ -79,8 +82,8 @@ struct Inner {
     taken: AtomicU64,
     /// Attempts of what has no id.
     nameless: AtomicU32,
-    /// Whether it was told that nothing can be kept.
-    told_of_store: AtomicBool,
+    /// How many were kept since one was not.
+    kept_in_a_row: AtomicU64,
 }
 
 /// A whole request.
@@ -151,7 +154,7 @@ impl Intake {
             bodies: Arc::default(),
             taken: AtomicU64::new(0),
             nameless: AtomicU32::new(0),
-            told_of_store: AtomicBool::new(false),
+            kept_in_a_row: AtomicU64::new(KEPT_AGAIN),
         };
         (Self(Arc::new(inner)), happened)
     }
@@ -266,10 +269,12 @@ impl Intake {
     async fn keep(&self, received: &Arc<Received>) -> (Option<CaptureNumber>, Vec<Warning>) {
         match self.0.store.keep(Arc::clone(received)).await {
             Ok(number) => {
-                self.0.told_of_store.store(false, Ordering::Relaxed);
+                self.0.kept_in_a_row.fetch_add(1, Ordering::Relaxed);
                 (Some(number), Vec::new())
             }
-            Err(_) if self.0.told_of_store.swap(true, Ordering::Relaxed) => (None, Vec::new()),
+            Err(_) if self.0.kept_in_a_row.swap(0, Ordering::Relaxed) < KEPT_AGAIN => {
+                (None, Vec::new())
+            }
             Err(why) => {
                 let message = format!("deliveries are not kept for now: {}", in_full(&why));
                 (None, vec![Warning { code: WarningCode::NotStored, message }])

@@ -79,15 +79,13 @@ mod tests {
 
     #[test]
     fn the_names_of_a_signed_event_are_those_of_its_body() {
-        let long = "f".repeat(NAME_MAX + 1);
-        for (id, form) in [("sub_1", "frm_1"), (r"sub_\u00e9", &long)] {
-            let body = format!(
-                r#"{{"event":"submission.created","submission_id":"{id}","form_id":"{form}",
-                    "form_title":"","data":{{}},"created_at":"2026-01-01T00:00:00.000Z"}}"#
-            );
-            let event = Event::from_json(body.clone()).unwrap();
-            assert!(matches!(event, Event::SubmissionCreated(_)));
-            assert_eq!(Names::of(Some(&event), body.as_bytes()), Names::of_body(body.as_bytes()));
-        }
+        let body =
+            br#"{"event":"submission.created","submission_id":"sub_\u00e9","form_id":"frm_1",
+            "form_title":"","data":{},"created_at":"2026-01-01T00:00:00.000Z"}"#;
+        let event = Event::from_json(&body[..]).unwrap();
+        assert!(matches!(event, Event::SubmissionCreated(_)));
+        let names = Names::of(Some(&event), b"");
+        assert_eq!(names.submission_id.as_deref(), Some("sub_é"));
+        assert_eq!(names, Names::of_body(body));
     }
 }

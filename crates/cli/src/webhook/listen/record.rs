@@ -166,6 +166,7 @@ pub(crate) fn delivered(told: &Delivered, reveal: bool) -> Vec<String> {
     let capture = &*told.capture;
     let Some(outcome) = &capture.outcome else { return Vec::new() };
     let received = &*capture.received;
+    let request_target = mask::target(&received.request_target, reveal);
     let delivery = Delivery {
         capture: capture.number,
         at: received.at,
@@ -173,7 +174,7 @@ pub(crate) fn delivered(told: &Delivered, reveal: bool) -> Vec<String> {
         synthetic: received.source == Source::Poll,
         peer: received.source.peer().map(|peer| peer.to_string()),
         method: received.method.as_str(),
-        request_target: &received.request_target,
+        request_target: &request_target,
         headers: headers(&received.headers, reveal),
         event: received.event.as_deref(),
         submission_id: received.submission_id.as_deref(),
@@ -222,13 +223,14 @@ fn forwarded(capture: &Capture, forward: &Forward, reveal: bool) -> String {
 }
 
 /// The line of a request that went no further.
-pub(crate) fn refused(refused: &Refused) -> String {
+pub(crate) fn refused(refused: &Refused, reveal: bool) -> String {
+    let request_target = mask::target(&refused.request_target, reveal);
     let fields = WarningFields {
         at: refused.at,
         code: refused.refusal.code(),
         message: refused.refusal.message(),
         method: Some(refused.method.as_str()),
-        request_target: Some(&refused.request_target),
+        request_target: Some(&request_target),
         status: Some(refused.refusal.status()),
     };
     line("warning", fields)

@@ -77,7 +77,7 @@ impl Report<'_> {
     fn records(&self, happened: &Happened) -> Vec<String> {
         let told = match happened {
             Happened::Delivered(told) => told,
-            Happened::Refused(refused) => return vec![record::refused(refused)],
+            Happened::Refused(refused) => return vec![record::refused(refused, self.view.reveal)],
         };
         let warned = told.warnings.iter().map(|warning| {
             self.warn(warning);

@@ -100,8 +100,7 @@ fn first(capture: &Capture, outcome: &Outcome, view: &View) -> Line {
             Source::Poll => "poll".into(),
         },
     ));
-    let target = one_line(&mask::target(&received.request_target, view.reveal)).into_owned();
-    let mut what = What { target, ..What::of(received) };
+    let mut what = What::of(received, view.reveal);
     if let Some(width) = view.width {
         let fixed: usize = parts.iter().chain(&rest).map(|(_, text)| 1 + text.width()).sum();
         what.shorten((fixed + what.width()).saturating_sub(width));
@@ -123,11 +122,11 @@ struct What {
 }
 
 impl What {
-    fn of(received: &Received) -> Self {
+    fn of(received: &Received, reveal: bool) -> Self {
         let clean = |text: &String| one_line(text).into_owned();
         let (event, id) = (received.event.as_ref(), received.submission_id.as_ref());
         Self {
-            target: clean(&received.request_target),
+            target: target(&received.request_target, reveal),
             event: event.map(clean),
             id: id.map(clean),
             size: Some(size(received.body.len())),
@@ -173,7 +172,7 @@ impl What {
 pub(crate) fn refused(refused: &Refused, view: &View) -> Line {
     let status = refused.refusal.status().to_string();
     let (why, method) = (refused.refusal.message(), method(&refused.method));
-    let mut target = one_line(&refused.request_target).into_owned();
+    let mut target = target(&refused.request_target, view.reveal);
     if let Some(width) = view.width {
         let rest = 8 + 1 + method.len() + 1 + 3 + 4 + why.len();
         let over = (rest + target.width()).saturating_sub(width);
@@ -187,6 +186,11 @@ pub(crate) fn refused(refused: &Refused, view: &View) -> Line {
         (Tone::of_status(Some(refused.refusal.status())).look(), status.into()),
         (Look::Past, why.into()),
     ])
+}
+
+/// What was asked for, which may be anything.
+fn target(target: &str, reveal: bool) -> String {
+    one_line(&mask::target(target, reveal)).into_owned()
 }
 
 /// A method, which may be any word.
@@ -343,6 +347,8 @@ pub(crate) fn age(seconds: i64) -> String {
 mod tests {
     use super::*;
     use crate::webhook::capture::{Forwarded, Unanswered};
+    use crate::webhook::listen::answers::Refusal;
+    use crate::webhook::listen::record;
     use crate::webhook::listen::samples::{BODY, Sample};
     use crate::webhook::verdict::{VERDICTS, VerdictCode};
 
@@ -354,6 +360,26 @@ mod tests {
         let view = View { zone: TimeZone::UTC, width, secrets, reveal: false };
         let told = delivered(&sample.told(), &view);
         told.into_iter().map(|line| line.into_iter().map(|(_, text)| text).collect()).collect()
+    }
+
+    #[test]
+    fn what_went_no_further_shows_nothing_that_lets_somebody_in() {
+        let refusal = Refusal::NotFound;
+        let (at, method) = (Timestamp::UNIX_EPOCH, Method::POST);
+        let refused = Refused { at, method, request_target: "/hook?token=abc".into(), refusal };
+        let view = |reveal| View {
+            zone: TimeZone::UTC,
+            width: None,
+            secrets: Secrets(Vec::new()),
+            reveal,
+        };
+        for (reveal, shown) in [(false, "/hook?token=…"), (true, "/hook?token=abc")] {
+            let line = super::refused(&refused, &view(reveal));
+            assert!(line.iter().any(|(_, part)| part == shown), "{line:?}");
+            let record: serde_json::Value =
+                serde_json::from_str(&record::refused(&refused, reveal)).unwrap();
+            assert_eq!(record["request_target"], shown);
+        }
     }
 
     #[test]

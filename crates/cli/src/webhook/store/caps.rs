@@ -16,7 +16,7 @@ const UNPROVEN_PART: u64 = 8;
 /// What is kept. The oldest captures go first; the newest is always kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Caps {
-    /// Bytes that captures take up. The log beside the file adds a few MiB while much comes.
+    /// Bytes that captures take up. The log beside the file adds some 16 MiB while much comes.
     pub(crate) size: u64,
     /// Time since a capture came.
     pub(crate) age: Duration,
