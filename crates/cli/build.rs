@@ -1,24 +1,16 @@
-//! Keeps two shared libraries out of the command, which would be looked up, mapped and set up at every
-//! start: the unwinder, which is linked in where a static one is found, and libm, which `pow.c` loads when
-//! it is needed. `readelf -d` of a release build names no library but libc and the loader.
+//! Links the unwinder into the command.
+//!
+//! As a shared library of its own it is looked up, mapped and set up at every start, which takes
+//! longer than printing `--help` does. Where the static one is not found, the shared one serves.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=pow.c");
-    let target = |what: &str| std::env::var(format!("CARGO_CFG_TARGET_{what}")).unwrap_or_default();
-    if target("OS") != "linux" || target("ENV") != "gnu" {
+    let target = |what: &str| std::env::var(format!("CARGO_CFG_TARGET_{what}"));
+    if target("OS").as_deref() != Ok("linux") || target("ENV").as_deref() != Ok("gnu") {
         return;
-    }
-    // A program that is linked with libc itself loads nothing.
-    if !target("FEATURE").split(',').any(|feature| feature == "crt-static") {
-        cc::Build::new()
-            .file("pow.c")
-            .flag("-fno-builtin")
-            .warnings_into_errors(true)
-            .compile("pow");
     }
     if let Some(folder) = unwinder() {
         println!("cargo::rustc-link-search=native={}", folder.display());

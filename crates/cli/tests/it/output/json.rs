@@ -87,7 +87,6 @@ fn expressions_and_templates_see_the_list() {
     assert_eq!(shown(&["--json", "id", "--jq", "."]), "[{\"id\":\"sub_1\"}]\n");
     let each = "{% for it in items %}{{ it.id }} {{ it.data.n }} {{ it.data.d }}{% endfor %}";
     assert_eq!(shown(&["--template", each]), "sub_1 12345678901234567890 1.10\n");
-    // By a library that is loaded now.
     let powers = "{{ 2.0 ** 0.5 }} {{ 2 ** -1 }} {{ 10.0 ** 400 }} {{ (-1.0) ** 0.5 }}";
     assert_eq!(shown(&["--template", powers]), "1.4142135623730951 0.5 inf NaN\n");
     let item = titled(&["One"]).run(&[
