@@ -102,10 +102,12 @@ impl Goal {
             wanted.last = wanted.expect.differs(told);
             wanted.is_met = wanted.last.is_none();
         }
-        self.missed = self.every.iter().find_map(|expect| {
+        let missed = self.every.iter().find_map(|expect| {
             let differs = expect.differs(told)?;
             Some(format!("`--expect-every '{}'`: {}: {differs}", expect.text(), named(told)))
         });
+        // What comes after the first is told of as well, and mends nothing.
+        self.missed = self.missed.take().or(missed);
         if self.missed.is_some() {
             return Some(End::Missed);
         }
@@ -200,6 +202,10 @@ mod tests {
         assert_eq!((two.came(&answered(500)), two.outcome(End::Stopped).is_ok()), (None, false));
         assert_eq!(two.came(&answered(500)), Some(End::Met));
         assert!(two.outcome(End::Met).is_ok());
+        let mut each = goal(None, &[], &["status=200"]);
+        assert_eq!(each.came(&answered(500)), Some(End::Missed));
+        each.came(&answered(200));
+        assert!(each.outcome(End::Missed).is_err(), "what comes after it mends nothing");
         let mut both = goal(None, &["status=503", "status=200"], &[]);
         assert_eq!(both.came(&answered(200)), None);
         assert_eq!(both.came(&answered(503)), Some(End::Met));

@@ -18,6 +18,13 @@ pub(crate) enum Happened {
     Refused(Refused),
 }
 
+impl Happened {
+    /// Whether there is something to know before it.
+    pub(crate) fn warns(&self) -> bool {
+        matches!(self, Self::Delivered(told) if !told.warnings.is_empty())
+    }
+}
+
 /// A delivery that was answered.
 #[derive(Debug)]
 pub(crate) struct Delivered {

@@ -28,6 +28,8 @@ use crate::webhook::verdict::judge;
 
 /// How long a delivery waits for whoever reads what is told, before its sender is told to come again.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// Deliveries that are answered and wait to be told, beside those under way.
+const UNTOLD: usize = 64;
 /// How long a body is read for before it gives way to others, where there is no room for them.
 const SLOW_BODY: Duration = Duration::from_secs(1);
 /// Deliveries that are kept in a row before it is told again that one is not: on a disk that is all but full
@@ -142,7 +144,7 @@ impl Intake {
         store: Store,
     ) -> (Self, mpsc::Receiver<Happened>) {
         let places = rules.limits.in_flight;
-        let (told, happened) = mpsc::channel(places);
+        let (told, happened) = mpsc::channel(places + UNTOLD);
         let inner = Inner {
             rules,
             history: Mutex::new(history),

@@ -36,8 +36,12 @@ impl Report<'_> {
         if self.live.is_for_programs() { self.live.record(&record::ready(ready)) } else { Ok(()) }
     }
 
-    /// Things happened.
+    /// Things happened. What is known of one is said before it, and after what happened before.
     pub(crate) fn tell(&self, happened: &[Happened]) -> Result<(), CliError> {
+        happened.chunk_by(|_, next| !next.warns()).try_for_each(|some| self.tell_together(some))
+    }
+
+    fn tell_together(&self, happened: &[Happened]) -> Result<(), CliError> {
         if self.live.is_for_programs() {
             let records: Vec<String> = happened.iter().flat_map(|one| self.records(one)).collect();
             return self.live.records(&records);

@@ -4,16 +4,20 @@
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use rusqlite::Connection;
 
 use super::StoreError;
+use super::open::{BUSY_PAUSE, BUSY_TIMEOUT};
 
 /// Pages that are worth the wait for the disk that moving them costs.
 const WORTH_IT: i64 = 1_000;
 /// Pages at which the log is to start over. It does once all of it is moved, which under a writer that
 /// never rests is never so by itself, since more comes meanwhile.
 const TOO_MANY: i64 = 4_000;
+/// Pages from which the writer moves the log with each commit, whoever else should have.
+pub(super) const FAR_TOO_MANY: i64 = 2 * TOO_MANY;
 
 /// The thread that moves the log, held by the one that writes it. Dropping it ends the thread.
 #[derive(Debug)]
@@ -25,6 +29,8 @@ pub(super) struct LogMover {
 /// The log, in pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Log {
+    /// Whether somebody was in the way of what was asked for.
+    busy: bool,
     pages: i64,
     /// Of which so many are in the file as well.
     moved: i64,
@@ -44,7 +50,7 @@ impl Log {
     fn step(self) -> Step {
         match self {
             // Much is left as well where somebody reads what stands there, and no writer changes that.
-            Self { pages, moved } if pages - moved >= WORTH_IT => Step::Move,
+            Self { pages, moved, .. } if pages - moved >= WORTH_IT => Step::Move,
             Self { pages, .. } if pages >= TOO_MANY => Step::Finish,
             Self { .. } => Step::Nothing,
         }
@@ -70,11 +76,9 @@ impl LogMover {
                 // Asked for already, or now.
                 Some(Ok(()) | Err(TrySendError::Full(()))) => Ok(()),
                 // The thread has panicked, which was told.
-                Some(Err(TrySendError::Disconnected(()))) | None => {
-                    checkpoint(writer, "PASSIVE").map(drop)
-                }
+                Some(Err(TrySendError::Disconnected(()))) | None => move_some(writer),
             },
-            Step::Finish => checkpoint(writer, "PASSIVE").map(drop),
+            Step::Finish => move_some(writer),
         });
         if let Err(error) = seen {
             tracing::warn!(%error, "the log of captures grows for now");
@@ -94,16 +98,32 @@ impl Drop for LogMover {
 
 fn serve(connection: &Connection, asked: &Receiver<()>) {
     while asked.recv().is_ok() {
-        if let Err(error) = checkpoint(connection, "PASSIVE") {
+        if let Err(error) = move_some(connection) {
             tracing::warn!(%error, "the log of captures is not moved for now");
         }
     }
 }
 
-/// Moves as much of the log as a mode does, without a wait for anybody.
+/// Moves what can be moved without a wait for anybody.
+pub(super) fn move_some(connection: &Connection) -> rusqlite::Result<()> {
+    checkpoint(connection, "PASSIVE").map(drop)
+}
+
+/// Moves all of the log, and leaves nothing of it behind, unless somebody reads it for long.
+pub(super) fn empty(connection: &Connection) -> rusqlite::Result<()> {
+    let began = Instant::now();
+    // Whoever moves it is not waited for by itself, as readers are.
+    while checkpoint(connection, "TRUNCATE")?.busy && began.elapsed() < BUSY_TIMEOUT {
+        std::thread::sleep(BUSY_PAUSE);
+    }
+    Ok(())
+}
+
+/// Sees to the log in one of SQLite's modes; `NOOP` only looks, from release 3.51 on.
 fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<Log> {
     let mut checkpoint = connection.prepare_cached(&format!("PRAGMA wal_checkpoint({mode})"))?;
-    checkpoint.query_row([], |row| Ok(Log { pages: row.get(1)?, moved: row.get(2)? }))
+    checkpoint
+        .query_row([], |row| Ok(Log { busy: row.get(0)?, pages: row.get(1)?, moved: row.get(2)? }))
 }
 
 #[cfg(test)]
@@ -113,7 +133,7 @@ mod tests {
 
     #[test]
     fn the_log_is_moved_once_that_is_worth_it_and_finished_once_it_is_long() {
-        let step = |pages, moved| Log { pages, moved }.step();
+        let step = |pages, moved| Log { busy: false, pages, moved }.step();
         assert_eq!(step(WORTH_IT - 1, 0), Step::Nothing);
         assert_eq!(step(WORTH_IT, 0), Step::Move);
         assert_eq!(step(TOO_MANY - 1, TOO_MANY - 2), Step::Nothing);

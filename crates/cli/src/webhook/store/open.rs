@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::{StoreError, private, schema};
+use super::{StoreError, log, private, schema};
 
 /// The file, in its folder.
 const NAME: &str = "captures.db";
 /// What SQLite puts beside it.
 const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 /// How long another process that writes is waited for.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Pause between two tries; the pauses of SQLite's own timeout miss the time between two commits of
 /// another process again and again.
-const BUSY_PAUSE: Duration = Duration::from_millis(1);
+pub(super) const BUSY_PAUSE: Duration = Duration::from_millis(1);
 /// Prepared statements kept per connection; more than there are.
 const STATEMENTS: usize = 32;
 /// What stands for the path of a store in memory, in errors.
@@ -44,8 +44,8 @@ pub(super) fn writer(path: &Path) -> Result<Connection, StoreError> {
         return Err(StoreError::NoWal { path: path.to_owned() });
     }
     db.pragma_update(None, "synchronous", "FULL").map_err(failed)?;
-    // Another thread does it.
-    db.pragma_update(None, "wal_autocheckpoint", 0).map_err(failed)?;
+    // Another thread does it, and long before.
+    db.pragma_update(None, "wal_autocheckpoint", log::FAR_TOO_MANY).map_err(failed)?;
     schema::migrate(&db, path)?;
     check_beside(path)?;
     Ok(db)

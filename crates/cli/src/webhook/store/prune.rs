@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use rusqlite::Connection;
 
 use super::caps::Caps;
+use super::log;
 use super::rows::instant;
 
 /// Captures that one step removes, at most.
@@ -28,7 +29,7 @@ pub(super) struct Pruner {
     /// Whether there was nothing to do since the last request.
     resting: bool,
     /// The number that nothing unproven, and the one that nothing proven, is older than: what stands before
-    /// it need not be looked through again.
+    /// it need not be looked through again. Numbers only grow, and what is proven stays so.
     oldest: [i64; 2],
 }
 
@@ -47,6 +48,11 @@ impl Pruner {
         // There may be more to remove, or room to give back.
         self.resting &= !removed;
         Ok(())
+    }
+
+    /// What was removed last is there again.
+    pub(super) fn rolled_back(&mut self) {
+        self.oldest = [0; 2];
     }
 
     /// One step while nothing else is to be done; how long the next one has time.
@@ -177,10 +183,14 @@ pub(super) fn prune(
                 0 => break,
                 removed => pruned.removed += removed as u64,
             }
+            // On a disk that is all but full there is no room for a long one.
+            log::move_some(db)?;
         }
-        while give_back(db, 0)? {}
+        while give_back(db, 0)? {
+            log::move_some(db)?;
+        }
         // What was removed stands in the log as well. Whoever reads it now is not waited for.
-        db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        log::empty(db)?;
     }
     let all = count("SELECT count(*) FROM captures WHERE ?1 IS ?1")?;
     pruned.left = if dry_run { all - pruned.removed } else { all };
@@ -270,4 +280,37 @@ pub(super) fn give_back(db: &Connection, stay: i64) -> rusqlite::Result<bool> {
 
 fn read(db: &Connection, sql: &str) -> rusqlite::Result<i64> {
     db.prepare_cached(sql)?.query_row([], |row| row.get(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{open, rows, tests::received};
+    use super::*;
+
+    /// How many are left, and the oldest of them.
+    fn left(db: &Connection) -> (i64, i64) {
+        let sql = "SELECT count(*), min(number) FROM captures";
+        db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap()
+    }
+
+    #[test]
+    fn what_is_there_again_after_a_rollback_is_the_oldest_again() {
+        let db = open::memory().unwrap();
+        let kept = received(Timestamp::now(), vec![b'x'; 4_096]);
+        rows::insert(&db, std::iter::repeat_n(&kept, 200)).unwrap();
+        let caps = Caps { size: 400 << 10, ..Caps::default() };
+        let mut pruner = Pruner::new(caps, Timestamp::now);
+        db.execute_batch("BEGIN").unwrap();
+        pruner.make_room(&db, 1).unwrap();
+        let (count, oldest) = left(&db);
+        assert!(oldest > 1 && count == 201 - oldest, "{count} from {oldest}");
+        db.execute_batch("ROLLBACK").unwrap();
+        pruner.rolled_back();
+        assert_eq!(left(&db), (200, 1));
+        for _ in 0..8 {
+            pruner.make_room(&db, 1).unwrap();
+        }
+        let (count, oldest) = left(&db);
+        assert!(oldest > 100 && count == 201 - oldest, "{count} from {oldest}");
+    }
 }

@@ -29,7 +29,7 @@ CREATE TABLE captures (
 -- The oldest of what is not proven. Of the others there are most, and each would have to be entered.
 CREATE INDEX captures_unproven ON captures (number) WHERE NOT proven;
 
--- One row, which a commit writes once however much is in it.
+-- One row, which a commit writes once however much it adds.
 CREATE TABLE counters (
     -- The last number that was given. None is given again, not even after everything was removed.
     number INTEGER NOT NULL,

@@ -10,7 +10,7 @@ use crate::webhook::capture::{AnsweredBy, Arrival, Forward, Forwarded, Source, U
 use crate::webhook::statuses::Statuses;
 use crate::webhook::verdict::{VERDICTS, Verdict, VerdictCode};
 
-fn received(at: Timestamp, body: impl Into<Bytes>) -> Received {
+pub(super) fn received(at: Timestamp, body: impl Into<Bytes>) -> Received {
     Received {
         at,
         source: Source::Request(([127, 0, 0, 1], 4321).into()),

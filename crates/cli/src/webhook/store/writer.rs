@@ -29,7 +29,7 @@ pub(super) type Work = Box<dyn FnOnce(&Connection) + Send>;
 /// What becomes of a request that was to be kept.
 type Kept = Result<CaptureNumber, StoreError>;
 
-/// Whoever waits for a commit, and tells the others in it.
+/// Whoever waits for a commit, and may have to tell the others in it.
 type Reply = oneshot::Sender<Answers>;
 
 /// Outcomes that wait for a commit.
@@ -51,8 +51,9 @@ pub(super) struct Writer {
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What became of the requests of one commit. The first who waited for it is told by the thread, and tells
-/// the others, or dropping this does: to wake a runtime from outside costs as much as the rest of a commit.
+/// What became of the requests of one commit. One who waited for it is told by the thread, and by dropping
+/// this tells the others: to wake a runtime from outside costs as much as the rest of a commit. So nobody
+/// holds it for longer than it takes to read.
 #[derive(Debug)]
 struct Answers {
     own: Kept,
@@ -250,6 +251,11 @@ impl Desk {
             let kept = kept.map_err(|error| StoreError::database("keep", &self.path, error));
             if let Err(error) = &kept {
                 tracing::warn!(%error, keeps = keeps.len(), settles = settles.len(), "nothing was kept");
+                // It may be the requests that there is no room for.
+                if !(keeps.is_empty() || settles.is_empty()) {
+                    let settled = self.transact(&[], &settles);
+                    drop(settled.inspect_err(|error| tracing::warn!(%error, "nor how they ended")));
+                }
             }
             let answers = keeps.into_iter().enumerate().map(|(at, (_, reply))| {
                 (reply, kept.as_ref().map(|numbers| numbers[at]).map_err(Clone::clone))
@@ -286,6 +292,9 @@ impl Desk {
             // Fails only when the transaction is gone already.
             let _ = db.execute_batch("ROLLBACK");
         }
+        if done.is_err() {
+            self.pruner.rolled_back();
+        }
         done
     }
 }
@@ -296,4 +305,43 @@ fn wait(intake: &Receiver<Message>, time: Duration) -> Result<Message, TryRecvEr
         RecvTimeoutError::Timeout => TryRecvError::Empty,
         RecvTimeoutError::Disconnected => TryRecvError::Disconnected,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::join_all;
+
+    use super::*;
+
+    /// Who waits for one commit of three, and it.
+    fn waiting() -> (Vec<oneshot::Receiver<Answers>>, Vec<(Reply, Kept)>) {
+        let (replies, waiting): (Vec<Reply>, Vec<_>) = (0..3).map(|_| oneshot::channel()).unzip();
+        (waiting, replies.into_iter().zip([1, 2, 3].map(Ok)).collect())
+    }
+
+    async fn told(waiting: Vec<oneshot::Receiver<Answers>>) -> Vec<CaptureNumber> {
+        let number = async |answer: oneshot::Receiver<Answers>| answer.await.unwrap().own.clone();
+        join_all(waiting.into_iter().map(number)).await.into_iter().map(Result::unwrap).collect()
+    }
+
+    #[tokio::test]
+    async fn everybody_in_a_commit_is_told_whoever_has_gone() {
+        let (all, answers) = waiting();
+        Answers::tell(answers);
+        assert_eq!(told(all).await, [1, 2, 3]);
+        for gone in 0..3 {
+            let left: Vec<u64> = (1..4).filter(|number| *number != gone + 1).collect();
+            let gone = usize::try_from(gone).unwrap();
+            // Before the commit.
+            let (mut others, answers) = waiting();
+            drop(others.remove(gone));
+            Answers::tell(answers);
+            assert_eq!(told(others).await, left);
+            // After it, having heard nothing.
+            let (mut others, answers) = waiting();
+            Answers::tell(answers);
+            drop(others.remove(gone));
+            assert_eq!(told(others).await, left);
+        }
+    }
 }

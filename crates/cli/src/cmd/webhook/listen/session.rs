@@ -22,8 +22,7 @@ pub(super) const DRAIN: Duration = Duration::from_secs(10);
 
 /// What happens that is told together, at most.
 const TOGETHER: usize = 256;
-/// Pause after something was told: of many deliveries, to be woken for each would cost more than to tell
-/// of it.
+/// Pause after a delivery was told: of many, to be woken for each would cost more than to tell of it.
 const REST: Duration = Duration::from_millis(2);
 
 /// A listener that answers.
@@ -101,13 +100,18 @@ impl Session<'_> {
                     if let Some(end) = tell(&news, tally, &self.report, &mut self.goal)? {
                         return Ok(Ended::As(end));
                     }
-                    let delivered = |happened: &Happened| matches!(happened, Happened::Delivered(_));
-                    if news.drain(..).any(|happened| delivered(&happened)) {
-                        silent = within.and_then(|time| Instant::now().checked_add(time));
+                    let now = Instant::now();
+                    let delivered = |happened: Happened| matches!(happened, Happened::Delivered(_));
+                    if news.drain(..).any(delivered) {
+                        silent = within.and_then(|time| now.checked_add(time));
+                        resting = now.checked_add(REST);
+                    } else if silent.is_some_and(|silent| silent <= now) {
+                        // Whatever else anybody sends.
+                        return Ok(Ended::As(End::Silence));
                     }
-                    resting = Instant::now().checked_add(REST);
                 }
-                () = at(silent) => return Ok(Ended::As(End::Silence)),
+                // What came in time is told first.
+                () = at(silent), if resting.is_none() => return Ok(Ended::As(End::Silence)),
                 () = &mut stdin_ended => return Ok(Ended::As(End::StdinEof)),
             }
         }
@@ -146,10 +150,15 @@ fn tell(
         tally.add(happened);
     }
     report.tell(news)?;
-    Ok(news.iter().find_map(|happened| match happened {
-        Happened::Delivered(told) => goal.came(told),
-        Happened::Refused(_) => None,
-    }))
+    let mut end = None;
+    for happened in news {
+        if let Happened::Delivered(told) = happened {
+            // Each counts, also one that came with the last that was awaited.
+            let ended = goal.came(told);
+            end = end.or(ended);
+        }
+    }
+    Ok(end)
 }
 
 /// Waits until whoever looks at the interface ends it; for ever where nobody does.
