@@ -32,7 +32,7 @@ pub(crate) enum Webhook {
 impl Webhook {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         match self {
-            Self::Listen(listen) => listen.run(cx).await,
+            Self::Listen(listen) => Box::pin(listen.run(cx)).await,
             Self::Trigger(trigger) => trigger.run(cx).await,
             Self::Verify(verify) => verify.run(cx).await,
             Self::Sign(sign) => sign.run(cx).await,
