@@ -60,6 +60,14 @@ impl Watched {
         Self { terminal, address, files }
     }
 
+    /// Of `sub_one` and `sub_two`, as a filter for the first shows them.
+    fn wait_for_the_first_alone(&mut self) {
+        self.terminal.wait_until("the first one alone", |terminal| {
+            let screen = terminal.screen();
+            screen.contains("submission: sub_one") && !screen.contains("sub_two")
+        });
+    }
+
     fn deliver(&self, submission: &str) {
         assert_eq!(deliver(self.address, SECRET, &event(submission)), 200);
     }
@@ -114,10 +122,7 @@ fn it_is_filtered_and_every_size_is_drawn() {
     watched.terminal.wait_for("2 came");
     watched.terminal.wait_for("submission: sub_two");
     watched.terminal.send("/sub_one\r");
-    watched.terminal.wait_until("the other one alone", |terminal| {
-        let screen = terminal.screen();
-        screen.contains("submission: sub_one") && !screen.contains("sub_two")
-    });
+    watched.wait_for_the_first_alone();
     for size in [(40, 10), (300, 100), (39, 9), (80, 24)] {
         watched.terminal.resize(size);
         let drawn = if size == (39, 9) { "needs 40x10" } else { "/sub_one" };
@@ -234,10 +239,7 @@ fn what_is_pasted_presses_no_key_and_stands_where_somebody_types() {
     // Each of these would end it or send something.
     watched.terminal.send("\u{1b}[200~q\rr\n\u{3}y\u{1b}[201~");
     watched.terminal.send("/\u{1b}[200~sub_one\r\n\u{1b}[201~");
-    watched.terminal.wait_until("the other one alone", |terminal| {
-        let screen = terminal.screen();
-        screen.contains("submission: sub_one") && !screen.contains("sub_two")
-    });
+    watched.wait_for_the_first_alone();
     assert!(watched.terminal.screen().contains("/sub_one"), "{}", watched.terminal.screen());
     watched.terminal.send("\r");
     watched.terminal.wait_for("2 came");
