@@ -12,10 +12,10 @@ use super::StoreError;
 use super::open::{BUSY_PAUSE, BUSY_TIMEOUT};
 
 /// Pages that are worth the wait for the disk that moving them costs.
-const WORTH_IT: i64 = 1_000;
+const WORTH_IT: i64 = 500;
 /// Pages at which the log is to start over. It does once all of it is moved, which under a writer that
 /// never rests is never so by itself, since more comes meanwhile.
-const TOO_MANY: i64 = 4_000;
+const TOO_MANY: i64 = 2_000;
 /// Pages from which the writer moves the log with each commit, whoever else should have.
 pub(super) const FAR_TOO_MANY: i64 = 2 * TOO_MANY;
 
@@ -155,7 +155,7 @@ mod tests {
         let mut before = 0;
         for _ in 0..10 * TOO_MANY / 50 {
             // Some fifty pages.
-            writer.execute("INSERT INTO filled VALUES (randomblob(200000))", []).unwrap();
+            writer.execute("INSERT INTO filled VALUES (randomblob(400000))", []).unwrap();
             let pages = checkpoint(&writer, "NOOP").unwrap().pages;
             if pages < before {
                 return;

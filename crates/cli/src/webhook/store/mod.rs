@@ -3,6 +3,7 @@
 //! A capture is on the disk when [`Store::keep`] returns: one thread writes, and commits what waits
 //! together. Readers have connections of their own. Several processes may use one file at once.
 
+mod answers;
 mod args;
 mod caps;
 mod error;
@@ -11,6 +12,7 @@ mod open;
 pub(crate) mod private;
 mod prune;
 mod query;
+mod queue;
 mod rows;
 mod schema;
 #[cfg(test)]

@@ -14,9 +14,9 @@ const STEP: usize = 64;
 /// Captures that go before it is looked again whether there is still too much.
 const FEW: usize = 8;
 /// Free pages that stay for what comes next; the rest of the file is given back.
-const FREE_MAX: i64 = 1_024;
+const FREE_MAX: i64 = 512;
 /// Pages given back in one step.
-const GIVEN_BACK: i64 = 256;
+const GIVEN_BACK: i64 = 128;
 /// Time between two looks at ages.
 const AGE_PAUSE: Duration = Duration::from_secs(60);
 

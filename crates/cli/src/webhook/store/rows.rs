@@ -10,14 +10,15 @@ use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 
 use super::StoreError;
+use super::open::PAGE_SIZE;
 use crate::webhook::capture::{
     AnsweredBy, Arrival, Capture, CaptureNumber, Forward, Forwarded, Outcome, Received, Source,
     Unanswered,
 };
 use crate::webhook::verdict::{Verdict, VerdictCode};
 
-/// What a row may take up beside what is in it: the rest of a page of SQLite.
-const PAGE: usize = 4_096;
+/// What a row may take up beside what is in it: the rest of a page.
+const PAGE: usize = PAGE_SIZE as usize;
 
 /// What goes wrong with a row: the database, or what is in it.
 pub(super) enum RowError {

@@ -1,86 +1,24 @@
 //! The one thread that writes: it takes all that waits, commits it together, and only then answers.
 
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
+use super::answers::{Answers, Kept, Reply};
 use super::log::LogMover;
 use super::prune::Pruner;
+use super::queue::{Batch, Next, Queue, Work};
 use super::{StoreError, rows};
 use crate::webhook::capture::{CaptureNumber, Outcome, Received};
-
-/// Requests that share one commit, at most.
-const BATCH_MAX: usize = 256;
-/// Requests in one commit after which as many are awaited for the next.
-const CROWD: usize = 16;
-/// How long that is: no more than so many take to be handled.
-const CROWD_PAUSE: Duration = Duration::from_millis(1);
-/// How long an outcome waits for a request to share its commit with.
-const LINGER: Duration = Duration::from_millis(25);
-
-/// Work on the connection of the thread.
-pub(super) type Work = Box<dyn FnOnce(&Connection) + Send>;
-
-/// What becomes of a request that was to be kept.
-type Kept = Result<CaptureNumber, StoreError>;
-
-/// Whoever waits for a commit, and may have to tell the others in it.
-type Reply = oneshot::Sender<Answers>;
-
-/// Outcomes that wait for a commit.
-type Outcomes = Mutex<Vec<(CaptureNumber, Arc<Outcome>)>>;
-
-enum Message {
-    Keep(Arc<Received>, Reply),
-    /// Outcomes wait: for the first of them.
-    Settle,
-    Run(Work),
-}
 
 /// The end of the thread that callers hold. Dropping it carries out what is queued, and waits for that.
 #[derive(Debug)]
 pub(super) struct Writer {
-    queue: Mutex<Option<Sender<Message>>>,
-    /// Beside the queue: a message for each would wake the thread for each.
-    outcomes: Arc<Outcomes>,
+    queue: Arc<Queue>,
     thread: Mutex<Option<JoinHandle<()>>>,
-}
-
-/// What became of the requests of one commit. One who waited for it is told by the thread, and by dropping
-/// this tells the others: to wake a runtime from outside costs as much as the rest of a commit. So nobody
-/// holds it for longer than it takes to read.
-#[derive(Debug)]
-struct Answers {
-    own: Kept,
-    others: Vec<(Reply, Kept)>,
-}
-
-impl Answers {
-    /// Tells whoever waited for a commit.
-    fn tell(mut answers: Vec<(Reply, Kept)>) {
-        while let Some((reply, own)) = answers.pop() {
-            let others = std::mem::take(&mut answers);
-            match reply.send(Self { own, others }) {
-                Ok(()) => return,
-                // It has gone, and the next one tells the others.
-                Err(mut unheard) => answers = std::mem::take(&mut unheard.others),
-            }
-        }
-    }
-}
-
-impl Drop for Answers {
-    fn drop(&mut self) {
-        for (reply, own) in self.others.drain(..) {
-            // Who asked may have gone.
-            let _ = reply.send(Self { own, others: Vec::new() });
-        }
-    }
 }
 
 impl Writer {
@@ -91,62 +29,41 @@ impl Writer {
         log: Option<LogMover>,
         pruner: Pruner,
     ) -> Result<Self, StoreError> {
-        let (queue, intake) = channel();
-        let outcomes = Arc::<Outcomes>::default();
-        let waiting = Arc::clone(&outcomes);
-        let desk = Desk {
-            log,
-            connection,
-            path: path.to_owned(),
-            pruner,
-            outcomes: waiting,
-            crowded: false,
-        };
+        let queue = Arc::<Queue>::default();
+        let desk = Desk { log, connection, path: path.to_owned(), pruner, last: 0 };
+        let intake = Intake(Arc::clone(&queue));
         let thread = std::thread::Builder::new()
             .name("captures".into())
-            .spawn(move || desk.serve(&intake))
+            .spawn(move || desk.serve(&intake.0))
             .map_err(|source| StoreError::io("start to write", path, source))?;
-        Ok(Self { queue: Mutex::new(Some(queue)), outcomes, thread: Mutex::new(Some(thread)) })
+        Ok(Self { queue, thread: Mutex::new(Some(thread)) })
     }
 
     /// Adds a request, and waits for the commit.
     pub(super) async fn keep(&self, received: Arc<Received>) -> Kept {
         let (reply, answer) = oneshot::channel();
-        self.send(Message::Keep(received, reply))?;
+        self.queue.keep(received, reply)?;
         answer.await.map_or(Err(StoreError::Closed), |answers| answers.own.clone())
     }
 
     /// Adds what was made of a request, soon.
     pub(super) fn settle(&self, number: CaptureNumber, outcome: Arc<Outcome>) {
-        let waiting = {
-            let mut outcomes = locked(&self.outcomes);
-            outcomes.push((number, outcome));
-            outcomes.len()
-        };
-        if waiting == 1 {
-            // After the end there is nobody to tell.
-            let _ = self.send(Message::Settle);
-        }
+        // After the end there is nobody to tell.
+        let _ = self.queue.settle(number, outcome);
     }
 
     /// Works on the connection, after all that was queued before.
     pub(super) fn run(&self, work: Work) -> Result<(), StoreError> {
-        self.send(Message::Run(work))
+        self.queue.run(work)
     }
 
     /// Carries out what is queued, and ends the thread. Blocks until it has.
     pub(super) fn close(&self) {
-        drop(locked(&self.queue).take());
-        let thread = locked(&self.thread).take();
+        self.queue.close();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
             let _ = thread.join();
         }
-    }
-
-    fn send(&self, message: Message) -> Result<(), StoreError> {
-        let queue = locked(&self.queue);
-        let sent = queue.as_ref().map(|queue| queue.send(message));
-        if let Some(Ok(())) = sent { Ok(()) } else { Err(StoreError::Closed) }
     }
 }
 
@@ -156,35 +73,12 @@ impl Drop for Writer {
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
+/// The thread's end of the queue: however the thread ends, nobody waits for it after that.
+struct Intake(Arc<Queue>);
 
-/// What shares a commit, beside the outcomes that wait by then.
-#[derive(Default)]
-struct Batch {
-    keeps: Vec<(Arc<Received>, Reply)>,
-    /// When the first outcome of it came.
-    settling: Option<Instant>,
-    work: Option<Work>,
-}
-
-impl Batch {
-    fn add(&mut self, message: Message) {
-        match message {
-            Message::Keep(received, reply) => self.keeps.push((received, reply)),
-            Message::Settle => drop(self.settling.get_or_insert_with(Instant::now)),
-            Message::Run(work) => self.work = Some(work),
-        }
-    }
-
-    fn is_full(&self) -> bool {
-        self.work.is_some() || self.keeps.len() >= BATCH_MAX
-    }
-
-    /// Whether it waits for nothing more.
-    fn is_due(&self) -> bool {
-        !self.keeps.is_empty() || self.is_full()
+impl Drop for Intake {
+    fn drop(&mut self) {
+        self.0.abandon();
     }
 }
 
@@ -195,57 +89,26 @@ struct Desk {
     connection: Connection,
     path: PathBuf,
     pruner: Pruner,
-    outcomes: Arc<Outcomes>,
-    /// Whether the last commit had many requests.
-    crowded: bool,
+    /// Requests in the last commit.
+    last: usize,
 }
 
 impl Desk {
-    fn serve(mut self, intake: &Receiver<Message>) {
-        let mut open = true;
-        while open {
-            let mut batch = Batch::default();
-            open = self.gather(intake, &mut batch);
-            self.commit(batch);
-        }
-    }
-
-    /// Takes what waits, or waits for something. False when there will be nothing more.
-    fn gather(&mut self, intake: &Receiver<Message>, batch: &mut Batch) -> bool {
-        let mut waited = false;
+    fn serve(mut self, queue: &Queue) {
         loop {
-            let next = match batch.settling {
-                _ if batch.is_full() => return true,
-                _ if batch.is_due() => intake.try_recv(),
-                Some(since) => wait(intake, LINGER.saturating_sub(since.elapsed())),
-                // With nothing to do, what is over the caps goes, a little at a time.
-                None => wait(intake, self.pruner.step(&self.connection)),
-            };
-            match next {
-                Ok(message) => batch.add(message),
-                Err(TryRecvError::Disconnected) => return false,
-                // Whoever shares the core may be about to bring more, and one commit is as dear as any.
-                Err(TryRecvError::Empty) if !waited && !batch.keeps.is_empty() => {
-                    waited = true;
-                    if self.crowded {
-                        std::thread::sleep(CROWD_PAUSE);
-                    } else {
-                        std::thread::yield_now();
-                    }
-                }
-                Err(TryRecvError::Empty) if batch.is_due() || batch.settling.is_some() => {
-                    return true;
-                }
-                Err(TryRecvError::Empty) => {}
+            // With nothing to do, what is over the caps goes, a little at a time.
+            match queue.next(self.last, || self.pruner.step(&self.connection)) {
+                Next::Batch(batch) => self.commit(batch),
+                Next::Nothing => {}
+                Next::Closed => return,
             }
         }
     }
 
     /// Commits, and answers.
     fn commit(&mut self, batch: Batch) {
-        let Batch { keeps, work, .. } = batch;
-        self.crowded = keeps.len() >= CROWD;
-        let settles = std::mem::take(&mut *locked(&self.outcomes));
+        let Batch { keeps, settles, work } = batch;
+        self.last = keeps.len();
         if !(keeps.is_empty() && settles.is_empty()) {
             let kept = self.transact(&keeps, &settles);
             let kept = kept.map_err(|error| StoreError::database("keep", &self.path, error));
@@ -299,49 +162,25 @@ impl Desk {
     }
 }
 
-/// Waits for a message, or until the time is over.
-fn wait(intake: &Receiver<Message>, time: Duration) -> Result<Message, TryRecvError> {
-    intake.recv_timeout(time).map_err(|error| match error {
-        RecvTimeoutError::Timeout => TryRecvError::Empty,
-        RecvTimeoutError::Disconnected => TryRecvError::Disconnected,
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use futures_util::future::join_all;
-
+    use super::super::caps::Caps;
+    use super::super::open;
+    use super::super::tests::received;
     use super::*;
 
-    /// Who waits for one commit of three, and it.
-    fn waiting() -> (Vec<oneshot::Receiver<Answers>>, Vec<(Reply, Kept)>) {
-        let (replies, waiting): (Vec<Reply>, Vec<_>) = (0..3).map(|_| oneshot::channel()).unzip();
-        (waiting, replies.into_iter().zip([1, 2, 3].map(Ok)).collect())
-    }
-
-    async fn told(waiting: Vec<oneshot::Receiver<Answers>>) -> Vec<CaptureNumber> {
-        let number = async |answer: oneshot::Receiver<Answers>| answer.await.unwrap().own.clone();
-        join_all(waiting.into_iter().map(number)).await.into_iter().map(Result::unwrap).collect()
-    }
-
     #[tokio::test]
-    async fn everybody_in_a_commit_is_told_whoever_has_gone() {
-        let (all, answers) = waiting();
-        Answers::tell(answers);
-        assert_eq!(told(all).await, [1, 2, 3]);
-        for gone in 0..3 {
-            let left: Vec<u64> = (1..4).filter(|number| *number != gone + 1).collect();
-            let gone = usize::try_from(gone).unwrap();
-            // Before the commit.
-            let (mut others, answers) = waiting();
-            drop(others.remove(gone));
-            Answers::tell(answers);
-            assert_eq!(told(others).await, left);
-            // After it, having heard nothing.
-            let (mut others, answers) = waiting();
-            Answers::tell(answers);
-            drop(others.remove(gone));
-            assert_eq!(told(others).await, left);
+    async fn nobody_waits_for_a_thread_that_has_panicked() {
+        let pruner = Pruner::new(Caps::default(), jiff::Timestamp::now);
+        let path = Path::new(open::MEMORY);
+        let writer = Writer::start(open::memory().unwrap(), path, None, pruner).unwrap();
+        writer.run(Box::new(|_| panic!("on purpose"))).unwrap();
+        let kept =
+            async || writer.keep(Arc::new(received(jiff::Timestamp::now(), Vec::new()))).await;
+        // What shares a commit with what goes wrong is kept.
+        while let Ok(number) = kept().await {
+            assert!(number < 100, "it goes on");
         }
+        assert!(matches!(kept().await, Err(StoreError::Closed)));
     }
 }

@@ -1,0 +1,326 @@
+//! What waits for the thread that writes. The thread is woken when that is worth it, and not for each that
+//! comes: to wake it costs as much as to write a request.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+
+use super::StoreError;
+use super::answers::Reply;
+use crate::webhook::capture::{CaptureNumber, Outcome, Received};
+
+/// Requests that share one commit, at most.
+const BATCH_MAX: usize = 256;
+/// Requests in one commit after which others are awaited for the next.
+const CROWD: usize = 16;
+/// How long that is, at most: no more than so many take to be handled.
+const CROWD_PAUSE: Duration = Duration::from_millis(1);
+/// How long an outcome waits for a request to share its commit with.
+const LINGER: Duration = Duration::from_millis(25);
+
+/// Work on the connection of the thread.
+pub(super) type Work = Box<dyn FnOnce(&Connection) + Send>;
+
+/// What the thread takes at once.
+#[derive(Default)]
+pub(super) struct Batch {
+    pub(super) keeps: Vec<(Arc<Received>, Reply)>,
+    pub(super) settles: Vec<(CaptureNumber, Arc<Outcome>)>,
+    /// For after those.
+    pub(super) work: Option<Work>,
+}
+
+/// What the thread finds when it looks.
+pub(super) enum Next {
+    Batch(Batch),
+    /// Nothing came for as long as there was time.
+    Nothing,
+    /// There will be nothing more.
+    Closed,
+}
+
+/// The queue between those who bring requests and the thread.
+#[derive(Default)]
+pub(super) struct Queue {
+    waiting: Mutex<Waiting>,
+    came: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    keeps: VecDeque<(Arc<Received>, Reply)>,
+    settles: Vec<(CaptureNumber, Arc<Outcome>)>,
+    /// When the first of those outcomes came.
+    settling: Option<Instant>,
+    work: VecDeque<Ahead>,
+    closed: bool,
+    thread: Thread,
+}
+
+/// Work, and how many requests came before it: it sees those, and none that came later.
+struct Ahead {
+    requests: usize,
+    work: Work,
+}
+
+/// What the thread does, and so what it is woken for; for work and for the end it is woken always.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Thread {
+    #[default]
+    Busy,
+    /// It sleeps until so many requests wait.
+    Awaits(usize),
+    /// It sleeps until there is anything at all.
+    Idle,
+}
+
+impl Waiting {
+    fn is_empty(&self) -> bool {
+        self.keeps.is_empty() && self.settles.is_empty() && self.work.is_empty()
+    }
+
+    /// Whether what waits is taken now, where so many requests are awaited.
+    fn is_due(&self, awaited: usize) -> bool {
+        self.keeps.len() >= awaited || !self.work.is_empty() || self.closed
+    }
+
+    /// Adds a request; whether that wakes the thread.
+    fn keep(&mut self, received: Arc<Received>, reply: Reply) -> bool {
+        self.keeps.push_back((received, reply));
+        match self.thread {
+            Thread::Busy => false,
+            Thread::Awaits(awaited) => self.keeps.len() == awaited,
+            Thread::Idle => self.keeps.len() == 1,
+        }
+    }
+
+    /// Adds an outcome; whether that wakes the thread.
+    fn settle(&mut self, number: CaptureNumber, outcome: Arc<Outcome>) -> bool {
+        self.settles.push((number, outcome));
+        if self.settling.is_some() {
+            return false;
+        }
+        self.settling = Some(Instant::now());
+        self.thread == Thread::Idle
+    }
+
+    fn take(&mut self) -> Batch {
+        self.settling = None;
+        let before_work = self.work.front().map_or(usize::MAX, |first| first.requests);
+        let most = self.keeps.len().min(BATCH_MAX).min(before_work);
+        let keeps = self.keeps.drain(..most).collect();
+        for later in &mut self.work {
+            later.requests -= most;
+        }
+        let is_next = self.work.front().is_some_and(|first| first.requests == 0);
+        let work = if is_next { self.work.pop_front().map(|first| first.work) } else { None };
+        Batch { keeps, settles: std::mem::take(&mut self.settles), work }
+    }
+}
+
+impl Queue {
+    /// Adds a request. Fails after the end.
+    pub(super) fn keep(&self, received: Arc<Received>, reply: Reply) -> Result<(), StoreError> {
+        self.add(|waiting| waiting.keep(received, reply))
+    }
+
+    /// Adds what was made of a request. Fails after the end.
+    pub(super) fn settle(
+        &self,
+        number: CaptureNumber,
+        outcome: Arc<Outcome>,
+    ) -> Result<(), StoreError> {
+        self.add(|waiting| waiting.settle(number, outcome))
+    }
+
+    /// Adds work. Fails after the end.
+    pub(super) fn run(&self, work: Work) -> Result<(), StoreError> {
+        self.add(|waiting| {
+            waiting.work.push_back(Ahead { requests: waiting.keeps.len(), work });
+            true
+        })
+    }
+
+    /// Lets nothing more in. What is there is still taken.
+    pub(super) fn close(&self) {
+        self.locked().closed = true;
+        self.came.notify_one();
+    }
+
+    /// Lets nothing more in, and drops what is there: whoever waits for it is told by that.
+    pub(super) fn abandon(&self) {
+        let end = Waiting { closed: true, ..Waiting::default() };
+        let left = std::mem::replace(&mut *self.locked(), end);
+        // Not under the lock: it wakes others.
+        drop(left);
+    }
+
+    /// Takes what waits, or waits for something, after a commit of so many requests. With nothing to do there
+    /// is as much time as `rest` says, which is asked only then.
+    pub(super) fn next(&self, last: usize, rest: impl FnOnce() -> Duration) -> Next {
+        let mut waiting = self.locked();
+        if last >= CROWD {
+            // As many will come again. Half of them is enough: the others are handled while the disk writes.
+            waiting = self.wait_for(waiting, last / 2, Instant::now() + CROWD_PAUSE);
+        }
+        if waiting.is_empty() && !waiting.closed {
+            drop(waiting);
+            let until = Instant::now() + rest();
+            waiting = self.wait_idle(self.locked(), until);
+        }
+        if let Some(since) = waiting.settling {
+            waiting = self.wait_for(waiting, 1, since + LINGER);
+        }
+        if last < CROWD && !waiting.keeps.is_empty() {
+            drop(waiting);
+            // Whoever shares the core may be about to bring more, and one commit is as dear as any.
+            std::thread::yield_now();
+            waiting = self.locked();
+        }
+        match waiting.is_empty() {
+            false => Next::Batch(waiting.take()),
+            true if waiting.closed => Next::Closed,
+            true => Next::Nothing,
+        }
+    }
+
+    fn add(&self, add: impl FnOnce(&mut Waiting) -> bool) -> Result<(), StoreError> {
+        let mut waiting = self.locked();
+        if waiting.closed {
+            return Err(StoreError::Closed);
+        }
+        let wakes = add(&mut waiting);
+        drop(waiting);
+        if wakes {
+            self.came.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Waits for so many requests, until what waits is due or the time is over.
+    fn wait_for<'q>(
+        &'q self,
+        waiting: MutexGuard<'q, Waiting>,
+        awaited: usize,
+        until: Instant,
+    ) -> MutexGuard<'q, Waiting> {
+        let goes_on = |waiting: &Waiting| !waiting.is_due(awaited);
+        self.sleep(waiting, Thread::Awaits(awaited), until, goes_on)
+    }
+
+    /// Waits for anything, until the time is over.
+    fn wait_idle<'q>(
+        &'q self,
+        waiting: MutexGuard<'q, Waiting>,
+        until: Instant,
+    ) -> MutexGuard<'q, Waiting> {
+        let goes_on = |waiting: &Waiting| waiting.is_empty() && !waiting.closed;
+        self.sleep(waiting, Thread::Idle, until, goes_on)
+    }
+
+    fn sleep<'q>(
+        &'q self,
+        mut waiting: MutexGuard<'q, Waiting>,
+        thread: Thread,
+        until: Instant,
+        goes_on: impl Fn(&Waiting) -> bool,
+    ) -> MutexGuard<'q, Waiting> {
+        waiting.thread = thread;
+        let time = until.saturating_duration_since(Instant::now());
+        let waited = self.came.wait_timeout_while(waiting, time, |waiting| goes_on(waiting));
+        let mut waiting = waited.unwrap_or_else(PoisonError::into_inner).0;
+        waiting.thread = Thread::Busy;
+        waiting
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queue").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use tokio::sync::oneshot;
+
+    use super::super::tests::received;
+    use super::*;
+    use crate::webhook::capture::AnsweredBy;
+
+    fn request(waiting: &mut Waiting) -> bool {
+        let received = Arc::new(received(Timestamp::UNIX_EPOCH, Vec::new()));
+        waiting.keep(received, oneshot::channel().0)
+    }
+
+    fn outcome(waiting: &mut Waiting) -> bool {
+        let by = AnsweredBy::Listener;
+        let took = Duration::ZERO;
+        let forwards = Vec::new();
+        waiting.settle(1, Arc::new(Outcome { status: None, by, took, forwards, decided_by: None }))
+    }
+
+    fn nothing() -> Duration {
+        panic!("there is something to do")
+    }
+
+    #[test]
+    fn the_thread_is_woken_once_for_what_it_sleeps_for() {
+        let all = |thread, come: fn(&mut Waiting) -> bool| {
+            let mut waiting = Waiting { thread, ..Waiting::default() };
+            [(); 4].map(|()| come(&mut waiting))
+        };
+        assert_eq!(all(Thread::Busy, request), [false; 4]);
+        assert_eq!(all(Thread::Awaits(3), request), [false, false, true, false]);
+        assert_eq!(all(Thread::Idle, request), [true, false, false, false]);
+        assert_eq!(all(Thread::Busy, outcome), [false; 4]);
+        assert_eq!(all(Thread::Awaits(1), outcome), [false; 4]);
+        assert_eq!(all(Thread::Idle, outcome), [true, false, false, false]);
+    }
+
+    #[test]
+    fn a_commit_has_its_bounds_and_work_comes_between_what_came_before_and_after_it() {
+        let queue = Queue::default();
+        for _ in 0..=BATCH_MAX {
+            request(&mut queue.locked());
+        }
+        outcome(&mut queue.locked());
+        queue.run(Box::new(|_| ())).unwrap();
+        queue.run(Box::new(|_| ())).unwrap();
+        request(&mut queue.locked());
+        let batches = [(); 4].map(|()| {
+            let Next::Batch(batch) = queue.next(0, nothing) else { panic!("none") };
+            (batch.keeps.len(), batch.settles.len(), batch.work.is_some())
+        });
+        let wanted = [(BATCH_MAX, 1, false), (1, 0, true), (0, 0, true), (1, 0, false)];
+        assert_eq!(batches, wanted);
+    }
+
+    #[test]
+    fn who_comes_alone_after_a_crowd_is_served() {
+        let queue = Queue::default();
+        request(&mut queue.locked());
+        let Next::Batch(batch) = queue.next(BATCH_MAX, nothing) else { panic!("none") };
+        assert_eq!(batch.keeps.len(), 1);
+    }
+
+    #[test]
+    fn what_is_there_at_the_end_is_taken_and_nothing_after_it() {
+        let queue = Queue::default();
+        assert!(matches!(queue.next(0, || Duration::ZERO), Next::Nothing));
+        outcome(&mut queue.locked());
+        queue.close();
+        assert!(matches!(queue.run(Box::new(|_| ())), Err(StoreError::Closed)));
+        let Next::Batch(batch) = queue.next(0, nothing) else { panic!("none") };
+        assert_eq!(batch.settles.len(), 1);
+        assert!(matches!(queue.next(0, nothing), Next::Closed));
+    }
+}
