@@ -226,31 +226,26 @@ fn decimal(digits: &[u8]) -> Option<u64> {
     digits.iter().try_fold(0, add).filter(|_| !digits.is_empty())
 }
 
-/// The bytes that 64 lower-case hex digits mean.
+/// The bytes that 64 lower-case hex digits mean. Without a branch or a table, so that many digits are read at
+/// once: with a table this was a tenth of what verifying a small body takes.
 fn lower_hex(digits: &[u8]) -> Option<[u8; 32]> {
-    let (pairs, rest) = digits.as_chunks::<2>();
-    if pairs.len() != 32 || !rest.is_empty() {
-        return None;
-    }
-    let (mut bytes, mut bad) = ([0; 32], false);
+    let digits: &[u8; 64] = digits.try_into().ok()?;
+    let values = digits.map(|digit| {
+        let (decimal, letter) = (digit.wrapping_sub(b'0'), digit.wrapping_sub(b'a'));
+        match (decimal <= 9, letter <= 5) {
+            (true, _) => decimal,
+            (false, true) => letter + 10,
+            (false, false) => u8::MAX,
+        }
+    });
+    let is_bad = values.iter().fold(0, |all, value| all | value) > 0xf;
+    let (pairs, _) = values.as_chunks::<2>();
+    let mut bytes = [0; 32];
     for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
-        let (high, low) = (VALUE_OF_DIGIT[usize::from(*high)], VALUE_OF_DIGIT[usize::from(*low)]);
-        bad |= (high | low) > 0xf;
         *byte = high << 4 | low & 0xf;
     }
-    (!bad).then_some(bytes)
+    (!is_bad).then_some(bytes)
 }
-
-/// The value of each lower-case hex digit; 255 for every other byte. A table, since it is read 64
-/// times for each signature.
-const VALUE_OF_DIGIT: [u8; 256] = {
-    let (mut table, mut value) = ([255; 256], 0);
-    while value < 16 {
-        table[b"0123456789abcdef"[value as usize] as usize] = value;
-        value += 1;
-    }
-    table
-};
 
 #[cfg(test)]
 mod tests {
