@@ -8,6 +8,10 @@ use formsvc_protocol::{is_stray_selector, is_unsafe_in_terminals};
 /// spaces; other control characters, escape sequences' introducers and characters that change the
 /// direction of writing or do not show are taken out.
 pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
+    // Nearly all is like that, and need not be decoded.
+    if text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+        return Cow::Borrowed(text);
+    }
     let mut sieve = Sieve::default();
     if text.chars().all(|c| sieve.on_a_line(c) == Some(c)) {
         return Cow::Borrowed(text);
