@@ -85,7 +85,11 @@ fn the_summary_begins_a_line_of_its_own_after_ctrl_c() {
     command.env("TERM", "xterm-256color").env("FORMSVC_SIGNING_SECRET_FILE", "secret.txt");
     let mut terminal = Terminal::start(command, (80, 24));
     terminal.wait_for("ready: listening");
-    terminal.wait_for("keeps captures in memory");
+    terminal.wait_until("all that is said first, with its end", |terminal| {
+        // After which what is typed begins a line.
+        terminal.screen().contains("keeps captures in memory")
+            && terminal.emulated().cursor_position().1 == 0
+    });
     terminal.send(CTRL_C);
     assert_eq!(terminal.finish(), Some(0));
     let lines = terminal.lines();
