@@ -98,8 +98,7 @@ impl Writer {
     pub(crate) fn remark(&self) -> Option<&'static str> {
         let is_sent = Form::OF_REQUESTS.contains(&self.form);
         (self.hides && !self.reveal && is_sent).then_some(
-            "note: signatures and secrets are masked, and a receiver refuses them so: --reveal shows them, and \
-             `formsvc webhook replay` signs anew",
+            "note: signatures and secrets are masked, and a receiver refuses them so: --reveal shows them",
         )
     }
 

@@ -1,7 +1,6 @@
 //! What came, counted: in memory that does not grow with it.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use formsvc_protocol::RetrySchedule;
 
@@ -107,6 +106,8 @@ impl Tally {
         if forwards > 0 {
             let failed = match self.forwards_failed {
                 0 => String::new(),
+                1 if forwards == 1 => ", not answered".to_owned(),
+                failed if failed == forwards => ", none of them answered".to_owned(),
                 failed => format!(", {failed} of them not answered"),
             };
             let forwards = plural(forwards, "forward");
@@ -177,19 +178,13 @@ fn in_words(schedule: &RetrySchedule) -> String {
 }
 
 fn times(histogram: &Histogram) -> String {
-    let percentile = |percent| histogram.percentile(percent).map(exact);
+    let percentile = |percent| histogram.percentile(percent).map(took);
     match (percentile(50), percentile(95)) {
         (Some(half), Some(most)) => {
-            format!("; p50 {half}, p95 {most}, longest {}", exact(histogram.longest()))
+            format!("; p50 {half}, p95 {most}, longest {}", took(histogram.longest()))
         }
         _ => String::new(),
     }
-}
-
-/// A length of time, to a part of a millisecond where it is short.
-fn exact(time: Duration) -> String {
-    let millis = time.as_secs_f64() * 1e3;
-    if millis < 10.0 { format!("{millis:.1}ms") } else { took(time) }
 }
 
 /// A count and its noun.
@@ -205,6 +200,8 @@ pub(crate) fn plural(count: u64, noun: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::webhook::capture::AnsweredBy;
     use crate::webhook::listen::samples::{BODY, Sample};

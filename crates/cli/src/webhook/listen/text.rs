@@ -316,17 +316,21 @@ fn size(bytes: usize) -> String {
     }
 }
 
-/// A length of time that is most often short.
+/// A length of time that is most often short, to a tenth of a millisecond where it is.
 pub(crate) fn took(time: Duration) -> String {
-    let millis = time.as_millis();
-    if millis < 1_000 { format!("{millis}ms") } else { seconds(time) }
+    let tenths = (time.as_micros() + 50) / 100;
+    match tenths {
+        0..100 => format!("{}.{}ms", tenths / 10, tenths % 10),
+        100..9_995 => format!("{}ms", (tenths + 5) / 10),
+        _ => seconds(time),
+    }
 }
 
 /// A length of time in seconds, or more when it is long.
 pub(crate) fn seconds(time: Duration) -> String {
-    let (seconds, tenths) = (time.as_secs(), time.subsec_millis() / 100);
+    let (seconds, tenths) = (time.as_secs(), (time.as_millis() + 50) / 100);
     match seconds {
-        0..100 => format!("{seconds}.{tenths}s"),
+        0..100 => format!("{}.{}s", tenths / 10, tenths % 10),
         100..6_000 => format!("{}m{:02}s", seconds / 60, seconds % 60),
         _ => format!("{}h{:02}m", seconds / 3_600, seconds % 3_600 / 60),
     }
@@ -432,7 +436,7 @@ mod tests {
             lines(forwarded, None)[1..],
             [
                 "         http://localhost:1/?…: nothing listens there",
-                "         http://localhost:1/?… answered 500 in 7ms: bad  things[2J v1=0a0a…",
+                "         http://localhost:1/?… answered 500 in 7.0ms: bad  things[2J v1=0a0a…",
             ]
         );
     }
@@ -497,7 +501,7 @@ mod tests {
         let millis = |millis| took(Duration::from_millis(millis));
         assert_eq!(
             [0, 999, 1_000, 61_500, 150_000].map(millis),
-            ["0ms", "999ms", "1.0s", "61.5s", "2m30s"]
+            ["0.0ms", "999ms", "1.0s", "61.5s", "2m30s"]
         );
     }
 }

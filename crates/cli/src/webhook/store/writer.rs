@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use tokio::sync::oneshot;
@@ -13,6 +14,9 @@ use super::prune::Pruner;
 use super::queue::{Batch, Next, Queue, Work};
 use super::{StoreError, rows};
 use crate::webhook::capture::{CaptureNumber, Outcome, Received};
+
+/// How long the end may take that nobody waits for but the command.
+const TIDY_MAX: Duration = Duration::from_millis(500);
 
 /// The end of the thread that callers hold. Dropping it carries out what is queued, and waits for that.
 #[derive(Debug)]
@@ -95,14 +99,22 @@ struct Desk {
 
 impl Desk {
     fn serve(mut self, queue: &Queue) {
+        // What an earlier listener left is looked at before anything comes.
+        self.pruner.step(&self.connection);
         loop {
             // With nothing to do, what is over the caps goes, a little at a time.
             match queue.next(self.last, || self.pruner.step(&self.connection)) {
                 Next::Batch(batch) => self.commit(batch),
                 Next::Nothing => {}
-                Next::Closed => return,
+                Next::Closed => return self.tidy(),
             }
         }
+    }
+
+    /// Leaves the file as small as the caps want it, if that takes no longer than somebody waits for the end.
+    fn tidy(&mut self) {
+        let began = Instant::now();
+        while self.pruner.step(&self.connection).is_zero() && began.elapsed() < TIDY_MAX {}
     }
 
     /// Commits, and answers.

@@ -388,9 +388,12 @@ fn the_answer_to_a_replay_is_told_and_stands_among_the_answers() {
     };
     pressed.happens(Input::Replayed(Box::new(replayed)));
     let screen = pressed.screen();
-    assert!(screen.contains("#30 replayed to http://localhost:4242/hook: 418 in 7ms"), "{screen}");
+    assert!(
+        screen.contains("#30 replayed to http://localhost:4242/hook: 418 in 7.0ms"),
+        "{screen}"
+    );
     assert!(screen.contains("Replay of 09:30:05 to http://localhost:4242/hook"), "{screen}");
-    assert!(screen.contains("418 after 7ms, with its body to the byte, signed now"), "{screen}");
+    assert!(screen.contains("418 after 7.0ms, with its body to the byte, signed now"), "{screen}");
     assert!(screen.contains("short and stout[2J") && !screen.contains('\u{1b}'), "{screen}");
     pressed.key(Key::Down);
     assert!(!pressed.screen().contains("418"), "it is the answer of that one alone");

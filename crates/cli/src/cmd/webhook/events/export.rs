@@ -18,7 +18,8 @@ use crate::webhook::target::target;
 ///
 /// A file appears under its name only when it is complete, and only its owner can read it. Signatures and
 /// secrets among the headers show their beginning only, and a receiver refuses them so, unless `--reveal` is
-/// given; the signing secret itself is never in it. `webhook replay --export` writes them signed anew.
+/// given; the signing secret itself is never in it. `webhook replay --export`
+/// signs them anew, and with `--reveal` shows that.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo webhook events export 2 --as curl\n  formsvc --demo webhook events export --status failed --as har -o failed.har\n  formsvc --demo webhook events export 1-3 --as http --reveal"

@@ -182,6 +182,8 @@ fn text(model: &Model, buffer: &mut Buffer, area: Rect) {
         }
         let look = if tab == detail.tab { Look::Heading } else { Look::Past };
         let place = Rect::new(x, area.y, width, 1);
+        // The rule below it is dim, and what is put there would be too.
+        buffer.set_style(place, ratatui_core::style::Style::reset());
         put(buffer, place, 0, &[(look, name)], theme);
         if tab == detail.tab && model.focus == Focus::Text {
             buffer.set_style(place, Theme::chosen());
