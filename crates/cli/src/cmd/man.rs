@@ -85,6 +85,8 @@ fn add(command: &Command, pages: &mut Vec<(String, String)>) {
     let mut text = Vec::new();
     page.render(&mut text).expect("memory takes every write");
     let text = String::from_utf8(text).expect("the parts are text");
+    // The renderer leaves an empty date out, and what follows would be taken for it.
+    let text = text.replacen(" 1  \"", " 1 \"\" \"", 1);
     let (before, version) = text.split_once(VERSION).unwrap_or((&text, ""));
     let text = format!("{before}{sections}{VERSION}{version}");
     pages.push((format!("{name}.1"), text));
@@ -164,6 +166,12 @@ mod tests {
             }
         }
         let (_, root) = &man_pages()[0];
+        let titled = concat!(
+            ".TH FORMSVC 1 \"\" \"formsvc ",
+            env!("CARGO_PKG_VERSION"),
+            "\" \"User Commands\"\n"
+        );
+        assert!(root.contains(titled), "{root}");
         assert!(root.contains(".SH \"TOPICS\"\n"), "{root}");
         let list = man_pages().into_iter().find(|(name, _)| name == "formsvc-submissions-list.1");
         let (_, list) = list.expect("there is a page");
