@@ -34,27 +34,34 @@ struct Surroundings {
 }
 
 impl TuiArgs {
-    /// Whether it is to be shown. Where it was asked for and cannot be, that is said.
+    /// Whether it is to be shown. Where the flag was given and it cannot be, that is said.
     pub(crate) fn is_shown(self, cx: &Context, for_people: bool) -> bool {
-        if !self.tui {
-            return false;
-        }
-        let size = terminal_size::terminal_size_of(std::io::stdout());
-        let (settings, terminal) = (&cx.settings, cx.settings.terminal);
-        let surroundings = Surroundings {
-            stdin: terminal.stdin,
-            stdout: terminal.stdout,
-            dumb: is_dumb(&env::of_process),
-            for_people,
-            chatty: terminal.stderr && settings.verbose >= CHATTY,
-            size: size.map(|(width, height)| (width.0, height.0)),
-        };
-        match why_not(surroundings) {
-            None => true,
-            Some(why) => {
-                cx.progress.remark(&format!("--tui is left out: {why}"));
-                false
-            }
+        self.tui && can_be_shown(cx, for_people, |why| format!("--tui is left out: {why}"))
+    }
+}
+
+/// Whether there is a terminal for it. Where there is none, `instead` says what comes in its place, of why
+/// it cannot be shown.
+pub(crate) fn can_be_shown(
+    cx: &Context,
+    for_people: bool,
+    instead: impl FnOnce(&str) -> String,
+) -> bool {
+    let size = terminal_size::terminal_size_of(std::io::stdout());
+    let (settings, terminal) = (&cx.settings, cx.settings.terminal);
+    let surroundings = Surroundings {
+        stdin: terminal.stdin,
+        stdout: terminal.stdout,
+        dumb: is_dumb(&env::of_process),
+        for_people,
+        chatty: terminal.stderr && settings.verbose >= CHATTY,
+        size: size.map(|(width, height)| (width.0, height.0)),
+    };
+    match why_not(surroundings) {
+        None => true,
+        Some(why) => {
+            cx.progress.remark(&instead(&why));
+            false
         }
     }
 }

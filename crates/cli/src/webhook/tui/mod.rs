@@ -32,6 +32,6 @@ mod terminal;
 mod tests;
 mod update;
 
-pub(crate) use args::TuiArgs;
+pub(crate) use args::{TuiArgs, can_be_shown};
 pub(crate) use notes::Notes;
 pub(crate) use run::{Tui, Watched};

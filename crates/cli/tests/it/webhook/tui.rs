@@ -340,6 +340,13 @@ fn where_there_is_no_terminal_lines_come_and_that_is_said() {
     assert!(said.stderr.contains("--tui is left out: standard output is no terminal"));
     assert!(said.stdout.is_empty(), "{}", said.stdout);
 
+    // Nobody gave a flag.
+    let said: Said =
+        command(&files, &["--demo", "webhook", "events", "tui"]).output().unwrap().into();
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let why = "no interface, but a list: standard output is no terminal\n";
+    assert!(said.stderr.starts_with(why), "{}", said.stderr);
+
     let mut dumb = command(&files, &listen);
     dumb.env("TERM", "dumb");
     let small = command(&files, &listen);

@@ -11,7 +11,7 @@ use crate::error::CliError;
 use crate::webhook::kept::{FilterArgs, some_captures};
 use crate::webhook::secrets::{SecretArgs, Secrets};
 use crate::webhook::sender::{SenderArgs, Timeout, answer_limit};
-use crate::webhook::tui::{self, TuiArgs, Watched};
+use crate::webhook::tui::{self, Watched};
 
 /// Look at deliveries in an interface of this terminal, and replay them
 ///
@@ -37,8 +37,8 @@ pub(crate) struct Tui {
 
 impl Tui {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
-        let terminal = TuiArgs { tui: true };
-        if !terminal.is_shown(cx, cx.output.is_for_reading()) {
+        let instead = |why: &str| format!("no interface, but a list: {why}");
+        if !tui::can_be_shown(cx, cx.output.is_for_reading(), instead) {
             return List::of(self.filter).run(cx).await;
         }
         let captures = some_captures(cx).await?;
