@@ -254,6 +254,7 @@ fn report(progress: &Progress, verbose: bool, event: &Event) {
         Event::RateLimited { wait, why, .. } => {
             let why = match why {
                 WaitReason::CoolDown => "the service's rate limit (it said 429)",
+                WaitReason::Limit => "--max-rate",
                 _ => "the rate limit",
             };
             progress.waiting(*wait, why);

@@ -3,17 +3,23 @@
 
 mod screen;
 
+use std::fmt;
 use std::io::Write;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanCount, HumanFloatCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{
+    HumanCount, HumanFloatCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle,
+    TermLike,
+};
+use jiff::tz::TimeZone;
 
 use self::screen::Screen;
 use crate::env::Lookup;
-use crate::output::is_dumb;
+use crate::output::{is_dumb, shortened};
 use crate::sanitize::one_line;
 use crate::settings::Settings;
+use crate::when::zone;
 use crate::wrap::{folded, stderr_width};
 
 /// How long something took, in as many digits as tell a person something.
@@ -37,11 +43,32 @@ pub(crate) struct Progress(Arc<Mutex<State>>);
 
 struct State {
     mode: Mode,
-    began: Instant,
-    /// What the moving line says when nothing is being waited for.
-    status: String,
+    told: Arc<Mutex<Told>>,
     /// While something else has the terminal.
     held: Option<Held>,
+}
+
+/// What is told. A moving line asks for it whenever it is drawn: it never stands still while time goes on.
+struct Told {
+    began: Instant,
+    status: Status,
+    wait: Option<Wait>,
+}
+
+/// How far things are.
+enum Status {
+    Words(String),
+    /// So many are done, the oldest of them made then.
+    Submissions {
+        done: u64,
+        reached: String,
+    },
+}
+
+/// Nothing comes until then, and why.
+struct Wait {
+    until: Instant,
+    why: String,
 }
 
 /// What is said once the terminal is there for it, and told elsewhere at once.
@@ -73,12 +100,13 @@ impl Progress {
         } else {
             Mode::Lines { last: began }
         };
-        Self(Arc::new(Mutex::new(State { mode, began, status: String::new(), held: None })))
+        let told = Told { began, status: Status::Words(String::new()), wait: None };
+        Self(Arc::new(Mutex::new(State { mode, told: Arc::new(Mutex::new(told)), held: None })))
     }
 
     /// What takes long begins now; what came before does not count.
     pub(crate) fn begin(&self) {
-        self.state().began = Instant::now();
+        locked(&self.state().told).began = Instant::now();
     }
 
     /// Data is about to be written to the terminal: a moving line would run through it. It is taken
@@ -92,32 +120,12 @@ impl Progress {
 
     /// So many submissions are done, the oldest of them made at `reached`.
     pub(crate) fn submissions(&self, done: u64, reached: &str) {
-        let mut state = self.state();
-        let seconds = state.began.elapsed().as_secs_f64();
-        let due = match &state.mode {
-            // Text is made only when it is shown: this runs once a page.
-            Mode::Quiet | Mode::Moving { allowed: false, .. } => false,
-            Mode::Moving { .. } => true,
-            Mode::Lines { last } => line_is_due(last.elapsed(), None),
-        };
-        if due {
-            state.status = status(done, reached, seconds);
-            state.show(None);
-        }
+        self.state().has_come_to(|| Status::Submissions { done, reached: reached.to_owned() });
     }
 
     /// So far it is: in words, which a moving line shows at once.
     pub(crate) fn doing(&self, what: &str) {
-        let mut state = self.state();
-        what.clone_into(&mut state.status);
-        let due = match &state.mode {
-            Mode::Quiet | Mode::Moving { allowed: false, .. } => false,
-            Mode::Moving { .. } => true,
-            Mode::Lines { last } => line_is_due(last.elapsed(), None),
-        };
-        if due {
-            state.show(None);
-        }
+        self.state().has_come_to(|| Status::Words(what.to_owned()));
     }
 
     /// Nothing will come for a while, and why.
@@ -128,7 +136,10 @@ impl Progress {
         {
             return;
         }
-        state.show(Some(&format!("waiting {} s for {why}", wait.as_secs().max(1))));
+        if let Some(until) = Instant::now().checked_add(wait) {
+            locked(&state.told).wait = Some(Wait { until, why: why.to_owned() });
+        }
+        state.show();
     }
 
     /// A remark that stays, on a line; not with `--quiet`. It may hold text of strangers.
@@ -195,50 +206,98 @@ impl Progress {
 
     /// Time since it began.
     pub(crate) fn elapsed(&self) -> Duration {
-        self.state().began.elapsed()
+        locked(&self.state().told).began.elapsed()
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        // A panic elsewhere must not turn into a second one here.
-        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        locked(&self.0)
     }
 }
 
+/// A panic elsewhere must not turn into a second one here.
+fn locked<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
+    what.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl State {
-    fn show(&mut self, waiting: Option<&str>) {
-        let text = match waiting {
-            Some(waiting) if self.status.is_empty() => waiting.to_owned(),
-            Some(waiting) => format!("{waiting} · {}", self.status),
-            None => self.status.clone(),
+    /// So far it is. Text is made only when it is shown: this runs once a page.
+    fn has_come_to(&mut self, status: impl FnOnce() -> Status) {
+        let due = match &self.mode {
+            Mode::Quiet | Mode::Moving { allowed: false, .. } => false,
+            Mode::Moving { .. } => true,
+            Mode::Lines { last } => line_is_due(last.elapsed(), None),
         };
+        if due {
+            locked(&self.told).status = status();
+            self.show();
+        }
+    }
+
+    fn show(&mut self) {
         match &mut self.mode {
             Mode::Moving { allowed: true, bar } => {
-                bar.get_or_insert_with(spinner).set_message(one_line(&text).into_owned());
+                // Drawn at once, and with each tick.
+                bar.get_or_insert_with(|| spinner(&self.told)).set_message("");
             }
             Mode::Quiet | Mode::Moving { .. } => {}
             Mode::Lines { last } => {
                 *last = Instant::now();
+                let text = locked(&self.told).line(*last, &zone());
                 say(&text, stderr_width());
             }
         }
     }
 }
 
-fn status(done: u64, reached: &str, seconds: f64) -> String {
-    #[expect(clippy::cast_precision_loss, reason = "a rate for reading needs no more digits")]
-    let rate = done as f64 / seconds.max(0.001);
-    // The day and minute say where on the time axis the export is; seconds would only flicker.
-    let reached = reached.get(..16).unwrap_or(reached).replace('T', " ");
-    let (done, rate) = (HumanCount(done), HumanFloatCount(rate.round()));
-    format!("{done} submissions · {rate}/s · back to {reached}")
+impl Told {
+    /// All of it, as it is now: a wait that is not over, and how far things are.
+    fn line(&self, now: Instant, zone: &TimeZone) -> String {
+        let status = match &self.status {
+            Status::Words(words) => words.clone(),
+            Status::Submissions { done, reached } => {
+                status(*done, reached, now.saturating_duration_since(self.began), zone)
+            }
+        };
+        let wait = self.wait.as_ref().and_then(|wait| {
+            let left = wait.until.checked_duration_since(now).filter(|left| !left.is_zero())?;
+            Some(format!("waiting {} s for {}", left.as_secs_f64().ceil(), wait.why))
+        });
+        match wait {
+            Some(wait) if status.is_empty() => wait,
+            Some(wait) => format!("{wait} · {status}"),
+            None => status,
+        }
+    }
 }
 
-fn spinner() -> ProgressBar {
+fn status(done: u64, reached: &str, time: Duration, zone: &TimeZone) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "a rate for reading needs no more digits")]
+    let rate = done as f64 / time.as_secs_f64().max(0.001);
+    // The day and minute say where on the time axis it is; seconds would only flicker. By the clock
+    // here, as tables tell it.
+    let reached = reached.parse::<jiff::Timestamp>().map_or_else(
+        |_| reached.to_owned(),
+        |at| at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string(),
+    );
+    let s = if done == 1 { "" } else { "s" };
+    let (done, rate) = (HumanCount(done), HumanFloatCount(rate.round()));
+    format!("{done} submission{s} · {rate}/s · back to {reached}")
+}
+
+fn spinner(told: &Arc<Mutex<Told>>) -> ProgressBar {
+    /// What stands before the text.
+    const BEFORE: usize = 2;
     let target = ProgressDrawTarget::term_like(Box::new(Screen));
     let bar = ProgressBar::with_draw_target(None, target);
-    bar.set_style(
-        ProgressStyle::with_template("{spinner} {wide_msg}").expect("the template is well-formed"),
-    );
+    let told = Arc::clone(told);
+    let text = move |_: &ProgressState, out: &mut dyn fmt::Write| {
+        let text = locked(&told).line(Instant::now(), &zone());
+        let room = usize::from(Screen.width()).saturating_sub(BEFORE);
+        // A line of text takes every write.
+        let _ = out.write_str(&shortened(&one_line(&text), room));
+    };
+    let style = ProgressStyle::with_template("{spinner} {told}");
+    bar.set_style(style.expect("the template is well-formed").with_key("told", text));
     bar.enable_steady_tick(Duration::from_millis(120));
     bar
 }
@@ -288,10 +347,31 @@ mod tests {
     }
 
     #[test]
-    fn the_status_says_how_many_how_fast_and_how_far() {
-        assert_eq!(
-            status(12_300, "2026-03-14T09:30:00.000Z", 10.0),
-            "12,300 submissions · 1,230/s · back to 2026-03-14 09:30"
-        );
+    fn the_status_says_how_many_how_fast_and_how_far_by_the_clock_here() {
+        let berlin = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
+        let at = |done, seconds| {
+            status(done, "2026-03-14T09:30:00.000Z", Duration::from_secs(seconds), &berlin)
+        };
+        assert_eq!(at(12_300, 10), "12,300 submissions · 1,230/s · back to 2026-03-14 10:30");
+        assert_eq!(at(1, 1), "1 submission · 1/s · back to 2026-03-14 10:30");
+    }
+
+    #[test]
+    fn a_wait_is_counted_down_and_the_rate_goes_down_with_it() {
+        let began = Instant::now();
+        let after = |millis| began + Duration::from_millis(millis);
+        let reached = "2026-03-14T09:30:00.000Z".to_owned();
+        let wait = Wait { until: after(31_000), why: "--max-rate".to_owned() };
+        let status = Status::Submissions { done: 5_900, reached };
+        let told = Told { began, status, wait: Some(wait) };
+        for (millis, line) in [
+            (1_000, "waiting 30 s for --max-rate · 5,900 submissions · 5,900/s"),
+            (10_100, "waiting 21 s for --max-rate · 5,900 submissions · 584/s"),
+            (30_999, "waiting 1 s for --max-rate · 5,900 submissions · 190/s"),
+            (31_000, "5,900 submissions · 190/s"),
+        ] {
+            let line = format!("{line} · back to 2026-03-14 09:30");
+            assert_eq!(told.line(after(millis), &TimeZone::UTC), line);
+        }
     }
 }
