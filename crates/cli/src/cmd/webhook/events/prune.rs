@@ -22,6 +22,10 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::new("dry_run").json_only(),
 ];
 
+/// The same for a person, of what was not removed.
+const WOULD_BE: &[Field] =
+    &[Field::new("would_be_removed"), Field::new("would_be_left"), Field::new("bytes_before")];
+
 /// Remove deliveries that were received
 ///
 /// Listeners remove what is older than a week, or over 256 MiB, by themselves. What is removed is
@@ -51,10 +55,18 @@ struct Row {
     dry_run: bool,
 }
 
+#[derive(Serialize)]
+struct WouldBe {
+    would_be_removed: u64,
+    would_be_left: u64,
+    bytes_before: u64,
+}
+
 impl Prune {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let output = cx.output.piped_as(OutputFormat::Ndjson);
-        let mut listing = output.listing(FIELDS)?;
+        let in_words = self.dry_run && output.is_for_reading();
+        let mut listing = output.listing(if in_words { WOULD_BE } else { FIELDS })?;
         let before = match (self.older_than, self.all) {
             (Some(age), _) => {
                 let age = SignedDuration::try_from(age).unwrap_or(SignedDuration::MAX);
@@ -70,13 +82,21 @@ impl Prune {
             Some(store) => store.prune(before, self.dry_run).await?,
             None => Pruned::default(),
         };
-        listing.push(&Row {
-            removed: pruned.removed,
-            left: pruned.left,
-            bytes_before: pruned.bytes_before,
-            bytes_after: (!self.dry_run).then_some(pruned.bytes_after),
-            dry_run: self.dry_run,
-        });
+        if in_words {
+            listing.push(&WouldBe {
+                would_be_removed: pruned.removed,
+                would_be_left: pruned.left,
+                bytes_before: pruned.bytes_before,
+            });
+        } else {
+            listing.push(&Row {
+                removed: pruned.removed,
+                left: pruned.left,
+                bytes_before: pruned.bytes_before,
+                bytes_after: (!self.dry_run).then_some(pruned.bytes_after),
+                dry_run: self.dry_run,
+            });
+        }
         output.item(&listing)?;
         if self.dry_run {
             cx.progress.remark("nothing was removed: --dry-run");
