@@ -113,7 +113,11 @@ impl Status {
     /// The key that commands use as this one was called.
     async fn of_this_run(&self, cx: &Context) -> Result<(Row, Option<CliError>), CliError> {
         let Service::At { base_url, key } = &cx.settings.service else { return Err(no_base_url()) };
-        let base_url = base_url.clone().ok_or_else(no_base_url)?;
+        // Without a service there is no key of it.
+        let base_url = base_url.clone().ok_or_else(|| {
+            CliError::new(Exit::Auth, "no API key, and no service address")
+                .hint("`formsvc auth login` asks for them and keeps them; or try `--demo`")
+        })?;
         address::read(&base_url)?;
         if key.is_some() && cx.settings.kept.has_key() {
             super::warn_of_stronger(cx);
