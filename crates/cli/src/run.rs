@@ -81,8 +81,9 @@ fn understood(early: &mut Early, args: &[OsString]) -> Result<Cli, CliError> {
         page::show(&error.render(), *early)?;
         return Err(CliError::silent(Exit::Done));
     }
-    if args.len() <= 1 {
-        // No word at all asks what there is; a group of commands without one of them is a slip.
+    if args.iter().skip(1).all(|arg| arg == "--quiet" || arg == "-q" || arg == "--no-pager") {
+        // No word of what is to be done asks what there is; a group of commands without one of them
+        // is a slip.
         page::show(&command.render_help(), *early)?;
         return Err(CliError::silent(Exit::Done));
     }
