@@ -31,7 +31,7 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 /// Say which API key is used, where it comes from, and whether the service takes it
 ///
 /// Asks the service, and exits with 4 if it refuses the key or there is none, with 6 if it cannot be
-/// reached. Of the key only the beginning shows.
+/// reached, with 2 if nobody says where it is. Of the key only the beginning shows.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc auth status\n  formsvc auth status --all --output json\n  formsvc --demo auth status"
@@ -113,11 +113,7 @@ impl Status {
     /// The key that commands use as this one was called.
     async fn of_this_run(&self, cx: &Context) -> Result<(Row, Option<CliError>), CliError> {
         let Service::At { base_url, key } = &cx.settings.service else { return Err(no_base_url()) };
-        // Without a service there is no key of it.
-        let base_url = base_url.clone().ok_or_else(|| {
-            CliError::new(Exit::Auth, "no API key, and no service address")
-                .hint("`formsvc auth login` asks for them and keeps them; or try `--demo`")
-        })?;
+        let base_url = base_url.clone().ok_or_else(no_base_url)?;
         address::read(&base_url)?;
         if key.is_some() && cx.settings.kept.has_key() {
             super::warn_of_stronger(cx);
