@@ -83,7 +83,7 @@ fn unknown(word: &str, path: &[&clap::Command]) -> CliError {
 
 fn environment(width: usize) -> String {
     let about = "A flag is stronger than a variable; an empty variable counts as unset. \
-                 `formsvc config list` shows where each value comes from.";
+                 `formsvc config list --show-origin` tells where each value comes from.";
     let rows = ENV_VARS.iter().map(|var| (var.name, format!("{}.", var.about)));
     format!(
         "Environment variables\n\n{}\n{}",
