@@ -9,11 +9,15 @@ use tokio::time::{Instant, MissedTickBehavior};
 use crate::args::{OutputFormat, duration, whole};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::Stream;
+use crate::output::{Look, Stream};
 use crate::reader;
-use crate::webhook::capture::CaptureNumber;
+use crate::webhook::capture::{Capture, CaptureNumber};
+use crate::webhook::columns::{Column, Columns};
 use crate::webhook::kept::{FilterArgs, WHOLE_FIELDS, captures, nothing, whole_json};
 use crate::webhook::store::{Captures, Query};
+use crate::webhook::tone::Tone;
+use crate::webhook::verdict::VERDICTS;
+use crate::when::zone;
 
 /// How often the store is looked at.
 const EVERY: Duration = Duration::from_millis(150);
@@ -51,7 +55,11 @@ pub(crate) struct Tail {
 impl Tail {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let output = cx.output.piped_as(OutputFormat::Ndjson);
-        let stream = output.stream(WHOLE_FIELDS)?;
+        let show = if output.is_for_reading() {
+            Show::Lines(Columns::new(output.live()?, columns()))
+        } else {
+            Show::Items(output.stream(WHOLE_FIELDS)?)
+        };
         let query = self.filter.query(cx)?;
         let ends = self.max_time.and_then(|time| Instant::now().checked_add(time));
         if cx.settings.terminal.stdout {
@@ -59,7 +67,7 @@ impl Tail {
         }
         let mut follower = Follower {
             cx,
-            stream,
+            show,
             query,
             captures: None,
             seen: None,
@@ -83,10 +91,46 @@ async fn passed(end: Option<Instant>) {
     }
 }
 
+/// How deliveries are shown.
+enum Show<'a> {
+    Lines(Columns<'a>),
+    Items(Stream<'a>),
+}
+
+fn columns() -> Vec<Column> {
+    let verdict = VERDICTS.iter().map(|row| row.name.len()).max().unwrap_or_default();
+    vec![
+        Column::numbers("CAPTURE", 1),
+        Column::text("AT", 19, 19),
+        Column::text("VERDICT", 17, verdict),
+        Column::text("STATUS", 6, 6),
+        Column::ids("SUBMISSION_ID"),
+        Column::numbers("ATTEMPT", 1),
+    ]
+}
+
+fn line(columns: &Columns<'_>, capture: &Capture) -> Result<(), CliError> {
+    let received = &*capture.received;
+    let (status, verdict) =
+        (capture.outcome.as_ref().and_then(|outcome| outcome.status), received.verdict.code.row());
+    let at = received.at.to_zoned(zone()).strftime("%Y-%m-%d %H:%M:%S").to_string();
+    columns.tell(&[
+        (Look::Heading, &capture.number.map_or(String::new(), |number| number.to_string())),
+        (Look::Past, &at),
+        (verdict.tone.look(), verdict.name),
+        (
+            Tone::of_status(status).look(),
+            &status.map_or("-".to_owned(), |status| status.to_string()),
+        ),
+        (Look::Plain, received.submission_id.as_deref().unwrap_or("-")),
+        (Look::Plain, &received.arrival.number.to_string()),
+    ])
+}
+
 /// Follows the store.
 struct Follower<'a> {
     cx: &'a Context,
-    stream: Stream<'a>,
+    show: Show<'a>,
     query: Query,
     /// None until somebody keeps something.
     captures: Option<Captures>,
@@ -178,7 +222,10 @@ impl Follower<'_> {
         if self.query.status.is_some_and(|wanted| !wanted.has(status)) {
             return Ok(());
         }
-        self.stream.show(&whole_json(&capture, self.reveal))?;
+        match &self.show {
+            Show::Lines(columns) => line(columns, &capture)?,
+            Show::Items(stream) => stream.show(&whole_json(&capture, self.reveal))?,
+        }
         self.left = self.left.map(|left| left.saturating_sub(1));
         Ok(())
     }
