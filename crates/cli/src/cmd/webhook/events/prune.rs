@@ -56,9 +56,11 @@ struct Row {
 }
 
 #[derive(Serialize)]
-struct WouldBe {
-    would_be_removed: u64,
-    would_be_left: u64,
+struct Forecast {
+    #[serde(rename = "would_be_removed")]
+    removed: u64,
+    #[serde(rename = "would_be_left")]
+    left: u64,
     bytes_before: u64,
 }
 
@@ -83,9 +85,9 @@ impl Prune {
             None => Pruned::default(),
         };
         if in_words {
-            listing.push(&WouldBe {
-                would_be_removed: pruned.removed,
-                would_be_left: pruned.left,
+            listing.push(&Forecast {
+                removed: pruned.removed,
+                left: pruned.left,
                 bytes_before: pruned.bytes_before,
             });
         } else {
