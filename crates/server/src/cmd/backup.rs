@@ -16,6 +16,8 @@ use super::place::{Place, UNFINISHED};
 use super::secret_key::SecretKeyArgs;
 use crate::printable::Excerpt;
 use crate::same_file::is_same_file;
+#[cfg(feature = "postgres")]
+use crate::store::postgres::{OpenError as ServerError, PostgresStore};
 use crate::store::sqlite::{BackupError, OpenError, backup};
 
 #[derive(Debug, clap::Args)]
@@ -50,7 +52,9 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
         Place::Server(address) => {
             // A half is no service, by whichever tool it is copied.
             block_on(refuse_unfinished(address))?;
-            return Err(on_a_server(address, &args.file));
+            // One that cannot be asked is dumped whole, should it answer by then.
+            let schema = block_on(async { Ok(PostgresStore::schema(address).await) })?;
+            return Err(on_a_server(address, schema.ok().flatten().as_deref(), &args.file));
         }
         other @ Place::Unread(_) => return other.check(),
     };
@@ -106,40 +110,73 @@ fn refused(place: &Place, error: &BackupError) -> CommandError {
 /// Refuses a copy that was not finished. What else is wrong with the database is told by PostgreSQL's tool.
 #[cfg(feature = "postgres")]
 async fn refuse_unfinished(address: &secrecy::SecretString) -> Result<(), CommandError> {
-    use crate::store::postgres::{OpenError, PostgresStore};
     match PostgresStore::inspect(address).await {
-        Err(error @ OpenError::Unfinished) => {
+        Err(error @ ServerError::Unfinished) => {
             Err(CommandError::of(Exit::LocalIo, &error).hint(UNFINISHED))
         }
         _ => Ok(()),
     }
 }
 
-/// PostgreSQL has a tool of its own, which is told where the database is, but no password.
+/// PostgreSQL has a tool of its own, which is told where the database is, but no password. The command is
+/// to be copied, and so stands there whole.
 #[cfg(feature = "postgres")]
-fn on_a_server(address: &secrecy::SecretString, file: &Path) -> CommandError {
+fn on_a_server(address: &secrecy::SecretString, schema: Option<&str>, file: &Path) -> CommandError {
     use secrecy::ExposeSecret;
     let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
     let address = address::without_passwords(address.expose_secret());
     let (file, address) = (quoted(&file.display().to_string()), quoted(&address));
+    // Every database has this one, and a dump that makes it could not be restored into any.
+    let schema = schema.filter(|schema| *schema != "public");
+    let schema = schema.map(|schema| format!(" --schema={}", quoted(&exactly(schema))));
+    let schema = schema.unwrap_or_default();
     let told = "a database of PostgreSQL is backed up by its own tools";
-    CommandError::new(Exit::Usage, told).hint(format!(
-        "pg_dump --format=custom --file={} {}",
-        Excerpt(&file),
-        Excerpt(&address)
-    ))
+    CommandError::new(Exit::Usage, told)
+        .hint(format!("pg_dump --format=custom --file={file}{schema} {address}"))
+}
+
+/// A pattern of PostgreSQL's tools that one name matches.
+#[cfg(feature = "postgres")]
+fn exactly(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 #[cfg(all(test, feature = "postgres"))]
 mod tests {
     use super::*;
 
+    fn told(address: &str, schema: Option<&str>, file: &str) -> String {
+        format!("{:?}", on_a_server(&address.to_owned().into(), schema, Path::new(file)))
+    }
+
     #[test]
     fn the_command_for_postgresql_names_no_password() {
-        let told =
-            on_a_server(&"postgres://me:hunter2@h/d".to_owned().into(), Path::new("it's.db"));
-        let told = format!("{told:?}");
+        let told = told("postgres://me:hunter2@h/d", None, "it's.db");
         assert!(!told.contains("hunter2"), "{told}");
         assert!(told.contains("pg_dump --format=custom --file='it"), "{told}");
+    }
+
+    #[test]
+    fn the_command_for_postgresql_is_whole_however_long() {
+        let (host, file) = ("h".repeat(200), "f".repeat(200));
+        let address = format!("postgres://me@{host}/d?options=-c%20search_path%3Dforms");
+        let told = told(&address, Some("forms"), &file);
+        assert!(told.contains(&format!("--file='{file}'")), "{told}");
+        assert!(told.contains(&format!(" '{address}'\"")), "{told}");
+    }
+
+    #[test]
+    fn a_schema_that_is_not_the_usual_one_is_named() {
+        for (schema, named) in [
+            (None, ""),
+            (Some("public"), ""),
+            (Some("forms"), r#" --schema='"forms"'"#),
+            (Some("It's \"1\".*"), r#" --schema='"It'\''s ""1"".*"'"#),
+        ] {
+            let address = "postgres://h/d".to_owned().into();
+            let told = on_a_server(&address, schema, Path::new("f")).hinted();
+            let command = format!("pg_dump --format=custom --file='f'{named} 'postgres://h/d'");
+            assert_eq!(told, Some(command));
+        }
     }
 }

@@ -123,6 +123,12 @@ impl CommandError {
         self.message.clone()
     }
 
+    /// What it advises.
+    #[cfg(test)]
+    pub(super) fn hinted(&self) -> Option<String> {
+        self.hint.clone()
+    }
+
     /// Prints `error:`, `cause:` and `hint:` lines to standard error.
     pub(super) fn report(&self) {
         let mut stderr = io::stderr().lock();

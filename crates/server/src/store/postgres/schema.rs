@@ -39,9 +39,13 @@ pub(super) async fn migrate_copy(pool: &Pool) -> Result<(), OpenError> {
 async fn take_steps(pool: &Pool, create: bool, mark: Option<&str>) -> Result<String, OpenError> {
     while step(pool, create, mark).await? {}
     let client = pool.get().await.map_err(StoreError::from)?;
-    let row = query_opt(&client, "SELECT current_schema()::text", &[]).await?;
-    let schema = row.map(|row| column::<Option<String>>(&row, 0)).transpose()?.flatten();
-    Ok(schema.unwrap_or_default())
+    Ok(current(&client).await?.unwrap_or_default())
+}
+
+/// The schema that tables are made in.
+pub(super) async fn current(db: &impl GenericClient) -> Result<Option<String>, StoreError> {
+    let row = query_opt(db, "SELECT current_schema()::text", &[]).await?;
+    Ok(row.map(|row| column(&row, 0)).transpose()?.flatten())
 }
 
 /// Takes one step; `false` when there was none left.

@@ -153,6 +153,12 @@ impl PostgresStore {
         Ok(endpoints::sealed(&client).await?)
     }
 
+    /// The schema that the tables of a database are in, or would be made in.
+    pub async fn schema(address: &SecretString) -> Result<Option<String>, OpenError> {
+        let client = Connector::new(address)?.pool(1)?.get().await.map_err(StoreError::from)?;
+        Ok(schema::current(&client).await?)
+    }
+
     async fn start(options: &PostgresOptions, time: Time) -> Result<Self, OpenError> {
         let connector = Connector::new(&options.address)?;
         let pool = connector.pool(options.connections)?;

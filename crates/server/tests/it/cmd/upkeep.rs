@@ -1,7 +1,7 @@
 //! `formsvc-server backup` and `prune`.
 
 use formsvc_server::store::contract::cluster::Cluster;
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 use super::Site;
@@ -51,9 +51,19 @@ fn a_backup_is_a_database_that_serves() {
 #[test]
 fn a_backup_of_postgresql_is_left_to_its_own_tool() {
     let Some(cluster) = Cluster::or_skip() else { return };
-    let site = Site::on(cluster.fresh_schema().expose_secret());
-    let run = site.run(&["backup", "copy.dump"]).failed(2, "by its own tools");
-    assert!(run.stderr.contains("pg_dump --format=custom --file='copy.dump' 'postgres"));
+    let file = "c".repeat(100);
+    let told = |address: &SecretString| {
+        let site = Site::on(address.expose_secret());
+        site.run(&["backup", &file]).failed(2, "by its own tools").stderr
+    };
+    let address = cluster.fresh_schema();
+    let run = told(&address);
+    let named = format!("hint: pg_dump --format=custom --file='{file}' --schema='\"t");
+    assert!(run.contains(&named), "{run}");
+    // To its last letter, for it is copied into a shell.
+    assert!(run.ends_with(&format!(" '{}'\n", address.expose_secret())), "{run}");
+    let run = told(&cluster.address(""));
+    assert!(run.contains(&format!("--file='{file}' 'postgres:")), "{run}");
 }
 
 fn submissions(site: &Site) -> Vec<Value> {
