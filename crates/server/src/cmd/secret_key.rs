@@ -70,6 +70,40 @@ impl SecretKeyArgs {
         }
     }
 
+    /// The vault for a new secret of an endpoint. The key is made when that was asked for, and need not be
+    /// the one that other secrets are sealed under.
+    pub(super) async fn vault_to_rotate(
+        &self,
+        database: &Place,
+        store: &Arc<dyn Store>,
+        missing: Missing,
+    ) -> Result<Vault, CommandError> {
+        if missing == Missing::Refuse
+            && let Some(refused) = self.lost(database, &store.sealed_secrets().await?)?
+        {
+            return Err(refused);
+        }
+        self.vault(database, missing)
+    }
+
+    /// The refusal of a key file that is not there, though secrets are sealed under what was in it.
+    fn lost(
+        &self,
+        database: &Place,
+        sealed: &[(EndpointId, SealedSecret)],
+    ) -> Result<Option<CommandError>, CommandError> {
+        Ok(match self.file(database)?.open(Missing::Refuse) {
+            Err(error @ KeyFileError { fault: KeyFileFault::Absent, .. }) if !sealed.is_empty() => {
+                let endpoints = named(sealed.iter().map(|(id, _)| id));
+                Some(CommandError::of(Exit::LocalIo, &error).hint(format!(
+                    "restore it from a backup, or name it with `--secret-key-file`. If it is lost, \
+                     {AFRESH} under a new one, and `webhook remove ID` removes it: {endpoints}"
+                )))
+            }
+            _ => None,
+        })
+    }
+
     /// Whether the key that there is opens secrets; none is made.
     pub(super) fn check_for(
         &self,
@@ -84,6 +118,9 @@ impl SecretKeyArgs {
         database: &Place,
         sealed: &[(EndpointId, SealedSecret)],
     ) -> Result<Vault, CommandError> {
+        if let Some(refused) = self.lost(database, sealed)? {
+            return Err(refused);
+        }
         let vault = self.vault(database, Missing::Refuse)?;
         match sealed_elsewhere(&vault, sealed) {
             Some(refused) => Err(refused.about(&self.path(database)?.display().to_string())),
@@ -114,6 +151,17 @@ impl SecretKeyArgs {
 /// Endpoints that a refusal names.
 const NAMED_MAX: usize = 5;
 
+/// How an endpoint gets on when the key of its secret is lost.
+const AFRESH: &str = "`formsvc-server webhook rotate ID --grace 0s` gives an endpoint a new secret";
+
+/// Endpoints as a refusal names them.
+fn named<'a>(endpoints: impl ExactSizeIterator<Item = &'a EndpointId>) -> String {
+    let more = endpoints.len().saturating_sub(NAMED_MAX);
+    let names: Vec<_> = endpoints.take(NAMED_MAX).map(|id| format!("`{id}`")).collect();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    names.join(", ") + &more
+}
+
 /// The refusal of a key, when others sealed some of the secrets. What else is wrong with a secret is told
 /// when it is to sign.
 fn sealed_elsewhere(vault: &Vault, sealed: &[(EndpointId, SealedSecret)]) -> Option<CommandError> {
@@ -126,15 +174,13 @@ fn sealed_elsewhere(vault: &Vault, sealed: &[(EndpointId, SealedSecret)]) -> Opt
             if !keys.contains(&key) {
                 keys.push(key);
             }
-            endpoints.push(format!("`{id}`"));
+            endpoints.push(id);
         }
     }
-    let (count, more) = (endpoints.len(), endpoints.len().saturating_sub(NAMED_MAX));
+    let count = endpoints.len();
     if count == 0 {
         return None;
     }
-    endpoints.truncate(NAMED_MAX);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let told = format!(
         "this is the server key {}, and the signing secrets of {count} of {} endpoints are sealed under {}",
         vault.key_id(),
@@ -142,9 +188,8 @@ fn sealed_elsewhere(vault: &Vault, sealed: &[(EndpointId, SealedSecret)]) -> Opt
         keys.join(", "),
     );
     Some(CommandError::new(Exit::LocalIo, told).hint(format!(
-        "restore that key. If it is lost, `formsvc-server webhook rotate ID --grace 0s` gives an endpoint \
-         a new secret under this one, and `webhook remove ID` removes it: {}{more}",
-        endpoints.join(", "),
+        "restore that key. If it is lost, {AFRESH} under this one, and `webhook remove ID` removes it: {}",
+        named(endpoints.into_iter()),
     )))
 }
 

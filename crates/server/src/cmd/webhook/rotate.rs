@@ -32,7 +32,8 @@ pub(in crate::cmd) async fn run(args: &Args) -> Result<(), CommandError> {
     // Under a new key the secret of before could not be read, and nothing be signed with both.
     let missing = if grace.is_zero() { secrets::Missing::Create } else { secrets::Missing::Refuse };
     let rotate = async |admin: &Admin| {
-        let vault = args.secret_key.vault(&args.database.database, missing)?;
+        let key = &args.secret_key;
+        let vault = key.vault_to_rotate(&args.database.database, admin.store(), missing).await?;
         Ok(admin.rotate_secret(&id, grace, &vault).await?)
     };
     let rotated = with(&args.database, Missing::Refuse, rotate).await?;

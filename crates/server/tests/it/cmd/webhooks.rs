@@ -199,6 +199,12 @@ fn a_lost_key_is_not_replaced_while_a_secret_under_it_signs() {
     std::fs::rename(&key, site.path("elsewhere")).unwrap();
     let run = site.run(&["webhook", "rotate", &id]).failed(10, "there is no such file");
     assert!(run.stderr.contains("--secret-key-file") && !key.exists(), "{}", run.stderr);
+    let more = ["webhook", "add", "contact", "http://localhost/x", "--profile", "dev"];
+    for command in [&["serve", "--port", "0"][..], &more, &["webhook", "rotate", &id]] {
+        let run = site.run(command).failed(10, "`formsvc-server webhook rotate ID --grace 0s`");
+        assert!(run.stderr.ends_with(&format!("removes it: `{id}`\n")), "{}", run.stderr);
+    }
+    assert!(!key.exists());
     let named = ["webhook", "rotate", &id, "--secret-key-file"];
     let elsewhere = site.path("elsewhere");
     rotated(&site.run(&[&named[..], &[elsewhere.to_str().unwrap()]].concat()).succeeded());
