@@ -20,7 +20,12 @@ use crate::same_file::is_same_file;
 use crate::store::postgres::{OpenError as ServerError, PostgresStore};
 use crate::store::sqlite::{BackupError, OpenError, backup};
 
+/// What the server's key is to this command, which makes none.
+const KEY_HELP: &str = "File with the server's key, which is not in the copy: no copy is made over it, \
+    and whether it is there is told [default: beside the database file, its name with `.key` added]";
+
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("secret_key_file", |arg| arg.help(KEY_HELP)))]
 pub(super) struct Args {
     #[command(flatten)]
     database: DatabaseArgs,
@@ -69,6 +74,11 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
     }
     let made = backup(database, &args.file, args.force).map_err(|error| refused(place, &error))?;
     match args.secret_key.path(place) {
+        Ok(key) if !key.exists() => output::note(&format!(
+            "there is no server's key `{}`: signing secrets in the copy, if any, open only with theirs; find \
+            it, and keep a copy of that as well, and elsewhere",
+            key.display()
+        )),
         Ok(key) => output::note(&format!(
             "the signing secrets in it open only with the server's key, `{}`: keep a copy of that as \
             well, and elsewhere",

@@ -12,7 +12,12 @@ use super::settings::{bad, whole};
 use crate::copy::{self, CopyError, Role};
 use crate::secrets::Missing;
 
+/// What the server's key is to this command, which makes none.
+const KEY_HELP: &str = "File with the key of the source, which must open its webhook signing secrets, if \
+    there are any [default: beside a database file, its name with `.key` added; none for PostgreSQL]";
+
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("secret_key_file", |arg| arg.help(KEY_HELP)))]
 pub(super) struct Args {
     /// What is copied, and no server may run on: path of a database file, or address of a PostgreSQL
     /// database [default: that of --database].

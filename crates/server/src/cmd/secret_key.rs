@@ -14,7 +14,8 @@ use crate::store::{SealedSecret, Store};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct SecretKeyArgs {
-    /// File with the key under which webhook signing secrets are kept; made when there is none
+    /// File with the key under which webhook signing secrets are kept; made when there is none, unless
+    /// secrets are kept under the one that was there
     /// [default: beside a database file, its name with `.key` added; none for PostgreSQL].
     #[arg(long, value_name = "PATH", env = "FORMSVC_SERVER_SECRET_KEY_FILE")]
     secret_key_file: Option<PathBuf>,

@@ -13,7 +13,13 @@ use crate::cmd::secret_key::SecretKeyArgs;
 use crate::cmd::settings::{bad, duration_of};
 use crate::secrets;
 
+/// What the server's key is to this command.
+const KEY_HELP: &str = "File with the key under which webhook signing secrets are kept; with `--grace 0s` \
+    made when there is none [default: beside a database file, its name with `.key` added; none for \
+    PostgreSQL]";
+
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("secret_key_file", |arg| arg.help(KEY_HELP)))]
 pub(in crate::cmd) struct Args {
     #[command(flatten)]
     database: DatabaseArgs,

@@ -25,6 +25,24 @@ fn help_and_version_go_to_standard_output() {
     }
 }
 
+#[test]
+fn help_says_that_a_key_is_made_by_the_commands_that_make_one() {
+    let site = Site::new();
+    for (command, makes) in [
+        ("serve", true),
+        ("webhook add", true),
+        ("webhook rotate", true),
+        ("backup", false),
+        ("copy", false),
+    ] {
+        let args: Vec<_> = command.split(' ').chain(["--help"]).collect();
+        let help = site.run(&args).succeeded().stdout;
+        let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("--secret-key-file"), "{help}");
+        assert_eq!(words.contains("made when there is none"), makes, "{command}: {help}");
+    }
+}
+
 /// A line without the variables that are set for it alone.
 fn without_variables(line: &str) -> &str {
     let is_name = |name: &str| name.bytes().all(|byte| byte == b'_' || byte.is_ascii_uppercase());

@@ -16,7 +16,7 @@ fn a_backup_is_a_database_that_serves() {
     let copy = site.path("copy.db");
     let copy = copy.to_str().unwrap();
     let made = site.run(&["backup", copy]).succeeded();
-    assert!(made.stderr.contains("db.key`"), "the key is named: {}", made.stderr);
+    assert!(made.stderr.contains("db.key`: keep a copy of that"), "it is named: {}", made.stderr);
     let report = made.json();
     assert_eq!((&report["users"], &report["forms"]), (&1.into(), &1.into()));
     assert_eq!((&report["submissions"], &report["file"]), (&5.into(), &copy.into()));
@@ -42,6 +42,9 @@ fn a_backup_is_a_database_that_serves() {
     drop(serving);
 
     let restored = Site::on(copy);
+    let again = restored.run(&["backup", site.path("again.db").to_str().unwrap()]).succeeded();
+    let told = "there is no server's key `";
+    assert!(again.stderr.starts_with(told), "none came along: {}", again.stderr);
     let users = restored.run(&["user", "list"]).succeeded();
     assert_eq!(users.json()["email"], "a@b.c");
     let serving = restored.serve(&[]);
