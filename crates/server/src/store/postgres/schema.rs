@@ -106,12 +106,13 @@ async fn version(db: &impl GenericClient) -> Result<i32, OpenError> {
     let row = query_opt(db, ours, &[]).await?;
     let row = row.ok_or_else(|| StoreError::Internal("a statement without a row".into()))?;
     let schema: Option<String> = column(&row, 1)?;
+    let schema = schema.ok_or(OpenError::NoSchema)?;
     if column(&row, 0)? {
         let row = query_opt(db, "SELECT version FROM formsvc_schema", &[]).await?;
         return Ok(row.map(|row| column(&row, 0)).transpose()?.unwrap_or(0));
     }
     if column(&row, 2)? {
-        return Err(OpenError::NotOurs { schema: schema.unwrap_or_default() });
+        return Err(OpenError::NotOurs { schema });
     }
     Ok(0)
 }

@@ -97,6 +97,21 @@ fn an_address_is_refused_without_repeating_its_password() {
 }
 
 #[test]
+fn a_schema_that_is_not_there_is_told_by_every_command() {
+    let Some(cluster) = Cluster::or_skip() else { return };
+    let site = Site::on(cluster.address("&options=-c%20search_path%3Dnowhere").expose_secret());
+    let told = "error: the schema that the address names is not there\nhint: make it with `CREATE";
+    for args in [
+        &["migrate"][..],
+        &["user", "list"],
+        &["user", "add", "--email", "a@b.c", "--name", "Zoë"],
+        &["config", "check", "--secret-key-file", "k", "--connect"],
+    ] {
+        site.run(args).failed(10, told);
+    }
+}
+
+#[test]
 fn a_key_has_one_quota_at_all_servers() {
     let Some(site) = site() else { return };
     site.run(&["user", "add", "--email", "a@b.c", "--name", "Zoë"]).succeeded();
