@@ -117,6 +117,9 @@ impl From<std::ffi::OsString> for Place {
     }
 }
 
+/// Endpoints and their sealed secrets.
+pub(super) type Sealed = Vec<(EndpointId, SealedSecret)>;
+
 /// What a command may do with a database that is not there yet.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Missing {
@@ -148,18 +151,18 @@ impl Place {
         }
     }
 
-    /// Whether it is there and can be read by this release, and which signing secrets are in it. Changes
-    /// nothing.
+    /// Which signing secrets are in it, if it is there and can be read by this release; none when a server
+    /// would make it. Changes nothing.
     #[cfg_attr(
         not(feature = "postgres"),
         expect(clippy::unused_async, reason = "a file is not waited for")
     )]
-    pub(super) async fn reach(&self) -> Result<Vec<(EndpointId, SealedSecret)>, CommandError> {
+    pub(super) async fn reach(&self) -> Result<Option<Sealed>, CommandError> {
         match self {
-            Self::File(path) if !path.exists() => {
-                Err(absent(&format!("there is no database `{self}`")))
+            Self::File(path) if !path.exists() || is_empty(path) => Ok(None),
+            Self::File(path) => {
+                SqliteStore::inspect(path).map(Some).map_err(|error| refused(path, &error))
             }
-            Self::File(path) => SqliteStore::inspect(path).map_err(|error| refused(path, &error)),
             #[cfg(feature = "postgres")]
             Self::Server(address) => server::reach(address).await,
             Self::Unread(why) => Err(why.told()),
@@ -287,9 +290,7 @@ fn refused(path: &Path, error: &OpenError) -> CommandError {
 mod server {
     use secrecy::SecretString;
 
-    use super::{
-        Arc, CommandError, EndpointId, Exit, Missing, Role, SealedSecret, Store, UNFINISHED, absent,
-    };
+    use super::{Arc, CommandError, Exit, Missing, Role, Sealed, Store, UNFINISHED, absent};
     use crate::store::postgres::{OpenError, PostgresOptions, PostgresSide, PostgresStore};
 
     pub(super) async fn open(
@@ -315,10 +316,11 @@ mod server {
         PostgresStore::check_address(address).map_err(|error| refused(&error))
     }
 
-    pub(super) async fn reach(
-        address: &SecretString,
-    ) -> Result<Vec<(EndpointId, SealedSecret)>, CommandError> {
-        PostgresStore::inspect(address).await.map_err(|error| refused(&error))
+    pub(super) async fn reach(address: &SecretString) -> Result<Option<Sealed>, CommandError> {
+        match PostgresStore::inspect(address).await {
+            Err(OpenError::Missing) => Ok(None),
+            found => found.map(Some).map_err(|error| refused(&error)),
+        }
     }
 
     fn refused(error: &OpenError) -> CommandError {

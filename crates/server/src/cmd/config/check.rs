@@ -124,7 +124,8 @@ fn led_to(args: &Args, has_database: bool) -> Vec<CommandError> {
         let is_there = place.check().map_err(of_database);
         if is_there.is_ok() && args.connect {
             match database::block_on(place.reach()) {
-                Ok(found) => sealed = found,
+                Ok(Some(found)) => sealed = found,
+                Ok(None) => output::note(&format!("{place} is not there yet: `serve` makes it")),
                 Err(error) => problems.push(of_database(error)),
             }
         }

@@ -36,6 +36,9 @@ fn id_of(delivery: &str) -> String {
 fn what_one_server_accepts_another_delivers_when_the_first_is_killed() {
     let Some(site) = site() else { return };
     site.run(&["user", "list"]).failed(3, "the PostgreSQL database is empty");
+    let check = ["config", "check", "--connect", "--secret-key-file", "k"];
+    let check = site.run(&check).succeeded();
+    assert!(check.stderr.contains("is not there yet: `serve` makes it"), "{}", check.stderr);
     site.run(&["user", "add", "--email", "a@b.c", "--name", "Zoë"]).succeeded();
     let form = ["form", "create", "--user", "a@b.c", "--title", "T", "--public-id", "contact"];
     site.run(&form).succeeded();
