@@ -176,7 +176,7 @@ fn run(
     matches: &ArgMatches,
 ) -> Result<(), CommandError> {
     let is_serve = matches!(command, Command::Serve(_));
-    let usual = if is_serve { LevelFilter::INFO } else { LevelFilter::WARN };
+    let usual = if is_serve { serve::LOG_LEVEL } else { LevelFilter::WARN };
     let (level, format) = match log.judge() {
         // Told together with all else.
         Err(_) if matches!(command, Command::Config(_)) => (None, LogFormat::Text),

@@ -134,6 +134,12 @@ impl SecretKeyArgs {
         Ok(self.file(database)?.path().to_owned())
     }
 
+    /// Where the key would be beside a database, which need not be there.
+    pub(super) fn default_path(&self, database: &Place) -> Option<PathBuf> {
+        let file = database.file()?;
+        Some(self.path(database).unwrap_or_else(|_| KeyFile::named_after(file).path().to_owned()))
+    }
+
     fn file(&self, database: &Place) -> Result<KeyFile, CommandError> {
         Ok(match (&self.secret_key_file, database.file()) {
             (Some(path), _) => KeyFile::at(path),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
+use tracing::level_filters::LevelFilter;
 
 use super::dashboard::{DashboardArgs, invite};
 use super::database::DatabaseArgs;
@@ -27,6 +28,9 @@ use crate::serve::{Running, ServeOptions, Server, Signals};
 use crate::store::{EndpointRecord, Store, system_clock};
 #[cfg(feature = "otel")]
 use crate::telemetry;
+
+/// The least severe log lines it prints unless told otherwise.
+pub(super) const LOG_LEVEL: LevelFilter = LevelFilter::INFO;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

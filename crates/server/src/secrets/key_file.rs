@@ -78,9 +78,14 @@ impl KeyFile {
     /// The file beside a database that exists: `<database>.key`, links followed, so that a database
     /// has one key whatever name it is opened by.
     pub fn beside(database: &Path) -> io::Result<Self> {
-        let mut path = database.canonicalize()?.into_os_string();
+        Ok(Self::named_after(&database.canonicalize()?))
+    }
+
+    /// The same of a database that need not exist, by the name it is given.
+    pub fn named_after(database: &Path) -> Self {
+        let mut path = database.as_os_str().to_owned();
         path.push(".key");
-        Ok(Self { path: path.into() })
+        Self { path: path.into() }
     }
 
     /// Where it is.

@@ -39,7 +39,7 @@ pub(super) fn run(
 ) -> Result<(), CommandError> {
     let shape = args.output.shape()?;
     tell_of_unknown_variables();
-    let given = layers.given(matches);
+    let mut given = layers.given(matches);
     let told = |error: CommandError| layers.explain(error, matches);
     let set = given.iter().filter(|given| given.origin != Origin::Default);
     let is_nameless =
@@ -66,6 +66,9 @@ pub(super) fn run(
         problems.push(database::no_database());
     }
     let Some(last) = problems.pop() else {
+        for given in given.iter_mut().filter(|given| given.values.is_empty()) {
+            given.values.extend(unset(given.setting, args));
+        }
         let records: Vec<_> = given.iter().map(Record::of).collect();
         let columns = [("SETTING", Cut::Never), ("VALUE", Cut::End), ("FROM", Cut::End)];
         return output::list(shape, &records, Table::new(columns), |table, record| {
@@ -75,6 +78,18 @@ pub(super) fn run(
     problems.iter().for_each(CommandError::report);
     let exit = exit.unwrap_or(last.exit());
     Err(last.exiting(exit))
+}
+
+/// What `serve` goes by where nothing is set and the default depends.
+fn unset(setting: &Setting, args: &Args) -> Option<String> {
+    let serve::Args { database, secret_key, .. } = &args.serve;
+    match setting.flag {
+        "--secret-key-file" => {
+            Some(secret_key.default_path(&database.database)?.display().to_string())
+        }
+        "--log-level" => Some(serve::LOG_LEVEL.to_string()),
+        _ => None,
+    }
 }
 
 /// Whether it is of the log, which is begun before all else.

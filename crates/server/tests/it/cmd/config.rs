@@ -47,6 +47,12 @@ fn a_flag_is_stronger_than_a_variable_and_that_than_the_file() {
     let slots = json!({"setting": "endpoint_slots", "value": "4", "origin": "default"});
     assert_eq!(told("endpoint_slots"), slots);
     assert_eq!(told("port")["value"], "4");
+    // What counts where the default depends on something else.
+    let key = json!({"setting": "secret_key_file", "value": site.path("db.key").to_str().unwrap(),
+        "origin": "default"});
+    assert_eq!(told("secret_key_file"), key);
+    let level = json!({"setting": "log_level", "value": "info", "origin": "default"});
+    assert_eq!(told("log_level"), level);
 }
 
 #[test]
