@@ -1,7 +1,7 @@
 //! `formsvc-server healthcheck`: what a container runtime calls, without a shell or curl.
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::thread;
@@ -12,7 +12,7 @@ use http::Uri;
 use super::error::CommandError;
 use super::exit::Exit;
 use super::output;
-use super::settings::{LISTEN_DEFAULT, bad, duration, port_of};
+use super::settings::{LISTEN_DEFAULT, bad, duration, listen_addr, port_of};
 use crate::printable::Excerpt;
 use crate::ready_file;
 
@@ -27,7 +27,11 @@ pub(super) struct Args {
     /// Ask the server that wrote this file, wherever it listens; of no effect when a URL is given.
     #[arg(long, value_name = "PATH", env = "FORMSVC_SERVER_READY_FILE")]
     ready_file: Option<PathBuf>,
-    /// Port of the server on this machine, in place of 8080; of no effect when a URL or a ready file is
+    /// Where the server was told to listen; one that listens everywhere is asked on this machine. Of no
+    /// effect when a URL or a ready file is given [default: 127.0.0.1:8080].
+    #[arg(long, value_name = "ADDR", env = "FORMSVC_SERVER_LISTEN")]
+    listen: Option<String>,
+    /// Port of the server, in place of the one in --listen; of no effect when a URL or a ready file is
     /// given.
     #[arg(long, value_name = "N", env = "FORMSVC_SERVER_PORT")]
     port: Option<String>,
@@ -37,11 +41,10 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CommandError> {
-    let url = match (&args.url, &args.ready_file, &args.port) {
-        (Some(url), _, _) => url.clone(),
-        (None, Some(path), _) => named_by(path)?,
-        (None, None, Some(port)) => on_this_machine(port)?,
-        (None, None, None) => format!("http://{LISTEN_DEFAULT}"),
+    let url = match (&args.url, &args.ready_file) {
+        (Some(url), _) => url.clone(),
+        (None, Some(path)) => named_by(path)?,
+        (None, None) => where_it_listens(args.listen.as_deref(), args.port.as_deref())?,
     };
     let url = url.as_str();
     let target = Target::parse(url).ok_or_else(|| {
@@ -81,11 +84,26 @@ fn named_by(path: &Path) -> Result<String, CommandError> {
     })
 }
 
-fn on_this_machine(port: &str) -> Result<String, CommandError> {
+/// Where a server answers that goes by the same settings.
+fn where_it_listens(listen: Option<&str>, port: Option<&str>) -> Result<String, CommandError> {
+    let listen = listen.unwrap_or(LISTEN_DEFAULT);
+    let mut addr = listen_addr(listen)?;
     // A server told to take any free port can be found by its ready file only.
-    let number = port_of(port, 1)
-        .ok_or_else(|| bad("--port", port, "must be a whole number from 1 to 65535"))?;
-    Ok(format!("http://127.0.0.1:{number}"))
+    if let Some(port) = port {
+        let number = port_of(port, 1);
+        let rule = "must be a whole number from 1 to 65535";
+        addr.set_port(number.ok_or_else(|| bad("--port", port, rule))?);
+    } else if addr.port() == 0 {
+        let rule = "must have a port, since any free one is found by `--ready-file` only";
+        return Err(bad("--listen", listen, rule));
+    }
+    if addr.ip().is_unspecified() {
+        addr.set_ip(match addr {
+            SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    Ok(format!("http://{addr}"))
 }
 
 /// What to ask, and where.
@@ -199,6 +217,25 @@ mod tests {
         for bad in ["", "127.0.0.1:8080", "https://localhost", "http://", "http://u:p@host/", "/x"]
         {
             assert_eq!(parsed(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_server_is_asked_where_its_settings_have_it_listen() {
+        for (listen, port, url) in [
+            (None, None, "http://127.0.0.1:8080"),
+            (None, Some("90"), "http://127.0.0.1:90"),
+            (Some("0.0.0.0:81"), None, "http://127.0.0.1:81"),
+            (Some("0.0.0.0:0"), Some("90"), "http://127.0.0.1:90"),
+            (Some("[::]:81"), None, "http://[::1]:81"),
+            (Some("192.0.2.1:81"), Some("90"), "http://192.0.2.1:90"),
+        ] {
+            assert_eq!(where_it_listens(listen, port).unwrap(), url);
+        }
+        for (listen, port) in
+            [(Some("127.0.0.1:0"), None), (Some("localhost:1"), None), (None, Some("0"))]
+        {
+            assert_eq!(where_it_listens(listen, port).unwrap_err().exit(), Exit::Usage);
         }
     }
 

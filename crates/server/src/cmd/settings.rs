@@ -33,9 +33,7 @@ pub(super) struct ServeText<'a> {
 pub(super) fn resolve(text: &ServeText<'_>) -> Result<ServeOptions, CommandError> {
     let mut options = ServeOptions::default();
     let listen = text.listen.unwrap_or(LISTEN_DEFAULT);
-    options.addr = listen.parse().map_err(|_| {
-        bad("--listen", listen, "must be an IP address and a port, such as 127.0.0.1:8080")
-    })?;
+    options.addr = listen_addr(listen)?;
     if let Some(port) = text.port {
         let rule = "must be a whole number from 0 (any free port) to 65535";
         options.addr.set_port(port_of(port, 0).ok_or_else(|| bad("--port", port, rule))?);
@@ -65,6 +63,12 @@ pub(super) fn resolve(text: &ServeText<'_>) -> Result<ServeOptions, CommandError
         options.connections_per_peer = connections("--connections-per-peer", text)?;
     }
     Ok(options)
+}
+
+/// Where to listen.
+pub(super) fn listen_addr(text: &str) -> Result<SocketAddr, CommandError> {
+    let rule = "must be an IP address and a port, such as 127.0.0.1:8080";
+    text.parse().map_err(|_| bad("--listen", text, rule))
 }
 
 /// A port, from the least one that has a meaning.

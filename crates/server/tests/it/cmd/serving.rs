@@ -105,6 +105,13 @@ fn healthcheck_says_what_the_server_says() {
         site.command(&["healthcheck"]).env("FORMSVC_SERVER_PORT", port).output().unwrap();
     Run::from(by_variable).succeeded();
     site.run(&["healthcheck", &url, "--port", "1"]).succeeded();
+    let listens = format!("0.0.0.0:{port}");
+    let by_variable =
+        site.command(&["healthcheck"]).env("FORMSVC_SERVER_LISTEN", &listens).output();
+    Run::from(by_variable.unwrap()).succeeded();
+    let file = site.path("server.toml");
+    std::fs::write(&file, format!("listen = \"{listens}\"\n")).unwrap();
+    site.run(&["healthcheck", "--config", file.to_str().unwrap()]).succeeded();
     site.run(&["healthcheck", &format!("{url}/no")]).failed(1, "answered 404");
     let ready = site.path("ready.json");
     let by_file = ["healthcheck", "--ready-file", ready.to_str().unwrap(), "--port", "1"];
