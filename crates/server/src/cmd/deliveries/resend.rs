@@ -32,7 +32,8 @@ pub(in crate::cmd) async fn run(args: &Args) -> Result<(), CommandError> {
     let who = match args.database.database.file().map(server_runs) {
         Some(true) => "will be attempted by the running server",
         Some(false) => "no server runs now: it will be attempted when one is started",
-        None => "will be attempted by a server that runs",
+        // Whether there is one only the servers know.
+        None => "will be attempted by the next server that looks: at once when one runs",
     };
     output::note(&format!("{who}; `formsvc-server deliveries show {id}` tells how it went"));
     Ok(())

@@ -73,6 +73,11 @@ fn what_one_server_accepts_another_delivers_when_the_first_is_killed() {
         arrived.insert(id_of(&delivery.body));
     }
     assert_eq!(arrived, accepted);
+    // Whether a server runs nobody knows here.
+    let listed = site.run(&["deliveries", "list", "contact"]).succeeded().lines();
+    let delivered = listed.iter().find(|delivery| delivery["state"] == "delivered").unwrap();
+    let resent = site.run(&["deliveries", "resend", delivered["id"].as_str().unwrap()]).succeeded();
+    assert!(resent.stderr.starts_with("will be attempted by the next server that looks: at once"));
 
     let made = site.run(&["key", "create", "--user", "a@b.c", "--name", "k"]).succeeded();
     let form = site.run(&["form", "list", "--user", "a@b.c", "--output", "json"]).succeeded();
