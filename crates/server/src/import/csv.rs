@@ -318,8 +318,8 @@ mod tests {
     #[test]
     fn a_blank_line_between_records_of_several_columns_is_an_error() {
         for (text, message) in [
-            ("a,b\n1,2\n\n\n3,4\n", "line 3: `` is a blank line, and a record has 2 values"),
-            ("\na,b\n\r\n3,4", "line 3: `` is a blank line, and a record has 2 values"),
+            ("a,b\n1,2\n\n\n3,4\n", "line 3: it is a blank line, and a record has 2 values"),
+            ("\na,b\n\r\n3,4", "line 3: it is a blank line, and a record has 2 values"),
         ] {
             for capacity in [1, 3, 64] {
                 assert_eq!(read_all(text.as_bytes(), capacity).unwrap_err(), message);

@@ -36,7 +36,7 @@ impl From<Stopped> for ImportError {
 
 /// The first place where a file breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: `{value}` {rule}")]
+#[error("{place}: {} {rule}", named(.value))]
 #[non_exhaustive]
 pub struct Flaw {
     /// Where, such as "line 3, column `Age`".
@@ -55,6 +55,11 @@ impl Flaw {
     pub(super) fn at_line(line: u64, value: &[u8], rule: impl Into<String>) -> Self {
         Self::new(format!("line {line}"), value, rule)
     }
+}
+
+/// A value as the subject of a sentence.
+fn named(value: &str) -> String {
+    if value.is_empty() { "it".to_owned() } else { format!("`{value}`") }
 }
 
 /// The beginning of a value on one line, whatever is in it.

@@ -131,8 +131,8 @@ async fn csv_without_records_is_a_form_without_submissions() {
 async fn a_flaw_in_a_csv_names_its_place_and_leaves_nothing() {
     let long = format!("n\n{}x", "1\n".repeat(5_000));
     for (text, message) in [
-        ("", "line 1: `` is no header: the file is empty"),
-        ("a,,b\n", "line 1, column 2: `` is no label: a column needs one"),
+        ("", "line 1: it is no header: the file is empty"),
+        ("a,,b\n", "line 1, column 2: it is no label: a column needs one"),
         ("a,b,a\n", "line 1, column 3: `a` is the label of column 1 already"),
         ("a,b\n1,2\n3\n", "line 3: `3` begins a record of 1 values, and the header has 2"),
         (

@@ -43,6 +43,14 @@ fn help_says_that_a_key_is_made_by_the_commands_that_make_one() {
     }
 }
 
+#[test]
+fn what_users_are_given_says_nothing_of_how_this_tree_makes_it() {
+    let example = Site::new().run(&["config", "example"]).succeeded().stdout;
+    for text in [&*example, formsvc_server::openapi::document()] {
+        assert!(!text.contains("xtask"), "{text}");
+    }
+}
+
 /// A line without the variables that are set for it alone.
 fn without_variables(line: &str) -> &str {
     let is_name = |name: &str| name.bytes().all(|byte| byte == b'_' || byte.is_ascii_uppercase());
