@@ -50,7 +50,8 @@ pub(super) fn verdict(
         DeliveryState::Delivered | DeliveryState::Failed | DeliveryState::Canceled => {
             Verdict::Unchanged
         }
-        // The retry that the resend came before is still to come.
+        // The retry that the resend came before is still to come, and stays where it was: the pause is for
+        // one whose place nobody knows any more.
         DeliveryState::Retrying if standing.resend => retry(standing.retries),
         DeliveryState::Pending | DeliveryState::Retrying => {
             if standing.retries < schedule.retries {

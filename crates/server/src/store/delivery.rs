@@ -241,7 +241,8 @@ pub struct Settlement {
 pub enum Verdict {
     /// It is delivered.
     Delivered,
-    /// It is tried again after a pause. Without an attempt it is only put off: its state stays.
+    /// It is tried again after a pause. Without an attempt it is only put off: its state stays. After a
+    /// resend that came before a retry, that retry stays where it was, whatever the pause.
     Retry {
         /// The pause.
         after: Duration,

@@ -14,6 +14,27 @@ pub(super) const EXPIRED_AT_ONCE: i64 = 500;
 /// server that makes it, may not time alike.
 pub(super) const AT_ONCE: FormInstant = FormInstant::EPOCH;
 
+/// Where a resend stands, by the place that the delivery had among the late ones: its time, and whether it
+/// was being resent already. One that comes before a retry stands as long before all times as the retry is
+/// after them, so that it is known where that was.
+pub(super) fn place_of_resend(late: Option<(FormInstant, bool)>) -> FormInstant {
+    match late {
+        Some((retry, false)) => mirrored(retry).min(AT_ONCE),
+        // One that was put off knows no more of it.
+        Some((resend, true)) => resend.min(AT_ONCE),
+        None => AT_ONCE,
+    }
+}
+
+/// When the retry is due that a resend came before, by the place of that.
+pub(super) fn retry_of(resend: FormInstant) -> Option<FormInstant> {
+    (resend < AT_ONCE).then(|| mirrored(resend))
+}
+
+fn mirrored(at: FormInstant) -> FormInstant {
+    FormInstant::from_micros(at.micros().saturating_neg())
+}
+
 /// There is no such form, or nobody can see it yet.
 pub(super) fn no_form(form: &FormId) -> StoreError {
     StoreError::NotFound { what: "form", value: form.as_str().into() }
@@ -75,6 +96,6 @@ pub(super) fn due_at(endpoint: EndpointNo, lane: Lane, at: FormInstant, now: For
     // What was never attempted waits for nothing, whatever the clocks say.
     let after = if lane == Lane::Fresh { Duration::ZERO } else { at.since(now) };
     // A resend stands before all times, and waits since it was asked for.
-    let overdue = if at == AT_ONCE { Duration::ZERO } else { now.since(at) };
+    let overdue = if at <= AT_ONCE { Duration::ZERO } else { now.since(at) };
     Due { endpoint, lane, after, overdue }
 }

@@ -199,6 +199,7 @@ checks! {
     resends: a_finished_delivery_can_be_attempted_once_more,
         a_resend_that_succeeds_turns_failed_into_delivered,
         a_resend_of_an_unfinished_one_keeps_its_retries,
+        a_resend_that_fails_does_not_move_the_next_retry,
         two_resends_before_an_attempt_are_one,
         a_resend_is_due_by_any_clock_and_before_retries,
         a_resend_outlives_its_worker,

@@ -104,6 +104,26 @@ pub(super) async fn a_resend_of_an_unfinished_one_keeps_its_retries(factory: Fac
     assert_eq!(left[0].submission, queue.accepted[2].id);
 }
 
+pub(super) async fn a_resend_that_fails_does_not_move_the_next_retry(factory: Factory) {
+    let queue = Queue::new(factory, 1).await;
+    let world = &queue.world;
+    let key = queue.settled(Verdict::Retry { after: PAUSE * 4, retries: 2 }).await;
+    let due = world.detail(key).await.record.next_attempt_at;
+    // Asked for twice, and given back once.
+    for _ in 0..2 {
+        world.pass(PAUSE);
+        queue.resend(key).await;
+    }
+    world.settle(&queue.resent().await, Verdict::Release).await;
+    world.settle(&queue.resent().await, Verdict::Retry { after: PAUSE * 9, retries: 2 }).await;
+    let record = world.detail(key).await.record;
+    assert_eq!((record.state, record.next_attempt_at), (DeliveryState::Retrying, due));
+    assert!(queue.claim(Lane::Late, 9).await.is_empty(), "it is not due yet");
+    world.pass(PAUSE * 2);
+    let again = queue.first(Lane::Late).await;
+    assert_eq!((again.key, again.retries, again.resend), (key, 2, false));
+}
+
 pub(super) async fn two_resends_before_an_attempt_are_one(factory: Factory) {
     let queue = Queue::new(factory, 1).await;
     let world = &queue.world;

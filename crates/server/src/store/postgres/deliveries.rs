@@ -14,7 +14,7 @@ use super::pages::SEQ_BITS;
 use super::rows::{
     Params, column, count, execute, instant, instant_opt, query, query_opt, text_id,
 };
-use crate::store::rules::AT_ONCE;
+use crate::store::rules::place_of_resend;
 use crate::store::{
     Attempt, Backlog, DeliveriesRequest, DeliveryDetail, DeliveryKey, DeliveryRecord,
     DeliveryState, ENDPOINT_DISABLED, ENDPOINT_REMOVED, EndpointNo, EndpointStatus, Lane,
@@ -147,17 +147,23 @@ pub(super) async fn resend(
         EndpointStatus::Disabled => return Err(refused(ENDPOINT_DISABLED)),
         EndpointStatus::Removed => return Err(refused(ENDPOINT_REMOVED)),
     }
-    let sql = "SELECT lane FROM queue WHERE submission = $1 AND endpoint_no = $2 FOR UPDATE";
+    let sql = "SELECT lane, at_us, resend FROM queue WHERE submission = $1 AND endpoint_no = $2 FOR UPDATE";
     let queued = query_opt(db, sql, of_key).await?;
-    let lane: Option<i16> = queued.map(|row| column(&row, 0)).transpose()?;
-    if lane == Some(Lane::Leased as i16) {
-        return Err(refused("is being attempted now"));
+    let mut late = None;
+    if let Some(row) = queued {
+        let lane: i16 = column(&row, 0)?;
+        if lane == Lane::Leased as i16 {
+            return Err(refused("is being attempted now"));
+        }
+        if lane == Lane::Late as i16 {
+            late = Some((instant(&row, 1)?, column(&row, 2)?));
+        }
     }
     let sql = "INSERT INTO queue (endpoint_no, submission, lane, at_us, retries, claims, resend)
         VALUES ($2, $1, $3, $4, 0, 0, true)
         ON CONFLICT (endpoint_no, submission) DO UPDATE
             SET lane = excluded.lane, at_us = excluded.at_us, resend = true";
-    let at_once = AT_ONCE.micros();
+    let at_once = place_of_resend(late).micros();
     let params: Params<'_> = &[&key.submission, &key.endpoint.0, &(Lane::Late as i16), &at_once];
     execute(db, sql, params).await?;
     let sql = "UPDATE deliveries SET next_us = $3 WHERE submission = $1 AND endpoint_no = $2";

@@ -9,6 +9,7 @@ use futures_util::future::try_join4;
 use super::claims::state_of;
 use super::rows::{Params, column, count, instant, instant_opt, prepare, query};
 use crate::fault_point::fault_point;
+use crate::store::rules::retry_of;
 use crate::store::{
     Attempt, DeliveryKey, DeliveryState, EndpointNo, Lane, Lease, Settled, Settlement, StoreError,
     Verdict,
@@ -155,7 +156,9 @@ impl Writes {
                 return;
             }
             Verdict::Retry { after, retries } => {
-                let at = held.now.plus(after);
+                let resent = attempted && held.resend && held.state == DeliveryState::Retrying;
+                let kept = held.next.filter(|_| resent).and_then(retry_of);
+                let at = kept.unwrap_or_else(|| held.now.plus(after));
                 // Put off without an attempt, it stays what it was.
                 let (lane, claims, resend) = (Lane::Late, 0, held.resend && !attempted);
                 self.placed.push((key, Place { lane, at, retries, claims, resend }));

@@ -12,7 +12,7 @@ use super::forms::form_no;
 use super::leases;
 use super::queue::{self, Entry, state_at};
 use super::submissions::keys_of;
-use crate::store::rules::AT_ONCE;
+use crate::store::rules::place_of_resend;
 use crate::store::{
     Attempt, Backlog, DeliveriesRequest, DeliveryDetail, DeliveryKey, DeliveryRecord,
     DeliveryState, ENDPOINT_DISABLED, ENDPOINT_REMOVED, EndpointNo, EndpointStatus, Lane,
@@ -140,17 +140,19 @@ pub(super) fn resend(db: &Connection, id: &DeliveryId) -> Result<DeliveryRecord,
     if leases::holds(db, key)? {
         return Err(refused("is being attempted now"));
     }
-    let (mut retries, mut claims) = (0, 0);
+    let (mut retries, mut claims, mut late) = (0, 0, None);
     if let Some(entry) = queue::find(db, key)? {
         queue::remove(db, &entry)?;
         (retries, claims) = (entry.retries, entry.claims);
+        late = (entry.lane == Lane::Late).then_some((entry.at, entry.resend));
     }
+    let at = place_of_resend(late);
     queue::insert(
         db,
         &Entry {
             endpoint: key.endpoint,
             lane: Lane::Late,
-            at: AT_ONCE,
+            at,
             submission: key.submission,
             retries,
             claims,
@@ -160,7 +162,7 @@ pub(super) fn resend(db: &Connection, id: &DeliveryId) -> Result<DeliveryRecord,
     db.prepare_cached(
         "UPDATE deliveries SET next_us = ?3 WHERE submission = ?1 AND endpoint_no = ?2",
     )?
-    .execute([key.submission, key.endpoint.0, AT_ONCE.micros()])?;
+    .execute([key.submission, key.endpoint.0, at.micros()])?;
     record(db, key)?.ok_or_else(|| no_delivery(id))
 }
 

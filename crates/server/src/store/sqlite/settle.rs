@@ -4,7 +4,7 @@ use std::slice;
 use std::time::Duration;
 
 use formsvc_protocol::FormInstant;
-use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 
 use super::columns::instant;
 use super::leases::{self, Held, Leases};
@@ -12,6 +12,7 @@ use super::park::{Unreadable, is_of_a_row, park};
 use super::queue::{Entry, insert, remove, state_at};
 use crate::causes::on_one_line;
 use crate::fault_point::fault_point;
+use crate::store::rules::retry_of;
 use crate::store::{
     Attempt, DeliveryKey, DeliveryState, EndpointNo, Lane, Settled, Settlement, StoreError, Verdict,
 };
@@ -134,7 +135,9 @@ impl Desk<'_> {
                 return Ok(Settled::Kept);
             }
             Verdict::Retry { after, retries } => {
-                let at = self.at.now.plus(after);
+                let resent = held.resend && attempt.is_some();
+                let kept = if resent { self.retry_of(*key)? } else { None };
+                let at = kept.unwrap_or_else(|| self.at.now.plus(after));
                 // Put off without an attempt, it stays what it was.
                 let put_off = attempt.is_none();
                 let again = Entry {
@@ -168,18 +171,26 @@ impl Desk<'_> {
         Ok(Settled::Kept)
     }
 
+    /// When a delivery that was resent between its retries is to be retried.
+    fn retry_of(&self, key: DeliveryKey) -> Result<Option<FormInstant>, StoreError> {
+        let (state, next) = self.standing(key)?;
+        let next = next.filter(|_| state == DeliveryState::Retrying);
+        Ok(next.and_then(|next| retry_of(instant(next))))
+    }
+
+    /// The state of a delivery, and where it stands among late ones, if it does.
+    fn standing(&self, key: DeliveryKey) -> Result<(DeliveryState, Option<i64>), StoreError> {
+        let sql =
+            "SELECT state, next_us FROM deliveries WHERE submission = ?1 AND endpoint_no = ?2";
+        let read = |row: &Row<'_>| Ok((state_at(row, 0)?, row.get(1)?));
+        Ok(self.db.prepare_cached(sql)?.query_row([key.submission, key.endpoint.0], read)?)
+    }
+
     /// What is finished stays out of the queue. What is not, though somebody took it for finished,
     /// would be lost there: it goes back to where it was, and its claims go on being counted, so that
     /// it rests after a few. Says when it is due, if that was noted.
     fn stay(&self, key: DeliveryKey, held: Held) -> Result<Option<FormInstant>, StoreError> {
-        let (state, next): (DeliveryState, Option<i64>) = self
-            .db
-            .prepare_cached(
-                "SELECT state, next_us FROM deliveries WHERE submission = ?1 AND endpoint_no = ?2",
-            )?
-            .query_row([key.submission, key.endpoint.0], |row| {
-                Ok((state_at(row, 0)?, row.get(1)?))
-            })?;
+        let (state, next) = self.standing(key)?;
         if !state.is_unfinished() {
             return Ok(None);
         }

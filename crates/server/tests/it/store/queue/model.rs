@@ -8,7 +8,7 @@ use super::ENDPOINTS;
 /// How long each claim holds, in microseconds.
 pub(super) const LEASE: i64 = 30_000_000;
 
-/// Where a resend stands: before all others.
+/// Where a resend stands, unless it comes before a retry: then as long before as that is after.
 pub(super) const AT_ONCE: i64 = 0;
 
 /// Where a delivery stands among those to be attempted.
@@ -118,12 +118,16 @@ impl Model {
             return Settled::Kept;
         }
         delivery.attempts += u32::from(attempted);
+        let stood = delivery.next;
         (delivery.place, delivery.next) = (None, None);
         match verdict {
             Verdict::Delivered => delivery.state = DeliveryState::Delivered,
             Verdict::Failed => delivery.state = DeliveryState::Failed,
             Verdict::Retry { after, retries } => {
-                let at = self.now + i64::try_from(after.as_micros()).unwrap();
+                let paused = self.now + i64::try_from(after.as_micros()).unwrap();
+                let is_kept =
+                    attempted && place.resend && delivery.state == DeliveryState::Retrying;
+                let at = stood.filter(|at| is_kept && *at < AT_ONCE).map_or(paused, |at| -at);
                 let (lane, claims, held_by) = (Lane::Late, 0, None);
                 let resend = place.resend && !attempted;
                 delivery.place = Some(Place { lane, at, retries, claims, resend, held_by });
@@ -148,9 +152,12 @@ impl Model {
         }
         let (retries, claims) =
             delivery.place.map_or((0, 0), |place| (place.retries, place.claims));
+        let late = delivery.place.filter(|place| place.lane == Lane::Late);
+        let at = late.map_or(AT_ONCE, |place| if place.resend { place.at } else { -place.at });
+        let at = at.min(AT_ONCE);
         let (lane, resend, held_by) = (Lane::Late, true, None);
-        delivery.place = Some(Place { lane, at: AT_ONCE, retries, claims, resend, held_by });
-        delivery.next = Some(AT_ONCE);
+        delivery.place = Some(Place { lane, at, retries, claims, resend, held_by });
+        delivery.next = Some(at);
         true
     }
 

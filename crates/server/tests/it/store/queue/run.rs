@@ -193,7 +193,7 @@ impl Run {
                 let front = model.lane(at, lane).first().map(|(place, _)| place.at);
                 if let (Some(front), EndpointStatus::Enabled) = (front, model.endpoints[at]) {
                     let after = if lane == Lane::Fresh { 0 } else { (front - model.now).max(0) };
-                    let overdue = if front == AT_ONCE { 0 } else { (model.now - front).max(0) };
+                    let overdue = if front <= AT_ONCE { 0 } else { (model.now - front).max(0) };
                     expected.push((*number, lane, after, overdue));
                 }
             }
