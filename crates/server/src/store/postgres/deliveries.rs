@@ -149,21 +149,21 @@ pub(super) async fn resend(
     }
     let sql = "SELECT lane, at_us, resend FROM queue WHERE submission = $1 AND endpoint_no = $2 FOR UPDATE";
     let queued = query_opt(db, sql, of_key).await?;
-    let mut late = None;
+    let mut stood = None;
     if let Some(row) = queued {
         let lane: i16 = column(&row, 0)?;
         if lane == Lane::Leased as i16 {
             return Err(refused("is being attempted now"));
         }
         if lane == Lane::Late as i16 {
-            late = Some((instant(&row, 1)?, column(&row, 2)?));
+            stood = Some((instant(&row, 1)?, column(&row, 2)?));
         }
     }
     let sql = "INSERT INTO queue (endpoint_no, submission, lane, at_us, retries, claims, resend)
         VALUES ($2, $1, $3, $4, 0, 0, true)
         ON CONFLICT (endpoint_no, submission) DO UPDATE
             SET lane = excluded.lane, at_us = excluded.at_us, resend = true";
-    let at_once = place_of_resend(late).micros();
+    let at_once = place_of_resend(stood).micros();
     let params: Params<'_> = &[&key.submission, &key.endpoint.0, &(Lane::Late as i16), &at_once];
     execute(db, sql, params).await?;
     let sql = "UPDATE deliveries SET next_us = $3 WHERE submission = $1 AND endpoint_no = $2";

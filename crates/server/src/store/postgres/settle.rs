@@ -156,8 +156,8 @@ impl Writes {
                 return;
             }
             Verdict::Retry { after, retries } => {
-                let resent = attempted && held.resend && held.state == DeliveryState::Retrying;
-                let kept = held.next.filter(|_| resent).and_then(retry_of);
+                let is_between = attempted && held.resend && held.state == DeliveryState::Retrying;
+                let kept = held.next.filter(|_| is_between).and_then(retry_of);
                 let at = kept.unwrap_or_else(|| held.now.plus(after));
                 // Put off without an attempt, it stays what it was.
                 let (lane, claims, resend) = (Lane::Late, 0, held.resend && !attempted);

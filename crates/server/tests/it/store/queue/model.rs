@@ -124,10 +124,10 @@ impl Model {
             Verdict::Delivered => delivery.state = DeliveryState::Delivered,
             Verdict::Failed => delivery.state = DeliveryState::Failed,
             Verdict::Retry { after, retries } => {
-                let paused = self.now + i64::try_from(after.as_micros()).unwrap();
+                let usual = self.now + i64::try_from(after.as_micros()).unwrap();
                 let is_kept =
                     attempted && place.resend && delivery.state == DeliveryState::Retrying;
-                let at = stood.filter(|at| is_kept && *at < AT_ONCE).map_or(paused, |at| -at);
+                let at = stood.filter(|at| is_kept && *at < AT_ONCE).map_or(usual, |at| -at);
                 let (lane, claims, held_by) = (Lane::Late, 0, None);
                 let resend = place.resend && !attempted;
                 delivery.place = Some(Place { lane, at, retries, claims, resend, held_by });
@@ -152,8 +152,8 @@ impl Model {
         }
         let (retries, claims) =
             delivery.place.map_or((0, 0), |place| (place.retries, place.claims));
-        let late = delivery.place.filter(|place| place.lane == Lane::Late);
-        let at = late.map_or(AT_ONCE, |place| if place.resend { place.at } else { -place.at });
+        let stood = delivery.place.filter(|place| place.lane == Lane::Late);
+        let at = stood.map_or(AT_ONCE, |place| if place.resend { place.at } else { -place.at });
         let at = at.min(AT_ONCE);
         let (lane, resend, held_by) = (Lane::Late, true, None);
         delivery.place = Some(Place { lane, at, retries, claims, resend, held_by });
