@@ -7,7 +7,6 @@ use super::keys::{self, SETTINGS, Setting};
 use super::value::Value;
 use crate::credentials::check_profile;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::suggest::did_you_mean;
 
 /// The table that holds the profiles.
@@ -97,7 +96,7 @@ pub(crate) const NO_KEYS: &str = "keys are not kept in the configuration: `forms
                        FORMSVC_API_KEY or `--api-key-file` give one to a single run";
 
 fn unknown(name: &str) -> CliError {
-    CliError::new(Exit::NotFound, format!("there is no setting `{name}`"))
+    CliError::usage(format!("there is no setting `{name}`"))
 }
 
 fn all() -> String {

@@ -13,7 +13,6 @@ use crate::config::{Entries, Entry, Value, meant_setting};
 use crate::credentials::{Store, check_profile};
 use crate::env::{self, Lookup};
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::suggest::did_you_mean;
 
 /// The profile that is used when none is named.
@@ -217,8 +216,8 @@ impl Layers<'_> {
             return Ok(());
         }
         let hint = did_you_mean(profile, known)
-            .unwrap_or_else(|| "`formsvc auth list` shows those that there are".to_owned());
-        Err(CliError::new(Exit::NotFound, message).hint(hint))
+            .unwrap_or_else(|| format!("`formsvc auth login --profile {profile}` makes it"));
+        Err(CliError::usage(message).hint(hint))
     }
 
     /// What is worth a word about the files: names nobody knows, and settings in the wrong place.
