@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use formsvc_protocol::{FormId, FormInstant, FormStatus, Timestamp, UserId};
+use formsvc_protocol::{FormId, FormInstant, FormStatus, UserId};
 
 use super::{Due, EndpointNo, LINK_HAS_USER, LINK_WANTS_USER, Lane, StoreError, UserRecord};
 
@@ -29,11 +29,6 @@ pub(super) fn place_of_resend(late: Option<(FormInstant, bool)>) -> FormInstant 
 /// When the retry is due that a resend came before, by the place of that.
 pub(super) fn retry_of(resend: FormInstant) -> Option<FormInstant> {
     (resend < AT_ONCE).then(|| mirrored(resend))
-}
-
-/// When the next attempt is due, as it is told: a resend by the beginning of all times, wherever it stands.
-pub(super) fn due_as_told(next: FormInstant) -> Timestamp {
-    next.max(AT_ONCE).to_timestamp()
 }
 
 fn mirrored(at: FormInstant) -> FormInstant {

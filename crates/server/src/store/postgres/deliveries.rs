@@ -14,7 +14,7 @@ use super::pages::SEQ_BITS;
 use super::rows::{
     Params, column, count, execute, instant, instant_opt, query, query_opt, text_id,
 };
-use crate::store::rules::{due_as_told, place_of_resend};
+use crate::store::rules::place_of_resend;
 use crate::store::{
     Attempt, Backlog, DeliveriesRequest, DeliveryDetail, DeliveryKey, DeliveryRecord,
     DeliveryState, ENDPOINT_DISABLED, ENDPOINT_REMOVED, EndpointNo, EndpointStatus, Lane,
@@ -41,7 +41,7 @@ fn delivery_at(row: &Row) -> Result<DeliveryRecord, StoreError> {
         state,
         attempts: count(row, 6)?,
         created_at: created.to_timestamp(),
-        next_attempt_at: next.map(due_as_told),
+        next_attempt_at: next.map(FormInstant::to_timestamp),
         finished_at: instant_opt(row, 9)?.map(FormInstant::to_timestamp),
         last_status: status_at(row, 10)?,
         last_error: column(row, 11)?,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use formsvc_protocol::{DeliveryId, EndpointId};
+use formsvc_protocol::{DeliveryId, EndpointId, FormInstant};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::columns::{StoredId, instant, stored_id, text_id};
@@ -12,7 +12,7 @@ use super::forms::form_no;
 use super::leases;
 use super::queue::{self, Entry, state_at};
 use super::submissions::keys_of;
-use crate::store::rules::{due_as_told, place_of_resend};
+use crate::store::rules::place_of_resend;
 use crate::store::{
     Attempt, Backlog, DeliveriesRequest, DeliveryDetail, DeliveryKey, DeliveryRecord,
     DeliveryState, ENDPOINT_DISABLED, ENDPOINT_REMOVED, EndpointNo, EndpointStatus, Lane,
@@ -39,7 +39,7 @@ fn delivery_at(row: &Row<'_>) -> rusqlite::Result<DeliveryRecord> {
         last_status: row.get(10)?,
         last_error: row.get(11)?,
         created_at: created.to_timestamp(),
-        next_attempt_at: next.map(due_as_told),
+        next_attempt_at: next.map(FormInstant::to_timestamp),
         finished_at: row.get::<_, Option<i64>>(9)?.map(|us| instant(us).to_timestamp()),
     })
 }
