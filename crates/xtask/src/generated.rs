@@ -65,6 +65,9 @@ pub fn stale(root: &Path) -> io::Result<Vec<String>> {
 mod tests {
     use super::*;
 
+    /// What the server says itself, to people whom our tools do not concern.
+    const FOR_USERS: [&str; 2] = ["docs/openapi.json", "docs/server.example.toml"];
+
     #[test]
     fn what_is_written_is_fresh_until_it_is_touched() {
         let dir = tempfile::tempdir().unwrap();
@@ -81,7 +84,8 @@ mod tests {
     #[test]
     fn generated_files_say_so_and_end_in_one_line_feed() {
         for file in all() {
-            assert!(file.text.contains("cargo run -p xtask -- gen"), "{}", file.path);
+            let says_so = file.text.contains("cargo run -p xtask -- gen");
+            assert!(says_so || FOR_USERS.contains(&file.path.as_str()), "{}", file.path);
             assert!(file.text.ends_with('\n') && !file.text.ends_with("\n\n"), "{}", file.path);
         }
     }
