@@ -1,5 +1,6 @@
 //! A failed attempt with everything its error will tell.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use formsvc_protocol::ErrorBody;
@@ -7,6 +8,7 @@ use formsvc_protocol::paths::REQUEST_ID;
 use http::{HeaderMap, StatusCode};
 
 use crate::api_key::ApiKey;
+use crate::base_url::BaseUrl;
 use crate::decode::Broken;
 use crate::error::{Error, ErrorKind, Parts, Safe, cut, head, keep, may_show, short};
 use crate::operation::{BUILD, Operation};
@@ -32,10 +34,16 @@ impl Failure {
     /// counts: the body of a 404 is not worth asking for again.
     pub(super) fn no_answer(
         error: TransportError,
+        base: &BaseUrl,
         retry_after: impl FnOnce(&HeaderMap) -> Option<Duration>,
     ) -> Self {
         let (kind, source, head) = error.into_parts();
-        let mut parts = Error::parts(error_kind(kind), BUILD, kind.what());
+        let what = match kind {
+            TransportErrorKind::Connect => format!("{} to {}", kind.what(), base.as_str()).into(),
+            TransportErrorKind::Tls => format!("{} with {}", kind.what(), base.as_str()).into(),
+            _ => Cow::Borrowed(kind.what()),
+        };
+        let mut parts = Error::parts(error_kind(kind), BUILD, what);
         parts.source = source;
         let mut failed = Failed::Transport(kind);
         let mut wait = None;

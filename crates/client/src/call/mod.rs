@@ -140,7 +140,7 @@ impl Call<'_> {
                 if let Some(headers) = error.headers_mut() {
                     key.redact_headers(headers);
                 }
-                return Err(Failure::no_answer(error, |h| self.retry_after(h)));
+                return Err(Failure::no_answer(error, &self.shared.base, |h| self.retry_after(h)));
             }
         };
         let (status, mut headers) = (head.status, head.headers);
@@ -151,7 +151,8 @@ impl Call<'_> {
         }
         if body.len() > self.shared.max_body {
             let error = TransportError::from_kind(TransportErrorKind::TooLarge);
-            return Err(Failure::no_answer(error.with_head(status, headers), |_| None));
+            let error = error.with_head(status, headers);
+            return Err(Failure::no_answer(error, &self.shared.base, |_| None));
         }
         match decode(&body) {
             Ok(value) => {

@@ -125,12 +125,13 @@ async fn a_body_announced_over_the_cap_is_not_read() {
 }
 
 #[tokio::test]
-async fn nobody_listening_is_a_connect_error_without_an_address() {
+async fn nobody_listening_is_a_connect_error_that_names_the_service_and_no_path() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
     let error = me_once(&url).await;
     assert_eq!(error.kind(), ErrorKind::Connect);
+    assert_eq!(error.to_string(), format!("me: could not connect to {url} (1 attempt)"));
     assert!(!format!("{error:?}").contains("/api/v1"), "{error:?}");
 }
 
@@ -155,10 +156,11 @@ async fn a_name_under_localhost_is_this_machine() {
 #[tokio::test]
 async fn a_peer_that_speaks_no_tls_is_a_connect_error_and_final() {
     let (url, _served) = raw_tls().await;
-    let client = builder().base_url(url).retry(quick()).build().unwrap();
+    let client = builder().base_url(url.clone()).retry(quick()).build().unwrap();
     let error = client.me().await.unwrap_err();
     assert_eq!((error.kind(), error.attempts()), (ErrorKind::Connect, 1));
-    assert_eq!(error.to_string(), "me: could not agree on a secure connection (1 attempt)");
+    let told = format!("me: could not agree on a secure connection with {url} (1 attempt)");
+    assert_eq!(error.to_string(), told);
 }
 
 /// A peer that speaks plain HTTP where TLS is expected.
