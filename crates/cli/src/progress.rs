@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use indicatif::{
     HumanCount, HumanFloatCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle,
-    TermLike,
 };
 use jiff::tz::TimeZone;
 
@@ -33,6 +32,9 @@ pub(crate) fn took(time: Duration) -> String {
 
 /// Remarks that are said later, at most.
 const HELD_MAX: usize = 200;
+
+/// How long no line moves after the first data went into a pipe.
+const ASIDE: Duration = Duration::from_secs(1);
 
 /// How often a line is written where nothing can move.
 const LINE_EVERY: Duration = Duration::from_secs(10);
@@ -80,8 +82,14 @@ struct Held {
 
 enum Mode {
     Quiet,
-    Moving { allowed: bool, bar: Option<ProgressBar> },
-    Lines { last: Instant },
+    /// It appears from then on, or never again.
+    Moving {
+        from: Option<Instant>,
+        bar: Option<ProgressBar>,
+    },
+    Lines {
+        last: Instant,
+    },
 }
 
 /// Whether a line is due where nothing can move: ten seconds after the last one; or at once, for a
@@ -96,7 +104,7 @@ impl Progress {
         let mode = if settings.quiet {
             Mode::Quiet
         } else if settings.terminal.stderr && !is_dumb(env) {
-            Mode::Moving { allowed: true, bar: None }
+            Mode::Moving { from: Some(began), bar: None }
         } else {
             Mode::Lines { last: began }
         };
@@ -112,8 +120,18 @@ impl Progress {
     /// Data is about to be written to the terminal: a moving line would run through it. It is taken
     /// away, and none comes any more.
     pub(crate) fn share_terminal(&self) {
-        if let Mode::Moving { allowed, .. } = &mut self.state().mode {
-            *allowed = false;
+        self.draw_from(None);
+    }
+
+    /// The first data is about to go to a pipe. A reader such as `head` may print it on this terminal, and
+    /// then end all of this: the moving line is out of its way for a moment.
+    pub(crate) fn step_aside(&self) {
+        self.draw_from(Instant::now().checked_add(ASIDE));
+    }
+
+    fn draw_from(&self, at: Option<Instant>) {
+        if let Mode::Moving { from, .. } = &mut self.state().mode {
+            *from = at;
         }
         self.end();
     }
@@ -223,8 +241,8 @@ impl State {
     /// So far it is. Text is made only when it is shown: this runs once a page.
     fn has_come_to(&mut self, status: impl FnOnce() -> Status) {
         let due = match &self.mode {
-            Mode::Quiet | Mode::Moving { allowed: false, .. } => false,
-            Mode::Moving { .. } => true,
+            Mode::Quiet => false,
+            Mode::Moving { from, .. } => from.is_some(),
             Mode::Lines { last } => line_is_due(last.elapsed(), None),
         };
         if due {
@@ -235,11 +253,11 @@ impl State {
 
     fn show(&mut self) {
         match &mut self.mode {
-            Mode::Moving { allowed: true, bar } => {
+            Mode::Moving { from: Some(from), bar } => {
                 // Drawn at once, and with each tick.
-                bar.get_or_insert_with(|| spinner(&self.told)).set_message("");
+                bar.get_or_insert_with(|| spinner(&self.told, *from)).set_message("");
             }
-            Mode::Quiet | Mode::Moving { .. } => {}
+            Mode::Quiet | Mode::Moving { from: None, .. } => {}
             Mode::Lines { last } => {
                 *last = Instant::now();
                 let text = locked(&self.told).line(*last, &zone());
@@ -284,15 +302,15 @@ fn status(done: u64, reached: &str, time: Duration, zone: &TimeZone) -> String {
     format!("{done} submission{s} · {rate}/s · back to {reached}")
 }
 
-fn spinner(told: &Arc<Mutex<Told>>) -> ProgressBar {
+fn spinner(told: &Arc<Mutex<Told>>, from: Instant) -> ProgressBar {
     /// What stands before the text.
     const BEFORE: usize = 2;
-    let target = ProgressDrawTarget::term_like(Box::new(Screen));
+    let target = ProgressDrawTarget::term_like(Box::new(Screen { from }));
     let bar = ProgressBar::with_draw_target(None, target);
     let told = Arc::clone(told);
     let text = move |_: &ProgressState, out: &mut dyn fmt::Write| {
         let text = locked(&told).line(Instant::now(), &zone());
-        let room = usize::from(Screen.width()).saturating_sub(BEFORE);
+        let room = usize::from(screen::width()).saturating_sub(BEFORE);
         // A line of text takes every write.
         let _ = out.write_str(&shortened(&one_line(&text), room));
     };

@@ -1,7 +1,7 @@
 //! Standard error as the moving line sees it: a terminal that is a little narrower than it is.
 
-use std::fmt::{self, Debug, Formatter};
 use std::io::{self, Write};
+use std::time::Instant;
 
 use indicatif::TermLike;
 
@@ -12,12 +12,26 @@ const FREE: u16 = 3;
 /// Width and height where nobody says them.
 const SIZE: (u16, u16) = (80, 24);
 
-/// Standard error, a terminal.
-pub(super) struct Screen;
+/// Standard error, a terminal on which nothing appears before an instant.
+#[derive(Debug)]
+pub(super) struct Screen {
+    pub(super) from: Instant,
+}
 
-impl Debug for Screen {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str("Screen")
+impl Screen {
+    fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        if Instant::now() < self.from {
+            return Ok(());
+        }
+        io::stderr().lock().write_all(bytes)
+    }
+
+    /// Moves the cursor; no number of cells would be one.
+    fn moved(&self, cells: usize, direction: char) -> io::Result<()> {
+        if cells == 0 {
+            return Ok(());
+        }
+        self.write(format!("\u{1b}[{cells}{direction}").as_bytes())
     }
 }
 
@@ -26,14 +40,14 @@ fn size() -> (u16, u16) {
     size.map_or(SIZE, |(width, height)| (width.0, height.0))
 }
 
-/// Moves the cursor; no number of cells would be one.
-fn moved(cells: usize, direction: char) -> io::Result<()> {
-    if cells == 0 { Ok(()) } else { write!(io::stderr().lock(), "\u{1b}[{cells}{direction}") }
+/// Cells of a moving line.
+pub(super) fn width() -> u16 {
+    size().0.saturating_sub(FREE).max(1)
 }
 
 impl TermLike for Screen {
     fn width(&self) -> u16 {
-        size().0.saturating_sub(FREE).max(1)
+        width()
     }
 
     fn height(&self) -> u16 {
@@ -41,31 +55,31 @@ impl TermLike for Screen {
     }
 
     fn move_cursor_up(&self, n: usize) -> io::Result<()> {
-        moved(n, 'A')
+        self.moved(n, 'A')
     }
 
     fn move_cursor_down(&self, n: usize) -> io::Result<()> {
-        moved(n, 'B')
+        self.moved(n, 'B')
     }
 
     fn move_cursor_right(&self, n: usize) -> io::Result<()> {
-        moved(n, 'C')
+        self.moved(n, 'C')
     }
 
     fn move_cursor_left(&self, n: usize) -> io::Result<()> {
-        moved(n, 'D')
+        self.moved(n, 'D')
     }
 
     fn write_line(&self, s: &str) -> io::Result<()> {
-        writeln!(io::stderr().lock(), "{s}")
+        self.write(format!("{s}\n").as_bytes())
     }
 
     fn write_str(&self, s: &str) -> io::Result<()> {
-        io::stderr().lock().write_all(s.as_bytes())
+        self.write(s.as_bytes())
     }
 
     fn clear_line(&self) -> io::Result<()> {
-        io::stderr().lock().write_all(b"\r\x1b[2K")
+        self.write(b"\r\x1b[2K")
     }
 
     fn flush(&self) -> io::Result<()> {

@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::form_ref;
 use crate::output::Harmless;
-use crate::progress::{Progress, took};
+use crate::progress::took;
 
 /// Write every submission of a form to a file or to standard output
 ///
@@ -131,12 +131,13 @@ impl Export {
 
     fn destination(&self, cx: &Context) -> Result<Destination<'static>, CliError> {
         let Some(path) = self.file() else {
-            let out = io::stdout();
+            let (out, progress) = (io::stdout(), cx.progress.clone());
             return Ok(if cx.settings.terminal.stdout {
-                let progress = Some(cx.progress.clone());
-                Destination::stream(Box::new(Harmless::new(OnTheTerminal { out, progress })))
+                let begins = Some(move || progress.share_terminal());
+                Destination::stream(Box::new(Harmless::new(StandardOutput { out, begins })))
             } else {
-                Destination::stream(Box::new(out))
+                let begins = Some(move || progress.step_aside());
+                Destination::stream(Box::new(StandardOutput { out, begins }))
             });
         };
         let existing = if self.no_clobber { Existing::Keep } else { Existing::Replace };
@@ -146,17 +147,17 @@ impl Export {
     }
 }
 
-/// Standard output that is a terminal. The first that is written to it ends the moving line, which may be
-/// there until then: CSV comes at once at the end, and that can be a while.
-struct OnTheTerminal {
+/// Standard output, and what happens before the first that is written to it. A moving line may be there
+/// until then: CSV comes at once at the end, and that can be a while.
+struct StandardOutput<F> {
     out: Stdout,
-    progress: Option<Progress>,
+    begins: Option<F>,
 }
 
-impl Write for OnTheTerminal {
+impl<F: FnOnce()> Write for StandardOutput<F> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if let Some(progress) = self.progress.take() {
-            progress.share_terminal();
+        if let Some(begins) = self.begins.take() {
+            begins();
         }
         self.out.write(bytes)
     }

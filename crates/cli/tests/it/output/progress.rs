@@ -1,6 +1,8 @@
 //! What is said while something takes long.
 
-use crate::support::{Canned, answer};
+use std::process::Command;
+
+use crate::support::{Canned, answer, one_form, page};
 use crate::terminal::{CTRL_C, Terminal};
 
 /// A service that wants a minute of peace.
@@ -40,4 +42,37 @@ fn nothing_moves_where_the_terminal_can_only_print() {
         assert!(!alone.contains('\r') && !raw.contains('\u{1b}'), "{term} {quiet}: {raw:?}");
         assert_eq!(raw.contains("waiting"), !quiet, "{term} {quiet}: {raw:?}");
     }
+}
+
+#[test]
+fn what_a_reader_of_the_pipe_prints_stands_on_lines_of_its_own() {
+    // Longer than anything that gathers what is written.
+    let long = "a".repeat(1 << 20);
+    let row = |n| {
+        let data = format!(r#""data":{{"a":"{long}"}},"created_at":"2026-01-01T00:00:00.00{n}Z""#);
+        format!(r#"{{"id":"sub_{n}",{data}}}"#)
+    };
+    let busy = |s| answer("429 Too Many Requests", &format!("retry-after: {s}\r\n"), "{}");
+    let pages =
+        vec![busy(1), one_form(), page(&row(2), Some("more")), busy(2), page(&row(1), None)];
+    let service = Canned::start(pages);
+    let export = service.formsvc(&["submissions", "export", "survey", "--format", "ndjson"]);
+    let mut piped = Command::new("sh");
+    piped.args(["-c", r#""$0" "$@" | { head -c 20; echo; cat > /dev/null; }"#]);
+    piped.arg(export.get_program()).args(export.get_args());
+    piped.env_clear().env("TERM", "xterm").env("PATH", "/usr/bin:/bin");
+    for (name, value) in export.get_envs() {
+        piped.env(name, value.unwrap_or_default());
+    }
+    let mut terminal = Terminal::start(piped, (80, 24));
+    // It moves before there is data, is gone when the data comes, and moves again later.
+    terminal.wait_for("for another try (status 429)");
+    let start = r#"{"id":"sub_2","data""#;
+    terminal.wait_for(start);
+    terminal.wait_for("for another try (status 429) · 1 submission");
+    assert_eq!(terminal.finish(), Some(0));
+    let screen = terminal.screen();
+    let lines: Vec<&str> = screen.lines().map(str::trim_end).collect();
+    assert_eq!(lines[0], start, "{screen}");
+    assert!(lines[1].starts_with("2 submissions in "), "{screen}");
 }
