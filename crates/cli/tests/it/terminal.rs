@@ -28,7 +28,7 @@ use std::time::Instant;
 
 use pty_process::Size;
 use pty_process::blocking::{Command as InTerminal, Pty};
-use rustix::termios::{Termios, tcgetattr};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use crate::support::{PATIENCE, within};
 
@@ -65,7 +65,11 @@ impl Terminal {
         let (pty, inner) = pty_process::blocking::open().unwrap();
         // Before the program is there: it must not see another size first.
         pty.resize(Size::new(rows, columns)).unwrap();
-        let settings = tcgetattr(&pty).unwrap();
+        // On Ctrl-C the kernel throws away what was written and not yet read, at about the time at which
+        // the program begins to answer; a test would now and then miss the beginning of that.
+        let mut settings = tcgetattr(&pty).unwrap();
+        settings.local_modes |= LocalModes::NOFLSH;
+        tcsetattr(&pty, OptionalActions::Now, &settings).unwrap();
         let child = change(InTerminal::from(command)).spawn(inner).unwrap();
         let (pty, (sent, output)) = (Arc::new(pty), channel());
         let (reader, reading) = (Arc::clone(&pty), Arc::<Mutex<()>>::default());
