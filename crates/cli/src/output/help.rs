@@ -25,7 +25,10 @@ pub(crate) const HELP: &[Part] = &[
     About("Formats"),
     Terms(&[
         ("table", "Aligned columns, for reading; the default on a terminal."),
-        ("json", "One JSON array, or one object where one thing is shown."),
+        (
+            "json",
+            "One JSON array, or one object where one thing is shown; on a terminal laid out for reading.",
+        ),
         ("ndjson", "One JSON object a line."),
         (
             "csv",

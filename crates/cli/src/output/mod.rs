@@ -51,6 +51,7 @@ use crate::args::{Color, OutputFormat, TimeStyle};
 use crate::env::{self, Lookup};
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::pretty::pretty;
 use crate::sanitize::one_line;
 use crate::settings::{Json, Settings};
 use crate::when;
@@ -157,7 +158,7 @@ impl Output {
                 self.tell_of_hidden(hidden);
                 Ok(())
             }
-            OutputFormat::Json => self.text(|out| formats::json(out, listing)),
+            OutputFormat::Json => self.json(|out| formats::json(out, listing)),
             OutputFormat::Ndjson => self.text(|out| formats::ndjson(out, listing)),
             OutputFormat::Csv => self.text(|out| formats::csv(out, &listing.grid(), true)),
             OutputFormat::Tsv => self.text(|out| formats::tsv(out, &listing.grid())),
@@ -177,9 +178,8 @@ impl Output {
                 written(table::item(&mut lines, &listing.grid(), self.view()))?;
                 self.screen.painted(&lines, &self.abort)
             }
-            OutputFormat::Json | OutputFormat::Ndjson => {
-                self.text(|out| formats::ndjson(out, listing))
-            }
+            OutputFormat::Json => self.json(|out| formats::ndjson(out, listing)),
+            OutputFormat::Ndjson => self.text(|out| formats::ndjson(out, listing)),
             OutputFormat::Csv => self.text(|out| formats::csv(out, &listing.grid(), true)),
             OutputFormat::Tsv => self.text(|out| formats::tsv(out, &listing.grid())),
         }
@@ -302,6 +302,17 @@ impl Output {
             return self.screen.harmless(&text, &self.abort);
         }
         self.screen.data(false, |out| written(write(out)))
+    }
+
+    /// A JSON document: exact, and on a terminal laid out for reading, each literal as it was spelled.
+    fn json(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), CliError> {
+        if !self.screen.terminal {
+            return self.text(write);
+        }
+        let mut json = Vec::new();
+        written(write(&mut json))?;
+        let laid_out = pretty(&json);
+        self.text(|out| out.write_all(laid_out.as_deref().map_or(&json[..], str::as_bytes)))
     }
 
     fn view(&self) -> View<'_> {

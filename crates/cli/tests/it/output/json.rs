@@ -57,6 +57,19 @@ fn what_cannot_be_meant_is_exit_2_before_any_request() {
 }
 
 #[test]
+fn on_a_terminal_it_is_laid_out_with_each_literal_as_it_was_sent() {
+    let service = exact();
+    let mut terminal =
+        window(service.formsvc(&["submissions", "list", "survey", "--output", "json"]), (80, 24));
+    assert_eq!(terminal.finish(), Some(0));
+    let screen = terminal.screen();
+    let lines: Vec<&str> = screen.lines().map(str::trim_end).collect();
+    for line in ["[", "  {", r#"      "n": 12345678901234567890,"#, r#"      "d": 1.10,"#, "]"] {
+        assert!(lines.contains(&line), "{line}: {screen}");
+    }
+}
+
+#[test]
 fn fields_come_in_order_with_the_text_they_were_sent_with() {
     assert_eq!(
         shown(&["--json", "data.n,id,data.d,data.l,data.gone"]),
