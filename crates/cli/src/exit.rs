@@ -51,7 +51,7 @@ pub const EXITS: &[ExitRow] = &[
     ExitRow { exit: Exit::Usage, meaning: "usage: a flag, argument or setting is wrong" },
     ExitRow {
         exit: Exit::NotFound,
-        meaning: "not found: no such form, submission, profile or setting",
+        meaning: "not found: no such form, submission or capture, or a setting that nobody set",
     },
     ExitRow { exit: Exit::Auth, meaning: "no API key, or the service refused it (401)" },
     ExitRow { exit: Exit::Service, meaning: "the service failed or replied nonsense" },

@@ -81,10 +81,22 @@ pub(crate) fn told(error: &clap::Error, path: &[&Command], args: &[OsString]) ->
         }
     };
     let typed = |prefix: &str| args.iter().any(|arg| arg.to_string_lossy().contains(prefix));
+    if let (Code::UnknownCommand, Some(taken)) = (told.code, taken_by_json(path, args)) {
+        return told.hint(format!(
+            "`--json` took `{taken}` for its fields: give it after the command, or as `--json=FIELDS`"
+        ));
+    }
     if let Some((_, hint)) = SECRETS.iter().find(|(prefix, _)| typed(prefix)) {
         return told.hint(*hint);
     }
     told.hint_if_none(&help)
+}
+
+/// The command that was taken for the fields of `--json`, which stood before it.
+fn taken_by_json<'a>(path: &[&Command], args: &'a [OsString]) -> Option<&'a str> {
+    let at = args.iter().position(|arg| arg == "--json")?;
+    let word = args.get(at + 1)?.to_str()?;
+    path.first()?.find_subcommand(word).map(|_| word)
 }
 
 /// The command that the arguments name, from the program down.

@@ -9,11 +9,10 @@ use clap::ValueEnum;
 use super::Kept;
 use super::origin::Origin;
 use crate::config::keys::{Kind, PROFILE, SETTINGS, Setting};
-use crate::config::{Entries, Entry, Value, meant_setting};
+use crate::config::{Entries, Entry, Value, meant_setting, no_profile};
 use crate::credentials::{Store, check_profile};
 use crate::env::{self, Lookup};
 use crate::error::CliError;
-use crate::suggest::did_you_mean;
 
 /// The profile that is used when none is named.
 pub(crate) const PROFILE_DEFAULT: &str = "default";
@@ -207,17 +206,14 @@ impl Layers<'_> {
         if profile == PROFILE_DEFAULT || known.contains(&profile) {
             return Ok(());
         }
-        let message = format!("there is no profile `{profile}` ({origin})");
         if self.care_for_profile != Care::Strict {
             // Whoever makes a profile names one that is not there.
             if matches!(origin, Origin::User(..)) {
-                warnings.push(format!("warning: {message}"));
+                warnings.push(format!("warning: there is no profile `{profile}` ({origin})"));
             }
             return Ok(());
         }
-        let hint = did_you_mean(profile, known)
-            .unwrap_or_else(|| format!("`formsvc auth login --profile {profile}` makes it"));
-        Err(CliError::usage(message).hint(hint))
+        Err(no_profile(profile, Some(origin), known))
     }
 
     /// What is worth a word about the files: names nobody knows, and settings in the wrong place.

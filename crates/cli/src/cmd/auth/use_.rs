@@ -3,12 +3,10 @@
 use clap::Args;
 
 use super::profile::Profile;
-use crate::config::File;
+use crate::config::{File, no_profile};
 use crate::context::Context;
 use crate::env;
 use crate::error::CliError;
-use crate::exit::Exit;
-use crate::suggest;
 
 /// Use a profile from now on, unless a flag or a variable names another
 #[derive(Debug, Args)]
@@ -25,7 +23,7 @@ impl Use {
         let profile = Profile::read(&file, &self.profile_name)?;
         let known = file.profiles()?;
         if !known.contains(&profile.name) {
-            return Err(unknown(&profile.name, &known));
+            return Err(no_profile(&profile.name, None, known.iter().map(String::as_str)));
         }
         file.set("profile", &profile.name)?;
         file.save()?;
@@ -36,13 +34,5 @@ impl Use {
             cx.progress.remark(&format!("warning: `{variable}` is set, and stronger"));
         }
         Ok(())
-    }
-}
-
-fn unknown(name: &str, known: &[String]) -> CliError {
-    let error = CliError::new(Exit::NotFound, format!("there is no profile `{name}`"));
-    match suggest::did_you_mean(name, known.iter().map(String::as_str)) {
-        Some(meant) => error.hint(meant),
-        None => error.hint("`formsvc auth list` shows them; `formsvc auth login` makes one"),
     }
 }

@@ -3,12 +3,11 @@
 use clap::Args;
 
 use super::{hidden, no_key_is_left, place};
-use crate::config::{File, NO_KEYS, PROFILE};
+use crate::config::{File, NO_KEYS, PROFILE, no_profile};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::key::KEY_PREFIX;
 use crate::settings::PROFILE_DEFAULT;
-use crate::suggest::did_you_mean;
 
 /// Set a setting, in the profile named by `--profile` or for all profiles
 #[derive(Debug, Args)]
@@ -50,7 +49,5 @@ fn exists(file: &File, profile: &str) -> Result<(), CliError> {
     if profile == PROFILE_DEFAULT || known.iter().any(|known| known == profile) {
         return Ok(());
     }
-    let hint = did_you_mean(profile, known.iter().map(String::as_str));
-    Err(CliError::usage(format!("there is no profile `{profile}`"))
-        .hint(hint.unwrap_or_else(|| "`formsvc auth login --profile NAME` makes one".to_owned())))
+    Err(no_profile(profile, None, known.iter().map(String::as_str)))
 }

@@ -306,7 +306,7 @@ fn profiles_are_listed_used_and_named() {
             .any(|line| { line.starts_with("work\t") && line.contains("true") })
     );
     let unknown = home.run(&["auth", "use", "wrok"]);
-    assert_eq!(unknown.code, Some(3), "{}", unknown.stderr);
+    assert_eq!(unknown.code, Some(2), "{}", unknown.stderr);
     assert!(unknown.stderr.contains("`work`"), "{}", unknown.stderr);
     assert_eq!(home.succeed(&["auth", "token", "--profile", "work"]), format!("{SECRET}\n"));
 }
