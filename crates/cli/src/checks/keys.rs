@@ -85,11 +85,11 @@ fn keyring(stores: &Stores, kept: Option<Store>) -> Check {
     const NAME: &str = "keyring";
     match stores.check(Store::Keyring) {
         Ok(()) => Check::ok(NAME, "it can be used"),
-        Err(why) => {
-            let needed = kept == Some(Store::Keyring);
-            let check = if needed { Check::fail } else { Check::warn };
-            advised(check(NAME, why.to_string()), &why)
-        }
+        Err(why) => match kept {
+            Some(Store::Keyring) => advised(Check::fail(NAME, why.to_string()), &why),
+            Some(Store::File) => Check::skip(NAME, "not needed: the key is kept in a file"),
+            None => advised(Check::warn(NAME, why.to_string()), &why),
+        },
     }
 }
 

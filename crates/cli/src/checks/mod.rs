@@ -39,16 +39,19 @@ pub(crate) enum Outcome {
     Warn,
     /// It does not work.
     Fail,
+    /// It was not looked at: what comes before it does not work, or nobody needs it.
+    Skip,
 }
 
 impl Outcome {
-    const ALL: [Self; 3] = [Self::Ok, Self::Warn, Self::Fail];
+    const ALL: [Self; 4] = [Self::Ok, Self::Warn, Self::Fail, Self::Skip];
 
     fn word(self) -> &'static str {
         match self {
             Self::Ok => "ok",
             Self::Warn => "warn",
             Self::Fail => "fail",
+            Self::Skip => "skip",
         }
     }
 }
@@ -67,6 +70,11 @@ impl Check {
     /// It does not work.
     pub(crate) fn fail(name: &'static str, found: impl Into<String>) -> Self {
         Self { outcome: Outcome::Fail, ..Self::ok(name, found) }
+    }
+
+    /// It was not looked at, and why.
+    pub(crate) fn skip(name: &'static str, found: impl Into<String>) -> Self {
+        Self { outcome: Outcome::Skip, ..Self::ok(name, found) }
     }
 
     /// With what to do about it.
@@ -88,7 +96,7 @@ impl Check {
     /// Says what is not as it should be, and what to do about it.
     fn tell(&self, cx: &Context) {
         let word = match self.outcome {
-            Outcome::Ok => return,
+            Outcome::Ok | Outcome::Skip => return,
             Outcome::Warn => "warning",
             Outcome::Fail => "failed",
         };

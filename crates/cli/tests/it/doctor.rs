@@ -93,7 +93,7 @@ fn without_a_key_the_way_to_the_service_is_looked_at_all_the_same() {
     let said = at_home(&sandbox.base_url, None, &JSON);
     assert_eq!(said.code, Some(1), "{}", said.stdout);
     assert_eq!(outcome(&said, "key"), "fail");
-    assert_eq!((outcome(&said, "account"), outcome(&said, "clock")), ("warn".into(), "ok".into()));
+    assert_eq!((outcome(&said, "account"), outcome(&said, "clock")), ("skip".into(), "ok".into()));
 }
 
 #[test]
@@ -116,6 +116,7 @@ fn without_a_service_each_check_says_what_it_could_not_do() {
     assert_eq!((said.code, outcome(&said, "connection")), (Some(1), "fail".into()));
     assert!(check(&said, "connection").1.contains("Connection refused"), "{}", said.stdout);
     for name in ["account", "clock", "rate limit"] {
+        assert_eq!(outcome(&said, name), "skip", "{}", said.stdout);
         assert!(check(&said, name).1.starts_with("not asked"), "{}", said.stdout);
     }
     let silent = Canned::start(vec![None]);
@@ -128,7 +129,7 @@ fn without_a_service_each_check_says_what_it_could_not_do() {
     assert_eq!(said.code, Some(1), "{}", said.stdout);
     let nowhere = Said::from(formsvc(&JSON).env("HOME", "/nonexistent").output().unwrap());
     assert_eq!(nowhere.code, Some(1), "{}", nowhere.stderr);
-    assert_eq!(outcome(&nowhere, "service"), "warn");
+    assert_eq!(outcome(&nowhere, "service"), "skip");
 }
 
 #[test]
@@ -188,7 +189,7 @@ fn a_person_sees_each_finding_whole_and_once() {
         assert_eq!(text.matches("no service address").count(), 1, "{width}:\n{screen}");
         assert!(text.contains("fail profile: no service address hint: "), "{width}:\n{screen}");
         let [.., counts, error] = &terminal.lines()[..] else { panic!("{screen}") };
-        assert!(counts.contains(" ok, ") && counts.ends_with(" fail"), "{counts}");
+        assert!(counts.contains(" ok, ") && counts.ends_with(" fail, 1 skip"), "{counts}");
         assert_eq!(error, "error: 2 checks failed");
     }
 }

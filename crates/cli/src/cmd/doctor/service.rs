@@ -58,7 +58,7 @@ pub(super) async fn checks(cx: &Context, client: &Client, has_key: bool) -> Vec<
     all.extend(way(&first, client.base_url()));
     if first.headers().is_none() {
         let unknown = "not asked: the service was not reached";
-        all.extend(["account", "clock", "rate limit"].map(|name| Check::warn(name, unknown)));
+        all.extend(["account", "clock", "rate limit"].map(|name| Check::skip(name, unknown)));
         return all;
     }
     // By now there is a connection: this one tells how far away the service is.
@@ -132,7 +132,7 @@ fn way(asked: &Asked, base_url: &str) -> Vec<Check> {
     }
     let hint = "is the address right, the service running, and is there a network?";
     let not_tried = if is_tls { "not tried" } else { "not used" };
-    vec![Check::fail(connection, why).hint(hint), Check::warn(tls, not_tried)]
+    vec![Check::fail(connection, why).hint(hint), Check::skip(tls, not_tried)]
 }
 
 /// Whose key it is, and how long it takes to hear.
@@ -142,7 +142,7 @@ fn account(asked: &Asked, has_key: bool) -> Check {
     match &asked.outcome {
         Ok(user) => Check::ok(NAME, format!("{} ({}), in {millis:.0} ms", user.email, user.id)),
         Err(error) if !has_key && error.is_auth() => {
-            Check::warn(NAME, "not asked for: there is no key; the service answers")
+            Check::skip(NAME, "not asked for: there is no key; the service answers")
         }
         Err(error) if error.is_rate_limited() => Check::warn(NAME, with_cause(error))
             .hint("others use this key, or this program does elsewhere: try again in a minute"),
