@@ -276,11 +276,32 @@ fn an_answer_is_shown_whether_it_is_heard_of_before_the_rest_is_read_or_not_at_a
     let Some(Effect::List { read: asked, .. }) = unheard.read_newest() else {
         panic!("it is not read")
     };
-    unheard.update(Input::Listed { read: asked, found: Ok(Found { rows, has_more: false }) });
-    let effects = unheard.update(Input::Tick(AT.parse().unwrap()));
+    let found = Ok(Found { rows, has_more: false });
+    let effects = unheard.update(Input::Listed { read: asked, found });
     assert!(effects.iter().any(|effect| matches!(effect, Effect::Load(1))), "{effects:?}");
     unheard.update(read(&answered));
     assert!(unheard.detail.capture().unwrap().outcome.is_some());
+}
+
+#[test]
+fn an_attempt_that_was_answered_is_nowhere_shown_as_open() {
+    let sample = Sample::of("sub_1");
+    let (open, answered) = (sample.clone().unanswered().numbered(1), sample.numbered(1));
+    // What is kept of an answer may be a moment behind what is heard of it.
+    let read = || {
+        let (capture, attempts) = (Arc::clone(&open), vec![(Listed::from(&*open), None)]);
+        Input::Loaded(Box::new(Loaded { capture, attempts, attempts_cut: false, is_shared: true }))
+    };
+    let came = |capture: &Arc<Capture>| Input::Came(Arc::clone(capture));
+    for inputs in [[came(&open), came(&answered), read()], [came(&open), read(), came(&answered)]] {
+        let mut pressed = Pressed::with(facts(), (100, 30), Vec::new());
+        for input in inputs {
+            pressed.happens(input);
+        }
+        pressed.key(Key::BackTab);
+        let screen = pressed.screen();
+        assert!(screen.contains("✓ signed  → 200 41ms"), "{screen}");
+    }
 }
 
 #[test]

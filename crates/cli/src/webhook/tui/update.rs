@@ -38,7 +38,10 @@ impl Model {
             Input::Tick(now) => self.tick(now, &mut effects),
             Input::Came(capture) => self.came(&capture),
             Input::Lost(messages) => self.lost(messages),
-            Input::Listed { read, found } => self.listed(read, found),
+            Input::Listed { read, found } => {
+                self.listed(read, found);
+                effects.extend(self.load_answered());
+            }
             Input::Loaded(loaded) => self.detail.loaded(*loaded),
             Input::Unread { number, why } => self.detail.failed(RowKey::Number(number), why),
             Input::Gone(number) => self.detail.gone(RowKey::Number(number)),
@@ -61,6 +64,7 @@ impl Model {
         }
         effects.extend(self.load_chosen());
         effects.extend(self.read_older());
+        self.detail.answer_attempts(&self.list);
         self.lay_out();
         effects
     }
@@ -73,10 +77,14 @@ impl Model {
             self.stale = self.stale.saturating_sub(1);
             effects.push(read);
         }
-        // It was answered, and that was not heard of.
-        let open = self.detail.capture().filter(|capture| capture.outcome.is_none());
+        effects.extend(self.load_answered());
+    }
+
+    /// What is chosen is read once more, where it was answered and that was not heard of.
+    fn load_answered(&self) -> Option<Effect> {
+        let open = self.detail.capture().filter(|capture| capture.outcome.is_none())?;
         let answered = self.list.chosen().is_some_and(|row| row.answer.is_some());
-        effects.extend(open.filter(|_| answered).and_then(|open| open.number).map(Effect::Load));
+        open.number.filter(|_| answered).map(Effect::Load)
     }
 
     /// A read has ended. One whose filter is gone is of no use.

@@ -12,6 +12,7 @@ use super::doc::{Doc, Part};
 use super::explanations::Explanations;
 use super::facts::Facts;
 use super::keys::Action;
+use super::list::List;
 use super::replay::Replayed;
 use super::row::RowKey;
 use crate::output::Look;
@@ -150,13 +151,20 @@ impl Detail {
         }
         if let Some(loaded) = self.loaded.as_mut().filter(|_| self.key == Some(key)) {
             loaded.capture = Arc::clone(capture);
-            let answered = Listed::from(&**capture);
-            for (listed, _) in &mut loaded.attempts {
-                if listed.number == answered.number {
-                    *listed = answered.clone();
-                }
-            }
             self.outdate();
+        }
+    }
+
+    /// Attempts are answered as the list has it: what was read of them may be from before that.
+    pub(super) fn answer_attempts(&mut self, list: &List) {
+        let Some(loaded) = &mut self.loaded else { return };
+        let open = loaded.attempts.iter_mut().filter(|(listed, _)| listed.outcome.is_none());
+        for (listed, _) in open {
+            let row = list.rows().iter().find(|row| row.number == listed.number);
+            if let Some(answer) = row.and_then(|row| row.answer.clone()) {
+                listed.outcome = Some(answer);
+                self.width = None;
+            }
         }
     }
 
