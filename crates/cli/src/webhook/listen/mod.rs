@@ -18,6 +18,7 @@ pub(crate) mod happened;
 mod histogram;
 pub(crate) mod intake;
 mod names;
+mod parts;
 pub(super) mod patient;
 pub(crate) mod policy;
 pub(crate) mod poll_mark;

@@ -3,16 +3,16 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use formsvc_protocol::EventKind;
 use http::Method;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::happened::{Delivered, Refused};
+use super::parts::Parts;
 use crate::output::{Look, shortened};
 use crate::sanitize::one_line;
-use crate::webhook::capture::{AnsweredBy, Capture, Forward, Outcome, Received, Source};
+use crate::webhook::capture::{AnsweredBy, Capture, Forward, Outcome, Source};
 use crate::webhook::mask;
 use crate::webhook::secrets::Secrets;
 use crate::webhook::tone::Tone;
@@ -25,19 +25,13 @@ pub(crate) type Line = Vec<(Look, Cow<'static, str>)>;
 /// Characters of a target's answer that are shown.
 const PREVIEW: usize = 200;
 /// Where a second line begins: below the first one's second word.
-const INDENT: &str = "         ";
+pub(super) const INDENT: &str = "         ";
 /// Attempts that the service makes.
 const ATTEMPTS: u32 = 1 + formsvc_protocol::limits::DELIVERY_RETRIES;
 /// The least that is left of a part of a line that may be shortened.
-const SHORTEST: usize = 8;
-/// Of an event: less than of an id, for it is mostly the same.
-const EVENT_SHORTEST: usize = 6;
-/// Cells of an event that tell it from others well enough.
-const EVENT_USUAL: usize = 12;
+pub(super) const SHORTEST: usize = 8;
 /// Cells of a method.
 const METHOD_MAX: usize = 10;
-/// Cells of an id that tell it from others well enough.
-const ID_USUAL: usize = 14;
 /// Characters of an id that say what it is of: `sub_`.
 const ID_BEGIN: usize = 4;
 
@@ -52,11 +46,11 @@ pub(crate) struct View {
     pub(crate) reveal: bool,
 }
 
-/// The lines of a delivery, the first no wider than the terminal as far as its parts can be shortened.
+/// The lines of a delivery, none wider than the terminal as far as its parts can be shortened.
 pub(crate) fn delivered(told: &Delivered, view: &View) -> Vec<Line> {
     let capture = &*told.capture;
     let Some(outcome) = &capture.outcome else { return Vec::new() };
-    let mut lines = vec![first(capture, outcome, view)];
+    let mut lines = parts(capture, outcome, view).lines(view.width);
     for hint in hints(capture, outcome, view.reveal) {
         let hint = one_line(&hint);
         let lines_of = match view.width {
@@ -72,99 +66,38 @@ pub(crate) fn delivered(told: &Delivered, view: &View) -> Vec<Line> {
     lines
 }
 
-fn first(capture: &Capture, outcome: &Outcome, view: &View) -> Line {
+/// The parts of its line.
+fn parts(capture: &Capture, outcome: &Outcome, view: &View) -> Parts {
     let received = &*capture.received;
-    let (verdict_look, verdict) = verdict(capture, &view.secrets);
-    let mut rest: Line = vec![(verdict_look, verdict.into())];
-    let arrival = received.arrival;
-    if arrival.duplicate {
-        rest.push((Look::Open, "duplicate".into()));
-    } else if arrival.number > 1 {
-        rest.push((Look::Open, attempt(arrival.number).into()));
-    }
-    if let Some(gap) = arrival.gap {
-        rest.push((Look::Past, format!("+{}", seconds(gap)).into()));
-    }
-    let (status_look, status) = status(outcome);
-    rest.extend([
-        (Look::Past, "→".into()),
-        (status_look, status.into()),
-        (Look::Past, took(outcome.took).into()),
-    ]);
-    let mut parts: Line = vec![(Look::Past, time(received.at, &view.zone).into())];
-    parts.extend(capture.number.map(|number| (Look::Heading, format!("#{number}").into())));
-    parts.push((
+    let clean = |text: &String| one_line(text).into_owned();
+    let mut begin: Line = vec![(Look::Past, time(received.at, &view.zone).into())];
+    begin.extend(capture.number.map(|number| (Look::Heading, format!("#{number}").into())));
+    begin.push((
         Look::Plain,
         match received.source {
             Source::Request(_) => method(&received.method).into(),
             Source::Poll => "poll".into(),
         },
     ));
-    let mut what = What::of(received, view.reveal);
-    if let Some(width) = view.width {
-        let fixed: usize = parts.iter().chain(&rest).map(|(_, text)| 1 + text.width()).sum();
-        what.shorten((fixed + what.width()).saturating_sub(width));
+    let (verdict_look, verdict) = verdict(capture, &view.secrets);
+    let mut found: Line = vec![(verdict_look, verdict.into())];
+    let arrival = received.arrival;
+    if arrival.duplicate {
+        found.push((Look::Open, "duplicate".into()));
+    } else if arrival.number > 1 {
+        found.push((Look::Open, attempt(arrival.number).into()));
     }
-    parts.push((Look::Plain, what.target.into()));
-    parts.extend(what.event.map(|event| (Look::Plain, event.into())));
-    parts.extend(what.id.map(|id| (Look::Heading, id.into())));
-    parts.extend(what.size.map(|size| (Look::Past, size.into())));
-    parts.extend(rest);
-    spaced(parts)
-}
-
-/// What came: the parts of a line that have any length, since strangers wrote them.
-struct What {
-    target: String,
-    event: Option<String>,
-    id: Option<String>,
-    size: Option<String>,
-}
-
-impl What {
-    fn of(received: &Received, reveal: bool) -> Self {
-        let clean = |text: &String| one_line(text).into_owned();
-        let (event, id) = (received.event.as_ref(), received.submission_id.as_ref());
-        Self {
-            target: target(&received.request_target, reveal),
-            event: event.map(clean),
-            id: id.map(clean),
-            size: Some(size(received.body.len())),
-        }
-    }
-
-    /// Cells, with a space before each part but the first.
-    fn width(&self) -> usize {
-        let optional = |text: &Option<String>| text.as_ref().map_or(0, |text| 1 + text.width());
-        self.target.width() + optional(&self.event) + optional(&self.id) + optional(&self.size)
-    }
-
-    /// Makes it narrower by so many cells, as far as it can be. The id tells it from others, so that the
-    /// event gives way before it.
-    fn shorten(&mut self, mut over: usize) {
-        if over == 0 {
-            return;
-        }
-        // The one event that there is says least: it is the same on each line.
-        if self.event.as_deref() == Some(EventKind::SubmissionCreated.as_str()) {
-            over = over.saturating_sub(1 + self.event.take().map_or(0, |event| event.width()));
-        }
-        if let Some(event) = &mut self.event {
-            over = over.saturating_sub(shorten(event, over, EVENT_USUAL));
-        }
-        if let Some(id) = &mut self.id {
-            over = over.saturating_sub(shorten_id(id, over, ID_USUAL));
-        }
-        if let Some(event) = &mut self.event {
-            over = over.saturating_sub(shorten(event, over, EVENT_SHORTEST));
-        }
-        over = over.saturating_sub(shorten(&mut self.target, over, SHORTEST));
-        if let Some(id) = &mut self.id {
-            over = over.saturating_sub(shorten_id(id, over, SHORTEST));
-        }
-        if over > 0 {
-            self.size = None;
-        }
+    let (status_look, status) = status(outcome);
+    Parts {
+        begin,
+        target: Some(target(&received.request_target, view.reveal)),
+        event: received.event.as_ref().map(clean),
+        id: received.submission_id.as_ref().map(clean),
+        size: Some(size(received.body.len())),
+        found,
+        gap: arrival.gap.map(|gap| format!("+{}", seconds(gap))),
+        answer: vec![(Look::Past, "→".into()), (status_look, status.into())],
+        took: Some(took(outcome.took)),
     }
 }
 
@@ -198,15 +131,10 @@ fn method(method: &Method) -> String {
     shortened(method.as_str(), METHOD_MAX)
 }
 
-/// Makes a text narrower by so many cells, down to a width; says by how many it is.
-fn shorten(text: &mut String, by: usize, least: usize) -> usize {
-    let width = text.width();
-    let wanted = width.saturating_sub(by).max(least);
-    if wanted >= width {
-        return 0;
-    }
+/// Makes a text narrower by so many cells, down to a width.
+pub(super) fn shorten(text: &mut String, by: usize, least: usize) {
+    let wanted = text.width().saturating_sub(by).max(least);
     *text = shortened(text, wanted);
-    width - text.width()
 }
 
 /// An id no wider than a width, where it can be: its end tells it from others.
@@ -217,11 +145,11 @@ pub(crate) fn shortened_id(id: &str, width: usize) -> String {
 }
 
 /// As [`shorten`], down to a width, for an id: ids of one time begin alike, so their ends tell them apart.
-fn shorten_id(id: &mut String, by: usize, least: usize) -> usize {
+pub(super) fn shorten_id(id: &mut String, by: usize, least: usize) {
     let width = id.width();
     let wanted = width.saturating_sub(by).max(least);
     if wanted >= width {
-        return 0;
+        return;
     }
     let (mut end, mut room) = (String::new(), wanted - ID_BEGIN.min(wanted - 1) - 1);
     let begin: String = id.chars().take(ID_BEGIN).filter(char::is_ascii).collect();
@@ -230,10 +158,9 @@ fn shorten_id(id: &mut String, by: usize, least: usize) -> usize {
         (end, room) = (format!("{c}{end}"), left);
     }
     *id = format!("{begin}…{end}");
-    width.saturating_sub(id.width())
 }
 
-fn spaced(parts: Line) -> Line {
+pub(super) fn spaced(parts: Line) -> Line {
     let mut line = Line::with_capacity(parts.len() * 2);
     for (at, part) in parts.into_iter().enumerate() {
         if at > 0 {
@@ -442,37 +369,59 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_as_wide_as_the_window_where_it_can_be() {
-        let mut sample = Sample::of(BODY);
-        sample.received.submission_id = Some("sub_0123456789abcdef0123456789abcdef漢字".to_owned());
-        let whole = lines(sample.clone(), None)[0].width();
-        for width in 53..=whole + 5 {
-            let line = &lines(sample.clone(), Some(width))[0];
-            assert!(line.width() <= width, "{width}: {line}");
-            assert!(line.ends_with("→ 200 41ms") && line.contains('字'), "{line}");
-            assert_eq!(line.width() == whole, width >= whole, "{width}: {line}");
-        }
-        // The one event there is gives way before the id does.
-        sample.number = Some(12_345);
-        let line = &lines(sample.clone(), Some(80))[0];
-        assert!(
-            line.starts_with("09:30:05 #12345 POST / sub_…def0123456789abcdef漢字 157 B"),
-            "{line}"
-        );
-        sample.received.event = Some("form.of_a_later_release".to_owned());
-        for (width, shown) in [
-            (95, "POST / form.of_a_l… sub_…bcdef0123456789abcdef漢字 157 B"),
-            (80, "POST / form.of_a_l… sub_…abcdef漢字 157 B"),
+    fn what_says_least_gives_way_first_and_the_id_is_whole() {
+        let id = "sub_0123456789abcdef0123456789abcdef";
+        let mut sample = Sample::of(BODY).attempt(2, 11, false);
+        sample.received.submission_id = Some(id.to_owned());
+        sample.received.request_target = "/a/path".to_owned();
+        let first = |width| lines(sample.clone(), Some(width)).remove(0);
+        for (width, told) in [
+            (117, "/a/path submission.created {id} 157 B ✓ signed 1s 2/4 +11.0s → 200 41ms"),
+            (116, "/a/path {id} 157 B ✓ signed 1s 2/4 +11.0s → 200 41ms"),
+            (97, "/a/path {id} ✓ signed 1s 2/4 +11.0s → 200 41ms"),
+            (91, "/a/path {id} ✓ signed 1s 2/4 → 200 41ms"),
+            (84, "/a/path {id} ✓ signed 1s 2/4 → 200"),
         ] {
-            let line = &lines(sample.clone(), Some(width))[0];
-            assert!(line.contains(shown), "{line}");
+            let told = format!("09:30:05 POST {}", told.replace("{id}", id));
+            assert_eq!(first(width), told, "{width}");
         }
-        // Whatever else there is to tell, the line fits.
-        let crowded = sample.clone().attempt(12, 300_000, true);
-        let crowded = crowded.verdict(VerdictCode::InFuture, Some(-400_000));
-        let line = &lines(crowded.answered(Some(401), AnsweredBy::Listener), Some(80))[0];
-        assert!(line.width() <= 80 && line.contains(" form.… sub_…字 ✗ future"), "{line}");
+        // What there is no room for stands below, with all there is to say.
+        let below = "         ✓ signed 1s 2/4 +11.0s → 200 41ms";
+        assert_eq!(
+            lines(sample.clone(), Some(79)),
+            [&format!("09:30:05 POST /a/path {id} 157 B"), below]
+        );
+        let alone = format!("         {id} 157 B");
+        let begin = "09:30:05 POST /a/path submission.created";
+        assert_eq!(lines(sample.clone(), Some(55)), [begin, &alone, below]);
+        sample.received.event = Some("form.of_a_later_release".to_owned());
+        sample.number = Some(12_345);
+        for (width, told) in [(112, "/a/path form.of_a_l… {id} ✓"), (94, "/a/path form.… {id} ✓")]
+        {
+            let line = lines(sample.clone(), Some(width)).remove(0);
+            assert!(line.contains(&told.replace("{id}", id)), "{width}: {line}");
+        }
+    }
+
+    #[test]
+    fn no_line_is_wider_than_its_window() {
+        let mut sample = Sample::of(BODY).attempt(12, 300_000, true);
+        sample = sample.verdict(VerdictCode::InFuture, Some(-400_000));
+        sample = sample.answered(Some(401), AnsweredBy::Listener);
+        sample.number = Some(12_345);
         sample.received.method = Method::from_bytes(&[b'M'; 3_000]).unwrap();
+        sample.received.event = Some("form.of_a_later_release".to_owned());
+        sample.received.request_target = format!("/{}", "path".repeat(40));
+        for id in ["sub_0123456789abcdef0123456789abcdef漢字", "sub_1", &"sub_漢字".repeat(40)]
+        {
+            sample.received.submission_id = Some(id.to_owned());
+            for width in 53..300 {
+                let told = lines(sample.clone(), Some(width));
+                assert!(told.iter().all(|line| line.width() <= width), "{width}: {told:#?}");
+                let is_whole = told.iter().any(|line| line.contains(id));
+                assert!(is_whole || id.width() > width - INDENT.len(), "{width}: {told:#?}");
+            }
+        }
         assert!(lines(sample, None)[0].contains(" MMMMMMMMM… /"));
     }
 

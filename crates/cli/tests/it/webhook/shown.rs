@@ -16,9 +16,14 @@ fn body(id: &str) -> String {
 /// What a command shows in a terminal of eighty columns.
 #[track_caller]
 fn lines(home: &Home, args: &[&str], code: i32) -> Vec<String> {
+    lines_in(80, home, args, code)
+}
+
+#[track_caller]
+fn lines_in(columns: u16, home: &Home, args: &[&str], code: i32) -> Vec<String> {
     let mut command = home.formsvc(args);
     command.env("TERM", "xterm-256color").env("FORMSVC_SIGNING_SECRET_FILE", "secret.txt");
-    let mut terminal = Terminal::start(command, (80, 24));
+    let mut terminal = Terminal::start(command, (columns, 40));
     assert_eq!(terminal.finish(), Some(code), "{}", terminal.screen());
     terminal.lines()
 }
@@ -49,20 +54,62 @@ fn replays_and_attempts_stand_below_a_heading_and_fit() {
     let target = Recorder::of(&[200]);
     let to = target.url("/a/path/that/is/rather/long/for/a/line");
     let replayed = lines(&home, &["webhook", "replay", "1", "--to", &to], 0);
-    let heading = ["CAPTURE", "SUBMISSION", "BEFORE", "NOW", "TOOK", "TO"];
+    let heading = ["CAPTURE", "SUBMISSION", "BEFORE", "NOW", "TOOK"];
     assert_eq!(words(&replayed[0]), heading, "{replayed:?}");
-    assert!(replayed[1].contains("cdef ") && replayed[1].contains("200 "), "{replayed:?}");
-    assert_eq!(replayed.len(), 2, "each is on one line: {replayed:?}");
+    assert!(replayed[1].contains(ID) && replayed[1].contains("200 "), "{replayed:?}");
+    assert_eq!(replayed[2..], [format!("    {to}")], "there is no room for it beside them");
     let attempts = ["webhook", "trigger", &to, "--simulate-sender", "--count", "2"];
     let attempts = lines(&home, &attempts, 0);
-    let heading = ["#", "ATTEMPT", "SUBMISSION", "STATUS", "TOOK", "SAID"];
+    let heading = ["#", "ATTEMPT", "SUBMISSION", "STATUS", "TOOK"];
     assert_eq!(words(&attempts[0]), heading, "{attempts:?}");
+    assert!(attempts.contains(&"    answer 2".to_owned()), "{attempts:?}");
     let rows: Vec<_> = attempts.iter().filter(|line| words(line)[0].len() == 1).collect();
     assert_eq!(rows.len(), 3, "the heading and two: {attempts:?}");
     // Programs are told as before: a JSON object a line.
     let piped = home.succeed(&["webhook", "replay", "1", "--to", &to, "--keep-signature"]);
     let piped: serde_json::Value = serde_json::from_str(&piped).unwrap();
     assert_eq!((&piped["submission_id"], &piped["status"]), (&ID.into(), &200.into()));
+}
+
+/// A receiver that answers so.
+fn saying(text: &'static str) -> Recorder {
+    Recorder::start(std::sync::Arc::new(move |_, _| Some(super::recorder::answer(200, "", text))))
+}
+
+#[test]
+fn an_id_is_whole_wherever_it_stands() {
+    let home = Home::new();
+    let target = Recorder::of(&[200]);
+    let mut listener = Listener::start(&home, &["--forward-to", &target.url("/a/long/path")]);
+    for _ in 0..2 {
+        assert_eq!(listener.deliver(body(ID).as_bytes()), 200);
+    }
+    assert_eq!(listener.end(), Some(0));
+    std::fs::write(home.path().join("body.json"), body(ID)).unwrap();
+    let to = target.url("/a/long/path");
+    let trigger = ["webhook", "trigger", &to, "--count", "2", "--file", "body.json"];
+    for args in [
+        &["webhook", "replay", "1-2"][..],
+        &["webhook", "replay", "1-2", "--dry-run"],
+        &["webhook", "events", "tail", "--count", "2"],
+        &trigger,
+    ] {
+        for columns in [80, 120] {
+            let lines = lines_in(columns, &home, args, 0);
+            let whole = lines.iter().filter(|line| words(line).contains(&ID)).count();
+            assert_eq!(whole, 2, "{args:?}: {lines:#?}");
+        }
+    }
+}
+
+#[test]
+fn what_a_receiver_says_has_the_room_there_is() {
+    let home = Home::new();
+    let said = "a receiver that has so much to say of what it was sent that it takes a hundred cells, all but a few";
+    let to = saying(said).url("/");
+    let trigger = ["webhook", "trigger", &to, "--count", "2", "--secret-file", "secret.txt"];
+    let lines = lines_in(200, &home, &trigger, 0);
+    assert_eq!(lines.iter().filter(|line| line.ends_with(said)).count(), 2, "{lines:#?}");
 }
 
 #[test]

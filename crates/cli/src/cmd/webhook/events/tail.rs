@@ -104,8 +104,8 @@ fn columns() -> Vec<Column> {
         Column::text("AT", 19, 19),
         Column::text("VERDICT", 17, verdict),
         Column::text("STATUS", 6, 6),
-        Column::ids("SUBMISSION_ID"),
         Column::numbers("ATTEMPT", 1),
+        Column::ids("SUBMISSION_ID").or_below(),
     ]
 }
 
@@ -122,8 +122,8 @@ fn line(columns: &Columns<'_>, capture: &Capture) -> Result<(), CliError> {
             Tone::of_status(status).look(),
             &status.map_or("-".to_owned(), |status| status.to_string()),
         ),
-        (Look::Plain, received.submission_id.as_deref().unwrap_or("-")),
         (Look::Plain, &received.arrival.number.to_string()),
+        (Look::Plain, received.submission_id.as_deref().unwrap_or_default()),
     ])
 }
 

@@ -250,7 +250,7 @@ fn columns(plan: &Plan, reveal: bool) -> Vec<Column> {
         Column::text("BEFORE", 3, 3),
         Column::text("NOW", 9, 9),
         Column::text("TOOK", 6, 6),
-        Column::text("TO", 10, to.max().unwrap_or_default()),
+        Column::addresses("TO", to.max().unwrap_or_default()).or_below(),
     ]
 }
 

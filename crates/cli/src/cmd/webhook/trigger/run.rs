@@ -199,7 +199,7 @@ impl Run<'_> {
             Column::ids("SUBMISSION"),
             Column::text("STATUS", 9, 9),
             Column::text("TOOK", 6, 6),
-            Column::text("SAID", 10, 60),
+            Column::rest("SAID").or_below(),
         ]
     }
 

@@ -51,12 +51,13 @@ const COLUMNS: [Told; 10] = [
     told(Column::Time, "time", (8, 8), 3, false),
     told(Column::Method, "method", (6, 7), 8, false),
     told(Column::Event, "event", (18, 24), 9, false),
-    told(Column::Submission, "submission", (12, 40), 5, false),
+    // Whole, or not there: half an id is none.
+    told(Column::Submission, "submission", (36, 40), 4, false),
     told(Column::Verdict, "verdict", (11, 11), 1, false),
     told(Column::Age, "age", (5, 5), 7, true),
-    told(Column::Attempt, "try", (4, 4), 6, true),
+    told(Column::Attempt, "try", (4, 4), 5, true),
     told(Column::Status, "status", (7, 7), 2, false),
-    told(Column::Took, "took", (6, 6), 4, true),
+    told(Column::Took, "took", (6, 6), 6, true),
 ];
 
 /// Room between columns.
@@ -80,6 +81,9 @@ pub(super) fn fit(width: usize, list: &List) -> Fit {
     for told in ranked {
         let wanted = least(told) + if taken.is_empty() { 0 } else { GAP };
         if wanted > room {
+            if told.column == Column::Submission {
+                continue;
+            }
             break;
         }
         room -= wanted;
@@ -158,11 +162,20 @@ mod tests {
             let used: usize = fit(width, &list).0.iter().map(|(_, width)| width + GAP).sum();
             assert!(used - GAP + MARK <= width, "{width}");
         }
-        assert_eq!(names(40), ["#", "time", "verdict", "status"]);
-        assert_eq!(
-            names(80),
-            ["#", "time", "method", "submission", "verdict", "age", "try", "status", "took"]
-        );
-        assert_eq!(names(100).len(), COLUMNS.len());
+        assert_eq!(names(40), ["#", "time", "verdict", "try", "status"]);
+        assert_eq!(names(70), ["#", "time", "method", "verdict", "age", "try", "status", "took"]);
+        assert_eq!(names(80), ["#", "time", "submission", "verdict", "try", "status"]);
+        assert_eq!(names(120).len(), COLUMNS.len());
+    }
+
+    #[test]
+    fn an_id_of_the_service_is_whole_or_not_there() {
+        let list = List::new();
+        for width in 40..=300 {
+            let fit = fit(width, &list);
+            let id = fit.0.iter().find(|(told, _)| told.column == Column::Submission);
+            assert!(id.is_none_or(|(_, width)| *width >= 36), "{width}");
+            assert_eq!(id.is_some(), width >= 71, "{width}");
+        }
     }
 }
