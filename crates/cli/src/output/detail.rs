@@ -27,10 +27,12 @@ pub(crate) struct Detail<'a> {
 impl Detail<'_> {
     pub(super) fn write(&self, out: &mut dyn Write, view: View<'_>) -> io::Result<()> {
         for (name, value) in &self.own {
+            let label = name.width() + 2;
             let name = view.paint.put(Look::Past, &format!("{name}:"));
             let told = view.times.and_then(|times| times.told_whole(value));
             let told = told.map_or(String::new(), |told| format!(" ({told})"));
-            writeln!(out, "{name} {}{told}", one_line(value))?;
+            let lines = view.broken(&format!("{}{told}", one_line(value)), label);
+            writeln!(out, "{name} {}", lines.join(&format!("\n{}", " ".repeat(label))))?;
         }
         if !self.own.is_empty() {
             writeln!(out)?;

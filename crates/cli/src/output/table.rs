@@ -11,6 +11,7 @@ use super::listing::{Column, Grid};
 use super::paint::{Look, Paint};
 use super::time::Times;
 use crate::sanitize::one_line;
+use crate::wrap::wrapped;
 
 /// Widest a column gets where there is no terminal, whose width would bound it.
 const COLUMN_MAX: usize = 100;
@@ -127,6 +128,15 @@ fn line(row: &[Shown], widths: &[Option<usize>], to_the_right: &[bool], paint: P
 }
 
 impl View<'_> {
+    /// A text in lines that fit beside a label, broken between words.
+    pub(super) fn broken(self, text: &str, label: usize) -> Vec<String> {
+        let room = self.width.map(|width| width.saturating_sub(label));
+        match room.filter(|room| *room >= fit::READABLE) {
+            Some(room) => wrapped(text, room),
+            None => vec![text.to_owned()],
+        }
+    }
+
     fn shown(self, column: &Column, cell: &Cell<'_>) -> Shown {
         let mut text = one_line(&cell.text).into_owned();
         let mut look = Look::Plain;
@@ -165,11 +175,18 @@ pub(super) fn item(out: &mut dyn Write, grid: &Grid<'_>, view: View<'_>) -> io::
             let space = " ".repeat(widest - name.width() + 1);
             let exact = one_line(&cell.text);
             let times = view.times.filter(|_| matches!(column.kind, Kind::Time | Kind::Recent));
-            let text = match times.and_then(|times| times.told_whole(&exact)) {
-                Some(told) => format!("{exact} ({told})"),
-                None => view.paint.put(look, &text),
+            let lines = match times.and_then(|times| times.told_whole(&exact)) {
+                Some(told) => vec![format!("{exact} ({told})")],
+                // Whoever copies it has it whole: a terminal breaks it by itself.
+                None if column.kind.is_whole() => vec![text],
+                None => view.broken(&text, widest + 1),
             };
-            writeln!(out, "{}", format!("{label}{space}{text}").trim_end())?;
+            for (at, line) in lines.iter().enumerate() {
+                let before =
+                    if at == 0 { format!("{label}{space}") } else { " ".repeat(widest + 1) };
+                let line = view.paint.put(look, line);
+                writeln!(out, "{}", format!("{before}{line}").trim_end())?;
+            }
         }
     }
     Ok(())

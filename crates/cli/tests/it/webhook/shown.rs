@@ -113,6 +113,31 @@ fn what_a_receiver_says_has_the_room_there_is() {
 }
 
 #[test]
+fn details_are_broken_between_words() {
+    let home = Home::new();
+    let said = "sentences of a receiver are broken between their words, neither within one nor \
+                somewhere else, and nothing of them is lost";
+    let to = saying(said).url("/");
+    let one = lines(&home, &["webhook", "trigger", &to, "--secret-file", "secret.txt"], 0);
+    let mut listener = Listener::start(&home, &[]);
+    let second = ("x-service-signature", &b"t=1,v1=00"[..]);
+    assert_eq!(listener.send("/hook", &[second], body(ID).as_bytes()), 200);
+    assert_eq!(listener.end(), Some(0));
+    let shown = lines(&home, &["webhook", "events", "show"], 0);
+    let found =
+        "X-Service-Signature is not t=<digits>,v1=<64 lower-case hex digits>, or came twice";
+    for (lines, told) in [(one, said), (shown, found)] {
+        let begins = lines.iter().position(|line| line.contains(words(told)[0])).unwrap();
+        let shown: Vec<_> = lines[begins..].iter().flat_map(|line| words(line)).collect();
+        assert!(shown.join(" ").contains(told), "{lines:#?}");
+        assert!(
+            lines[begins + 1].starts_with("     "),
+            "it stands below its beginning: {lines:#?}"
+        );
+    }
+}
+
+#[test]
 fn what_a_receiver_says_of_the_one_delivery_is_told_once() {
     let home = Home::new();
     let target = Recorder::start(std::sync::Arc::new(|_, _| {
