@@ -170,10 +170,11 @@ fn what_flags_choose_and_was_not_forwarded_is_left_out() {
         let said = replay(&home, &[which, &["--secret-file", "secret.txt"]].concat());
         assert_eq!((said.code, &*said.stdout), (Some(0), ""), "{which:?}: {}", said.stderr);
         assert!(
-            said.stderr.contains("that the listener did not forward; `--to`"),
+            said.stderr.contains("that the listener did not forward; `--to 4242/hook`"),
             "{}",
             said.stderr
         );
+        assert!(!said.stderr.contains("others went"), "{}", said.stderr);
     }
     let refused = replay(&home, &["--last", "1", "--to", "4242", "--secret-file", "secret.txt"]);
     assert_eq!((refused.code, &*refused.stdout), (Some(0), ""), "{}", refused.stderr);
@@ -182,6 +183,20 @@ fn what_flags_choose_and_was_not_forwarded_is_left_out() {
         "{}",
         refused.stderr
     );
+    // Where another one went, this one is likely meant to go.
+    let target = Recorder::of(&[200]);
+    let to = target.url("/app");
+    let mut listener = Listener::start(&home, &["--forward-to", &to]);
+    assert_eq!(listener.deliver(BODY.as_bytes()), 200);
+    assert_eq!(listener.end(), Some(0));
+    let flag = format!("`--to {to}`");
+    let named = replay(&home, &["1", "--secret-file", "secret.txt"]);
+    let chosen = ["--status", "ok", "--secret-file", "secret.txt", "--dry-run"];
+    let chosen = replay(&home, &chosen);
+    for (said, code) in [(named, 2), (chosen, 0)] {
+        assert_eq!(said.code, Some(code), "{}", said.stderr);
+        assert!(said.stderr.contains(&flag), "{}", said.stderr);
+    }
 }
 
 /// What an editor does with the file it is given.

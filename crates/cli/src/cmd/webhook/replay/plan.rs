@@ -5,7 +5,11 @@ use url::Url;
 use crate::error::CliError;
 use crate::webhook::capture::{Capture, CaptureNumber, Forward};
 use crate::webhook::kept::get;
-use crate::webhook::store::Captures;
+use crate::webhook::mask;
+use crate::webhook::store::{Captures, Query};
+
+/// Captures that are looked at for one that was forwarded.
+const LOOKED_AT: usize = 100;
 
 /// What is sent where.
 pub(super) struct Plan {
@@ -14,6 +18,8 @@ pub(super) struct Plan {
     pub(super) skipped: usize,
     /// How many were chosen by what they are, and are of the kind that a receiver refuses.
     pub(super) refused: usize,
+    /// Where others were forwarded, where some were not.
+    others: Option<String>,
 }
 
 /// How captures were chosen.
@@ -64,9 +70,12 @@ impl Plan {
                 },
             }
         }
+        let others = if nowhere.is_empty() { None } else { last_target(captures).await? };
         match nowhere.first() {
-            Some(number) if chosen == Chosen::Named => Err(not_forwarded(*number)),
-            _ => Ok(Self { sends, skipped: nowhere.len(), refused }),
+            Some(number) if chosen == Chosen::Named => {
+                Err(not_forwarded(*number, others.as_deref()))
+            }
+            _ => Ok(Self { sends, skipped: nowhere.len(), refused, others }),
         }
     }
 
@@ -83,7 +92,11 @@ impl Plan {
             )
         });
         let skipped = (skipped > 0).then(|| {
-            format!("left out {skipped} that the listener did not forward; `--to` says where to")
+            let others = said_of(self.others.as_deref());
+            format!(
+                "left out {skipped} that the listener did not forward; `--to 4242/hook`, or a URL, says \
+                 where they go{others}"
+            )
         });
         refused.into_iter().chain(skipped).collect()
     }
@@ -98,12 +111,32 @@ fn of_forwards(number: CaptureNumber, capture: &Capture) -> Vec<Send> {
     .collect()
 }
 
-fn not_forwarded(number: CaptureNumber) -> CliError {
+fn not_forwarded(number: CaptureNumber, others: Option<&str>) -> CliError {
     let what = format!("capture {number} was not forwarded anywhere");
-    CliError::usage(what).hint(
-        "say where it goes: `--to 4242/hook`, `--to localhost:4242/hook` or a URL; \
-         `webhook listen --forward-to` remembers it",
-    )
+    let others = said_of(others);
+    CliError::usage(what).hint(format!(
+        "say where it goes: `--to 4242/hook`, `--to localhost:4242/hook` or a URL{others}; \
+         `webhook listen --forward-to` remembers it"
+    ))
+}
+
+/// Where others were forwarded, as a flag says it, if it may be shown whole.
+fn said_of(others: Option<&str>) -> String {
+    let shown = others.filter(|url| mask::url(url, false) == *url);
+    shown.map_or_else(String::new, |url| format!(", such as where others went: `--to {url}`"))
+}
+
+/// Where the newest that was forwarded went, among the newest there are.
+async fn last_target(captures: &Captures) -> Result<Option<String>, CliError> {
+    let query = Query { limit: Some(LOOKED_AT), ..Query::default() };
+    for number in captures.list(query).await?.iter().filter_map(|listed| listed.number) {
+        // One that is gone meanwhile went nowhere.
+        let capture = captures.get(number).await?;
+        if let Some(forward) = capture.iter().flat_map(forwards).next() {
+            return Ok(Some(forward.url.clone()));
+        }
+    }
+    Ok(None)
 }
 
 fn forwards(capture: &Capture) -> &[Forward] {
