@@ -4,6 +4,7 @@ use anstyle::{AnsiColor, Style};
 
 use crate::args::Color;
 use crate::env::{self, Lookup};
+use crate::webhook::verdict::VerdictCode;
 
 /// What the user and the environment want.
 #[derive(Clone, Copy, Debug)]
@@ -62,10 +63,7 @@ pub(crate) fn is_dumb(env: Lookup<'_>) -> bool {
 /// readable, and neither white nor black, which one of two themes does not.
 const WORDS: &[(Look, &[&str])] = &[
     (Look::Good, &["published", "ok", "good", "usable", "valid", "delivered", "active", "pass"]),
-    (
-        Look::Open,
-        &["draft", "pending", "warning", "warn", "locked", "retrying", "unchecked", "unknown"],
-    ),
+    (Look::Open, &["draft", "pending", "warning", "warn", "locked", "retrying", "unknown"]),
     (
         Look::Bad,
         &["failed", "fail", "error", "invalid", "missing", "revoked", "refused", "unreachable"],
@@ -89,7 +87,8 @@ impl Look {
     /// How a word of a closed set looks; one that is not known looks like any text.
     pub(crate) fn of_word(word: &str) -> Self {
         let row = WORDS.iter().find(|(_, words)| words.contains(&word));
-        row.map_or(Self::Plain, |(look, _)| *look)
+        let verdict = || VerdictCode::of_name(word).map(|code| code.row().tone.look());
+        row.map(|(look, _)| *look).or_else(verdict).unwrap_or(Self::Plain)
     }
 
     pub(crate) fn style(self) -> Style {

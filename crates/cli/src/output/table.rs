@@ -11,6 +11,7 @@ use super::listing::{Column, Grid};
 use super::paint::{Look, Paint};
 use super::time::Times;
 use crate::sanitize::one_line;
+use crate::webhook::verdict::VerdictCode;
 use crate::wrap::wrapped;
 
 /// Widest a column gets where there is no terminal, whose width would bound it.
@@ -142,6 +143,7 @@ impl View<'_> {
         let mut look = Look::Plain;
         match column.kind {
             Kind::Status => look = Look::of_word(&text),
+            Kind::Verdict => look = VerdictCode::look_of(&text),
             Kind::Time => {
                 if let Some(told) = self.times.and_then(|times| times.told(&text)) {
                     text = told;

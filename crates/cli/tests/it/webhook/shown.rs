@@ -138,6 +138,25 @@ fn details_are_broken_between_words() {
 }
 
 #[test]
+fn a_verdict_looks_the_same_wherever_it_stands() {
+    let home = Home::new();
+    let mut listener = Listener::start(&home, &[]);
+    assert_eq!(listener.deliver(body(ID).as_bytes()), 200);
+    assert_eq!(listener.deliver(b"no event"), 200);
+    let second = ("x-service-signature", &b"t=1,v1=00"[..]);
+    assert_eq!(listener.send("/hook", &[second], body(ID).as_bytes()), 200);
+    assert_eq!(listener.end(), Some(0));
+    for args in [&["events", "list"][..], &["events", "tail", "--count", "3"]] {
+        let args = [&["webhook", "--color", "always"], args].concat();
+        let shown = home.succeed(&[&args[..], &["--output", "table"]].concat());
+        for (look, verdict) in [(32, "valid"), (31, "bad_event"), (31, "malformed_signature")] {
+            let painted = format!("\u{1b}[{look}m{verdict}\u{1b}[0m");
+            assert!(shown.contains(&painted), "{verdict}: {shown:?}");
+        }
+    }
+}
+
+#[test]
 fn what_a_receiver_says_of_the_one_delivery_is_told_once() {
     let home = Home::new();
     let target = Recorder::start(std::sync::Arc::new(|_, _| {
