@@ -16,7 +16,7 @@ use super::{har, mask, message};
 /// What something is written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Form {
-    /// As they go over the wire, one after the other
+    /// As they go over the wire, with a line that begins with ### before each but the first
     Http,
     /// Commands for a shell, each of which sends one
     Curl,
@@ -94,6 +94,11 @@ impl Writer {
         self.framed(of, &one)
     }
 
+    /// What stands after the last on a terminal, where something else is said below.
+    pub(crate) fn end_of_line(&self) -> &'static str {
+        if self.form == Form::Http && self.count > 0 { "\n" } else { "" }
+    }
+
     /// What a person must know of what was written.
     pub(crate) fn remark(&self) -> Option<&'static str> {
         let is_sent = Form::OF_REQUESTS.contains(&self.form);
@@ -116,7 +121,9 @@ impl Writer {
         self.count += 1;
         let number = number.unwrap_or_default();
         let (before, after): (Cow<'_, str>, &str) = match self.form {
-            Form::Http => ("".into(), ""),
+            // What reads such files knows requests apart by it. One alone is there to the byte.
+            Form::Http if is_first => ("".into(), ""),
+            Form::Http => (format!("\n\n### capture {number}\n").into(), ""),
             Form::Curl => {
                 (format!("{}# capture {number}\n", if is_first { "" } else { "\n" }).into(), "")
             }

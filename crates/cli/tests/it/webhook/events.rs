@@ -262,6 +262,19 @@ fn an_export_goes_where_it_is_told_and_says_what_is_masked() {
 }
 
 #[test]
+fn requests_one_after_the_other_are_told_apart() {
+    let home = three();
+    let one = |number: &str| {
+        home.succeed(&["webhook", "events", "export", number, "--as", "http", "--reveal"])
+    };
+    let both = home.succeed(&["webhook", "events", "export", "1-2", "--as", "http", "--reveal"]);
+    assert_eq!(both, format!("{}\n\n### capture 2\n{}", one("1"), one("2")));
+    let replay = ["webhook", "replay", "1-2", "--to", "4242", "--export", "http"];
+    let signed = home.succeed(&[&replay[..], &["--keep-signature"]].concat());
+    assert_eq!(signed.matches("\n\n### capture 2\nPOST / HTTP/1.1\r\n").count(), 1, "{signed}");
+}
+
+#[test]
 fn what_is_no_number_of_a_capture_is_told_in_our_words() {
     let home = three();
     for args in [

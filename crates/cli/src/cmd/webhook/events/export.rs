@@ -66,6 +66,9 @@ impl Export {
             put(&writer.capture(&capture, self.to.as_ref()))?;
         }
         put(writer.end().as_bytes())?;
+        if self.file().is_none() && cx.settings.terminal.stdout {
+            put(writer.end_of_line().as_bytes())?;
+        }
         out.publish()?;
         if let Some(remark) = writer.remark() {
             cx.progress.remark(remark);

@@ -103,6 +103,9 @@ impl Run<'_> {
             let outgoing = self.once(&capture, send).await?.outgoing(&self.secrets, now())?;
             self.cx.output.exactly(&writer.request(Some(send.number), &outgoing))?;
         }
+        if self.cx.settings.terminal.stdout {
+            self.cx.output.exactly(writer.end_of_line().as_bytes())?;
+        }
         if let Some(remark) = writer.remark() {
             self.cx.progress.remark(remark);
         }
