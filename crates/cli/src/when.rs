@@ -100,12 +100,15 @@ pub(crate) fn zone_trouble(env: Lookup<'_>) -> Option<String> {
     ))
 }
 
+/// How moments stand in a sentence.
+pub(crate) const LOCAL: &str = "%Y-%m-%d %H:%M:%S %:z";
+
 /// A moment as people here read it, with its distance to UTC.
 pub(crate) fn local(time: &Timestamp, zone: &TimeZone) -> String {
     let nanos = jiff::Timestamp::from_nanosecond(time.unix_nanos());
     nanos.map_or_else(
         |_| time.to_string(),
-        |at| at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S %:z").to_string(),
+        |at| at.to_zoned(zone.clone()).strftime(LOCAL).to_string(),
     )
 }
 

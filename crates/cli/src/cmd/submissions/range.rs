@@ -44,6 +44,7 @@ impl Range {
         };
         match (&bounds.since, &bounds.until) {
             (Some(since), Some(until)) if since >= until => {
+                let [since, until] = [since, until].map(|at| local(at, now.time_zone()));
                 let what = format!("`--since` {since} is not before `--until` {until}");
                 Err(CliError::usage(what)
                     .hint("a range has what was made at --since or later, and before --until"))

@@ -10,7 +10,7 @@ use crate::error::CliError;
 use crate::webhook::statuses::Statuses;
 use crate::webhook::store::{INVALID, Query};
 use crate::webhook::verdict::VERDICTS;
-use crate::when::{When, now};
+use crate::when::{LOCAL, When, now};
 
 /// Which captures: all that every flag says.
 #[derive(Clone, Debug, Default, Args)]
@@ -88,6 +88,8 @@ impl FilterArgs {
         if let (Some(since), Some(until)) = (since, until)
             && since >= until
         {
+            let [since, until] = [since, until]
+                .map(|at| at.to_zoned(now.time_zone().clone()).strftime(LOCAL).to_string());
             let what = format!("`--since` {since} is not before `--until` {until}");
             return Err(CliError::usage(what)
                 .hint("a range has what came at --since or later, and before --until"));

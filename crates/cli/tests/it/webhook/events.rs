@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::kept::{Home, Listener};
 use super::recorder::Recorder;
 use super::support::SECRET;
+use crate::support::Said;
 use crate::support::{run, succeed};
 
 /// A body of the service's shape.
@@ -64,6 +65,17 @@ fn lists_are_narrowed_by_what_captures_are() {
         assert_eq!(refused.code, Some(2), "{flags:?}");
         assert!(refused.stderr.contains(why), "{}", refused.stderr);
     }
+}
+
+#[test]
+fn times_in_a_sentence_are_those_of_the_clock_here() {
+    let home = three();
+    let range = ["--since", "2026-03-01T00:00:00Z", "--until", "2026-02-01"];
+    let mut command = home.formsvc(&[&["webhook", "events", "list"], &range[..]].concat());
+    let said = Said::from(command.env("TZ", "<+02>-2").output().unwrap());
+    let told =
+        "`--since` 2026-03-01 02:00:00 +02:00 is not before `--until` 2026-02-01 00:00:00 +02:00";
+    assert!(said.stderr.contains(told), "{}", said.stderr);
 }
 
 #[test]
@@ -313,7 +325,7 @@ fn where_nothing_was_kept_it_is_said_where_that_would_be() {
     let nowhere = home.path().join("no/such/folder");
     let list =
         home.formsvc(&["webhook", "events", "list"]).env("FORMSVC_STATE_DIR", &nowhere).output();
-    let said: crate::support::Said = list.unwrap().into();
+    let said: Said = list.unwrap().into();
     assert_eq!(said.code, Some(0));
     let folder = nowhere.display().to_string();
     assert!(

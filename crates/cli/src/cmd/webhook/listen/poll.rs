@@ -37,6 +37,7 @@ use crate::webhook::listen::poll_mark::{PollMark, Spot};
 use crate::webhook::replay::now;
 use crate::webhook::secrets::Secrets;
 use crate::webhook::simulate::{Attempted, Simulation};
+use crate::when::{local, zone};
 
 /// How often the service is asked, unless its rate limit or a flag says less.
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -173,7 +174,7 @@ async fn mark(cx: &Context, form: &Form) -> Result<PollMark, CliError> {
 
 fn say(cx: &Context, form: &Form, mark: &PollMark, interval: Duration) {
     let from = match mark.up_to() {
-        Some(spot) => format!("goes on after {}", spot.created_at.as_str()),
+        Some(spot) => format!("goes on after {}", local(&spot.created_at, &zone())),
         None if mark.is_known() => "goes on with the first submission".to_owned(),
         None => "begins with what is new from now on".to_owned(),
     };
