@@ -20,6 +20,13 @@ fn it_ends_by_a_signal_with_a_summary_and_0() {
 }
 
 #[test]
+fn help_says_how_a_signal_ends_it() {
+    let help = run(&["webhook", "listen", "--help"]).stdout;
+    let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("Ctrl-C or SIGTERM ends it with exit code 0, or with 11"), "{help}");
+}
+
+#[test]
 fn exactly_as_many_deliveries_are_taken_as_are_asked_for() {
     let listener = Listener::start(&["--count", "2", "--output", "ndjson"]);
     let answers: Vec<_> = (0..2).map(|id| listener.deliver(&event(&id.to_string()))).collect();
