@@ -154,7 +154,7 @@ impl Person {
         std::fs::set_permissions(secret, PermissionsExt::from_mode(0o600)).unwrap();
         let event = include_str!("../../../../fixtures/wire/webhook_event.json");
         std::fs::write(home.join("body.json"), event).unwrap();
-        let sign = "formsvc webhook sign --file body.json --secret-file secret.txt";
+        let sign = "formsvc webhook sign body.json --secret-file secret.txt";
         let signed = format!(
             "{sign} > body.sig && {sign} --http http://127.0.0.1:3000/hook > request.http && \
              printf '%s' '{{\"schema\":1,\"type\":\"delivery\",\"at\":\"2026-01-01T00:00:00Z\",' \

@@ -62,7 +62,7 @@ fn printed((program, args): (&str, &[&str]), text: &[u8]) -> Option<Vec<u8>> {
 fn explained(files: &Files, signed: &[u8], given: &[u8]) -> Value {
     files.write("signed.json", signed);
     files.write("given.json", given);
-    let sign = ["webhook", "sign", "-f", "signed.json", "--secret-file", "secret.txt"];
+    let sign = ["webhook", "sign", "signed.json", "--secret-file", "secret.txt"];
     files.write("given.sig", files.succeed(&sign).as_bytes());
     let verify = ["webhook", "verify", "given.json", "--signature-file", "given.sig"];
     let more = ["--secret-file", "secret.txt", "--explain", "--json", "why,explanation"];
@@ -135,7 +135,7 @@ fn what_a_listener_received_is_compared_with() {
 #[test]
 fn a_person_is_told_once_what_is_wrong_and_within_the_width() {
     let files = Files::new();
-    let sign = ["webhook", "sign", "-f", "delivery.json", "--secret-file", "secret.txt"];
+    let sign = ["webhook", "sign", "delivery.json", "--secret-file", "secret.txt"];
     let header = files.succeed(&[&sign[..], &["--variant", "wrong-secret"]].concat());
     files.write("delivery.sig", header.as_bytes());
     let verify = ["webhook", "verify", "delivery.json", "--signature-file", "delivery.sig"];

@@ -19,17 +19,16 @@ fn the_value_is_that_of_an_independent_signer_whether_the_body_comes_by_file_or_
     let files = Files::new();
     let expected = format!("t=1767225600,v1={MAC}\n");
     let at = ["--timestamp", "1767225600"];
-    let file = [&at[..], &["--file", "delivery.json"]].concat();
+    let file = [&at[..], &["delivery.json"]].concat();
     assert_eq!(files.succeed(&sign(&file)), expected);
-    for stdin in [&at[..], &[at[0], at[1], "--file", "-"]] {
+    for stdin in [&at[..], &[at[0], at[1], "-"]] {
         let said = files.feed(&sign(stdin), BODY.as_bytes());
         assert_eq!(
             (said.code, said.stdout, said.stderr),
             (Some(0), expected.clone(), String::new())
         );
     }
-    let dated =
-        ["--timestamp", "2026-01-01T00:10:00Z", "--skew", "-10m", "--file", "delivery.json"];
+    let dated = ["--timestamp", "2026-01-01T00:10:00Z", "--skew", "-10m", "delivery.json"];
     assert_eq!(files.succeed(&sign(&dated)), expected);
 }
 
@@ -47,7 +46,6 @@ fn a_line_feed_counts_and_several_secrets_sign_each() {
         "1767225600",
         "--json",
         "signature,secrets",
-        "-f",
         "delivery.json",
     ]);
     let both: Value = serde_json::from_str(&files.succeed(&both)).unwrap();
@@ -59,7 +57,7 @@ fn a_line_feed_counts_and_several_secrets_sign_each() {
 #[test]
 fn a_format_that_is_set_elsewhere_changes_nothing_for_scripts() {
     let files = Files::new();
-    let args = sign(&["--timestamp", "1767225600", "--file", "delivery.json"]);
+    let args = sign(&["--timestamp", "1767225600", "delivery.json"]);
     let done = files.formsvc(&args).env("FORMSVC_OUTPUT", "json").output().unwrap();
     assert_eq!(String::from_utf8(done.stdout).unwrap(), format!("t=1767225600,v1={MAC}\n"));
 }
@@ -67,7 +65,7 @@ fn a_format_that_is_set_elsewhere_changes_nothing_for_scripts() {
 #[test]
 fn secrets_come_by_file_stdin_or_variable_and_never_by_argument() {
     let files = Files::new();
-    let at = ["webhook", "sign", "--timestamp", "1767225600", "--file", "delivery.json"];
+    let at = ["webhook", "sign", "--timestamp", "1767225600", "delivery.json"];
     let expected = format!("t=1767225600,v1={MAC}\n");
     let stdin =
         files.feed(&[&at[..], &["--secret-stdin"]].concat(), format!(" {SECRET}\r\n").as_bytes());
@@ -99,8 +97,7 @@ fn what_is_missing_or_no_secret_is_told_with_what_to_do() {
     files.write("empty.txt", b"\n");
     files.write("two.txt", b"whsec_of_one_endpoint\nwhsec_of_another\n");
     files.write("short.txt", b"whsec_");
-    let sign =
-        |more: &[&'static str]| [&["webhook", "sign", "--file", "delivery.json"], more].concat();
+    let sign = |more: &[&'static str]| [&["webhook", "sign", "delivery.json"], more].concat();
     for (args, code, tells) in [
         (
             sign(&[]),
@@ -148,7 +145,7 @@ fn a_secret_file_that_others_can_read_is_told() {
     let files = Files::new();
     let secret = files.path().join("secret.txt");
     std::fs::set_permissions(secret, PermissionsExt::from_mode(0o644)).unwrap();
-    let said = files.run(&sign(&["--file", "delivery.json"]));
+    let said = files.run(&sign(&["delivery.json"]));
     assert_eq!(said.code, Some(0));
     assert!(said.stderr.contains("others can read the secret file"), "{}", said.stderr);
 }
@@ -157,7 +154,7 @@ fn a_secret_file_that_others_can_read_is_told() {
 fn variants_are_what_the_table_says_and_data_says_what_a_receiver_does() {
     let files = Files::new();
     let variant = |name: &'static str, more: &[&'static str]| {
-        let args = ["--file", "delivery.json", "--timestamp", "1767225600", "--variant", name];
+        let args = ["delivery.json", "--timestamp", "1767225600", "--variant", name];
         files.succeed(&sign(&[&args, more].concat()))
     };
     assert_eq!(variant("missing", &[]), "");
@@ -189,7 +186,7 @@ fn variants_are_what_the_table_says_and_data_says_what_a_receiver_does() {
 fn a_request_can_be_read_again_and_a_command_be_run() {
     let files = Files::new();
     let url = "http://127.0.0.1:3000/a?b=c'd";
-    let dump = files.succeed(&sign(&["--file", "delivery.json", "--http", url]));
+    let dump = files.succeed(&sign(&["delivery.json", "--http", url]));
     files.write("request.http", dump.as_bytes());
     let verify =
         ["webhook", "verify", "--http-dump", "request.http", "--secret-file", "secret.txt"];
@@ -199,7 +196,7 @@ fn a_request_can_be_read_again_and_a_command_be_run() {
     files.write("curl", b"#!/bin/sh\nprintf '%s\\n' \"$@\"\n");
     let made = Command::new("chmod").arg("700").arg(files.path().join("curl")).status().unwrap();
     assert!(made.success());
-    let command = files.succeed(&sign(&["--file", "delivery.json", "--curl", url]));
+    let command = files.succeed(&sign(&["delivery.json", "--curl", url]));
     let path = format!("{}:/usr/bin:/bin", files.path().display());
     let ran = Command::new("sh").args(["-c", &command]).env("PATH", path).output().unwrap();
     let words = String::from_utf8(ran.stdout).unwrap();
@@ -215,7 +212,7 @@ fn a_secret_that_is_typed_does_not_show() {
     use crate::terminal::Terminal;
 
     let files = Files::new();
-    let args = ["webhook", "sign", "--secret-stdin", "--timestamp", "1767225600", "-f"];
+    let args = ["webhook", "sign", "--secret-stdin", "--timestamp", "1767225600"];
     let mut terminal =
         Terminal::start(files.formsvc(&[&args[..], &["delivery.json"]].concat()), (120, 10));
     terminal.wait_for("signing secret");

@@ -9,8 +9,7 @@ const VERIFY: &[&str] = &["webhook", "verify", "delivery.json", "--signature-fil
 /// Files with a signature of this variant.
 fn signed(variant: &str) -> Files {
     let files = Files::new();
-    let sign =
-        ["webhook", "sign", "-f", "delivery.json", "--secret-file", "secret.txt", "--variant"];
+    let sign = ["webhook", "sign", "delivery.json", "--secret-file", "secret.txt", "--variant"];
     let value = files.succeed(&[&sign[..], &[variant]].concat());
     files.write("delivery.sig", value.as_bytes());
     files
@@ -52,7 +51,7 @@ fn the_error_has_its_code_and_shows_neither_secret_nor_the_right_mac() {
     let error: Value = serde_json::from_str(&said.stderr).unwrap();
     assert_eq!(error["error"]["code"], "verification_failed");
     assert_eq!(error["error"]["exit"], 11);
-    let sign = ["webhook", "sign", "-f", "delivery.json", "--secret-file", "secret.txt"];
+    let sign = ["webhook", "sign", "delivery.json", "--secret-file", "secret.txt"];
     let header = std::fs::read_to_string(files.path().join("delivery.sig")).unwrap();
     let time = header.strip_prefix("t=").unwrap().split(',').next().unwrap();
     let right = files.succeed(&[&sign[..], &["--timestamp", time]].concat());
@@ -83,7 +82,7 @@ fn what_is_masked_or_no_event_is_told_as_that() {
         said.stderr
     );
     files.write("delivery.json", b"no event");
-    let sign = ["webhook", "sign", "-f", "delivery.json", "--secret-file", "secret.txt"];
+    let sign = ["webhook", "sign", "delivery.json", "--secret-file", "secret.txt"];
     files.write("delivery.sig", files.succeed(&sign).as_bytes());
     let said = files.run(&verify(&["--explain", "--output", "json"]));
     assert_eq!(said.code, Some(11));
@@ -215,8 +214,7 @@ fn the_api_key_in_place_of_the_secret_is_noticed() {
     let files = Files::new();
     let key = "fsk_5Yp2mXq8RtVw1ZbNc3Kd7LfGh9JsAeUo4Ti6MxQvBnW";
     files.write("key.txt", key.as_bytes());
-    let header =
-        files.succeed(&["webhook", "sign", "-f", "delivery.json", "--secret-file", "key.txt"]);
+    let header = files.succeed(&["webhook", "sign", "delivery.json", "--secret-file", "key.txt"]);
     files.write("delivery.sig", header.as_bytes());
     let args = verify(&["--explain"]);
     let done = files.formsvc(&args).env("FORMSVC_API_KEY", key).output().unwrap();
@@ -256,7 +254,7 @@ fn each_delivery_of_a_listener_s_lines_is_judged_as_of_its_arrival() {
             "headers": {"x-service-signature": [signature]}, "body_b64": body,
         })
     };
-    let sign = ["webhook", "sign", "--secret-file", "secret.txt", "-f", "delivery.json"];
+    let sign = ["webhook", "sign", "--secret-file", "secret.txt", "delivery.json"];
     let old = files.succeed(&[&sign[..], &["--timestamp", "2026-01-01T00:00:00Z"]].concat());
     let lines = format!(
         "{}\n{}\n{}\n",

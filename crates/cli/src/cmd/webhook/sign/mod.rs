@@ -62,13 +62,13 @@ struct Item<'a> {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  formsvc webhook sign --file body.json --secret-file secret.txt
+  formsvc webhook sign body.json --secret-file secret.txt
   formsvc webhook sign --secret-file secret.txt --variant stale < body.json
-  formsvc webhook sign -f body.json --secret-file secret.txt --output json")]
+  formsvc webhook sign body.json --secret-file secret.txt --output json")]
 pub(crate) struct Sign {
     /// File of the body; `-`, or none, is standard input
-    #[arg(long, short = 'f', value_name = "PATH")]
-    file: Option<PathBuf>,
+    #[arg(value_name = "PATH")]
+    payload: Option<PathBuf>,
     /// Time of the signature, in Unix seconds or as a time; now, unless told otherwise
     #[arg(long, value_name = "TIME")]
     timestamp: Option<Moment>,
@@ -99,7 +99,8 @@ impl Sign {
         }
         let mut listing = cx.output.listing(FIELDS)?;
         let time = self.time()?;
-        let place = Place::of(self.file.as_deref(), self.secrets.take_stdin(), "`--file`")?;
+        let path = self.payload.as_deref();
+        let place = Place::of(path, self.secrets.take_stdin(), "`formsvc webhook sign PATH`")?;
         let secrets = self.secrets.read(cx).await?.required("signing")?;
         let body = place.read().await?;
         let signatures = self.variant.sign(&secrets.texts(), time, &body);
