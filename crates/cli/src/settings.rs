@@ -12,7 +12,7 @@ use clap::ValueEnum;
 use crate::again;
 use crate::args::{self, Color, ErrorFormat, Globals, OutputFormat, Rate, TimeStyle};
 use crate::config::Value;
-use crate::credentials::Store;
+use crate::credentials::{Choice, Store};
 use crate::env::{self, Lookup};
 use crate::error::CliError;
 pub use crate::key::KeySource;
@@ -35,6 +35,8 @@ pub struct Settings {
     pub profile_named: Option<String>,
     /// What the user's configuration says about the service of the profile, and its key.
     pub kept: Kept,
+    /// Where keys may be looked for and kept.
+    pub(crate) stores: Choice,
     /// How data is shown, if anybody says so: else the command and the stream decide.
     pub output: Option<OutputFormat>,
     /// What is made of the JSON before it is shown.
@@ -177,6 +179,7 @@ fn resolve(
     Ok(Settings {
         service,
         kept: layers.kept(&resolved.profile),
+        stores: stores(env)?,
         profile: resolved.profile.clone(),
         profile_named: matches!(resolved.row("profile"), Some(row) if row.origin.is_said())
             .then(|| resolved.profile.clone()),
@@ -270,6 +273,18 @@ fn check_conflicts(globals: &Globals) -> Result<(), CliError> {
         }
         None => Ok(()),
     }
+}
+
+/// Where keys may be looked for and kept. A variable alone says it.
+fn stores(env: Lookup<'_>) -> Result<Choice, CliError> {
+    let name = env::CREDENTIAL_STORE.name;
+    let Some(text) = text(env, name)? else { return Ok(Choice::default()) };
+    choice(&text).map_err(|_| {
+        let all = Choice::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+        let names: Vec<_> = all.map(|value| format!("`{}`", value.get_name())).collect();
+        let names = names.join(", ");
+        CliError::usage(format!("`{name}` cannot be `{text}`: expected one of {names}"))
+    })
 }
 
 /// A variable that is set to something.

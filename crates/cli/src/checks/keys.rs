@@ -19,14 +19,9 @@ pub(crate) async fn keys(
 ) -> (Vec<Check>, Option<SecretString>) {
     let mut checks = vec![files::configuration(cx), service(cx, base_url)];
     checks.push(environment(cx));
-    match Stores::new(&cx.settings.paths, &env::of_process) {
-        Ok(stores) => {
-            let kept = cx.settings.kept.store;
-            checks.push(keyring(&stores, kept));
-            checks.push(key_file(&stores, kept));
-        }
-        Err(error) => checks.push(Check::failed("keyring", &error)),
-    }
+    let (stores, kept) = (Stores::of(&cx.settings), cx.settings.kept.store);
+    checks.push(keyring(&stores, kept));
+    checks.push(key_file(&stores, kept));
     let (check, key) = key(cx, base_url, given).await;
     checks.push(check);
     (checks, key)

@@ -27,9 +27,8 @@ pub(crate) use error::StoreError;
 use file::KeyFile;
 use keyring::Keyring;
 
-use crate::env::{self, Lookup};
-use crate::error::CliError;
-use crate::paths::Paths;
+use crate::env;
+use crate::settings::Settings;
 
 /// Longest call to a keyring. One that takes longer is left behind on its thread.
 const KEYRING_MAX: Duration = Duration::from_secs(3);
@@ -89,13 +88,13 @@ pub(crate) struct Stores {
 }
 
 impl Stores {
-    /// The stores, as the environment has them. Nothing is opened yet.
-    pub(crate) fn new(paths: &Paths, env: Lookup<'_>) -> Result<Self, CliError> {
-        Ok(Self {
-            choice: choice(env)?,
-            file: KeyFile::new(paths.config.as_deref()),
-            keyring: Keyring::of_the_system(env, KEYRING_MAX),
-        })
+    /// The stores that the settings leave. Nothing is opened yet.
+    pub(crate) fn of(settings: &Settings) -> Self {
+        Self {
+            choice: settings.stores,
+            file: KeyFile::new(settings.paths.config.as_deref()),
+            keyring: Keyring::of_the_system(&env::of_process, KEYRING_MAX),
+        }
     }
 
     /// Where a new key goes unless somebody says otherwise.
@@ -329,17 +328,6 @@ impl fmt::Display for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
-}
-
-fn choice(env: Lookup<'_>) -> Result<Choice, CliError> {
-    let name = env::CREDENTIAL_STORE.name;
-    let Some(value) = env(name).filter(|value| !value.is_empty()) else {
-        return Ok(Choice::Auto);
-    };
-    value.to_str().and_then(|text| Choice::from_str(text, false).ok()).ok_or_else(|| {
-        CliError::usage(format!("`{name}` is `{}`", value.to_string_lossy()))
-            .hint("it takes auto, keyring or file")
-    })
 }
 
 /// What no store would give back as it was, or would let a key be something else than a key.

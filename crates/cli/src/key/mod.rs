@@ -106,8 +106,7 @@ pub(crate) fn at_hand(settings: &Settings, base_url: &str) -> Option<SecretStrin
                 return None;
             }
             let account = profile.account(&settings.profile, base_url).ok()?;
-            let stores = Stores::new(&settings.paths, &env::of_process).ok()?;
-            stores.find_in_file(&account).ok()?
+            Stores::of(settings).find_in_file(&account).ok()?
         }
         _ => None,
     }
@@ -188,7 +187,7 @@ pub(crate) async fn stored(
         let key = command::run(words, settings.may_ask).await?;
         return Ok(Ok(Key { key, place: KeyPlace::Command }));
     }
-    let stores = Stores::new(&settings.paths, &env::of_process)?;
+    let stores = Stores::of(settings);
     let asked = account.clone();
     let left_out = stores.left_out(&account);
     let why = match aside(move || stores.find(&asked)).await? {

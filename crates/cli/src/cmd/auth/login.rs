@@ -4,10 +4,10 @@ use clap::Args;
 use formsvc_client::{SecretString, User};
 
 use super::profile::{Profile, of_this_run, place};
-use super::{keep, no_demo, stores, warn_of_stronger};
+use super::{keep, no_demo, warn_of_stronger};
 use crate::config::File;
 use crate::context::{Context, no_base_url};
-use crate::credentials::{Account, Store};
+use crate::credentials::{Account, Store, Stores};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::key;
@@ -59,7 +59,7 @@ impl Login {
             new_key(cx, key.as_ref(), account.origin()).await?
         };
         let user = self.verify(cx, &account, &key).await?;
-        let stores = stores(cx)?;
+        let stores = Stores::of(&cx.settings);
         let first = file.profiles()?.is_empty() && file.get("profile")?.is_none();
         // A run that ends between any two of these steps leaves the old key or the new one, and a
         // configuration under which it is found: what is no longer used is forgotten last.

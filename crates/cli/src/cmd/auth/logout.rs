@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::profile::{Profile, of_this_run};
-use super::{no_demo, stores, warn_of_stronger};
+use super::{no_demo, warn_of_stronger};
 use crate::complete;
 use crate::config::File;
 use crate::context::Context;
@@ -33,7 +33,7 @@ impl Logout {
     pub(crate) fn run(self, cx: &Context) -> Result<(), CliError> {
         let Service::At { base_url, .. } = &cx.settings.service else { return Err(no_demo()) };
         let (mut file, profile) = of_this_run(cx)?;
-        let stores = stores(cx)?;
+        let stores = Stores::of(&cx.settings);
         let (listed, unlisted) = stores.accounts();
         let profiles = if self.all {
             let mut profiles = Profile::all(&file)?;

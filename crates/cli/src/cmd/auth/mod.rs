@@ -17,8 +17,6 @@ use clap::Subcommand;
 use formsvc_client::SecretString;
 
 use crate::context::{Context, no_base_url};
-use crate::credentials::Stores;
-use crate::env;
 use crate::error::CliError;
 use crate::key;
 use crate::settings::{Care, Service};
@@ -55,11 +53,6 @@ impl Auth {
             Self::Doctor(doctor) => doctor.run(cx).await,
         }
     }
-}
-
-/// Where keys are kept.
-fn stores(cx: &Context) -> Result<Stores, CliError> {
-    Stores::new(&cx.settings.paths, &env::of_process)
 }
 
 /// Says that a variable decides, whatever is kept.

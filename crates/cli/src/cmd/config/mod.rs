@@ -14,7 +14,6 @@ use crate::args::OutputFormat;
 use crate::config::{File, Place};
 use crate::context::Context;
 use crate::credentials::{Account, Stores};
-use crate::env;
 use crate::error::CliError;
 use crate::settings::{Care, Origin, Row};
 
@@ -93,7 +92,7 @@ fn no_key_is_left(
         return Ok(());
     }
     let recorded = file.get(&format!("profiles.{name}.store"))?.is_some();
-    let stores = Stores::new(&cx.settings.paths, &env::of_process)?;
+    let stores = Stores::of(&cx.settings);
     if !recorded && !stores.find_in_file(&old).is_ok_and(|key| key.is_some()) {
         return Ok(());
     }
