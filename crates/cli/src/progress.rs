@@ -33,7 +33,7 @@ pub(crate) fn took(time: Duration) -> String {
 /// Remarks that are said later, at most.
 const HELD_MAX: usize = 200;
 
-/// How long no line moves after the first data went into a pipe.
+/// How long no line moves after the first data went elsewhere.
 const ASIDE: Duration = Duration::from_secs(1);
 
 /// How often a line is written where nothing can move.
@@ -123,8 +123,8 @@ impl Progress {
         self.draw_from(None);
     }
 
-    /// The first data is about to go to a pipe. A reader such as `head` may print it on this terminal, and
-    /// then end all of this: the moving line is out of its way for a moment.
+    /// The first data is about to go elsewhere. What reads a pipe, such as `head`, may print it on this
+    /// terminal, and then end all of this: the moving line is out of its way for a moment.
     pub(crate) fn step_aside(&self) {
         self.draw_from(Instant::now().checked_add(ASIDE));
     }
@@ -207,7 +207,10 @@ impl Progress {
 
     /// Ctrl-C was pressed: a terminal that shows that (`^C`) has it where the next line would begin.
     pub(crate) fn interrupted(&self) {
-        if let State { mode: Mode::Moving { bar: None, .. }, held: None, .. } = &*self.state() {
+        let state = self.state();
+        let Mode::Moving { from, bar } = &state.mode else { return };
+        let is_drawn = bar.is_some() && from.is_some_and(|from| from <= Instant::now());
+        if !is_drawn && state.held.is_none() {
             // If nobody can read it, there is nobody to tell.
             let _ = writeln!(std::io::stderr().lock());
         }

@@ -12,6 +12,7 @@ use clap::ValueEnum;
 use crate::again;
 use crate::args::{self, Color, ErrorFormat, Globals, OutputFormat, Rate, TimeStyle};
 use crate::config::Value;
+use crate::config::keys::{names, one_of};
 use crate::credentials::{Choice, Store};
 use crate::env::{self, Lookup};
 use crate::error::CliError;
@@ -280,10 +281,8 @@ fn stores(env: Lookup<'_>) -> Result<Choice, CliError> {
     let name = env::CREDENTIAL_STORE.name;
     let Some(text) = text(env, name)? else { return Ok(Choice::default()) };
     choice(&text).map_err(|_| {
-        let all = Choice::value_variants().iter().filter_map(ValueEnum::to_possible_value);
-        let names: Vec<_> = all.map(|value| format!("`{}`", value.get_name())).collect();
-        let names = names.join(", ");
-        CliError::usage(format!("`{name}` cannot be `{text}`: expected one of {names}"))
+        let rule = one_of(&names::<Choice>());
+        CliError::usage(format!("`{name}` cannot be `{text}`: expected {rule}"))
     })
 }
 

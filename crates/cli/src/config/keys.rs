@@ -86,10 +86,6 @@ pub enum Kind {
 impl Kind {
     /// The values there are, where they can be counted.
     pub fn choices(self) -> Vec<String> {
-        fn names<T: ValueEnum>() -> Vec<String> {
-            let values = T::value_variants().iter().filter_map(ValueEnum::to_possible_value);
-            values.map(|value| value.get_name().to_owned()).collect()
-        }
         match self {
             Self::Store => ["keyring", "file"].map(str::to_owned).to_vec(),
             Self::Output => names::<OutputFormat>(),
@@ -124,15 +120,23 @@ impl Kind {
             | Self::Times
             | Self::Color
             | Self::ErrorFormat
-            | Self::Switch => {
-                let choices: Vec<String> =
-                    self.choices().iter().map(|choice| format!("`{choice}`")).collect();
-                match choices.split_last() {
-                    Some((last, others)) => format!("{} or {last}", others.join(", ")),
-                    None => String::new(),
-                }
-            }
+            | Self::Switch => one_of(&self.choices()),
         }
+    }
+}
+
+/// The names of the values of a closed set.
+pub(crate) fn names<T: ValueEnum>() -> Vec<String> {
+    let values = T::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+    values.map(|value| value.get_name().to_owned()).collect()
+}
+
+/// Names as the end of "expected …".
+pub(crate) fn one_of(names: &[String]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    match quoted.split_last() {
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
     }
 }
 

@@ -14,9 +14,12 @@ impl From<formsvc_client::Error> for CliError {
                 Exit::Usage,
                 Some("an address is https://…, or http://… on this machine, without /api/v1"),
             ),
-            ErrorKind::Connect => {
-                (Exit::Network, Some("is the address right and the service running?"))
-            }
+            ErrorKind::Connect => (
+                Exit::Network,
+                Some(
+                    "is the address right, and does the service run, or the proxy that stands before it?",
+                ),
+            ),
             ErrorKind::Timeout => (Exit::Network, Some("allow more time with `--timeout`")),
             ErrorKind::Transport => (Exit::Network, None),
             ErrorKind::RateLimitWait => {

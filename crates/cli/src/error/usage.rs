@@ -81,7 +81,8 @@ pub(crate) fn told(error: &clap::Error, path: &[&Command], args: &[OsString]) ->
         }
     };
     let typed = |prefix: &str| args.iter().any(|arg| arg.to_string_lossy().contains(prefix));
-    if let (Code::UnknownCommand, Some(taken)) = (told.code, taken_by_json(path, args)) {
+    let unknown = get(ContextKind::InvalidSubcommand);
+    if let Some(taken) = unknown.and_then(|word| taken_by_json(path, args, &word)) {
         return told.hint(format!(
             "`--json` took `{taken}` for its fields: give it after the command, or as `--json=FIELDS`"
         ));
@@ -92,11 +93,13 @@ pub(crate) fn told(error: &clap::Error, path: &[&Command], args: &[OsString]) ->
     told.hint_if_none(&help)
 }
 
-/// The command that was taken for the fields of `--json`, which stood before it.
-fn taken_by_json<'a>(path: &[&Command], args: &'a [OsString]) -> Option<&'a str> {
-    let at = args.iter().position(|arg| arg == "--json")?;
-    let word = args.get(at + 1)?.to_str()?;
-    path.first()?.find_subcommand(word).map(|_| word)
+/// The command that was taken for the fields of `--json`, when the word after it was taken for a command.
+fn taken_by_json<'a>(path: &[&Command], args: &'a [OsString], word: &str) -> Option<&'a str> {
+    let [.., flag, taken, _] = args.get(..=args.iter().position(|arg| arg == word)?)? else {
+        return None;
+    };
+    let taken = taken.to_str().filter(|_| flag == "--json")?;
+    path.last()?.find_subcommand(taken).map(|_| taken)
 }
 
 /// The command that the arguments name, from the program down.

@@ -27,8 +27,6 @@ pub(crate) enum Kind {
     Recent,
     /// A word of a closed set, which has a colour.
     Status,
-    /// The name of a verdict on a delivery, which has the colour it has everywhere.
-    Verdict,
     /// An object: its members are fields as well, such as `data.LABEL`.
     Object,
 }
@@ -37,9 +35,7 @@ impl Kind {
     /// Whether a value is shown whole or not at all.
     pub(super) fn is_whole(self) -> bool {
         match self {
-            Self::Id | Self::Address | Self::Time | Self::Recent | Self::Status | Self::Verdict => {
-                true
-            }
+            Self::Id | Self::Address | Self::Time | Self::Recent | Self::Status => true,
             Self::Any | Self::Object => false,
         }
     }
@@ -86,11 +82,6 @@ impl Field {
     /// A field of a closed set of words.
     pub(crate) const fn status(name: &'static str) -> Self {
         Self { name, kind: Kind::Status, column: Place::InTurn }
-    }
-
-    /// A field of verdicts.
-    pub(crate) const fn verdict(name: &'static str) -> Self {
-        Self { name, kind: Kind::Verdict, column: Place::InTurn }
     }
 
     /// A field of objects, without a column: whoever lists the items lays out its members.

@@ -16,7 +16,6 @@ use super::paint::{Look, Paint};
 use super::table::View;
 use super::time::local;
 use crate::sanitize::one_line;
-use crate::webhook::verdict::VerdictCode;
 
 /// Between two answers.
 const BETWEEN: &str = " · ";
@@ -83,7 +82,6 @@ pub(super) fn write(
             let look = match column.kind {
                 Kind::Time | Kind::Recent | Kind::Id => Look::Past,
                 Kind::Status => Look::of_word(&text),
-                Kind::Verdict => VerdictCode::look_of(&text),
                 _ => Look::Plain,
             };
             let text = match told {

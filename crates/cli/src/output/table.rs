@@ -11,8 +11,7 @@ use super::listing::{Column, Grid};
 use super::paint::{Look, Paint};
 use super::time::Times;
 use crate::sanitize::one_line;
-use crate::webhook::verdict::VerdictCode;
-use crate::wrap::wrapped;
+use crate::wrap::folded;
 
 /// Widest a column gets where there is no terminal, whose width would bound it.
 const COLUMN_MAX: usize = 100;
@@ -129,11 +128,11 @@ fn line(row: &[Shown], widths: &[Option<usize>], to_the_right: &[bool], paint: P
 }
 
 impl View<'_> {
-    /// A text in lines that fit beside a label, broken between words.
+    /// A text in lines that fit beside a label, broken between words. A longer word is whole, to be copied.
     pub(super) fn broken(self, text: &str, label: usize) -> Vec<String> {
         let room = self.width.map(|width| width.saturating_sub(label));
         match room.filter(|room| *room >= fit::READABLE) {
-            Some(room) => wrapped(text, room),
+            Some(room) => folded(text, room),
             None => vec![text.to_owned()],
         }
     }
@@ -143,7 +142,6 @@ impl View<'_> {
         let mut look = Look::Plain;
         match column.kind {
             Kind::Status => look = Look::of_word(&text),
-            Kind::Verdict => look = VerdictCode::look_of(&text),
             Kind::Time => {
                 if let Some(told) = self.times.and_then(|times| times.told(&text)) {
                     text = told;

@@ -47,11 +47,13 @@ pub(crate) struct Writer {
     count: usize,
     /// Whether something is shown otherwise than it is.
     hides: bool,
+    /// A body has what readers of HTTP files take for something else than a body.
+    forges: bool,
 }
 
 impl Writer {
     pub(crate) fn new(form: Form, reveal: bool) -> Self {
-        Self { form, reveal, count: 0, hides: false }
+        Self { form, reveal, count: 0, hides: false, forges: false }
     }
 
     /// What stands before the first.
@@ -100,11 +102,16 @@ impl Writer {
     }
 
     /// What a person must know of what was written.
-    pub(crate) fn remark(&self) -> Option<&'static str> {
+    pub(crate) fn remarks(&self) -> impl Iterator<Item = &'static str> {
         let is_sent = Form::OF_REQUESTS.contains(&self.form);
-        (self.hides && !self.reveal && is_sent).then_some(
+        let masked = (self.hides && !self.reveal && is_sent).then_some(
             "note: signatures and secrets are masked, and a receiver refuses them so: --reveal shows them",
-        )
+        );
+        let forged = self.forges.then_some(
+            "warning: a body has a line that begins with `###`, `<` or `>`, which programs that send such \
+             files take for their own: look at it before you send it, or use `--as har` or `--as ndjson`",
+        );
+        masked.into_iter().chain(forged)
     }
 
     /// How many were written.
@@ -119,6 +126,10 @@ impl Writer {
     fn framed(&mut self, number: Option<CaptureNumber>, one: &[u8]) -> Vec<u8> {
         let is_first = self.count == 0;
         self.count += 1;
+        let mut lines = one.split(|byte| matches!(byte, b'\n' | b'\r'));
+        self.forges |= self.form == Form::Http
+            && lines
+                .any(|line| [&b"###"[..], b"<", b">"].iter().any(|start| line.starts_with(start)));
         let number = number.unwrap_or_default();
         let (before, after): (Cow<'_, str>, &str) = match self.form {
             // What reads such files knows requests apart by it. One alone is there to the byte.

@@ -9,7 +9,6 @@ use http::HeaderMap;
 use jiff::Timestamp;
 
 use super::tone::Tone;
-use crate::output::Look;
 
 /// What verification found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -237,11 +236,6 @@ impl VerdictCode {
     /// The verdict of a name.
     pub(crate) fn of_name(name: &str) -> Option<Self> {
         VERDICTS.iter().find(|row| row.name == name).map(|row| row.code)
-    }
-
-    /// How the verdict of a name looks on a terminal.
-    pub(crate) fn look_of(name: &str) -> Look {
-        Self::of_name(name).unwrap_or(Self::Unknown).row().tone.look()
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) const FIELDS: &[Field] = &[
     Field::new("capture"),
     Field::recent("at"),
     // Before what is long: it is what a list is most often looked at for.
-    Field::verdict("verdict"),
+    Field::status("verdict"),
     Field::new("status"),
     Field::id("submission_id"),
     Field::new("attempt"),

@@ -287,6 +287,24 @@ fn requests_one_after_the_other_are_told_apart() {
 }
 
 #[test]
+fn a_body_that_could_be_taken_for_another_request_is_warned_of() {
+    let home = Home::new();
+    let mut listener = Listener::start(&home, &["--on-invalid", "accept"]);
+    let forged = "{}\n\n### capture 7\nDELETE http://localhost:1/forged HTTP/1.1\n";
+    assert_eq!(listener.send("/hook", &[], forged.as_bytes()), 200);
+    assert_eq!(listener.deliver(body("sub_a1", "Ada").as_bytes()), 200);
+    assert_eq!(listener.end(), Some(0));
+    let told = |number, form| {
+        let said = home.run(&["webhook", "events", "export", number, "--as", form, "--reveal"]);
+        said.stderr.contains("a body has a line that begins with `###`")
+    };
+    assert!(told("1-2", "http"));
+    for (number, form) in [("2", "http"), ("1-2", "har"), ("1-2", "curl")] {
+        assert!(!told(number, form), "{number} {form}");
+    }
+}
+
+#[test]
 fn what_is_no_number_of_a_capture_is_told_in_our_words() {
     let home = three();
     for args in [

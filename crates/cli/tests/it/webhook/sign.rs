@@ -15,6 +15,15 @@ fn sign<'a>(more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
+fn a_value_that_is_longer_than_a_line_is_whole_to_be_copied() {
+    let files = Files::new();
+    let args = sign(&["--timestamp", "1767225600", "--output", "table", "delivery.json"]);
+    let said = files.formsvc(&args).env("COLUMNS", "60").output().unwrap();
+    let said = String::from_utf8(said.stdout).unwrap();
+    assert!(said.contains(&format!("t=1767225600,v1={MAC}\n")), "{said}");
+}
+
+#[test]
 fn the_value_is_that_of_an_independent_signer_whether_the_body_comes_by_file_or_pipe() {
     let files = Files::new();
     let expected = format!("t=1767225600,v1={MAC}\n");

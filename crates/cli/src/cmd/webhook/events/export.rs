@@ -70,7 +70,7 @@ impl Export {
             put(writer.end_of_line().as_bytes())?;
         }
         out.publish()?;
-        if let Some(remark) = writer.remark() {
+        for remark in writer.remarks() {
             cx.progress.remark(remark);
         }
         if let Some(file) = self.file() {

@@ -56,7 +56,7 @@ const LIMITS: &str = "Limits";
 
 /// Receive deliveries here: verify them, show them, pass them on
 ///
-/// Each delivery is told on a line: when it came, what it is, whether its signature is right and how old,
+/// Each delivery is told on a line, or on two or three where the window is narrow: when it came, what it is, whether its signature is right and how old,
 /// which attempt it is, and how it was answered. With `--output ndjson` it is told as JSON, to the byte;
 /// `--schema` says how. Nothing but that is on standard output.
 ///

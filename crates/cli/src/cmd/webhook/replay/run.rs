@@ -6,6 +6,7 @@ use formsvc_contract::send::{Answer, SendError, Sender};
 use http::HeaderMap;
 use http::header::DATE;
 use serde::Serialize;
+use unicode_width::UnicodeWidthStr;
 
 use super::plan::{Plan, Send};
 use super::{FIELDS, Replay};
@@ -106,7 +107,7 @@ impl Run<'_> {
         if self.cx.settings.terminal.stdout {
             self.cx.output.exactly(writer.end_of_line().as_bytes())?;
         }
-        if let Some(remark) = writer.remark() {
+        for remark in writer.remarks() {
             self.cx.progress.remark(remark);
         }
         Ok(())
@@ -246,7 +247,7 @@ impl Run<'_> {
 /// What people are told of each.
 fn columns(plan: &Plan, reveal: bool) -> Vec<Column> {
     let longest = plan.sends.iter().map(|send| send.number).max().unwrap_or_default();
-    let to = plan.sends.iter().map(|send| mask::url(send.to.as_str(), reveal).len());
+    let to = plan.sends.iter().map(|send| mask::url(send.to.as_str(), reveal).width());
     vec![
         Column::numbers("CAPTURE", longest),
         Column::ids("SUBMISSION"),

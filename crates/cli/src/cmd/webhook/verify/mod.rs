@@ -32,7 +32,7 @@ use crate::when;
 pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::new("capture").json_only(),
     Field::new("valid"),
-    Field::verdict("verdict"),
+    Field::status("verdict"),
     Field::new("why"),
     Field::new("meaning"),
     Field::new("secret"),
