@@ -70,9 +70,7 @@ impl Plan {
                 },
             }
         }
-        // Many may have to be read for it.
-        let is_asked = !nowhere.is_empty() && (sends.is_empty() || chosen == Chosen::Named);
-        let others = if is_asked { last_target(captures).await? } else { None };
+        let others = if nowhere.is_empty() { None } else { last_target(captures).await? };
         match nowhere.first() {
             Some(number) if chosen == Chosen::Named => {
                 Err(not_forwarded(*number, others.as_deref()))
