@@ -34,6 +34,27 @@ pub(super) async fn data_is_kept_to_the_byte(factory: Factory) {
     assert_eq!(item::data_of(&one.items), Some(long.as_bytes()), "an item is of the known shape");
 }
 
+pub(super) async fn pages_are_whole_wherever_large_submissions_stand(factory: Factory) {
+    let world = World::new(factory).await;
+    let other = world.add_form().await;
+    // Around 4 KiB, where a store may begin to read in another way.
+    let text = |n: usize, bytes: usize| format!(r#"{{"n":{n},"text":"{}"}}"#, "x".repeat(bytes));
+    let large = [true, false, false, true, true, false, true, false, false, false, true];
+    let mut texts = Vec::new();
+    for (n, large) in large.into_iter().enumerate() {
+        let bytes = if large { 3_900 + n * 50 } else { 10 };
+        texts.push(text(n, bytes));
+        world.submit(&texts[n]).await;
+        world.store.submit(submission(&other.id, &text(n, 9_000))).await.expect("accepted");
+    }
+    texts.reverse();
+    for limit in 1..=12 {
+        let rows = world.walk(None, limit).await;
+        let found: Vec<&str> = rows.iter().map(|row| row.data.as_json()).collect();
+        assert_eq!(found, texts, "{limit} a page");
+    }
+}
+
 pub(super) async fn any_submission_id_is_kept(factory: Factory) {
     let world = World::new(factory).await;
     let longest = "x".repeat(128);

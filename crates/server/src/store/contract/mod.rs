@@ -93,6 +93,7 @@ checks! {
         a_cursor_is_any_instant,
         each_form_has_a_clock_of_its_own;
     data: data_is_kept_to_the_byte,
+        pages_are_whole_wherever_large_submissions_stand,
         any_submission_id_is_kept,
         a_used_submission_id_is_refused_and_its_neighbours_are_not,
         limits_are_kept,

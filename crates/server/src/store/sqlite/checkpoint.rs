@@ -18,7 +18,7 @@ pub(super) struct Thresholds {
     pub(super) too_many: i64,
 }
 
-const THRESHOLDS: Thresholds = Thresholds { worth_it: 2_000, too_many: 16_000 };
+const THRESHOLDS: Thresholds = Thresholds { worth_it: 1_000, too_many: 8_000 };
 /// Pause between two looks at the log.
 const PAUSE: Duration = Duration::from_millis(25);
 /// How long a blocking checkpoint waits for readers and other processes.

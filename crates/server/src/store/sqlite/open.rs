@@ -22,6 +22,9 @@ const READER_BUSY_TIMEOUT: Duration = Duration::from_secs(1);
 /// Page cache of a reader: 8 MiB, in negative KiB as SQLite has it. Pages spread over a form of
 /// 100 MiB cost a third less than with the usual 2 MiB.
 const READER_CACHE: i64 = -8_192;
+/// Size of a page of a new file, in bytes: what is read and written is in rows that follow each other,
+/// and takes half as many calls as with the usual 4 KiB.
+const PAGE_SIZE: i64 = 8_192;
 /// What SQLite takes for a database in memory, whatever file has that name.
 const IN_MEMORY: &str = ":memory:";
 /// Prepared statements kept per connection; more than there are.
@@ -101,6 +104,8 @@ impl Place {
         // Before anything is set: a file that is refused is left as it was.
         schema::inspect(&connection)?;
         if !self.is_memory() {
+            // Of a file that has pages, it changes nothing.
+            connection.pragma_update(None, "page_size", PAGE_SIZE)?;
             let mode: String =
                 connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
             if !mode.eq_ignore_ascii_case("wal") {

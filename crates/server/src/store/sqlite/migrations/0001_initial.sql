@@ -70,6 +70,8 @@ CREATE TABLE submissions (
     item       TEXT NOT NULL         -- the JSON that pages show
 ) STRICT;
 CREATE UNIQUE INDEX submissions_by_instant ON submissions (form_no, instant_us);
+-- Pages that have one of these are read on a thread of their own.
+CREATE INDEX large_submissions ON submissions (form_no, instant_us) WHERE octet_length(item) > 4096;
 
 -- What tells a repeated submission from a new one, for a day. Its rows stand in the order of time.
 CREATE TABLE idempotency (

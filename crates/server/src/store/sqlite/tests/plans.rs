@@ -20,8 +20,9 @@ impl Bench {
 
 #[tokio::test]
 async fn a_page_is_a_few_seeks_and_one_scan() {
+    let bench = bench().await;
     assert_eq!(
-        bench().await.plan(submissions::PAGE).await,
+        bench.plan(submissions::PAGE).await,
         [
             "SEARCH f USING INDEX sqlite_autoindex_forms_1 (id=?)",
             "SCALAR SUBQUERY 1",
@@ -29,6 +30,26 @@ async fn a_page_is_a_few_seeks_and_one_scan() {
             "SEARCH s USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
             "CORRELATED SCALAR SUBQUERY 2",
             "SEARCH p USING COVERING INDEX submissions_by_instant (form_no=? AND instant_us<?)",
+        ]
+    );
+    assert_eq!(
+        bench.plan(submissions::PAGE_OF_SMALL).await,
+        [
+            "SEARCH f USING INDEX sqlite_autoindex_forms_1 (id=?)",
+            "SCALAR SUBQUERY 1",
+            "SEARCH users USING COVERING INDEX sqlite_autoindex_users_1 (id=?)",
+            "SEARCH s USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
+            "CORRELATED SCALAR SUBQUERY 3",
+            "SEARCH p USING COVERING INDEX submissions_by_instant (form_no=? AND instant_us<?)",
+            "CORRELATED SCALAR SUBQUERY 2",
+            "SEARCH l USING INDEX large_submissions (form_no=? AND instant_us<?)",
+        ]
+    );
+    assert_eq!(
+        bench.plan(submissions::LARGE_BELOW).await,
+        [
+            "SEARCH f USING COVERING INDEX sqlite_autoindex_forms_1 (id=?)",
+            "SEARCH l USING INDEX large_submissions (form_no=? AND instant_us<?)",
         ]
     );
 }
@@ -198,7 +219,7 @@ async fn a_statement_is_prepared_once() {
     let bench = bench().await;
     let again = bench.store.readers.read(|db| {
         let mut again = 0;
-        let usual = [users::AUTHENTICATE, submissions::PAGE, submissions::OWNED];
+        let usual = [users::AUTHENTICATE, submissions::PAGE_OF_SMALL, submissions::OWNED];
         for sql in usual.into_iter().chain([due::NEXT_ENDPOINT, due::FRONT, claims::DUE]) {
             let mut statement = db.prepare(sql)?;
             for value in 0..3 {
