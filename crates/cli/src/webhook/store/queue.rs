@@ -1,5 +1,5 @@
 //! What waits for the thread that writes. The thread is woken when that is worth it, and not for each that
-//! comes: to wake it costs as much as to write a request.
+//! comes: to wake it costs as much as to write a request, and one commit is as dear as any.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,10 +14,8 @@ use crate::webhook::capture::{CaptureNumber, Outcome, Received};
 
 /// Requests that share one commit, at most.
 const BATCH_MAX: usize = 256;
-/// Requests in one commit after which others are awaited for the next.
-const CROWD: usize = 16;
-/// How long that is, at most: no more than so many take to be handled.
-const CROWD_PAUSE: Duration = Duration::from_millis(1);
+/// How long the thread, once awake, waits for the word to begin.
+const BEGIN_PAUSE: Duration = Duration::from_millis(1);
 /// How long an outcome waits for a request to share its commit with.
 const LINGER: Duration = Duration::from_millis(25);
 
@@ -52,6 +50,8 @@ pub(super) struct Queue {
 #[derive(Default)]
 struct Waiting {
     keeps: VecDeque<(Arc<Received>, Reply)>,
+    /// Whether those who brought them have nobody left to let go first.
+    begun: bool,
     settles: Vec<(CaptureNumber, Arc<Outcome>)>,
     /// When the first of those outcomes came.
     settling: Option<Instant>,
@@ -66,14 +66,14 @@ struct Ahead {
     work: Work,
 }
 
-/// What the thread does, and so what it is woken for; for work and for the end it is woken always.
+/// What the thread does, and so what it is woken for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Thread {
     #[default]
     Busy,
-    /// It sleeps until so many requests wait.
-    Awaits(usize),
-    /// It sleeps until there is anything at all.
+    /// It sleeps until what waits is due.
+    Waits,
+    /// It sleeps until that, or until there is an outcome.
     Idle,
 }
 
@@ -82,19 +82,26 @@ impl Waiting {
         self.keeps.is_empty() && self.settles.is_empty() && self.work.is_empty()
     }
 
-    /// Whether what waits is taken now, where so many requests are awaited.
-    fn is_due(&self, awaited: usize) -> bool {
-        self.keeps.len() >= awaited || !self.work.is_empty() || self.closed
+    /// Whether what waits is taken now.
+    fn is_due(&self) -> bool {
+        self.begun || self.keeps.len() >= BATCH_MAX || !self.work.is_empty() || self.closed
+    }
+
+    /// Whether there is nothing that the thread is woken for where it is idle.
+    fn is_quiet(&self) -> bool {
+        !self.is_due() && self.settles.is_empty()
     }
 
     /// Adds a request; whether that wakes the thread.
     fn keep(&mut self, received: Arc<Received>, reply: Reply) -> bool {
         self.keeps.push_back((received, reply));
-        match self.thread {
-            Thread::Busy => false,
-            Thread::Awaits(awaited) => self.keeps.len() == awaited,
-            Thread::Idle => self.keeps.len() == 1,
-        }
+        self.keeps.len() == BATCH_MAX && self.thread != Thread::Busy
+    }
+
+    /// Lets the thread begin with the requests there are; whether that wakes it.
+    fn begin(&mut self) -> bool {
+        let first = !std::mem::replace(&mut self.begun, !self.keeps.is_empty());
+        first && self.begun && self.thread != Thread::Busy
     }
 
     /// Adds an outcome; whether that wakes the thread.
@@ -112,6 +119,7 @@ impl Waiting {
         let before_work = self.work.front().map_or(usize::MAX, |first| first.requests);
         let most = self.keeps.len().min(BATCH_MAX).min(before_work);
         let keeps = self.keeps.drain(..most).collect();
+        self.begun &= !self.keeps.is_empty();
         for later in &mut self.work {
             later.requests -= most;
         }
@@ -122,9 +130,26 @@ impl Waiting {
 }
 
 impl Queue {
-    /// Adds a request. Fails after the end.
-    pub(super) fn keep(&self, received: Arc<Received>, reply: Reply) -> Result<(), StoreError> {
-        self.add(|waiting| waiting.keep(received, reply))
+    /// Adds a request; whether it is the first that waits, and whoever brought it is to [`begin`](Self::begin).
+    /// Fails after the end.
+    pub(super) fn keep(&self, received: Arc<Received>, reply: Reply) -> Result<bool, StoreError> {
+        let mut first = false;
+        self.add(|waiting| {
+            first = waiting.keeps.is_empty();
+            waiting.keep(received, reply)
+        })?;
+        Ok(first)
+    }
+
+    /// How many requests wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.locked().keeps.len()
+    }
+
+    /// Lets the thread begin with the requests that wait.
+    pub(super) fn begin(&self) {
+        // After the end there is nothing to begin with.
+        let _ = self.add(Waiting::begin);
     }
 
     /// Adds what was made of a request. Fails after the end.
@@ -158,27 +183,21 @@ impl Queue {
         drop(left);
     }
 
-    /// Takes what waits, or waits for something, after a commit of so many requests. With nothing to do there
-    /// is as much time as `rest` says, which is asked only then.
-    pub(super) fn next(&self, last: usize, rest: impl FnOnce() -> Duration) -> Next {
+    /// Takes what waits, or waits for something. With nothing to do there is as much time as `rest` says,
+    /// which is asked only then.
+    pub(super) fn next(&self, rest: impl FnOnce() -> Duration) -> Next {
         let mut waiting = self.locked();
-        if last >= CROWD {
-            // As many will come again. Half of them is enough: the others are handled while the disk writes.
-            waiting = self.wait_for(waiting, last / 2, Instant::now() + CROWD_PAUSE);
-        }
         if waiting.is_empty() && !waiting.closed {
             drop(waiting);
             let until = Instant::now() + rest();
-            waiting = self.wait_idle(self.locked(), until);
+            waiting = self.sleep(self.locked(), Thread::Idle, until, Waiting::is_quiet);
         }
-        if let Some(since) = waiting.settling {
-            waiting = self.wait_for(waiting, 1, since + LINGER);
-        }
-        if last < CROWD && !waiting.keeps.is_empty() {
-            drop(waiting);
-            // Whoever shares the core may be about to bring more, and one commit is as dear as any.
-            std::thread::yield_now();
-            waiting = self.locked();
+        let until = match waiting.settling {
+            Some(since) => since + LINGER,
+            None => Instant::now() + BEGIN_PAUSE,
+        };
+        if !waiting.is_empty() {
+            waiting = self.sleep(waiting, Thread::Waits, until, |waiting| !waiting.is_due());
         }
         match waiting.is_empty() {
             false => Next::Batch(waiting.take()),
@@ -200,27 +219,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Waits for so many requests, until what waits is due or the time is over.
-    fn wait_for<'q>(
-        &'q self,
-        waiting: MutexGuard<'q, Waiting>,
-        awaited: usize,
-        until: Instant,
-    ) -> MutexGuard<'q, Waiting> {
-        let goes_on = |waiting: &Waiting| !waiting.is_due(awaited);
-        self.sleep(waiting, Thread::Awaits(awaited), until, goes_on)
-    }
-
-    /// Waits for anything, until the time is over.
-    fn wait_idle<'q>(
-        &'q self,
-        waiting: MutexGuard<'q, Waiting>,
-        until: Instant,
-    ) -> MutexGuard<'q, Waiting> {
-        let goes_on = |waiting: &Waiting| waiting.is_empty() && !waiting.closed;
-        self.sleep(waiting, Thread::Idle, until, goes_on)
-    }
-
+    /// Waits for as long as it goes on, until the time is over.
     fn sleep<'q>(
         &'q self,
         mut waiting: MutexGuard<'q, Waiting>,
@@ -278,12 +277,43 @@ mod tests {
             let mut waiting = Waiting { thread, ..Waiting::default() };
             [(); 4].map(|()| come(&mut waiting))
         };
-        assert_eq!(all(Thread::Busy, request), [false; 4]);
-        assert_eq!(all(Thread::Awaits(3), request), [false, false, true, false]);
-        assert_eq!(all(Thread::Idle, request), [true, false, false, false]);
+        let begun = |waiting: &mut Waiting| {
+            assert!(!request(waiting), "not before somebody says so");
+            waiting.begin()
+        };
+        for thread in [Thread::Busy, Thread::Waits, Thread::Idle] {
+            assert_eq!(all(thread, request), [false; 4]);
+            assert_eq!(all(thread, Waiting::begin), [false; 4], "with nothing");
+            assert_eq!(all(thread, begun), [thread != Thread::Busy, false, false, false]);
+        }
         assert_eq!(all(Thread::Busy, outcome), [false; 4]);
-        assert_eq!(all(Thread::Awaits(1), outcome), [false; 4]);
+        assert_eq!(all(Thread::Waits, outcome), [false; 4]);
         assert_eq!(all(Thread::Idle, outcome), [true, false, false, false]);
+    }
+
+    #[test]
+    fn a_full_commit_is_waited_for_by_nobody() {
+        let mut waiting = Waiting { thread: Thread::Idle, ..Waiting::default() };
+        let woken: Vec<bool> = (0..=BATCH_MAX).map(|_| request(&mut waiting)).collect();
+        assert_eq!(woken.iter().position(|woken| *woken), Some(BATCH_MAX - 1));
+        assert!(waiting.is_due());
+        waiting.take();
+        assert!(!waiting.is_due(), "the last one waits for the word");
+    }
+
+    #[test]
+    fn who_begins_with_what_is_taken_already_lets_nobody_else_begin() {
+        let queue = Queue::default();
+        let received = Arc::new(received(Timestamp::UNIX_EPOCH, Vec::new()));
+        let keep = || queue.keep(Arc::clone(&received), oneshot::channel().0).unwrap();
+        assert!(keep(), "the first is to say when");
+        assert!(!keep());
+        queue.locked().take();
+        queue.begin();
+        assert!(!queue.locked().begun);
+        assert!(keep(), "the first again");
+        queue.begin();
+        assert!(queue.locked().is_due());
     }
 
     #[test]
@@ -297,7 +327,7 @@ mod tests {
         queue.run(Box::new(|_| ())).unwrap();
         request(&mut queue.locked());
         let batches = [(); 4].map(|()| {
-            let Next::Batch(batch) = queue.next(0, nothing) else { panic!("none") };
+            let Next::Batch(batch) = queue.next(nothing) else { panic!("none") };
             (batch.keeps.len(), batch.settles.len(), batch.work.is_some())
         });
         let wanted = [(BATCH_MAX, 1, false), (1, 0, true), (0, 0, true), (1, 0, false)];
@@ -305,22 +335,22 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_alone_after_a_crowd_is_served() {
+    fn a_thread_that_is_awake_waits_for_the_word_no_longer_than_it_may() {
         let queue = Queue::default();
         request(&mut queue.locked());
-        let Next::Batch(batch) = queue.next(BATCH_MAX, nothing) else { panic!("none") };
+        let Next::Batch(batch) = queue.next(nothing) else { panic!("none") };
         assert_eq!(batch.keeps.len(), 1);
     }
 
     #[test]
     fn what_is_there_at_the_end_is_taken_and_nothing_after_it() {
         let queue = Queue::default();
-        assert!(matches!(queue.next(0, || Duration::ZERO), Next::Nothing));
+        assert!(matches!(queue.next(|| Duration::ZERO), Next::Nothing));
         outcome(&mut queue.locked());
         queue.close();
         assert!(matches!(queue.run(Box::new(|_| ())), Err(StoreError::Closed)));
-        let Next::Batch(batch) = queue.next(0, nothing) else { panic!("none") };
+        let Next::Batch(batch) = queue.next(nothing) else { panic!("none") };
         assert_eq!(batch.settles.len(), 1);
-        assert!(matches!(queue.next(0, nothing), Next::Closed));
+        assert!(matches!(queue.next(nothing), Next::Closed));
     }
 }

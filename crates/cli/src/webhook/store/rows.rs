@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use jiff::Timestamp;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, Row, Statement, params};
 
 use super::StoreError;
 use super::open::PAGE_SIZE;
@@ -65,9 +65,14 @@ pub(super) fn insert<'r>(
     let mut last = db.prepare_cached("SELECT number FROM counters")?;
     let mut last: i64 = last.query_row([], |row| row.get(0))?;
     let (mut numbers, mut unproven) = (Vec::new(), 0);
+    let mut insert = db.prepare_cached(
+        "INSERT INTO captures (number, at, source, method, request_target, verdict, secret, age, event,
+            submission_id, form_id, arrival, gap, duplicate, proven, size, headers, body)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+    )?;
     for received in requests {
         last += 1;
-        let size = insert_one(db, last, received)?;
+        let size = insert_one(&mut insert, last, received)?;
         if !received.verdict.code.is_proven() {
             unproven += size;
         }
@@ -81,18 +86,17 @@ pub(super) fn insert<'r>(
 }
 
 /// Adds a request, and gives what it takes up.
-fn insert_one(db: &Connection, number: i64, received: &Received) -> rusqlite::Result<i64> {
+fn insert_one(
+    insert: &mut Statement<'_>,
+    number: i64,
+    received: &Received,
+) -> rusqlite::Result<i64> {
     // An address for a request, which no name of a source is.
     let source = received.source.peer();
     let source = source.map_or_else(|| Source::Poll.name().to_owned(), |peer| peer.to_string());
     let headers = header_bytes(&received.headers);
     let length = headers.len() + received.body.len() + received.request_target.len();
     let size = i64::try_from(length + PAGE).unwrap_or(i64::MAX);
-    let mut insert = db.prepare_cached(
-        "INSERT INTO captures (number, at, source, method, request_target, verdict, secret, age, event,
-            submission_id, form_id, arrival, gap, duplicate, proven, size, headers, body)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
-    )?;
     insert.execute(params![
         number,
         instant(received.at),
@@ -116,34 +120,38 @@ fn insert_one(db: &Connection, number: i64, received: &Received) -> rusqlite::Re
     Ok(size)
 }
 
-/// Adds what was made of a request. Nothing happens if it is gone, or has an outcome.
-pub(super) fn settle(
+/// Adds what was made of requests. Nothing happens where one is gone, or has an outcome.
+pub(super) fn settle<'o>(
     db: &Connection,
-    number: CaptureNumber,
-    outcome: &Outcome,
+    outcomes: impl IntoIterator<Item = (CaptureNumber, &'o Outcome)>,
 ) -> rusqlite::Result<()> {
-    let number = i64::try_from(number).unwrap_or(i64::MAX);
-    let added = db
-        .prepare_cached(
-            "INSERT OR IGNORE INTO outcomes (number, status, answered_by, took, decided_by)
-             SELECT number, ?2, ?3, ?4, ?5 FROM captures WHERE number = ?1",
-        )?
-        .execute(params![
+    let mut insert = db.prepare_cached(
+        "INSERT OR IGNORE INTO outcomes (number, status, answered_by, took, decided_by)
+         SELECT number, ?2, ?3, ?4, ?5 FROM captures WHERE number = ?1",
+    )?;
+    for (number, outcome) in outcomes {
+        let number = i64::try_from(number).unwrap_or(i64::MAX);
+        let added = insert.execute(params![
             number,
             outcome.status,
             outcome.by.name(),
             nanos(outcome.took),
             outcome.decided_by.map(|place| i64::try_from(place).unwrap_or(i64::MAX)),
         ])?;
-    if added == 0 {
-        return Ok(());
+        if added > 0 && !outcome.forwards.is_empty() {
+            insert_forwards(db, number, &outcome.forwards)?;
+        }
     }
+    Ok(())
+}
+
+fn insert_forwards(db: &Connection, number: i64, forwards: &[Forward]) -> rusqlite::Result<()> {
     let mut insert = db.prepare_cached(
         "INSERT INTO forwards (number, place, url, took, error, timed_out, status, truncated,
             headers, body)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
     )?;
-    for (place, forward) in (0_i64..).zip(&outcome.forwards) {
+    for (place, forward) in (0_i64..).zip(forwards) {
         let answer = forward.answer.as_ref();
         let answered = answer.ok();
         insert.execute(params![

@@ -15,6 +15,8 @@ use super::queue::{Batch, Next, Queue, Work};
 use super::{StoreError, rows};
 use crate::webhook::capture::{CaptureNumber, Outcome, Received};
 
+/// Requests that are worth a commit, whoever else is about to come.
+const ENOUGH: usize = 32;
 /// How long the end may take that nobody waits for but the command.
 const TIDY_MAX: Duration = Duration::from_millis(500);
 
@@ -34,7 +36,7 @@ impl Writer {
         pruner: Pruner,
     ) -> Result<Self, StoreError> {
         let queue = Arc::<Queue>::default();
-        let desk = Desk { log, connection, path: path.to_owned(), pruner, last: 0 };
+        let desk = Desk { log, connection, path: path.to_owned(), pruner };
         let intake = Intake(Arc::clone(&queue));
         let thread = std::thread::Builder::new()
             .name("captures".into())
@@ -46,7 +48,18 @@ impl Writer {
     /// Adds a request, and waits for the commit.
     pub(super) async fn keep(&self, received: Arc<Received>) -> Kept {
         let (reply, answer) = oneshot::channel();
-        self.queue.keep(received, reply)?;
+        if self.queue.keep(received, reply)? {
+            // Also when whoever waits here goes away.
+            let begins = Begins(&self.queue);
+            // Others that are ready go first, and share the commit. With enough of them, those that are not
+            // ready yet are handled while the disk writes.
+            let (mut before, mut now) = (0, 1);
+            while before < now && now < ENOUGH {
+                tokio::task::yield_now().await;
+                (before, now) = (now, self.queue.waiting());
+            }
+            drop(begins);
+        }
         answer.await.map_or(Err(StoreError::Closed), |answers| answers.own.clone())
     }
 
@@ -77,6 +90,15 @@ impl Drop for Writer {
     }
 }
 
+/// Lets the thread begin when it is dropped.
+struct Begins<'q>(&'q Queue);
+
+impl Drop for Begins<'_> {
+    fn drop(&mut self) {
+        self.0.begin();
+    }
+}
+
 /// The thread's end of the queue: however the thread ends, nobody waits for it after that.
 struct Intake(Arc<Queue>);
 
@@ -93,8 +115,6 @@ struct Desk {
     connection: Connection,
     path: PathBuf,
     pruner: Pruner,
-    /// Requests in the last commit.
-    last: usize,
 }
 
 impl Desk {
@@ -103,7 +123,7 @@ impl Desk {
         self.pruner.step(&self.connection);
         loop {
             // With nothing to do, what is over the caps goes, a little at a time.
-            match queue.next(self.last, || self.pruner.step(&self.connection)) {
+            match queue.next(|| self.pruner.step(&self.connection)) {
                 Next::Batch(batch) => self.commit(batch),
                 Next::Nothing => {}
                 Next::Closed => return self.tidy(),
@@ -120,7 +140,6 @@ impl Desk {
     /// Commits, and answers.
     fn commit(&mut self, batch: Batch) {
         let Batch { keeps, settles, work } = batch;
-        self.last = keeps.len();
         if !(keeps.is_empty() && settles.is_empty()) {
             let kept = self.transact(&keeps, &settles);
             let kept = kept.map_err(|error| StoreError::database("keep", &self.path, error));
@@ -156,9 +175,7 @@ impl Desk {
         run("BEGIN IMMEDIATE")?;
         let done = (|| {
             let numbers = rows::insert(db, keeps.iter().map(|(received, _)| &**received))?;
-            for (number, outcome) in settles {
-                rows::settle(db, *number, outcome)?;
-            }
+            rows::settle(db, settles.iter().map(|(number, outcome)| (*number, &**outcome)))?;
             self.pruner.make_room(db, keeps.len())?;
             run("COMMIT")?;
             Ok(numbers)
