@@ -1,24 +1,22 @@
 //! A panic is a bug, and is told as one: in two lines a person can act on, with where it happened
 //! and nothing of the data that was being worked on.
 
-use std::io::{self, Write};
 use std::panic::{self, PanicHookInfo};
 
 use crate::early::Early;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::output::choice;
+use crate::output::to_stderr;
 use crate::wrap::stderr_width;
 
 /// Tells of panics from now on in the words of every other error. Whoever catches the panic ends
 /// with [`Exit::Failed`], and says nothing more.
 pub(crate) fn tell(early: Early) {
     panic::set_hook(Box::new(move |info| {
-        let mut err =
-            anstream::AutoStream::new(io::stderr().lock(), choice(early.color, &io::stderr()));
         // With standard error closed, the exit code still says it.
-        let _ = bug(info).print(&mut err, early.error_format, stderr_width());
-        let _ = err.flush();
+        let _ = to_stderr(early.color, |err| {
+            bug(info).print(err, early.error_format, stderr_width())
+        });
     }));
 }
 

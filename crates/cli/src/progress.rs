@@ -328,11 +328,13 @@ fn spinner(told: &Arc<Mutex<Told>>, from: Instant) -> ProgressBar {
 /// nobody to tell.
 fn say(text: &str, width: Option<usize>) {
     let text = one_line(text);
-    let told = match width {
+    let mut told = match width {
         Some(width) => folded(&text, width).join("\n"),
         None => text.into_owned(),
     };
-    let _ = writeln!(std::io::stderr().lock(), "{told}");
+    // With its end in the same write: else what another program prints may come between.
+    told.push('\n');
+    let _ = std::io::stderr().lock().write_all(told.as_bytes());
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! From the process's arguments to its exit code.
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::mem::ManuallyDrop;
 use std::process::ExitCode;
 use std::thread;
@@ -22,7 +22,7 @@ use crate::env;
 use crate::error::{CliError, usage};
 use crate::exit::Exit;
 use crate::log;
-use crate::output::choice;
+use crate::output::to_stderr;
 use crate::panics;
 use crate::settings::{self, Settings, Terminal};
 use crate::signals::Signals;
@@ -96,10 +96,8 @@ fn understood(early: &mut Early, args: &[OsString]) -> Result<Cli, CliError> {
     );
     if let (Some(group), true, ErrorFormat::Text) = (path.last(), missing, early.error_format) {
         let help = (*group).clone().render_help();
-        let mut err =
-            anstream::AutoStream::new(io::stderr().lock(), choice(early.color, &io::stderr()));
         // With standard error closed, the exit code still says it.
-        let _ = write!(err, "{}", help.ansi());
+        let _ = to_stderr(early.color, |err| write!(err, "{}", help.ansi()));
         return Err(CliError::silent(Exit::Usage));
     }
     Err(usage::told(&error, &path, args))
@@ -107,11 +105,8 @@ fn understood(early: &mut Early, args: &[OsString]) -> Result<Cli, CliError> {
 
 /// Tells of a failure on standard error, and says how the run ends.
 fn tell(error: &CliError, early: Early) -> Exit {
-    let mut err =
-        anstream::AutoStream::new(io::stderr().lock(), choice(early.color, &io::stderr()));
     // With standard error closed, the exit code still says it.
-    let _ = error.print(&mut err, early.error_format, stderr_width());
-    let _ = err.flush();
+    let _ = to_stderr(early.color, |err| error.print(err, early.error_format, stderr_width()));
     error.exit
 }
 

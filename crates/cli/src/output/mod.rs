@@ -360,6 +360,18 @@ fn written<T>(done: io::Result<T>) -> Result<T, CliError> {
     done.map_err(|error| CliError::stdout(&error))
 }
 
+/// Writes to standard error in one piece: what another program prints at the same time stands before or
+/// after it.
+pub(crate) fn to_stderr(
+    color: Color,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let stream = anstream::AutoStream::new(io::stderr().lock(), choice(color, &io::stderr()));
+    let mut out = io::BufWriter::new(stream);
+    write(&mut out)?;
+    out.flush()
+}
+
 /// Whether a stream gets colours, in the words of the library that writes them.
 pub(crate) fn choice(color: Color, stream: &impl IsTerminal) -> anstream::ColorChoice {
     Wish::new(color, &env::of_process).choice(stream.is_terminal())

@@ -53,6 +53,35 @@ fn sound(said: &Said, what: &str) {
 }
 
 #[test]
+fn whole_lines_go_to_standard_error_at_once() {
+    let sandbox = Sandbox::start(&["--rate-limit", "off"]);
+    // With these, each write is a message of its own.
+    let pieces = |args: &[&str]| -> Vec<String> {
+        let (near, far) = std::os::unix::net::UnixDatagram::pair().unwrap();
+        let stderr = Stdio::from(std::os::fd::OwnedFd::from(far));
+        let mut run = sandbox.formsvc(args);
+        let status = run.stdout(Stdio::null()).stderr(stderr).status().unwrap();
+        // Else it is held open here, and there is no end to what may come.
+        drop(run);
+        near.set_nonblocking(true).unwrap();
+        let mut piece = vec![0; 64 << 10];
+        let pieces = std::iter::from_fn(|| {
+            let length = near.recv(&mut piece).ok().filter(|length| *length > 0)?;
+            Some(String::from_utf8_lossy(&piece[..length]).into_owned())
+        });
+        let pieces: Vec<String> = pieces.collect();
+        assert!(!pieces.is_empty(), "{args:?}: {status}");
+        pieces
+    };
+    let exported = pieces(&["submissions", "export", "penguins"]);
+    assert!(exported.iter().all(|piece| piece.ends_with('\n')), "{exported:?}");
+    for args in [&["forms", "veiw", "--color", "always"][..], &["forms", "--color", "always"]] {
+        let told = pieces(args);
+        assert!(matches!(&told[..], [one] if one.ends_with('\n')), "{told:?}");
+    }
+}
+
+#[test]
 fn no_command_minds_closed_or_full_streams() {
     let sandbox = Sandbox::start(&["--rate-limit", "off"]);
     let home = tempfile::tempdir().unwrap();
