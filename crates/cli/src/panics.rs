@@ -14,9 +14,8 @@ use crate::wrap::stderr_width;
 pub(crate) fn tell(early: Early) {
     panic::set_hook(Box::new(move |info| {
         // With standard error closed, the exit code still says it.
-        let _ = to_stderr(early.color, |err| {
-            bug(info).print(err, early.error_format, stderr_width())
-        });
+        let _ =
+            to_stderr(early.color, |err| bug(info).print(err, early.error_format, stderr_width()));
     }));
 }
 

@@ -56,9 +56,14 @@ impl Jq {
             })
     }
 
-    /// Writes what the expression makes of a document: text as it is, anything else as compact JSON,
-    /// each on a line of its own. Numbers keep their text while nothing is calculated with them.
-    pub(super) fn run(&self, json: &str, out: &mut dyn Write) -> Result<(), CliError> {
+    /// Writes what the expression makes of a document: text as it is, anything else as JSON, each on a line
+    /// of its own or laid out for reading. Numbers keep their text while nothing is calculated with them.
+    pub(super) fn run(
+        &self,
+        json: &str,
+        laid_out: bool,
+        out: &mut dyn Write,
+    ) -> Result<(), CliError> {
         let json = document::readable(json)?;
         let input = read::parse_single(json.as_bytes()).map_err(|error| {
             CliError::new(Exit::Service, "the answer is not JSON").because(&error)
@@ -66,7 +71,9 @@ impl Jq {
         let context = Ctx::<JustLut<Val>>::new(&self.0.lut, Vars::new([]));
         for made in self.0.id.run((context, input)) {
             match made {
-                Ok(value) => put(out, &value).map_err(|error| CliError::stdout(&error))?,
+                Ok(value) => {
+                    put(out, &value, laid_out).map_err(|error| CliError::stdout(&error))?
+                }
                 Err(exception) => {
                     let flushed = out.flush();
                     return match exception.get_err() {
@@ -90,10 +97,15 @@ fn failed(error: jaq_json::Error) -> CliError {
     CliError::usage("the jq expression failed").cause(shortened(&told, CAUSE_MAX))
 }
 
-fn put(out: &mut dyn Write, value: &Val) -> io::Result<()> {
+fn put(out: &mut dyn Write, value: &Val, laid_out: bool) -> io::Result<()> {
+    let layout = write::Pp {
+        indent: laid_out.then(|| "  ".to_owned()),
+        sep_space: laid_out,
+        ..write::Pp::default()
+    };
     match value {
         Val::TStr(text) => out.write_all(String::from_utf8_lossy(text).as_bytes())?,
-        value => write::write(&mut &mut *out, &write::Pp::default(), 0, value)?,
+        value => write::write(&mut &mut *out, &layout, 0, value)?,
     }
     out.write_all(b"\n")
 }
@@ -157,7 +169,7 @@ mod tests {
     fn made(code: &str, json: &str) -> Result<String, String> {
         let told = |error: CliError| format!("{error:?}");
         let mut out = Vec::new();
-        Jq::new(code).and_then(|jq| jq.run(json, &mut out)).map_err(told)?;
+        Jq::new(code).and_then(|jq| jq.run(json, false, &mut out)).map_err(told)?;
         Ok(String::from_utf8(out).unwrap())
     }
 
@@ -203,9 +215,19 @@ mod tests {
     }
 
     #[test]
+    fn json_can_be_laid_out_and_keeps_the_text_of_its_numbers() {
+        let mut out = Vec::new();
+        let all = r#"[{"a":1.50,"b":[1e400]},"text",{}]"#;
+        Jq::new(".[]").unwrap().run(all, true, &mut out).unwrap();
+        let wanted = "{\n  \"a\": 1.50,\n  \"b\": [\n    1e400\n  ]\n}\ntext\n{}\n";
+        assert_eq!(String::from_utf8(out).unwrap(), wanted);
+    }
+
+    #[test]
     fn an_expression_that_fails_has_written_what_came_before() {
         let mut out = Vec::new();
-        let failed = Jq::new(".[] | .a").unwrap().run(r#"[{"a":1},2]"#, &mut out).unwrap_err();
+        let failed =
+            Jq::new(".[] | .a").unwrap().run(r#"[{"a":1},2]"#, false, &mut out).unwrap_err();
         assert_eq!((failed.exit, &*out), (Exit::Usage, &b"1\n"[..]));
         assert_eq!(made("1, halt, 2", "null").unwrap(), "1\n");
         assert!(made("error(\"no\")", "null").unwrap_err().contains("causes: [\"no\"]"));

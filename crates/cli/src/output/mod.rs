@@ -287,7 +287,10 @@ impl Output {
         // It may calculate for ever, and then a signal ends the process.
         let _computing = self.abort.computing();
         match program {
-            Program::Jq(jq) => self.screen.data(true, |out| jq.run(json, out)),
+            Program::Jq(jq) => {
+                let laid_out = self.screen.terminal;
+                self.screen.data(true, |out| jq.run(json, laid_out, out))
+            }
             // Its data has been made harmless; what is left to act on a terminal is its own.
             Program::Template(template) => {
                 self.screen.painted(template.render(json, shape)?.as_bytes(), &self.abort)

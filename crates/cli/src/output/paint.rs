@@ -4,6 +4,7 @@ use anstyle::{AnsiColor, Style};
 
 use crate::args::Color;
 use crate::env::{self, Lookup};
+use crate::webhook::tone::Tone;
 use crate::webhook::verdict::VerdictCode;
 
 /// What the user and the environment want.
@@ -84,11 +85,16 @@ pub(crate) enum Look {
 }
 
 impl Look {
-    /// How a word of a closed set looks; one that is not known looks like any text.
+    /// How a word of a closed set looks, or a status of HTTP; what is not known looks like any text.
     pub(crate) fn of_word(word: &str) -> Self {
         let row = WORDS.iter().find(|(_, words)| words.contains(&word));
         let verdict = || VerdictCode::of_name(word).map(|code| code.row().tone.look());
-        row.map(|(look, _)| *look).or_else(verdict).unwrap_or(Self::Plain)
+        let of_http = |status: &u16| (100..600).contains(status);
+        let status = || {
+            let status = word.parse().ok().filter(of_http)?;
+            Some(Tone::of_status(Some(status)).look())
+        };
+        row.map(|(look, _)| *look).or_else(verdict).or_else(status).unwrap_or(Self::Plain)
     }
 
     pub(crate) fn style(self) -> Style {
@@ -186,5 +192,23 @@ mod tests {
         assert_eq!(Look::of_word("of a later release"), Look::Plain);
         assert_eq!(Paint(true).put(Look::Good, "x"), "\u{1b}[32mx\u{1b}[0m");
         assert_eq!(Paint(false).put(Look::Good, "x"), "x");
+    }
+
+    #[test]
+    fn words_and_statuses_look_as_what_they_say() {
+        let looks =
+            ["ok", "valid", "signature_mismatch", "200", "401", "503", "closed", "else", ""];
+        let wanted = [
+            Look::Good,
+            Look::Good,
+            Look::Bad,
+            Look::Good,
+            Look::Open,
+            Look::Bad,
+            Look::Past,
+            Look::Plain,
+            Look::Plain,
+        ];
+        assert_eq!(looks.map(Look::of_word), wanted);
     }
 }

@@ -23,7 +23,7 @@ pub(crate) const FIELDS: &[Field] = &[
     Field::recent("at"),
     // Before what is long: it is what a list is most often looked at for.
     Field::status("verdict"),
-    Field::new("status"),
+    Field::status("status"),
     Field::id("submission_id"),
     Field::new("attempt"),
     Field::new("event").last(),

@@ -28,7 +28,7 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::new("index"),
     Field::new("attempt"),
     Field::id("submission_id").last(),
-    Field::new("status"),
+    Field::status("status"),
     Field::new("took_ms"),
     Field::new("error"),
     Field::new("body"),
