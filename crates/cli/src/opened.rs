@@ -11,6 +11,7 @@ use std::path::Path;
 pub(crate) enum OpenError {
     Io(io::Error),
     /// Somebody else decides what it says.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "who that is, is looked at on Unix"))]
     Untrusted {
         what: &'static str,
         /// What mends it.

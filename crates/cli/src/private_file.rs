@@ -3,12 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, Stat};
+use rustix::fs::{FileType, Mode, Stat};
 
 use crate::shell;
 
 /// What nobody but the owner may do.
-const OTHERS: u32 = 0o077;
+const OTHERS: Mode = Mode::RWXG.union(Mode::RWXO);
 
 /// Why a file or a folder is not its owner's alone, and what makes it so.
 #[derive(Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub(crate) fn check(stat: &Stat, path: &Path, kind: FileType) -> Result<(), Unsa
         let fix = format!("run as its owner, or `chown \"$(id -u)\" {}`", quoted(path));
         return Err(Unsafe::new(path, "belongs to another user", fix));
     }
-    if stat.st_mode & OTHERS != 0 {
+    if Mode::from_raw_mode(stat.st_mode).intersects(OTHERS) {
         let right = if kind == FileType::Directory { "700" } else { "600" };
         let fix = format!("`chmod {right} {}`", quoted(path));
         return Err(Unsafe::new(path, "can be read or changed by others", fix));

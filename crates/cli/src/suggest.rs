@@ -30,12 +30,14 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
     near.into_iter().map(|(_, known)| known).collect()
 }
 
-/// How alike two words in lower case are. A word that another begins with is nearly that word.
+/// How alike two words in lower case are. A word that another begins with is nearly that word; one of which
+/// half would have to be typed again is another word, whatever letters they share.
 fn likeness(word: &str, known: &str) -> f64 {
     if known.starts_with(word) && word.chars().count() >= 3 {
         return 0.99;
     }
-    strsim::jaro_winkler(word, known).max(strsim::normalized_damerau_levenshtein(word, known))
+    let kept = strsim::normalized_damerau_levenshtein(word, known);
+    if kept <= 0.5 { kept } else { strsim::jaro_winkler(word, known).max(kept) }
 }
 
 /// ``did you mean `list`?``, or with more than one ``did you mean `list`, `last` or `lint`?``;
@@ -84,6 +86,7 @@ mod tests {
         for typed in ["", "x", "banana", "zzz", "me", &"list".repeat(100)] {
             assert!(nearest(typed, WORDS).is_empty(), "{typed}: {:?}", nearest(typed, WORDS));
         }
+        assert!(nearest("stop-after", ["no-pager"]).is_empty(), "they only share letters");
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub(crate) fn told(error: &clap::Error, path: &[&Command], args: &[OsString]) ->
     let value = get(ContextKind::InvalidValue).unwrap_or_default();
     let help = format!("`{} --help` says what it takes", full_name(path));
     let told = match error.kind() {
-        ErrorKind::UnknownArgument => unknown_argument(&flag, error, path),
+        ErrorKind::UnknownArgument => unknown_argument(&flag, path),
         ErrorKind::InvalidSubcommand => {
             unknown_command(&get(ContextKind::InvalidSubcommand).unwrap_or_default(), path)
         }
@@ -153,7 +153,7 @@ pub(crate) fn unknown_command(word: &str, path: &[&Command]) -> CliError {
     })
 }
 
-fn unknown_argument(arg: &str, error: &clap::Error, path: &[&Command]) -> CliError {
+fn unknown_argument(arg: &str, path: &[&Command]) -> CliError {
     let name = full_name(path);
     let what = if arg.starts_with('-') {
         format!("`{name}` has no flag `{}`", shown(arg))
@@ -162,15 +162,13 @@ fn unknown_argument(arg: &str, error: &clap::Error, path: &[&Command]) -> CliErr
     };
     let told = CliError::coded(Code::UnknownFlag, what);
     let flags = path.last().into_iter().flat_map(|command| command.get_arguments());
-    let near = arg.strip_prefix("--").map(|typed| {
+    let near = arg.strip_prefix("--").and_then(|typed| {
         suggest::nearest(typed, flags.filter_map(clap::Arg::get_long)).first().copied()
     });
-    let suggested = match error.get(ContextKind::SuggestedArg) {
-        Some(ContextValue::String(flag)) => Some(flag.clone()),
-        _ => None,
-    };
-    match near.flatten().map(|near| format!("--{near}")).or(suggested) {
-        Some(near) => told.hint(format!("did you mean `{near}`? `{name} --help` lists the flags")),
+    match near {
+        Some(near) => {
+            told.hint(format!("did you mean `--{near}`? `{name} --help` lists the flags"))
+        }
         None => told,
     }
 }

@@ -58,7 +58,7 @@ pub(crate) const HELP: &[Part] = &[
     About("Expressions of jq"),
     Text(
         "--jq EXPR shows what an expression makes of the JSON: text as it is, any other value as \
-         JSON, one a line. A list is one array; `submissions tail`, which has no end, gives each \
+         JSON, one a line, or laid out on a terminal. A list is one array; `submissions tail`, which has no end, gives each \
          submission by itself. The expression sees the data and nothing else: no \
          files, no modules, no environment. Numbers keep their text, and whole numbers are exact \
          however long; calculating with a fraction gives a floating-point number. An expression \
@@ -67,7 +67,7 @@ pub(crate) const HELP: &[Part] = &[
     Try(&[
         "formsvc --demo forms list --jq '.[].title'",
         "formsvc --demo forms list --jq 'map(select(.status == \"published\")) | length'",
-        "formsvc --demo submissions list penguins --jq '.[] | [.id, .data.species] | @csv'",
+        "formsvc --demo submissions list anes96 --jq '.[] | [.id, .data.age] | @csv'",
     ]),
     About("Templates"),
     Text(

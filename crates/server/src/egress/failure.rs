@@ -162,10 +162,14 @@ impl DeliveryFailure {
 
 /// Whether a connection failed for want of something on this machine. Such an endpoint is not to blame.
 fn is_ours(error: &io::Error) -> bool {
-    const SHORT_OF: [Errno; 5] =
-        [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM, Errno::ADDRNOTAVAIL];
+    #[cfg(unix)]
+    const SHORT_OF: &[Errno] =
+        &[Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM, Errno::ADDRNOTAVAIL];
+    // There are no others among the errors of sockets there.
+    #[cfg(not(unix))]
+    const SHORT_OF: &[Errno] = &[Errno::MFILE, Errno::NOBUFS, Errno::ADDRNOTAVAIL];
     let code = error.raw_os_error();
-    error.kind() == io::ErrorKind::ResourceBusy
+    matches!(error.kind(), io::ErrorKind::ResourceBusy | io::ErrorKind::OutOfMemory)
         || SHORT_OF.iter().any(|errno| code == Some(errno.raw_os_error()))
 }
 

@@ -4,7 +4,6 @@
 //! and writers go on meanwhile. The log cannot start over until it is done, and grows. The copy gets its
 //! name once it is whole, checked and on the disk; before that moment there is the old file, or none.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -162,7 +161,7 @@ fn check(path: &Path) -> Result<BackupReport, BackupError> {
 /// So that the name survives a loss of power, too.
 #[cfg(unix)]
 fn sync_folder(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
+    std::fs::File::open(folder)?.sync_all()
 }
 
 #[cfg(not(unix))]
