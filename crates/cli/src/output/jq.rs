@@ -72,7 +72,7 @@ impl Jq {
         for made in self.0.id.run((context, input)) {
             match made {
                 Ok(value) => {
-                    put(out, &value, laid_out).map_err(|error| CliError::stdout(&error))?
+                    put(out, &value, laid_out).map_err(|error| CliError::stdout(&error))?;
                 }
                 Err(exception) => {
                     let flushed = out.flush();

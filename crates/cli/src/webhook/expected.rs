@@ -1,8 +1,9 @@
 //! What came of sending: whether the answers are those that were expected.
 
-use formsvc_contract::send::{Answer, SendError};
+use formsvc_contract::send::{Answer, SendError, SendErrorKind};
 
 use super::mask;
+use super::sender::TLS_HINT;
 use super::statuses::Statuses;
 use crate::error::{CliError, Code};
 use crate::exit::Exit;
@@ -22,7 +23,7 @@ pub(crate) struct Answers {
     first: Option<(u16, String)>,
     /// How often nothing came back, and why the first time.
     silences: u64,
-    why: Option<String>,
+    why: Option<SendError>,
 }
 
 impl Answers {
@@ -50,7 +51,7 @@ impl Answers {
             }
             Err(error) => {
                 self.silences += 1;
-                self.why.get_or_insert_with(|| error.to_string());
+                self.why.get_or_insert_with(|| error.clone());
             }
         }
     }
@@ -84,7 +85,11 @@ impl Answers {
                 (1, _) => "nothing came back".to_owned(),
                 (_, some) => format!("nothing came back of {some} of {all} {what}"),
             };
-            return Err(CliError::new(Exit::Network, told).cause(why.clone()));
+            let error = CliError::new(Exit::Network, told).cause(why.to_string());
+            return Err(match why.kind {
+                SendErrorKind::Tls => error.hint(TLS_HINT),
+                _ => error,
+            });
         }
         Ok(())
     }

@@ -29,6 +29,9 @@ pub(crate) enum Timeout {
     OfTheRun,
 }
 
+/// What helps where TLS fails.
+pub(crate) const TLS_HINT: &str = "trust its certificate with --cacert, or any with --insecure";
+
 /// Flags of how requests are sent.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct SenderArgs {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 use hyper_util::client::legacy;
-use rustls::{CertificateError, InvalidMessage};
+use rustls::{CertificateError, InvalidMessage, OtherError};
 use url::{Position, Url};
 
 use super::connect::ConnectError;
@@ -57,15 +57,16 @@ pub(super) enum Failed {
 }
 
 impl Failed {
-    pub(super) fn told(&self, url: &Url) -> SendError {
+    /// `status` is that of the answer, where its head had come.
+    pub(super) fn told(&self, url: &Url, status: Option<StatusCode>) -> SendError {
         match self {
             Self::Request(error) => {
                 match error.source().and_then(|source| source.downcast_ref::<ConnectError>()) {
                     Some(connect) => of_connect(connect, url),
-                    None => of_exchange(error, url, "answered"),
+                    None => of_exchange(error, url, status),
                 }
             }
-            Self::Body(error) => of_exchange(error, url, "had answered to the end"),
+            Self::Body(error) => of_exchange(error, url, status),
         }
     }
 }
@@ -170,6 +171,9 @@ fn unconnected(tried: &[(SocketAddr, io::Error)]) -> String {
     what
 }
 
+/// What the verifier says of a certificate that is an authority's own, as `openssl req -x509` makes them.
+const AUTHORITY: &str = "CaUsedAsEndEntity";
+
 fn of_tls(error: &io::Error, to: &str) -> String {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     match inner {
@@ -183,6 +187,11 @@ fn of_tls(error: &io::Error, to: &str) -> String {
             CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
                 format!("the certificate of {to} has expired")
             }
+            CertificateError::Other(OtherError(why)) if why.to_string() == AUTHORITY => {
+                format!(
+                    "the certificate of {to} signs itself, and is of nobody who is trusted here"
+                )
+            }
             why => format!("the certificate of {to} is not trusted: {why}"),
         },
         Some(rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType)) => {
@@ -192,7 +201,11 @@ fn of_tls(error: &io::Error, to: &str) -> String {
     }
 }
 
-fn of_exchange(error: &(dyn StdError + 'static), url: &Url, end: &str) -> SendError {
+fn of_exchange(
+    error: &(dyn StdError + 'static),
+    url: &Url,
+    status: Option<StatusCode>,
+) -> SendError {
     use SendErrorKind::{BadAnswer, Closed, Tls};
     let to = place(url);
     let chain = || std::iter::successors(Some(error), |&error| error.source());
@@ -207,9 +220,18 @@ fn of_exchange(error: &(dyn StdError + 'static), url: &Url, end: &str) -> SendEr
     if let Some(error) = of_tls {
         return SendError::new(Tls, self::of_tls(error, &to));
     }
-    let mut what = format!("{to} ended the connection before it {end}");
+    let mut what = match status {
+        None => format!("{to} ended the connection before it answered"),
+        Some(status) => {
+            let status = status.as_u16();
+            format!("{to} answered {status}, and ended the connection before the end of its body")
+        }
+    };
     let cause = chain().filter_map(|error| error.downcast_ref::<io::Error>()).last();
     if let Some(cause) = cause {
+        let cause = cause.to_string();
+        // The rest is the address of a manual for programmers.
+        let (cause, _) = cause.split_once(": https://").unwrap_or((&cause, ""));
         let _ = write!(what, ": {cause}");
     }
     SendError::new(Closed, what)

@@ -272,7 +272,7 @@ impl Sender {
         let took = began.elapsed();
         match outcome {
             Ok(Ok(answer)) => Ok(Answer { took, ..answer }),
-            Ok(Err(failed)) => Err(failed.told(&url).after(took)),
+            Ok(Err(failed)) => Err(failed.told(&url, status).after(took)),
             Err(_) => {
                 let is_connected = connection.connection_metadata().is_some();
                 let error = SendError::late(&url, self.timeout, is_connected, status);

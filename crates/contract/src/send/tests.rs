@@ -215,7 +215,7 @@ async fn connections_that_end_and_answers_that_are_none_are_told_apart() {
         (
             b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nab",
             SendErrorKind::Closed,
-            " ended the connection before it had answered to the end",
+            " answered 200, and ended the connection before the end of its body",
         ),
         (b"SSH-2.0-OpenSSH_9.2\r\n\r\n", SendErrorKind::BadAnswer, " sent is no HTTP answer: "),
         (
@@ -323,6 +323,7 @@ async fn a_certificate_of_ones_own_is_refused_unless_it_is_given_or_nothing_is_c
         assert_eq!(error.kind, SendErrorKind::Tls, "{error}");
         let told = error.to_string();
         assert!(told.starts_with("the certificate of localhost:"), "{told}");
+        assert!(told.ends_with("is of nobody who is trusted here"), "{told}");
         assert_eq!(send(trusting(&server.pem)).await.unwrap().status, 200);
         let insecure = SenderOptions { insecure: true, ..SenderOptions::default() };
         assert_eq!(send(Sender::new(insecure).unwrap()).await.unwrap().status, 200);

@@ -21,7 +21,7 @@ use crate::error::{CliError, Code};
 use crate::exit::Exit;
 use crate::settings::Service;
 use crate::webhook::secrets::SecretArgs;
-use crate::webhook::sender::{SenderArgs, Timeout, answer_limit};
+use crate::webhook::sender::{SenderArgs, TLS_HINT, Timeout, answer_limit};
 use crate::webhook::target::{is_here, target};
 
 use demo::Demo;
@@ -182,7 +182,8 @@ fn unreachable(error: &SendError) -> CliError {
         SendErrorKind::Timeout => Code::Timeout,
         _ => Code::Network,
     };
-    CliError::coded(code, "the receiver cannot be reached").because(error)
+    let told = CliError::coded(code, "the receiver cannot be reached").because(error);
+    if error.kind == SendErrorKind::Tls { told.hint(TLS_HINT) } else { told }
 }
 
 /// How the run ends.

@@ -21,7 +21,7 @@ use crate::error::CliError;
 use crate::webhook::capture::{Forward, Forwarded, Received, Unanswered};
 use crate::webhook::end_to_end::end_to_end;
 use crate::webhook::mask;
-use crate::webhook::sender::{SenderArgs, Timeout, answer_limit};
+use crate::webhook::sender::{SenderArgs, TLS_HINT, Timeout, answer_limit};
 use crate::webhook::target::{is_here, target};
 
 /// Most of an answer's body that goes back to the sender, in bytes.
@@ -210,8 +210,8 @@ impl Forwarder {
 
 fn unanswered(error: &SendError) -> Unanswered {
     let hint = match error.kind {
-        SendErrorKind::Tls => "; trust its certificate with --cacert, or any with --insecure",
-        _ => "",
+        SendErrorKind::Tls => format!("; {TLS_HINT}"),
+        _ => String::new(),
     };
     let timed_out = error.kind == SendErrorKind::Timeout;
     Unanswered { timed_out, why: format!("{error}{hint}") }
