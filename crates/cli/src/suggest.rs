@@ -30,14 +30,16 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
     near.into_iter().map(|(_, known)| known).collect()
 }
 
-/// How alike two words in lower case are. A word that another begins with is nearly that word; one of which
-/// half would have to be typed again is another word, whatever letters they share.
+/// How alike two words in lower case are. A word that another begins with is nearly that word; one that
+/// begins otherwise, and of which half would have to be typed again, is another word, whatever letters they
+/// share.
 fn likeness(word: &str, known: &str) -> f64 {
     if known.starts_with(word) && word.chars().count() >= 3 {
         return 0.99;
     }
     let kept = strsim::normalized_damerau_levenshtein(word, known);
-    if kept <= 0.5 { kept } else { strsim::jaro_winkler(word, known).max(kept) }
+    let begins_alike = word.chars().next() == known.chars().next();
+    if kept <= 0.5 && !begins_alike { kept } else { strsim::jaro_winkler(word, known).max(kept) }
 }
 
 /// ``did you mean `list`?``, or with more than one ``did you mean `list`, `last` or `lint`?``;
@@ -76,6 +78,8 @@ mod tests {
             ("PENGUIN", "penguins"),
             ("pengiuns", "penguins"),
             ("colour", "color"),
+            ("subs", "submissions"),
+            ("ex", "export"),
         ] {
             assert_eq!(nearest(typed, WORDS).first(), Some(&meant), "{typed}");
         }

@@ -79,7 +79,7 @@ impl Field {
         Self { name, kind: Kind::Recent, column: Place::InTurn }
     }
 
-    /// A field of a closed set of words.
+    /// A field of a closed set of words, or of statuses of HTTP.
     pub(crate) const fn status(name: &'static str) -> Self {
         Self { name, kind: Kind::Status, column: Place::InTurn }
     }

@@ -340,7 +340,7 @@ impl Output {
             let near = near.map_or_else(String::new, |near| format!(": {near}"));
             let text = format!("warning: nothing that is shown has `{name}`{near}");
             // If nobody can read it, there is nobody to tell.
-            let _ = writeln!(io::stderr().lock(), "{}", one_line(&text));
+            let _ = io::stderr().lock().write_all(format!("{}\n", one_line(&text)).as_bytes());
         }
     }
 
@@ -351,9 +351,9 @@ impl Output {
             let text = format!(
                 "({hidden} more column{s}: --json FIELDS --output table chooses, --output csv has all)"
             );
-            let text = self.told.put(Look::Past, &text);
+            let text = self.told.put(Look::Past, &text) + "\n";
             // If nobody can read it, there is nobody to tell.
-            let _ = writeln!(io::stderr().lock(), "{text}");
+            let _ = io::stderr().lock().write_all(text.as_bytes());
         }
     }
 }
@@ -369,10 +369,13 @@ pub(crate) fn to_stderr(
     color: Color,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    let stream = anstream::AutoStream::new(io::stderr().lock(), choice(color, &io::stderr()));
-    let mut out = io::BufWriter::new(stream);
-    write(&mut out)?;
-    out.flush()
+    let mut text = Vec::new();
+    write(&mut text)?;
+    let choice = choice(color, &io::stderr());
+    if choice == anstream::ColorChoice::Never {
+        return io::stderr().lock().write_all(&anstream::adapter::strip_bytes(&text).into_vec());
+    }
+    anstream::AutoStream::new(io::stderr().lock(), choice).write_all(&text)
 }
 
 /// Whether a stream gets colours, in the words of the library that writes them.

@@ -9,8 +9,8 @@ use super::template::Shape;
 use super::{Field, Output, OutputFormat, Program, formats, written};
 use crate::error::CliError;
 
-/// Items shown as they come: a line each, written at once. JSON is always one object a line here,
-/// since an array would never end; an object in a field has no columns of its own, since nobody
+/// Items shown as they come: a line each, written at once. JSON is always one object a line here, but for
+/// what jq makes on a terminal, since an array would never end; an object in a field has no columns of its own, since nobody
 /// knows which the next item will need: people see its members one after the other, and a cell of
 /// CSV or TSV has it as JSON.
 pub(crate) struct Stream<'a> {

@@ -75,10 +75,15 @@ fn whole_lines_go_to_standard_error_at_once() {
     };
     let exported = pieces(&["submissions", "export", "penguins"]);
     assert!(exported.iter().all(|piece| piece.ends_with('\n')), "{exported:?}");
-    for args in [&["forms", "veiw", "--color", "always"][..], &["forms", "--color", "always"]] {
-        let told = pieces(args);
-        assert!(matches!(&told[..], [one] if one.ends_with('\n')), "{told:?}");
+    for color in ["always", "never"] {
+        for args in [&["forms", "veiw", "--color", color][..], &["forms", "--color", color]] {
+            let told = pieces(args);
+            assert!(matches!(&told[..], [one] if one.ends_with('\n')), "{told:?}");
+        }
     }
+    let hidden =
+        pieces(&["submissions", "list", "penguins", "--json", "nobody", "--output", "csv"]);
+    assert!(hidden.iter().all(|piece| piece.ends_with('\n')), "{hidden:?}");
 }
 
 #[test]

@@ -14,7 +14,10 @@ use crate::webhook::capture::{CaptureNumber, Outcome, Received};
 
 /// Requests that share one commit, at most.
 const BATCH_MAX: usize = 256;
-/// How long the thread, once awake, waits for the word to begin.
+/// Requests that are worth a commit, whoever else is about to come.
+pub(super) const ENOUGH: usize = 32;
+/// How long a thread that is awake waits for the word to begin. One that sleeps is woken by that word, or by
+/// as many as are worth a commit.
 const BEGIN_PAUSE: Duration = Duration::from_millis(1);
 /// How long an outcome waits for a request to share its commit with.
 const LINGER: Duration = Duration::from_millis(25);
@@ -58,6 +61,8 @@ struct Waiting {
     work: VecDeque<Ahead>,
     closed: bool,
     thread: Thread,
+    /// How often something was taken: which group those that wait are of.
+    group: u64,
 }
 
 /// Work, and how many requests came before it: it sees those, and none that came later.
@@ -84,7 +89,7 @@ impl Waiting {
 
     /// Whether what waits is taken now.
     fn is_due(&self) -> bool {
-        self.begun || self.keeps.len() >= BATCH_MAX || !self.work.is_empty() || self.closed
+        self.begun || self.keeps.len() >= ENOUGH || !self.work.is_empty() || self.closed
     }
 
     /// Whether there is nothing that the thread is woken for where it is idle.
@@ -95,7 +100,7 @@ impl Waiting {
     /// Adds a request; whether that wakes the thread.
     fn keep(&mut self, received: Arc<Received>, reply: Reply) -> bool {
         self.keeps.push_back((received, reply));
-        self.keeps.len() == BATCH_MAX && self.thread != Thread::Busy
+        self.keeps.len() == ENOUGH && self.thread != Thread::Busy
     }
 
     /// Lets the thread begin with the requests there are; whether that wakes it.
@@ -116,6 +121,7 @@ impl Waiting {
 
     fn take(&mut self) -> Batch {
         self.settling = None;
+        self.group += 1;
         let before_work = self.work.front().map_or(usize::MAX, |first| first.requests);
         let most = self.keeps.len().min(BATCH_MAX).min(before_work);
         let keeps = self.keeps.drain(..most).collect();
@@ -130,20 +136,30 @@ impl Waiting {
 }
 
 impl Queue {
-    /// Adds a request; whether it is the first that waits, and whoever brought it is to [`begin`](Self::begin).
-    /// Fails after the end.
-    pub(super) fn keep(&self, received: Arc<Received>, reply: Reply) -> Result<bool, StoreError> {
-        let mut first = false;
+    /// Adds a request. Gives its group where it is the first that waits, and whoever brought it is to
+    /// [`begin`](Self::begin). Fails after the end.
+    pub(super) fn keep(
+        &self,
+        received: Arc<Received>,
+        reply: Reply,
+    ) -> Result<Option<u64>, StoreError> {
+        let mut first = None;
         self.add(|waiting| {
-            first = waiting.keeps.is_empty();
+            first = waiting.keeps.is_empty().then_some(waiting.group);
             waiting.keep(received, reply)
         })?;
         Ok(first)
     }
 
-    /// How many requests wait.
-    pub(super) fn waiting(&self) -> usize {
-        self.locked().keeps.len()
+    /// How many requests of a group wait; none once it is taken.
+    pub(super) fn waiting(&self, group: u64) -> usize {
+        let waiting = self.locked();
+        if waiting.group == group { waiting.keeps.len() } else { 0 }
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_due(&self) -> bool {
+        self.locked().is_due()
     }
 
     /// Lets the thread begin with the requests that wait.
@@ -192,10 +208,9 @@ impl Queue {
             let until = Instant::now() + rest();
             waiting = self.sleep(self.locked(), Thread::Idle, until, Waiting::is_quiet);
         }
-        let until = match waiting.settling {
-            Some(since) => since + LINGER,
-            None => Instant::now() + BEGIN_PAUSE,
-        };
+        let begin = (!waiting.keeps.is_empty()).then(|| Instant::now() + BEGIN_PAUSE);
+        let settle = waiting.settling.map(|since| since + LINGER);
+        let until = begin.into_iter().chain(settle).min().unwrap_or_else(Instant::now);
         if !waiting.is_empty() {
             waiting = self.sleep(waiting, Thread::Waits, until, |waiting| !waiting.is_due());
         }
@@ -292,13 +307,14 @@ mod tests {
     }
 
     #[test]
-    fn a_full_commit_is_waited_for_by_nobody() {
+    fn as_many_as_are_worth_a_commit_wait_for_nobody() {
         let mut waiting = Waiting { thread: Thread::Idle, ..Waiting::default() };
-        let woken: Vec<bool> = (0..=BATCH_MAX).map(|_| request(&mut waiting)).collect();
-        assert_eq!(woken.iter().position(|woken| *woken), Some(BATCH_MAX - 1));
+        let woken: Vec<bool> = (0..=ENOUGH).map(|_| request(&mut waiting)).collect();
+        assert_eq!(woken.iter().position(|woken| *woken), Some(ENOUGH - 1));
         assert!(waiting.is_due());
-        waiting.take();
-        assert!(!waiting.is_due(), "the last one waits for the word");
+        assert_eq!(waiting.take().keeps.len(), ENOUGH + 1);
+        request(&mut waiting);
+        assert!(!waiting.is_due(), "the next one waits for the word");
     }
 
     #[test]
@@ -306,12 +322,13 @@ mod tests {
         let queue = Queue::default();
         let received = Arc::new(received(Timestamp::UNIX_EPOCH, Vec::new()));
         let keep = || queue.keep(Arc::clone(&received), oneshot::channel().0).unwrap();
-        assert!(keep(), "the first is to say when");
-        assert!(!keep());
+        assert_eq!(keep(), Some(0), "the first is to say when");
+        assert_eq!((keep(), queue.waiting(0)), (None, 2));
         queue.locked().take();
         queue.begin();
         assert!(!queue.locked().begun);
-        assert!(keep(), "the first again");
+        assert_eq!(keep(), Some(1), "the first again");
+        assert_eq!((queue.waiting(0), queue.waiting(1)), (0, 1));
         queue.begin();
         assert!(queue.locked().is_due());
     }
@@ -336,10 +353,15 @@ mod tests {
 
     #[test]
     fn a_thread_that_is_awake_waits_for_the_word_no_longer_than_it_may() {
-        let queue = Queue::default();
-        request(&mut queue.locked());
-        let Next::Batch(batch) = queue.next(nothing) else { panic!("none") };
-        assert_eq!(batch.keeps.len(), 1);
+        for settles in [0, 1] {
+            let queue = Queue::default();
+            request(&mut queue.locked());
+            (0..settles).for_each(|_| drop(outcome(&mut queue.locked())));
+            let began = Instant::now();
+            let Next::Batch(batch) = queue.next(nothing) else { panic!("none") };
+            assert_eq!((batch.keeps.len(), batch.settles.len()), (1, settles));
+            assert!((BEGIN_PAUSE..Duration::from_secs(5)).contains(&began.elapsed()));
+        }
     }
 
     #[test]

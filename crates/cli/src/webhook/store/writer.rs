@@ -11,12 +11,10 @@ use tokio::sync::oneshot;
 use super::answers::{Answers, Kept, Reply};
 use super::log::LogMover;
 use super::prune::Pruner;
-use super::queue::{Batch, Next, Queue, Work};
+use super::queue::{Batch, ENOUGH, Next, Queue, Work};
 use super::{StoreError, rows};
 use crate::webhook::capture::{CaptureNumber, Outcome, Received};
 
-/// Requests that are worth a commit, whoever else is about to come.
-const ENOUGH: usize = 32;
 /// How long the end may take that nobody waits for but the command.
 const TIDY_MAX: Duration = Duration::from_millis(500);
 
@@ -48,7 +46,7 @@ impl Writer {
     /// Adds a request, and waits for the commit.
     pub(super) async fn keep(&self, received: Arc<Received>) -> Kept {
         let (reply, answer) = oneshot::channel();
-        if self.queue.keep(received, reply)? {
+        if let Some(group) = self.queue.keep(received, reply)? {
             // Also when whoever waits here goes away.
             let begins = Begins(&self.queue);
             // Others that are ready go first, and share the commit. With enough of them, those that are not
@@ -56,7 +54,7 @@ impl Writer {
             let (mut before, mut now) = (0, 1);
             while before < now && now < ENOUGH {
                 tokio::task::yield_now().await;
-                (before, now) = (now, self.queue.waiting());
+                (before, now) = (now, self.queue.waiting(group));
             }
             drop(begins);
         }
@@ -193,10 +191,20 @@ impl Desk {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
+
     use super::super::caps::Caps;
     use super::super::open;
     use super::super::tests::received;
     use super::*;
+
+    #[tokio::test]
+    async fn a_request_is_begun_with_though_whoever_brought_it_has_gone() {
+        let writer = Writer { queue: Arc::default(), thread: Mutex::new(None) };
+        let received = Arc::new(received(jiff::Timestamp::now(), Vec::new()));
+        assert!(writer.keep(received).now_or_never().is_none());
+        assert_eq!((writer.queue.waiting(0), writer.queue.is_due()), (1, true));
+    }
 
     #[tokio::test]
     async fn nobody_waits_for_a_thread_that_has_panicked() {

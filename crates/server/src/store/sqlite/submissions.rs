@@ -58,7 +58,7 @@ pub(super) enum Items {
 pub(super) enum Found {
     /// `None` when there is no such form.
     Page(Option<StoredPage>),
-    /// An item is longer than was allowed.
+    /// The small items ended before the page did: the next one is longer than was allowed.
     TooLong,
 }
 

@@ -338,6 +338,15 @@ async fn every_commit_reaches_the_disk_before_it_is_answered() {
 }
 
 #[tokio::test]
+async fn a_new_file_has_pages_of_8_kib() {
+    let size = bench().await.store.writer.run(|db| {
+        let size = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
+        Ok(db.query_row("PRAGMA page_size", [], size)?)
+    });
+    assert_eq!(size.await.unwrap(), 8_192);
+}
+
+#[tokio::test]
 async fn imports_that_were_given_up_are_removed_when_a_server_starts() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.db");
