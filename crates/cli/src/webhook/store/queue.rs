@@ -356,7 +356,9 @@ mod tests {
         for settles in [0, 1] {
             let queue = Queue::default();
             request(&mut queue.locked());
-            (0..settles).for_each(|_| drop(outcome(&mut queue.locked())));
+            for _ in 0..settles {
+                outcome(&mut queue.locked());
+            }
             let began = Instant::now();
             let Next::Batch(batch) = queue.next(nothing) else { panic!("none") };
             assert_eq!((batch.keeps.len(), batch.settles.len()), (1, settles));

@@ -339,7 +339,8 @@ async fn every_commit_reaches_the_disk_before_it_is_answered() {
 
 #[tokio::test]
 async fn a_new_file_has_pages_of_8_kib() {
-    let size = bench().await.store.writer.run(|db| {
+    let bench = bench().await;
+    let size = bench.store.writer.run(|db| {
         let size = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
         Ok(db.query_row("PRAGMA page_size", [], size)?)
     });
