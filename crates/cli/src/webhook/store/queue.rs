@@ -206,13 +206,13 @@ impl Queue {
         if waiting.is_empty() && !waiting.closed {
             drop(waiting);
             let until = Instant::now() + rest();
-            waiting = self.sleep(self.locked(), Thread::Idle, until, Waiting::is_quiet);
+            waiting = self.wait_while(self.locked(), Thread::Idle, until, Waiting::is_quiet);
         }
         let begin = (!waiting.keeps.is_empty()).then(|| Instant::now() + BEGIN_PAUSE);
         let settle = waiting.settling.map(|since| since + LINGER);
         let until = begin.into_iter().chain(settle).min().unwrap_or_else(Instant::now);
         if !waiting.is_empty() {
-            waiting = self.sleep(waiting, Thread::Waits, until, |waiting| !waiting.is_due());
+            waiting = self.wait_while(waiting, Thread::Waits, until, |waiting| !waiting.is_due());
         }
         match waiting.is_empty() {
             false => Next::Batch(waiting.take()),
@@ -235,7 +235,7 @@ impl Queue {
     }
 
     /// Waits for as long as it goes on, until the time is over.
-    fn sleep<'q>(
+    fn wait_while<'q>(
         &'q self,
         mut waiting: MutexGuard<'q, Waiting>,
         thread: Thread,
