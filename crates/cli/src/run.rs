@@ -78,13 +78,13 @@ fn understood(early: &mut Early, args: &[OsString]) -> Result<Cli, CliError> {
     };
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         // Not printed by the parser, which has a rule of its own for colours.
-        page::show(&error.render(), *early)?;
+        page::show(&error.render().ansi(), *early)?;
         return Err(CliError::silent(Exit::Done));
     }
     if args.iter().skip(1).all(|arg| arg == "--quiet" || arg == "-q" || arg == "--no-pager") {
         // No word of what is to be done asks what there is; a group of commands without one of them
         // is a slip.
-        page::show(&command.render_help(), *early)?;
+        page::show(&command.render_help().ansi(), *early)?;
         return Err(CliError::silent(Exit::Done));
     }
     early.ask_configuration(&env::of_process);

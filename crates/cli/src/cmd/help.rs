@@ -49,7 +49,7 @@ impl Help {
         if let [word] = words[..]
             && let Some(topic) = TOPICS.iter().find(|topic| topic.name == word)
         {
-            return page::put(&(topic.text)(page::width()));
+            return page::show(&(topic.text)(page::width()), early);
         }
         let mut root = laid_out();
         root.build();
@@ -61,7 +61,7 @@ impl Help {
             path.push(command);
         }
         let mut command = path[path.len() - 1].clone();
-        page::show(&command.render_long_help(), early)
+        page::show(&command.render_long_help().ansi(), early)
     }
 }
 
@@ -86,7 +86,8 @@ fn environment(width: usize) -> String {
                  `formsvc config list --show-origin` tells where each value comes from.";
     let rows = ENV_VARS.iter().map(|var| (var.name, format!("{}.", var.about)));
     format!(
-        "Environment variables\n\n{}\n{}",
+        "{}\n{}\n{}",
+        page::heading("Environment variables"),
         page::wrapped(about, width, 0),
         page::definitions(rows, width)
     )
@@ -96,7 +97,8 @@ fn exit_codes(width: usize) -> String {
     let codes: Vec<String> = EXITS.iter().map(|row| row.exit.code().to_string()).collect();
     let rows = codes.iter().map(String::as_str).zip(EXITS).map(|(code, row)| (code, row.meaning));
     format!(
-        "Exit codes\n\n{}",
+        "{}\n{}",
+        page::heading("Exit codes"),
         page::definitions(rows.map(|(code, meaning)| (code, format!("{meaning}."))), width)
     )
 }
@@ -110,7 +112,8 @@ fn errors(width: usize) -> String {
     let codes =
         CODES.iter().map(|row| (row.name, format!("{} (exit {}).", row.meaning, row.exit.code())));
     format!(
-        "Errors\n\n{}\n{}\nThe codes:\n\n{}",
+        "{}\n{}\n{}\nThe codes:\n\n{}",
+        page::heading("Errors"),
         page::wrapped(about, width, 0),
         page::definitions(fields, width),
         page::definitions(codes, width)

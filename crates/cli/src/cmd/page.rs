@@ -1,9 +1,10 @@
 //! Pages of text on standard output: help, topics, scripts.
 
+use std::fmt;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
 use anstream::AutoStream;
-use clap::builder::StyledStr;
+use clap::builder::Styles;
 
 use crate::early::Early;
 use crate::env;
@@ -16,11 +17,11 @@ pub(crate) const WIDTH_MAX: usize = 100;
 /// Width of text that goes into a file or a pipe.
 pub(crate) const WIDTH: usize = 80;
 
-/// Shows help, in colour where it is due.
-pub(crate) fn show(help: &StyledStr, early: Early) -> Result<(), CliError> {
+/// Shows text with looks, which go where no colours are due.
+pub(crate) fn show(text: &impl fmt::Display, early: Early) -> Result<(), CliError> {
     let out =
         BufWriter::new(AutoStream::new(io::stdout().lock(), choice(early.color, &io::stdout())));
-    written(out, &help.ansi().to_string())
+    written(out, &text.to_string())
 }
 
 /// Writes text as it is.
@@ -41,6 +42,12 @@ pub(crate) fn width() -> usize {
         io::stdout().is_terminal().then_some(usize::from(width.0))
     };
     terminal().or_else(columns).unwrap_or(WIDTH).clamp(WIDTH_MIN, WIDTH_MAX)
+}
+
+/// A heading in a line of its own, with the look of those in help.
+pub(crate) fn heading(title: &str) -> String {
+    let style = *Styles::styled().get_header();
+    format!("{style}{title}{style:#}\n")
 }
 
 /// A term a row, and what it means beside it: one under the other where terms are long.

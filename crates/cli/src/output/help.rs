@@ -133,11 +133,11 @@ pub(crate) const HELP: &[Part] = &[
 
 /// The text, laid out to a width; only commands may be wider, which are there to be copied.
 pub(crate) fn help(width: usize) -> String {
-    let mut text = String::from("Output\n");
+    let mut text = page::heading("Output");
     for part in HELP {
         text.push('\n');
         match part {
-            About(title) => text.extend([title, "\n"]),
+            About(title) => text.push_str(&page::heading(title)),
             Text(paragraph) => text.push_str(&page::wrapped(paragraph, width, 0)),
             Terms(rows) => {
                 let rows = rows.iter().map(|(term, meaning)| (*term, (*meaning).to_owned()));

@@ -22,3 +22,19 @@ fn no_topic_is_left_out() {
     let told = format!("the topics are {}", TOPICS.join(", "));
     assert!(said.stderr.contains(&told), "{}", said.stderr);
 }
+
+#[test]
+fn headings_look_like_those_of_help_where_there_are_colours() {
+    let begin_of = |topic: &str, title: &str, color: &str| {
+        let said = crate::support::run(&["help", topic, "--color", color]).stdout;
+        let line = said.lines().find(|line| line.contains(title)).expect(title);
+        line.split_once(title).expect(title).0.to_owned()
+    };
+    let of_help = begin_of("me", "Options:", "always");
+    assert!(of_help.contains('\u{1b}'), "{of_help:?}");
+    let titles = ["Environment variables", "Formats", "Exit codes", "Errors"];
+    for (topic, title) in TOPICS.into_iter().zip(titles) {
+        assert_eq!(begin_of(topic, title, "always"), of_help, "{topic}");
+        assert_eq!(begin_of(topic, title, "never"), "", "{topic}");
+    }
+}

@@ -1,12 +1,9 @@
-//! The body of a request: all of it, within a cap and a time.
-
-use std::time::Duration;
+//! The body of a request: all of it, within a cap, until it is to give way.
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use tokio::sync::Notify;
-use tokio::time::sleep;
 
 /// How much more than the cap is read and thrown away, so that a sender that reads no answer before it
 /// has sent all finds one: a connection that is closed under it tells it nothing.
@@ -28,17 +25,11 @@ pub(super) enum Unread {
     Broken,
 }
 
-/// Reads a body to its end, unless that takes too long, or it is to give way to others.
-pub(super) async fn read(
-    body: Incoming,
-    cap: usize,
-    time: Duration,
-    gives_way: &Notify,
-) -> Result<Bytes, Unread> {
+/// Reads a body to its end, unless it is to give way before that.
+pub(super) async fn read(body: Incoming, cap: usize, gives_way: &Notify) -> Result<Bytes, Unread> {
     tokio::select! {
         biased;
         read = read_all(body, cap) => read,
-        () = sleep(time) => Err(Unread::TooSlow),
         () = gives_way.notified() => Err(Unread::TooSlow),
     }
 }

@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, header};
 use hyper::body::{Body, Incoming as Unread};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, watch};
 
@@ -58,10 +58,8 @@ pub(super) async fn serve(
     });
     let limits = intake.rules().limits;
     let mut http = http1::Builder::new();
-    http.max_buf_size(HEAD_MAX)
-        .max_headers(HEADERS_MAX)
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits.read);
+    // Without a timer of its own for each head: whoever is too slow gives way.
+    http.max_buf_size(HEAD_MAX).max_headers(HEADERS_MAX).header_read_timeout(None);
     let mut connection =
         pin!(http.serve_connection(TokioIo::new(Patient::new(stream, limits.read)), service));
     loop {
@@ -134,7 +132,7 @@ async fn answer(
         bytes::Bytes::new()
     } else {
         let Some(reading) = intake.reading().await else { return refuse(Refusal::Busy) };
-        match body::read(unread, limits.body, limits.read, &reading.gives_way).await {
+        match body::read(unread, limits.body, &reading.gives_way).await {
             Ok(body) => body,
             Err(body::Unread::TooLarge) => return refuse(Refusal::TooLarge),
             Err(body::Unread::TooSlow) => return refuse(Refusal::TooSlow),

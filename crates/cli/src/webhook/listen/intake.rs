@@ -106,7 +106,7 @@ pub(crate) struct Place {
 
 /// Leave to read a body.
 pub(super) struct Reading<'a> {
-    /// Tells that it is to give way to others.
+    /// Tells that it is to give way.
     pub(super) gives_way: Arc<Notify>,
     _wait: Wait,
     _place: SemaphorePermit<'a>,
@@ -195,6 +195,11 @@ impl Intake {
         let gives_way = Arc::new(Notify::new());
         let wait = bodies.begin(&gives_way);
         Some(Reading { gives_way, _wait: wait, _place: place })
+    }
+
+    /// Those whose bodies are read.
+    pub(super) fn bodies(&self) -> &Arc<Waiting> {
+        &self.0.bodies
     }
 
     /// Whether one more delivery is wanted; it counts as taken.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::connection;
@@ -84,6 +85,8 @@ pub(crate) struct Server {
     phase: watch::Sender<Phase>,
     connections: Arc<Semaphore>,
     intake: Intake,
+    /// Those that see to it that nobody is waited for longer than it may take.
+    _watches: JoinSet<()>,
 }
 
 impl Server {
@@ -93,11 +96,16 @@ impl Server {
         let most = intake.rules().limits.connections;
         let connections = Arc::new(Semaphore::new(most as usize));
         let heads = Arc::new(Waiting::default());
+        let read = intake.rules().limits.read;
+        let mut watches = JoinSet::new();
+        for waiting in [&heads, intake.bodies()] {
+            watches.spawn(Arc::clone(waiting).watch(read));
+        }
         for listener in sockets.listeners {
             let room = Room { connections: Arc::clone(&connections), heads: Arc::clone(&heads) };
             tokio::spawn(accept(listener, intake.clone(), room, phase.subscribe()));
         }
-        Self { phase, connections, intake }
+        Self { phase, connections, intake, _watches: watches }
     }
 
     /// Takes nothing new, and waits until everything under way is answered.

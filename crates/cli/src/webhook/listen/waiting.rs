@@ -1,12 +1,13 @@
-//! Those who wait for their peers, the longest first: where there is no room for another, the one that has
-//! waited longest gives way. So whoever sends nothing keeps nobody out, however many they are.
+//! Those who wait for their peers, the longest first. Whoever has waited for as long as it may gives way, and
+//! where there is no room for another, the one that has waited longest. So whoever sends nothing keeps nobody
+//! out, however many they are.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 /// Those who wait.
 #[derive(Debug, Default)]
@@ -48,6 +49,18 @@ impl Waiting {
         true
     }
 
+    /// Has each give way that has waited for so long, until this is dropped. One timer for all: with one of
+    /// its own, each request would pay for two that never end.
+    pub(super) async fn watch(self: Arc<Self>, most: Duration) {
+        loop {
+            let longest =
+                self.queue().waits.first_key_value().map(|(_, (since, _))| since.elapsed());
+            // Sleeps because being too slow is a matter of time. Whoever comes meanwhile has more of it left.
+            sleep(most.saturating_sub(longest.unwrap_or_default())).await;
+            while self.make_way(most) {}
+        }
+    }
+
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -66,6 +79,7 @@ mod tests {
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
+    const MILLISECOND: Duration = Duration::from_millis(1);
 
     #[tokio::test(start_paused = true)]
     async fn the_one_that_has_waited_longest_gives_way() {
@@ -83,5 +97,25 @@ mod tests {
         assert!(waiting.make_way(Duration::ZERO));
         third.notified().await;
         assert!(!waiting.make_way(Duration::ZERO), "nobody waits any more");
+    }
+    #[tokio::test(start_paused = true)]
+    async fn each_gives_way_when_its_own_time_is_over() {
+        let waiting = Arc::new(Waiting::default());
+        tokio::spawn(Arc::clone(&waiting).watch(SECOND));
+        advance(SECOND / 2).await;
+        let began = Instant::now();
+        let [first, second] = [(); 2].map(|()| Arc::new(Notify::new()));
+        let _first = waiting.begin(&first);
+        advance(SECOND / 4).await;
+        let _second = waiting.begin(&second);
+        first.notified().await;
+        let times = [began.elapsed(), {
+            second.notified().await;
+            began.elapsed()
+        }];
+        // The clock of timers has milliseconds.
+        for (time, exact) in times.into_iter().zip([SECOND, SECOND + SECOND / 4]) {
+            assert!((exact..=exact + MILLISECOND).contains(&time), "{time:?}");
+        }
     }
 }

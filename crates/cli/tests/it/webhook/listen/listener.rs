@@ -1,6 +1,6 @@
 //! A listener in a process of its own, and somebody who sends to it.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread::{self, JoinHandle};
@@ -172,7 +172,10 @@ impl Answer {
 /// All that comes; what was read before the connection broke counts.
 pub(crate) fn read(stream: &mut TcpStream) -> String {
     let mut answer = Vec::new();
-    let _ = stream.read_to_end(&mut answer);
+    // A connection that is broken off ends as well.
+    let over = stream.read_to_end(&mut answer).err().map(|error| error.kind());
+    let waits = matches!(over, Some(ErrorKind::WouldBlock | ErrorKind::TimedOut));
+    assert!(!waits, "it is still open: {}", String::from_utf8_lossy(&answer));
     String::from_utf8(answer).unwrap()
 }
 
