@@ -32,8 +32,15 @@ fn headings_look_like_those_of_help_where_there_are_colours() {
     };
     let of_help = begin_of("me", "Options:", "always");
     assert!(of_help.contains('\u{1b}'), "{of_help:?}");
-    let titles = ["Environment variables", "Formats", "Exit codes", "Errors"];
-    for (topic, title) in TOPICS.into_iter().zip(titles) {
+    let titles = [
+        ("environment", "Environment variables"),
+        ("output", "Output"),
+        ("output", "Formats"),
+        ("exit-codes", "Exit codes"),
+        ("errors", "Errors"),
+    ];
+    assert!(TOPICS.iter().all(|topic| titles.iter().any(|(of, _)| of == topic)));
+    for (topic, title) in titles {
         assert_eq!(begin_of(topic, title, "always"), of_help, "{topic}");
         assert_eq!(begin_of(topic, title, "never"), "", "{topic}");
     }

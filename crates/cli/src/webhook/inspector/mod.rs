@@ -11,6 +11,7 @@ mod explain;
 mod feed;
 mod gate;
 mod list;
+mod patient;
 mod replay;
 mod reply;
 mod routes;

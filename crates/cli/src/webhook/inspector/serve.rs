@@ -11,10 +11,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, broadcast};
 use tokio::task::JoinSet;
 
+use super::patient::Patient;
 use super::{Desk, follow, over, routes};
 use crate::webhook::accept::accept;
 use crate::webhook::capture::Capture;
-use crate::webhook::listen::patient::Patient;
 
 /// Connections at once. A browser has six to an address at most.
 const CONNECTIONS_MAX: usize = 64;

@@ -25,7 +25,7 @@ pub(super) enum Unread {
     Broken,
 }
 
-/// Reads a body to its end, unless it is to give way before that.
+/// Reads a body to its end, unless it is to give way before that: nothing else bounds the time it takes.
 pub(super) async fn read(body: Incoming, cap: usize, gives_way: &Notify) -> Result<Bytes, Unread> {
     tokio::select! {
         biased;

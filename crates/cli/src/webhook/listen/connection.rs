@@ -16,7 +16,7 @@ use tokio::sync::{Notify, watch};
 use super::answers::{self, Answer, Refusal};
 use super::body;
 use super::intake::{Incoming, Intake, Reply};
-use super::patient::Patient;
+use super::lasting::Lasting;
 use super::server::Phase;
 use super::waiting::{Wait, Waiting};
 use crate::webhook::capture::Source;
@@ -44,7 +44,8 @@ pub(super) async fn serve(
     mut phase: watch::Receiver<Phase>,
 ) {
     let gives_way = Arc::new(Notify::new());
-    // Of its next request; none while one is under way.
+    // Of its next request, from the last answer on, which is to be taken within that time as well; none
+    // while one is under way.
     let wait = Mutex::new(Some(heads.begin(&gives_way)));
     let waits = |wait: &Mutex<Option<Wait>>| locked(wait).is_some();
     let service = service_fn(|request| {
@@ -56,12 +57,11 @@ pub(super) async fn serve(
             answered
         }
     });
-    let limits = intake.rules().limits;
     let mut http = http1::Builder::new();
-    // Without a timer of its own for each head: whoever is too slow gives way.
+    // Whoever is too slow gives way. Said, since the time that is meant where nothing is said wants a timer,
+    // and warns at each connection that there is none.
     http.max_buf_size(HEAD_MAX).max_headers(HEADERS_MAX).header_read_timeout(None);
-    let mut connection =
-        pin!(http.serve_connection(TokioIo::new(Patient::new(stream, limits.read)), service));
+    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
     loop {
         let changed = tokio::select! {
             biased;
@@ -71,8 +71,14 @@ pub(super) async fn serve(
                 }
                 return;
             }
-            // Its request may have begun at this moment.
-            () = gives_way.notified() => if waits(&wait) { return } else { continue },
+            () = gives_way.notified() => {
+                // At this moment its request may have begun, and even ended.
+                if locked(&wait).as_ref().is_some_and(Wait::gave_way) {
+                    tracing::debug!(%peer, "connection gives way");
+                    return;
+                }
+                continue;
+            }
             changed = phase.changed() => changed,
         };
         match changed.map(|()| *phase.borrow_and_update()) {
@@ -147,10 +153,8 @@ async fn answer(
     let source = Source::Request(peer);
     let incoming =
         Incoming { source, method: parts.method, request_target, headers: parts.headers, body };
-    // A task of its own: what has been taken is not lost where the sender goes away meanwhile.
-    match tokio::spawn(intake.take(incoming, place)).await {
-        Ok((Reply::Answer(answer), _)) => Ok(answer),
-        // Err: it panicked, which was told, or the listener ends.
-        Ok((Reply::Nothing, _)) | Err(_) => Err(Dropped),
+    match Lasting::of(intake.take(incoming, place)).await {
+        (Reply::Answer(answer), _) => Ok(answer),
+        (Reply::Nothing, _) => Err(Dropped),
     }
 }

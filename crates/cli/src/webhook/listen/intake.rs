@@ -182,7 +182,8 @@ impl Intake {
         }
     }
 
-    /// Leave to read a body; none while as many are read as there may be, and none of them is slow.
+    /// Leave to read a body; none while as many are read as there may be, and none of them is slow. The
+    /// server's watch has whoever holds it give way in time.
     pub(super) async fn reading(&self) -> Option<Reading<'_>> {
         let Inner { reading, bodies, .. } = &*self.0;
         let place = match reading.try_acquire() {

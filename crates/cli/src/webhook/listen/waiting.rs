@@ -66,6 +66,13 @@ impl Waiting {
     }
 }
 
+impl Wait {
+    /// Whether it has been told to give way.
+    pub(super) fn gave_way(&self) -> bool {
+        !self.waiting.queue().waits.contains_key(&self.place)
+    }
+}
+
 impl Drop for Wait {
     fn drop(&mut self) {
         self.waiting.queue().waits.remove(&self.place);
@@ -74,7 +81,7 @@ impl Drop for Wait {
 
 #[cfg(test)]
 mod tests {
-    use tokio::time::advance;
+    use tokio::time::{advance, timeout};
 
     use super::*;
 
@@ -86,33 +93,38 @@ mod tests {
         let waiting = Arc::new(Waiting::default());
         let [first, second, third] = [(); 3].map(|()| Arc::new(Notify::new()));
         let begun = waiting.begin(&first);
-        let _second = waiting.begin(&second);
+        let gone = waiting.begin(&second);
         advance(SECOND).await;
-        let _third = waiting.begin(&third);
+        let left = waiting.begin(&third);
         // Whoever has what it waited for waits no longer.
         drop(begun);
         assert!(waiting.make_way(SECOND));
         second.notified().await;
+        assert!(gone.gave_way() && !left.gave_way());
         assert!(!waiting.make_way(SECOND), "the third has not waited for so long");
         assert!(waiting.make_way(Duration::ZERO));
         third.notified().await;
         assert!(!waiting.make_way(Duration::ZERO), "nobody waits any more");
     }
+
     #[tokio::test(start_paused = true)]
     async fn each_gives_way_when_its_own_time_is_over() {
         let waiting = Arc::new(Waiting::default());
         tokio::spawn(Arc::clone(&waiting).watch(SECOND));
+        // It sleeps by now, for nobody.
+        tokio::task::yield_now().await;
         advance(SECOND / 2).await;
         let began = Instant::now();
         let [first, second] = [(); 2].map(|()| Arc::new(Notify::new()));
         let _first = waiting.begin(&first);
         advance(SECOND / 4).await;
         let _second = waiting.begin(&second);
-        first.notified().await;
-        let times = [began.elapsed(), {
-            second.notified().await;
-            began.elapsed()
-        }];
+        let patience = 10 * SECOND;
+        let mut times = Vec::new();
+        for told in [&first, &second] {
+            timeout(patience, told.notified()).await.unwrap();
+            times.push(began.elapsed());
+        }
         // The clock of timers has milliseconds.
         for (time, exact) in times.into_iter().zip([SECOND, SECOND + SECOND / 4]) {
             assert!((exact..=exact + MILLISECOND).contains(&time), "{time:?}");

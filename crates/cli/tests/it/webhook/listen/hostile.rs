@@ -31,6 +31,12 @@ fn a_head_that_does_not_come_ends_its_connection_and_no_other() {
         let answer = read(stream);
         assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{answer}");
     }
+    // Nor is the next one waited for.
+    for next in ["", "GET /hea"] {
+        let answer =
+            listener.exchange(format!("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n{next}").as_bytes());
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
     assert_eq!(listener.terminate().code, Some(0));
 }
 
