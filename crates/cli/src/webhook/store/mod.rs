@@ -147,6 +147,8 @@ impl Store {
 
     /// Carries out what is queued; nothing can be kept after that, by no clone.
     pub(crate) async fn close(self) {
+        // Whoever closes the file last moves its log into it, which no reader may.
+        self.captures.0.close_idle();
         let writer = Arc::clone(&self.writer);
         // Fails only when it panicked, and then there is nothing left to carry out.
         let _ = tokio::task::spawn_blocking(move || writer.close()).await;
@@ -244,6 +246,12 @@ impl Reads {
         let done = work(&db).map_err(|error| error.told(path));
         self.take_back(db);
         done
+    }
+
+    fn close_idle(&self) {
+        let Self::File { idle, .. } = self else { return };
+        let idle = std::mem::take(&mut *idle.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(idle);
     }
 
     fn take_back(&self, db: Connection) {

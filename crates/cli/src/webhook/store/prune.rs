@@ -7,16 +7,17 @@ use rusqlite::Connection;
 
 use super::caps::Caps;
 use super::log;
+use super::open::PAGE_SIZE;
 use super::rows::instant;
 
 /// Captures that one step removes, at most.
 const STEP: usize = 64;
 /// Captures that go before it is looked again whether there is still too much.
 const FEW: usize = 8;
-/// Free pages that stay for what comes next; the rest of the file is given back.
-const FREE_MAX: i64 = 512;
-/// Pages given back in one step.
-const GIVEN_BACK: i64 = 128;
+/// Free pages that stay for what comes next, 2 MiB; the rest of the file is given back.
+const FREE_MAX: i64 = (2 << 20) / PAGE_SIZE as i64;
+/// Pages given back in one step, 512 KiB.
+const GIVEN_BACK: i64 = (512 << 10) / PAGE_SIZE as i64;
 /// Time between two looks at ages.
 const AGE_PAUSE: Duration = Duration::from_secs(60);
 

@@ -368,6 +368,18 @@ async fn the_oldest_go_when_there_are_too_many_and_the_newest_stays() {
 }
 
 #[tokio::test]
+async fn a_store_that_was_read_leaves_no_log_behind() {
+    let place = Place::new();
+    let store = place.capped(Caps::default());
+    store.keep(received(now(), b"{}".to_vec()).into()).await.unwrap();
+    assert_eq!(numbers(&store, Query::default()).await, [1]);
+    store.close().await;
+    let names = place.path().parent().unwrap().read_dir().unwrap();
+    let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, [place.path().file_name().unwrap()]);
+}
+
+#[tokio::test]
 async fn what_anybody_can_send_takes_no_room_from_what_the_service_sent() {
     let place = Place::new();
     let store = place.capped(Caps { size: 4 << 20, ..Caps::default() });
