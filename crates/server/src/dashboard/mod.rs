@@ -31,6 +31,7 @@ mod options;
 mod pairs;
 mod password;
 mod policy;
+mod quoted;
 mod refusal;
 mod reply;
 mod routes;
@@ -63,6 +64,7 @@ use submissions::Searches;
 pub use link::{FirstLink, first_link};
 pub use options::DashboardOptions;
 pub use password::Hashing;
+pub(crate) use quoted::quoted;
 pub use routes::{Access, ROUTES, Route, Verb};
 pub use site::{NotASite, Site};
 

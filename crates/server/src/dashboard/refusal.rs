@@ -134,7 +134,7 @@ impl Refusal {
                 "Not over this connection",
                 "Your password would travel unencrypted, so that others on the way could read it. \
                  On the server itself, open http://127.0.0.1 with its port. From elsewhere, put a \
-                 proxy with TLS in front and start the server with --public-url https://…, the \
+                 proxy with TLS in front and start the server with `--public-url https://…`, the \
                  address it has from outside."
                     .into(),
             ),
@@ -143,8 +143,8 @@ impl Refusal {
                 "This link does not work any more",
                 "It works once and for a limited time, and only until a newer one is made. While \
                  nobody can sign in yet, each server that starts makes a newer one: use the link of \
-                 the last. Whoever runs the service makes another one with: formsvc-server user link \
-                 EMAIL, or by starting a server again when nobody can sign in yet."
+                 the last. Whoever runs the service makes another one with `formsvc-server user link \
+                 EMAIL`, or by starting a server again when nobody can sign in yet."
                     .into(),
             ),
             Self::Problem(problem) => of_problem(problem),

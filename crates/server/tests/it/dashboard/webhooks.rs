@@ -156,8 +156,8 @@ async fn an_address_that_breaks_a_rule_is_told_the_rule_at_the_field() {
     for (url, rule) in [
         ("", "no scheme"),
         ("example.org/hook", "no scheme"),
-        ("javascript:alert(1)", "only `https` is accepted"),
-        ("http://example.org/", "plain `http` is accepted for localhost only"),
+        ("javascript:alert(1)", "only <code>https</code> is accepted"),
+        ("http://example.org/", "plain <code>http</code> is accepted for localhost only"),
         ("https://user:pass@example.org/", "user name or password"),
         ("https://169.254.169.254/", "metadata addresses open only when named one by one"),
     ] {
