@@ -7,7 +7,10 @@
 //! all of it is the same the note stays, and no server opens the destination.
 
 mod error;
+mod pace;
 mod table;
+
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +21,7 @@ use crate::store::sqlite::SqliteSide;
 use crate::secrets::Vault;
 
 pub(crate) use error::CopyError;
+use pace::Pace;
 use table::Counting;
 pub(crate) use table::{Census, EMPTIED, Row, TABLES, Table, Value};
 
@@ -157,6 +161,7 @@ async fn write_all(
     mut note: Note,
     tell: &mut dyn FnMut(&str),
 ) -> Result<Vec<Census>, CopyError> {
+    let mut pace = Pace::default();
     for (number, table) in TABLES.iter().enumerate().skip(note.table) {
         if number > note.table {
             (note.table, note.after, note.rows) = (number, None, 0);
@@ -168,7 +173,9 @@ async fn write_all(
             note.after = Some(table.key_of(last));
             note.rows += read.len() as u64;
             to.write(table, &read, &note.text()).await?;
-            tell(&format!("copied {} of {all} rows of {}", note.rows, table.name));
+            if note.rows >= all || pace.is_due(Instant::now()) {
+                tell(&format!("copied {} of {all} rows of {}", note.rows, table.name));
+            }
         }
     }
     Ok(note.source)

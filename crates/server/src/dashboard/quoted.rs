@@ -1,6 +1,6 @@
 //! Errors on a page: they name a value between backticks, as everywhere, and a page has an element for it.
 
-use std::fmt::{self, Display, Formatter, Write};
+use std::fmt::{self, Display, Formatter};
 
 use askama::filters::{Html, escape};
 
@@ -39,7 +39,10 @@ mod tests {
     fn values_between_backticks_are_code_and_everything_is_escaped() {
         for (sentence, html) in [
             ("nothing to see", "nothing to see"),
-            ("plain `http` is for `<b>`: no", "plain <code>http</code> is for <code>&#60;b&#62;</code>: no"),
+            (
+                "plain `http` is for `<b>`: no",
+                "plain <code>http</code> is for <code>&#60;b&#62;</code>: no",
+            ),
             ("`` is empty", "<code></code> is empty"),
             ("`a`b` has one of its own <i>", "`a`b` has one of its own &#60;i&#62;"),
             ("", ""),
