@@ -140,7 +140,7 @@ impl<'a> SignatureHeader<'a> {
         std::str::from_utf8(header).map_err(|_| SignatureError::Malformed)?;
         let mut timestamp = None;
         let (mut signatures, mut count) = ([[0; 32]; SIGNATURES_MAX], 0);
-        for part in header.split(|byte| *byte == b',') {
+        for part in parts(header) {
             let at = part.iter().position(|byte| *byte == b'=');
             let (key, value) = part.split_at(at.ok_or(SignatureError::Malformed)?);
             let value = &value[1..];
@@ -217,6 +217,18 @@ impl<'a> SignatureHeader<'a> {
     }
 }
 
+/// What stands between commas. As `split` does it, but many bytes at once: byte by byte this was 3 % of
+/// what verifying a small body takes.
+fn parts(header: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = Some(header);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let comma = memchr::memchr(b',', text);
+        rest = comma.map(|at| &text[at + 1..]);
+        Some(&text[..comma.unwrap_or(text.len())])
+    })
+}
+
 /// The number that decimal digits mean; `None` for anything else, or a number over 64 bits.
 fn decimal(digits: &[u8]) -> Option<u64> {
     let add = |number: u64, digit: &u8| match digit {
@@ -258,6 +270,18 @@ mod tests {
         assert_eq!(decimal(b"18446744073709551615"), Some(u64::MAX));
         for bad in [&b""[..], b"18446744073709551616", b"-1", b"+1", b" 1", b"1 ", b"0x1", b"1.0"] {
             assert_eq!(decimal(bad), None, "{}", bad.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn parts_are_those_that_split_finds() {
+        for header in ["", ",", "t=1", "t=1,", ",t=1", "t=1,v1=ab,,v1=cd", ",,,"] {
+            let header = header.as_bytes();
+            assert!(
+                parts(header).eq(header.split(|byte| *byte == b',')),
+                "{}",
+                header.escape_ascii()
+            );
         }
     }
 
