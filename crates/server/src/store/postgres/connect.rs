@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::time::Duration;
 
+use deadpool::managed::QueueMode;
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use futures_util::Stream;
 use secrecy::{ExposeSecret, SecretString};
@@ -76,6 +77,8 @@ impl Connector {
         );
         Pool::builder(manager)
             .max_size(connections)
+            // What was used last is warm, here and in the database's process: few of them do the work.
+            .queue_mode(QueueMode::Lifo)
             .runtime(Runtime::Tokio1)
             .wait_timeout(Some(WAIT_TIMEOUT))
             .create_timeout(Some(CONNECT_TIMEOUT))
