@@ -7,10 +7,7 @@
 //! all of it is the same the note stays, and no server opens the destination.
 
 mod error;
-mod pace;
 mod table;
-
-use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +18,6 @@ use crate::store::sqlite::SqliteSide;
 use crate::secrets::Vault;
 
 pub(crate) use error::CopyError;
-use pace::Pace;
 use table::Counting;
 pub(crate) use table::{Census, EMPTIED, Row, TABLES, Table, Value};
 
@@ -161,7 +157,6 @@ async fn write_all(
     mut note: Note,
     tell: &mut dyn FnMut(&str),
 ) -> Result<Vec<Census>, CopyError> {
-    let mut pace = Pace::default();
     for (number, table) in TABLES.iter().enumerate().skip(note.table) {
         if number > note.table {
             (note.table, note.after, note.rows) = (number, None, 0);
@@ -171,14 +166,21 @@ async fn write_all(
             let read = from.read(table, note.after.as_ref(), rows).await?;
             let Some(last) = read.last() else { break };
             note.after = Some(table.key_of(last));
+            let before = note.rows;
             note.rows += read.len() as u64;
             to.write(table, &read, &note.text()).await?;
-            if note.rows >= all || pace.is_due(Instant::now()) {
+            if is_one_percent_more(before, note.rows, all) {
                 tell(&format!("copied {} of {all} rows of {}", note.rows, table.name));
             }
         }
     }
     Ok(note.source)
+}
+
+/// Whether people are told how far it is: about a table, at most a hundred times and at its end.
+fn is_one_percent_more(before: u64, now: u64, all: u64) -> bool {
+    let percent = |rows: u64| rows.saturating_mul(100).checked_div(all);
+    percent(before) != percent(now)
 }
 
 /// Counts and digests all tables.
@@ -258,7 +260,21 @@ pub(crate) fn check_secrets(vault: &Vault, sealed: &[(String, Vec<u8>)]) -> Resu
 pub(crate) mod tests {
     use std::collections::BTreeSet;
 
+    use super::is_one_percent_more;
     use super::table::{EMPTIED, LEFT, TABLES};
+
+    #[test]
+    fn people_are_told_at_most_a_hundred_times_about_a_table_and_at_its_end() {
+        for (all, rows, expected) in [(1_000_000, 5_000, 100), (999, 7, 100), (20, 3, 7), (1, 5, 1)]
+        {
+            let steps =
+                (0..all).step_by(rows).map(|before| (before, all.min(before + rows as u64)));
+            let told: Vec<_> =
+                steps.filter(|(from, to)| is_one_percent_more(*from, *to, all)).collect();
+            assert_eq!(told.len(), expected, "{all} rows, {rows} at a time");
+            assert_eq!(told.last().map(|(_, to)| *to), Some(all));
+        }
+    }
 
     /// Types of columns that rows can be read by, as backends call them.
     const KEY_TYPES: [&str; 6] = ["INTEGER", "BLOB", "smallint", "integer", "bigint", "bytea"];
