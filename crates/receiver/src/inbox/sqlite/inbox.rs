@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::fault::closed;
 use super::file;
-use super::op::{Answer, MayClaim, op};
+use super::op::{Answer, MayClaim, Others, op};
 use super::tables::{self, Claimed};
 use super::tx::Tx;
 use super::writer::{Durability, Writer};
@@ -128,8 +128,17 @@ struct Waiting<'a, T: MayClaim> {
 }
 
 impl<T: MayClaim> Waiting<'_, T> {
+    /// Tells the others in its commit.
+    fn tell(&self, others: Option<&Others>) {
+        for held in others.into_iter().flat_map(Others::tell) {
+            self.inbox.give_back(held);
+        }
+    }
+
     async fn answer(mut self) -> Result<T, InboxError> {
-        (&mut self.answer).await.unwrap_or_else(|_| Err(closed()))
+        let Ok(told) = (&mut self.answer).await else { return Err(closed()) };
+        self.tell(told.others.as_deref());
+        told.own
     }
 }
 
@@ -137,9 +146,9 @@ impl<T: MayClaim> Drop for Waiting<'_, T> {
     fn drop(&mut self) {
         // From here on the writer sees that nobody is there; what it answered before is here.
         self.answer.close();
-        if let Some(held) =
-            self.answer.try_recv().ok().and_then(Result::ok).and_then(|t| t.claimed())
-        {
+        let Ok(told) = self.answer.try_recv() else { return };
+        self.tell(told.others.as_deref());
+        if let Some(held) = told.own.ok().and_then(|done| done.claimed()) {
             self.inbox.give_back(held);
         }
     }

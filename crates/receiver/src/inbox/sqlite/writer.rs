@@ -1,7 +1,6 @@
 //! The one thread that writes: it takes all that waits, commits it together, and only then answers.
 
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,7 +8,7 @@ use rusqlite::{Connection, ErrorCode};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::fault::closed;
-use super::op::Op;
+use super::op::{Op, Others, answer};
 use super::tables;
 use super::tx::Tx;
 use crate::inbox::error::Shared;
@@ -171,11 +170,13 @@ impl Desk {
             return ops.into_iter().flat_map(|op| self.commit_and_answer(vec![op], as_)).collect();
         }
         let committed = committed.map_err(Shared::from);
-        // An answer wakes a task of the caller's, whose waker is not ours to trust.
-        let answer = |op: Box<dyn Op>| {
-            catch_unwind(AssertUnwindSafe(|| op.answer(committed.clone()))).unwrap_or_default()
-        };
-        ops.into_iter().filter_map(answer).collect()
+        let Some(first) = ops.pop() else { return Vec::new() };
+        let others = Others::new(ops, committed.clone());
+        let first = answer(first, committed, Some(Arc::clone(&others)));
+        let mut left = Vec::from_iter(first);
+        std::thread::yield_now();
+        left.extend(others.tell());
+        left
     }
 
     fn give_back(&mut self, left: &[ClaimToken]) {
@@ -304,7 +305,7 @@ mod tests {
             let (ask, mut answer) =
                 op(|tx, _| tx.db().query_row("PRAGMA synchronous", [], |row| row.get::<_, i64>(0)));
             desk.commit_and_answer(vec![ask], durability);
-            assert_eq!(answer.try_recv().unwrap().unwrap(), number, "{durability:?}");
+            assert_eq!(answer.try_recv().unwrap().own.unwrap(), number, "{durability:?}");
         }
     }
 
@@ -327,7 +328,7 @@ mod tests {
         let (_dir, mut desk) = desk();
         let (first, mut answer) = mark("first");
         desk.commit_and_answer(vec![first], Durability::Kept);
-        assert_eq!(answer.try_recv().unwrap().unwrap(), Recorded::New);
+        assert_eq!(answer.try_recv().unwrap().own.unwrap(), Recorded::New);
         // No more pages than there are.
         desk.connection.execute_batch("PRAGMA max_page_count = 1").unwrap();
         let (before, mut of_before) = mark("before");
@@ -338,16 +339,48 @@ mod tests {
         });
         let (after, mut of_after) = mark("after");
         desk.commit_and_answer(vec![before, large, after], Durability::Kept);
-        let error = of_large.try_recv().unwrap().unwrap_err();
+        let error = of_large.try_recv().unwrap().own.unwrap_err();
         assert_eq!(error.kind(), InboxErrorKind::Unavailable, "{error:?}");
         for answer in [&mut of_before, &mut of_after] {
-            assert_eq!(answer.try_recv().unwrap().unwrap(), Recorded::New);
+            assert_eq!(answer.try_recv().unwrap().own.unwrap(), Recorded::New);
         }
         assert_eq!(marks(&desk), 3, "and nothing of the large one");
         desk.connection.execute_batch("PRAGMA max_page_count = 1000000").unwrap();
         let (again, mut answer) = mark("large");
         desk.commit_and_answer(vec![again], Durability::Kept);
-        assert_eq!(answer.try_recv().unwrap().unwrap(), Recorded::New);
+        assert_eq!(answer.try_recv().unwrap().own.unwrap(), Recorded::New);
+    }
+
+    #[test]
+    fn who_is_answered_first_may_answer_the_others_and_else_the_writer_does() {
+        for first_does in [true, false] {
+            let (first, mut of_first) = mark("a");
+            let (rest, mut of_rest): (Vec<_>, Vec<_>) = ["b", "c"].map(mark).into_iter().unzip();
+            let failed = InboxError::from(InboxErrorKind::Unavailable);
+            let failed = Shared { kind: failed.kind(), source: Arc::new(failed) };
+            let others = Others::new(rest, Err(failed.clone()));
+            answer(first, Err(failed), Some(Arc::clone(&others)));
+            let told = of_first.try_recv().unwrap();
+            assert!(of_rest.iter_mut().all(|answer| answer.try_recv().is_err()), "too soon");
+            let teller = if first_does { told.others.unwrap() } else { others };
+            teller.tell();
+            for answer in &mut of_rest {
+                let own = answer.try_recv().unwrap().own;
+                assert_eq!(own.unwrap_err().kind(), InboxErrorKind::Unavailable);
+            }
+            assert!(teller.tell().is_empty(), "each is answered once");
+        }
+    }
+
+    #[test]
+    fn a_commit_answers_everybody_though_the_first_of_them_sleeps() {
+        let (_dir, mut desk) = desk();
+        let (ops, mut answers): (Vec<_>, Vec<_>) = ["a", "b", "c"].map(mark).into_iter().unzip();
+        // Nobody looks at an answer before all are there.
+        desk.commit_and_answer(ops, Durability::Kept);
+        for answer in &mut answers {
+            assert_eq!(answer.try_recv().unwrap().own.unwrap(), Recorded::New);
+        }
     }
 
     #[test]
