@@ -171,9 +171,12 @@ impl Desk {
         }
         let committed = committed.map_err(Shared::from);
         let Some(first) = ops.pop() else { return Vec::new() };
+        if ops.is_empty() {
+            return answer(first, committed, None).into_iter().collect();
+        }
         let others = Others::new(ops, committed.clone());
         let first = answer(first, committed, Some(Arc::clone(&others)));
-        let mut left = Vec::from_iter(first);
+        let mut left: Vec<_> = first.into_iter().collect();
         std::thread::yield_now();
         left.extend(others.tell());
         left

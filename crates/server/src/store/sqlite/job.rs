@@ -1,10 +1,11 @@
 //! One write, waiting for its transaction.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use rusqlite::Connection;
-use tokio::sync::oneshot;
 
+use super::answers::{Others, Reply, Told};
 use super::fault::{NotCommitted, Panicked};
 use crate::causes::on_one_line;
 use crate::store::StoreError;
@@ -14,18 +15,18 @@ pub(super) trait Job: Send {
     /// Does the work inside the open transaction and keeps the answer; an error says why what it
     /// wrote is to be undone. A panic counts as a refusal.
     fn run(&mut self, connection: &Connection) -> Result<(), String>;
-    /// Answers the caller, who may have gone.
-    fn answer(self: Box<Self>, committed: Result<(), NotCommitted>);
+    /// Answers the caller, who may have gone, and may tell the others.
+    fn answer(self: Box<Self>, committed: Result<(), NotCommitted>, others: Option<Arc<Others>>);
 }
 
 struct Write<T, F> {
     work: Option<F>,
     outcome: Option<Result<T, StoreError>>,
-    reply: oneshot::Sender<Result<T, StoreError>>,
+    reply: Reply<T>,
 }
 
 /// A job from a piece of work.
-pub(super) fn job<T, F>(work: F, reply: oneshot::Sender<Result<T, StoreError>>) -> Box<dyn Job>
+pub(super) fn job<T, F>(work: F, reply: Reply<T>) -> Box<dyn Job>
 where
     T: Send + 'static,
     F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
@@ -48,12 +49,12 @@ where
         refusal.map_or(Ok(()), Err)
     }
 
-    fn answer(self: Box<Self>, committed: Result<(), NotCommitted>) {
+    fn answer(self: Box<Self>, committed: Result<(), NotCommitted>, others: Option<Arc<Others>>) {
         let outcome = match (committed, self.outcome) {
             (Err(error), _) => Err(error.into()),
             (Ok(()), Some(outcome)) => outcome,
             (Ok(()), None) => Err(StoreError::Internal(Box::new(Panicked))),
         };
-        let _ = self.reply.send(outcome);
+        let _ = self.reply.send(Told::new(outcome, others));
     }
 }

@@ -21,6 +21,7 @@
 
 mod accept;
 mod accounts;
+mod answers;
 mod backup;
 mod calls;
 mod checkpoint;

@@ -2,11 +2,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::slice;
+use std::sync::Arc;
 
 use rusqlite::Connection;
-use tokio::sync::oneshot;
 
 use super::accept::Accepting;
+use super::answers::{Others, Reply, Told};
 use super::fault::{Lost, NotCommitted, Panicked};
 use crate::causes::on_one_line;
 use crate::store::{Accepted, Clock, EndpointNo, NewSubmission, StoreError};
@@ -15,25 +16,22 @@ use crate::store::{Accepted, Clock, EndpointNo, NewSubmission, StoreError};
 pub(super) struct Submit {
     new: NewSubmission,
     outcome: Option<Result<Accepted, StoreError>>,
-    reply: oneshot::Sender<Result<Accepted, StoreError>>,
+    reply: Reply<Accepted>,
 }
 
 impl Submit {
-    pub(super) fn new(
-        new: NewSubmission,
-        reply: oneshot::Sender<Result<Accepted, StoreError>>,
-    ) -> Self {
+    pub(super) fn new(new: NewSubmission, reply: Reply<Accepted>) -> Self {
         Self { new, outcome: None, reply }
     }
 
-    /// Answers the caller, who may have gone.
-    pub(super) fn answer(self, committed: Result<(), NotCommitted>) {
+    /// Answers the caller, who may have gone, and may tell the others.
+    pub(super) fn answer(self, committed: Result<(), NotCommitted>, others: Option<Arc<Others>>) {
         let outcome = match (committed, self.outcome) {
             (Err(error), _) => Err(error.into()),
             (Ok(()), Some(outcome)) => outcome,
             (Ok(()), None) => Err(StoreError::Internal(Box::new(Panicked))),
         };
-        let _ = self.reply.send(outcome);
+        let _ = self.reply.send(Told::new(outcome, others));
     }
 }
 

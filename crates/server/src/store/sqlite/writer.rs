@@ -1,7 +1,6 @@
 //! The one thread that writes: it takes all writes that wait, commits them together, and only then
 //! answers each.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -10,6 +9,7 @@ use std::time::Instant;
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
+use super::answers::{Batch, heard, tell_all};
 use super::fault::{Lost, NotCommitted, closed};
 use super::job::{Job, job};
 use super::submit::{self, Submit};
@@ -43,33 +43,6 @@ enum Message {
     Write(Box<dyn Job>),
     Submit(Box<Submit>),
     Close,
-}
-
-/// Writes that share a commit.
-#[derive(Default)]
-struct Batch {
-    /// Accepted together, before the jobs.
-    submits: Vec<Submit>,
-    jobs: Vec<Box<dyn Job>>,
-}
-
-impl Batch {
-    fn len(&self) -> usize {
-        self.submits.len() + self.jobs.len()
-    }
-
-    /// Answers everybody.
-    fn answer(&mut self, committed: &Result<(), NotCommitted>) {
-        // An answer wakes a task of the caller's, whose waker is not ours to trust.
-        for submit in self.submits.drain(..) {
-            let committed = committed.clone();
-            let _ = catch_unwind(AssertUnwindSafe(|| submit.answer(committed)));
-        }
-        for job in self.jobs.drain(..) {
-            let committed = committed.clone();
-            let _ = catch_unwind(AssertUnwindSafe(|| job.answer(committed)));
-        }
-    }
 }
 
 /// What takes note of endpoints.
@@ -117,7 +90,7 @@ impl Writer {
         let (reply, answer) = oneshot::channel();
         let message = Message::Write(job(work, reply));
         self.queue.send(message).await.map_err(|_| closed())?;
-        answer.await.unwrap_or_else(|_| Err(closed()))
+        heard(answer).await
     }
 
     /// Queues a submission and waits for its commit, like [`run`](Self::run).
@@ -125,7 +98,7 @@ impl Writer {
         let (reply, answer) = oneshot::channel();
         let message = Message::Submit(Box::new(Submit::new(new, reply)));
         self.queue.send(message).await.map_err(|_| closed())?;
-        answer.await.unwrap_or_else(|_| Err(closed()))
+        heard(answer).await
     }
 
     /// Carries out what is queued, then ends the thread. Blocks until it has.
@@ -197,7 +170,7 @@ fn commit_together(
             Err(NotCommitted::new(error))
         }
     };
-    batch.answer(&outcome);
+    tell_all(batch, outcome);
 }
 
 /// Runs a batch in one transaction. On an error nothing of it remains.
