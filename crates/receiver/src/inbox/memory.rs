@@ -1,5 +1,6 @@
 //! An inbox in memory, for one process.
 
+mod name;
 mod table;
 
 use std::borrow::Cow;

@@ -4,11 +4,13 @@ use std::collections::hash_map::Entry as Slot;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use super::name::{Hashed, Name, Named, Naming};
+
 /// Claims and marks of a process. Times are milliseconds since 1970.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    /// Hashed with a random key: whoever chooses keys cannot have them collide.
-    entries: HashMap<Arc<str>, Entry>,
+    naming: Naming,
+    entries: HashMap<Name, Entry, Hashed>,
     /// What ends first of each, by its end and its fencing number, which no other has.
     claims: Ends,
     marks: Ends,
@@ -20,7 +22,7 @@ pub(super) struct Table {
 /// How long a claim is kept whose lease has ended: its handler may still complete it.
 const CLAIM_KEPT: i64 = 24 * 3_600 * 1_000;
 
-type Ends = BTreeMap<(i64, i64), Arc<str>>;
+type Ends = BTreeMap<(i64, i64), Name>;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Entry {
@@ -50,13 +52,13 @@ impl Table {
     }
 
     pub(super) fn find(&self, name: &str, now: i64) -> Option<Found> {
-        self.entries.get(name).map(|entry| entry.at(now))
+        self.entries.get(&self.naming.look(name) as &dyn Named).map(|entry| entry.at(now))
     }
 
     /// Claims a key for which nothing counts any more; otherwise gives what counts.
     pub(super) fn claim(&mut self, name: Arc<str>, now: i64, until: i64) -> Result<i64, Found> {
         let entry = Entry { is_mark: false, until, fence: self.fence + 1 };
-        match self.entries.entry(name) {
+        match self.entries.entry(self.naming.name(name)) {
             Slot::Occupied(mut slot) => {
                 let found = slot.get().at(now);
                 if found != Found::Ended {
@@ -65,11 +67,11 @@ impl Table {
                 let was = slot.insert(entry);
                 let ends = if was.is_mark { &mut self.marks } else { &mut self.claims };
                 let name = ends.remove(&(was.until, was.fence));
-                let name = name.unwrap_or_else(|| Arc::clone(slot.key()));
+                let name = name.unwrap_or_else(|| slot.key().clone());
                 self.claims.insert((until, entry.fence), name);
             }
             Slot::Vacant(slot) => {
-                self.claims.insert((until, entry.fence), Arc::clone(slot.key()));
+                self.claims.insert((until, entry.fence), slot.key().clone());
                 slot.insert(entry);
             }
         }
@@ -86,9 +88,11 @@ impl Table {
     }
 
     pub(super) fn release(&mut self, name: &str, fence: i64) -> bool {
-        let held = self.entries.get(name).is_some_and(|e| e.fence == fence && !e.is_mark);
+        let name = self.naming.look(name);
+        let held = self.entries.get(&name as &dyn Named);
+        let held = held.is_some_and(|entry| entry.fence == fence && !entry.is_mark);
         if held {
-            self.remove(name);
+            self.remove(&name);
         }
         held
     }
@@ -124,7 +128,8 @@ impl Table {
         may: impl FnOnce(&Entry) -> bool,
         to: Entry,
     ) -> bool {
-        let Some(entry) = self.entries.get_mut(name) else { return false };
+        let name = self.naming.look(name);
+        let Some(entry) = self.entries.get_mut(&name as &dyn Named) else { return false };
         if entry.fence != fence || !may(entry) {
             return false;
         }
@@ -135,7 +140,7 @@ impl Table {
         true
     }
 
-    fn remove(&mut self, name: &str) {
+    fn remove(&mut self, name: &dyn Named) {
         if let Some(entry) = self.entries.remove(name) {
             self.ends(entry).remove(&(entry.until, entry.fence));
         }
@@ -157,9 +162,9 @@ impl Entry {
 }
 
 /// What ends first, if by then.
-fn first_of(ends: &Ends, by: i64) -> Option<Arc<str>> {
+fn first_of(ends: &Ends, by: i64) -> Option<Name> {
     let first = ends.first_key_value().filter(|((until, _), _)| *until <= by);
-    first.map(|(_, name)| Arc::clone(name))
+    first.map(|(_, name)| name.clone())
 }
 
 #[cfg(test)]
