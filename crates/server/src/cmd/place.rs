@@ -281,7 +281,10 @@ fn refused(path: &Path, error: &OpenError) -> CommandError {
         OpenError::NotOurs => "choose another path",
         OpenError::Unfinished => UNFINISHED,
         OpenError::NotALock { .. } => "find out who put it there, and remove it",
-        _ => "check that its directory exists, is local, and can be written",
+        _ => {
+            "check that it belongs to the user who runs this, and that its directory exists, is local, \
+            and can be written"
+        }
     };
     CommandError::of(Exit::LocalIo, error).hint(hint).about(&path)
 }

@@ -119,6 +119,28 @@ pub(super) struct Settings {
     client: ClientOptions,
 }
 
+impl Settings {
+    /// What is allowed and hardly meant.
+    pub(super) fn warnings(&self) -> impl Iterator<Item = &'static str> {
+        let site = &self.dashboard.site;
+        let https = site.origin().is_some_and(|origin| origin.starts_with("https://"));
+        let rules = [
+            (
+                site.refuses_everybody(),
+                "nobody can sign in at this `--public-url`: passwords would travel in the clear. \
+                Put a proxy that brings TLS in front and name its `https://` address, or add \
+                `--allow-plain-sign-in`",
+            ),
+            (
+                https && self.serving.public.trusted_proxies.is_empty(),
+                "no `--trusted-proxy` is named: if a proxy brings `https` to this `--public-url`, all \
+                who come through it share the limits of one address",
+            ),
+        ];
+        rules.into_iter().filter_map(|(holds, warning)| holds.then_some(warning))
+    }
+}
+
 async fn serve(args: &Args, settings: Settings) -> Result<(), CommandError> {
     let mut signals = Signals::listen().map_err(|error| CommandError::of(Exit::LocalIo, &error))?;
     let store = args.database.database.open_to_serve().await?;
@@ -164,6 +186,7 @@ async fn start(
     let vault = args.secret_key.vault_of(&args.database.database, store).await?;
     tracing::info!(server_key = %vault.key_id(), "signing secrets can be read");
     tell_of_unreached(store, &settings.client.policy).await?;
+    settings.warnings().for_each(|warning| tracing::warn!("{warning}"));
     let metrics = Arc::clone(&settings.serving.metrics);
     let Settings { serving, dashboard, delivery: options, mut client } = settings;
     // Each attempt to an endpoint finds the connection of an earlier one.
@@ -172,13 +195,6 @@ async fn start(
     let registrar = Registrar::new(vault.clone(), client.policy.clone());
     let carrier: Arc<dyn Carrier> = Arc::new(DeliveryClient::new(client));
     let address = dashboard.site.origin().map(str::to_owned);
-    if dashboard.site.refuses_everybody() {
-        tracing::warn!(
-            "nobody can sign in at this `--public-url`: passwords would travel in the clear. \
-            Put a proxy that brings TLS in front and name its `https://` address, or add \
-            `--allow-plain-sign-in`"
-        );
-    }
     let dashboard = Arc::new(Dashboard::new(DashboardParts {
         store: Arc::clone(store),
         registrar,

@@ -47,7 +47,10 @@ pub(super) fn run(
     let has_database = !given.iter().any(is_nameless);
 
     let mut values: Vec<_> = set.filter_map(|given| alone(given).err()).collect();
-    let judged = args.serve.judge().err();
+    let judged = args.serve.judge().inspect(|settings| {
+        settings.warnings().for_each(|warning| output::note(&format!("warning: {warning}")));
+    });
+    let judged = judged.err();
     let exit_of_values = values.iter().find(|error| is_of_log(error)).or(judged.as_ref());
     let exit_of_values = exit_of_values.map(CommandError::exit);
     // What a value breaks by itself was told.
@@ -70,7 +73,7 @@ pub(super) fn run(
             given.values.extend(unset(given.setting, args));
         }
         let records: Vec<_> = given.iter().map(Record::of).collect();
-        let columns = [("SETTING", Cut::Never), ("VALUE", Cut::End), ("FROM", Cut::End)];
+        let columns = [("SETTING", Cut::Never), ("VALUE", Cut::End), ("FROM", Cut::Never)];
         return output::list(shape, &records, Table::new(columns), |table, record| {
             table.row([record.setting, &record.value_text(), &record.origin_text()]);
         });

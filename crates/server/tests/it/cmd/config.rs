@@ -93,6 +93,23 @@ fn a_server_serves_by_its_file() {
 }
 
 #[test]
+fn what_is_allowed_and_hardly_meant_is_warned_of() {
+    let site = Site::new();
+    let text = "database = \"x.db\"\n";
+    for (flags, warning) in [
+        (&["--public-url", "http://forms.example.org"][..], "warning: nobody can sign in"),
+        (&["--public-url", "https://forms.example.org"], "warning: no `--trusted-proxy` is named"),
+    ] {
+        let run = check(&site, text, flags).succeeded();
+        assert!(run.stderr.contains(warning), "{}", run.stderr);
+    }
+    let meant = ["--public-url", "https://forms.example.org", "--trusted-proxy", "::1"];
+    for flags in [&meant[..], &["--public-url", "http://127.0.0.1:8080"], &[]] {
+        assert_eq!(check(&site, text, flags).succeeded().stderr, "");
+    }
+}
+
+#[test]
 fn all_that_is_wrong_is_told_with_the_place_it_comes_from() {
     let site = Site::new();
     let text = "database = \"x.db\"\nlisten = \"localhost:80\"\nretry_base = \"1h\"\ntrusted_proxy = [\"10.0.0.0/33\"]\negress_ca = \"no.pem\"\n";
