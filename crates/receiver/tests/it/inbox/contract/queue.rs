@@ -41,8 +41,11 @@ pub(crate) async fn what_is_taken_for_somebody_who_has_gone_is_no_attempt(world:
             tokio::task::yield_now().await;
         }
         drop(next);
-        if let Poll::Ready(taken) = at_once {
-            queue.release(&taken.unwrap().expect("it is due").token).await.unwrap();
+        // Nothing, where what was asked for in the round before is only now taken for nobody.
+        if let Poll::Ready(taken) = at_once
+            && let Some(pending) = taken.unwrap()
+        {
+            queue.release(&pending.token).await.unwrap();
             made += 1;
         }
         // Whoever is told of it has it, and gives it back as somebody who tried.
