@@ -63,11 +63,7 @@ impl Live<'_> {
         for line in lines {
             for (look, part) in line {
                 let part = one_line(part.as_ref());
-                if *look == Look::Plain {
-                    text.push_str(&part);
-                } else {
-                    text.push_str(&paint.put(*look, &part));
-                }
+                paint.write(&mut text, *look, &part);
             }
             text.push('\n');
         }

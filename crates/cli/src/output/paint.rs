@@ -1,5 +1,7 @@
 //! Colours: whether a stream gets them, and which.
 
+use std::fmt::Write as _;
+
 use anstyle::{AnsiColor, Style};
 
 use crate::args::Color;
@@ -115,10 +117,21 @@ impl Look {
 pub(crate) struct Paint(pub(crate) bool);
 
 impl Paint {
+    /// Adds the text as it looks.
+    pub(crate) fn write(self, out: &mut String, look: Look, text: &str) {
+        if !self.0 || look == Look::Plain {
+            return out.push_str(text);
+        }
+        let style = look.style();
+        // Nothing fails in memory.
+        let _ = write!(out, "{style}{text}{style:#}");
+    }
+
     /// The text as it looks.
     pub(crate) fn put(self, look: Look, text: &str) -> String {
-        let style = if self.0 { look.style() } else { Style::new() };
-        format!("{style}{text}{style:#}")
+        let mut out = String::new();
+        self.write(&mut out, look, text);
+        out
     }
 }
 

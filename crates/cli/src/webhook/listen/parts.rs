@@ -1,5 +1,6 @@
 //! The parts of a delivery's line, and how they fit into a window: its id is whole, for somebody may copy it.
 
+use compact_str::CompactString;
 use formsvc_protocol::EventKind;
 use unicode_width::UnicodeWidthStr;
 
@@ -18,16 +19,16 @@ const ID_LEAST: usize = 40;
 pub(super) struct Parts {
     /// When it came, its number and its method.
     pub(super) begin: Line,
-    pub(super) target: Option<String>,
-    pub(super) event: Option<String>,
-    pub(super) id: Option<String>,
-    pub(super) size: Option<String>,
+    pub(super) target: Option<CompactString>,
+    pub(super) event: Option<CompactString>,
+    pub(super) id: Option<CompactString>,
+    pub(super) size: Option<CompactString>,
     /// The verdict, and which attempt it is.
     pub(super) found: Line,
     /// How long after the attempt before.
-    pub(super) gap: Option<String>,
+    pub(super) gap: Option<CompactString>,
     pub(super) answer: Line,
-    pub(super) took: Option<String>,
+    pub(super) took: Option<CompactString>,
 }
 
 impl Parts {
@@ -91,7 +92,8 @@ impl Parts {
     /// By how many cells it is wider.
     fn over(&self, width: usize) -> usize {
         let Self { begin, target, event, id, size, found, gap, answer, took } = self;
-        let texts = [target, event, id, size, gap, took].into_iter().flatten().map(String::as_str);
+        let texts =
+            [target, event, id, size, gap, took].into_iter().flatten().map(CompactString::as_str);
         let parts = [begin, found, answer].into_iter().flatten().map(|(_, text)| &**text);
         let cells: usize = texts.chain(parts).map(|text| 1 + text.width()).sum();
         cells.saturating_sub(1 + width)
@@ -101,15 +103,15 @@ impl Parts {
         let Self { begin, target, event, id, size, found, gap, answer, took } = self;
         let mut parts = begin;
         let mut push =
-            |look, text: Option<String>| parts.extend(text.map(|text| (look, text.into())));
+            |look, text: Option<CompactString>| parts.extend(text.map(|text| (look, text)));
         push(Look::Plain, target);
         push(Look::Plain, event);
         push(Look::Heading, id);
         push(Look::Past, size);
         parts.extend(found);
-        parts.extend(gap.map(|gap| (Look::Past, gap.into())));
+        parts.extend(gap.map(|gap| (Look::Past, gap)));
         parts.extend(answer);
-        parts.extend(took.map(|took| (Look::Past, took.into())));
+        parts.extend(took.map(|took| (Look::Past, took)));
         spaced(parts)
     }
 }

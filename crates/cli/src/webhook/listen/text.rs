@@ -1,8 +1,8 @@
 //! What happened, as lines for people: one for each delivery, and a second one where it failed.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
+use compact_str::{CompactString, ToCompactString, format_compact};
 use http::Method;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -19,8 +19,9 @@ use crate::webhook::tone::Tone;
 use crate::webhook::verdict::Search;
 use crate::wrap::folded;
 
-/// A line, in parts that have a look.
-pub(crate) type Line = Vec<(Look, Cow<'static, str>)>;
+/// A line, in parts that have a look. Nearly all are so short that they need no memory of their own, which for many
+/// deliveries would cost as much as all the rest of a line.
+pub(crate) type Line = Vec<(Look, CompactString)>;
 
 /// Characters of a target's answer that are shown.
 const PREVIEW: usize = 200;
@@ -69,23 +70,23 @@ pub(crate) fn delivered(told: &Delivered, view: &View) -> Vec<Line> {
 /// The parts of its line.
 fn parts(capture: &Capture, outcome: &Outcome, view: &View) -> Parts {
     let received = &*capture.received;
-    let clean = |text: &String| one_line(text).into_owned();
-    let mut begin: Line = vec![(Look::Past, time(received.at, &view.zone).into())];
-    begin.extend(capture.number.map(|number| (Look::Heading, format!("#{number}").into())));
+    let clean = |text: &String| CompactString::from(one_line(text));
+    let mut begin: Line = vec![(Look::Past, time(received.at, &view.zone))];
+    begin.extend(capture.number.map(|number| (Look::Heading, format_compact!("#{number}"))));
     begin.push((
         Look::Plain,
         match received.source {
-            Source::Request(_) => method(&received.method).into(),
+            Source::Request(_) => method(&received.method),
             Source::Poll => "poll".into(),
         },
     ));
     let (verdict_look, verdict) = verdict(capture, &view.secrets);
-    let mut found: Line = vec![(verdict_look, verdict.into())];
+    let mut found: Line = vec![(verdict_look, verdict)];
     let arrival = received.arrival;
     if arrival.duplicate {
         found.push((Look::Open, "duplicate".into()));
     } else if arrival.number > 1 {
-        found.push((Look::Open, attempt(arrival.number).into()));
+        found.push((Look::Open, attempt(arrival.number)));
     }
     let (status_look, status) = status(outcome);
     Parts {
@@ -95,15 +96,15 @@ fn parts(capture: &Capture, outcome: &Outcome, view: &View) -> Parts {
         id: received.submission_id.as_ref().map(clean),
         size: Some(size(received.body.len())),
         found,
-        gap: arrival.gap.map(|gap| format!("+{}", seconds(gap))),
-        answer: vec![(Look::Past, "→".into()), (status_look, status.into())],
+        gap: arrival.gap.map(|gap| format_compact!("+{}", seconds(gap))),
+        answer: vec![(Look::Past, "→".into()), (status_look, status)],
         took: Some(took(outcome.took)),
     }
 }
 
 /// The line of a request that went no further.
 pub(crate) fn refused(refused: &Refused, view: &View) -> Line {
-    let status = refused.refusal.status().to_string();
+    let status = refused.refusal.status().to_compact_string();
     let (why, method) = (refused.refusal.message(), method(&refused.method));
     let mut target = target(&refused.request_target, view.reveal);
     if let Some(width) = view.width {
@@ -112,40 +113,40 @@ pub(crate) fn refused(refused: &Refused, view: &View) -> Line {
         shorten(&mut target, over, SHORTEST);
     }
     spaced(vec![
-        (Look::Past, time(refused.at, &view.zone).into()),
-        (Look::Plain, method.into()),
-        (Look::Plain, target.into()),
+        (Look::Past, time(refused.at, &view.zone)),
+        (Look::Plain, method),
+        (Look::Plain, target),
         (Look::Past, "→".into()),
-        (Tone::of_status(Some(refused.refusal.status())).look(), status.into()),
+        (Tone::of_status(Some(refused.refusal.status())).look(), status),
         (Look::Past, why.into()),
     ])
 }
 
 /// What was asked for, which may be anything.
-fn target(target: &str, reveal: bool) -> String {
-    one_line(&mask::target(target, reveal)).into_owned()
+fn target(target: &str, reveal: bool) -> CompactString {
+    one_line(&mask::target(target, reveal)).into()
 }
 
 /// A method, which may be any word.
-fn method(method: &Method) -> String {
-    shortened(method.as_str(), METHOD_MAX)
+fn method(method: &Method) -> CompactString {
+    shortened(method.as_str(), METHOD_MAX).into()
 }
 
 /// Makes a text narrower by so many cells, down to a width.
-pub(super) fn shorten(text: &mut String, by: usize, least: usize) {
+pub(super) fn shorten(text: &mut CompactString, by: usize, least: usize) {
     let wanted = text.width().saturating_sub(by).max(least);
-    *text = shortened(text, wanted);
+    *text = shortened(text, wanted).into();
 }
 
 /// An id no wider than a width, where it can be: its end tells it from others.
 pub(crate) fn shortened_id(id: &str, width: usize) -> String {
-    let (mut id, by) = (id.to_owned(), id.width().saturating_sub(width));
+    let (mut id, by) = (CompactString::from(id), id.width().saturating_sub(width));
     shorten_id(&mut id, by, width.max(ID_BEGIN));
-    id
+    id.into()
 }
 
 /// As [`shorten`], down to a width, for an id: ids of one time begin alike, so their ends tell them apart.
-pub(super) fn shorten_id(id: &mut String, by: usize, least: usize) {
+pub(super) fn shorten_id(id: &mut CompactString, by: usize, least: usize) {
     let width = id.width();
     let wanted = width.saturating_sub(by).max(least);
     if wanted >= width {
@@ -157,7 +158,7 @@ pub(super) fn shorten_id(id: &mut String, by: usize, least: usize) {
         let Some(left) = room.checked_sub(c.width().unwrap_or(0)) else { break };
         (end, room) = (format!("{c}{end}"), left);
     }
-    *id = format!("{begin}…{end}");
+    *id = format_compact!("{begin}…{end}");
 }
 
 pub(super) fn spaced(parts: Line) -> Line {
@@ -171,26 +172,30 @@ pub(super) fn spaced(parts: Line) -> Line {
     line
 }
 
-fn verdict(capture: &Capture, secrets: &Secrets) -> (Look, String) {
+fn verdict(capture: &Capture, secrets: &Secrets) -> (Look, CompactString) {
     let verdict = &capture.received.verdict;
     let row = verdict.code.row();
     let previous = verdict.secret.as_deref().is_some_and(|name| secrets.is_previous(name));
     let name = if previous { " by a previous secret" } else { "" };
     // Of what is not signed the age is anybody's word.
     let age = verdict.age.filter(|_| row.is_signed);
-    let age = age.map_or(String::new(), |age| format!(" {}", self::age(age)));
-    (row.tone.look(), format!("{}{name}{age}", row.short))
+    let age = age.map_or(CompactString::default(), |age| format_compact!(" {}", self::age(age)));
+    (row.tone.look(), format_compact!("{}{name}{age}", row.short))
 }
 
 /// Which attempt it is.
-pub(crate) fn attempt(number: u32) -> String {
-    if number <= ATTEMPTS { format!("{number}/{ATTEMPTS}") } else { format!("{number}th") }
+pub(crate) fn attempt(number: u32) -> CompactString {
+    if number <= ATTEMPTS {
+        format_compact!("{number}/{ATTEMPTS}")
+    } else {
+        format_compact!("{number}th")
+    }
 }
 
-fn status(outcome: &Outcome) -> (Look, String) {
+fn status(outcome: &Outcome) -> (Look, CompactString) {
     let as_told = if outcome.by == AnsweredBy::Fault { " as told" } else { "" };
-    let status = outcome.status.map_or("dropped".to_owned(), |status| status.to_string());
-    (Tone::of_status(outcome.status).look(), format!("{status}{as_told}"))
+    let status = outcome.status.map_or("dropped".into(), |status| status.to_compact_string());
+    (Tone::of_status(outcome.status).look(), status + as_told)
 }
 
 /// What to do about a delivery that failed, and what its targets said.
@@ -230,48 +235,49 @@ fn verdict_hint(capture: &Capture) -> Option<String> {
     }
 }
 
-fn time(at: Timestamp, zone: &TimeZone) -> String {
-    at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()
+fn time(at: Timestamp, zone: &TimeZone) -> CompactString {
+    let time = zone.to_datetime(at).time();
+    format_compact!("{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second())
 }
 
 /// A size in bytes, as people say it.
-fn size(bytes: usize) -> String {
+fn size(bytes: usize) -> CompactString {
     match bytes {
-        0..1_000 => format!("{bytes} B"),
-        1_000..1_000_000 => format!("{}.{} kB", bytes / 1_000, bytes % 1_000 / 100),
-        _ => format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000),
+        0..1_000 => format_compact!("{bytes} B"),
+        1_000..1_000_000 => format_compact!("{}.{} kB", bytes / 1_000, bytes % 1_000 / 100),
+        _ => format_compact!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000),
     }
 }
 
 /// A length of time that is most often short, to a tenth of a millisecond where it is.
-pub(crate) fn took(time: Duration) -> String {
+pub(crate) fn took(time: Duration) -> CompactString {
     let tenths = (time.as_micros() + 50) / 100;
     match tenths {
-        0..100 => format!("{}.{}ms", tenths / 10, tenths % 10),
-        100..9_995 => format!("{}ms", (tenths + 5) / 10),
+        0..100 => format_compact!("{}.{}ms", tenths / 10, tenths % 10),
+        100..9_995 => format_compact!("{}ms", (tenths + 5) / 10),
         _ => seconds(time),
     }
 }
 
 /// A length of time in seconds, or more when it is long.
-pub(crate) fn seconds(time: Duration) -> String {
+pub(crate) fn seconds(time: Duration) -> CompactString {
     let (seconds, tenths) = (time.as_secs(), (time.as_millis() + 50) / 100);
     match seconds {
-        0..100 => format!("{}.{}s", tenths / 10, tenths % 10),
-        100..6_000 => format!("{}m{:02}s", seconds / 60, seconds % 60),
-        _ => format!("{}h{:02}m", seconds / 3_600, seconds % 3_600 / 60),
+        0..100 => format_compact!("{}.{}s", tenths / 10, tenths % 10),
+        100..6_000 => format_compact!("{}m{:02}s", seconds / 60, seconds % 60),
+        _ => format_compact!("{}h{:02}m", seconds / 3_600, seconds % 3_600 / 60),
     }
 }
 
 /// How old a signature is, in seconds; one of the future is ahead.
-pub(crate) fn age(seconds: i64) -> String {
+pub(crate) fn age(seconds: i64) -> CompactString {
     let far = seconds.unsigned_abs();
     let text = match far {
-        0..6_000 => format!("{far}s"),
-        6_000..172_800 => format!("{}h", far / 3_600),
-        _ => format!("{}d", far / 86_400),
+        0..6_000 => format_compact!("{far}s"),
+        6_000..172_800 => format_compact!("{}h", far / 3_600),
+        _ => format_compact!("{}d", far / 86_400),
     };
-    if seconds < 0 { format!("-{text}") } else { text }
+    if seconds < 0 { format_compact!("-{text}") } else { text }
 }
 
 #[cfg(test)]

@@ -92,7 +92,7 @@ impl Row {
     pub(super) fn age_cell(&self) -> String {
         // Of what is not signed the age is anybody's word.
         let age = self.age.filter(|_| self.verdict.row().is_signed);
-        age.map_or_else(String::new, self::age)
+        age.map_or_else(String::new, |age| self::age(age).into())
     }
 
     pub(super) fn attempt_cell(&self) -> (Look, String) {
@@ -102,8 +102,8 @@ impl Row {
                 (Look::Past, String::new())
             }
             _ if self.duplicate => (Look::Open, "dup".to_owned()),
-            1 => (Look::Past, attempt(1)),
-            number => (Look::Open, attempt(number)),
+            1 => (Look::Past, attempt(1).into()),
+            number => (Look::Open, attempt(number).into()),
         }
     }
 
@@ -112,7 +112,7 @@ impl Row {
     }
 
     pub(super) fn took_cell(&self) -> String {
-        self.answer.as_ref().map_or_else(String::new, |answer| took(answer.took))
+        self.answer.as_ref().map_or_else(String::new, |answer| took(answer.took).into())
     }
 }
 
@@ -126,7 +126,7 @@ pub(super) fn status(answer: Option<&ListedOutcome>) -> (Look, String) {
 /// How long ago something was, in a word.
 pub(super) fn ago(at: Timestamp, now: Timestamp) -> String {
     let since = std::time::Duration::try_from(now.duration_since(at)).unwrap_or_default();
-    if since.as_secs() < 100 { format!("{}s", since.as_secs()) } else { seconds(since) }
+    if since.as_secs() < 100 { format!("{}s", since.as_secs()) } else { seconds(since).into() }
 }
 
 /// The beginning of a stranger's words.

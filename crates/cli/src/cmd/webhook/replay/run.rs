@@ -179,7 +179,7 @@ impl Run<'_> {
         match show {
             Show::Items(stream) => stream.show(&row),
             Show::Lines(columns) => {
-                let took = took.map_or_else(String::new, text::took);
+                let took = took.map(text::took).unwrap_or_default();
                 self.line(columns, &row, &took, old.is_some_and(|old| old.answer.is_ok()))
             }
         }

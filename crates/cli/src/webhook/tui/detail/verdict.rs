@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use compact_str::CompactString;
+
 use crate::output::Look;
 use crate::webhook::advice::advice;
 use crate::webhook::attempts::AttemptPause;
@@ -75,7 +77,7 @@ fn attempt(doc: &mut Doc, listed: &Listed, is_this: bool, facts: &Facts) {
 }
 
 /// A time between two attempts, in words.
-fn later(gap: Duration) -> String {
+fn later(gap: Duration) -> CompactString {
     if gap < Duration::from_secs(1) { took(gap) } else { seconds(gap) }
 }
 
