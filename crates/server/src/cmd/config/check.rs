@@ -175,14 +175,19 @@ pub(in crate::cmd) fn directory_of(path: &Path) -> Result<(), CommandError> {
     Err(CommandError::new(Exit::LocalIo, told))
 }
 
+/// What the names of our variables begin with.
+const PREFIX: &str = "FORMSVC_SERVER_";
+
 /// A variable with our prefix that nothing reads is most likely mistyped.
 fn tell_of_unknown_variables() {
-    let ours = |name: &String| name.starts_with("FORMSVC_SERVER_");
+    let ours = |name: &String| name.starts_with(PREFIX);
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).filter(ours);
     let known = || SETTINGS.iter().map(|setting| setting.variable);
     for name in names.filter(|name| known().all(|known| known != name)) {
-        let near = nearest(&name, known());
-        let near = near.map(|near| format!(": did you mean `{near}`?")).unwrap_or_default();
+        // The prefix that all have would make any name like any other.
+        let ends = known().filter_map(|known| known.strip_prefix(PREFIX));
+        let near = nearest(&name[PREFIX.len()..], ends);
+        let near = near.map_or(String::new(), |near| format!(": did you mean `{PREFIX}{near}`?"));
         output::note(&format!("warning: nothing reads the variable `{}`{near}", Excerpt(&name)));
     }
 }

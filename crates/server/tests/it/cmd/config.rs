@@ -274,10 +274,14 @@ fn the_example_is_a_file_that_sets_nothing() {
 #[test]
 fn a_variable_that_nothing_reads_is_told() {
     let site = Site::new();
-    let mut command = site.command(&["config", "check"]);
-    let run =
-        Run::from(command.env("FORMSVC_SERVER_RATE_LIMTI", "5").output().unwrap()).succeeded();
-    assert!(run.stderr.contains("did you mean `FORMSVC_SERVER_RATE_LIMIT`?"), "{}", run.stderr);
+    let told = |name: &str| {
+        let mut command = site.command(&["config", "check"]);
+        Run::from(command.env(name, "5").output().unwrap()).succeeded().stderr
+    };
+    let mistyped = told("FORMSVC_SERVER_RATE_LIMTI");
+    assert!(mistyped.contains("did you mean `FORMSVC_SERVER_RATE_LIMIT`?"), "{mistyped}");
+    let other = told("FORMSVC_SERVER_BOGUS");
+    assert!(other.contains("nothing reads the variable `FORMSVC_SERVER_BOGUS`\n"), "{other}");
 }
 
 #[test]
