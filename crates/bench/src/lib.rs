@@ -9,7 +9,7 @@
 //! | what databases and requests are made of, where deliveries go | [`database`], [`load`], [`signed`], [`left`], [`sink`] |
 //! | the service as a process | [`sandbox`] |
 //! | what the disk can do | [`disk`] |
-//! | how a process is started, pinned, kept awake, measured and stopped | [`child`], [`pin`], [`awake`], [`measure`] |
+//! | how a process is started, pinned, measured and stopped | [`child`], [`pin`], [`measure`] |
 //! | what CPU time went where | [`accounting`] |
 //! | how rounds become a ratio | [`rounds`] |
 //! | how it is shown | [`report`], [`machine`] |
@@ -17,7 +17,6 @@
 
 mod accounting;
 mod args;
-mod awake;
 mod child;
 mod client;
 mod dashboard;

@@ -17,7 +17,6 @@ use tokio::net::TcpStream;
 use tokio::task::LocalSet;
 
 use crate::accounting::{Watch, cpu_of};
-use crate::awake::stay_awake_while;
 use crate::error::BenchError;
 use crate::left::Left;
 use crate::signed::Signed;
@@ -39,8 +38,6 @@ pub(crate) struct Load {
     /// Other processes that are part of it.
     pub(crate) helpers: Vec<u32>,
     pub(crate) core: usize,
-    /// Never to sleep; for a core that nothing else is measured on.
-    pub(crate) awake: bool,
     pub(crate) connections: usize,
     /// Seconds.
     pub(crate) window: u64,
@@ -140,9 +137,6 @@ async fn put(load: Load) -> Result<Loaded, BenchError> {
         took: RefCell::default(),
         stop: Cell::new(false),
     });
-    if load.awake {
-        tokio::task::spawn_local(stay_awake_while(|| true));
-    }
     let window = Duration::from_secs(load.window);
     let now = || Mark::now(load.server, &load.helpers);
     let first = now()?;

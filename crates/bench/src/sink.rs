@@ -1,10 +1,9 @@
 //! The child `sink`: the endpoint that deliveries go to. It reads each to its end, answers 200, and
-//! does nothing else. While there are connections it never sleeps.
+//! does nothing else.
 
 use std::convert::Infallible;
 use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Empty};
@@ -14,7 +13,6 @@ use hyper_util::rt::TokioIo;
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
 
-use crate::awake::stay_awake_while;
 use crate::child::{self, Background};
 use crate::error::BenchError;
 use crate::pin;
@@ -66,22 +64,13 @@ async fn listen() -> Result<SocketAddr, BenchError> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(failed)?;
     let addr = listener.local_addr().map_err(failed)?;
     tokio::spawn(async move {
-        let mut senders = Weak::<()>::new();
         while let Ok((stream, _)) = listener.accept().await {
-            let sender = senders.upgrade().unwrap_or_else(|| {
-                let first = Arc::new(());
-                senders = Arc::downgrade(&first);
-                let any = senders.clone();
-                tokio::spawn(stay_awake_while(move || any.strong_count() > 0));
-                first
-            });
             // Without it the last segment may wait.
             let _ = stream.set_nodelay(true);
             tokio::spawn(async move {
                 let http = hyper::server::conn::http1::Builder::new();
                 // Clients end by closing their connections.
                 let _ = http.serve_connection(TokioIo::new(stream), service_fn(swallow)).await;
-                drop(sender);
             });
         }
     });

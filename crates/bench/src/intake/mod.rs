@@ -129,7 +129,6 @@ fn measure(
         server: server.pid(),
         helpers: vec![sink.pid()],
         core: pin::CLIENT,
-        awake: true,
         connections: CLIENTS,
         window: bench.window,
         requests: Requests::Texts((0..BODIES).map(request).collect()),

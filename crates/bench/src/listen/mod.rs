@@ -268,7 +268,6 @@ impl Subject {
             server: self.process.pid(),
             helpers: Vec::new(),
             core: pin::CLIENT,
-            awake: true,
             connections: if pace.is_some() { PACED } else { SENDERS },
             window,
             requests: Requests::Deliveries { first, prepared },

@@ -113,7 +113,6 @@ fn measure(subject: &Subject, prepared: &Prepared, bench: &Bench) -> Result<Load
         server: server.pid(),
         helpers: Vec::new(),
         core: pin::CLIENT,
-        awake: true,
         connections: CONNECTIONS,
         window: bench.window,
         requests: Requests::Texts(prepared.requests(subject.ask)),

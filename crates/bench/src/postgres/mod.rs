@@ -139,8 +139,6 @@ fn measure(
         server: server.pid(),
         helpers: Vec::new(),
         core: pin::CLIENT,
-        // The database works there too.
-        awake: false,
         connections,
         window: bench.window,
         requests: Requests::Texts(requests),

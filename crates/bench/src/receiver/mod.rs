@@ -169,7 +169,6 @@ fn measure(subject: &Subject, dir: &Path, bench: &Bench) -> Result<(Loaded, f64)
         server: receiver.pid(),
         helpers: Vec::new(),
         core: pin::CLIENT,
-        awake: true,
         connections: SENDERS,
         window: bench.window,
         requests: Requests::Deliveries { first: 0, prepared },
