@@ -6,9 +6,9 @@ use std::sync::Arc;
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use bytes::Bytes;
-use formsvc_protocol::{FormId, FormInstant, Page, Pagination};
+use formsvc_protocol::{FormId, FormInstant, Page, Pagination, User};
 use formsvc_server::api::{Api, Problem, Trail};
-use formsvc_server::store::{PageRequest, Store};
+use formsvc_server::store::PageRequest;
 use http::HeaderMap;
 use serde::{Deserialize, Serialize};
 
@@ -28,33 +28,26 @@ struct Item {
     created_at: String,
 }
 
-type Shared = (Arc<Api>, Arc<dyn Store>);
-
 pub(super) async fn list(
-    State((api, store)): State<Shared>,
+    State(api): State<Arc<Api>>,
     Path(form): Path<String>,
     Query(parameters): Query<Parameters>,
     headers: HeaderMap,
 ) -> Response {
     let mut trail = Trail::of(ROUTE);
-    let user = match api.admit(&headers, &mut trail).await {
-        Ok(user) => user,
-        Err(problem) => return trail.close(Err(problem)),
-    };
-    let answer = async {
+    let asked = |user: User| {
         let form = FormId::new(&form).map_err(|_| Problem::form_not_found())?;
         let before = parameters.cursor.as_deref().map(FormInstant::parse_cursor).transpose();
         let before = before.map_err(|why| Problem::bad_request(why.to_string()))?;
-        let limit = parameters.limit.unwrap_or(25);
-        let page = store.page(PageRequest { user: user.id, form, before, limit }).await?;
-        let page = page.ok_or_else(Problem::form_not_found)?;
+        Ok(PageRequest { user: user.id, form, before, limit: parameters.limit.unwrap_or(25) })
+    };
+    let answer = api.page(&headers, &mut trail, asked).await.and_then(|page| {
         let failed = |why: serde_json::Error| Problem::bad_request(why.to_string());
         let items = [b"[".as_slice(), &page.items, b"]"].concat();
         let data: Vec<Item> = serde_json::from_slice(&items).map_err(failed)?;
         let next_cursor = page.last.map(FormInstant::to_cursor);
         let pagination = Pagination { next_cursor, has_more: page.has_more };
         serde_json::to_vec(&Page { data, pagination }).map(Bytes::from).map_err(failed)
-    };
-    let answer = answer.await;
+    });
     trail.close(answer)
 }

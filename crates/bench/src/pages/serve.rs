@@ -102,11 +102,9 @@ async fn start(
             Server::bind_router(options, router).await
         }
         Variant::Reserialise => {
-            let store = open()?;
-            let limiter = RateLimiter::new(rate_limit, monotonic_clock());
-            let api = Arc::new(Api::new(Arc::clone(&store), limiter));
-            let router = Router::new().route(ROUTE, get(reserialise::list));
-            Server::bind_router(options, router.with_state((api, store))).await
+            let api = Arc::new(Api::new(open()?, RateLimiter::new(rate_limit, monotonic_clock())));
+            let router = Router::new().route(ROUTE, get(reserialise::list)).with_state(api);
+            Server::bind_router(options, router).await
         }
     };
     let running = running.map(|running| Serving::Ours(Box::new(running)));

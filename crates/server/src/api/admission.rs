@@ -14,7 +14,9 @@ use super::trail::Trail;
 use crate::api_key;
 use crate::metrics::{Limit, Metrics};
 use crate::rate_limit::RateLimiter;
-use crate::store::{KeyHash, Store, StoreFuture, system_clock};
+use crate::store::{
+    Authenticated, KeyHash, PageRequest, Store, StoreFuture, StoredPage, system_clock,
+};
 
 /// Time the store has for one call; far more than any should take.
 const STORE_DEADLINE: Duration = Duration::from_secs(10);
@@ -44,6 +46,36 @@ impl Api {
     pub async fn admit(&self, headers: &HeaderMap, trail: &mut Trail) -> Result<User, Problem> {
         let hash = api_key::hash(authorization::bearer_token(headers)?);
         let found = within_deadline(self.store.authenticate(&hash, self.limiter.limit())).await?;
+        self.judge(&hash, found, trail)
+    }
+
+    /// The page that a request asks for: judges its key and its quota, has `asked` say which page its
+    /// owner asks for, and reads that.
+    pub async fn page(
+        &self,
+        headers: &HeaderMap,
+        trail: &mut Trail,
+        asked: impl FnOnce(User) -> Result<PageRequest, Problem> + Send,
+    ) -> Result<StoredPage, Problem> {
+        let hash = api_key::hash(authorization::bearer_token(headers)?);
+        let mut refused = None;
+        let judge = |found| {
+            let request = self.judge(&hash, found, trail).and_then(asked);
+            request.map_err(|problem| refused = Some(problem)).ok()
+        };
+        let call = self.store.page_for_key(&hash, self.limiter.limit(), Box::new(judge));
+        let page = within_deadline(call).await?;
+        refused.map_or(Ok(()), Err)?;
+        page.ok_or_else(Problem::form_not_found)
+    }
+
+    /// Judges whoever was found to have a key.
+    fn judge(
+        &self,
+        hash: &KeyHash,
+        found: Option<Authenticated>,
+        trail: &mut Trail,
+    ) -> Result<User, Problem> {
         let found = found.filter(|found| bool::from(found.hash.0.ct_eq(&hash.0)));
         let Some(found) = found else { return Err(authorization::unknown_key()) };
         let key = trail.key.insert(found.key);
@@ -52,7 +84,7 @@ impl Api {
         }
         self.key_uses.note(key);
         // Counted by the store when other processes count there too, else here.
-        let counted = found.counted.unwrap_or_else(|| self.limiter.admit(&hash));
+        let counted = found.counted.unwrap_or_else(|| self.limiter.admit(hash));
         counted.map_err(|wait| {
             self.metrics.rate_limited(Limit::ApiKey);
             Problem::rate_limited(wait)

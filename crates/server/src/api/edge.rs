@@ -95,7 +95,7 @@ impl Edge {
             Ok(Err(never)) => match never {},
             Err(panic) => {
                 let cause = text_cause(format!("a handler panicked: {}", said(&*panic)));
-                Trail::of("-").close(Err(Problem::internal(cause)))
+                Trail::of("-").refuse(Problem::internal(cause))
             }
         }
     }

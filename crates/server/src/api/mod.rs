@@ -7,6 +7,7 @@
 //! | when keys were used last | `key_uses` |
 //! | what the parameters mean | `parameters` |
 //! | what a resource answers | `me`, `forms`, `submissions` |
+//! | what a body of several texts is | `pieces` |
 //! | what an error looks like | `problem` |
 //! | what every response gets: request id, log line, panics, headers | `edge`, `trail` |
 //!
@@ -20,6 +21,7 @@ mod forms;
 mod key_uses;
 mod me;
 mod parameters;
+mod pieces;
 mod problem;
 mod submissions;
 mod trail;

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::{BufMut, Bytes, BytesMut};
-use formsvc_protocol::paths;
+use formsvc_protocol::{User, paths};
 use http::request::Parts;
 
 use super::Api;
-use super::admission::within_deadline;
 use super::parameters::{PageParameters, form_of};
+use super::pieces::Pieces;
 use super::problem::Problem;
 use super::trail::Trail;
 use crate::store::{PageRequest, StoredPage};
@@ -24,35 +25,34 @@ pub(super) async fn list(State(api): State<Arc<Api>>, request: Request) -> Respo
     trail.close(answer)
 }
 
-async fn page(api: &Api, parts: &Parts, trail: &mut Trail) -> Result<Bytes, Problem> {
-    let user = api.admit(&parts.headers, trail).await?;
-    let PageParameters { limit, before } = PageParameters::parse(parts.uri.query())?;
-    let form = form_of(parts.uri.path())?;
-    let request = PageRequest { user: user.id, form, before, limit };
-    let page = within_deadline(api.store().page(request)).await?;
-    page.as_ref().map(render).ok_or_else(Problem::form_not_found)
+async fn page(api: &Api, parts: &Parts, trail: &mut Trail) -> Result<Body, Problem> {
+    let asked = |user: User| {
+        let PageParameters { limit, before } = PageParameters::parse(parts.uri.query())?;
+        Ok(PageRequest { user: user.id, form: form_of(parts.uri.path())?, before, limit })
+    };
+    api.page(&parts.headers, trail, asked).await.map(render)
 }
 
 /// The body of a page. The submissions go in as the text they are stored as: nothing is parsed or
-/// printed again, so that numbers, key order and repeats stay as they were accepted.
-fn render(page: &StoredPage) -> Bytes {
+/// printed again, so that numbers, key order and repeats stay as they were accepted. They are not even
+/// copied: a page is three pieces.
+fn render(page: StoredPage) -> Body {
     let cursor = page.last.map(formsvc_protocol::FormInstant::to_cursor);
-    let mut body = BytesMut::with_capacity(page.items.len() + 96);
-    body.put_slice(br#"{"data":["#);
-    body.put_slice(&page.items);
-    body.put_slice(br#"],"pagination":{"next_cursor":"#);
+    let mut end = BytesMut::with_capacity(96);
+    end.put_slice(br#"],"pagination":{"next_cursor":"#);
     match cursor {
         // Digits and punctuation of a printed instant, nothing that JSON escapes.
         Some(cursor) => {
-            body.put_u8(b'"');
-            body.put_slice(cursor.as_str().as_bytes());
-            body.put_u8(b'"');
+            end.put_u8(b'"');
+            end.put_slice(cursor.as_str().as_bytes());
+            end.put_u8(b'"');
         }
-        None => body.put_slice(b"null"),
+        None => end.put_slice(b"null"),
     }
-    body.put_slice(br#","has_more":"#);
-    body.put_slice(if page.has_more { b"true}}" } else { b"false}}" });
-    body.freeze()
+    end.put_slice(br#","has_more":"#);
+    end.put_slice(if page.has_more { b"true}}" } else { b"false}}" });
+    let begin = Bytes::from_static(br#"{"data":["#);
+    Body::new(Pieces::new([begin, page.items, end.freeze()]))
 }
 
 #[cfg(test)]
@@ -61,8 +61,12 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn items_are_spliced_as_they_are() {
+    async fn text(body: Body) -> Bytes {
+        axum::body::to_bytes(body, usize::MAX).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn items_are_spliced_as_they_are() {
         let page = StoredPage {
             items: Bytes::from_static(br#"{"id":"a","data":{"n":1.50}},{"id":"b","data":{}}"#),
             len: 2,
@@ -70,16 +74,16 @@ mod tests {
             has_more: true,
         };
         assert_eq!(
-            render(&page),
+            text(render(page)).await,
             r#"{"data":[{"id":"a","data":{"n":1.50}},{"id":"b","data":{}}],"pagination":{"next_cursor":"2026-01-01T00:00:00.120001Z","has_more":true}}"#
         );
     }
 
-    #[test]
-    fn an_empty_page_has_no_cursor() {
+    #[tokio::test]
+    async fn an_empty_page_has_no_cursor() {
         let page = StoredPage { items: Bytes::new(), len: 0, last: None, has_more: false };
         assert_eq!(
-            render(&page),
+            text(render(page)).await,
             r#"{"data":[],"pagination":{"next_cursor":null,"has_more":false}}"#
         );
     }

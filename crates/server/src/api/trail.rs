@@ -32,21 +32,22 @@ impl Trail {
     }
 
     /// The response with this trail: JSON for an answer, the error's body for a problem.
-    pub fn close(mut self, answer: Result<Bytes, Problem>) -> Response {
-        let mut response = match answer {
+    pub fn close(self, answer: Result<impl Into<Body>, Problem>) -> Response {
+        match answer {
             Ok(json) => {
-                let mut response = Response::new(Body::from(json));
+                let mut response = Response::new(json.into());
                 let json = HeaderValue::from_static("application/json");
                 response.headers_mut().insert(header::CONTENT_TYPE, json);
-                response
+                self.on(response, None)
             }
-            Err(problem) => {
-                self.cause = problem.cause().cloned();
-                problem.into_response()
-            }
-        };
-        response.extensions_mut().insert(self);
-        response
+            Err(problem) => self.refuse(problem),
+        }
+    }
+
+    /// The error's body, with this trail.
+    pub fn refuse(self, problem: Problem) -> Response {
+        let cause = problem.cause().cloned();
+        self.on(problem.into_response(), cause.as_ref())
     }
 
     /// A response of any shape with this trail, and why the service failed, when it did.

@@ -228,17 +228,20 @@ impl Place {
         }
     }
 
-    /// Opens it for a server, which a file has only one of.
+    /// Opens it for a server, which a file has only one of, and of which so many MiB are kept in memory.
     #[cfg_attr(
         not(feature = "postgres"),
         expect(clippy::unused_async, reason = "a file is not waited for")
     )]
-    pub(super) async fn open_to_serve(&self) -> Result<Arc<dyn Store>, CommandError> {
+    pub(super) async fn open_to_serve(
+        &self,
+        page_cache: u32,
+    ) -> Result<Arc<dyn Store>, CommandError> {
         match self {
             Self::File(path) => {
                 let store = SqliteStore::open_exclusive(path, system_clock());
                 let store = store.map_err(|error| refused(path, &error))?;
-                Ok(Arc::new(store.with_steady_clock(steady_clock())))
+                Ok(Arc::new(store.with_steady_clock(steady_clock()).with_page_cache(page_cache)))
             }
             #[cfg(feature = "postgres")]
             Self::Server(address) => server::open(address, Missing::Create).await,

@@ -17,7 +17,7 @@ use super::front;
 use super::public::PublicArgs;
 use super::secret_key::SecretKeyArgs;
 use super::service_manager;
-use super::settings::{ServeText, is_remote, resolve};
+use super::settings::{ServeText, is_remote, page_cache, resolve};
 use crate::admin::{Admin, Registrar};
 use crate::dashboard::{self, Dashboard, DashboardOptions, DashboardParts};
 use crate::delivery::{Carrier, Deliveries, DeliveryOptions, Equipment, system_random};
@@ -25,6 +25,7 @@ use crate::egress::{ClientOptions, DeliveryClient, EgressPolicy, EndpointUrl};
 use crate::rate_limit::monotonic_clock;
 use crate::ready_file::{self, ReadyFileError};
 use crate::serve::{Running, ServeOptions, Server, Signals};
+use crate::store::sqlite::PAGE_CACHE_DEFAULT;
 use crate::store::{EndpointRecord, Store, system_clock};
 #[cfg(feature = "otel")]
 use crate::telemetry;
@@ -48,6 +49,9 @@ pub(super) struct Args {
     public: PublicArgs,
     #[command(flatten)]
     dashboard: DashboardArgs,
+    /// MiB of a database file's pages to keep in memory once they were read [default: 128].
+    #[arg(long, value_name = "MIB", env = "FORMSVC_SERVER_PAGE_CACHE")]
+    page_cache: Option<String>,
     /// IP address and port to listen on [default: 127.0.0.1:8080].
     #[arg(long, value_name = "ADDR", env = "FORMSVC_SERVER_LISTEN")]
     listen: Option<String>,
@@ -90,6 +94,7 @@ impl Args {
         })?;
         serving.public = self.public.resolve()?;
         Ok(Settings {
+            page_cache: self.page_cache.as_deref().map_or(Ok(PAGE_CACHE_DEFAULT), page_cache)?,
             serving,
             dashboard: self.dashboard.resolve()?,
             delivery: self.delivery.resolve()?,
@@ -113,6 +118,8 @@ pub(super) fn run(args: &Args) -> Result<(), CommandError> {
 
 /// What was asked for, judged.
 pub(super) struct Settings {
+    /// In MiB.
+    page_cache: u32,
     serving: ServeOptions,
     dashboard: DashboardOptions,
     delivery: DeliveryOptions,
@@ -143,7 +150,7 @@ impl Settings {
 
 async fn serve(args: &Args, settings: Settings) -> Result<(), CommandError> {
     let mut signals = Signals::listen().map_err(|error| CommandError::of(Exit::LocalIo, &error))?;
-    let store = args.database.database.open_to_serve().await?;
+    let store = args.database.database.open_to_serve(settings.page_cache).await?;
     let running = match start(args, settings, &store).await {
         Ok(running) => running,
         Err(error) => {
@@ -188,7 +195,7 @@ async fn start(
     tell_of_unreached(store, &settings.client.policy).await?;
     settings.warnings().for_each(|warning| tracing::warn!("{warning}"));
     let metrics = Arc::clone(&settings.serving.metrics);
-    let Settings { serving, dashboard, delivery: options, mut client } = settings;
+    let Settings { page_cache: _, serving, dashboard, delivery: options, mut client } = settings;
     // Each attempt to an endpoint finds the connection of an earlier one.
     let kept = usize::try_from(options.slots.per_endpoint).unwrap_or(usize::MAX);
     client.idle_per_host_max = client.idle_per_host_max.max(kept);

@@ -16,6 +16,8 @@ pub(super) use crate::value_text::{duration, duration_of, whole};
 pub(super) const LISTEN_DEFAULT: &str = "127.0.0.1:8080";
 const RATE_MAX: u32 = 1_000_000;
 const CONNECTIONS_MAX: u32 = 1_000_000;
+/// A TiB, in MiB.
+const PAGE_CACHE_MAX: u32 = 1 << 20;
 
 /// The settings of `serve` as text, from flags or the environment.
 #[derive(Debug, Default)]
@@ -90,6 +92,14 @@ pub(super) fn rate_limit(flag: &str, text: &str) -> Result<RateLimit, CommandErr
     requests.map(RateLimit::per_minute).ok_or_else(|| {
         let rule = format!("must be `off`, or a whole number per minute from 1 to {RATE_MAX}");
         bad(flag, text, &rule)
+    })
+}
+
+/// MiB of a database file to keep in memory.
+pub(super) fn page_cache(text: &str) -> Result<u32, CommandError> {
+    whole(text, 8, PAGE_CACHE_MAX).ok_or_else(|| {
+        let rule = format!("must be a whole number of MiB from 8 to {PAGE_CACHE_MAX}");
+        bad("--page-cache", text, &rule)
     })
 }
 
@@ -170,6 +180,17 @@ mod tests {
             };
             assert!(good.iter().all(|value| judged(value)), "{good:?}");
             assert!(bad.iter().all(|value| !judged(value)), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_page_cache_is_from_8_mib_to_a_tib() {
+        assert_eq!(
+            ["8", "128", "1048576"].map(|text| page_cache(text).unwrap()),
+            [8, 128, 1 << 20]
+        );
+        for text in ["", "7", "1048577", "-8", "64MiB"] {
+            assert!(page_cache(text).is_err(), "{text}");
         }
     }
 

@@ -53,10 +53,10 @@ fn instead(faults: &Faults) -> Option<Response> {
     let trail = Trail::of("-");
     if faults.meets(Fault::Errors) {
         let cause = text_cause("the fault `errors` is set".to_owned());
-        return Some(trail.close(Err(Problem::internal(cause))));
+        return Some(trail.refuse(Problem::internal(cause)));
     }
     if let Some(seconds) = faults.seconds(Fault::RateLimited) {
-        return Some(trail.close(Err(Problem::rate_limited(seconds.into()))));
+        return Some(trail.refuse(Problem::rate_limited(seconds.into())));
     }
     faults.meets(Fault::Html).then(|| {
         let mut answer = Response::new(Body::from(PORTAL));

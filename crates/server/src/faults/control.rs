@@ -110,7 +110,7 @@ fn answer(route: &'static str, outcome: Result<Faults, Refused>) -> Response {
     let trail = Trail { routine: true, ..Trail::of(route) };
     match outcome {
         Ok(faults) => trail.close(listing(&faults)),
-        Err(refused) => trail.close(Err(refused.into())),
+        Err(refused) => trail.refuse(refused.into()),
     }
 }
 

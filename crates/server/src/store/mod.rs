@@ -63,6 +63,9 @@ pub use work::WorkSignal;
 /// A boxed future of a store call; it borrows the store only.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
+/// Says which page is asked for by whoever was found, if any, and whether there is one to be read.
+pub type Judge<'a> = Box<dyn FnOnce(Option<Authenticated>) -> Option<PageRequest> + Send + 'a>;
+
 /// A place that keeps users, keys, forms and submissions.
 ///
 /// # Time
@@ -132,6 +135,25 @@ pub trait Store: Send + Sync + 'static {
         hash: &KeyHash,
         limit: RateLimit,
     ) -> StoreFuture<'_, Option<Authenticated>>;
+
+    /// The page that a request with a key asks for: looks the key up as
+    /// [`authenticate`](Self::authenticate) does, lets `judge` say which page is asked for by whom it
+    /// found, and reads that as [`page`](Self::page) does. `None` too when it names no page. One call,
+    /// because a backend may answer both at once.
+    fn page_for_key<'a>(
+        &'a self,
+        hash: &KeyHash,
+        limit: RateLimit,
+        judge: Judge<'a>,
+    ) -> StoreFuture<'a, Option<StoredPage>> {
+        let hash = *hash;
+        Box::pin(async move {
+            match judge(self.authenticate(&hash, limit).await?) {
+                Some(request) => self.page(request).await,
+                None => Ok(None),
+            }
+        })
+    }
 
     /// Notes when keys were used last. An earlier time than the one noted changes nothing, nor does an
     /// unknown key.

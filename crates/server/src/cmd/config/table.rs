@@ -113,6 +113,8 @@ settings! {
         "path of the database file, or address of a PostgreSQL database";
     "secret_key_file" "--secret-key-file" "FORMSVC_SERVER_SECRET_KEY_FILE" Path -
         "file with the server's key; by default beside a database file, its name with `.key` added";
+    "page_cache" "--page-cache" "FORMSVC_SERVER_PAGE_CACHE" Number "128"
+        "MiB of a database file's pages to keep in memory once they were read";
     "profile" "--profile" "FORMSVC_SERVER_PROFILE" Text "prod"
         "`prod` or `dev`: whether deliveries reach public addresses only, or this machine as well";
     "egress_allow" "--egress-allow" "FORMSVC_SERVER_EGRESS_ALLOW" List -

@@ -5,7 +5,7 @@ use formsvc_protocol::{FormInstant, KeyId, UserId};
 use super::world::{Factory, NOW, World, add_user};
 use crate::admin::new_id;
 use crate::rate_limit::RateLimit;
-use crate::store::{KeyHash, NewKey, StoreError, UserRecord};
+use crate::store::{Authenticated, KeyHash, NewKey, PageRequest, StoreError, UserRecord};
 
 fn new_key(user: &UserId, hash: u8) -> NewKey {
     NewKey {
@@ -60,6 +60,43 @@ pub(super) async fn a_revoked_key_is_found_as_revoked_since_the_first_time(facto
     };
     assert!(found(&key.hash).await.revoked);
     assert!(!found(&kept.hash).await.revoked);
+}
+
+pub(super) async fn a_page_for_a_key_is_the_one_that_is_judged_to_be_asked_for(factory: Factory) {
+    let world = World::new(factory).await;
+    let (key, revoked) = (new_key(&world.user.id, 1), new_key(&world.user.id, 2));
+    for key in [&key, &revoked] {
+        world.store.add_key(key.clone()).await.expect("added");
+    }
+    world.store.revoke_key(&revoked.id).await.expect("revoked");
+    world.submit_together(3).await;
+    let large = format!("{{\"long\":\"{}\"}}", "x".repeat(9_000));
+    world.submit(&large).await;
+    let other = add_user(&*world.store, "other@example.org").await;
+    // Who is told to have been found, and what comes of it for pages of whom.
+    for (hash, found, user, is_read) in [
+        (key.hash, Some(false), Some(&world.user.id), true),
+        (key.hash, Some(false), Some(&other.id), false),
+        (key.hash, Some(false), None, false),
+        (revoked.hash, Some(true), None, false),
+        (KeyHash([3; 32]), None, None, false),
+    ] {
+        for limit in [2, 100] {
+            let mut told = None;
+            let judge = |judged: Option<Authenticated>| {
+                told = Some(judged.map(|judged| judged.revoked));
+                let form = world.form.id.clone();
+                user.map(|user| PageRequest { user: user.clone(), form, before: None, limit })
+            };
+            let page = world.store.page_for_key(&hash, RateLimit::Off, Box::new(judge)).await;
+            let page = page.expect("a page is read");
+            assert_eq!((told, page.is_some()), (Some(found), is_read));
+            if let Some(page) = page {
+                assert_eq!(page.items, world.page(None, limit).await.items);
+                assert_eq!((page.len, page.has_more), (limit.min(4) as usize, limit == 2));
+            }
+        }
+    }
 }
 
 pub(super) async fn keys_are_listed_newest_first(factory: Factory) {

@@ -112,6 +112,7 @@ checks! {
         a_form_has_an_owner_once_it_is_seen;
     keys: a_key_is_found_by_its_hash_with_its_owner,
         a_revoked_key_is_found_as_revoked_since_the_first_time,
+        a_page_for_a_key_is_the_one_that_is_judged_to_be_asked_for,
         keys_are_listed_newest_first,
         an_email_address_is_unique_whatever_its_case,
         a_key_or_its_id_is_added_once,

@@ -13,7 +13,7 @@ use super::claims::Claiming;
 use super::forms::Ready;
 use super::settle::Settling;
 use super::store::SqliteStore;
-use super::submissions::{Found, Items};
+use super::submissions::{Found, Items, Moment};
 use super::{
     accounts, claims, deliveries, due, endpoints, forms, prune, repeats, settle, spam, staged,
     submissions, users,
@@ -23,7 +23,7 @@ use crate::rate_limit::RateLimit;
 use crate::store::{
     Accepted, Authenticated, Backlog, ClaimRequest, ClaimedEndpoint, Claims, Credentials,
     DeliveriesRequest, DeliveryDetail, DeliveryRecord, Due, EndpointNo, EndpointRecord, FormChange,
-    KeyHash, KeyRecord, Lane, LinkRecord, NewEndpoint, NewForm, NewKey, NewLink, NewSession,
+    Judge, KeyHash, KeyRecord, Lane, LinkRecord, NewEndpoint, NewForm, NewKey, NewLink, NewSession,
     NewSpam, NewSubmission, OwnedEndpoint, PageRequest, PasswordHash, PruneRequest, Pruned,
     PublicForm, Redemption, SealedSecret, SessionRecord, Settled, Settlement, SpamRecord,
     SpamRequest, StagedForm, StagedSubmission, Store, StoreError, StoreFuture, StoreObserver,
@@ -90,6 +90,20 @@ impl SqliteStore {
                 return Ok(());
             }
             fault_point!(MidRemoval);
+        }
+    }
+
+    /// A page that may have any item.
+    async fn page_with_large(
+        &self,
+        request: PageRequest,
+    ) -> Result<Option<StoredPage>, StoreError> {
+        let readers = Arc::clone(&self.readers);
+        let any =
+            move |db: &Connection| submissions::page(&Moment::begin(db)?, &request, Items::Any);
+        match readers.read_large(any).await? {
+            Found::Page(page) => Ok(page),
+            Found::TooLong => unreachable!("any item is allowed"),
         }
     }
 
@@ -200,6 +214,33 @@ impl Store for SqliteStore {
         self.read(move |db| users::authenticate(db, &hash))
     }
 
+    fn page_for_key<'a>(
+        &'a self,
+        hash: &KeyHash,
+        _: RateLimit,
+        judge: Judge<'a>,
+    ) -> StoreFuture<'a, Option<StoredPage>> {
+        let hash = *hash;
+        Box::pin(async move {
+            tokio::task::coop::consume_budget().await;
+            // Two transactions would lock the file twice, which is a twelfth of a page.
+            let read = self.readers.read(|db| {
+                let moment = Moment::begin(db)?;
+                let request = judge(users::authenticate(db, &hash)?);
+                let found = |request| {
+                    let found = submissions::page(&moment, &request, Items::Small)?;
+                    Ok::<_, StoreError>((request, found))
+                };
+                request.map(found).transpose()
+            })?;
+            match read {
+                None => Ok(None),
+                Some((_, Found::Page(page))) => Ok(page),
+                Some((request, Found::TooLong)) => self.page_with_large(request).await,
+            }
+        })
+    }
+
     fn note_key_uses(&self, uses: Vec<(KeyId, FormInstant)>) -> StoreFuture<'_, ()> {
         self.write(move |db, _| users::note_key_uses(db, &uses))
     }
@@ -276,23 +317,15 @@ impl Store for SqliteStore {
     }
 
     fn page(&self, request: PageRequest) -> StoreFuture<'_, Option<StoredPage>> {
-        let readers = Arc::clone(&self.readers);
         Box::pin(async move {
             // A caller that asks for page after page must not keep others from their turn.
             tokio::task::coop::consume_budget().await;
             // Handing every page to another thread and back took an eighth of the server's CPU.
-            let small = readers.read(|db| submissions::page(db, &request, Items::Small))?;
-            let found = match small {
-                Found::Page(page) => return Ok(page),
-                Found::TooLong => {
-                    readers
-                        .read_large(move |db| submissions::page(db, &request, Items::Any))
-                        .await?
-                }
-            };
-            match found {
+            let small =
+                |db: &Connection| submissions::page(&Moment::begin(db)?, &request, Items::Small);
+            match self.readers.read(small)? {
                 Found::Page(page) => Ok(page),
-                Found::TooLong => unreachable!("any item is allowed"),
+                Found::TooLong => self.page_with_large(request).await,
             }
         })
     }

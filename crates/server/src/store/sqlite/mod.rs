@@ -61,7 +61,7 @@ pub use backup::{BackupError, BackupReport, backup};
 pub(crate) use copy::SqliteSide;
 pub use lock::server_runs;
 pub use open_error::OpenError;
-pub use store::{SqliteStore, WriteStats};
+pub use store::{PAGE_CACHE_DEFAULT, SqliteStore, WriteStats};
 
 #[cfg(test)]
 mod tests;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
+use super::readers::CACHE_MIN;
 use super::{OpenError, schema};
 
 /// The first SQLite without the WAL-reset bug that could corrupt a database under load.
@@ -19,9 +20,6 @@ const BUSY_PAUSE: Duration = Duration::from_millis(1);
 /// The same for a reader of a file. In WAL mode readers wait for no writer; what is left are moments
 /// of opening and recovery, and reads run on the caller's thread, where no deadline ends them.
 const READER_BUSY_TIMEOUT: Duration = Duration::from_secs(1);
-/// Page cache of a reader: 8 MiB, in negative KiB as SQLite has it. Pages spread over a form of
-/// 100 MiB cost a third less than with the usual 2 MiB.
-const READER_CACHE: i64 = -8_192;
 /// Size of a page of a new file, in bytes: what is read and written is in rows that follow each other,
 /// and takes half as many calls as with the usual 4 KiB.
 const PAGE_SIZE: i64 = 8_192;
@@ -128,7 +126,7 @@ impl Place {
         if path == Path::new(IN_MEMORY) {
             return Err(OpenError::InMemory);
         }
-        let connection = Self::File(path.canonicalize()?).connect_reader()?;
+        let connection = Self::File(path.canonicalize()?).connect_reader(CACHE_MIN)?;
         let found = match schema::inspect(&connection)? {
             0 => Found::Empty,
             _ => Found::Database,
@@ -137,14 +135,15 @@ impl Place {
         Ok((connection, found))
     }
 
-    /// A connection that cannot write.
-    pub(super) fn connect_reader(&self) -> rusqlite::Result<Connection> {
+    /// A connection that cannot write, and keeps so many KiB of pages in memory.
+    pub(super) fn connect_reader(&self, cache: u32) -> rusqlite::Result<Connection> {
         let connection = self.connect(OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         if !self.is_memory() {
             connection.busy_timeout(READER_BUSY_TIMEOUT)?;
         }
         connection.pragma_update(None, "query_only", true)?;
-        connection.pragma_update(None, "cache_size", READER_CACHE)?;
+        // Negative is how SQLite tells KiB from pages.
+        connection.pragma_update(None, "cache_size", -i64::from(cache))?;
         Ok(connection)
     }
 }
@@ -235,7 +234,7 @@ mod tests {
         alone.execute_batch("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL").unwrap();
         alone.execute_batch("CREATE TABLE t (x)").unwrap();
         let began = Instant::now();
-        let refused = Place::File(path).connect_reader().and_then(|reader| {
+        let refused = Place::File(path).connect_reader(CACHE_MIN).and_then(|reader| {
             reader.query_row("SELECT count(*) FROM t", [], |row| row.get::<_, i64>(0))
         });
         let error = refused.unwrap_err();

@@ -62,27 +62,44 @@ pub(super) enum Found {
     TooLong,
 }
 
+/// What is read until it ends is of one moment. Its statements are prepared once; those of
+/// [`Transaction`](rusqlite::Transaction) are parsed each time, which is a fiftieth of a page.
+pub(super) struct Moment<'a>(&'a Connection);
+
+impl<'a> Moment<'a> {
+    pub(super) fn begin(db: &'a Connection) -> rusqlite::Result<Self> {
+        db.prepare_cached("BEGIN")?.execute([])?;
+        Ok(Self(db))
+    }
+}
+
+impl Drop for Moment<'_> {
+    fn drop(&mut self) {
+        // Nothing was written, and this ends it whatever happened.
+        let _ = self.0.prepare_cached("ROLLBACK").and_then(|mut end| end.execute([]));
+    }
+}
+
 /// A page, as of one moment: a form that is imported comes into sight with all it has, and what is
 /// pruned goes.
 pub(super) fn page(
-    db: &Connection,
+    Moment(db): &Moment<'_>,
     request: &PageRequest,
     items: Items,
 ) -> Result<Found, StoreError> {
-    let moment = db.unchecked_transaction()?;
     let before = request.before.map_or(i64::MAX, FormInstant::micros);
     let (form, user) = (request.form.as_str(), request.user.as_str());
-    let mut statement = moment.prepare_cached(match items {
+    let mut statement = db.prepare_cached(match items {
         Items::Small => PAGE_OF_SMALL,
         Items::Any => PAGE,
     })?;
     let page = collect(statement.query(params![form, user, before])?, request.limit)?;
-    if page.len == 0 && !moment.prepare_cached(OWNED)?.exists([form, user])? {
+    if page.len == 0 && !db.prepare_cached(OWNED)?.exists([form, user])? {
         return Ok(Found::Page(None));
     }
     // It came to an end, of its form or of its small items.
     if !page.has_more && matches!(items, Items::Small) {
-        let ended = moment.prepare_cached(LARGE_BELOW)?.exists(params![form, before])?;
+        let ended = db.prepare_cached(LARGE_BELOW)?.exists(params![form, before])?;
         if ended {
             return Ok(Found::TooLong);
         }

@@ -4,7 +4,7 @@ mod observing;
 mod plans;
 mod unreadable;
 
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 
 use formsvc_protocol::{Answers, EndpointId, FormId, FormStatus, PublicId, SubmissionId, UserId};
 
@@ -17,7 +17,7 @@ use crate::store::contract::ManualClock;
 use crate::store::{
     ClaimRequest, DeliveriesRequest, DeliveryState, Lane, NewEndpoint, NewForm, NewSubmission,
     PageRequest, SealedSecret, Settled, Settlement, StagedSubmission, Store, StoreError,
-    UserRecord, Verdict, Want,
+    UserRecord, Verdict, Want, system_clock,
 };
 
 struct Bench {
@@ -76,7 +76,7 @@ impl Bench {
     async fn hold(&self) -> (mpsc::Sender<()>, tokio::task::JoinHandle<()>) {
         let (release, wait) = mpsc::channel::<()>();
         let (held, is_held) = tokio::sync::oneshot::channel();
-        let writer = std::sync::Arc::clone(&self.store.writer);
+        let writer = Arc::clone(&self.store.writer);
         let holding = tokio::spawn(async move {
             let work = move |_: &rusqlite::Connection| {
                 let _ = held.send(());
@@ -135,7 +135,7 @@ async fn a_panic_undoes_its_own_write_and_no_other() {
     let mut left = bench.store.submit(left);
     assert!(futures_poll(&mut left).is_pending());
     let half = bench.submission(10);
-    let writer = std::sync::Arc::clone(&bench.store.writer);
+    let writer = Arc::clone(&bench.store.writer);
     let mut panicking: crate::store::StoreFuture<'_, ()> = Box::pin(writer.run(move |db| {
         let at = formsvc_protocol::FormInstant::from_micros(0);
         Accepting::new(db)?.accept(&half, at)?;
@@ -245,7 +245,7 @@ async fn a_commit_that_fails_refuses_the_batch_and_then_goes_on() {
     let mut good = bench.store.submit(bench.submission(10));
     assert!(futures_poll(&mut good).is_pending());
     // A violation that only the commit can find, after which the transaction is still open.
-    let writer = std::sync::Arc::clone(&bench.store.writer);
+    let writer = Arc::clone(&bench.store.writer);
     let mut bad: crate::store::StoreFuture<'_, ()> = Box::pin(writer.run(|db| {
         db.execute_batch(
             "PRAGMA defer_foreign_keys = ON; UPDATE forms SET user_no = 999 WHERE id = 'frm_1'",
@@ -289,12 +289,31 @@ async fn the_log_starts_over_though_a_passive_checkpoint_never_gets_to_its_end()
 }
 
 #[tokio::test]
+async fn small_reads_share_the_page_cache_and_large_ones_take_nothing_of_it() {
+    let cache = |db: &rusqlite::Connection| {
+        Ok(db.query_row("PRAGMA cache_size", [], |row| row.get::<_, i64>(0))?)
+    };
+    let threads = i64::try_from(std::thread::available_parallelism().unwrap().get()).unwrap();
+    for mib in [8, 128, 4_096] {
+        let dir = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(&dir.path().join("a.db"), system_clock()).unwrap();
+        let store = store.with_page_cache(u32::try_from(mib).unwrap());
+        let small = store.readers.read(cache).unwrap();
+        assert_eq!(small, -((mib << 10) / threads).max(8 << 10), "{mib} MiB");
+        let large = Arc::clone(&store.readers).read_large(cache).await.unwrap();
+        assert_eq!(large, -(8 << 10));
+    }
+    let in_memory = SqliteStore::in_memory(system_clock()).unwrap();
+    assert_eq!(in_memory.readers.read(cache).unwrap(), -(8 << 10), "it is in memory already");
+}
+
+#[tokio::test]
 async fn writers_wait_once_for_a_reader_that_stays() {
     let bench = bench().await;
     let place = Place::file(&bench.dir.path().join("a.db")).unwrap();
     let (own, writer) = (place.connect_writer().unwrap(), place.connect_writer().unwrap());
     own.busy_timeout(std::time::Duration::ZERO).unwrap();
-    let reader = place.connect_reader().unwrap();
+    let reader = place.connect_reader(readers::CACHE_MIN).unwrap();
     reader.execute_batch("BEGIN; SELECT count(*) FROM users").unwrap();
     let (mut turns, mut stuck) = (0, None);
     let mut look = |stuck: &mut Option<i64>| {
