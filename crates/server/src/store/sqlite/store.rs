@@ -185,10 +185,9 @@ impl SqliteStore {
         self
     }
 
-    /// Keeps at most about so many MiB of the file's pages in memory, instead of
-    /// [`PAGE_CACHE_DEFAULT`]: once they are there, a page at any place takes half the time. It is shared
-    /// out among the threads that read, each of which keeps 8 MiB at least, and is taken as pages are
-    /// read.
+    /// Keeps about so many MiB of the file's pages in memory at most, instead of [`PAGE_CACHE_DEFAULT`].
+    /// They are shared out among the threads that read, each of which keeps 8 MiB at least, and are taken as
+    /// pages are read. Without effect on connections that have read already: to be said first.
     #[must_use]
     pub fn with_page_cache(self, mib: u32) -> Self {
         self.readers.keep_pages(mib.saturating_mul(KIB));
