@@ -34,6 +34,8 @@ pub(super) struct Over {
     /// Bytes of answers it had.
     pub(super) bytes: usize,
     pub(super) reached: Reached,
+    /// How long it took.
+    pub(super) took: Duration,
     /// How long until the delivery is due again, if it will be.
     pub(super) again: Option<Duration>,
 }
@@ -56,7 +58,14 @@ impl Slot {
         let (endpoint, is_late) = (claimed.key.endpoint, claimed.lane != Lane::Fresh);
         board.begin(endpoint, is_late);
         let bytes = claimed.data.len();
-        let over = Over { endpoint, is_late, bytes, reached: Reached::Unknown, again: None };
+        let over = Over {
+            endpoint,
+            is_late,
+            bytes,
+            reached: Reached::Unknown,
+            took: Duration::ZERO,
+            again: None,
+        };
         Self { over, tell }
     }
 }
@@ -110,7 +119,8 @@ impl Errand {
             self.metrics.egress_denied(denied.class());
         }
         self.log(&attempted);
-        self.slot.over.reached = attempted.reached;
+        (self.slot.over.reached, self.slot.over.took) =
+            (attempted.reached, attempted.record.duration);
         if let Verdict::Retry { after, .. } = verdict {
             self.slot.over.again = Some(after);
         }

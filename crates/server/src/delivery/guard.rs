@@ -59,7 +59,7 @@ impl Guard {
         }
         let endpoint = &claimed.endpoint;
         if let Some((known, target)) = self.known.get(&endpoint.number)
-            && is_same(known, endpoint)
+            && (Arc::ptr_eq(known, endpoint) || known == endpoint)
         {
             return Ok(Arc::clone(target));
         }
@@ -92,11 +92,4 @@ impl Guard {
         }
         Ok(Target { url, secrets })
     }
-}
-
-fn is_same(known: &Arc<ClaimedEndpoint>, endpoint: &Arc<ClaimedEndpoint>) -> bool {
-    Arc::ptr_eq(known, endpoint)
-        || (known.url == endpoint.url
-            && known.secret == endpoint.secret
-            && known.previous_secret == endpoint.previous_secret)
 }

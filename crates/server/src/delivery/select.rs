@@ -2,9 +2,11 @@
 //!
 //! Endpoints take turns. Each has a cap on attempts under way, so that a slow one fills its own slots
 //! and nobody else's; retries have at most half of all slots, so that a wave of them cannot keep new
-//! submissions waiting.
+//! submissions waiting. While slots are plenty, what an endpoint will get through in a moment is claimed
+//! before it has a slot.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -13,6 +15,12 @@ use crate::store::{Due, EndpointNo, Lane, Want};
 
 /// Timeouts in a row after which an endpoint gets one attempt at a time, until it answers.
 const TIMEOUTS_MAX: u32 = 5;
+/// How long what is claimed ahead would last, at the endpoint's pace.
+const AHEAD: Duration = Duration::from_millis(50);
+/// Deliveries to one endpoint that are claimed ahead, at most.
+const AHEAD_MAX: u32 = 128;
+/// Deliveries that are claimed ahead, at most, in all.
+const AHEAD_IN_ALL: u32 = 512;
 
 /// What is known of the queue, and of the attempts under way.
 ///
@@ -20,11 +28,18 @@ const TIMEOUTS_MAX: u32 = 5;
 #[derive(Debug)]
 pub(super) struct Board {
     slots: Slots,
+    /// Whether anything may be claimed before there is a slot for it.
+    may_claim_ahead: bool,
     /// When the first of each lane is due.
     fronts: BTreeMap<(EndpointNo, Lane), Instant>,
     under_way: HashMap<EndpointNo, u32>,
     under_way_in_all: u32,
     late_in_all: u32,
+    /// Claimed and without a slot.
+    at_hand: HashMap<EndpointNo, u32>,
+    at_hand_in_all: u32,
+    /// What an attempt takes, where one after another is answered in time.
+    paces: HashMap<EndpointNo, Duration>,
     timeouts: HashMap<EndpointNo, u32>,
     /// Endpoints that are left alone until then.
     blocked: HashMap<EndpointNo, Instant>,
@@ -33,13 +48,17 @@ pub(super) struct Board {
 }
 
 impl Board {
-    pub(super) fn new(slots: Slots) -> Self {
+    pub(super) fn new(slots: Slots, may_claim_ahead: bool) -> Self {
         Self {
             slots,
+            may_claim_ahead,
             fronts: BTreeMap::new(),
             under_way: HashMap::new(),
             under_way_in_all: 0,
             late_in_all: 0,
+            at_hand: HashMap::new(),
+            at_hand_in_all: 0,
+            paces: HashMap::new(),
             timeouts: HashMap::new(),
             blocked: HashMap::new(),
             last: EndpointNo(i64::MIN),
@@ -76,6 +95,9 @@ impl Board {
     pub(super) fn refresh(&mut self, due: &[Due], now: Instant) {
         self.fronts.clear();
         self.update(&[], due, now);
+        let mut paces = std::mem::take(&mut self.paces);
+        paces.retain(|endpoint, _| self.is_busy(*endpoint));
+        self.paces = paces;
     }
 
     /// What is now first in the lanes that were asked for.
@@ -94,6 +116,23 @@ impl Board {
         self.last = endpoint;
     }
 
+    /// A delivery is at hand.
+    pub(super) fn hold(&mut self, endpoint: EndpointNo) {
+        *self.at_hand.entry(endpoint).or_default() += 1;
+        self.at_hand_in_all += 1;
+    }
+
+    /// A delivery is no longer at hand.
+    pub(super) fn let_go(&mut self, endpoint: EndpointNo) {
+        less(&mut self.at_hand, endpoint);
+        self.at_hand_in_all = self.at_hand_in_all.saturating_sub(1);
+    }
+
+    /// Deliveries to an endpoint waited for too long: it is slower than it was.
+    pub(super) fn slowed(&mut self, endpoint: EndpointNo) {
+        self.paces.remove(&endpoint);
+    }
+
     /// An attempt began.
     pub(super) fn begin(&mut self, endpoint: EndpointNo, is_late: bool) {
         *self.under_way.entry(endpoint).or_default() += 1;
@@ -101,14 +140,15 @@ impl Board {
         self.late_in_all += u32::from(is_late);
     }
 
-    /// An attempt is over.
-    pub(super) fn end(&mut self, endpoint: EndpointNo, is_late: bool, ending: Reached) {
-        if let Some(count) = self.under_way.get_mut(&endpoint) {
-            *count = count.saturating_sub(1);
-            if *count == 0 {
-                self.under_way.remove(&endpoint);
-            }
-        }
+    /// An attempt is over that took so long.
+    pub(super) fn end(
+        &mut self,
+        endpoint: EndpointNo,
+        is_late: bool,
+        ending: Reached,
+        took: Duration,
+    ) {
+        less(&mut self.under_way, endpoint);
         self.under_way_in_all = self.under_way_in_all.saturating_sub(1);
         self.late_in_all = self.late_in_all.saturating_sub(u32::from(is_late));
         match ending {
@@ -116,6 +156,18 @@ impl Board {
             Reached::NotInTime => *self.timeouts.entry(endpoint).or_default() += 1,
             Reached::Unknown => {}
         }
+        if ending == Reached::InTime && self.is_busy(endpoint) {
+            let pace = self.paces.entry(endpoint).or_insert(took);
+            *pace = (*pace * 7 + took) / 8;
+        } else {
+            self.paces.remove(&endpoint);
+        }
+    }
+
+    /// Whether an endpoint has something under way, at hand or new.
+    fn is_busy(&self, endpoint: EndpointNo) -> bool {
+        count(&self.under_way, endpoint) + count(&self.at_hand, endpoint) > 0
+            || self.fronts.contains_key(&(endpoint, Lane::Fresh))
     }
 
     /// Attempts under way.
@@ -139,7 +191,40 @@ impl Board {
             }
             turns.retain(|turn| turn.wants_more(free));
         }
+        if self.may_claim_ahead && free.in_all > self.slots.in_all / 2 {
+            self.choose_ahead(now, &mut wants);
+        }
         wants
+    }
+
+    /// Adds what is claimed ahead of slots: new deliveries to endpoints that have nothing else due, once
+    /// half of what they had at hand is used up.
+    fn choose_ahead(&self, now: Instant, wants: &mut Vec<Want>) {
+        let mut left = AHEAD_IN_ALL.saturating_sub(self.at_hand_in_all);
+        for endpoint in self.paces.keys() {
+            let is_due = |lane| {
+                let front = self.fronts.get(&(*endpoint, lane));
+                front.is_some_and(|at| self.takeable(*endpoint, *at) <= now)
+            };
+            let (ahead, held) = (self.ahead(*endpoint), count(&self.at_hand, *endpoint));
+            if !is_due(Lane::Fresh)
+                || is_due(Lane::Late)
+                || is_due(Lane::Leased)
+                || held > ahead / 2
+            {
+                continue;
+            }
+            let more = (ahead - held).min(left);
+            left -= more;
+            want(wants, *endpoint, Lane::Fresh, more);
+        }
+    }
+
+    /// How many deliveries an endpoint gets through in a moment.
+    fn ahead(&self, endpoint: EndpointNo) -> u32 {
+        let Some(pace) = self.paces.get(&endpoint) else { return 0 };
+        let ahead = AHEAD.as_micros() * u128::from(self.cap(endpoint)) / pace.as_micros().max(1);
+        u32::try_from(ahead).unwrap_or(AHEAD_MAX).min(AHEAD_MAX)
     }
 
     /// Endpoints with something due and room for it, beginning after the one that had the last turn.
@@ -165,11 +250,25 @@ impl Board {
         turns
     }
 
-    /// Attempts an endpoint may have besides those under way.
-    fn room(&self, endpoint: EndpointNo) -> u32 {
+    /// Attempts an endpoint may have at a time.
+    fn cap(&self, endpoint: EndpointNo) -> u32 {
         let timeouts = self.timeouts.get(&endpoint).copied().unwrap_or_default();
-        let cap = if timeouts < TIMEOUTS_MAX { self.slots.per_endpoint } else { 1 };
-        cap.saturating_sub(self.under_way.get(&endpoint).copied().unwrap_or_default())
+        if timeouts < TIMEOUTS_MAX { self.slots.per_endpoint } else { 1 }
+    }
+
+    /// Attempts an endpoint may have besides those under way, and those that are at hand.
+    fn room(&self, endpoint: EndpointNo) -> u32 {
+        self.free_slots(endpoint).saturating_sub(count(&self.at_hand, endpoint))
+    }
+
+    /// Attempts to an endpoint that may begin now, by its own cap.
+    fn free_slots(&self, endpoint: EndpointNo) -> u32 {
+        self.cap(endpoint).saturating_sub(count(&self.under_way, endpoint))
+    }
+
+    /// Whether an attempt to an endpoint may begin.
+    pub(super) fn may_begin(&self, endpoint: EndpointNo) -> bool {
+        self.under_way_in_all < self.slots.in_all && self.free_slots(endpoint) > 0
     }
 
     /// When something that is not due yet will be, for which there is room. What is due already waits
@@ -223,28 +322,47 @@ impl Turn {
                 Some(_) => share.div_ceil(2),
             };
             let count = most.min(free.late);
-            self.want(lane, count, wants);
+            self.take_of(lane, count, wants);
             (free.in_all, free.late) = (free.in_all - count, free.late - count);
             share -= count;
         }
         if self.fresh.is_some() {
-            self.want(Lane::Fresh, share, wants);
+            self.take_of(Lane::Fresh, share, wants);
             free.in_all -= share;
         }
     }
 
-    fn want(&mut self, lane: Lane, count: u32, wants: &mut Vec<Want>) {
+    fn take_of(&mut self, lane: Lane, count: u32, wants: &mut Vec<Want>) {
         self.room -= count;
-        let known = wants.iter_mut().find(|w| (w.endpoint, w.lane) == (self.endpoint, lane));
-        match known {
-            _ if count == 0 => {}
-            Some(known) => known.count += count,
-            None => wants.push(Want { endpoint: self.endpoint, lane, count }),
-        }
+        want(wants, self.endpoint, lane, count);
     }
 
     fn wants_more(&self, free: Free) -> bool {
         self.room > 0 && (self.fresh.is_some() || free.late > 0)
+    }
+}
+
+/// Wants so many more of a lane.
+fn want(wants: &mut Vec<Want>, endpoint: EndpointNo, lane: Lane, count: u32) {
+    let known = wants.iter_mut().find(|want| (want.endpoint, want.lane) == (endpoint, lane));
+    match known {
+        _ if count == 0 => {}
+        Some(known) => known.count += count,
+        None => wants.push(Want { endpoint, lane, count }),
+    }
+}
+
+fn count(of: &HashMap<EndpointNo, u32>, endpoint: EndpointNo) -> u32 {
+    of.get(&endpoint).copied().unwrap_or_default()
+}
+
+/// Counts one less.
+fn less(of: &mut HashMap<EndpointNo, u32>, endpoint: EndpointNo) {
+    if let Some(count) = of.get_mut(&endpoint) {
+        *count = count.saturating_sub(1);
+        if *count == 0 {
+            of.remove(&endpoint);
+        }
     }
 }
 

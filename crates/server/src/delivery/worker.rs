@@ -4,29 +4,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::{Mutex, OwnedMutexGuard, mpsc, watch};
-use tokio::task::JoinHandle;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::sync::{OwnedMutexGuard, mpsc, watch};
 use tokio::time::Instant;
 
-use super::attempt::{Carrier, Times, not_made};
+use super::at_hand::Held;
+use super::attempt::{Times, not_made};
 use super::code::AttemptCode;
-use super::errand::{Errand, Over, Slot};
+use super::desk::Desk;
+use super::errand::{Errand, Slot};
 use super::event_body::event_body;
-use super::guard::{Guard, Obstacle};
+use super::guard::Obstacle;
 use super::observer::AttemptObserver;
-use super::options::DeliveryOptions;
 use super::outcome::{Hindrance, Standing, hindered};
-use super::random::Random;
-use super::select::Board;
-use super::settle::{self, Unrecorded};
+use super::running::Equipment;
+use super::settle::Unrecorded;
 use crate::causes::on_one_line;
 use crate::fault_point::fault_point;
-use crate::metrics::Metrics;
-use crate::secrets::Vault;
 use crate::store::{
-    Attempt, ClaimRequest, Claimed, Clock, Lane, Settlement, Store, Verdict, WorkSignal,
+    Attempt, ClaimRequest, Claimed, Claims, EndpointNo, Lane, Settlement, StoreError, Verdict, Want,
 };
-use crate::supervise::{Backoff, supervise};
 
 /// How often the whole queue is looked at, for what nobody announced: another process's work, or
 /// claims that ran out.
@@ -42,203 +40,63 @@ const UNREADABLE_WAIT: Duration = Duration::from_secs(60);
 /// stood near what ended it: so it is not given up, and cannot make the process end all the time.
 const UNFINISHED_WAIT: Duration = Duration::from_secs(3_600);
 
-/// What deliveries are made with.
-#[derive(Clone)]
-pub struct Equipment {
-    /// Where the queue is.
-    pub store: Arc<dyn Store>,
-    /// What carries a delivery to its endpoint.
-    pub carrier: Arc<dyn Carrier>,
-    /// What opens signing secrets.
-    pub vault: Vault,
-    /// The wall's clock, which signatures carry.
-    pub clock: Clock,
-    /// What spreads retries.
-    pub random: Random,
-    /// How deliveries are made.
-    pub options: DeliveryOptions,
-    /// Where they are counted.
-    pub metrics: Arc<Metrics>,
-}
-
-/// Deliveries under way. When it is dropped nothing more is claimed; [`stop`](Self::stop) waits until
-/// attempts under way have finished.
-pub struct Deliveries {
-    stopping: watch::Sender<bool>,
-    working: JoinHandle<()>,
-    recording: JoinHandle<()>,
-}
-
-impl Deliveries {
-    /// Begins to deliver. Must be called within a tokio runtime.
-    pub fn start(equipment: Equipment) -> Self {
-        Self::start_observed(equipment, None)
-    }
-
-    /// Begins to deliver, and tells an observer of every attempt. Must be called within a tokio
-    /// runtime.
-    pub fn start_observed(
-        equipment: Equipment,
-        observer: Option<Arc<dyn AttemptObserver>>,
-    ) -> Self {
-        let (stopping, stop) = watch::channel(false);
-        let (outcomes, waiting) = mpsc::channel(settle::WAITING_MAX);
-        let store = Arc::clone(&equipment.store);
-        let (linger, metrics) = (equipment.options.linger, Arc::clone(&equipment.metrics));
-        let waiting = Arc::new(Mutex::new(waiting));
-        let recording = tokio::spawn(supervise("outcomes", move || {
-            let (store, metrics) = (Arc::clone(&store), Arc::clone(&metrics));
-            settle::record(store, metrics, linger, Arc::clone(&waiting))
-        }));
-        let working = tokio::spawn(work(equipment, observer, outcomes, stop));
-        Self { stopping, working, recording }
-    }
-
-    /// Claims nothing more, lets attempts under way finish and records their outcomes. What is not
-    /// finished after `grace` is attempted again after the next start.
-    pub async fn stop(mut self, grace: Duration) {
-        self.stopping.send_replace(true);
-        let (working, recording) = (&mut self.working, &mut self.recording);
-        let ended = tokio::time::timeout(grace, async {
-            let _ = working.await;
-            let _ = recording.await;
-        });
-        if ended.await.is_err() {
-            tracing::warn!("attempts that took too long are left for the next start");
-        }
-    }
-}
-
-impl Drop for Deliveries {
-    fn drop(&mut self) {
-        self.stopping.send_replace(true);
-    }
-}
-
-/// Works until told to stop, and until the attempts under way have handed on their outcomes.
-async fn work(
-    equipment: Equipment,
-    observer: Option<Arc<dyn AttemptObserver>>,
-    outcomes: mpsc::Sender<Unrecorded>,
-    mut stop: watch::Receiver<bool>,
-) {
-    tokio::select! {
-        () = recover(&*equipment.store) => {}
-        _ = stop.wait_for(|stop| *stop) => return,
-    }
-    let (alive, mut all_over) = mpsc::channel::<()>(1);
-    let desk = Arc::new(Mutex::new(Desk::new(&equipment)));
-    supervise("deliveries", || {
-        let (equipment, outcomes, alive) = (equipment.clone(), outcomes.clone(), alive.clone());
-        let (desk, observer, stop) = (Arc::clone(&desk), observer.clone(), stop.clone());
-        async move {
-            let desk = desk.lock_owned().await;
-            Worker { equipment, observer, desk, outcomes, alive }.run(stop).await;
-        }
-    })
-    .await;
-    drop((outcomes, alive));
-    // Nobody sends anything: this ends when the last attempt has let go of its end.
-    let _ = all_over.recv().await;
-}
-
-/// Makes the claims of earlier runs available.
-async fn recover(store: &dyn Store) {
-    let mut backoff = Backoff::default();
-    loop {
-        match store.recover_claims().await {
-            Ok(0) => return,
-            Ok(given_back) => {
-                tracing::info!(given_back, "deliveries that an earlier run left are made again");
-                return;
-            }
-            Err(error) => {
-                let cause = on_one_line(&error);
-                tracing::error!(cause, "claims of an earlier run could not be given back");
-                backoff.pause().await;
-            }
-        }
-    }
-}
-
-/// What a worker knows. It outlasts a worker that panics, so that the attempts it began keep their
-/// slots.
-struct Desk {
-    work: Arc<WorkSignal>,
-    board: Board,
-    /// Bytes of answers on their way.
-    bytes: usize,
-    guard: Guard,
-    over: mpsc::UnboundedReceiver<Over>,
-    tell_over: mpsc::UnboundedSender<Over>,
-    look_again: Instant,
-    count_again: Instant,
-    backoff: Backoff,
-}
-
-impl Desk {
-    fn new(equipment: &Equipment) -> Self {
-        let (tell_over, over) = mpsc::unbounded_channel();
-        Self {
-            work: equipment.store.work(),
-            board: Board::new(equipment.options.slots),
-            bytes: 0,
-            guard: Guard::new(equipment.vault.clone()),
-            over,
-            tell_over,
-            look_again: Instant::now(),
-            count_again: Instant::now(),
-            backoff: Backoff::default(),
-        }
-    }
-
-    /// Takes in what happened meanwhile.
-    fn hear(&mut self) {
-        while let Ok(over) = self.over.try_recv() {
-            self.note(&over);
-        }
-        self.board.announce(&self.work.take(), Instant::now());
-    }
-
-    fn note(&mut self, over: &Over) {
-        self.board.end(over.endpoint, over.is_late, over.reached);
-        self.bytes = self.bytes.saturating_sub(over.bytes);
-        if let Some(again) = over.again {
-            self.board.put_off(over.endpoint, Instant::now() + again);
-        }
-    }
-}
-
-struct Worker {
-    equipment: Equipment,
-    observer: Option<Arc<dyn AttemptObserver>>,
-    desk: OwnedMutexGuard<Desk>,
-    outcomes: mpsc::Sender<Unrecorded>,
+/// Who does the work.
+pub(super) struct Worker {
+    pub(super) equipment: Equipment,
+    pub(super) observer: Option<Arc<dyn AttemptObserver>>,
+    pub(super) desk: OwnedMutexGuard<Desk>,
+    pub(super) outcomes: mpsc::Sender<Unrecorded>,
     /// Held by every attempt under way.
-    alive: mpsc::Sender<()>,
+    pub(super) alive: mpsc::Sender<()>,
+}
+
+/// A claim under way.
+struct Claiming {
+    wants: Vec<Want>,
+    lease_end: Instant,
+    claims: BoxFuture<'static, Result<Claims, StoreError>>,
 }
 
 impl Worker {
-    async fn run(mut self, mut stop: watch::Receiver<bool>) {
+    /// Works until told to stop; then gives back what it had at hand.
+    pub(super) async fn run(mut self, mut stop: watch::Receiver<bool>) {
+        // At most one claim is under way.
+        let mut claiming = None;
         while !*stop.borrow() {
             self.desk.hear();
-            self.equipment.metrics.set_in_flight(self.desk.board.under_way());
             if Instant::now() >= self.desk.look_again {
                 self.look().await;
             }
-            if self.take(&stop).await {
-                continue;
+            self.give_back_overdue().await;
+            self.begin_all().await;
+            self.equipment.metrics.set_in_flight(self.desk.board.under_way());
+            if claiming.is_none() {
+                claiming = self.claim();
             }
             let desk = &mut *self.desk;
-            let until = desk.board.next_due(Instant::now()).unwrap_or(desk.look_again);
+            let next = if claiming.is_some() { None } else { desk.board.next_due(Instant::now()) };
+            let until = next.unwrap_or(desk.look_again).min(desk.look_again);
             let (work, over) = (Arc::clone(&desk.work), &mut desk.over);
-            tokio::select! {
-                _ = stop.wait_for(|stop| *stop) => return,
-                () = work.announced() => {}
-                Some(ended) = over.recv() => desk.note(&ended),
-                () = tokio::time::sleep_until(until.min(desk.look_again)) => {}
+            let claims = tokio::select! {
+                () = stopped(&mut stop) => break,
+                claims = claimed(&mut claiming) => Some(claims),
+                () = work.announced() => None,
+                Some(ended) = over.recv() => {
+                    desk.note(&ended);
+                    None
+                }
+                () = tokio::time::sleep_until(until) => None,
+            };
+            if let Some(claims) = claims {
+                self.take(claims).await;
             }
         }
+        if claiming.is_some() {
+            let claims = claimed(&mut claiming).await;
+            self.take(claims).await;
+        }
+        let all = self.desk.at_hand.all();
+        self.give_back(all).await;
     }
 
     /// Looks at the front of every lane.
@@ -269,52 +127,106 @@ impl Worker {
         }
     }
 
-    /// Claims what is due and begins to attempt it; `false` when there was nothing.
-    async fn take(&mut self, stop: &watch::Receiver<bool>) -> bool {
+    /// Begins to claim what is due, if there is anything and room for it.
+    fn claim(&self) -> Option<Claiming> {
         let bytes_max = BYTES_MAX.saturating_sub(self.desk.bytes);
         if bytes_max == 0 {
-            return false;
+            return None;
         }
         let wants = self.desk.board.choose(Instant::now());
-        // A store that cannot take outcomes would have every delivery made again.
         if wants.is_empty() || self.equipment.store.can_accept().is_err() {
-            return false;
+            return None;
         }
         let lease = self.equipment.options.lease();
         let request = ClaimRequest { wants: wants.clone(), lease, bytes_max };
+        let store = Arc::clone(&self.equipment.store);
+        let claims = async move { store.claim(request).await };
         // By the worker's own clock a lease ends before it does by the store's.
-        let lease_end = Instant::now() + lease;
-        let claims = match self.equipment.store.claim(request).await {
+        Some(Claiming { wants, lease_end: Instant::now() + lease, claims: claims.boxed() })
+    }
+
+    /// Takes what was claimed to hand.
+    async fn take(&mut self, (claiming, claims): (Claiming, Result<Claims, StoreError>)) {
+        let claims = match claims {
             Ok(claims) => claims,
             Err(error) => {
                 let cause = on_one_line(&error);
                 tracing::warn!(cause, "deliveries could not be claimed; they wait");
-                self.desk.backoff.pause().await;
-                return false;
+                return self.desk.backoff.pause().await;
             }
         };
-        self.desk.backoff.reset();
-        self.desk.board.update(&wants, &claims.due, Instant::now());
+        let (desk, now) = (&mut *self.desk, Instant::now());
+        desk.backoff.reset();
+        desk.board.update(&claiming.wants, &claims.due, now);
         for endpoint in &claims.unreadable {
-            self.desk.board.block(*endpoint, Instant::now() + UNREADABLE_WAIT);
+            desk.board.block(*endpoint, now + UNREADABLE_WAIT);
         }
-        let found = !claims.deliveries.is_empty();
         if let Some(last) = claims.deliveries.last() {
-            self.desk.board.served(last.key.endpoint);
+            desk.board.served(last.key.endpoint);
+            fault_point!(AfterClaim);
         }
         let ran_out = claims.deliveries.iter().filter(|claimed| claimed.lane == Lane::Leased);
         self.equipment.metrics.leases_expired(ran_out.count() as u64);
-        if found {
-            fault_point!(AfterClaim);
-        }
         for claimed in claims.deliveries {
-            if *stop.borrow() {
-                self.settle(&claimed, Verdict::Release, None, lease_end).await;
-            } else {
-                self.begin(claimed, lease_end).await;
+            desk.board.hold(claimed.key.endpoint);
+            desk.bytes += claimed.data.len();
+            desk.at_hand.hold(Held { claimed, lease_end: claiming.lease_end, since: now });
+        }
+    }
+
+    /// Begins what is at hand and may have a slot.
+    async fn begin_all(&mut self) {
+        // A store that cannot take outcomes would have every delivery made again.
+        if self.equipment.store.can_accept().is_err() {
+            return;
+        }
+        for endpoint in self.desk.at_hand.turns() {
+            if !self.desk.board.may_begin(endpoint) {
+                continue;
+            }
+            if !self.still_goes(endpoint) {
+                let all = self.desk.at_hand.all_of(endpoint);
+                self.give_back(all).await;
+            }
+            while self.desk.board.may_begin(endpoint)
+                && let Some(held) = self.desk.at_hand.take(endpoint)
+            {
+                self.desk.board.let_go(endpoint);
+                self.begin(held).await;
             }
         }
-        found
+    }
+
+    /// Whether an endpoint still is what it was when the first that waits for it was claimed. It may have
+    /// been removed or disabled since, or have another secret.
+    fn still_goes(&self, endpoint: EndpointNo) -> bool {
+        let Some(first) = self.desk.at_hand.first(endpoint) else { return true };
+        let Some(endpoints) = self.equipment.store.endpoints_at_once() else { return true };
+        match endpoints.endpoint(endpoint) {
+            Ok(now) => now.is_some_and(|now| now == first.claimed.endpoint),
+            Err(error) => {
+                let cause = on_one_line(&error);
+                tracing::warn!(cause, "an endpoint could not be read; its deliveries wait");
+                false
+            }
+        }
+    }
+
+    /// Gives back what waits for a slot for too long.
+    async fn give_back_overdue(&mut self) {
+        let overdue = self.desk.at_hand.overdue(Instant::now());
+        for held in &overdue {
+            self.desk.board.slowed(held.claimed.key.endpoint);
+        }
+        self.give_back(overdue).await;
+    }
+
+    async fn give_back(&mut self, all: Vec<Held>) {
+        for Held { claimed, lease_end, .. } in all {
+            self.desk.board.let_go(claimed.key.endpoint);
+            self.desk.bytes = self.desk.bytes.saturating_sub(claimed.data.len());
+            self.settle(&claimed, Verdict::Release, None, lease_end).await;
+        }
     }
 
     async fn settle(
@@ -331,14 +243,16 @@ impl Worker {
     }
 
     /// Begins an attempt, or settles a delivery that cannot be attempted.
-    async fn begin(&mut self, claimed: Claimed, lease_end: Instant) {
+    async fn begin(&mut self, Held { claimed, lease_end, .. }: Held) {
         let desk = &mut *self.desk;
         let target = match desk.guard.admit(&claimed) {
             Ok(target) => target,
-            Err(obstacle) => return self.stumble(&claimed, &obstacle, lease_end).await,
+            Err(obstacle) => {
+                desk.bytes = desk.bytes.saturating_sub(claimed.data.len());
+                return self.stumble(&claimed, &obstacle, lease_end).await;
+            }
         };
         let slot = Slot::take(&mut desk.board, &claimed, desk.tell_over.clone());
-        desk.bytes += claimed.data.len();
         let body = event_body(&claimed);
         let Equipment { carrier, clock, random, options, metrics, .. } = &self.equipment;
         let errand = Errand {
@@ -391,4 +305,17 @@ impl Worker {
         let verdict = hindered(standing, Hindrance::Ours { wait: UNREADABLE_WAIT });
         self.settle(claimed, verdict, None, lease_end).await;
     }
+}
+
+/// Waits for a claim that is under way; for ever when none is.
+async fn claimed(claiming: &mut Option<Claiming>) -> (Claiming, Result<Claims, StoreError>) {
+    let Some(under_way) = claiming else { return std::future::pending().await };
+    let claims = (&mut under_way.claims).await;
+    let claiming = claiming.take().expect("it was there before it ended");
+    (claiming, claims)
+}
+
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    // Who cannot tell any more is gone, and wants it to end.
+    let _ = stop.wait_for(|stop| *stop).await;
 }

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use formsvc_protocol::{DeliveryId, EndpointId, FormId, FormInstant, SubmissionId, Timestamp};
 
 use super::endpoint::{EndpointNo, SealedSecret};
+use super::error::StoreError;
 
 /// Which delivery: a submission by its number in the store, and an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -186,7 +187,7 @@ pub struct Claimed {
 }
 
 /// An endpoint as it was when a delivery to it was claimed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimedEndpoint {
     /// Its number.
     pub number: EndpointNo,
@@ -200,6 +201,13 @@ pub struct ClaimedEndpoint {
     pub secret: SealedSecret,
     /// The one before it, while deliveries are signed with both.
     pub previous_secret: Option<SealedSecret>,
+}
+
+/// Endpoints, by a look that waits for nobody: what was claimed a while ago is held against it, so that
+/// nothing goes where it should not go any more.
+pub trait EndpointsAtOnce: Send + Sync {
+    /// An endpoint as a claim would find it now; none when nothing is to be delivered to it.
+    fn endpoint(&self, endpoint: EndpointNo) -> Result<Option<Arc<ClaimedEndpoint>>, StoreError>;
 }
 
 /// One attempt, as recorded.

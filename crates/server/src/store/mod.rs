@@ -42,8 +42,8 @@ pub use accounts::{
 };
 pub use delivery::{
     Attempt, Backlog, ClaimRequest, Claimed, ClaimedEndpoint, Claims, DeliveriesRequest,
-    DeliveryDetail, DeliveryKey, DeliveryRecord, DeliveryState, Due, Lane, Lease, Settled,
-    Settlement, Verdict, Want,
+    DeliveryDetail, DeliveryKey, DeliveryRecord, DeliveryState, Due, EndpointsAtOnce, Lane, Lease,
+    Settled, Settlement, Verdict, Want,
 };
 pub use endpoint::{
     ENDPOINT_DISABLED, ENDPOINT_REMOVED, ENDPOINT_URL, ENDPOINTS_FULL, ENDPOINTS_MAX, EndpointNo,
@@ -275,6 +275,11 @@ pub trait Store: Send + Sync + 'static {
     /// worker at a time; when its lease runs out, it can be claimed again. One that cannot be read as
     /// it is stored is left out, stays in the queue, and holds up no other.
     fn claim(&self, request: ClaimRequest) -> StoreFuture<'_, Claims>;
+    /// Endpoints as they are now, if this store can tell without a journey. Without it nothing should be
+    /// claimed before it can be attempted.
+    fn endpoints_at_once(&self) -> Option<&dyn EndpointsAtOnce> {
+        None
+    }
     /// Records the outcomes of claims, each for itself: the answers are in the order of the
     /// settlements. One that cannot be recorded is [`Settled::Refused`] beside others that are.
     fn settle(&self, settlements: Vec<Settlement>) -> StoreFuture<'_, Vec<Settled>>;

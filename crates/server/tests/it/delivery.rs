@@ -1,5 +1,6 @@
 //! Deliveries, from the commit of a submission to an endpoint that answers.
 
+mod ahead;
 mod changes;
 mod clock;
 mod endpoint;

@@ -9,9 +9,11 @@ use super::*;
 const A: EndpointNo = EndpointNo(1);
 const B: EndpointNo = EndpointNo(2);
 const C: EndpointNo = EndpointNo(3);
+/// What an attempt takes where nothing is claimed ahead.
+const SLOW: Duration = Duration::from_secs(1);
 
 fn board(in_all: u32, per_endpoint: u32) -> Board {
-    Board::new(Slots { in_all, per_endpoint })
+    Board::new(Slots { in_all, per_endpoint }, true)
 }
 
 fn due(endpoint: EndpointNo, lane: Lane) -> Due {
@@ -52,7 +54,7 @@ fn an_endpoint_never_has_more_than_its_cap() {
     begin_all(&mut board, &wants);
     assert!(board.choose(now).is_empty());
     assert_eq!(board.next_due(now), None, "what is due waits for a slot, not for a time");
-    board.end(A, true, Reached::InTime);
+    board.end(A, true, Reached::InTime, SLOW);
     assert_eq!(board.choose(now).iter().map(|want| want.count).sum::<u32>(), 1);
 }
 
@@ -67,7 +69,7 @@ fn the_last_slot_goes_to_each_endpoint_in_turn() {
         begin_all(&mut board, &wants);
         order.push(wants[0].endpoint);
         board.served(wants[0].endpoint);
-        board.end(wants[0].endpoint, false, Reached::InTime);
+        board.end(wants[0].endpoint, false, Reached::InTime, SLOW);
     }
     assert_eq!(order, [A, B, C, A, B, C]);
 }
@@ -103,14 +105,14 @@ fn five_timeouts_leave_one_attempt_until_one_is_answered() {
     board.refresh(&[due(A, Lane::Fresh)], now);
     for _ in 0..5 {
         board.begin(A, false);
-        board.end(A, false, Reached::NotInTime);
+        board.end(A, false, Reached::NotInTime, SLOW);
     }
     assert_eq!(board.choose(now), [want(A, Lane::Fresh, 1)]);
     board.begin(A, false);
-    board.end(A, false, Reached::Unknown);
+    board.end(A, false, Reached::Unknown, SLOW);
     assert_eq!(board.choose(now), [want(A, Lane::Fresh, 1)]);
     board.begin(A, false);
-    board.end(A, false, Reached::InTime);
+    board.end(A, false, Reached::InTime, SLOW);
     assert_eq!(board.choose(now), [want(A, Lane::Fresh, 4)]);
 }
 
@@ -171,4 +173,99 @@ proptest! {
             prop_assert_eq!(board.under_way(), in_all, "from {}", before);
         }
     }
+}
+
+/// A board of 64 slots with an endpoint that answers within a time, all of whose four slots are in use.
+fn busy(pace: Duration) -> (Board, Instant) {
+    let (mut board, now) = (board(64, 4), Instant::now());
+    board.refresh(&[due(A, Lane::Fresh)], now);
+    begin_all(&mut board, &[want(A, Lane::Fresh, 4)]);
+    board.end(A, false, Reached::InTime, pace);
+    board.begin(A, false);
+    (board, now)
+}
+
+#[test]
+fn a_quick_endpoint_has_claimed_ahead_what_lasts_for_a_moment() {
+    for (pace, ahead) in [(1, 128), (10, 20), (50, 4), (100, 2), (200, 1)] {
+        let (board, now) = busy(Duration::from_millis(pace));
+        assert_eq!(board.choose(now), [want(A, Lane::Fresh, ahead)], "{pace} ms");
+    }
+    let (board, now) = busy(Duration::from_millis(201));
+    assert!(board.choose(now).is_empty());
+}
+
+#[test]
+fn more_is_claimed_once_half_of_what_is_at_hand_is_used_up() {
+    let (mut board, now) = busy(Duration::from_millis(10));
+    (0..20).for_each(|_| board.hold(A));
+    for left in (11..20).rev() {
+        board.let_go(A);
+        assert!(board.choose(now).is_empty(), "{left} are at hand");
+    }
+    board.let_go(A);
+    assert_eq!(board.choose(now), [want(A, Lane::Fresh, 10)]);
+}
+
+#[test]
+fn what_is_at_hand_takes_the_slots_that_come_free() {
+    let (mut board, now) = busy(Duration::from_millis(10));
+    (0..20).for_each(|_| board.hold(A));
+    board.end(A, false, Reached::InTime, Duration::from_millis(10));
+    assert!(board.choose(now).is_empty());
+    assert!(board.may_begin(A));
+    board.begin(A, false);
+    assert!(!board.may_begin(A));
+}
+
+type Change = fn(&mut Board);
+
+#[test]
+fn nothing_is_claimed_ahead_where_it_might_wait() {
+    let begin = |board: &mut Board, count| {
+        begin_all(board, &[want(B, Lane::Fresh, count)]);
+    };
+    let mut few = busy(Duration::from_millis(1));
+    begin(&mut few.0, 27);
+    assert_eq!(few.0.choose(few.1).len(), 1, "more than half of the slots are free");
+    begin(&mut few.0, 1);
+    assert!(few.0.choose(few.1).is_empty(), "half of them are");
+    let changes: [(&str, Change); 5] = [
+        ("something late is due", |board| board.put_off(A, Instant::now())),
+        ("it did not answer in time", |board| {
+            board.end(A, false, Reached::NotInTime, Duration::from_secs(10));
+            board.begin(A, false);
+        }),
+        ("it was at hand for too long", |board| board.slowed(A)),
+        ("it is left alone", |board| {
+            board.block(A, Instant::now() + Duration::from_secs(60));
+        }),
+        ("the store cannot tell whether it may still go", |board| board.may_claim_ahead = false),
+    ];
+    for (why, change) in changes {
+        let (mut board, _) = busy(Duration::from_millis(1));
+        assert_eq!(board.choose(Instant::now()).len(), 1);
+        change(&mut board);
+        assert!(board.choose(Instant::now()).is_empty(), "{why}");
+    }
+    let (mut board, now) = busy(Duration::from_millis(1));
+    board.update(&[want(A, Lane::Fresh, 4)], &[], now);
+    (0..4).for_each(|_| board.end(A, false, Reached::InTime, Duration::from_millis(1)));
+    board.announce(&BTreeSet::from([(A, Lane::Fresh)]), now);
+    assert_eq!(board.choose(now), [want(A, Lane::Fresh, 4)], "it had nothing to do meanwhile");
+}
+
+#[test]
+fn what_is_claimed_ahead_for_all_has_an_end() {
+    let (mut board, now) = (board(64, 4), Instant::now());
+    let endpoints = [A, B, C, EndpointNo(4), EndpointNo(5)];
+    board.refresh(&endpoints.map(|endpoint| due(endpoint, Lane::Fresh)), now);
+    for endpoint in endpoints {
+        begin_all(&mut board, &[want(endpoint, Lane::Fresh, 4)]);
+        board.end(endpoint, false, Reached::InTime, Duration::from_millis(1));
+        board.begin(endpoint, false);
+    }
+    let wants = board.choose(now);
+    assert_eq!(wants.iter().map(|want| want.count).sum::<u32>(), AHEAD_IN_ALL);
+    assert!(wants.iter().all(|want| want.count <= AHEAD_MAX));
 }

@@ -385,3 +385,29 @@ pub(super) async fn an_endpoint_tells_the_secrets_it_signs_with_until_it_is_remo
     let unknown = EndpointId::new("whe_unknown").expect("a valid id");
     assert!(world.store.signing_endpoint(&unknown).await.expect("a look-up").is_none());
 }
+
+/// Where the store can tell at once.
+pub(super) async fn a_look_at_an_endpoint_finds_what_a_claim_would(factory: Factory) {
+    let queue = Queue::new(factory, 4).await;
+    let (store, id) = (&queue.world.store, &queue.endpoint.id);
+    let Some(endpoints) = store.endpoints_at_once() else { return };
+    let look = || endpoints.endpoint(queue.number).expect("a look");
+    let claimed = async || Some(Arc::clone(&queue.claim(Lane::Fresh, 1).await[0].endpoint));
+    let first = claimed().await;
+    assert_eq!(look(), first);
+    store.rotate_secret(id, SealedSecret(b"second".to_vec()), HOUR).await.expect("rotated");
+    let both = claimed().await;
+    assert_ne!(both, first);
+    assert_eq!(look(), both);
+    queue.world.pass(HOUR);
+    let second = claimed().await;
+    assert_ne!(second, both);
+    assert_eq!(look(), second);
+    store.set_endpoint_enabled(id, false).await.expect("disabled");
+    assert_eq!(look(), None);
+    store.set_endpoint_enabled(id, true).await.expect("enabled");
+    assert_eq!(look(), second);
+    store.remove_endpoint(id).await.expect("removed");
+    assert_eq!(look(), None);
+    assert_eq!(endpoints.endpoint(EndpointNo(999)).expect("a look"), None);
+}

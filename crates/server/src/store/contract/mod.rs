@@ -165,7 +165,8 @@ checks! {
         what_is_removed_or_unknown_is_not_found,
         a_removal_beside_workers_leaves_each_delivery_one_end,
         a_previous_secret_signs_until_its_grace_ends,
-        a_later_claim_has_the_secrets_of_then;
+        a_later_claim_has_the_secrets_of_then,
+        a_look_at_an_endpoint_finds_what_a_claim_would;
     deliveries: each_enabled_endpoint_gets_each_submission_once,
         what_is_not_accepted_makes_no_delivery,
         a_submission_and_its_deliveries_are_kept_together,

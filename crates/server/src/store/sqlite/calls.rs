@@ -22,12 +22,12 @@ use crate::fault_point::fault_point;
 use crate::rate_limit::RateLimit;
 use crate::store::{
     Accepted, Authenticated, Backlog, ClaimRequest, ClaimedEndpoint, Claims, Credentials,
-    DeliveriesRequest, DeliveryDetail, DeliveryRecord, Due, EndpointNo, EndpointRecord, FormChange,
-    Judge, KeyHash, KeyRecord, Lane, LinkRecord, NewEndpoint, NewForm, NewKey, NewLink, NewSession,
-    NewSpam, NewSubmission, OwnedEndpoint, PageRequest, PasswordHash, PruneRequest, Pruned,
-    PublicForm, Redemption, SealedSecret, SessionRecord, Settled, Settlement, SpamRecord,
-    SpamRequest, StagedForm, StagedSubmission, Store, StoreError, StoreFuture, StoreObserver,
-    StoredPage, TokenHash, UserRecord, WorkSignal,
+    DeliveriesRequest, DeliveryDetail, DeliveryRecord, Due, EndpointNo, EndpointRecord,
+    EndpointsAtOnce, FormChange, Judge, KeyHash, KeyRecord, Lane, LinkRecord, NewEndpoint, NewForm,
+    NewKey, NewLink, NewSession, NewSpam, NewSubmission, OwnedEndpoint, PageRequest, PasswordHash,
+    PruneRequest, Pruned, PublicForm, Redemption, SealedSecret, SessionRecord, Settled, Settlement,
+    SpamRecord, SpamRequest, StagedForm, StagedSubmission, Store, StoreError, StoreFuture,
+    StoreObserver, StoredPage, TokenHash, UserRecord, WorkSignal,
 };
 
 /// Further ahead than this no retry is put on purpose: the longest pause that can be configured is
@@ -451,6 +451,10 @@ impl Store for SqliteStore {
         self.write_steadily(move |db, now| {
             claims::claim(db, &request, &Claiming { now, today: today(), token })
         })
+    }
+
+    fn endpoints_at_once(&self) -> Option<&dyn EndpointsAtOnce> {
+        Some(self)
     }
 
     fn settle(&self, settlements: Vec<Settlement>) -> StoreFuture<'_, Vec<Settled>> {

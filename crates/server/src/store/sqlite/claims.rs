@@ -12,11 +12,12 @@ use super::due::front;
 use super::leases::{self, Held, Leases};
 use super::park::{Unreadable, is_of_a_row, park};
 use super::queue::{count_at, state_at};
+use super::store::SqliteStore;
 use crate::causes::on_one_line;
 use crate::fault_point::fault_point;
 use crate::store::{
-    ClaimRequest, Claimed, ClaimedEndpoint, Claims, DeliveryKey, EndpointNo, Lane, Lease,
-    SealedSecret, StoreError, Want, item,
+    ClaimRequest, Claimed, ClaimedEndpoint, Claims, DeliveryKey, EndpointNo, EndpointsAtOnce, Lane,
+    Lease, SealedSecret, StoreError, Want, item,
 };
 
 /// What a claim needs of a delivery and its submission, in this order.
@@ -244,5 +245,12 @@ impl Taking<'_> {
         };
         *self.bytes_left = self.bytes_left.saturating_sub(stored.len());
         Ok(Some(claimed))
+    }
+}
+
+impl EndpointsAtOnce for SqliteStore {
+    fn endpoint(&self, endpoint: EndpointNo) -> Result<Option<Arc<ClaimedEndpoint>>, StoreError> {
+        let today = (self.clock)();
+        self.readers.read(|db| Ok(claimed_endpoint(db, endpoint, today)?))
     }
 }

@@ -142,9 +142,16 @@ async fn nothing_arrives_at_an_endpoint_that_was_removed_but_what_was_on_its_way
     assert_eq!(set(&arrived).len(), arrived.len(), "nothing arrives twice");
     assert!(delivered.is_subset(&set(&arrived)));
     // What was on its way when it was removed arrived, and counts as canceled: attempts, and outcomes
-    // that were not recorded yet.
+    // that were not recorded yet. These are the last that arrived, but for the order of attempts that were
+    // under way together.
     let on_their_way = set(&arrived).intersection(&canceled).count();
-    assert!(on_their_way <= 3 * SLOTS, "{on_their_way} arrived and were canceled");
+    let first = arrived.iter().position(|submission| canceled.contains(submission));
+    let first = first.unwrap_or(arrived.len());
+    assert!(
+        first + on_their_way + 2 * SLOTS >= arrived.len(),
+        "{first} of {} was canceled",
+        arrived.len()
+    );
     assert_eq!(delivered.len() + on_their_way, arrived.len(), "each delivery has ended");
     println!(
         "ledger | an endpoint removed under load | {} | {} | 0 | | canceled {}, arrived after the \
