@@ -305,6 +305,8 @@ pub(crate) enum Draining {
     Client,
     /// The service's client and store, with a commit for each outcome.
     Alone,
+    /// The service's client, and one change of one row for each outcome, many to a commit.
+    Skeleton,
 }
 
 /// Claims and settles, and prints how long it took.

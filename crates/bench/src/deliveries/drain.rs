@@ -17,7 +17,7 @@ use formsvc_server::store::{
 use http::HeaderValue;
 use tokio::sync::{Mutex, mpsc};
 
-use super::{AT_A_TIME, Drained, client, equipment};
+use super::{AT_A_TIME, Drained, client, equipment, skeleton};
 use crate::args::{Deliver, Draining};
 use crate::database::{self, TITLE};
 use crate::error::BenchError;
@@ -25,7 +25,7 @@ use crate::left::Left;
 use crate::{child, pin};
 
 /// Different bodies that the client posts in turn when there is no store.
-const BODIES: u64 = 2_000;
+pub(super) const BODIES: u64 = 2_000;
 
 pub(crate) fn run(args: &Deliver) -> Result<(), BenchError> {
     pin::to_core(pin::SERVER)?;
@@ -39,6 +39,7 @@ pub(crate) fn run(args: &Deliver) -> Result<(), BenchError> {
             Draining::Engine => engine(&path, count).await,
             Draining::Client => bare(&sink, count).await,
             Draining::Alone => alone(&path, &sink, count).await,
+            Draining::Skeleton => skeleton::drain(&path, &sink, count).await,
         }
     }));
     let drained = drained.map_err(|why| BenchError::because("deliveries panicked", why))??;
@@ -47,14 +48,14 @@ pub(crate) fn run(args: &Deliver) -> Result<(), BenchError> {
 }
 
 /// What is measured from here on.
-struct Mark(Instant, f64);
+pub(super) struct Mark(Instant, f64);
 
 impl Mark {
-    fn now() -> Result<Self, BenchError> {
+    pub(super) fn now() -> Result<Self, BenchError> {
         Ok(Self(Instant::now(), crate::startup::own_cpu()?))
     }
 
-    fn drained(&self) -> Result<Drained, BenchError> {
+    pub(super) fn drained(&self) -> Result<Drained, BenchError> {
         let cpu = crate::startup::own_cpu()? - self.1;
         Ok(Drained { seconds: self.0.elapsed().as_secs_f64(), cpu })
     }
@@ -179,20 +180,20 @@ async fn deliver_alone(store: &dyn Store, post: &Post, claimed: Claimed) -> Resu
 }
 
 /// The service's client, and what it signs with.
-struct Post {
+pub(super) struct Post {
     client: DeliveryClient,
     url: EndpointUrl,
     secret: SigningSecret,
 }
 
 impl Post {
-    fn new(sink: &str) -> Result<Self, BenchError> {
+    pub(super) fn new(sink: &str) -> Result<Self, BenchError> {
         let url = sink.parse().map_err(|why| BenchError::caused("no endpoint", &why))?;
         let secret = SigningSecret::new(&"whsec_bench".into()).expect("it is not empty");
         Ok(Self { client: client(AT_A_TIME), url, secret })
     }
 
-    async fn send(&self, body: Bytes) -> Result<(), BenchError> {
+    pub(super) async fn send(&self, body: Bytes) -> Result<(), BenchError> {
         let now = u64::try_from(system_clock()().micros() / 1_000_000).unwrap_or_default();
         let signature = sign([&self.secret], now, &body);
         let request = DeliveryRequest {
@@ -212,7 +213,7 @@ impl Post {
 }
 
 /// A body as the engine sends it.
-fn body(place: u64) -> Bytes {
+pub(super) fn body(place: u64) -> Bytes {
     let event = WebhookEvent::submission_created(
         database::id_at(place),
         FormId::new("frm_bench").expect("letters"),

@@ -1,67 +1,264 @@
-//! What a worker knows: the board, what is at hand, and the attempts that are over.
+//! What a worker and its runners share: the books of what is due, at hand and under way, and what
+//! attempts are made with.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
-use super::at_hand::AtHand;
-use super::errand::Over;
+use super::at_hand::{AtHand, Held, Seen};
 use super::guard::Guard;
+use super::observer::AttemptObserver;
 use super::running::Equipment;
-use super::select::Board;
-use crate::store::WorkSignal;
-use crate::supervise::Backoff;
+use super::select::{Board, Reached};
+use super::settle::Unrecorded;
+use crate::causes::on_one_line;
+use crate::store::{Attempt, Claimed, EndpointNo, EndpointsAtOnce, Lane, Settlement, Verdict};
 
-/// What a worker knows. It outlasts a worker that panics, so that the attempts it began keep their
-/// slots.
+/// Bytes of answers on their way at a time, so that a hundred large ones to endpoints that hang do not
+/// fill the memory.
+const BYTES_MAX: usize = 32 << 20;
+
+/// What is shared. It outlasts a worker that panics, so that the attempts it began keep their slots.
 pub(super) struct Desk {
-    pub(super) work: Arc<WorkSignal>,
+    pub(super) equipment: Equipment,
+    pub(super) observer: Option<Arc<dyn AttemptObserver>>,
+    outcomes: mpsc::Sender<Unrecorded>,
+    books: Mutex<Books>,
+    /// Tells the worker that there is something for it to do.
+    pub(super) call: Notify,
+    /// Lets those who stop the service wait for the last attempt.
+    _alive: mpsc::Sender<()>,
+}
+
+/// What is known, in one place.
+pub(super) struct Books {
     pub(super) board: Board,
     pub(super) at_hand: AtHand,
-    /// Bytes of answers at hand and on their way.
-    pub(super) bytes: usize,
     pub(super) guard: Guard,
-    pub(super) over: mpsc::UnboundedReceiver<Over>,
-    pub(super) tell_over: mpsc::UnboundedSender<Over>,
-    pub(super) look_again: Instant,
-    pub(super) count_again: Instant,
-    pub(super) backoff: Backoff,
+    /// Bytes of answers at hand and on their way.
+    bytes: usize,
 }
 
 impl Desk {
-    pub(super) fn new(equipment: &Equipment) -> Self {
-        let (tell_over, over) = mpsc::unbounded_channel();
-        Self {
-            work: equipment.store.work(),
-            board: Board::new(
-                equipment.options.slots,
-                equipment.store.endpoints_at_once().is_some(),
-            ),
+    pub(super) fn new(
+        equipment: Equipment,
+        observer: Option<Arc<dyn AttemptObserver>>,
+        outcomes: mpsc::Sender<Unrecorded>,
+        alive: mpsc::Sender<()>,
+    ) -> Self {
+        let may_claim_ahead = equipment.store.endpoints_at_once().is_some();
+        let books = Books {
+            board: Board::new(equipment.options.slots, may_claim_ahead),
             at_hand: AtHand::default(),
-            bytes: 0,
             guard: Guard::new(equipment.vault.clone()),
-            over,
-            tell_over,
-            look_again: Instant::now(),
-            count_again: Instant::now(),
-            backoff: Backoff::default(),
+            bytes: 0,
+        };
+        let (books, call) = (Mutex::new(books), Notify::new());
+        Self { equipment, observer, outcomes, books, call, _alive: alive }
+    }
+
+    pub(super) fn books(&self) -> MutexGuard<'_, Books> {
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands the outcome of a claim on to be recorded.
+    pub(super) async fn settle(
+        &self,
+        claimed: &Claimed,
+        verdict: Verdict,
+        attempt: Option<Attempt>,
+        lease_end: Instant,
+    ) {
+        let (key, lease) = (claimed.key, claimed.lease);
+        let settlement = Settlement { key, lease, verdict, attempt };
+        // The recording task ends after the last attempt; without it the lease runs out.
+        let _ = self.outcomes.send(Unrecorded::of(claimed, settlement, lease_end)).await;
+    }
+
+    /// Gives back what was claimed and is not attempted.
+    pub(super) async fn give_back(&self, all: Vec<Held>) {
+        for Held { claimed, lease_end, .. } in all {
+            self.settle(&claimed, Verdict::Release, None, lease_end).await;
         }
     }
 
-    /// Takes in what happened meanwhile.
-    pub(super) fn hear(&mut self) {
-        while let Ok(over) = self.over.try_recv() {
-            self.note(&over);
-        }
-        self.board.announce(&self.work.take(), Instant::now());
+    /// How an endpoint would be seen by a look at it now.
+    pub(super) fn looking(&self) -> Seen {
+        let endpoints = self.equipment.store.endpoints_at_once();
+        let changes = endpoints.map_or(0, EndpointsAtOnce::changes);
+        Seen { at: Instant::now(), changes }
     }
 
-    pub(super) fn note(&mut self, over: &Over) {
+    /// Whether what was claimed for an endpoint may still go there: by what was seen a moment ago, else by
+    /// a look. It may have been removed or disabled since, or have another secret.
+    pub(super) fn still_goes(&self, endpoint: EndpointNo) -> bool {
+        let now = self.looking();
+        let claimed = {
+            let books = self.books();
+            if books.at_hand.is_seen(endpoint, now) {
+                return true;
+            }
+            books.at_hand.endpoint(endpoint).map(Arc::clone)
+        };
+        let Some(endpoints) = self.equipment.store.endpoints_at_once() else { return false };
+        match endpoints.endpoint(endpoint) {
+            Ok(found) if found == claimed => {
+                self.books().at_hand.see(endpoint, now);
+                true
+            }
+            Ok(_) => false,
+            Err(error) => {
+                let cause = on_one_line(&error);
+                tracing::warn!(cause, "an endpoint could not be read; its deliveries wait");
+                false
+            }
+        }
+    }
+}
+
+impl Books {
+    /// Bytes of answers that may still be claimed.
+    pub(super) fn bytes_left(&self) -> usize {
+        BYTES_MAX.saturating_sub(self.bytes)
+    }
+
+    /// Takes a claimed delivery to hand, whose endpoint was seen so. What waits for the endpoint as it was
+    /// before is let go, and to be given back.
+    pub(super) fn hold(&mut self, mut held: Held, seen: Seen) -> Vec<Held> {
+        let endpoint = held.claimed.key.endpoint;
+        let mut stale = Vec::new();
+        match self.at_hand.endpoint(endpoint) {
+            Some(known) if *known == held.claimed.endpoint => {
+                // One endpoint is then told from another at a glance.
+                held.claimed.endpoint = Arc::clone(known);
+            }
+            Some(_) => stale = self.let_go_all(endpoint),
+            None => {}
+        }
+        self.board.hold(endpoint);
+        self.bytes += held.claimed.data.len();
+        self.at_hand.hold(held, seen);
+        stale
+    }
+
+    /// Takes everything for an endpoint out of hand.
+    pub(super) fn let_go_all(&mut self, endpoint: EndpointNo) -> Vec<Held> {
+        let all = self.at_hand.all_of(endpoint);
+        self.let_go(&all);
+        all
+    }
+
+    /// Takes out of hand what waited for too long: its endpoint is slower than it was.
+    pub(super) fn let_go_overdue(&mut self, now: Instant) -> Vec<Held> {
+        let overdue = self.at_hand.overdue(now);
+        for held in &overdue {
+            self.board.slowed(held.claimed.key.endpoint);
+        }
+        self.let_go(&overdue);
+        overdue
+    }
+
+    /// Takes everything out of hand.
+    pub(super) fn let_go_of_everything(&mut self) -> Vec<Held> {
+        let all = self.at_hand.all();
+        self.let_go(&all);
+        all
+    }
+
+    fn let_go(&mut self, all: &[Held]) {
+        for Held { claimed, .. } in all {
+            self.board.let_go(claimed.key.endpoint);
+            self.bytes = self.bytes.saturating_sub(claimed.data.len());
+        }
+    }
+
+    /// Takes a delivery that waits for an endpoint into a slot, if one may begin.
+    pub(super) fn begin(&mut self, desk: &Arc<Desk>, endpoint: EndpointNo) -> Option<(Held, Slot)> {
+        if !self.board.may_begin(endpoint) {
+            return None;
+        }
+        let held = self.at_hand.take(endpoint)?;
+        self.board.let_go(endpoint);
+        let is_late = held.claimed.lane != Lane::Fresh;
+        self.board.begin(endpoint, is_late);
+        let over = Over {
+            endpoint,
+            is_late,
+            bytes: held.claimed.data.len(),
+            reached: Reached::Unknown,
+            took: Duration::ZERO,
+            again: None,
+        };
+        Some((held, Slot { desk: Arc::clone(desk), over, is_free: false }))
+    }
+
+    /// An attempt is over; says whether the worker should look at what it left.
+    fn end(&mut self, over: &Over, now: Instant) -> bool {
+        let was_full = self.bytes_left() == 0;
         self.board.end(over.endpoint, over.is_late, over.reached, over.took);
         self.bytes = self.bytes.saturating_sub(over.bytes);
         if let Some(again) = over.again {
-            self.board.put_off(over.endpoint, Instant::now() + again);
+            self.board.put_off(over.endpoint, now + again);
+        }
+        was_full || over.again.is_some()
+    }
+}
+
+/// An attempt that is over, as the board hears of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Over {
+    endpoint: EndpointNo,
+    is_late: bool,
+    /// Bytes of answers it had.
+    bytes: usize,
+    pub(super) reached: Reached,
+    /// How long it took.
+    pub(super) took: Duration,
+    /// How long until the delivery is due again, if it will be.
+    pub(super) again: Option<Duration>,
+}
+
+/// Room that an attempt takes up on the board. When it is dropped, however that comes about, the board
+/// hears that the attempt is over.
+pub(super) struct Slot {
+    desk: Arc<Desk>,
+    pub(super) over: Over,
+    is_free: bool,
+}
+
+impl Slot {
+    pub(super) fn desk(&self) -> &Arc<Desk> {
+        &self.desk
+    }
+
+    /// Frees the slot, and takes the next delivery that waits for the endpoint, if slots are plenty and it
+    /// may still go there. Without one the worker sees to what comes next.
+    pub(super) fn go_on(mut self) -> Option<(Held, Self)> {
+        self.is_free = true;
+        let (desk, endpoint) = (&self.desk, self.over.endpoint);
+        let now = desk.looking();
+        let can_accept = desk.equipment.store.can_accept().is_ok();
+        let mut books = desk.books();
+        let is_new = books.end(&self.over, now.at);
+        let goes_on =
+            can_accept && books.board.may_go_on(endpoint) && books.at_hand.is_seen(endpoint, now);
+        let next = if goes_on { books.begin(desk, endpoint) } else { None };
+        let is_called = is_new || next.is_none() || books.board.has_work(endpoint, now.at);
+        drop(books);
+        if is_called {
+            desk.call.notify_one();
+        }
+        next
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        if !self.is_free {
+            self.desk.books().end(&self.over, Instant::now());
+            self.desk.call.notify_one();
         }
     }
 }

@@ -1,107 +1,55 @@
-//! One attempt on its way, as a task of its own: nobody waits for it, and it tells when it is over.
+//! One attempt on its way: nobody waits for it, and it hands its outcome on to be recorded.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
-use formsvc_protocol::RetrySchedule;
 use futures_util::FutureExt;
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::attempt::{self, Attempted, Carrier, Times};
+use super::at_hand::Held;
+use super::attempt::{self, Attempted, Times};
 #[cfg(feature = "otel")]
 use super::code::AttemptCode;
+use super::desk::{Desk, Over};
+use super::event_body::event_body;
 use super::guard::Target;
-use super::observer::{AttemptObserver, AttemptOver};
+use super::observer::AttemptOver;
 use super::outcome::{Ending, Standing, verdict};
-use super::random::Random;
-use super::select::{Board, Reached};
-use super::settle::Unrecorded;
 use crate::fault_point::fault_point;
-use crate::metrics::Metrics;
 use crate::request_id::RequestId;
-use crate::store::{Claimed, EndpointNo, Lane, Settlement, Verdict};
+use crate::store::{Claimed, Verdict};
 #[cfg(feature = "otel")]
 use crate::telemetry::otel;
 
-/// An attempt that is over, as the board hears of it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Over {
-    pub(super) endpoint: EndpointNo,
-    pub(super) is_late: bool,
-    /// Bytes of answers it had.
-    pub(super) bytes: usize,
-    pub(super) reached: Reached,
-    /// How long it took.
-    pub(super) took: Duration,
-    /// How long until the delivery is due again, if it will be.
-    pub(super) again: Option<Duration>,
-}
-
-/// Room that an attempt takes up on the board. When it is dropped, however that comes about, the board
-/// hears that the attempt is over.
-#[derive(Debug)]
-pub(super) struct Slot {
-    over: Over,
-    tell: mpsc::UnboundedSender<Over>,
-}
-
-impl Slot {
-    /// Takes a slot for a claimed delivery.
-    pub(super) fn take(
-        board: &mut Board,
-        claimed: &Claimed,
-        tell: mpsc::UnboundedSender<Over>,
-    ) -> Self {
-        let (endpoint, is_late) = (claimed.key.endpoint, claimed.lane != Lane::Fresh);
-        board.begin(endpoint, is_late);
-        let bytes = claimed.data.len();
-        let over = Over {
-            endpoint,
-            is_late,
-            bytes,
-            reached: Reached::Unknown,
-            took: Duration::ZERO,
-            again: None,
-        };
-        Self { over, tell }
-    }
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        // Fails when nothing more is claimed, and nobody counts.
-        let _ = self.tell.send(self.over);
-    }
-}
-
 /// An attempt and all that it takes along.
-pub(super) struct Errand {
-    pub(super) claimed: Claimed,
-    pub(super) body: Bytes,
-    pub(super) target: Arc<Target>,
-    pub(super) times: Times,
-    pub(super) lease_end: Instant,
-    pub(super) carrier: Arc<dyn Carrier>,
-    pub(super) schedule: RetrySchedule,
-    pub(super) random: Random,
-    pub(super) metrics: Arc<Metrics>,
-    pub(super) observer: Option<Arc<dyn AttemptObserver>>,
-    pub(super) outcomes: mpsc::Sender<Unrecorded>,
-    pub(super) slot: Slot,
-    /// Lets those who stop the service wait for it.
-    pub(super) _alive: mpsc::Sender<()>,
+pub(super) struct Errand<'a> {
+    claimed: Claimed,
+    body: Bytes,
+    target: Arc<Target>,
+    times: Times,
+    lease_end: Instant,
+    desk: &'a Desk,
 }
 
-impl Errand {
+impl<'a> Errand<'a> {
+    /// An attempt that begins now.
+    pub(super) fn new(held: Held, target: Arc<Target>, desk: &'a Desk) -> Self {
+        let Held { mut claimed, lease_end, .. } = held;
+        let body = event_body(&claimed);
+        // The body has the answers; they are not held twice.
+        claimed.data = Bytes::new();
+        let times = Times::beginning((desk.equipment.clock)(), desk.equipment.options.timeout);
+        Self { claimed, body, target, times, lease_end, desk }
+    }
+
     /// Attempts the delivery and hands its outcome on to be recorded.
-    pub(super) async fn run(mut self) {
-        let (body, resend) = (self.body.clone(), self.claimed.resend);
-        let attempt = attempt::attempt(&*self.carrier, &self.target, body, resend, self.times);
+    pub(super) async fn run(mut self, over: &mut Over) {
+        let (body, resend) = (std::mem::take(&mut self.body), self.claimed.resend);
+        let carrier = &*self.desk.equipment.carrier;
+        let attempt = attempt::attempt(carrier, &self.target, body, resend, self.times);
         if let Ok(attempted) = AssertUnwindSafe(attempt).catch_unwind().await {
-            self.finish(attempted).await;
+            self.finish(attempted, over).await;
         } else {
             // Its claim runs out; after a few such claims it rests.
             let (delivery, submission) = (self.claimed.key.id(), &self.claimed.submission);
@@ -109,28 +57,26 @@ impl Errand {
         }
     }
 
-    async fn finish(&mut self, attempted: Attempted) {
-        let Claimed { key, lease, state, retries, resend, .. } = self.claimed;
+    async fn finish(self, attempted: Attempted, over: &mut Over) {
+        let Claimed { state, retries, resend, .. } = self.claimed;
+        let equipment = &self.desk.equipment;
         let standing = Standing { state, retries, resend };
-        let verdict = verdict(standing, attempted.ending, &self.schedule, (self.random)());
+        let random = (equipment.random)();
+        let verdict = verdict(standing, attempted.ending, &equipment.options.schedule, random);
         self.tell(&attempted, verdict);
-        self.metrics.attempt(attempted.code, attempted.record.duration);
+        equipment.metrics.attempt(attempted.code, attempted.record.duration);
         if let Some(denied) = attempted.denied {
-            self.metrics.egress_denied(denied.class());
+            equipment.metrics.egress_denied(denied.class());
         }
         self.log(&attempted);
-        (self.slot.over.reached, self.slot.over.took) =
-            (attempted.reached, attempted.record.duration);
+        (over.reached, over.took) = (attempted.reached, attempted.record.duration);
         if let Verdict::Retry { after, .. } = verdict {
-            self.slot.over.again = Some(after);
+            over.again = Some(after);
         }
         fault_point!(AfterAnswer);
         // What this service could not do is no attempt.
         let attempt = (attempted.ending != Ending::Ours).then_some(attempted.record);
-        let settlement = Settlement { key, lease, verdict, attempt };
-        let unrecorded = Unrecorded::of(&self.claimed, settlement, self.lease_end);
-        // The recording task ends after the last attempt; without it the lease runs out.
-        let _ = self.outcomes.send(unrecorded).await;
+        self.desk.settle(&self.claimed, verdict, attempt, self.lease_end).await;
     }
 
     /// One line of an attempt, with what leads from it to the request that a visitor quotes.
@@ -159,7 +105,7 @@ impl Errand {
     }
 
     fn tell(&self, attempted: &Attempted, verdict: Verdict) {
-        let Some(observer) = &self.observer else { return };
+        let Some(observer) = &self.desk.observer else { return };
         let endpoint = &self.claimed.endpoint;
         observer.is_over(&AttemptOver {
             form: &endpoint.form,

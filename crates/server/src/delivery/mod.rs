@@ -11,7 +11,8 @@
 //! | when it is tried again | `formsvc_protocol::RetrySchedule`, which whoever plays this service has too |
 //! | how outcomes are recorded | `settle` |
 //! | who is told of each attempt | `observer` |
-//! | who does all this, and what of it outlasts a panic | `worker`, `desk` |
+//! | who does all this | `worker`, which claims, and `runner`, which attempts |
+//! | what these share, and what of it outlasts a panic | `desk` |
 //! | how it begins and ends | `running` |
 //!
 //! The queue is in the store. A worker claims what is due, attempts it, and settles it; a crash in
@@ -29,6 +30,7 @@ mod observer;
 mod options;
 mod outcome;
 mod random;
+mod runner;
 mod running;
 mod select;
 mod settle;

@@ -104,19 +104,10 @@ async fn work(
         _ = stop.wait_for(|stop| *stop) => return,
     }
     let (alive, mut all_over) = mpsc::channel::<()>(1);
-    let desk = Arc::new(Mutex::new(Desk::new(&equipment)));
-    supervise("deliveries", || {
-        let (equipment, outcomes, alive) = (equipment.clone(), outcomes.clone(), alive.clone());
-        let (desk, observer, stop) = (Arc::clone(&desk), observer.clone(), stop.clone());
-        async move {
-            let desk = desk.lock_owned().await;
-            let worker = Worker { equipment, observer, desk, outcomes, alive };
-            worker.run(stop).await;
-        }
-    })
-    .await;
-    drop((outcomes, alive));
-    // Nobody sends anything: this ends when the last attempt has let go of its end.
+    let desk = Arc::new(Desk::new(equipment, observer, outcomes, alive));
+    supervise("deliveries", || Worker::new(Arc::clone(&desk)).run(stop.clone())).await;
+    drop(desk);
+    // Nobody sends anything: this ends when the last attempt has let go of the desk.
     let _ = all_over.recv().await;
 }
 

@@ -18,9 +18,9 @@ const TIMEOUTS_MAX: u32 = 5;
 /// How long what is claimed ahead would last, at the endpoint's pace.
 const AHEAD: Duration = Duration::from_millis(50);
 /// Deliveries to one endpoint that are claimed ahead, at most.
-const AHEAD_MAX: u32 = 128;
+const AHEAD_MAX: u32 = 512;
 /// Deliveries that are claimed ahead, at most, in all.
-const AHEAD_IN_ALL: u32 = 512;
+const AHEAD_IN_ALL: u32 = 2_048;
 
 /// What is known of the queue, and of the attempts under way.
 ///
@@ -191,10 +191,15 @@ impl Board {
             }
             turns.retain(|turn| turn.wants_more(free));
         }
-        if self.may_claim_ahead && free.in_all > self.slots.in_all / 2 {
+        if self.may_claim_ahead && self.has_plenty(free.in_all) {
             self.choose_ahead(now, &mut wants);
         }
         wants
+    }
+
+    /// Whether so many free slots are plenty, and nobody has to wait for one.
+    fn has_plenty(&self, free: u32) -> bool {
+        free > self.slots.in_all / 2
     }
 
     /// Adds what is claimed ahead of slots: new deliveries to endpoints that have nothing else due, once
@@ -202,22 +207,27 @@ impl Board {
     fn choose_ahead(&self, now: Instant, wants: &mut Vec<Want>) {
         let mut left = AHEAD_IN_ALL.saturating_sub(self.at_hand_in_all);
         for endpoint in self.paces.keys() {
-            let is_due = |lane| {
-                let front = self.fronts.get(&(*endpoint, lane));
-                front.is_some_and(|at| self.takeable(*endpoint, *at) <= now)
-            };
-            let (ahead, held) = (self.ahead(*endpoint), count(&self.at_hand, *endpoint));
-            if !is_due(Lane::Fresh)
-                || is_due(Lane::Late)
-                || is_due(Lane::Leased)
-                || held > ahead / 2
-            {
-                continue;
-            }
-            let more = (ahead - held).min(left);
+            let more = self.wanted_ahead(*endpoint, now).min(left);
             left -= more;
             want(wants, *endpoint, Lane::Fresh, more);
         }
+    }
+
+    /// How many new deliveries to an endpoint are to be claimed ahead of slots.
+    fn wanted_ahead(&self, endpoint: EndpointNo, now: Instant) -> u32 {
+        let (ahead, held) = (self.ahead(endpoint), count(&self.at_hand, endpoint));
+        let is_due = |lane| self.is_due(endpoint, lane, now);
+        if held <= ahead / 2 && is_due(Lane::Fresh) && !is_due(Lane::Late) && !is_due(Lane::Leased)
+        {
+            ahead - held
+        } else {
+            0
+        }
+    }
+
+    fn is_due(&self, endpoint: EndpointNo, lane: Lane, now: Instant) -> bool {
+        let front = self.fronts.get(&(endpoint, lane));
+        front.is_some_and(|at| self.takeable(endpoint, *at) <= now)
     }
 
     /// How many deliveries an endpoint gets through in a moment.
@@ -269,6 +279,23 @@ impl Board {
     /// Whether an attempt to an endpoint may begin.
     pub(super) fn may_begin(&self, endpoint: EndpointNo) -> bool {
         self.under_way_in_all < self.slots.in_all && self.free_slots(endpoint) > 0
+    }
+
+    /// Whether who made an attempt to an endpoint that is over may make the next, without a turn.
+    pub(super) fn may_go_on(&self, endpoint: EndpointNo) -> bool {
+        let free = self.slots.in_all.saturating_sub(self.under_way_in_all);
+        self.has_plenty(free) && self.free_slots(endpoint) > 0
+    }
+
+    /// Whether something can be claimed or begun for an endpoint.
+    pub(super) fn has_work(&self, endpoint: EndpointNo, now: Instant) -> bool {
+        let is_any_due = || {
+            let lanes = [Lane::Fresh, Lane::Late, Lane::Leased];
+            lanes.into_iter().any(|lane| self.is_due(endpoint, lane, now))
+        };
+        (count(&self.at_hand, endpoint) > 0 && self.may_begin(endpoint))
+            || (self.room(endpoint) > 0 && is_any_due())
+            || (self.may_claim_ahead && self.wanted_ahead(endpoint, now) > 0)
     }
 
     /// When something that is not due yet will be, for which there is room. What is due already waits

@@ -206,6 +206,9 @@ pub struct ClaimedEndpoint {
 /// Endpoints, by a look that waits for nobody: what was claimed a while ago is held against it, so that
 /// nothing goes where it should not go any more.
 pub trait EndpointsAtOnce: Send + Sync {
+    /// How often this process changed an endpoint: another number once a change is committed, and before it
+    /// is answered. What other processes change is not counted.
+    fn changes(&self) -> u64;
     /// An endpoint as a claim would find it now; none when nothing is to be delivered to it.
     fn endpoint(&self, endpoint: EndpointNo) -> Result<Option<Arc<ClaimedEndpoint>>, StoreError>;
 }

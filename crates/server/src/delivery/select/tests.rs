@@ -187,11 +187,13 @@ fn busy(pace: Duration) -> (Board, Instant) {
 
 #[test]
 fn a_quick_endpoint_has_claimed_ahead_what_lasts_for_a_moment() {
-    for (pace, ahead) in [(1, 128), (10, 20), (50, 4), (100, 2), (200, 1)] {
-        let (board, now) = busy(Duration::from_millis(pace));
-        assert_eq!(board.choose(now), [want(A, Lane::Fresh, ahead)], "{pace} ms");
+    for (pace, ahead) in
+        [(100, AHEAD_MAX), (1_000, 200), (10_000, 20), (50_000, 4), (100_000, 2), (200_000, 1)]
+    {
+        let (board, now) = busy(Duration::from_micros(pace));
+        assert_eq!(board.choose(now), [want(A, Lane::Fresh, ahead)], "{pace} µs");
     }
-    let (board, now) = busy(Duration::from_millis(201));
+    let (board, now) = busy(Duration::from_micros(200_001));
     assert!(board.choose(now).is_empty());
 }
 
@@ -262,10 +264,42 @@ fn what_is_claimed_ahead_for_all_has_an_end() {
     board.refresh(&endpoints.map(|endpoint| due(endpoint, Lane::Fresh)), now);
     for endpoint in endpoints {
         begin_all(&mut board, &[want(endpoint, Lane::Fresh, 4)]);
-        board.end(endpoint, false, Reached::InTime, Duration::from_millis(1));
+        board.end(endpoint, false, Reached::InTime, Duration::from_micros(100));
         board.begin(endpoint, false);
     }
     let wants = board.choose(now);
     assert_eq!(wants.iter().map(|want| want.count).sum::<u32>(), AHEAD_IN_ALL);
     assert!(wants.iter().all(|want| want.count <= AHEAD_MAX));
+}
+
+#[test]
+fn who_made_an_attempt_makes_the_next_while_slots_are_plenty() {
+    let pace = Duration::from_millis(1);
+    let (mut board, _) = busy(pace);
+    assert!(!board.may_go_on(A), "all slots of its endpoint are in use");
+    board.end(A, false, Reached::InTime, pace);
+    assert!(board.may_go_on(A));
+    begin_all(&mut board, &[want(B, Lane::Fresh, 28)]);
+    assert!(board.may_go_on(A), "more than half of the slots are free");
+    begin_all(&mut board, &[want(B, Lane::Fresh, 1)]);
+    assert!(!board.may_go_on(A), "half of them are");
+}
+
+#[test]
+fn an_endpoint_has_work_when_something_can_be_claimed_or_begun_for_it() {
+    let pace = Duration::from_millis(10);
+    let (mut board, now) = busy(pace);
+    assert!(board.has_work(A, now), "something is to be claimed ahead");
+    (0..20).for_each(|_| board.hold(A));
+    assert!(!board.has_work(A, now), "it has no slot, and enough at hand");
+    board.put_off(A, now);
+    assert!(!board.has_work(A, now), "what is late has no slot either");
+    board.end(A, false, Reached::InTime, pace);
+    assert!(board.has_work(A, now), "what is at hand may begin");
+    (0..20).for_each(|_| board.let_go(A));
+    assert!(board.has_work(A, now), "something is due, and there is room for it");
+    board.update(&[want(A, Lane::Fresh, 1), want(A, Lane::Late, 1)], &[], now);
+    assert!(!board.has_work(A, now), "nothing is due");
+    board.put_off(A, now + Duration::from_secs(1));
+    assert!(!board.has_work(A, now), "nothing is due yet");
 }

@@ -393,9 +393,17 @@ pub(super) async fn a_look_at_an_endpoint_finds_what_a_claim_would(factory: Fact
     let Some(endpoints) = store.endpoints_at_once() else { return };
     let look = || endpoints.endpoint(queue.number).expect("a look");
     let claimed = async || Some(Arc::clone(&queue.claim(Lane::Fresh, 1).await[0].endpoint));
+    let mut changes = endpoints.changes();
+    // Told by whoever made the change, as soon as it is answered.
+    let mut has_changed = || {
+        let before = std::mem::replace(&mut changes, endpoints.changes());
+        before != changes
+    };
     let first = claimed().await;
     assert_eq!(look(), first);
+    assert!(!has_changed());
     store.rotate_secret(id, SealedSecret(b"second".to_vec()), HOUR).await.expect("rotated");
+    assert!(has_changed());
     let both = claimed().await;
     assert_ne!(both, first);
     assert_eq!(look(), both);
@@ -403,11 +411,15 @@ pub(super) async fn a_look_at_an_endpoint_finds_what_a_claim_would(factory: Fact
     let second = claimed().await;
     assert_ne!(second, both);
     assert_eq!(look(), second);
+    assert!(!has_changed());
     store.set_endpoint_enabled(id, false).await.expect("disabled");
+    assert!(has_changed());
     assert_eq!(look(), None);
     store.set_endpoint_enabled(id, true).await.expect("enabled");
+    assert!(has_changed());
     assert_eq!(look(), second);
     store.remove_endpoint(id).await.expect("removed");
+    assert!(has_changed());
     assert_eq!(look(), None);
     assert_eq!(endpoints.endpoint(EndpointNo(999)).expect("a look"), None);
 }

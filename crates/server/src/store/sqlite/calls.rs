@@ -55,6 +55,19 @@ impl SqliteStore {
         Box::pin(self.writer.run(move |db| work(db, clock())))
     }
 
+    /// A write that changes an endpoint.
+    fn change_endpoint<T, F>(&self, work: F) -> StoreFuture<'_, T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection, FormInstant) -> Result<T, StoreError> + Send + 'static,
+    {
+        let changes = Arc::clone(&self.endpoint_changes);
+        self.write(move |db, now| {
+            changes.note();
+            work(db, now)
+        })
+    }
+
     /// Notes lanes that get deliveries by a write, to be announced when it is committed.
     fn waker(&self) -> impl FnOnce(&[EndpointNo], &[Lane]) + Send + 'static {
         let woken = Arc::clone(&self.woken);
@@ -398,7 +411,7 @@ impl Store for SqliteStore {
         grace: Duration,
     ) -> StoreFuture<'_, EndpointRecord> {
         let id = endpoint.clone();
-        self.write(move |db, now| endpoints::rotate_secret(db, &id, &secret, grace, now))
+        self.change_endpoint(move |db, now| endpoints::rotate_secret(db, &id, &secret, grace, now))
     }
 
     fn set_endpoint_enabled(
@@ -407,7 +420,7 @@ impl Store for SqliteStore {
         enabled: bool,
     ) -> StoreFuture<'_, EndpointRecord> {
         let (id, wake) = (endpoint.clone(), self.waker());
-        self.write(move |db, now| {
+        self.change_endpoint(move |db, now| {
             let (record, number) = endpoints::set_enabled(db, &id, enabled, now)?;
             if enabled {
                 wake(&[number], &Lane::ALL);
@@ -420,7 +433,7 @@ impl Store for SqliteStore {
         let id = endpoint.clone();
         Box::pin(async move {
             let (record, number) =
-                self.write(move |db, now| endpoints::begin_removal(db, &id, now)).await?;
+                self.change_endpoint(move |db, now| endpoints::begin_removal(db, &id, now)).await?;
             fault_point!(InRemoval);
             self.cancel_deliveries(number).await?;
             Ok(record)

@@ -249,6 +249,10 @@ impl Taking<'_> {
 }
 
 impl EndpointsAtOnce for SqliteStore {
+    fn changes(&self) -> u64 {
+        self.endpoint_changes.count()
+    }
+
     fn endpoint(&self, endpoint: EndpointNo) -> Result<Option<Arc<ClaimedEndpoint>>, StoreError> {
         let today = (self.clock)();
         self.readers.read(|db| Ok(claimed_endpoint(db, endpoint, today)?))

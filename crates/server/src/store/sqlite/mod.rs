@@ -30,6 +30,7 @@ mod columns;
 mod copy;
 mod deliveries;
 mod due;
+mod endpoint_changes;
 mod endpoints;
 mod fault;
 mod forms;

@@ -8,6 +8,7 @@ use formsvc_protocol::{EndpointId, FormInstant};
 use rusqlite::Connection;
 
 use super::checkpoint::Checkpointer;
+use super::endpoint_changes::EndpointChanges;
 use super::intake::Gate;
 use super::lock::ServerLock;
 use super::open::{Found, Place, report_loose_mode};
@@ -42,6 +43,7 @@ pub struct SqliteStore {
     pub(super) observer: Observer,
     /// Lanes that get deliveries in the transaction under way.
     pub(super) woken: Woken,
+    pub(super) endpoint_changes: Arc<EndpointChanges>,
     /// Tells each claim from every other, also from those of earlier processes.
     pub(super) next_claim: AtomicI64,
 }
@@ -131,12 +133,15 @@ impl SqliteStore {
         let gate = Arc::new(Gate::new(place.path()));
         let (work, woken) = (Arc::<WorkSignal>::default(), Woken::default());
         let observer = Observer::default();
+        let endpoint_changes = Arc::<EndpointChanges>::default();
         let committed = {
             let signal = checkpointer.as_ref().map(|checkpointer| checkpointer.signal());
             let (gate, work, woken) = (Arc::clone(&gate), Arc::clone(&work), Arc::clone(&woken));
             let observer = Arc::clone(&observer);
+            let endpoint_changes = Arc::clone(&endpoint_changes);
             Box::new(move |commit: Commit| {
                 gate.committed(commit.succeeded);
+                endpoint_changes.ended();
                 if let (true, Some(signal)) = (commit.succeeded, &signal) {
                     signal.committed();
                 }
@@ -171,6 +176,7 @@ impl SqliteStore {
             work,
             observer,
             woken,
+            endpoint_changes,
             next_claim: AtomicI64::new(first_claim()),
         };
         // What is in memory is not kept there twice.

@@ -1,5 +1,5 @@
-//! Endpoints that are removed, disabled or given a new secret while deliveries are on their way, by
-//! another process than the one that delivers.
+//! Endpoints that are removed, disabled or given a new secret while deliveries are on their way, by the
+//! process that delivers and by another.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,11 +21,39 @@ use super::world::{GRACE, World, options, slots};
 const SLOTS: usize = 4;
 const CHANGES: usize = 4;
 
-/// A form under load, with an endpoint that changes and one that does not, and the store as a command
-/// beside the server opens it.
+/// Who changes an endpoint.
+#[derive(Clone, Copy)]
+enum By {
+    /// The process that delivers.
+    Server,
+    /// A command beside it, which opens the store for itself.
+    Command,
+}
+
+impl By {
+    /// How long a worker may go on with what it claimed before.
+    fn notice(self) -> Duration {
+        match self {
+            Self::Server => Duration::ZERO,
+            Self::Command => Duration::from_millis(10),
+        }
+    }
+}
+
+impl std::fmt::Display for By {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Server => "the server",
+            Self::Command => "a command",
+        })
+    }
+}
+
+/// A form under load, with an endpoint that changes and one that does not, and the store by which it is
+/// changed.
 struct Load {
     world: Arc<World>,
-    beside: SqliteStore,
+    changer: Arc<dyn Store>,
     changing: Endpoint,
     constant: Endpoint,
     id: EndpointId,
@@ -36,12 +64,15 @@ struct Load {
 }
 
 impl Load {
-    async fn start() -> Self {
+    async fn start(by: By) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("kept.db");
         let store = SqliteStore::open_exclusive(&path, system_clock()).unwrap();
         let world = Arc::new(World::on(Arc::new(store)).await);
-        let beside = SqliteStore::open(&path, system_clock()).unwrap();
+        let changer: Arc<dyn Store> = match by {
+            By::Server => Arc::clone(&world.store),
+            By::Command => Arc::new(SqliteStore::open(&path, system_clock()).unwrap()),
+        };
         let (changing, constant) = (Endpoint::ok().await, Endpoint::ok().await);
         let id = world.endpoint("whe_changing", changing.url()).await;
         world.endpoint("whe_constant", constant.url()).await;
@@ -63,7 +94,7 @@ impl Load {
         let submitting = submitting.collect();
         Self {
             world,
-            beside,
+            changer,
             changing,
             constant,
             id,
@@ -126,13 +157,22 @@ fn since(received: &[Received], at: Instant) -> usize {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_arrives_at_an_endpoint_that_was_removed_but_what_was_on_its_way() {
-    let load = Load::start().await;
+    println!("{}", remove(By::Server).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_command_removed_gets_nothing_more_after_a_moment() {
+    println!("{}", remove(By::Command).await);
+}
+
+async fn remove(by: By) -> String {
+    let load = Load::start(by).await;
     load.go_on().await;
-    load.beside.remove_endpoint(&load.id).await.unwrap();
+    load.changer.remove_endpoint(&load.id).await.unwrap();
     let removed = Instant::now();
     load.constant.wait_for(load.constant.received().len() + 50).await;
     let finished = load.finish().await;
-    let late = since(&finished.received, removed);
+    let late = since(&finished.received, removed + by.notice());
     assert!(late <= SLOTS, "{late} deliveries after it was removed");
     let (delivered, canceled) = (
         finished.submissions(DeliveryState::Delivered).await,
@@ -153,28 +193,37 @@ async fn nothing_arrives_at_an_endpoint_that_was_removed_but_what_was_on_its_way
         arrived.len()
     );
     assert_eq!(delivered.len() + on_their_way, arrived.len(), "each delivery has ended");
-    println!(
-        "ledger | an endpoint removed under load | {} | {} | 0 | | canceled {}, arrived after the \
+    format!(
+        "ledger | an endpoint removed under load, by {by} | {} | {} | 0 | | canceled {}, arrived after the \
          removal {late} |",
         finished.accepted.len(),
         arrived.len(),
         canceled.len()
-    );
+    )
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_waits_while_an_endpoint_is_disabled_arrives_once_it_is_enabled() {
-    let load = Load::start().await;
-    let (mut late, mut quiet) = (0, 0);
+    println!("{}", disable(By::Server).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_command_disabled_waits_after_a_moment_and_arrives_once_it_is_enabled() {
+    println!("{}", disable(By::Command).await);
+}
+
+async fn disable(by: By) -> String {
+    let load = Load::start(by).await;
+    let mut late = 0;
     for _ in 0..CHANGES {
         load.go_on().await;
-        load.beside.set_endpoint_enabled(&load.id, false).await.unwrap();
+        load.changer.set_endpoint_enabled(&load.id, false).await.unwrap();
         let disabled = Instant::now();
         load.constant.wait_for(load.constant.received().len() + 20).await;
-        let after = since(&load.changing.received(), disabled);
+        let after = since(&load.changing.received(), disabled + by.notice());
         assert!(after <= SLOTS, "{after} deliveries after it was disabled");
-        load.beside.set_endpoint_enabled(&load.id, true).await.unwrap();
-        (late, quiet) = (late + after, quiet + usize::from(after == 0));
+        load.changer.set_endpoint_enabled(&load.id, true).await.unwrap();
+        late += after;
     }
     let finished = load.finish().await;
     let arrived = finished.arrived();
@@ -184,24 +233,33 @@ async fn what_waits_while_an_endpoint_is_disabled_arrives_once_it_is_enabled() {
     for unfinished in [DeliveryState::Pending, DeliveryState::Retrying, DeliveryState::Failed] {
         assert!(finished.submissions(unfinished).await.is_empty(), "{unfinished:?}");
     }
-    println!(
-        "ledger | an endpoint disabled {CHANGES} times under load | {} | {} | 0 | | arrived while it \
+    format!(
+        "ledger | an endpoint disabled {CHANGES} times under load, by {by} | {} | {} | 0 | | arrived while it \
          was disabled {late} |",
         finished.accepted.len(),
         arrived.len()
-    );
+    )
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_delivery_is_signed_with_the_secret_of_its_time() {
-    let load = Load::start().await;
+    println!("{}", rotate(By::Server).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_delivery_is_signed_with_the_secret_that_a_command_gave_it_a_moment_ago() {
+    println!("{}", rotate(By::Command).await);
+}
+
+async fn rotate(by: By) -> String {
+    let load = Load::start(by).await;
     let mut rotations: Vec<(Instant, String)> = vec![(Instant::now(), "whsec_whe_changing".into())];
     for number in 0..CHANGES {
         load.go_on().await;
         let secret = format!("whsec_{number}");
         let sealed = load.world.seal(&load.id, &secret);
         let grace = Duration::from_secs(if number % 2 == 0 { 60 } else { 0 });
-        load.beside.rotate_secret(&load.id, sealed, grace).await.unwrap();
+        load.changer.rotate_secret(&load.id, sealed, grace).await.unwrap();
         rotations.push((Instant::now(), secret));
     }
     load.go_on().await;
@@ -222,19 +280,20 @@ async fn each_delivery_is_signed_with_the_secret_of_its_time() {
         let before = current > 0 && matches(&rotations[current - 1].1);
         assert!(next || last || before, "signed with none of the secrets of its time");
         both += usize::from(usize::from(next) + usize::from(last) + usize::from(before) == 2);
-        // Only what was claimed before the rotation is signed without the new secret.
-        old += usize::from(before && !last && !next);
+        // Only what was on its way before the rotation was known is signed without the new secret.
+        let is_known = rotations[current].0 + by.notice() <= one.at;
+        old += usize::from(before && !last && !next && is_known);
     }
     assert!(both > 0, "no delivery was signed with both secrets");
     assert!(old <= SLOTS * CHANGES, "{old} deliveries signed with the old secret alone");
     let arrived = finished.arrived();
     assert_eq!((set(&arrived), arrived.len()), (set(&finished.accepted), finished.accepted.len()));
-    println!(
-        "ledger | a secret rotated {CHANGES} times under load | {} | {} | 0 | | signed with two \
+    format!(
+        "ledger | a secret rotated {CHANGES} times under load, by {by} | {} | {} | 0 | | signed with two \
          secrets {both}, with the old one alone {old} |",
         finished.accepted.len(),
         arrived.len()
-    );
+    )
 }
 
 #[tokio::test]
