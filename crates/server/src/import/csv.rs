@@ -130,11 +130,28 @@ impl<R: BufRead> Records<R> {
             self.input.consume(used);
             if complete {
                 self.after_blank()?;
-                self.columns.get_or_insert(record.len());
+                self.count_columns(record)?;
                 return Ok(true);
             }
             self.check_size(record)?;
         }
+    }
+
+    /// Learns from the header how many values a record has. In a file whose lines end with CR alone all of
+    /// it would be the header, and nothing would be left to import.
+    fn count_columns(&mut self, record: &Record) -> Result<(), Flaw> {
+        if self.columns.is_none() {
+            let lone = |field: &&[u8]| {
+                let mut bytes = field.iter().enumerate();
+                bytes.any(|(at, byte)| *byte == b'\r' && field.get(at + 1) != Some(&b'\n'))
+            };
+            if let Some(name) = record.fields().find(lone) {
+                let rule = "is a name with a carriage return in it; lines end with LF or CR LF";
+                return Err(Flaw::at_line(record.line, name, rule));
+            }
+            self.columns = Some(record.len());
+        }
+        Ok(())
     }
 
     /// Refuses a record that blank lines stand before.
@@ -164,7 +181,7 @@ impl<R: BufRead> Records<R> {
         let any = !record.ends.is_empty();
         if any {
             self.after_blank()?;
-            self.columns.get_or_insert(record.len());
+            self.count_columns(record)?;
         }
         Ok(any)
     }
@@ -290,8 +307,17 @@ mod tests {
     #[test]
     fn what_is_no_rule_is_text() {
         assert_eq!(fields("5\" pipe, spaced \n"), [["5\" pipe", " spaced "]]);
-        assert_eq!(fields("a\rb,c\r\r\n"), [["a\rb", "c\r"]]);
+        assert_eq!(fields("x,y\na\rb,c\r\r\n"), [["x", "y"], ["a\rb", "c\r"]]);
         assert_eq!(fields("a\0b\n"), [["a\0b"]]);
+    }
+
+    #[test]
+    fn lines_that_end_with_a_carriage_return_alone_are_an_error() {
+        for text in ["a,b\r1,2\r3,4\r", "a\r1\r2", "a\rb\n1\n", "\"a\rb\",c\n"] {
+            let error = read_all(text.as_bytes(), 64).unwrap_err();
+            assert!(error.contains("lines end with LF or CR LF"), "{error}");
+        }
+        assert_eq!(fields("\"a\r\nb\",c\r\n1,2\r\n"), [["a\r\nb", "c"], ["1", "2"]]);
     }
 
     #[test]

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use formsvc_protocol::{FormId, FormInstant, FormStatus, UserId};
 
-use super::{Due, EndpointNo, LINK_HAS_USER, LINK_WANTS_USER, Lane, StoreError, UserRecord};
+use super::{
+    Due, EndpointNo, LINK_HAS_USER, LINK_WANTS_USER, Lane, NewForm, StoreError, UserRecord,
+};
 
 /// How long an idempotency key is remembered.
 pub(super) const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
@@ -98,4 +100,15 @@ pub(super) fn due_at(endpoint: EndpointNo, lane: Lane, at: FormInstant, now: For
     // A resend stands before all times, and waits since it was asked for.
     let overdue = if at <= AT_ONCE { Duration::ZERO } else { now.since(at) };
     Due { endpoint, lane, after, overdue }
+}
+
+/// What stands in place of the public id of a form under import, so that one which was given up keeps
+/// nobody from importing again: no public id, which has no space.
+pub(super) fn staged_public_id(form: &NewForm) -> String {
+    format!("{} {}", form.public_id, form.id)
+}
+
+/// The public id that a form under import is to have.
+pub(super) fn wanted_public_id(staged: &str) -> &str {
+    staged.split_once(' ').map_or(staged, |(public_id, _)| public_id)
 }

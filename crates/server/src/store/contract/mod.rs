@@ -137,6 +137,7 @@ checks! {
         a_refused_redemption_leaves_everything_as_it_was;
     staging: a_staged_form_is_seen_by_nobody_until_it_is_published,
         a_discarded_form_leaves_nothing,
+        an_import_that_was_given_up_is_in_nobodys_way,
         staged_instants_are_kept_and_must_increase,
         a_refused_chunk_leaves_what_was_staged_before,
         a_published_form_goes_on_after_its_last_instant,

@@ -1,10 +1,10 @@
 //! Forms under import.
 
-use formsvc_protocol::{FormInstant, SubmissionId};
+use formsvc_protocol::{FormId, FormInstant, PublicId, SubmissionId};
 
 use super::world::{Factory, NOW, World, answers, ids, new_form, parse, submission};
 use crate::admin::new_id;
-use crate::store::{StagedForm, StagedSubmission, StoreError};
+use crate::store::{NewForm, StagedForm, StagedSubmission, StoreError};
 
 fn row(at: Option<i64>) -> StagedSubmission {
     StagedSubmission {
@@ -67,6 +67,37 @@ pub(super) async fn a_discarded_form_leaves_nothing(factory: Factory) {
     let form = world.store.publish_staged(&staged).await.expect("published");
     let page = world.page_of(&world.user.id, &form.id, None, 25).await.expect("a page");
     assert_eq!(page.len, 2);
+}
+
+/// Whoever began it may be gone, and nobody can tell.
+pub(super) async fn an_import_that_was_given_up_is_in_nobodys_way(factory: Factory) {
+    let world = World::new(factory).await;
+    let new = new_form(&world.user.id);
+    let staged = |id: &str| NewForm { id: FormId::new(id).expect("a valid id"), ..new.clone() };
+    let given_up = world.store.stage_form(staged("frm_first")).await.expect("staged");
+    world.store.stage_submissions(&given_up, vec![row(None)]).await.expect("staged");
+    let again = world.store.stage_form(staged("frm_second")).await.expect("staged");
+    world.store.stage_submissions(&again, vec![row(None)]).await.expect("staged");
+    let form = world.store.publish_staged(&again).await.expect("published");
+    assert_eq!((form.id.as_str(), &form.public_id), ("frm_second", &new.public_id));
+    // Its public id is somebody else's by now, whether it goes on or another begins.
+    for late in [
+        world.store.publish_staged(&given_up).await.map(drop),
+        world.store.stage_form(staged("frm_third")).await.map(drop),
+    ] {
+        assert!(matches!(late, Err(StoreError::Exists { what: "public id", .. })), "{late:?}");
+    }
+    world.clock.advance(3_600_000_001);
+    stage_other(&world).await;
+    let gone = world.store.stage_submissions(&given_up, vec![row(None)]).await;
+    assert!(matches!(gone, Err(StoreError::NotFound { .. })), "{gone:?}");
+    assert!(world.page_of(&world.user.id, &form.id, None, 25).await.is_some());
+}
+
+async fn stage_other(world: &World) {
+    let public_id = PublicId::new("another").expect("a valid id");
+    let new = NewForm { public_id, ..new_form(&world.user.id) };
+    world.store.stage_form(new).await.expect("staged");
 }
 
 pub(super) async fn staged_instants_are_kept_and_must_increase(factory: Factory) {

@@ -10,7 +10,7 @@ use formsvc_protocol::{
 use super::claims::Claiming;
 use super::forms::Ready;
 use super::requests::Rule;
-use super::store::PostgresStore;
+use super::store::{PostgresStore, remove_given_up};
 use super::{
     accounts, claims, deliveries, due, endpoints, forms, pages, prune, repeats, rows, settle, spam,
     staged, users,
@@ -244,12 +244,17 @@ impl Store for PostgresStore {
     }
 
     fn stage_form(&self, form: NewForm) -> StoreFuture<'_, StagedForm> {
-        self.write(move |tx, shared| {
-            let (form, now) = (form.clone(), shared.time.given());
-            Box::pin(async move {
-                forms::add_form(tx, &form, Ready::NotYet, now).await?;
-                Ok(StagedForm { id: form.id })
-            })
+        Box::pin(async move {
+            // A server that runs for long starts seldom.
+            remove_given_up(&self.shared).await;
+            let staged = self.write(move |tx, shared| {
+                let (form, now) = (form.clone(), shared.time.given());
+                Box::pin(async move {
+                    forms::add_form(tx, &form, Ready::NotYet, now).await?;
+                    Ok(StagedForm { id: form.id })
+                })
+            });
+            staged.await
         })
     }
 

@@ -7,7 +7,7 @@ use tokio_postgres::Row;
 
 use super::rows::{Params, column, execute, query, query_opt, text_id, timestamp};
 use super::users::user_no;
-use crate::store::rules::{known_status, no_form};
+use crate::store::rules::{known_status, no_form, staged_public_id};
 use crate::store::{FormChange, NewForm, PublicForm, Revision, StoreError};
 
 /// Whether a form can be seen.
@@ -48,14 +48,27 @@ pub(super) async fn add_form(
         SELECT $1, $2, $3, $4, $5, $6, n.us, n.us, 0 FROM (SELECT now_us($7) AS us) n
         ON CONFLICT DO NOTHING";
     let (id, public_id) = (new.id.as_str(), new.public_id.as_str());
-    let params: Params<'_> =
-        &[&id, &user_no, &public_id, &new.title, &status, &(ready == Ready::Yes), &now];
+    let is_staged = ready == Ready::NotYet;
+    if is_staged && has_public_id(db, public_id).await? {
+        return Err(StoreError::Exists { what: "public id", value: public_id.into() });
+    }
+    let kept = if is_staged { staged_public_id(new) } else { public_id.to_owned() };
+    let params: Params<'_> = &[&id, &user_no, &kept, &new.title, &status, &!is_staged, &now];
     if execute(db, sql, params).await? == 1 {
         return Ok(());
     }
-    let taken = query_opt(db, "SELECT 1 FROM forms WHERE public_id = $1", &[&public_id]).await?;
-    let (what, value) = if taken.is_some() { ("public id", public_id) } else { ("form id", id) };
+    let taken = has_public_id(db, public_id).await?;
+    let (what, value) = if taken { ("public id", public_id) } else { ("form id", id) };
     Err(StoreError::Exists { what, value: value.into() })
+}
+
+/// Whether a form has a public id.
+pub(super) async fn has_public_id(
+    db: &impl GenericClient,
+    public_id: &str,
+) -> Result<bool, StoreError> {
+    let sql = "SELECT 1 FROM forms WHERE public_id = $1";
+    Ok(query_opt(db, sql, &[&public_id]).await?.is_some())
 }
 
 /// The number of a form that can be seen.

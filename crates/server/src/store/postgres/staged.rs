@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use deadpool_postgres::GenericClient;
 use formsvc_protocol::{Form, FormId, FormInstant};
+use tokio_postgres::error::SqlState;
 
-use super::forms::form;
+use super::fault::code_of;
+use super::forms::{form, has_public_id};
 use super::pages::SEQ_BITS;
 use super::rows::{Params, column, execute, instant, instant_opt, query, query_opt, text_id};
-use crate::store::rules::no_form;
+use crate::store::rules::{no_form, wanted_public_id};
 use crate::store::{StagedSubmission, StoreError, item};
 
 /// An import that has made no progress for so long was given up.
@@ -90,18 +92,27 @@ pub(super) async fn append(
     Ok(())
 }
 
-/// Lets everyone see a form, from now on.
+/// Lets everyone see a form, from now on, if nobody else has its public id by now.
 pub(super) async fn publish(
     db: &impl GenericClient,
     id: &FormId,
     now: Option<i64>,
 ) -> Result<Form, StoreError> {
-    let sql = "UPDATE forms SET ready = true, created_us = n.us, updated_us = n.us
-        FROM (SELECT now_us($2) AS us) n WHERE id = $1 AND NOT ready";
-    if execute(db, sql, &[&id.as_str(), &now]).await? == 0 {
-        return Err(no_form(id));
+    let sql = "SELECT public_id FROM forms WHERE id = $1 AND NOT ready FOR UPDATE";
+    let kept = query_opt(db, sql, &[&id.as_str()]).await?.ok_or_else(|| no_form(id))?;
+    let public_id = wanted_public_id(column(&kept, 0)?);
+    let taken = || StoreError::Exists { what: "public id", value: public_id.into() };
+    if has_public_id(db, public_id).await? {
+        return Err(taken());
     }
-    form(db, id).await
+    let sql = "UPDATE forms SET ready = true, public_id = $3, created_us = n.us, updated_us = n.us
+        FROM (SELECT now_us($2) AS us) n WHERE id = $1";
+    match execute(db, sql, &[&id.as_str(), &now, &public_id]).await {
+        Ok(_) => form(db, id).await,
+        // Somebody took it since.
+        Err(error) if code_of(&error) == Some(&SqlState::UNIQUE_VIOLATION) => Err(taken()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Removes some of what was staged; `true` when nothing is left.

@@ -290,7 +290,7 @@ impl Shared {
 
 /// Removes imports that nobody goes on with. What fails is left for the next start; nobody sees it
 /// meanwhile.
-async fn remove_given_up(shared: &Shared) {
+pub(super) async fn remove_given_up(shared: &Shared) {
     let removed = async {
         let forms = {
             let client = shared.pool.get().await?;

@@ -344,9 +344,16 @@ impl Store for SqliteStore {
     }
 
     fn stage_form(&self, form: NewForm) -> StoreFuture<'_, StagedForm> {
-        self.write(move |db, now| {
-            forms::add_form(db, &form, Ready::NotYet, now)?;
-            Ok(StagedForm { id: form.id })
+        Box::pin(async move {
+            // A server that runs for long starts seldom.
+            for id in self.write(staged::given_up).await? {
+                self.discard_staged(&StagedForm { id }).await?;
+            }
+            let stage = move |db: &Connection, now| {
+                forms::add_form(db, &form, Ready::NotYet, now)?;
+                Ok(StagedForm { id: form.id })
+            };
+            self.write(stage).await
         })
     }
 

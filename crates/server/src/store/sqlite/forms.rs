@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::columns::{instant, text_id};
 use super::users::user_no;
-use crate::store::rules::{known_status, no_form};
+use crate::store::rules::{known_status, no_form, staged_public_id};
 use crate::store::{FormChange, NewForm, PublicForm, Revision, StoreError};
 
 /// Whether a form can be seen.
@@ -48,6 +48,10 @@ pub(super) fn add_form(
             return Err(StoreError::Exists { what, value: value.into() });
         }
     }
+    let public_id = match ready {
+        Ready::Yes => new.public_id.as_str().to_owned(),
+        Ready::NotYet => staged_public_id(new),
+    };
     db.prepare_cached(
         "INSERT INTO forms (id, user_no, public_id, title, status, ready, created_us, updated_us, last_seq)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, 0)",
@@ -55,7 +59,7 @@ pub(super) fn add_form(
     .execute(params![
         new.id.as_str(),
         user_no,
-        new.public_id.as_str(),
+        public_id,
         new.title,
         status,
         ready == Ready::Yes,

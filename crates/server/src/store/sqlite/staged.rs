@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::accept::{Insert, Tail};
 use super::columns::instant;
 use super::forms::form;
-use crate::store::rules::no_form;
+use crate::store::rules::{no_form, wanted_public_id};
 use crate::store::{StagedSubmission, StoreError};
 
 /// An import that has made no progress for so long was given up.
@@ -55,17 +55,21 @@ fn tail(db: &Connection, id: &FormId) -> Result<Tail, StoreError> {
     .ok_or_else(|| no_form(id))
 }
 
-/// Lets everyone see a form, from now on.
+/// Lets everyone see a form, from now on, if nobody else has its public id by now.
 pub(super) fn publish(db: &Connection, id: &FormId, now: FormInstant) -> Result<Form, StoreError> {
-    let published = db
-        .prepare_cached(
-            "UPDATE forms SET ready = 1, created_us = ?2, updated_us = ?2
-             WHERE id = ?1 AND NOT ready",
-        )?
-        .execute(params![id.as_str(), now.micros()])?;
-    if published == 0 {
-        return Err(no_form(id));
+    let kept = db
+        .prepare_cached("SELECT public_id FROM forms WHERE id = ?1 AND NOT ready")?
+        .query_row([id.as_str()], |row| row.get::<_, String>(0))
+        .optional()?
+        .ok_or_else(|| no_form(id))?;
+    let public_id = wanted_public_id(&kept);
+    if db.prepare_cached("SELECT 1 FROM forms WHERE public_id = ?1")?.exists([public_id])? {
+        return Err(StoreError::Exists { what: "public id", value: public_id.into() });
     }
+    db.prepare_cached(
+        "UPDATE forms SET ready = 1, public_id = ?3, created_us = ?2, updated_us = ?2 WHERE id = ?1",
+    )?
+    .execute(params![id.as_str(), now.micros(), public_id])?;
     form(db, id)
 }
 

@@ -1,6 +1,7 @@
 //! `formsvc-server form import`, `form list` and `seed`.
 
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use formsvc_server::import::FORMATS;
 use serde_json::Value;
@@ -63,4 +64,41 @@ fn import_reads_every_format_from_standard_input() {
         assert_eq!(run.stderr, "imported 2 submissions\n", "{}", row.name);
         assert!(run.json()["id"].is_string());
     }
+}
+
+#[test]
+fn an_import_that_was_killed_is_in_nobodys_way() {
+    let site = Site::with_user();
+    let args = ["form", "import", "-", "--user", "a@b.c", "--title", "T", "--public-id", "again"];
+    let args = [args.as_slice(), &["--format", "ndjson"]].concat();
+    let mut killed =
+        site.command(&args).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut rows = killed.stdin.take().unwrap();
+    std::io::Write::write_all(&mut rows, "{\"a\":1}\n".repeat(1_500).as_bytes()).unwrap();
+    let database = rusqlite::Connection::open(site.path("db")).unwrap();
+    let count = || {
+        let sql = "SELECT count(*) FROM submissions";
+        database.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap()
+    };
+    // The other rows wait for the rest of their chunk, which never comes.
+    let since = Instant::now();
+    while count() == 0 {
+        assert!(since.elapsed() < Duration::from_secs(60), "nothing was written");
+        std::thread::yield_now();
+    }
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert_eq!(
+        site.run(&["form", "list", "--user", "a@b.c"]).succeeded().stdout,
+        "",
+        "nobody sees it"
+    );
+
+    let file = site.path("a.ndjson");
+    std::fs::write(&file, "{\"a\":1}\n{\"a\":2}\n").unwrap();
+    let again = ["form", "import", file.to_str().unwrap(), "--user", "a@b.c", "--title", "T"];
+    let again = [again.as_slice(), &["--public-id", "again"]].concat();
+    let imported = site.run(&again).succeeded();
+    assert_eq!((imported.json()["public_id"].as_str(), count()), (Some("again"), 1_002));
+    site.run(&again).failed(2, "public id `again` exists already");
 }
