@@ -54,6 +54,12 @@ pub(crate) fn here(address: &Url, target: &str) -> Url {
     url
 }
 
+/// Where a target gets a delivery that came to a path and query: there, unless it has a path of its own.
+pub(crate) fn reached(target: &Url, came_to: &str) -> Url {
+    let has_own = target.path() != "/" || target.query().is_some();
+    if has_own { target.clone() } else { here(target, came_to) }
+}
+
 /// Whether a URL's host is this machine.
 pub(crate) fn is_here(url: &Url) -> bool {
     match url.host() {
@@ -70,6 +76,18 @@ pub(crate) fn is_here(url: &Url) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_target_without_a_path_gets_deliveries_where_they_came_to() {
+        for (target, came, expected) in [
+            ("http://localhost:1/", "/hook/deep?x=1", "http://localhost:1/hook/deep?x=1"),
+            ("http://localhost:1/", "http://other.example/x", "http://localhost:1/"),
+            ("http://localhost:1/own", "/hook?x=1", "http://localhost:1/own"),
+            ("http://localhost:1/?own=1", "/hook", "http://localhost:1/?own=1"),
+        ] {
+            assert_eq!(reached(&Url::parse(target).unwrap(), came).as_str(), expected);
+        }
+    }
 
     #[test]
     fn a_command_sends_to_the_listener_whatever_path_came() {

@@ -59,10 +59,10 @@ pub(super) struct Replayed {
 /// Sends a delivery once more.
 pub(super) async fn replay(desk: &Desk, asked: &[u8]) -> Result<Replayed, Problem> {
     let asked: Asked = serde_json::from_slice(asked).map_err(|_| stale())?;
-    let (to, sender) = destination(desk, &asked.to)?;
     let body = asked.body.as_deref().map(|body| STANDARD.decode(body)).transpose();
     let body = body.map_err(|_| Problem::bad("The body is not base64."))?;
     let capture = detail::capture(desk, asked.number).await?;
+    let (to, sender) = destination(desk, &asked.to, &capture.received.request_target)?;
     let inspected = &desk.inspected;
     let signature = match asked.signature {
         AskedSignature::Fresh if inspected.secrets.is_empty() => {
@@ -130,15 +130,15 @@ fn unverified(number: CaptureNumber, verdict: VerdictCode) -> Problem {
     )
 }
 
-/// Where a replay goes, and what sends it there: what the listener was given for its targets, such as a
-/// header that lets somebody in, goes to no address that is typed.
-fn destination<'a>(desk: &'a Desk, to: &To) -> Result<(Url, &'a Sender), Problem> {
+/// Where a replay of what came to a path goes, and what sends it there: what the listener was given for its
+/// targets, such as a header that lets somebody in, goes to no address that is typed.
+fn destination<'a>(desk: &'a Desk, to: &To, came_to: &str) -> Result<(Url, &'a Sender), Problem> {
     let inspected = &desk.inspected;
     match to {
-        To::Listener => Ok((inspected.address.clone(), &inspected.sender)),
+        To::Listener => Ok((target::here(&inspected.address, came_to), &inspected.sender)),
         To::Target(place) => {
-            let target = inspected.targets.get(*place).cloned().ok_or_else(stale)?;
-            Ok((target, &inspected.sender))
+            let target = inspected.targets.get(*place).ok_or_else(stale)?;
+            Ok((target::reached(target, came_to), &inspected.sender))
         }
         To::Url(text) => {
             let url = target::target(text).map_err(|rule| {

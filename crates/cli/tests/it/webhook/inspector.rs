@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 
 use serde_json::{Value, json};
 
-use super::listen::listener::{Listener, OTHER_SECRET, SECRET, event, signature};
+use super::listen::listener::{Listener, OTHER_SECRET, SECRET, event, request, signature};
 use super::recorder::{Recorder, answer};
 use crate::support::{PATIENCE, run};
 
@@ -88,6 +88,23 @@ fn what_is_given_for_the_targets_goes_to_no_address_that_is_typed() {
     let (status, told) = page.replay(1, &json!({ "target": 0 }), "fresh", None);
     assert_eq!((status, &told["answer"]["status"]), (200, &json!(200)), "{told}");
     assert_eq!(target.got().text("authorization"), "Bearer of-the-target");
+}
+
+#[test]
+fn a_replay_goes_to_the_path_that_the_delivery_came_to() {
+    let (bare, own) = (Recorder::of(&[200]), Recorder::of(&[200]));
+    let page = Page::start(&["--forward-to", &bare.url(""), "--forward-to", &own.url("/own")]);
+    let (body, target) = (event("sub_1"), "/hook/deep?x=1");
+    page.listener.exchange(&request(target, &signature(SECRET, 0, &body), &body));
+    let expected = ["POST /hook/deep?x=1 HTTP/1.1", "POST /own HTTP/1.1"];
+    assert_eq!([bare.got().line, own.got().line], expected, "as it was passed on");
+    for (place, recorder) in [&bare, &own].into_iter().enumerate() {
+        let (status, told) = page.replay(1, &json!({ "target": place }), "fresh", None);
+        assert_eq!((status, recorder.got().line.as_str()), (200, expected[place]), "{told}");
+    }
+    let (status, told) = page.replay(1, &json!("listener"), "fresh", None);
+    assert_eq!((status, &told["answer"]["status"]), (200, &json!(200)), "{told}");
+    assert_eq!(bare.got().line, expected[0], "passed on from where it came to");
 }
 
 #[test]

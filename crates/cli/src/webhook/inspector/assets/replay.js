@@ -3,18 +3,29 @@
 import { ask, by, el, problem, say, send } from './dom.js';
 import { answerView, silence } from './detail.js';
 import { load } from './body.js';
-import { base64, editable, textOf } from './text.js';
+import { base64, editable, oneLine, textOf } from './text.js';
 
 // Longer bodies are edited in files, with `formsvc webhook replay --edit`.
 const EDITED_MOST = 1 << 20;
 
 const [LISTENER, OTHER] = ['listener', 'other'];
 
+// A longer one is cut in the choice.
+const ADDRESS_MOST = 120;
+
+/** Where a delivery goes at an address: to the path and query it came to, unless the address has its own. */
+function reached(address, came) {
+  const url = new URL(address);
+  const whole = url.pathname === '/' && !url.search ? address.replace(/\/$/, '') + came : address;
+  const shown = oneLine(whole);
+  return shown.length > ADDRESS_MOST ? `${shown.slice(0, ADDRESS_MOST)}…` : shown;
+}
+
 /** Where to: what the listener forwards to, the listener itself, or an address that is typed. */
-function whereTo(about) {
+function whereTo(about, came) {
   const options = [
-    ...about.targets.map((url, place) => el('option', { value: `target ${place}` }, url)),
-    el('option', { value: LISTENER }, `${about.address} (this listener)`),
+    ...about.targets.map((url, place) => el('option', { value: `target ${place}` }, reached(url, came))),
+    el('option', { value: LISTENER }, `${reached(about.address, came)} (this listener)`),
     el('option', { value: OTHER }, 'another address'),
   ];
   const choice = el('select', { id: 'replay-to' }, ...options);
@@ -34,7 +45,7 @@ function whereTo(about) {
 }
 
 /** What it is signed with. What a receiver refuses is signed anew only where that is said. */
-function signature(about, { refused }) {
+function signature(about, { refused }, edits) {
   const isFresh = about.can_sign && !refused;
   const way = (value, text, checked, disabled) => el('label', { class: 'choice' },
     el('input', { type: 'radio', name: 'replay-signature', value, checked, disabled }), ` ${text}`);
@@ -45,7 +56,7 @@ function signature(about, { refused }) {
   const view = el('fieldset', {}, el('legend', {}, 'Signature'),
     way('fresh', 'made now', isFresh, !about.can_sign),
     refused && about.can_sign && meant,
-    way('kept', 'as it came', !isFresh, false),
+    way('kept', edits ? 'as it came, which matches no other body' : 'as it came', !isFresh, false),
     !about.can_sign && el('p', { class: 'quiet small-text' }, 'Without a signing secret the listener signs nothing.'));
   const chosen = () => view.querySelector('input[type="radio"]:checked').value;
   view.addEventListener('change', () => { meant.hidden = chosen() !== 'fresh'; });
@@ -88,10 +99,10 @@ async function openForm(place, results, delivery, about, edits) {
       return;
     }
   }
-  const to = whereTo(about);
+  const to = whereTo(about, delivery.row.request_target);
   const area = edits && el('textarea', { id: 'replay-body', rows: '12', spellcheck: false, value: original.text });
   const untouched = area && area.value;
-  const signing = signature(about, delivery.advice);
+  const signing = signature(about, delivery.advice, edits);
   const button = el('button', { type: 'submit', class: 'first' }, 'Send');
   const trouble = el('div', {});
   const form = el('form', { id: 'replay', class: 'sheet', 'aria-label': edits ? 'Edit and replay' : 'Replay' },
