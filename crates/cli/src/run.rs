@@ -208,7 +208,7 @@ async fn wait(
             abort.run();
             Err(stopped(exit))
         }
-        _ = signals.next() => {
+        () = signals.another() => {
             abort.run();
             Err(stopped(exit))
         }

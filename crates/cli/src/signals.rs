@@ -1,8 +1,15 @@
 //! SIGINT and SIGTERM: the command is dropped where it waits, which removes what it has half done.
 
 use std::io;
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::exit::Exit;
+
+/// Signals so close to each other are one: who ends a group of processes, as timeout(1) does, signals the one
+/// it started and then all of them.
+const ONE_SIGNAL: Duration = Duration::from_millis(50);
 
 /// Listens for signals, which end the process no longer once this exists.
 #[cfg(unix)]
@@ -46,6 +53,19 @@ impl Signals {
         match tokio::signal::ctrl_c().await {
             Ok(()) => Exit::Interrupted,
             Err(_) => std::future::pending().await,
+        }
+    }
+}
+
+impl Signals {
+    /// Waits for another signal than the one that was just heard of.
+    pub(crate) async fn another(&mut self) {
+        let first = Instant::now();
+        loop {
+            self.next().await;
+            if first.elapsed() >= ONE_SIGNAL {
+                return;
+            }
         }
     }
 }

@@ -174,7 +174,7 @@ async fn serve(args: &Args, settings: Settings) -> Result<(), CommandError> {
             let abandoned = stopped?.abandoned;
             tracing::info!(abandoned, "stopped");
         }
-        second = signals.next() => exit_now(second.exit_code()),
+        second = signals.another() => exit_now(second.exit_code()),
     }
     written.map_err(|error| not_written(&error))
 }

@@ -1,6 +1,13 @@
 //! The signals that end a server.
 
 use std::io;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// Signals so close to each other are one: who ends a group of processes, as timeout(1) does, signals the one
+/// it started and then all of them.
+const ONE_SIGNAL: Duration = Duration::from_millis(50);
 
 /// A request from outside to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +38,7 @@ impl StopSignal {
 
 /// Listens for stop signals. From its creation on, they no longer end the process by themselves.
 ///
-/// The first asks for a shutdown; a caller that shuts down goes on listening, and at the second
+/// The first asks for a shutdown; a caller that shuts down goes on listening, and at [`another`](Self::another)
 /// exits at once with its [`exit_code`](StopSignal::exit_code).
 #[derive(Debug)]
 pub struct Signals {
@@ -72,5 +79,19 @@ impl Signals {
             std::future::pending::<()>().await;
         }
         StopSignal::Interrupt
+    }
+}
+
+impl Signals {
+    /// Waits for another signal than the one that was just heard of: what comes within 50 ms is the same.
+    /// Not safe to drop and call again.
+    pub async fn another(&mut self) -> StopSignal {
+        let first = Instant::now();
+        loop {
+            let signal = self.next().await;
+            if first.elapsed() >= ONE_SIGNAL {
+                return signal;
+            }
+        }
     }
 }

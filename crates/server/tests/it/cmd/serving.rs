@@ -2,7 +2,8 @@
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -33,9 +34,36 @@ fn a_second_signal_ends_a_shutdown_at_once() {
         serving.get("/livez", "");
         serving.signal("TERM");
         log.find(|line| line.as_ref().unwrap().contains("shutting down")).unwrap().unwrap();
+        // What comes at once is the same signal.
+        let since = Instant::now();
+        while since.elapsed() < Duration::from_millis(60) {
+            std::thread::yield_now();
+        }
         serving.signal(name);
         assert_eq!(serving.child.wait().unwrap().code(), Some(code), "{name}");
         assert!(!site.path("ready.json").exists(), "{name}");
+    }
+}
+
+#[test]
+fn a_signal_that_comes_twice_at_once_leaves_a_shutdown_its_time() {
+    let site = Site::new();
+    for _ in 0..5 {
+        let mut serving = site.serve(&["--shutdown-deadline", "10m"]);
+        let addr = serving.base_url.strip_prefix("http://").unwrap();
+        let mut held = std::net::TcpStream::connect(addr).unwrap();
+        std::io::Write::write_all(&mut held, b"GET /livez HTTP/1.1\r\n").unwrap();
+        let mut log = BufReader::new(serving.child.stderr.take().unwrap()).lines();
+        serving.get("/livez", "");
+        // As timeout(1) does it.
+        let id = serving.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id, &id]).status().unwrap().success());
+        log.find(|line| line.as_ref().unwrap().contains("shutting down")).unwrap().unwrap();
+        std::io::Write::write_all(&mut held, b"host: localhost\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        std::io::Read::read_to_string(&mut held, &mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+        assert_eq!(serving.child.wait().unwrap().code(), Some(0));
     }
 }
 

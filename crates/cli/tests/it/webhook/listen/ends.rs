@@ -1,10 +1,13 @@
 //! When a listener ends, and with which exit code.
 
-use std::process::Stdio;
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, mpsc};
 
-use super::listener::{Listener, event, of_type, records, signature};
+use super::listener::{Listener, event, of_type, read, records, request, signature};
 use super::listener::{OTHER_SECRET, SECRET};
 use crate::support::{formsvc, run, signal};
+use crate::webhook::recorder::{Recorder, answer};
 
 #[test]
 fn it_ends_by_a_signal_with_a_summary_and_0() {
@@ -126,7 +129,7 @@ fn whoever_reads_no_further_has_what_it_wants() {
     let ready = folder.path().join("ready.json");
     let mut shell = formsvc(&[]);
     let binary = shell.get_program().to_owned();
-    shell = std::process::Command::new("sh");
+    shell = Command::new("sh");
     shell.env_clear().env("PATH", "/usr/bin:/bin").args(["-c", line]).arg(binary).arg(&ready);
     let mut child = shell.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     crate::support::within("a ready file", || ready.exists());
@@ -135,11 +138,37 @@ fn whoever_reads_no_further_has_what_it_wants() {
     let address = told["url"].as_str().unwrap().trim_start_matches("http://").trim_end_matches('/');
     let send = || {
         let mut stream = std::net::TcpStream::connect(address)?;
-        std::io::Write::write_all(&mut stream, &super::listener::request("/", "", "{}"))?;
-        super::listener::read(&mut stream);
+        stream.write_all(&request("/", "", "{}"))?;
+        read(&mut stream);
         std::io::Result::Ok(())
     };
     // The line after the first finds nobody, and ends it.
     crate::support::within("the end of the listener", || send().is_err());
     assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_signal_that_comes_twice_at_once_lets_it_finish_what_is_under_way() {
+    for number in 0..5 {
+        let (has_come, come) = mpsc::channel();
+        let (let_go, go_on) = mpsc::channel::<()>();
+        let go_on = Mutex::new(go_on);
+        let target = Recorder::start(Arc::new(move |_, _| {
+            has_come.send(()).unwrap();
+            go_on.lock().unwrap().recv().unwrap();
+            Some(answer(200, "", ""))
+        }));
+        let mut listener = Listener::start(&["--forward-to", &target.url("/hook")]);
+        let (mut stream, body) = (listener.connect(), event("sub_1"));
+        stream.write_all(&request("/", &signature(SECRET, 0, &body), &body)).unwrap();
+        come.recv().unwrap();
+        // As timeout(1) does it.
+        let id = listener.child().id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id, &id]).status().unwrap().success());
+        let_go.send(()).unwrap();
+        let answer = read(&mut stream);
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{number}: {answer}");
+        let said = listener.finish();
+        assert_eq!(said.code, Some(0), "{number}: {}", said.stderr);
+    }
 }
