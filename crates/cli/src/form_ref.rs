@@ -4,6 +4,7 @@ use formsvc_client::{Form, FormId};
 
 use crate::context::Context;
 use crate::error::{CliError, Code};
+use crate::key::KEY_PREFIX;
 use crate::suggest;
 
 /// How many candidates an ambiguous name lists.
@@ -27,6 +28,11 @@ pub(crate) fn told(cx: &Context, forms: &[Form], text: &str) -> Result<Form, Cli
 /// Picks by the first rule that any form meets: id, public id, title, beginning of an id or public
 /// id. More than one form by the same rule is ambiguous.
 fn pick(forms: &[Form], text: &str) -> Result<Form, CliError> {
+    if text.trim_start().starts_with(KEY_PREFIX) {
+        let hint = "anyone can read arguments: revoke this key, and see `--api-key-file`";
+        let message = format!("no form `{KEY_PREFIX}…`, which is an API key");
+        return Err(CliError::coded(Code::FormNotFound, message).hint(hint));
+    }
     let rules: [fn(&Form, &str) -> bool; 4] = [
         |form, text| form.id.as_str() == text,
         |form, text| form.public_id.as_str() == text,
@@ -108,6 +114,14 @@ mod tests {
         assert!(hint("pengiuns").contains("did you mean `penguins`?"), "{}", hint("pengiuns"));
         assert!(hint("palmer").contains("did you mean `Palmer penguins`"), "{}", hint("palmer"));
         assert!(!hint("zebra").contains("did you mean"), "{}", hint("zebra"));
+    }
+
+    #[test]
+    fn a_key_in_place_of_a_form_is_not_repeated() {
+        let error = pick(&[], "fsk_abcdefgh").unwrap_err();
+        let told = format!("{error:?}");
+        assert_eq!(error.exit, Exit::NotFound);
+        assert!(!told.contains("abcdefgh") && told.contains("revoke this key"), "{told}");
     }
 
     #[test]

@@ -2,9 +2,11 @@
 
 use bytes::Bytes;
 use faststr::FastStr;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::looks_like_json;
+use crate::objects::Objects;
 
 /// An answer that could not be used.
 #[derive(Debug)]
@@ -35,18 +37,23 @@ pub(crate) fn text(body: &Bytes) -> Result<FastStr, Broken> {
 
 /// Reads an owned value.
 pub(crate) fn json<T: DeserializeOwned>(body: &Bytes) -> Result<T, Broken> {
-    let text = text(body)?;
-    serde_json::from_str(&text).map_err(|error| {
-        let path = path_of(serde_path_to_error::deserialize::<_, T>(
-            &mut serde_json::Deserializer::from_str(&text),
-        ));
-        unreadable(&text, &error, path)
+    read(&text(body)?)
+}
+
+/// Reads a value that may borrow from the text. What is promised to be an object has to be one.
+pub(crate) fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Broken> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let value = T::deserialize(Objects(&mut reader)).and_then(|value| reader.end().map(|()| value));
+    value.map_err(|error| {
+        // Learning the path takes reading it once more, which only failures pay for.
+        let mut again = serde_json::Deserializer::from_str(text);
+        let path = path_of(serde_path_to_error::deserialize::<_, T>(Objects(&mut again)));
+        unreadable(text, &error, path)
     })
 }
 
-/// A text the parser refused. Learning the path takes reading it once more, which only failures
-/// pay for.
-pub(crate) fn unreadable(text: &str, error: &serde_json::Error, path: Option<String>) -> Broken {
+/// A text the parser refused.
+fn unreadable(text: &str, error: &serde_json::Error, path: Option<String>) -> Broken {
     let what = if !looks_like_json(text.as_bytes()) {
         NOT_JSON
     } else if error.is_eof() {
@@ -79,7 +86,7 @@ pub(crate) fn path_of<T>(
 
 #[cfg(test)]
 mod tests {
-    use formsvc_protocol::FormList;
+    use formsvc_protocol::{FormList, PageRef};
 
     use super::*;
 
@@ -97,11 +104,39 @@ mod tests {
             (r#"{"data":{}}"#, UNEXPECTED, false, Some("data")),
             (r#"{"data":[{"id":""}]}"#, UNEXPECTED, false, Some("data[0].id")),
             (r"{}", UNEXPECTED, false, None),
+            ("[[]]", UNEXPECTED, false, None),
+            (r#"{"data":[["frm_1"]]}"#, UNEXPECTED, false, Some("data[0]")),
         ] {
             let broken = broken(body);
             assert_eq!((broken.what, broken.truncated), (what, truncated), "{body}");
             assert_eq!(broken.json_path.as_deref(), path, "{body}");
             assert_eq!(broken.body, body.as_bytes());
+        }
+    }
+
+    #[test]
+    fn an_array_is_no_object_though_it_has_all_members_in_order() {
+        let form = r#"["frm_1","f","T","published","2026-01-01T00:00:00.000Z","2026-01-01T00:00:00.000Z","/f/f"]"#;
+        for text in [format!("[[{form}]]"), format!(r#"{{"data":[{form}]}}"#)] {
+            let broken = read::<FormList>(&text).unwrap_err();
+            assert!(
+                broken.why.starts_with("invalid type: sequence, expected an object"),
+                "{broken:?}"
+            );
+        }
+        let page = |row: &str, end: &str| format!(r#"{{"data":[{row}],"pagination":{end}}}"#);
+        let (row, end) = (
+            r#"{"id":"s","data":{"Q":[1.0]},"created_at":"2026-01-01T00:00:00.000Z"}"#,
+            r#"{"next_cursor":null,"has_more":false}"#,
+        );
+        let text = page(row, end);
+        assert_eq!(read::<PageRef<'_>>(&text).unwrap().data[0].data.get(), r#"{"Q":[1.0]}"#);
+        for (text, path) in [
+            (page(r#"["s",{"Q":1},"2026-01-01T00:00:00.000Z"]"#, end), "data[0]"),
+            (page(row, "[null,false]"), "pagination"),
+        ] {
+            let broken = read::<PageRef<'_>>(&text).unwrap_err();
+            assert_eq!(broken.json_path.as_deref(), Some(path), "{text}");
         }
     }
 

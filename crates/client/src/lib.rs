@@ -12,6 +12,7 @@ mod error;
 mod event;
 mod form;
 mod limit;
+mod objects;
 mod operation;
 mod options;
 mod pager;

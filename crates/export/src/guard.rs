@@ -6,8 +6,8 @@ use formsvc_protocol::is_unsafe_in_terminals;
 
 /// Whether a spreadsheet may take the text for a formula.
 ///
-/// True when it begins with `=`, `+`, `-`, `@`, a tab, a line break, a NUL, or a full-width form of
-/// the first four, unless the whole text is a plain number: digits with an optional minus sign and
+/// True when it begins with `=`, `+`, `-`, `@`, a tab, a line break, a NUL, or a full-width or small form
+/// of the first four, unless the whole text is a plain number: digits with an optional minus sign and
 /// one decimal point or comma. Nothing else is exempt; a telephone number such as `+1-1` is also
 /// arithmetic. Spaces and invisible characters before a formula do not hide it: some programs trim
 /// what they open.
@@ -18,11 +18,21 @@ pub fn needs_guard(text: &str) -> bool {
         Some(b'-') => !is_plain_number(text.as_bytes()),
         Some(b'=' | b'+' | b'@' | b'\t' | b'\r' | b'\n' | 0) => true,
         Some(_) => {
-            let seen =
-                text.trim_start_matches(|c: char| c.is_whitespace() || is_unsafe_in_terminals(c));
-            seen.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠'])
+            let is_unseen = |c: char| {
+                c.is_whitespace() || is_unsafe_in_terminals(c) || is_variation_selector(c)
+            };
+            text.trim_start_matches(is_unseen).starts_with(SIGNS)
         }
     }
+}
+
+/// What a formula begins with, and the full-width and small forms of it.
+const SIGNS: [char; 12] =
+    ['=', '+', '-', '@', '＝', '＋', '－', '＠', '\u{fe66}', '\u{fe62}', '\u{fe63}', '\u{fe6b}'];
+
+/// Whether a character chooses a form of the one before it, and shows nothing by itself.
+fn is_variation_selector(c: char) -> bool {
+    matches!(c, '\u{180b}'..='\u{180f}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
 }
 
 /// The text with a leading apostrophe where it needs one, which spreadsheets read as "this is text".
@@ -71,6 +81,12 @@ mod tests {
             "\u{200b}-1",
             "　＝1",
             " -1",
+            "\u{fe0f}=1",
+            "\u{e0100}+1",
+            "\u{fe62}1",
+            "\u{fe63}1",
+            "\u{fe66}1",
+            "\u{fe6b}x",
         ] {
             assert!(needs_guard(text), "{text:?}");
             assert_eq!(guarded(text), format!("'{text}"));

@@ -122,7 +122,9 @@ fn of_code(error: &formsvc_client::Error) -> (Exit, Option<&'static str>) {
                     "the key is not allowed to do this, or something before the service refuses it",
                 ),
             ),
-            Some(404) => (Exit::NotFound, Some("is this the address of the service?")),
+            // Only the service can say that something is not there.
+            Some(404) if error.code().is_some() => (Exit::NotFound, None),
+            Some(404) => (Exit::Service, Some("is this the address of the service?")),
             Some(429) => (Exit::RateLimited, Some(STILL_LIMITED)),
             _ => (Exit::Service, None),
         },

@@ -248,10 +248,14 @@ impl fmt::Display for Error {
             1 => "1 attempt".to_owned(),
             n => format!("{n} attempts"),
         };
-        match &parts.request_id {
-            Some(id) => write!(f, " (request id {}, {attempts})", Safe(short(id))),
-            None => write!(f, " ({attempts})"),
+        f.write_str(" (")?;
+        if let (ErrorKind::Decode, Some(status)) = (parts.kind, parts.status) {
+            write!(f, "status {}, ", status.as_u16())?;
         }
+        if let Some(id) = &parts.request_id {
+            write!(f, "request id {}, ", Safe(short(id)))?;
+        }
+        write!(f, "{attempts})")
     }
 }
 

@@ -10,7 +10,7 @@ use super::bounds::Bounds;
 use super::row::{BrokenRule, Row, Span};
 use super::walk::Turn;
 use crate::ResponseMeta;
-use crate::decode::{Broken, path_of, rule_broken, text, unreadable};
+use crate::decode::{Broken, read, rule_broken, text};
 
 /// Longest cursor that is taken, in bytes; the service's have some 30.
 const CURSOR_MAX: usize = 1024;
@@ -60,14 +60,7 @@ impl RawPage {
 
     /// Reads the text of a page that is spelled in an unusual way, or says why it is none.
     fn parse(text: FastStr, asked: u32) -> Result<Self, Broken> {
-        let page: PageRef<'_> = match serde_json::from_str(&text) {
-            Ok(page) => page,
-            Err(error) => {
-                let mut again = serde_json::Deserializer::from_str(&text);
-                let path = path_of(serde_path_to_error::deserialize::<_, PageRef<'_>>(&mut again));
-                return Err(unreadable(&text, &error, path));
-            }
-        };
+        let page: PageRef<'_> = read(&text)?;
         check(&text, page.data.len(), asked, &page.pagination)?;
         let (mut rows, mut answers) = (Vec::with_capacity(page.data.len()), Vec::new());
         let PageRef { data, pagination } = page;

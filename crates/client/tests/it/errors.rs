@@ -46,7 +46,10 @@ async fn an_answer_that_breaks_the_contract_names_status_request_id_and_path() {
         assert_eq!(error.request_id(), Some("req_1"));
         assert!(error.body().is_some() && error.source().is_some());
         let shown = error.to_string();
-        assert!(shown.contains(path) && shown.contains("(request id req_1, 1 attempt)"), "{shown}");
+        assert!(
+            shown.contains(path) && shown.contains("(status 200, request id req_1, 1 attempt)"),
+            "{shown}"
+        );
         assert!(!shown.contains("Number"), "an answer of a submitter in a message: {shown}");
     }
 }
@@ -64,7 +67,7 @@ async fn a_cut_answer_is_told_from_one_that_is_not_json() {
     assert_eq!(
         html.to_string(),
         "submissions.list: the answer is not JSON, \
-         body `<html>\\u{1b}[31mBad gateway</html>` (request id req_1, 1 attempt)"
+         body `<html>\\u{1b}[31mBad gateway</html>` (status 200, request id req_1, 1 attempt)"
     );
     let broken = list(Answer::BreaksOff(200, "req_broken")).await;
     assert_eq!(broken.kind(), ErrorKind::Transport);

@@ -304,7 +304,7 @@ fn a_service_that_is_down_at_the_start_is_asked_until_it_answers() {
     assert_eq!(gone.code, Some(8), "{}", gone.stderr);
     assert!(gone.stderr.contains("did not answer before the time was over"), "{}", gone.stderr);
     // What stays as it is ends it at once.
-    for (status, exit) in [("401 Unauthorized", 4), ("404 Not Found", 3), ("403 Forbidden", 5)] {
+    for (status, exit) in [("401 Unauthorized", 4), ("404 Not Found", 5), ("403 Forbidden", 5)] {
         let refused = tail(&Canned::start(vec![answer(status, "", "{}")]), &[]);
         assert_eq!(refused.code, Some(exit), "{}", refused.stderr);
     }
