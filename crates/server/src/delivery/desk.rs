@@ -14,11 +14,15 @@ use super::running::Equipment;
 use super::select::{Board, Reached};
 use super::settle::Unrecorded;
 use crate::causes::on_one_line;
-use crate::store::{Attempt, Claimed, EndpointNo, EndpointsAtOnce, Lane, Settlement, Verdict};
+use crate::store::{
+    Attempt, Claimed, EndpointNo, EndpointsAtOnce, Lane, Settlement, Verdict, Want,
+};
 
 /// Bytes of answers on their way at a time, so that a hundred large ones to endpoints that hang do not
 /// fill the memory.
 const BYTES_MAX: usize = 32 << 20;
+/// Of these, bytes of answers that wait for a slot: whoever has large ones leaves room for the others.
+const BYTES_AHEAD_MAX: usize = 4 << 20;
 
 /// What is shared. It outlasts a worker that panics, so that the attempts it began keep their slots.
 pub(super) struct Desk {
@@ -39,6 +43,8 @@ pub(super) struct Books {
     pub(super) guard: Guard,
     /// Bytes of answers at hand and on their way.
     bytes: usize,
+    /// Of these, those at hand.
+    bytes_at_hand: usize,
 }
 
 impl Desk {
@@ -54,6 +60,7 @@ impl Desk {
             at_hand: AtHand::default(),
             guard: Guard::new(equipment.vault.clone()),
             bytes: 0,
+            bytes_at_hand: 0,
         };
         let (books, call) = (Mutex::new(books), Notify::new());
         Self { equipment, observer, outcomes, books, call, _alive: alive }
@@ -93,7 +100,10 @@ impl Desk {
 
     /// Whether what was claimed for an endpoint may still go there: by what was seen a moment ago, else by
     /// a look. It may have been removed or disabled since, or have another secret.
+    ///
+    /// Where nobody can look nothing is claimed ahead of slots, and what is at hand was claimed to begin at once.
     pub(super) fn still_goes(&self, endpoint: EndpointNo) -> bool {
+        let Some(endpoints) = self.equipment.store.endpoints_at_once() else { return true };
         let now = self.looking();
         let claimed = {
             let books = self.books();
@@ -102,7 +112,6 @@ impl Desk {
             }
             books.at_hand.endpoint(endpoint).map(Arc::clone)
         };
-        let Some(endpoints) = self.equipment.store.endpoints_at_once() else { return false };
         match endpoints.endpoint(endpoint) {
             Ok(found) if found == claimed => {
                 self.books().at_hand.see(endpoint, now);
@@ -120,8 +129,19 @@ impl Desk {
 
 impl Books {
     /// Bytes of answers that may still be claimed.
-    pub(super) fn bytes_left(&self) -> usize {
+    fn bytes_left(&self) -> usize {
         BYTES_MAX.saturating_sub(self.bytes)
+    }
+
+    /// What to claim now, and how many bytes of answers it may have: what has a slot, and if there is nothing,
+    /// what is worth having at hand.
+    pub(super) fn choose(&self, now: Instant) -> (Vec<Want>, usize) {
+        let (wants, bytes) = (self.board.choose(now), self.bytes_left());
+        if !wants.is_empty() {
+            return (wants, bytes);
+        }
+        let ahead = BYTES_AHEAD_MAX.saturating_sub(self.bytes_at_hand);
+        (self.board.choose_ahead(now), bytes.min(ahead))
     }
 
     /// Takes a claimed delivery to hand, whose endpoint was seen so. What waits for the endpoint as it was
@@ -139,6 +159,7 @@ impl Books {
         }
         self.board.hold(endpoint);
         self.bytes += held.claimed.data.len();
+        self.bytes_at_hand += held.claimed.data.len();
         self.at_hand.hold(held, seen);
         stale
     }
@@ -171,6 +192,7 @@ impl Books {
         for Held { claimed, .. } in all {
             self.board.let_go(claimed.key.endpoint);
             self.bytes = self.bytes.saturating_sub(claimed.data.len());
+            self.bytes_at_hand = self.bytes_at_hand.saturating_sub(claimed.data.len());
         }
     }
 
@@ -181,6 +203,7 @@ impl Books {
         }
         let held = self.at_hand.take(endpoint)?;
         self.board.let_go(endpoint);
+        self.bytes_at_hand = self.bytes_at_hand.saturating_sub(held.claimed.data.len());
         let is_late = held.claimed.lane != Lane::Fresh;
         self.board.begin(endpoint, is_late);
         let over = Over {
@@ -240,11 +263,13 @@ impl Slot {
         let (desk, endpoint) = (&self.desk, self.over.endpoint);
         let now = desk.looking();
         let can_accept = desk.equipment.store.can_accept().is_ok();
+        // Before the books: a slot that is dropped opens them.
+        let next;
         let mut books = desk.books();
         let is_new = books.end(&self.over, now.at);
         let goes_on =
             can_accept && books.board.may_go_on(endpoint) && books.at_hand.is_seen(endpoint, now);
-        let next = if goes_on { books.begin(desk, endpoint) } else { None };
+        next = if goes_on { books.begin(desk, endpoint) } else { None };
         let is_called = is_new || next.is_none() || books.board.has_work(endpoint, now.at);
         drop(books);
         if is_called {

@@ -68,15 +68,13 @@ impl Board {
     /// Lanes got deliveries that are due at once.
     pub(super) fn announce(&mut self, lanes: &BTreeSet<(EndpointNo, Lane)>, now: Instant) {
         for lane in lanes {
-            let front = self.fronts.entry(*lane).or_insert(now);
-            *front = now.min(*front);
+            self.is_due_at(*lane, now);
         }
     }
 
     /// A delivery goes back to its endpoint's late lane until then.
     pub(super) fn put_off(&mut self, endpoint: EndpointNo, until: Instant) {
-        let front = self.fronts.entry((endpoint, Lane::Late)).or_insert(until);
-        *front = until.min(*front);
+        self.is_due_at((endpoint, Lane::Late), until);
     }
 
     /// Leaves an endpoint alone until then; `false` when it was left alone already.
@@ -94,21 +92,37 @@ impl Board {
     /// All that is in the store, as of now.
     pub(super) fn refresh(&mut self, due: &[Due], now: Instant) {
         self.fronts.clear();
-        self.update(&[], due, now);
+        self.found(due, now);
         let mut paces = std::mem::take(&mut self.paces);
         paces.retain(|endpoint, _| self.is_busy(*endpoint));
         self.paces = paces;
     }
 
-    /// What is now first in the lanes that were asked for.
-    pub(super) fn update(&mut self, asked: &[Want], due: &[Due], now: Instant) {
-        for want in asked {
-            self.fronts.remove(&(want.endpoint, want.lane));
+    /// Lanes are asked for what they have. What is heard of them from now on is news: the answer will not
+    /// know of it.
+    pub(super) fn ask(&mut self, wants: &[Want]) -> Asked {
+        let lanes = wants.iter().map(|want| (want.endpoint, want.lane));
+        Asked(lanes.filter_map(|lane| Some((lane, self.fronts.remove(&lane)?))).collect())
+    }
+
+    /// There is no answer: all is as it was.
+    pub(super) fn unanswered(&mut self, Asked(lanes): Asked) {
+        for (lane, at) in lanes {
+            self.is_due_at(lane, at);
         }
+    }
+
+    /// What was found first in some lanes.
+    pub(super) fn found(&mut self, due: &[Due], now: Instant) {
         for due in due {
             let at = now.checked_sub(due.overdue).unwrap_or(now) + due.after;
-            self.fronts.insert((due.endpoint, due.lane), at);
+            self.is_due_at((due.endpoint, due.lane), at);
         }
+    }
+
+    fn is_due_at(&mut self, lane: (EndpointNo, Lane), at: Instant) {
+        let front = self.fronts.entry(lane).or_insert(at);
+        *front = at.min(*front);
     }
 
     /// The last endpoint that got something: the next turn is that of the one after it.
@@ -191,9 +205,6 @@ impl Board {
             }
             turns.retain(|turn| turn.wants_more(free));
         }
-        if self.may_claim_ahead && self.has_plenty(free.in_all) {
-            self.choose_ahead(now, &mut wants);
-        }
         wants
     }
 
@@ -202,15 +213,19 @@ impl Board {
         free > self.slots.in_all / 2
     }
 
-    /// Adds what is claimed ahead of slots: new deliveries to endpoints that have nothing else due, once
-    /// half of what they had at hand is used up.
-    fn choose_ahead(&self, now: Instant, wants: &mut Vec<Want>) {
-        let mut left = AHEAD_IN_ALL.saturating_sub(self.at_hand_in_all);
-        for endpoint in self.paces.keys() {
-            let more = self.wanted_ahead(*endpoint, now).min(left);
-            left -= more;
-            want(wants, *endpoint, Lane::Fresh, more);
+    /// What to claim ahead of slots, while these are plenty: new deliveries to endpoints that have nothing
+    /// else due, once half of what they had at hand is used up.
+    pub(super) fn choose_ahead(&self, now: Instant) -> Vec<Want> {
+        let free = self.slots.in_all.saturating_sub(self.under_way_in_all);
+        let (mut left, mut wants) = (AHEAD_IN_ALL.saturating_sub(self.at_hand_in_all), Vec::new());
+        if self.may_claim_ahead && self.has_plenty(free) {
+            for endpoint in self.paces.keys() {
+                let more = self.wanted_ahead(*endpoint, now).min(left);
+                left -= more;
+                want(&mut wants, *endpoint, Lane::Fresh, more);
+            }
         }
+        wants
     }
 
     /// How many new deliveries to an endpoint are to be claimed ahead of slots.
@@ -306,6 +321,10 @@ impl Board {
         times.filter(|at| *at > now).min()
     }
 }
+
+/// Lanes that were asked, and when the first of each was due.
+#[derive(Debug, Default)]
+pub(super) struct Asked(Vec<((EndpointNo, Lane), Instant)>);
 
 /// Whether an attempt heard from its endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,9 +11,10 @@ use tokio::time::Instant;
 use super::at_hand::{Held, Seen};
 use super::desk::Desk;
 use super::runner::{self, UNREADABLE_WAIT};
+use super::select::Asked;
 use crate::causes::on_one_line;
 use crate::fault_point::fault_point;
-use crate::store::{ClaimRequest, Claims, Lane, StoreError, Want, WorkSignal};
+use crate::store::{ClaimRequest, Claims, Lane, StoreError, WorkSignal};
 use crate::supervise::Backoff;
 
 /// How often the whole queue is looked at, for what nobody announced: another process's work, or
@@ -33,7 +34,7 @@ pub(super) struct Worker {
 
 /// A claim under way.
 struct Claiming {
-    wants: Vec<Want>,
+    asked: Asked,
     lease_end: Instant,
     /// How it sees endpoints, at the earliest.
     seen: Seen,
@@ -119,19 +120,22 @@ impl Worker {
     /// Begins to claim what is due, if there is anything and room for it.
     fn claim(&self) -> Option<Claiming> {
         let equipment = &self.desk.equipment;
-        let (bytes_max, wants) = {
-            let books = self.desk.books();
-            (books.bytes_left(), books.board.choose(Instant::now()))
-        };
-        if bytes_max == 0 || wants.is_empty() || equipment.store.can_accept().is_err() {
+        if equipment.store.can_accept().is_err() {
             return None;
         }
         let (seen, lease) = (self.desk.looking(), equipment.options.lease());
-        let request = ClaimRequest { wants: wants.clone(), lease, bytes_max };
+        let mut books = self.desk.books();
+        let (wants, bytes_max) = books.choose(seen.at);
+        if bytes_max == 0 || wants.is_empty() {
+            return None;
+        }
+        let asked = books.board.ask(&wants);
+        drop(books);
+        let request = ClaimRequest { wants, lease, bytes_max };
         let store = Arc::clone(&equipment.store);
         let claims = async move { store.claim(request).await };
         // By the worker's own clock a lease ends before it does by the store's.
-        Some(Claiming { wants, lease_end: seen.at + lease, seen, claims: claims.boxed() })
+        Some(Claiming { asked, lease_end: seen.at + lease, seen, claims: claims.boxed() })
     }
 
     /// Takes what was claimed to hand.
@@ -141,6 +145,7 @@ impl Worker {
             Err(error) => {
                 let cause = on_one_line(&error);
                 tracing::warn!(cause, "deliveries could not be claimed; they wait");
+                self.desk.books().board.unanswered(claiming.asked);
                 return self.backoff.pause().await;
             }
         };
@@ -154,7 +159,7 @@ impl Worker {
     /// Takes claims to hand; what is no longer to be attempted as it was claimed comes back.
     fn take_to_hand(&self, claiming: &Claiming, claims: Claims) -> Vec<Held> {
         let (mut books, now) = (self.desk.books(), Instant::now());
-        books.board.update(&claiming.wants, &claims.due, now);
+        books.board.found(&claims.due, now);
         for endpoint in &claims.unreadable {
             books.board.block(*endpoint, now + UNREADABLE_WAIT);
         }
@@ -186,8 +191,10 @@ impl Worker {
                 self.desk.give_back(all).await;
                 continue;
             }
-            let mut books = self.desk.books();
-            while let Some((held, slot)) = books.begin(&self.desk, endpoint) {
+            let mut begun = Vec::new();
+            begun.extend(std::iter::from_fn(|| self.desk.books().begin(&self.desk, endpoint)));
+            // Not under the lock: where nothing can be spawned any more, the slot is dropped at once.
+            for (held, slot) in begun {
                 tokio::spawn(runner::run(held, slot));
             }
         }

@@ -125,7 +125,7 @@ fn what_is_due_later_is_taken_then() {
     assert!(board.choose(now).is_empty());
     assert_eq!(board.next_due(now), Some(now + pause));
     assert_eq!(board.choose(now + pause), [want(A, Lane::Late, 4)]);
-    board.update(&[want(A, Lane::Late, 4)], &[], now + pause);
+    board.ask(&[want(A, Lane::Late, 4)]);
     assert!(board.choose(now + pause).is_empty());
 }
 
@@ -191,10 +191,10 @@ fn a_quick_endpoint_has_claimed_ahead_what_lasts_for_a_moment() {
         [(100, AHEAD_MAX), (1_000, 200), (10_000, 20), (50_000, 4), (100_000, 2), (200_000, 1)]
     {
         let (board, now) = busy(Duration::from_micros(pace));
-        assert_eq!(board.choose(now), [want(A, Lane::Fresh, ahead)], "{pace} µs");
+        assert_eq!(board.choose_ahead(now), [want(A, Lane::Fresh, ahead)], "{pace} µs");
     }
     let (board, now) = busy(Duration::from_micros(200_001));
-    assert!(board.choose(now).is_empty());
+    assert!(board.choose_ahead(now).is_empty());
 }
 
 #[test]
@@ -203,10 +203,10 @@ fn more_is_claimed_once_half_of_what_is_at_hand_is_used_up() {
     (0..20).for_each(|_| board.hold(A));
     for left in (11..20).rev() {
         board.let_go(A);
-        assert!(board.choose(now).is_empty(), "{left} are at hand");
+        assert!(board.choose_ahead(now).is_empty(), "{left} are at hand");
     }
     board.let_go(A);
-    assert_eq!(board.choose(now), [want(A, Lane::Fresh, 10)]);
+    assert_eq!(board.choose_ahead(now), [want(A, Lane::Fresh, 10)]);
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn what_is_at_hand_takes_the_slots_that_come_free() {
     let (mut board, now) = busy(Duration::from_millis(10));
     (0..20).for_each(|_| board.hold(A));
     board.end(A, false, Reached::InTime, Duration::from_millis(10));
-    assert!(board.choose(now).is_empty());
+    assert!(board.choose_ahead(now).is_empty());
     assert!(board.may_begin(A));
     board.begin(A, false);
     assert!(!board.may_begin(A));
@@ -229,9 +229,9 @@ fn nothing_is_claimed_ahead_where_it_might_wait() {
     };
     let mut few = busy(Duration::from_millis(1));
     begin(&mut few.0, 27);
-    assert_eq!(few.0.choose(few.1).len(), 1, "more than half of the slots are free");
+    assert_eq!(few.0.choose_ahead(few.1).len(), 1, "more than half of the slots are free");
     begin(&mut few.0, 1);
-    assert!(few.0.choose(few.1).is_empty(), "half of them are");
+    assert!(few.0.choose_ahead(few.1).is_empty(), "half of them are");
     let changes: [(&str, Change); 5] = [
         ("something late is due", |board| board.put_off(A, Instant::now())),
         ("it did not answer in time", |board| {
@@ -246,15 +246,16 @@ fn nothing_is_claimed_ahead_where_it_might_wait() {
     ];
     for (why, change) in changes {
         let (mut board, _) = busy(Duration::from_millis(1));
-        assert_eq!(board.choose(Instant::now()).len(), 1);
+        assert_eq!(board.choose_ahead(Instant::now()).len(), 1);
         change(&mut board);
-        assert!(board.choose(Instant::now()).is_empty(), "{why}");
+        assert!(board.choose_ahead(Instant::now()).is_empty(), "{why}");
     }
     let (mut board, now) = busy(Duration::from_millis(1));
-    board.update(&[want(A, Lane::Fresh, 4)], &[], now);
+    board.ask(&[want(A, Lane::Fresh, 4)]);
     (0..4).for_each(|_| board.end(A, false, Reached::InTime, Duration::from_millis(1)));
     board.announce(&BTreeSet::from([(A, Lane::Fresh)]), now);
-    assert_eq!(board.choose(now), [want(A, Lane::Fresh, 4)], "it had nothing to do meanwhile");
+    assert!(board.choose_ahead(now).is_empty(), "it had nothing to do meanwhile");
+    assert_eq!(board.choose(now), [want(A, Lane::Fresh, 4)]);
 }
 
 #[test]
@@ -267,7 +268,7 @@ fn what_is_claimed_ahead_for_all_has_an_end() {
         board.end(endpoint, false, Reached::InTime, Duration::from_micros(100));
         board.begin(endpoint, false);
     }
-    let wants = board.choose(now);
+    let wants = board.choose_ahead(now);
     assert_eq!(wants.iter().map(|want| want.count).sum::<u32>(), AHEAD_IN_ALL);
     assert!(wants.iter().all(|want| want.count <= AHEAD_MAX));
 }
@@ -298,8 +299,38 @@ fn an_endpoint_has_work_when_something_can_be_claimed_or_begun_for_it() {
     assert!(board.has_work(A, now), "what is at hand may begin");
     (0..20).for_each(|_| board.let_go(A));
     assert!(board.has_work(A, now), "something is due, and there is room for it");
-    board.update(&[want(A, Lane::Fresh, 1), want(A, Lane::Late, 1)], &[], now);
+    board.ask(&[want(A, Lane::Fresh, 1), want(A, Lane::Late, 1)]);
     assert!(!board.has_work(A, now), "nothing is due");
     board.put_off(A, now + Duration::from_secs(1));
     assert!(!board.has_work(A, now), "nothing is due yet");
+}
+
+type Hear = fn(&mut Board, Instant);
+
+#[test]
+fn what_is_heard_of_a_lane_while_it_is_asked_is_not_forgotten() {
+    let pause = Duration::from_secs(1);
+    let heard: [(&str, Hear); 3] = [
+        ("announced", |board, now| board.announce(&BTreeSet::from([(A, Lane::Fresh)]), now)),
+        ("put off", |board, now| board.put_off(A, now)),
+        ("looked at", |board, now| board.refresh(&[due(A, Lane::Fresh)], now)),
+    ];
+    for (what, hear) in heard {
+        let (mut board, now) = (board(8, 4), Instant::now());
+        board.refresh(&[due(A, Lane::Fresh), due(A, Lane::Late)], now);
+        let wants = board.choose(now);
+        board.ask(&wants);
+        assert!(board.choose(now).is_empty(), "nothing is asked for twice");
+        hear(&mut board, now);
+        board.found(&[], now);
+        assert_eq!(board.choose(now).len(), 1, "{what}");
+    }
+    let (mut board, now) = (board(8, 4), Instant::now());
+    board.refresh(&[due(A, Lane::Fresh)], now);
+    board.put_off(A, now + pause);
+    let wants = board.choose(now);
+    let asked = board.ask(&wants);
+    board.unanswered(asked);
+    assert_eq!(board.choose(now), wants, "a claim that failed is made again");
+    assert_eq!(board.next_due(now), Some(now + pause));
 }

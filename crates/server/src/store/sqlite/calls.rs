@@ -27,7 +27,7 @@ use crate::store::{
     NewKey, NewLink, NewSession, NewSpam, NewSubmission, OwnedEndpoint, PageRequest, PasswordHash,
     PruneRequest, Pruned, PublicForm, Redemption, SealedSecret, SessionRecord, Settled, Settlement,
     SpamRecord, SpamRequest, StagedForm, StagedSubmission, Store, StoreError, StoreFuture,
-    StoreObserver, StoredPage, TokenHash, UserRecord, WorkSignal,
+    StoreObserver, StoredPage, TokenHash, UserRecord, Verdict, WorkSignal,
 };
 
 /// Further ahead than this no retry is put on purpose: the longest pause that can be configured is
@@ -478,9 +478,13 @@ impl Store for SqliteStore {
     }
 
     fn settle(&self, settlements: Vec<Settlement>) -> StoreFuture<'_, Vec<Settled>> {
-        let today = Arc::clone(&self.clock);
+        let (today, wake) = (Arc::clone(&self.clock), self.waker());
         self.write_steadily(move |db, now| {
-            settle::settle(db, &settlements, Settling { now, today: today() })
+            let settled = settle::settle(db, &settlements, Settling { now, today: today() })?;
+            let back = settlements.iter().filter(|one| one.verdict == Verdict::Release);
+            let back: Vec<EndpointNo> = back.map(|one| one.key.endpoint).collect();
+            wake(&back, &[Lane::Fresh, Lane::Late]);
+            Ok(settled)
         })
     }
 
