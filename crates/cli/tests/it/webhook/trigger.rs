@@ -74,6 +74,14 @@ fn a_delivery_is_as_the_service_makes_it_and_what_came_back_is_told() {
 }
 
 #[test]
+fn a_kind_of_event_in_place_of_the_receiver_says_where_it_goes() {
+    let said = run(&["submission.created"]);
+    assert_eq!(said.code, Some(2), "{}", said.stderr);
+    let told = "this is a kind of event, which `--event` names; expected the receiver's URL";
+    assert!(said.stderr.contains(told), "{}", said.stderr);
+}
+
+#[test]
 fn an_answer_that_was_not_expected_is_told_with_its_body_and_ends_with_11() {
     let receiver =
         Recorder::start(Arc::new(|_, _| Some(answer(401, "", "bad\u{1b}[31m signature"))));

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use formsvc_contract::send::ANSWER_MAX;
+use formsvc_protocol::EventKind;
 use http::HeaderValue;
 use url::Url;
 
@@ -21,7 +22,7 @@ use crate::webhook::secrets::SecretArgs;
 use crate::webhook::sender::{SenderArgs, Timeout, answer_limit};
 use crate::webhook::shape;
 use crate::webhook::statuses::Statuses;
-use crate::webhook::target::{self, target};
+use crate::webhook::target;
 
 /// The fields of an attempt.
 pub(in crate::cmd) const FIELDS: &[Field] = &[
@@ -49,7 +50,7 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 )]
 pub(crate) struct Trigger {
     /// The receiver: a URL, a port of this machine, or host:port/path
-    #[arg(value_name = "URL", value_parser = target, required_unless_present = "dry_run")]
+    #[arg(value_name = "URL", value_parser = receiver, required_unless_present = "dry_run")]
     to: Option<Url>,
     #[command(flatten)]
     payload: Payload,
@@ -162,7 +163,32 @@ impl Trigger {
     }
 }
 
+/// Reads where to send. The name of an event can be a host's, which nobody means by it.
+fn receiver(text: &str) -> Result<Url, String> {
+    if EventKind::KNOWN.iter().any(|kind| kind.as_str() == text.trim()) {
+        return Err("this is a kind of event, which `--event` names; expected the receiver's URL"
+            .to_owned());
+    }
+    target::target(text)
+}
+
 /// What came is not what was expected.
 fn unmet(what: String) -> CliError {
     CliError::coded(Code::Unmet, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_of_event_is_no_receiver() {
+        for kind in EventKind::KNOWN {
+            let told = receiver(kind.as_str()).unwrap_err();
+            assert!(told.contains("`--event`") && told.contains("URL"), "{kind}: {told}");
+            let url = format!("https://{kind}/");
+            assert_eq!(receiver(&url).map(String::from), Ok(url));
+        }
+        assert_eq!(receiver("4242").map(String::from), Ok("http://localhost:4242/".to_owned()));
+    }
 }
