@@ -226,6 +226,13 @@ fn submissions_of_the_service_are_delivered_as_it_delivers_them() {
     assert!(said.stderr.contains(told), "{}", said.stderr);
     let body: Value = serde_json::from_slice(&receiver.got().body).unwrap();
     assert!(body["data"]["year"].is_number() && body["data"]["species"].is_string(), "{body}");
+
+    let said = run(&["--form", "penguins", "--set", "data.bill_length_mm=abc"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let told = "submissions of this form have a number in `bill_length_mm`, and `\"abc\"` is none";
+    assert!(said.stderr.contains(told), "{}", said.stderr);
+    let body: Value = serde_json::from_slice(&receiver.got().body).unwrap();
+    assert_eq!(body["data"]["bill_length_mm"], "abc");
 }
 
 #[test]

@@ -15,11 +15,14 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::form_ref;
+use crate::output::shortened;
 use crate::webhook::changes::{Change, changed, edited};
 use crate::webhook::payload::Place;
 
 /// Submissions whose labels are those of a form.
 const LABELS_OF: u32 = 25;
+/// Cells of a value that are shown where something is odd about it.
+const VALUE_SHOWN: usize = 40;
 /// When the first submission of a seed was made: 2026-01-01. The next are a second later each.
 const SEEDED: i128 = 1_767_225_600_000_000_000;
 
@@ -79,7 +82,7 @@ impl Bodies {
         if bodies.edit {
             bodies.edit_first().await?;
         }
-        bodies.tell_of_new_labels(cx);
+        bodies.tell_of_slips(cx);
         Ok(bodies)
     }
 
@@ -130,30 +133,55 @@ impl Bodies {
         Ok(())
     }
 
-    /// A label that the form's submissions do not have is most often misspelled.
-    fn tell_of_new_labels(&self, cx: &Context) {
-        let known: Vec<String> = match &self.kind {
-            Kind::Form(_, questions) => questions.iter().map(|(label, _)| label.clone()).collect(),
+    /// Tells of changes that are most often slips, and makes them all the same.
+    fn tell_of_slips(&self, cx: &Context) {
+        let known = match &self.kind {
+            Kind::Form(_, questions) => questions.clone(),
             Kind::Fixed(bodies) => match bodies.first().map(|body| serde_json::from_slice(body)) {
-                Some(Ok(WebhookEvent { data, .. })) => {
-                    data.fields().into_iter().map(|(label, _)| label.into_owned()).collect()
-                }
+                Some(Ok(WebhookEvent { data, .. })) => data
+                    .fields()
+                    .into_iter()
+                    // An answer that is empty does not tell what others are: text is anything.
+                    .map(|(label, value)| {
+                        let kind = ValueKind::of(value.get());
+                        (label.into_owned(), kind.map_or(Shape::Text, shape_of))
+                    })
+                    .collect(),
                 _ => return,
             },
             Kind::Sample => return,
         };
         for change in &self.changes {
-            let Change::Set(path, _) = change else { continue };
-            let Some(label) = path.strip_prefix("data.") else { continue };
-            let first = label.split('.').next().unwrap_or(label);
-            if ![label, first].iter().any(|name| known.iter().any(|known| known == name)) {
-                let like = crate::suggest::did_you_mean(label, known.iter().map(String::as_str));
-                let like = like.map_or(String::new(), |like| format!("; {like}"));
-                cx.progress
-                    .remark(&format!("no submission of this form has the label `{label}`{like}"));
+            if let Some(slip) = slip(change, &known) {
+                cx.progress.remark(&slip);
             }
         }
     }
+}
+
+/// What is odd about a change of a body that has these questions: a label that it does not have, or a text for
+/// a number.
+fn slip(change: &Change, known: &[(String, Shape)]) -> Option<String> {
+    let Change::Set(path, value) = change else { return None };
+    let label = path.strip_prefix("data.")?;
+    let first = label.split('.').next().unwrap_or(label);
+    let find = |name: &str| known.iter().find(|(known, _)| known == name);
+    let Some((_, shape)) = find(label) else {
+        if find(first).is_some() {
+            return None;
+        }
+        let like = crate::suggest::did_you_mean(label, known.iter().map(|(known, _)| &**known));
+        let like = like.map_or(String::new(), |like| format!("; {like}"));
+        return Some(format!("no submission of this form has the label `{label}`{like}"));
+    };
+    let is_number = |kind| matches!(shape_of(kind), Shape::Number | Shape::NumberText);
+    let expects_number = matches!(shape, Shape::Number | Shape::NumberText);
+    // Nobody has to answer with anything.
+    let is_other = ValueKind::of(value).is_some_and(|kind| !is_number(kind));
+    (expects_number && is_other).then(|| {
+        let value = shortened(value, VALUE_SHOWN);
+        format!("submissions of this form have a number in `{label}`, and `{value}` is none")
+    })
 }
 
 /// What the body says it is.
@@ -266,4 +294,45 @@ async fn found(cx: &Context, form: &Form, id: Option<&str>) -> Result<Submission
                 .hint("an id is given whole, as `formsvc submissions list` shows it")
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::webhook::changes::set;
+
+    #[test]
+    fn a_text_for_a_number_and_a_label_that_is_not_there_are_remarked_upon() {
+        let known = [
+            ("n".to_owned(), Shape::Number),
+            ("v1.2".to_owned(), Shape::NumberText),
+            ("species".to_owned(), Shape::Text),
+            ("list".to_owned(), Shape::List),
+        ];
+        let told = |change: &str| slip(&set(change).unwrap(), &known);
+        for fine in [
+            "data.n=7",
+            "data.n=-1.5",
+            "data.n=\"7\"",
+            "data.n=",
+            "data.n=null",
+            "data.v1.2=8",
+            "data.species=abc",
+            "data.species=7",
+            "data.list.0=abc",
+            "form_id=abc",
+        ] {
+            assert_eq!(told(fine), None, "{fine}");
+        }
+        for (label, value, shown) in
+            [("n", "abc", "\"abc\""), ("n", "true", "true"), ("v1.2", "[1]", "[1]")]
+        {
+            let expected = format!(
+                "submissions of this form have a number in `{label}`, and `{shown}` is none"
+            );
+            assert_eq!(told(&format!("data.{label}={value}")), Some(expected));
+        }
+        assert!(told(&format!("data.n={}", "x".repeat(600))).unwrap().len() < 150);
+        assert!(told("data.speces=1").unwrap().ends_with("`speces`; did you mean `species`?"));
+    }
 }
