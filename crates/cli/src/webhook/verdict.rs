@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use formsvc_protocol::signature::{HEADER, SignatureHeader};
-use formsvc_receiver::{Event, Verifier, VerifyError, signature_header};
+use formsvc_receiver::{Event, JsonProblem, Verifier, VerifyError, signature_header};
 use http::HeaderMap;
 use jiff::Timestamp;
 
@@ -233,6 +233,20 @@ impl VerdictCode {
         row.is_signed || !row.is_refusal()
     }
 
+    /// Why a body that has it is no event, without any text of it; none of another verdict.
+    pub(crate) fn lack(self, body: &Bytes) -> Option<String> {
+        if self != Self::BadEvent {
+            return None;
+        }
+        let error = Event::from_json(body.clone()).err()?;
+        let is_object = body.trim_ascii_start().starts_with(b"{");
+        Some(if error.problem() == JsonProblem::WrongShape && !is_object {
+            "it is JSON, and no object".to_owned()
+        } else {
+            error.to_string()
+        })
+    }
+
     /// The verdict of a name.
     pub(crate) fn of_name(name: &str) -> Option<Self> {
         VERDICTS.iter().find(|row| row.name == name).map(|row| row.code)
@@ -303,5 +317,26 @@ mod tests {
             rows.retain(|other| other.code != row.code);
         }
         assert!(rows.is_empty(), "{rows:?}");
+    }
+
+    #[test]
+    fn of_a_body_that_is_no_event_what_is_missing_is_told_and_no_text_of_it() {
+        let lack =
+            |body: &'static str| VerdictCode::BadEvent.lack(&Bytes::from_static(body.as_bytes()));
+        for (body, told) in [
+            ("hunter2", "the text is not JSON, seen at line 1, column 1"),
+            ("", "the text ends too early, seen at line 1, column 0"),
+            (r#""hunter2""#, "it is JSON, and no object"),
+            (r#"["hunter2"]"#, "it is JSON, and no object"),
+            ("{}", "`event` is missing, seen at line 1, column 2"),
+            (
+                r#"{"event":"submission.created","submission_id":"hunter2"}"#,
+                "`form_id` is missing, seen at line 1, column 56",
+            ),
+        ] {
+            assert_eq!(lack(body).as_deref(), Some(told), "{body}");
+        }
+        assert_eq!(lack(r#"{"event":"of.a.later.release"}"#), None);
+        assert_eq!(VerdictCode::NoMatch.lack(&Bytes::from_static(b"hunter2")), None);
     }
 }

@@ -202,6 +202,9 @@ fn status(outcome: &Outcome) -> (Look, CompactString) {
 fn hints(capture: &Capture, outcome: &Outcome, reveal: bool) -> Vec<String> {
     let of_forward = |forward| forward_hint(forward, reveal);
     let mut hints: Vec<String> = outcome.forwards.iter().filter_map(of_forward).collect();
+    let received = &capture.received;
+    let lack = received.verdict.code.lack(&received.body);
+    hints.extend(lack.map(|lack| format!("the body is no event: {lack}")));
     hints.extend(verdict_hint(capture));
     hints
 }
@@ -429,6 +432,17 @@ mod tests {
             }
         }
         assert!(lines(sample, None)[0].contains(" MMMMMMMMM… /"));
+    }
+
+    #[test]
+    fn of_a_body_that_is_no_event_it_is_said_what_is_missing() {
+        let mut sample = Sample::of(BODY).verdict(VerdictCode::BadEvent, Some(0));
+        sample.received.body = bytes::Bytes::from_static(br#"{"event":"submission.created"}"#);
+        let told = lines(sample, None);
+        assert!(told[0].contains("✗ no event"), "{told:?}");
+        let why = "the body is no event: `submission_id` is missing, seen at line 1, column 30";
+        assert_eq!(told[1].trim(), why);
+        assert!(told.len() == 3 && told[2].contains("hint: look at the body"), "{told:?}");
     }
 
     #[test]

@@ -157,6 +157,17 @@ fn a_verdict_looks_the_same_wherever_it_stands() {
 }
 
 #[test]
+fn of_a_body_that_is_no_event_it_is_shown_what_is_wrong() {
+    let home = Home::new();
+    let mut listener = Listener::start(&home, &[]);
+    assert_eq!(listener.deliver(b"no event"), 200);
+    assert_eq!(listener.end(), Some(0));
+    let shown = lines_in(160, &home, &["webhook", "events", "show"], 0).join("\n");
+    let why = "the body is no event: the text is not JSON, seen at line 1, column 2";
+    assert!(shown.contains(why), "{shown}");
+}
+
+#[test]
 fn what_a_receiver_says_of_the_one_delivery_is_told_once() {
     let home = Home::new();
     let target = Recorder::start(std::sync::Arc::new(|_, _| {

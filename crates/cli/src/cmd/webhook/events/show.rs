@@ -108,7 +108,9 @@ fn verdict(received: &Received) -> String {
         Some(age @ 2..) => format!("; signed {age} s before it came"),
         _ => String::new(),
     };
-    format!("{}: {}{secret}{age}", row.name, row.meaning)
+    let lack = received.verdict.code.lack(&received.body);
+    let lack = lack.map_or(String::new(), |lack| format!(": {lack}"));
+    format!("{}: {}{lack}{secret}{age}", row.name, row.meaning)
 }
 
 fn arrival(received: &Received) -> String {
