@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use faststr::FastStr;
+use formsvc_protocol::Objects;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::looks_like_json;
-use crate::objects::Objects;
 
 /// An answer that could not be used.
 #[derive(Debug)]

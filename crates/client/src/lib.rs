@@ -12,7 +12,6 @@ mod error;
 mod event;
 mod form;
 mod limit;
-mod objects;
 mod operation;
 mod options;
 mod pager;

@@ -9,6 +9,7 @@
 //! | times on the wire, form instants, cursors | [`Timestamp`], [`FormInstant`], [`Cursor`] | §2, §4 |
 //! | error codes and the error body | [`ErrorCode`], [`ErrorBody`] | §7 |
 //! | endpoints | [`paths`] | §4 |
+//! | arrays that must not pass for objects | [`Objects`] | |
 //! | text that is not safe to show | [`is_unsafe_in_terminals`], [`is_stray_selector`] | |
 //! | limits | [`limits`], [`RollingWindow`] | §8 |
 //! | webhook event, signature, and when a delivery is tried again | [`WebhookEvent`], [`signature`], [`RetrySchedule`], [`retry_after()`] | §5, §6 |
@@ -25,6 +26,7 @@ mod form;
 mod id;
 mod instant;
 pub mod limits;
+mod objects;
 mod open_enum;
 mod page;
 pub mod paths;
@@ -49,6 +51,7 @@ pub use event::{EventKind, UnknownEventKind, WebhookEvent};
 pub use form::{Form, FormList, FormStatus, UnknownFormStatus};
 pub use id::{DeliveryId, EndpointId, FormId, IdError, KeyId, PublicId, SubmissionId, UserId};
 pub use instant::FormInstant;
+pub use objects::Objects;
 pub use page::{Page, PageRef, Pagination, SubmissionRef};
 pub use printable::{is_stray_selector, is_unsafe_in_terminals};
 pub use retry_after::retry_after;

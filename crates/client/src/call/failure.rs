@@ -9,7 +9,7 @@ use http::{HeaderMap, StatusCode};
 
 use crate::api_key::ApiKey;
 use crate::base_url::BaseUrl;
-use crate::decode::Broken;
+use crate::decode::{Broken, read};
 use crate::error::{Error, ErrorKind, Parts, Safe, cut, head, keep, may_show, short};
 use crate::operation::{BUILD, Operation};
 use crate::retry::Failed;
@@ -73,7 +73,8 @@ impl Failure {
         parts.request_id = request_id(headers);
         parts.headers = Some(headers.clone());
         parts.body = Some(keep(body, key));
-        if let Ok(ErrorBody { error }) = serde_json::from_slice(head(body, key)) {
+        let text = std::str::from_utf8(head(body, key)).ok();
+        if let Some(Ok(ErrorBody { error })) = text.map(read) {
             let code = key.redact(error.code.as_str().to_owned());
             parts.code = Some(cut(&code, CODE_KEPT).into());
             parts.message = Some(cut(&key.redact(error.message), MESSAGE_KEPT).to_owned());

@@ -32,6 +32,8 @@ async fn an_answer_that_breaks_the_contract_names_status_request_id_and_path() {
         (with(&row_at(1, "yesterday")), "data[1].created_at"),
         (with(&row_at(1, "2026-02-30T09:30:00.000Z")), "data[1].created_at"),
         (with(r#"{"id":"s","data":{}}"#), "data[1]"),
+        (with(&format!(r#"["s",{{}},"{time}"]"#)), "data[1]"),
+        (ok(r#"{"data":[],"pagination":[null,false]}"#), "pagination"),
         (ok(r#"{"data":[],"pagination":{"has_more":"no"}}"#), "pagination.has_more"),
         (
             ok(r#"{"data":[],"pagination":{"next_cursor":7,"has_more":true}}"#),
@@ -100,6 +102,16 @@ async fn an_error_of_the_service_says_code_and_message() {
         error.to_string(),
         "submissions.list: 404 form_not_found: no such form (request id r7, 1 attempt)"
     );
+}
+
+#[tokio::test]
+async fn an_array_is_no_error_of_the_service() {
+    for body in
+        [r#"{"error":["form_not_found","no"]}"#, r#"[{"code":"form_not_found","message":"no"}]"#]
+    {
+        let error = list(Answer::Status(404, Vec::new(), body.to_owned())).await;
+        assert_eq!((error.kind(), error.code()), (ErrorKind::Api, None), "{body}");
+    }
 }
 
 #[tokio::test]

@@ -49,6 +49,8 @@ impl PagePlaces {
                 let rows = once(&mut rows, Vec::new())?;
                 items(text, start, |at| row(text, at, rows, &mut found, &mut open))
             }
+            // A parser takes an array of its members as well.
+            b"\"pagination\"" if text.get(start) != Some(&b'{') => None,
             b"\"pagination\"" => {
                 let end = value(text, start, &mut open)?.at;
                 once(&mut pagination, serde_json::from_str(&page[start..end]).ok()?)?;
@@ -107,13 +109,16 @@ fn plain_string(text: &[u8], start: usize, slot: &mut Option<Place>) -> Option<u
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use serde::Deserialize;
 
     use super::*;
-    use crate::{Literals, PageRef};
+    use crate::{Literals, Objects, PageRef};
 
     /// What the parser finds, if it and the rule of answers accept the page.
     fn parsed(page: &str) -> Option<PageRef<'_>> {
-        let page: PageRef<'_> = serde_json::from_str(page).ok()?;
+        let mut reader = serde_json::Deserializer::from_str(page);
+        let page = PageRef::deserialize(Objects(&mut reader)).ok()?;
+        reader.end().ok()?;
         page.data.iter().all(|row| row.data.get().starts_with('{')).then_some(page)
     }
 
@@ -166,6 +171,18 @@ mod tests {
         }
     }
 
+    #[test]
+    fn an_array_is_no_page_no_row_and_no_pagination() {
+        let row = r#"["sub_1",{},"t"]"#;
+        for page in [
+            r#"{"data":[],"pagination":["c",true]}"#.to_owned(),
+            format!(r#"{{"data":[{row}],"pagination":{{"has_more":true}}}}"#),
+            r#"[[],{"has_more":true}]"#.to_owned(),
+        ] {
+            assert!(PagePlaces::of(&page).is_none() && agree(&page), "{page}");
+        }
+    }
+
     /// A part of a page, or what could stand there by mistake.
     fn part() -> impl Strategy<Value = String> {
         let ids = "\"id\":(\"sub_1\"|\"\"|1|null)";
@@ -183,7 +200,7 @@ mod tests {
         ];
         let pagination = prop_oneof![
             4 => Just("\"pagination\":{\"next_cursor\":\"c\",\"has_more\":true}".to_owned()),
-            1 => "\"pagination\":(\\{\"has_more\":(0|true)\\}|\\{\"next_cursor\":1\\}|null)",
+            1 => "\"pagination\":(\\{\"has_more\":(0|true)\\}|\\{\"next_cursor\":1\\}|\\[null,true\\]|null)",
         ];
         (prop::collection::vec(row, 0..4), pagination).prop_map(|(rows, pagination)| {
             format!("{{\"data\":[{}],{pagination}}}", rows.join(" ,"))

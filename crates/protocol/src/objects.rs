@@ -6,7 +6,19 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, Visitor};
 
 /// A deserializer whose structs, at any depth, are objects.
-pub(crate) struct Objects<D>(pub(crate) D);
+///
+/// Answers and bodies are read through it wherever arrays must not pass for objects:
+///
+/// ```
+/// use formsvc_protocol::{Objects, Pagination};
+/// use serde::Deserialize;
+/// let read = |text| Pagination::deserialize(Objects(&mut serde_json::Deserializer::from_str(text)));
+/// assert!(read(r#"{"next_cursor":null,"has_more":false}"#).is_ok());
+/// let error = read("[null,false]").unwrap_err();
+/// assert!(error.to_string().starts_with("invalid type: sequence, expected an object"));
+/// ```
+#[derive(Debug)]
+pub struct Objects<D>(pub D);
 
 macro_rules! forward {
     ($( $method:ident ( $( $argument:ident: $kind:ty ),* ); )+) => {$(
