@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use formsvc_client::Client;
-use formsvc_protocol::Pagination;
+use formsvc_protocol::{Objects, Pagination};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -119,7 +119,10 @@ impl Paged<'_> {
             query.push(("cursor", cursor));
         }
         let body = self.client.get_raw(self.path, &query).await.map_err(failed)?;
-        let page: Page<'_> = serde_json::from_slice(&body).map_err(|_| {
+        let mut reader = serde_json::Deserializer::from_slice(&body);
+        let page =
+            Page::deserialize(Objects(&mut reader)).and_then(|page| reader.end().map(|()| page));
+        let page = page.map_err(|_| {
             let what = format!("the answer to `{}` is no list with `data`", self.path);
             CliError::new(Exit::Service, what).hint("without --paginate it is shown as it is")
         })?;
