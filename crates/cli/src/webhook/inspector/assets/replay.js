@@ -56,7 +56,8 @@ function signature(about, { refused }, edits) {
   const view = el('fieldset', {}, el('legend', {}, 'Signature'),
     way('fresh', 'made now', isFresh, !about.can_sign),
     refused && about.can_sign && meant,
-    way('kept', edits ? 'as it came, which matches no other body' : 'as it came', !isFresh, false),
+    way('kept', 'as it came', !isFresh, false),
+    edits && el('p', { class: 'quiet small-text' }, 'The signature it came with matches no other body.'),
     !about.can_sign && el('p', { class: 'quiet small-text' }, 'Without a signing secret the listener signs nothing.'));
   const chosen = () => view.querySelector('input[type="radio"]:checked').value;
   view.addEventListener('change', () => { meant.hidden = chosen() !== 'fresh'; });
