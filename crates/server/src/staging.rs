@@ -91,7 +91,7 @@ where
     if outcome.is_err()
         && let Err(error) = store.discard_staged(&staged).await
     {
-        // It stays unseen, and the next start of a server removes it.
+        // It stays unseen; a later import, or start of a server, removes it.
         tracing::warn!(%error, form = %staged.id, "a failed import could not be removed");
     }
     outcome

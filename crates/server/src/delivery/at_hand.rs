@@ -29,6 +29,14 @@ pub(super) struct Held {
     pub(super) since: Instant,
 }
 
+impl Held {
+    /// Whether its lease lasts for an attempt that begins now and takes so long. What is recorded after the
+    /// lease is lost, and attempted again.
+    pub(super) fn lasts_for(&self, attempt: Duration, now: Instant) -> bool {
+        now + attempt < self.lease_end
+    }
+}
+
 /// A look at an endpoint.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
@@ -213,5 +221,14 @@ mod tests {
         at_hand.see(one, Seen { at: now + SEEN_FOR, changes: 8 });
         assert!(at_hand.is_seen(one, Seen { at: now + SEEN_FOR, changes: 8 }));
         assert!(!at_hand.is_seen(EndpointNo(2), Seen { at: now + SEEN_FOR, changes: 8 }));
+    }
+
+    #[test]
+    fn no_attempt_begins_that_its_lease_does_not_last_for() {
+        let now = Instant::now();
+        let held = held(1, 10, now);
+        let attempt = Duration::from_secs(10);
+        assert!(held.lasts_for(attempt, now + Duration::from_secs(19)));
+        assert!(!held.lasts_for(attempt, now + Duration::from_secs(20)));
     }
 }

@@ -1,4 +1,4 @@
-//! One attempt on its way: nobody waits for it, and it hands its outcome on to be recorded.
+//! One attempt on its way, which hands its outcome on to be recorded.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;

@@ -58,8 +58,8 @@ pub fn read_retry_factor(text: &str) -> Result<u32, &'static str> {
 }
 
 impl DeliveryOptions {
-    /// How long a claim holds: the time of an attempt, and as much again as recording its outcome may
-    /// take on a bad day.
+    /// How long a claim holds: the time of an attempt, a second at hand before it, and as much again as
+    /// recording its outcome may take on a bad day.
     pub(super) fn lease(&self) -> Duration {
         self.timeout + Duration::from_secs(20)
     }

@@ -26,6 +26,12 @@ const UNFINISHED_WAIT: Duration = Duration::from_secs(3_600);
 pub(super) async fn run(held: Held, slot: Slot) {
     let mut next = Some((held, slot));
     while let Some((held, mut slot)) = next {
+        let timeout = slot.desk().equipment.options.timeout;
+        if !held.lasts_for(timeout, Instant::now()) {
+            slot.desk().give_back(vec![held]).await;
+            next = slot.go_on();
+            continue;
+        }
         let admitted = slot.desk().books().guard.admit(&held.claimed);
         match admitted {
             Ok(target) => attempt(held, target, &mut slot).await,
@@ -57,7 +63,7 @@ async fn stumble(desk: &Desk, held: &Held, obstacle: &Obstacle) {
         Obstacle::Secret { .. } | Obstacle::EmptySecret(_) => {
             let until = Instant::now() + UNREADABLE_WAIT;
             let put_off = Hindrance::Ours { wait: UNREADABLE_WAIT };
-            // The others of the endpoint stay where they are, and are not told one by one.
+            // Others that are at hand follow one by one, and are not told of; the rest stay where they are.
             if !desk.books().board.block(claimed.key.endpoint, until) {
                 let verdict: Verdict = hindered(standing, put_off);
                 return desk.settle(claimed, verdict, None, held.lease_end).await;

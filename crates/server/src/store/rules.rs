@@ -108,7 +108,14 @@ pub(super) fn staged_public_id(form: &NewForm) -> String {
     format!("{} {}", form.public_id, form.id)
 }
 
-/// The public id that a form under import is to have.
-pub(super) fn wanted_public_id(staged: &str) -> &str {
-    staged.split_once(' ').map_or(staged, |(public_id, _)| public_id)
+/// What stands in place of the public id of a form under import that is being removed: it may have lost
+/// submissions already, so that nobody may go on with it.
+pub(super) fn removed_public_id(id: &FormId) -> String {
+    format!(" {id}")
+}
+
+/// The public id that a form under import is to have; none when it is being removed.
+pub(super) fn wanted_public_id(staged: &str) -> Option<&str> {
+    let (public_id, _) = staged.split_once(' ')?;
+    Some(public_id).filter(|public_id| !public_id.is_empty())
 }

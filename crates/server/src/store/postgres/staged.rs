@@ -10,7 +10,7 @@ use super::fault::code_of;
 use super::forms::{form, has_public_id};
 use super::pages::SEQ_BITS;
 use super::rows::{Params, column, execute, instant, instant_opt, query, query_opt, text_id};
-use crate::store::rules::{no_form, wanted_public_id};
+use crate::store::rules::{no_form, removed_public_id, wanted_public_id};
 use crate::store::{StagedSubmission, StoreError, item};
 
 /// An import that has made no progress for so long was given up.
@@ -24,6 +24,8 @@ struct End {
     seq: i64,
     last: Option<FormInstant>,
     now: FormInstant,
+    /// It is being removed.
+    goes: bool,
 }
 
 async fn end(
@@ -31,14 +33,16 @@ async fn end(
     id: &FormId,
     now: Option<i64>,
 ) -> Result<Option<End>, StoreError> {
-    let sql = "SELECT form_no, last_seq, last_instant_us, now_us($2) FROM forms
+    let sql = "SELECT form_no, last_seq, last_instant_us, now_us($2), public_id = $3 FROM forms
         WHERE id = $1 AND NOT ready FOR UPDATE";
-    let Some(row) = query_opt(db, sql, &[&id.as_str(), &now]).await? else { return Ok(None) };
+    let params: Params<'_> = &[&id.as_str(), &now, &removed_public_id(id)];
+    let Some(row) = query_opt(db, sql, params).await? else { return Ok(None) };
     Ok(Some(End {
         form_no: column(&row, 0)?,
         seq: column(&row, 1)?,
         last: instant_opt(&row, 2)?,
         now: instant(&row, 3)?,
+        goes: column(&row, 4)?,
     }))
 }
 
@@ -48,7 +52,8 @@ pub(super) async fn append(
     submissions: &[StagedSubmission],
     now: Option<i64>,
 ) -> Result<(), StoreError> {
-    let mut end = end(db, id, now).await?.ok_or_else(|| no_form(id))?;
+    let end = end(db, id, now).await?.filter(|end| !end.goes);
+    let mut end = end.ok_or_else(|| no_form(id))?;
     let (mut keys, mut instants, mut ids, mut items) = (vec![], vec![], vec![], vec![]);
     for submission in submissions {
         let at = match (submission.at, end.last) {
@@ -100,7 +105,7 @@ pub(super) async fn publish(
 ) -> Result<Form, StoreError> {
     let sql = "SELECT public_id FROM forms WHERE id = $1 AND NOT ready FOR UPDATE";
     let kept = query_opt(db, sql, &[&id.as_str()]).await?.ok_or_else(|| no_form(id))?;
-    let public_id = wanted_public_id(column(&kept, 0)?);
+    let public_id = wanted_public_id(column(&kept, 0)?).ok_or_else(|| no_form(id))?;
     let taken = || StoreError::Exists { what: "public id", value: public_id.into() };
     if has_public_id(db, public_id).await? {
         return Err(taken());
@@ -118,6 +123,8 @@ pub(super) async fn publish(
 /// Removes some of what was staged; `true` when nothing is left.
 pub(super) async fn remove_some(db: &impl GenericClient, id: &FormId) -> Result<bool, StoreError> {
     let Some(End { form_no, .. }) = end(db, id, None).await? else { return Ok(true) };
+    let sql = "UPDATE forms SET public_id = $2 WHERE form_no = $1";
+    execute(db, sql, &[&form_no, &removed_public_id(id)]).await?;
     let sql = "DELETE FROM submissions WHERE key IN
         (SELECT key FROM submissions WHERE form_no = $1 LIMIT $2)";
     let removed = execute(db, sql, &[&form_no, &REMOVED_AT_ONCE]).await?;

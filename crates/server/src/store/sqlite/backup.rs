@@ -135,9 +135,10 @@ fn check(path: &Path) -> Result<BackupReport, BackupError> {
     if said != "ok" {
         return Err(BackupError::Damaged(said));
     }
-    // Each form says how many it has, and each delivery whose it is.
+    // Each form says how many it has, and each delivery whose it is. An import that is being removed has
+    // fewer than it says.
     let wrong: i64 = copy.query_row(
-        "SELECT (SELECT count(*) FROM forms f WHERE last_seq - pruned <>
+        "SELECT (SELECT count(*) FROM forms f WHERE ready AND last_seq - pruned <>
                 (SELECT count(*) FROM submissions s WHERE s.form_no = f.form_no))
             + (SELECT count(*) FROM deliveries d WHERE NOT EXISTS
                 (SELECT 1 FROM submissions s WHERE s.key = d.submission))",

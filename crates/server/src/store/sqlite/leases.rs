@@ -197,7 +197,7 @@ pub(super) fn of(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Whether a delivery is under a lease. They are few, and searched.
+/// Whether a delivery is under a lease. There are a few thousand at most, and they are searched.
 pub(super) fn holds(db: &Connection, key: DeliveryKey) -> Result<bool, StoreError> {
     let leases = of(db, key.endpoint, FormInstant::MAX)?;
     let mut held = leases.iter().flat_map(|(_, held)| held);

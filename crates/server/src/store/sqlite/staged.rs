@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::accept::{Insert, Tail};
 use super::columns::instant;
 use super::forms::form;
-use crate::store::rules::{no_form, wanted_public_id};
+use crate::store::rules::{no_form, removed_public_id, wanted_public_id};
 use crate::store::{StagedSubmission, StoreError};
 
 /// An import that has made no progress for so long was given up.
@@ -22,7 +22,7 @@ pub(super) fn append(
     submissions: &[StagedSubmission],
     now: FormInstant,
 ) -> Result<(), StoreError> {
-    let (mut tail, mut insert) = (tail(db, id)?, Insert::new(db)?);
+    let (mut tail, mut insert) = (tail(db, id, Going::On)?, Insert::new(db)?);
     for submission in submissions {
         let at = match (submission.at, tail.instant) {
             (None, last) => FormInstant::next(now, last),
@@ -43,11 +43,20 @@ pub(super) fn append(
     Ok(())
 }
 
-fn tail(db: &Connection, id: &FormId) -> Result<Tail, StoreError> {
+/// What becomes of a form under import.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Going {
+    On,
+    Away,
+}
+
+/// The end of a form under import; one that is being removed goes on no more.
+fn tail(db: &Connection, id: &FormId, going: Going) -> Result<Tail, StoreError> {
     db.prepare_cached(
-        "SELECT form_no, last_seq, last_instant_us FROM forms WHERE id = ?1 AND NOT ready",
+        "SELECT form_no, last_seq, last_instant_us FROM forms
+         WHERE id = ?1 AND NOT ready AND (?2 OR public_id <> ?3)",
     )?
-    .query_row([id.as_str()], |row| {
+    .query_row(params![id.as_str(), going == Going::Away, removed_public_id(id)], |row| {
         let last: Option<i64> = row.get(2)?;
         Ok(Tail { form_no: row.get(0)?, seq: row.get(1)?, instant: last.map(instant) })
     })
@@ -62,7 +71,7 @@ pub(super) fn publish(db: &Connection, id: &FormId, now: FormInstant) -> Result<
         .query_row([id.as_str()], |row| row.get::<_, String>(0))
         .optional()?
         .ok_or_else(|| no_form(id))?;
-    let public_id = wanted_public_id(&kept);
+    let public_id = wanted_public_id(&kept).ok_or_else(|| no_form(id))?;
     if db.prepare_cached("SELECT 1 FROM forms WHERE public_id = ?1")?.exists([public_id])? {
         return Err(StoreError::Exists { what: "public id", value: public_id.into() });
     }
@@ -75,11 +84,13 @@ pub(super) fn publish(db: &Connection, id: &FormId, now: FormInstant) -> Result<
 
 /// Removes some of what was staged; `true` when nothing is left.
 pub(super) fn remove_some(db: &Connection, id: &FormId) -> Result<bool, StoreError> {
-    let Tail { form_no, .. } = match tail(db, id) {
+    let Tail { form_no, .. } = match tail(db, id, Going::Away) {
         Ok(tail) => tail,
         Err(StoreError::NotFound { .. }) => return Ok(true),
         Err(error) => return Err(error),
     };
+    db.prepare_cached("UPDATE forms SET public_id = ?2 WHERE form_no = ?1")?
+        .execute(params![form_no, removed_public_id(id)])?;
     let removed = db
         .prepare_cached(
             "DELETE FROM submissions WHERE key IN

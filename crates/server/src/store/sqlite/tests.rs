@@ -402,6 +402,29 @@ async fn imports_that_were_given_up_are_removed_when_a_server_starts() {
     server.close().await.unwrap();
 }
 
+/// Somebody else removes what they take for given up, and whoever imports goes on.
+#[tokio::test]
+async fn an_import_of_which_some_was_removed_is_not_published() {
+    let bench = bench().await;
+    let id = FormId::new("frm_slow").unwrap();
+    let staged = bench.store.stage_form(new_form(&bench.user, id.clone())).await.unwrap();
+    let row = |n: usize| StagedSubmission {
+        id: SubmissionId::new(&format!("slow_{n}")).unwrap(),
+        at: None,
+        answers: Answers::parse("{}").unwrap(),
+    };
+    bench.store.stage_submissions(&staged, (0..5_001).map(row).collect()).await.unwrap();
+    let (removed, form) = (staged::remove_some, id.clone());
+    let all = bench.store.writer.run(move |db| removed(db, &form)).await.unwrap();
+    assert!(!all, "some of it is left");
+    let gone = bench.store.stage_submissions(&staged, vec![row(5_001)]).await;
+    assert!(matches!(gone, Err(StoreError::NotFound { .. })), "{gone:?}");
+    let gone = bench.store.publish_staged(&staged).await;
+    assert!(matches!(gone, Err(StoreError::NotFound { .. })), "{gone:?}");
+    bench.store.discard_staged(&staged).await.unwrap();
+    bench.store.stage_form(new_form(&bench.user, id)).await.unwrap();
+}
+
 #[tokio::test]
 async fn a_removal_that_was_cut_short_is_finished_at_the_next_start() {
     let bench = bench().await;

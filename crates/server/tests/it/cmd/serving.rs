@@ -21,19 +21,30 @@ fn a_second_server_on_one_database_is_refused() {
     assert!(serving.get("/livez", "").contains("live"));
 }
 
+type Log = std::io::Lines<BufReader<std::process::ChildStderr>>;
+
+/// A server with a request that has begun and is not finished, which holds a shutdown up; and its log.
+fn held_up(site: &Site) -> (Serving, std::net::TcpStream, Log) {
+    let mut serving = site.serve(&["--shutdown-deadline", "10m"]);
+    let addr = serving.base_url.strip_prefix("http://").unwrap();
+    let mut held = std::net::TcpStream::connect(addr).unwrap();
+    std::io::Write::write_all(&mut held, b"GET /livez HTTP/1.1\r\n").unwrap();
+    let log = BufReader::new(serving.child.stderr.take().unwrap()).lines();
+    serving.get("/livez", "");
+    (serving, held, log)
+}
+
+fn wait_for_shutdown(log: &mut Log) {
+    log.find(|line| line.as_ref().unwrap().contains("shutting down")).unwrap().unwrap();
+}
+
 #[test]
 fn a_second_signal_ends_a_shutdown_at_once() {
     let site = Site::new();
     for (name, code) in [("INT", 130), ("TERM", 143)] {
-        let mut serving = site.serve(&["--shutdown-deadline", "10m"]);
-        // A request that has begun and is never finished holds the shutdown up.
-        let addr = serving.base_url.strip_prefix("http://").unwrap();
-        let mut held = std::net::TcpStream::connect(addr).unwrap();
-        std::io::Write::write_all(&mut held, b"GET /livez HTTP/1.1\r\n").unwrap();
-        let mut log = BufReader::new(serving.child.stderr.take().unwrap()).lines();
-        serving.get("/livez", "");
+        let (mut serving, _held, mut log) = held_up(&site);
         serving.signal("TERM");
-        log.find(|line| line.as_ref().unwrap().contains("shutting down")).unwrap().unwrap();
+        wait_for_shutdown(&mut log);
         // What comes at once is the same signal.
         let since = Instant::now();
         while since.elapsed() < Duration::from_millis(60) {
@@ -49,16 +60,11 @@ fn a_second_signal_ends_a_shutdown_at_once() {
 fn a_signal_that_comes_twice_at_once_leaves_a_shutdown_its_time() {
     let site = Site::new();
     for _ in 0..5 {
-        let mut serving = site.serve(&["--shutdown-deadline", "10m"]);
-        let addr = serving.base_url.strip_prefix("http://").unwrap();
-        let mut held = std::net::TcpStream::connect(addr).unwrap();
-        std::io::Write::write_all(&mut held, b"GET /livez HTTP/1.1\r\n").unwrap();
-        let mut log = BufReader::new(serving.child.stderr.take().unwrap()).lines();
-        serving.get("/livez", "");
+        let (mut serving, mut held, mut log) = held_up(&site);
         // As timeout(1) does it.
         let id = serving.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &id, &id]).status().unwrap().success());
-        log.find(|line| line.as_ref().unwrap().contains("shutting down")).unwrap().unwrap();
+        wait_for_shutdown(&mut log);
         std::io::Write::write_all(&mut held, b"host: localhost\r\n\r\n").unwrap();
         let mut answer = String::new();
         std::io::Read::read_to_string(&mut held, &mut answer).unwrap();
