@@ -9,5 +9,4 @@ mod service;
 mod signing_in;
 mod strangers;
 mod things;
-mod watched;
 mod webhooks;

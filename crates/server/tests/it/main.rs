@@ -12,3 +12,4 @@ mod import;
 mod postgres;
 mod public;
 mod store;
+mod watched;

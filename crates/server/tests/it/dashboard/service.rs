@@ -18,7 +18,7 @@ use formsvc_server::store::{Clock, Store, system_clock};
 use secrecy::ExposeSecret;
 
 use super::browser::Browser;
-use super::watched::Watched;
+use crate::watched::Watched;
 
 pub(super) const EMAIL: &str = "ada@example.org";
 pub(super) const PASSWORD: &str = "correct horse battery";

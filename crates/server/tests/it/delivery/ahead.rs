@@ -1,13 +1,18 @@
 //! What is claimed before there is a slot for it.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use formsvc_server::delivery::Deliveries;
-use formsvc_server::store::{ClaimRequest, Claimed, DeliveryState, EndpointNo, Lane, Want};
+use formsvc_server::store::sqlite::SqliteStore;
+use formsvc_server::store::{
+    ClaimRequest, Claimed, DeliveryState, EndpointNo, Lane, Store, Want, system_clock,
+};
 
 use super::endpoint::{Endpoint, Reply};
 use super::world::{GRACE, World, options, slots};
+use crate::watched::Watched;
 
 const SUBMISSIONS: usize = 400;
 const SLOTS: usize = 4;
@@ -55,6 +60,30 @@ async fn an_endpoint_that_hangs_gives_up_what_was_claimed_ahead() {
     assert_eq!(endpoint.received().len(), QUICK + SLOTS);
     endpoint.open();
     deliveries.stop(GRACE).await;
+}
+
+/// As a database in another room is, where nothing is claimed ahead because nobody can look at once whether it
+/// still goes.
+#[tokio::test]
+async fn what_a_store_took_long_to_hand_out_is_attempted() {
+    let near = Arc::new(SqliteStore::in_memory(system_clock()).unwrap());
+    let far = Watched::at(Duration::from_millis(30), near);
+    assert!(far.endpoints_at_once().is_none());
+    let world = World::on(Arc::new(far)).await;
+    let endpoint = Endpoint::ok().await;
+    world.endpoint("whe_1", endpoint.url()).await;
+    for _ in 0..10 {
+        world.submit("{}").await;
+    }
+    let deliveries = world.deliver(options());
+    let arriving = async {
+        assert_eq!(endpoint.wait_for(10).await.len(), 10);
+        world.until_idle().await;
+    };
+    tokio::time::timeout(GRACE, arriving).await.expect("they are given back again and again");
+    deliveries.stop(GRACE).await;
+    let all = world.deliveries().await;
+    assert!(all.iter().all(|one| one.state == DeliveryState::Delivered && one.attempts == 1));
 }
 
 #[tokio::test]

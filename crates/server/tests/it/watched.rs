@@ -1,4 +1,5 @@
-//! A store that counts the pages that are asked of it, and can give ones that nobody can read.
+//! A store that passes everything on to another: it counts the pages that are asked of it, can give ones that
+//! nobody can read, and can be far away. It cannot tell of endpoints at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -19,24 +20,31 @@ use formsvc_server::store::{
 };
 
 /// What a service keeps everything in.
-pub(super) struct Watched {
+pub(crate) struct Watched {
     inner: Arc<dyn Store>,
     pages: AtomicUsize,
     tears: AtomicBool,
+    /// What every claim takes.
+    journey: Duration,
 }
 
 impl Watched {
-    pub(super) fn new(inner: Arc<dyn Store>) -> Self {
-        Self { inner, pages: AtomicUsize::new(0), tears: AtomicBool::new(false) }
+    pub(crate) fn new(inner: Arc<dyn Store>) -> Self {
+        Self::at(Duration::ZERO, inner)
+    }
+
+    /// So far away that every claim takes a while.
+    pub(crate) fn at(journey: Duration, inner: Arc<dyn Store>) -> Self {
+        Self { inner, pages: AtomicUsize::new(0), tears: AtomicBool::new(false), journey }
     }
 
     /// Pages that were asked for since it was asked last.
-    pub(super) fn pages(&self) -> usize {
+    pub(crate) fn pages(&self) -> usize {
         self.pages.swap(0, Ordering::SeqCst)
     }
 
     /// From now on pages lack their end.
-    pub(super) fn tear_pages(&self) {
+    pub(crate) fn tear_pages(&self) {
         self.tears.store(true, Ordering::SeqCst);
     }
 }
@@ -53,6 +61,13 @@ macro_rules! passed_on {
                         page.items.truncate(page.items.len() / 2);
                     }
                     Ok(page)
+                })
+            }
+            fn claim(&self, request: ClaimRequest) -> StoreFuture<'_, Claims> {
+                Box::pin(async move {
+                    let claims = self.inner.claim(request).await;
+                    tokio::time::sleep(self.journey).await;
+                    claims
                 })
             }
             fn can_accept(&self) -> Result<(), StoreError> {
@@ -120,7 +135,6 @@ passed_on! {
     remove_endpoint(endpoint: &EndpointId) -> EndpointRecord;
     recover_claims() -> u64;
     due() -> Vec<Due>;
-    claim(request: ClaimRequest) -> Claims;
     settle(settlements: Vec<Settlement>) -> Vec<Settled>;
     backlog() -> Backlog;
     deliveries(request: DeliveriesRequest) -> Vec<DeliveryRecord>;
