@@ -4,7 +4,7 @@ use formsvc_client::{Form, FormId};
 
 use crate::context::Context;
 use crate::error::{CliError, Code};
-use crate::key::KEY_PREFIX;
+use crate::key::{KEY_PREFIX, KEY_TYPED, unless_a_key};
 use crate::suggest;
 
 /// How many candidates an ambiguous name lists.
@@ -28,11 +28,6 @@ pub(crate) fn told(cx: &Context, forms: &[Form], text: &str) -> Result<Form, Cli
 /// Picks by the first rule that any form meets: id, public id, title, beginning of an id or public
 /// id. More than one form by the same rule is ambiguous.
 fn pick(forms: &[Form], text: &str) -> Result<Form, CliError> {
-    if text.trim_start().starts_with(KEY_PREFIX) {
-        let hint = "anyone can read arguments: revoke this key, and see `--api-key-file`";
-        let message = format!("no form `{KEY_PREFIX}…`, which is an API key");
-        return Err(CliError::coded(Code::FormNotFound, message).hint(hint));
-    }
     let rules: [fn(&Form, &str) -> bool; 4] = [
         |form, text| form.id.as_str() == text,
         |form, text| form.public_id.as_str() == text,
@@ -50,6 +45,10 @@ fn pick(forms: &[Form], text: &str) -> Result<Form, CliError> {
             _ => return Err(ambiguous(text, &found)),
         }
     }
+    let Some(text) = unless_a_key(text) else {
+        let message = format!("no form `{KEY_PREFIX}…`, which is an API key");
+        return Err(CliError::coded(Code::FormNotFound, message).hint(KEY_TYPED));
+    };
     let names = forms.iter().flat_map(|form| [form.public_id.as_str(), &form.title]);
     let ids = forms.iter().map(|form| form.id.as_str());
     let listed = "`formsvc forms list` shows the forms this key can read";
@@ -122,6 +121,8 @@ mod tests {
         let told = format!("{error:?}");
         assert_eq!(error.exit, Exit::NotFound);
         assert!(!told.contains("abcdefgh") && told.contains("revoke this key"), "{told}");
+        let titled = [form("frm_a", "a", "fsk_abcdefgh")];
+        assert_eq!(pick(&titled, "fsk_abcdefgh").unwrap().id.as_str(), "frm_a");
     }
 
     #[test]

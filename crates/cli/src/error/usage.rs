@@ -7,7 +7,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use formsvc_protocol::signature::SECRET_PREFIX;
 
 use super::{CliError, Code};
-use crate::key::KEY_PREFIX;
+use crate::key::{KEY_PREFIX, KEY_TYPED};
 use crate::suggest;
 
 /// Longest argument that is repeated whole.
@@ -15,7 +15,7 @@ const SHOWN_MAX: usize = 80;
 /// How keys and signing secrets begin, and what to do about one that was typed where it does not belong,
 /// which is not repeated.
 const SECRETS: [(&str, &str); 2] = [
-    (KEY_PREFIX, "anyone can read arguments: revoke this key, and see `--api-key-file`"),
+    (KEY_PREFIX, KEY_TYPED),
     (
         SECRET_PREFIX,
         "anyone can read arguments: make another secret for this endpoint, and see `--secret-file`",

@@ -13,6 +13,14 @@ use crate::exit::Exit;
 
 /// How keys begin; a file name that does is a key in the wrong place, and must not be shown.
 pub(crate) const KEY_PREFIX: &str = "fsk_";
+/// What to do about a key that was typed where it does not belong, and is not repeated.
+pub(crate) const KEY_TYPED: &str =
+    "anyone can read arguments: revoke this key, and see `--api-key-file`";
+
+/// What is said of the name of something that is not there: all of it, unless it is a key.
+pub(crate) fn unless_a_key(name: &str) -> Option<&str> {
+    Some(name).filter(|name| !name.trim_start().starts_with(KEY_PREFIX))
+}
 /// Longest text that is read as a secret, which has a few dozen characters.
 pub(crate) const MAX: u64 = 4096;
 

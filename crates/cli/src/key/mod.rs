@@ -21,7 +21,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::settings::{Kept, Service, Settings};
 
-pub(crate) use given::KEY_PREFIX;
+pub(crate) use given::{KEY_PREFIX, KEY_TYPED, unless_a_key};
 
 /// Where the key is that the caller gives; read only when a request is about to be made.
 #[derive(Debug)]

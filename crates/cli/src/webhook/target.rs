@@ -56,8 +56,12 @@ pub(crate) fn here(address: &Url, target: &str) -> Url {
 
 /// Where a target gets a delivery that came to a path and query: there, unless it has a path of its own.
 pub(crate) fn reached(target: &Url, came_to: &str) -> Url {
-    let has_own = target.path() != "/" || target.query().is_some();
-    if has_own { target.clone() } else { here(target, came_to) }
+    if is_bare(target) { here(target, came_to) } else { target.clone() }
+}
+
+/// Whether a target has no path of its own.
+pub(crate) fn is_bare(target: &Url) -> bool {
+    target.path() == "/" && target.query().is_none() && target.fragment().is_none()
 }
 
 /// Whether a URL's host is this machine.

@@ -10,6 +10,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::form_ref;
+use crate::key::{KEY_PREFIX, KEY_TYPED, unless_a_key};
 use crate::output::{Detail, Listing, Output};
 
 /// Show one submission with all its answers
@@ -63,6 +64,10 @@ impl View {
         let looked = match reached {
             Some(oldest) => format!("none of the {}{from}, back to {oldest}", HumanCount(looked)),
             None => format!("there are none{from}"),
+        };
+        let Some(id) = unless_a_key(id.as_str()) else {
+            let what = format!("no submission `{KEY_PREFIX}…`, which is an API key: {looked}");
+            return CliError::new(Exit::NotFound, what).hint(KEY_TYPED);
         };
         let what = format!("no submission `{id}` in the form `{form}`: {looked}");
         let error = CliError::new(Exit::NotFound, what);

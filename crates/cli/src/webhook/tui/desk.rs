@@ -23,6 +23,7 @@ use crate::webhook::explanation::{Explained, explanation};
 use crate::webhook::replay::{Replay, as_it_came, now};
 use crate::webhook::secrets::Secrets;
 use crate::webhook::store::{Captures, Query, StoreError};
+use crate::webhook::target::is_bare;
 use crate::webhook::{attempts, changes, mask, message};
 
 /// Rows that are read at once.
@@ -194,7 +195,7 @@ impl Desk {
 /// with the path that came where it has none of its own. With what it was given to let in whoever sends.
 fn led_to(own: &Url, to: &Url) -> Option<Url> {
     let mut own = own.clone();
-    if own.path() == "/" && own.query().is_none() {
+    if is_bare(&own) {
         own.set_path(to.path());
         own.set_query(to.query());
     }

@@ -69,6 +69,10 @@ fn a_submission_that_is_not_there_is_exit_3_and_how_far_was_looked_is_said() {
     let before = run(&[&view[..], &["1990-01-01T00:00:00Z"]].concat());
     assert_eq!(before.code, Some(3));
     assert!(before.stderr.contains("there are none before 1990"), "{}", before.stderr);
+    let key = run(&["--demo", "submissions", "view", "penguins", "fsk_abcdefgh"]);
+    assert_eq!(key.code, Some(3), "{}", key.stderr);
+    let told = key.stderr.contains("revoke this key") && !key.stderr.contains("abcdefgh");
+    assert!(told, "a key is not repeated: {}", key.stderr);
     let no_id = run(&["--demo", "submissions", "view", "penguins", "two words"]);
     assert_eq!(no_id.code, Some(2), "{}", no_id.stderr);
 }

@@ -16,7 +16,8 @@ const ADDRESS_MOST = 120;
 /** Where a delivery goes at an address: to the path and query it came to, unless the address has its own. */
 function reached(address, came) {
   const url = new URL(address);
-  const whole = url.pathname === '/' && !url.search ? address.replace(/\/$/, '') + came : address;
+  const isBare = url.pathname === '/' && !url.search && !url.hash;
+  const whole = isBare ? address.replace(/\/$/, '') + (came.startsWith('/') ? came : '/') : address;
   const shown = oneLine(whole);
   return shown.length > ADDRESS_MOST ? `${shown.slice(0, ADDRESS_MOST)}…` : shown;
 }

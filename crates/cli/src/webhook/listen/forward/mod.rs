@@ -22,7 +22,7 @@ use crate::webhook::capture::{Forward, Forwarded, Received, Unanswered};
 use crate::webhook::end_to_end::end_to_end;
 use crate::webhook::mask;
 use crate::webhook::sender::{SenderArgs, TLS_HINT, Timeout, answer_limit};
-use crate::webhook::target::{is_here, target};
+use crate::webhook::target::{is_bare, is_here, target};
 
 /// Most of an answer's body that goes back to the sender, in bytes.
 const ANSWER_MAX: usize = 1 << 20;
@@ -255,8 +255,7 @@ impl Target {
 /// The path and query that a delivery came to, where its target has none of its own: it gets them as they
 /// are spelled.
 fn came_to<'a>(target: &Url, came_to: &'a str) -> Option<&'a str> {
-    let has_none = target.path() == "/" && target.query().is_none() && target.fragment().is_none();
-    (has_none && came_to.starts_with('/')).then_some(came_to)
+    (is_bare(target) && came_to.starts_with('/')).then_some(came_to)
 }
 
 /// A target in what is told of it.
