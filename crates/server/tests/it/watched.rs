@@ -66,6 +66,7 @@ macro_rules! passed_on {
             fn claim(&self, request: ClaimRequest) -> StoreFuture<'_, Claims> {
                 Box::pin(async move {
                     let claims = self.inner.claim(request).await;
+                    // Sleeps because a store whose answer is long under way is the point.
                     tokio::time::sleep(self.journey).await;
                     claims
                 })
