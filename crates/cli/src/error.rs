@@ -38,6 +38,7 @@ pub(crate) struct CliError {
 #[derive(Debug, Default)]
 struct Facts {
     http_status: Option<u16>,
+    json_path: Option<String>,
     retry_after: Option<Duration>,
     request_id: Option<String>,
     resume: Option<String>,
@@ -199,6 +200,7 @@ impl CliError {
             "hint": self.hint.as_deref().map(one_line),
             "exit": self.exit.code(),
             "http_status": facts.http_status,
+            "json_path": facts.json_path.as_deref().map(one_line),
             "retry_after": facts.retry_after.map(|wait| wait.as_secs_f64()),
             "request_id": facts.request_id.as_deref().map(one_line),
             "resume": facts.resume.as_deref().map(one_line),

@@ -52,6 +52,21 @@ pub(crate) fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Broken> {
     })
 }
 
+/// The root of the JSON, as a place.
+const ROOT: &str = ".";
+
+/// The place of what is wrong with JSON that is whole: that of the member, where one is missing. The
+/// parser names it by its message alone.
+fn place_of(error: &serde_json::Error, path: Option<String>) -> String {
+    let message = error.to_string();
+    let missing = message.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
+    match (path, missing) {
+        (Some(path), Some(name)) => format!("{path}.{name}"),
+        (None, Some(name)) => name.to_owned(),
+        (path, None) => path.unwrap_or_else(|| ROOT.to_owned()),
+    }
+}
+
 /// A text the parser refused.
 fn unreadable(text: &str, error: &serde_json::Error, path: Option<String>) -> Broken {
     let what = if !looks_like_json(text.as_bytes()) {
@@ -63,9 +78,10 @@ fn unreadable(text: &str, error: &serde_json::Error, path: Option<String>) -> Br
     } else {
         NOT_JSON
     };
+    let json_path = if what == UNEXPECTED { Some(place_of(error, path)) } else { path };
     // An empty or blank body is cut short too: somebody announced JSON and sent none of it.
     let truncated = error.is_eof();
-    Broken { truncated, what, json_path: path, why: error.to_string(), body: text.into() }
+    Broken { truncated, what, json_path, why: error.to_string(), body: text.into() }
 }
 
 /// A text that is JSON, but breaks a rule of the contract at `path`.
@@ -103,8 +119,9 @@ mod tests {
             (r#"{"data":[}"#, NOT_JSON, false, Some("data[0]")),
             (r#"{"data":{}}"#, UNEXPECTED, false, Some("data")),
             (r#"{"data":[{"id":""}]}"#, UNEXPECTED, false, Some("data[0].id")),
-            (r"{}", UNEXPECTED, false, None),
-            ("[[]]", UNEXPECTED, false, None),
+            (r"{}", UNEXPECTED, false, Some("data")),
+            (r#"{"data":[{}]}"#, UNEXPECTED, false, Some("data[0].id")),
+            ("[[]]", UNEXPECTED, false, Some(".")),
             (r#"{"data":[["frm_1"]]}"#, UNEXPECTED, false, Some("data[0]")),
         ] {
             let broken = broken(body);

@@ -172,6 +172,11 @@ pub const FIELDS: &[FieldRow] = &[
     field("hint", "string or null", "what to do about it"),
     field("exit", "number", "the exit code"),
     field("http_status", "number or null", "the status the service answered with"),
+    field(
+        "json_path",
+        "string or null",
+        "where in the answer's JSON it is wrong, for `bad_answer`",
+    ),
     field("retry_after", "number or null", "seconds the service asked to wait"),
     field("request_id", "string or null", "the service's name for the request"),
     field("resume", "string or null", "the command that goes on where this one stopped"),

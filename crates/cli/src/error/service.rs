@@ -67,6 +67,11 @@ fn to_elsewhere(error: &formsvc_client::Error) -> Option<String> {
     ))
 }
 
+/// Whether it is a 404 without a code, as no service of ours answers it.
+fn is_strange_404(error: &formsvc_client::Error) -> bool {
+    error.is_not_found() && error.code().is_none()
+}
+
 /// The code of the error. Those that ask for a key, a form or patience have names of their own.
 fn code_of(error: &formsvc_client::Error, exit: Exit) -> Code {
     match (error.kind(), exit) {
@@ -74,6 +79,8 @@ fn code_of(error: &formsvc_client::Error, exit: Exit) -> Code {
             Code::FormNotFound
         }
         (ErrorKind::Api, Exit::Auth) => Code::KeyRefused,
+        // A page of whatever stands at this address, and no word of the service.
+        (ErrorKind::Api, Exit::Service) if is_strange_404(error) => Code::BadAnswer,
         (ErrorKind::Timeout, _) => Code::Timeout,
         (ErrorKind::Api, _) => Code::of(exit),
         (_, Exit::Service) => Code::BadAnswer,
@@ -84,6 +91,7 @@ fn code_of(error: &formsvc_client::Error, exit: Exit) -> Code {
 fn facts(error: &formsvc_client::Error) -> Facts {
     Facts {
         http_status: error.status().map(|status| status.as_u16()),
+        json_path: error.json_path().map(str::to_owned),
         retry_after: error.retry_after(),
         request_id: error.request_id().map(str::to_owned),
         resume: None,
@@ -123,7 +131,7 @@ fn of_code(error: &formsvc_client::Error) -> (Exit, Option<&'static str>) {
                 ),
             ),
             // Only the service can say that something is not there.
-            Some(404) if error.code().is_some() => (Exit::NotFound, None),
+            Some(404) if !is_strange_404(error) => (Exit::NotFound, None),
             Some(404) => (Exit::Service, Some("is this the address of the service?")),
             Some(429) => (Exit::RateLimited, Some(STILL_LIMITED)),
             _ => (Exit::Service, None),

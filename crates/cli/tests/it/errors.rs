@@ -75,6 +75,8 @@ fn failures_of_the_service_are_told_with_what_to_do() {
         (&["me"], vec![refused("403 Forbidden", "", "a_later_code")]),
         (&["me"], vec![answer("200 OK", "", "<html>Bad gateway</html>")]),
         (&list, vec![one_form(), page("{}", None)]),
+        (&list, vec![one_form(), answer("200 OK", "", r#"{"data":[]}"#)]),
+        (&list, vec![one_form(), answer("404 Not Found", "", "<html>nothing here</html>")]),
         (&["forms", "view", "surveys"], vec![one_form()]),
         (
             &["me", "--max-wait", "1s"],

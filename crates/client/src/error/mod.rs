@@ -164,7 +164,8 @@ impl Error {
         self.0.status == Some(StatusCode::UNAUTHORIZED)
     }
 
-    /// Whether the service says there is no such thing (404).
+    /// Whether the answer was a 404. One without a [`code`](Self::code) may be a gateway's page, which
+    /// says nothing about what the service has.
     pub fn is_not_found(&self) -> bool {
         self.0.status == Some(StatusCode::NOT_FOUND)
     }

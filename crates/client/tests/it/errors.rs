@@ -31,9 +31,11 @@ async fn an_answer_that_breaks_the_contract_names_status_request_id_and_path() {
         (with(&format!(r#"{{"id":7,"data":{{}},"created_at":"{time}"}}"#)), "data[1].id"),
         (with(&row_at(1, "yesterday")), "data[1].created_at"),
         (with(&row_at(1, "2026-02-30T09:30:00.000Z")), "data[1].created_at"),
-        (with(r#"{"id":"s","data":{}}"#), "data[1]"),
+        (with(r#"{"id":"s","data":{}}"#), "data[1].created_at"),
         (with(&format!(r#"["s",{{}},"{time}"]"#)), "data[1]"),
         (ok(r#"{"data":[],"pagination":[null,false]}"#), "pagination"),
+        (ok(r#"{"data":[]}"#), "pagination"),
+        (ok("[]"), "."),
         (ok(r#"{"data":[],"pagination":{"has_more":"no"}}"#), "pagination.has_more"),
         (
             ok(r#"{"data":[],"pagination":{"next_cursor":7,"has_more":true}}"#),
