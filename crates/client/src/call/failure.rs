@@ -3,16 +3,17 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use formsvc_protocol::ErrorBody;
 use formsvc_protocol::paths::REQUEST_ID;
+use formsvc_protocol::{ErrorBody, ErrorCode};
 use http::{HeaderMap, StatusCode};
 
+use super::seconds;
 use crate::api_key::ApiKey;
 use crate::base_url::BaseUrl;
 use crate::decode::{Broken, read};
 use crate::error::{Error, ErrorKind, Parts, Safe, cut, head, keep, may_show, short};
 use crate::operation::{BUILD, Operation};
-use crate::retry::Failed;
+use crate::retry::{Failed, Limits, RETRY_AFTER_MAX};
 use crate::transport::{TransportError, TransportErrorKind};
 
 /// Characters of a service's code, and of its message, that an error keeps.
@@ -124,25 +125,36 @@ impl Failure {
         Parts { operation, retryable, retry_after: self.retry_after, ..*self.parts }
     }
 
-    /// The error of a failure that asks for a longer wait than allowed. A 429 then is a question
-    /// of waiting; any other failure stays what it is.
-    pub(super) fn too_long_a_wait(self, operation: Operation) -> Parts {
+    /// The error of a failure that asks for a longer wait than the limits allow. A 429 then is a
+    /// question of waiting; any other failure stays what it is.
+    pub(super) fn too_long_a_wait(self, operation: Operation, limits: Limits) -> Parts {
         let throttled = self.failed == Failed::Status(StatusCode::TOO_MANY_REQUESTS);
         let mut parts = self.into_parts(operation);
         if throttled {
             parts.kind = ErrorKind::RateLimitWait;
-            parts.what = match parts.retry_after {
-                Some(wait) => format!(
-                    "the service asks for a wait of {}, longer than allowed",
-                    super::seconds(wait)
-                )
-                .into(),
-                None => {
-                    "the rate limit is exceeded, and the call's time does not allow a wait".into()
-                }
-            };
+            let code = parts.code.as_ref().map(ErrorCode::as_str).map(short);
+            let code = code.map_or_else(String::new, |code| format!(" {}", Safe(code)));
+            parts.what = format!("429{code}: {}", why_too_long(parts.retry_after, limits)).into();
         }
         parts
+    }
+}
+
+/// Which limit does not allow the wait that a 429 asks for.
+fn why_too_long(asked: Option<Duration>, limits: Limits) -> String {
+    let allowed = match limits.time_left {
+        Some(left) if asked.is_none_or(|wait| wait <= limits.max_wait) => {
+            format!("the call has {} left", seconds(left))
+        }
+        _ => format!("at most {} are allowed", seconds(limits.max_wait)),
+    };
+    match asked {
+        // What is longer counts as an hour: how long it was is not known here.
+        Some(RETRY_AFTER_MAX) => {
+            format!("the service asks for a wait of an hour or more, and {allowed}")
+        }
+        Some(wait) => format!("the service asks for a wait of {}, and {allowed}", seconds(wait)),
+        None => format!("the rate limit is exceeded, and {allowed}, too little for a wait"),
     }
 }
 

@@ -79,8 +79,11 @@ impl Call<'_> {
             });
         };
         self.shared.gate.pass(patience, on_wait).await.map_err(|Refusal { wait }| {
-            let what =
-                format!("the rate limit asks for a wait of {}, longer than allowed", seconds(wait));
+            let what = format!(
+                "the rate limit asks for a wait of {}, and at most {} are allowed",
+                seconds(wait),
+                seconds(patience)
+            );
             let mut parts = Error::parts(ErrorKind::RateLimitWait, self.operation, what);
             parts.retry_after = Some(wait);
             parts.retryable = true;
@@ -190,7 +193,7 @@ impl Call<'_> {
                 sleep(delay).await;
                 Ok(())
             }
-            Decision::TooLong => Err(self.finish(failure.too_long_a_wait(self.operation))),
+            Decision::TooLong => Err(self.finish(failure.too_long_a_wait(self.operation, limits))),
             Decision::After(..) | Decision::Stop => {
                 Err(self.finish(failure.into_parts(self.operation)))
             }

@@ -142,7 +142,32 @@ async fn a_429_that_outlasts_the_calls_time_is_reported_with_its_code() {
     assert!(error.is_rate_limited());
     assert_eq!(
         error.to_string(),
-        "me: the service asks for a wait of 30.0 s, longer than allowed (1 attempt)"
+        "me: 429 rate_limited: the service asks for a wait of 30.0 s, and the call has 20.0 s left (1 attempt)"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_is_too_long_is_told_with_the_longest_allowed() {
+    let none = Timeouts::new().overall(None);
+    for (asked, told) in [
+        ("61", "61.0 s, and at most 60.0 s are allowed"),
+        ("3600", "an hour or more, and at most 60.0 s are allowed"),
+        ("99999999999999999999", "an hour or more, and at most 60.0 s are allowed"),
+    ] {
+        let fake = Fake::script([throttled(asked)]);
+        let client = builder().max_wait(secs(60)).timeouts(none).transport(fake.wire());
+        let error = client.build().unwrap().me().await.unwrap_err();
+        let expected =
+            format!("me: 429 rate_limited: the service asks for a wait of {told} (1 attempt)");
+        assert_eq!(error.to_string(), expected);
+    }
+    let left = Timeouts::new().overall(Some(Duration::from_millis(1)));
+    let fake = Fake::script([Answer::Status(429, Vec::new(), String::new())]);
+    let client = builder().random(|| 1.0).timeouts(left).transport(fake.wire()).build().unwrap();
+    let error = client.me().await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "me: 429: the rate limit is exceeded, and the call has 0.0 s left, too little for a wait (1 attempt)"
     );
 }
 
