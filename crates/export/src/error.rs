@@ -14,6 +14,9 @@ pub enum Operation {
     Write,
     /// Giving the complete file its name.
     Publish,
+    /// Keeping rows in the temporary folder until a stream can have them. Nothing was written to the
+    /// stream.
+    Spool,
 }
 
 /// An export failed. Nothing that looks like a complete output was left behind.
@@ -26,7 +29,7 @@ pub enum ExportError {
     Output {
         /// What was being done.
         operation: Operation,
-        /// The output's path; `None` for a stream.
+        /// The output's path; `None` for a stream. For [`Spool`](Operation::Spool) the temporary folder.
         path: Option<PathBuf>,
         /// Why.
         source: io::Error,
@@ -44,6 +47,7 @@ impl fmt::Display for ExportError {
                     Operation::Create => "create",
                     Operation::Write => "write",
                     Operation::Publish => "complete",
+                    Operation::Spool => "keep rows in the temporary folder",
                 };
                 match path {
                     Some(path) => write!(f, "cannot {verb} `{}`", path.display()),

@@ -48,13 +48,8 @@ impl<'a> CsvWriter<'a> {
         let work = if destination.is_file() {
             Work::InPlace(destination)
         } else {
-            match tempfile::tempfile() {
-                Ok(spool) => Work::Spooled { spool, out: destination },
-                Err(source) => {
-                    let path = Some(std::env::temp_dir());
-                    return Err(ExportError::Output { operation: Operation::Create, path, source });
-                }
-            }
+            let spool = tempfile::tempfile().map_err(spool_failed)?;
+            Work::Spooled { spool, out: destination }
         };
         Ok(Self {
             rows: Blocks::new(work),
@@ -66,7 +61,7 @@ impl<'a> CsvWriter<'a> {
     }
 
     fn failed(&self, error: io::Error) -> ExportError {
-        self.rows.get_ref().destination().error(Operation::Write, error)
+        self.rows.get_ref().error(error)
     }
 
     /// Lays the columns out by the first submissions and writes the header they give.
@@ -132,9 +127,7 @@ impl RecordWriter for CsvWriter<'_> {
         let columns = places.columns();
         let mut header = Vec::new();
         put_header(&mut header, columns, &mut guard);
-        let work = rows
-            .into_inner()
-            .map_err(|(error, work)| work.destination().error(Operation::Write, error))?;
+        let work = rows.into_inner().map_err(|(error, work)| work.error(error))?;
         complete(work, &header, &stretches, columns.len())?.publish()?;
         Ok(Written {
             submissions,
@@ -178,6 +171,11 @@ fn complete<'a>(
         Ok(()) => Ok(out),
         Err(error) => Err(out.error(Operation::Write, error)),
     }
+}
+
+fn spool_failed(source: io::Error) -> ExportError {
+    let path = Some(std::env::temp_dir());
+    ExportError::Output { operation: Operation::Spool, path, source }
 }
 
 /// The labels of a submission in its own order.
@@ -229,9 +227,11 @@ impl Guard {
 }
 
 impl<'a> Work<'a> {
-    fn destination(&self) -> &Destination<'a> {
+    /// The error of writing rows to where they wait.
+    fn error(&self, source: io::Error) -> ExportError {
         match self {
-            Self::InPlace(out) | Self::Spooled { out, .. } => out,
+            Self::InPlace(out) => out.error(Operation::Write, source),
+            Self::Spooled { .. } => spool_failed(source),
         }
     }
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use formsvc_export::{
-    Destination, Existing, ExportError, FORMATS, Format, Options, Written, export, writer,
+    Destination, Existing, ExportError, FORMATS, Format, Operation, Options, Written, export,
+    writer,
 };
 use indicatif::HumanCount;
 
@@ -82,7 +83,8 @@ impl Export {
         // Opened first: an output that cannot be written should not cost a single request.
         let destination = self.destination(cx)?;
         let guard = matches!(self.formula_guard, Switch::On);
-        let writer = writer(destination, Options { format, formula_guard: guard })?;
+        let options = Options { format, formula_guard: guard };
+        let writer = writer(destination, options).map_err(|error| self.failed(error))?;
         let client = cx.client().await?;
         let form = form_ref::resolve(cx, &self.form).await?;
         cx.progress.begin();
@@ -121,7 +123,10 @@ impl Export {
 
     /// The error, and what it means for what is there now.
     fn failed(&self, error: ExportError) -> CliError {
-        let left = if self.file().is_some() {
+        let left = if matches!(error, ExportError::Output { operation: Operation::Spool, .. }) {
+            "CSV waits there until all its columns are known, and nothing was written yet: let TMPDIR name \
+             a folder with room, or write to a file with -o"
+        } else if self.file().is_some() {
             "no output was left behind; the export can be repeated"
         } else {
             "what was written to standard output is not complete"

@@ -148,6 +148,27 @@ fn a_full_disk_is_exit_10_and_leaves_no_file() {
     assert_eq!(entries(folder.path()), Vec::<String>::new());
 }
 
+/// CSV waits in a file before it goes to standard output.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_temporary_folder_that_is_missing_or_full_is_told_as_such() {
+    let binary = env!("CARGO_BIN_EXE_formsvc");
+    let folder = tempfile::tempdir().unwrap();
+    let there = folder.path().to_str().unwrap();
+    for (temporary, limit) in [("/nonexistent", "true"), (there, "ulimit -f 64")] {
+        let script = format!(
+            "trap '' XFSZ; {limit}; exec '{binary}' --demo submissions export randhie --format csv"
+        );
+        let mut shell = std::process::Command::new("sh");
+        let output = shell.args(["-c", &script]).env("TMPDIR", temporary).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(10), "{stderr}");
+        let told = format!("cannot keep rows in the temporary folder `{temporary}`");
+        assert!(stderr.contains(&told) && stderr.contains("nothing was written yet"), "{stderr}");
+        assert_eq!(output.stdout, b"");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_replaced_file_keeps_its_permissions_and_a_link_stays_a_link() {
