@@ -222,7 +222,8 @@ fn working_file(path: &Path, files: &WorkingFiles) -> io::Result<(NamedTempFile,
     // Held while the file comes to be, so that it cannot be missed.
     let mut paths = files.paths();
     let work = builder.tempfile_in(folder(path)).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => {
+        // Some folders are there and take no files, and say the same.
+        io::ErrorKind::NotFound if !folder(path).exists() => {
             let missing = format!("there is no folder `{}`", folder(path).display());
             io::Error::new(io::ErrorKind::NotFound, missing)
         }

@@ -169,6 +169,17 @@ fn a_temporary_folder_that_is_missing_or_full_is_told_as_such() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_that_takes_no_files_is_not_said_to_be_missing() {
+    let said = run(&["--demo", "submissions", "export", "penguins", "-o", "/proc/x.csv"]);
+    assert_eq!(said.code, Some(10), "{}", said.stderr);
+    assert!(said.stderr.contains("cannot create `/proc/x.csv`"), "{}", said.stderr);
+    assert!(!said.stderr.contains("there is no folder"), "{}", said.stderr);
+    let said = run(&["--demo", "submissions", "export", "penguins", "-o", "/nonexistent/x.csv"]);
+    assert!(said.stderr.contains("there is no folder `/nonexistent`"), "{}", said.stderr);
+}
+
 #[cfg(unix)]
 #[test]
 fn a_replaced_file_keeps_its_permissions_and_a_link_stays_a_link() {
