@@ -26,6 +26,9 @@ use crate::telemetry::otel;
 
 /// Longest request target (path and query) that is looked at, in bytes.
 const TARGET_MAX: usize = 8 * 1024;
+/// Longest request line and header fields together, in bytes. A connection buffers about as much, and
+/// gives up on a head of which it has not seen the end by then.
+pub(crate) const HEAD_MAX: usize = 32 * 1024;
 /// Largest request body that may be announced to a path that reads none, in bytes.
 const BODY_MAX: u64 = 64 * 1024;
 /// Below these paths bodies are read; the handlers there judge how long one may be.
@@ -89,9 +92,10 @@ impl Edge {
         B::Error: Into<axum::BoxError>,
     {
         let mut router = self.router.clone();
+        let method = request.method().clone();
         let answer = async move { router.call(request.map(Body::new)).await };
         match AssertUnwindSafe(answer).catch_unwind().await {
-            Ok(Ok(response)) => in_error_shape(response),
+            Ok(Ok(response)) => in_error_shape(response, &method),
             Ok(Err(never)) => match never {},
             Err(panic) => {
                 let cause = text_cause(format!("a handler panicked: {}", said(&*panic)));
@@ -114,6 +118,12 @@ fn refusal<B>(request: &Request<B>) -> Result<(), Problem> {
             "the path and query have {target} bytes, and at most {TARGET_MAX} are accepted"
         )));
     }
+    let head = head_length(request);
+    if head > HEAD_MAX {
+        return Err(Problem::bad_request(format!(
+            "the head of the request has {head} bytes, and at most {HEAD_MAX} are accepted"
+        )));
+    }
     let reads = READING.iter().any(|prefix| request.uri().path().starts_with(prefix));
     match announced_length(headers) {
         Some(length) if length > BODY_MAX && !reads => Err(Problem::new(
@@ -124,6 +134,15 @@ fn refusal<B>(request: &Request<B>) -> Result<(), Problem> {
     }
 }
 
+/// Bytes of the request line and the header fields, as they are usually written.
+fn head_length<B>(request: &Request<B>) -> usize {
+    let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
+    let line = request.method().as_str().len() + target + "  HTTP/1.1\r\n".len();
+    let fields = request.headers().iter();
+    let fields = fields.map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len());
+    line + fields.sum::<usize>() + "\r\n".len()
+}
+
 /// How long a body is said to be, in bytes.
 pub(crate) fn announced_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
@@ -131,7 +150,7 @@ pub(crate) fn announced_length(headers: &HeaderMap) -> Option<u64> {
 
 /// Gives an error that something other than our handlers made the shape of SPEC §7. A response with a
 /// trail is a handler's, which knows what its errors look like: some are pages.
-fn in_error_shape(response: Response) -> Response {
+fn in_error_shape(response: Response, method: &Method) -> Response {
     let status = response.status();
     let is_error = status.is_client_error() || status.is_server_error();
     let json = response.headers().get(header::CONTENT_TYPE);
@@ -140,7 +159,12 @@ fn in_error_shape(response: Response) -> Response {
         return response;
     }
     let (parts, _) = response.into_parts();
-    let problem = Problem::of_status(status);
+    let problem = match parts.headers.get(header::ALLOW) {
+        allow @ Some(_) if status == StatusCode::METHOD_NOT_ALLOWED => {
+            Problem::method_not_allowed(method, allow)
+        }
+        _ => Problem::of_status(status),
+    };
     let cause = problem.cause().cloned();
     let mut shaped = problem.into_response();
     *shaped.status_mut() = status;

@@ -29,12 +29,13 @@ mod trail;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::Request;
 use axum::routing::get;
 
 pub use admission::Api;
 pub(crate) use admission::within_deadline;
 pub use edge::Edge;
-pub(crate) use edge::announced_length;
+pub(crate) use edge::{HEAD_MAX, announced_length};
 pub(crate) use key_uses::KeyUses;
 pub(crate) use problem::text_cause;
 pub use problem::{Cause, Problem};
@@ -49,6 +50,5 @@ pub fn router(api: Arc<Api>) -> Router {
         .route(forms::ROUTE, get(forms::list))
         .route(submissions::ROUTE, get(submissions::list))
         .with_state(api)
-        .method_not_allowed_fallback(async || Problem::method_not_allowed())
-        .fallback(async || Problem::no_such_path())
+        .fallback(async |request: Request| Problem::nothing_at(request.uri().path()))
 }

@@ -1,5 +1,7 @@
 //! The parameters of the submissions list (SPEC §4).
 
+use std::borrow::Cow;
+
 use formsvc_protocol::{FormId, FormInstant, limits};
 
 use super::problem::Problem;
@@ -28,8 +30,8 @@ impl PageParameters {
                 "cursor" => ("cursor", &mut cursor),
                 _ => continue,
             };
-            if place.replace(value).is_some() {
-                return Err(Problem::bad_request(format!("`{name}` may be sent only once")));
+            if let Some(before) = place.replace(value) {
+                return Err(sent_twice(name, before, value));
             }
         }
         Ok(Self {
@@ -61,6 +63,16 @@ fn parse_cursor(raw: &str) -> Result<FormInstant, Problem> {
         let hint = if plus_would_do { "; a `+` must be sent as `%2B`" } else { "" };
         Problem::bad_request(format!("`cursor` cannot be `{}`: {rule}{hint}", Excerpt(&text)))
     })
+}
+
+fn sent_twice(name: &str, first: &str, second: &str) -> Problem {
+    let [first, second] =
+        [first, second].map(|raw| decode(raw, Plus::IsSpace).unwrap_or(Cow::Borrowed(raw)));
+    Problem::bad_request(format!(
+        "`{name}` may be sent only once, not as `{}` and `{}`",
+        Excerpt(&first),
+        Excerpt(&second)
+    ))
 }
 
 fn undecodable(name: &str, raw: &str) -> Problem {
@@ -169,6 +181,9 @@ mod tests {
         assert!(offset.ends_with("a `+` must be sent as `%2B`"), "{offset}");
         assert!(!message("cursor=a+b").contains("%2B"));
         assert!(message(&format!("cursor={}", "9".repeat(5000))).len() < 400);
+        assert_eq!(message("limit=5&limit=6"), "`limit` may be sent only once, not as `5` and `6`");
+        let twice = message(&format!("cursor=a%1b&x=1&cursor={}%zz", "9".repeat(5000)));
+        assert!(twice.contains(r"not as `a\u{1b}` and `999") && twice.len() < 400, "{twice}");
     }
 
     #[test]

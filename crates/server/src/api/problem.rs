@@ -7,8 +7,9 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use formsvc_protocol::{ErrorBody, ErrorCode};
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderValue, Method, StatusCode, header};
 
+use crate::printable::Excerpt;
 use crate::store::StoreError;
 
 /// How long a client should wait when the service cannot answer now.
@@ -42,15 +43,27 @@ impl Problem {
         Self::new(ErrorCode::NotFound, "there is nothing at this path")
     }
 
+    /// The same with the path, cut and made harmless.
+    pub fn nothing_at(path: &str) -> Self {
+        Self::new(ErrorCode::NotFound, format!("there is nothing at `{}`", Excerpt(path)))
+    }
+
     /// 404 `form_not_found`: the same whether the form is missing, malformed or another's, so that
     /// nobody learns which ids exist.
     pub fn form_not_found() -> Self {
         Self::new(ErrorCode::FormNotFound, "no form of yours has this id")
     }
 
-    /// 405 `method_not_allowed`.
-    pub fn method_not_allowed() -> Self {
-        Self::new(ErrorCode::MethodNotAllowed, "this path answers the methods that `Allow` names")
+    /// 405 `method_not_allowed`, with the header `Allow` that goes with it.
+    pub fn method_not_allowed(method: &Method, allow: Option<&HeaderValue>) -> Self {
+        let allowed = allow.and_then(|allow| allow.to_str().ok()).unwrap_or_default();
+        let allowed: Vec<_> = allowed.split(',').map(|name| format!("`{}`", name.trim())).collect();
+        let message = format!(
+            "this path does not answer `{}`, but {}",
+            Excerpt(method.as_str()),
+            allowed.join(" and ")
+        );
+        Self::new(ErrorCode::MethodNotAllowed, message)
     }
 
     /// 429 `rate_limited`, with the seconds to wait.
@@ -82,7 +95,9 @@ impl Problem {
     pub fn of_status(status: StatusCode) -> Self {
         match status {
             StatusCode::NOT_FOUND => Self::no_such_path(),
-            StatusCode::METHOD_NOT_ALLOWED => Self::method_not_allowed(),
+            StatusCode::METHOD_NOT_ALLOWED => {
+                Self::new(ErrorCode::MethodNotAllowed, "this path does not answer this method")
+            }
             StatusCode::PAYLOAD_TOO_LARGE => {
                 Self::new(ErrorCode::PayloadTooLarge, "the request body is too large")
             }

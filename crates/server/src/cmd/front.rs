@@ -19,7 +19,7 @@ fn answer(request: &Request) -> Response {
     let mut response = if looks && wants_a_page(request.headers()) {
         Redirect::to("/dashboard").into_response()
     } else {
-        Problem::no_such_path().into_response()
+        Problem::nothing_at("/").into_response()
     };
     response.headers_mut().insert(VARY, HeaderValue::from_static("accept"));
     response

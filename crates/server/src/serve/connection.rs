@@ -12,10 +12,8 @@ use tokio::sync::watch;
 
 use super::activity::{Activity, Watched};
 use super::{Peer, Phase, ServeOptions};
-use crate::api::Edge;
+use crate::api::{Edge, HEAD_MAX};
 
-/// Most a connection buffers of a request's head, in bytes. A longer head is refused with 431.
-const HEAD_MAX: usize = 32 * 1024;
 /// Most header fields of a request.
 const HEADERS_MAX: usize = 64;
 
@@ -39,6 +37,7 @@ pub(super) async fn serve(
         }
     });
     let mut http = http1::Builder::new();
+    // What is read at once may be longer, which is why the head is measured again once it is parsed.
     http.max_buf_size(HEAD_MAX).max_headers(HEADERS_MAX);
     let io = Watched::new(stream, Arc::clone(&activity));
     let mut connection = pin!(http.serve_connection(io, service));

@@ -67,6 +67,8 @@ async fn other_methods_are_refused_and_told_which_there_are() {
             let answer = service.send(service.request(target).method(&method)).await;
             answer.assert_error(405, "method_not_allowed");
             assert_eq!(answer.header("allow"), "GET,HEAD", "{method} {target}");
+            let told = format!("this path does not answer `{method}`, but `GET` and `HEAD`");
+            assert!(answer.body.contains(&told), "{}", answer.body);
         }
     }
     let head = service.request("/api/v1/me").method(Method::HEAD);
@@ -95,8 +97,12 @@ async fn paths_are_taken_to_the_letter() {
         "*",
     ];
     for target in targets {
-        service.get(target).await.assert_error(404, "not_found");
+        let answer = service.get(target).await;
+        answer.assert_error(404, "not_found");
+        assert!(answer.body.contains(&format!("`{target}`")), "{}", answer.body);
     }
+    let long = service.get(&format!("/{}", "x".repeat(5_000))).await;
+    assert!(long.body.contains("xx…`") && long.body.len() < 200, "{}", long.body);
 }
 
 #[tokio::test]
@@ -107,6 +113,20 @@ async fn an_overlong_target_and_a_large_body_are_refused() {
     let large = service.request("/api/v1/me").header("authorization", service.bearer());
     let answer = service.send(large.header("content-length", "65537")).await;
     answer.assert_error(413, "payload_too_large");
+}
+
+#[tokio::test]
+async fn a_head_over_32_kib_is_refused() {
+    let service = Service::new().await;
+    for (bytes, status) in [(32_000, 200), (33_000, 400), (40_000, 400)] {
+        let request = service.request("/api/v1/me").header("authorization", service.bearer());
+        let answer = service.send(request.header("x", "y".repeat(bytes))).await;
+        assert_eq!(answer.status.as_u16(), status, "{bytes}: {}", answer.body);
+    }
+    let many = (0..60).fold(service.request("/livez"), |request, n| {
+        request.header(format!("x-{n}"), "y".repeat(600))
+    });
+    service.send(many).await.assert_error(400, "bad_request");
 }
 
 #[tokio::test]
