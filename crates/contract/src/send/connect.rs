@@ -82,13 +82,13 @@ impl Shared {
         let addresses = addresses(host, port).await.map_err(ConnectError::Dns)?;
         let stream = tcp(&addresses, deadline).await?;
         if !is_tls {
-            return Ok(Stream::Plain(stream));
+            return Ok(Stream::plain(stream));
         }
         let name = ServerName::try_from(bare(host).to_owned())
             .map_err(|error| ConnectError::Tls(io::Error::other(error)))?;
         let connector = self.tls.connector().await.map_err(ConnectError::Tls)?;
         match connector.connect(name, stream).await {
-            Ok(stream) => Ok(Stream::Tls(Box::new(stream))),
+            Ok(stream) => Ok(Stream::tls(stream)),
             Err(error) if tls::is_of_tls(&error) => Err(ConnectError::Tls(error)),
             Err(error) => Err(ConnectError::Lost(error)),
         }

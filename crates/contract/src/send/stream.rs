@@ -1,4 +1,8 @@
 //! A connection to a receiver, with or without TLS.
+//!
+//! A receiver that answers before it has read a long body, and then ends the connection, makes a write fail
+//! while its answer waits to be read. So what fails in writing is not told: the rest of the request goes
+//! nowhere, and reading says whether an answer came or the connection has ended.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -10,9 +14,42 @@ use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
 /// A connection.
-pub(super) enum Stream {
+pub(super) struct Stream {
+    io: Io,
+    /// Whether a write failed: nobody takes anything any more.
+    is_unheard: bool,
+}
+
+enum Io {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl Stream {
+    pub(super) fn plain(stream: TcpStream) -> Self {
+        Self { io: Io::Plain(stream), is_unheard: false }
+    }
+
+    pub(super) fn tls(stream: TlsStream<TcpStream>) -> Self {
+        Self { io: Io::Tls(Box::new(stream)), is_unheard: false }
+    }
+
+    /// Writes, or lets go what nobody takes: `gone` in place of an error.
+    fn write<T>(
+        &mut self,
+        gone: T,
+        write: impl FnOnce(&mut Io) -> Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if self.is_unheard {
+            return Poll::Ready(Ok(gone));
+        }
+        let written = write(&mut self.io);
+        if matches!(written, Poll::Ready(Err(_))) {
+            self.is_unheard = true;
+            return Poll::Ready(Ok(gone));
+        }
+        written
+    }
 }
 
 impl Connection for Stream {
@@ -27,9 +64,9 @@ impl AsyncRead for Stream {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_read(cx, buffer),
-            Self::Tls(stream) => Pin::new(stream).poll_read(cx, buffer),
+        match &mut self.get_mut().io {
+            Io::Plain(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Io::Tls(stream) => Pin::new(stream).poll_read(cx, buffer),
         }
     }
 }
@@ -40,10 +77,10 @@ impl AsyncWrite for Stream {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
-            Self::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
-        }
+        self.get_mut().write(bytes.len(), |io| match io {
+            Io::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Io::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
+        })
     }
 
     fn poll_write_vectored(
@@ -51,30 +88,31 @@ impl AsyncWrite for Stream {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
-            Self::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
-        }
+        let all = slices.iter().map(|slice| slice.len()).sum();
+        self.get_mut().write(all, |io| match io {
+            Io::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
+            Io::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
+        })
     }
 
     fn is_write_vectored(&self) -> bool {
-        match self {
-            Self::Plain(stream) => stream.is_write_vectored(),
-            Self::Tls(stream) => stream.is_write_vectored(),
+        match &self.io {
+            Io::Plain(stream) => stream.is_write_vectored(),
+            Io::Tls(stream) => stream.is_write_vectored(),
         }
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_flush(cx),
-            Self::Tls(stream) => Pin::new(stream).poll_flush(cx),
-        }
+        self.get_mut().write((), |io| match io {
+            Io::Plain(stream) => Pin::new(stream).poll_flush(cx),
+            Io::Tls(stream) => Pin::new(stream).poll_flush(cx),
+        })
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
-            Self::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+        match &mut self.get_mut().io {
+            Io::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
+            Io::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
         }
     }
 }

@@ -10,6 +10,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
+use super::stream::Stream;
 use super::*;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -70,7 +71,11 @@ async fn dead() -> SocketAddr {
 }
 
 async fn failure(sender: &Sender, url: Url) -> (SendErrorKind, String) {
-    let error = sender.send(delivery(url, b"{}")).await.unwrap_err();
+    failure_of(sender, delivery(url, b"{}")).await
+}
+
+async fn failure_of(sender: &Sender, outgoing: Outgoing) -> (SendErrorKind, String) {
+    let error = sender.send(outgoing).await.unwrap_err();
     (error.kind, error.to_string())
 }
 
@@ -229,6 +234,48 @@ async fn connections_that_end_and_answers_that_are_none_are_told_apart() {
         assert_eq!(found, kind, "{told}");
         assert!(told.contains(&format!("{address}{start}")), "{told}");
         assert!(!told.contains("secret"), "{told}");
+    }
+}
+
+/// Takes one connection, answers it after the first byte, and closes it with the rest unread.
+async fn hasty(answer: &'static [u8]) -> (SocketAddr, JoinHandle<()>) {
+    let (listener, address) = listener().await;
+    let task = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.read_u8().await.unwrap();
+        stream.write_all(answer).await.unwrap();
+    });
+    (address, task)
+}
+
+const TOO_LARGE: &[u8] = b"HTTP/1.1 413 Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno";
+
+#[tokio::test]
+async fn an_answer_can_be_read_after_the_connection_ended_under_what_is_written() {
+    let (address, task) = hasty(TOO_LARGE).await;
+    let mut stream = Stream::plain(tokio::net::TcpStream::connect(address).await.unwrap());
+    stream.write_all(b"POST / HTTP/1.1").await.unwrap();
+    task.await.unwrap();
+    for _ in 0..3 {
+        stream.write_all(&[b'x'; 1_000]).await.unwrap();
+        stream.flush().await.unwrap();
+    }
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.unwrap();
+    assert_eq!(answer, TOO_LARGE);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_that_comes_before_a_long_body_has_gone_is_an_answer() {
+    let body = vec![b'x'; 10 << 20];
+    for _ in 0..8 {
+        let (address, _) = hasty(TOO_LARGE).await;
+        let answer = sender().send(delivery(url(address, ""), &body)).await.unwrap();
+        assert_eq!((answer.status.as_u16(), &*answer.body), (413, &b"no"[..]));
+        let (address, _) = hasty(b"").await;
+        let (kind, told) = failure_of(&sender(), delivery(url(address, ""), &body)).await;
+        assert_eq!(kind, SendErrorKind::Closed, "{told}");
+        assert!(told.contains("ended the connection before it answered"), "{told}");
     }
 }
 
