@@ -19,6 +19,9 @@ pub(crate) enum Kind {
     Any,
     /// An id: shown whole, or not at all where there is no room; half an id is no id.
     Id,
+    /// An id by which people tell items apart, and which no command asks for: of a long one the middle goes
+    /// where there are columns.
+    Mark,
     /// An address: like an id, whole or not at all.
     Address,
     /// An RFC 3339 instant.
@@ -36,8 +39,13 @@ impl Kind {
     pub(super) fn is_whole(self) -> bool {
         match self {
             Self::Id | Self::Address | Self::Time | Self::Recent | Self::Status => true,
-            Self::Any | Self::Object => false,
+            Self::Any | Self::Mark | Self::Object => false,
         }
+    }
+
+    /// Whether a value is shown whole where there is a line for it: somebody may copy it.
+    pub(super) fn is_copied(self) -> bool {
+        self.is_whole() || self == Self::Mark
     }
 }
 
@@ -62,6 +70,11 @@ impl Field {
     /// A field of ids.
     pub(crate) const fn id(name: &'static str) -> Self {
         Self { name, kind: Kind::Id, column: Place::InTurn }
+    }
+
+    /// A field of ids that tell items apart.
+    pub(crate) const fn mark(name: &'static str) -> Self {
+        Self { name, kind: Kind::Mark, column: Place::InTurn }
     }
 
     /// A field of addresses.

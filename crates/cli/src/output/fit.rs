@@ -14,6 +14,10 @@ const HEADING_MIN: usize = 8;
 /// How many characters of a text are looked at for each cell of width, so that a text of nothing but
 /// marks that pile up costs no time.
 const MARKS_MAX: usize = 8;
+/// Cells of an id that are shown in lists: more than those of the service have. A stranger's has any length.
+pub(super) const ID_MAX: usize = 40;
+/// Characters of an id that say what it is of: `sub_`.
+const ID_BEGIN: usize = 4;
 
 /// What a column would like.
 #[derive(Clone, Copy, Debug)]
@@ -128,6 +132,21 @@ pub(super) fn cut(text: &str, width: usize) -> String {
     format!("{}…", &head[..end])
 }
 
+/// The id in at most `width` cells. Ids of one time begin alike, so their ends tell them apart: what is cut is
+/// the middle.
+pub(crate) fn shortened_id(id: &str, width: usize) -> String {
+    let beyond = id.char_indices().nth(MARKS_MAX * (width + 1));
+    if beyond.is_none() && id.width() <= width {
+        return id.to_owned();
+    }
+    let Some(room) = width.checked_sub(1) else { return String::new() };
+    let begin: String = id.chars().take(ID_BEGIN.min(room)).filter(char::is_ascii).collect();
+    let room = room - begin.len();
+    let starts = id.char_indices().rev().map(|(at, _)| at).take(MARKS_MAX * (width + 1));
+    let start = starts.take_while(|start| id[*start..].width() <= room).last().unwrap_or(id.len());
+    format!("{begin}…{}", &id[start..])
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -204,6 +223,24 @@ mod tests {
         assert!(shortened(&piled, 10).chars().count() < 100);
     }
 
+    #[test]
+    fn of_an_id_the_middle_is_cut() {
+        for (id, width, shown) in [
+            ("sub_0123456789", 14, "sub_0123456789"),
+            ("sub_0123456789", 13, "sub_…23456789"),
+            ("sub_0123456789", 6, "sub_…9"),
+            ("sub_0123456789", 3, "su…"),
+            ("sub_0123456789", 1, "…"),
+            ("sub_0123456789", 0, ""),
+            ("sub_漢字漢字", 10, "sub_…漢字"),
+            ("漢字漢字漢字", 8, "…字漢字"),
+        ] {
+            assert_eq!(shortened_id(id, width), shown, "{id} in {width}");
+        }
+        let piled = format!("a{}", "\u{301}".repeat(100_000));
+        assert!(shortened_id(&piled, 10).chars().count() < 100);
+    }
+
     proptest! {
         #[test]
         fn nothing_is_wider_than_its_room(
@@ -213,6 +250,7 @@ mod tests {
             room in 1_usize..220,
         ) {
             prop_assert!(shortened(&text, width).width() <= width);
+            prop_assert!(shortened_id(&text, width).width() <= width);
             let wanted: Vec<Wanted> = wanted
                 .into_iter()
                 .map(|(cells, heading, whole)| Wanted { cells, heading, whole })

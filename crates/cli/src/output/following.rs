@@ -80,7 +80,7 @@ pub(super) fn write(
                 _ => None,
             };
             let look = match column.kind {
-                Kind::Time | Kind::Recent | Kind::Id => Look::Past,
+                Kind::Time | Kind::Recent | Kind::Id | Kind::Mark => Look::Past,
                 Kind::Status => Look::of_word(&text),
                 _ => Look::Plain,
             };

@@ -30,7 +30,7 @@ use std::io::{self, IsTerminal, Write};
 pub(crate) use detail::Detail;
 pub(crate) use field::Field;
 pub(crate) use findings::Finding;
-pub(crate) use fit::shortened;
+pub(crate) use fit::{shortened, shortened_id};
 pub(crate) use harmless::Harmless;
 pub(crate) use help::help;
 pub(crate) use listing::Listing;

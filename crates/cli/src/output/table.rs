@@ -30,6 +30,14 @@ pub(super) struct View<'a> {
 struct Shown {
     text: String,
     look: Look,
+    cut: Cut,
+}
+
+/// Where a text gives way.
+#[derive(Clone, Copy, Debug)]
+enum Cut {
+    End,
+    Middle,
 }
 
 /// The list. Gives the number of columns for which there was no room.
@@ -53,19 +61,30 @@ pub(super) fn list(out: &mut dyn Write, grid: &Grid<'_>, view: View<'_>) -> io::
         .iter()
         .enumerate()
         .map(|(at, column)| Wanted {
-            cells: widest(&rows, at),
+            cells: match column.kind {
+                Kind::Mark if view.width.is_some() => widest(&rows, at).min(fit::ID_MAX),
+                _ => widest(&rows, at),
+            },
             heading: headings[at].width(),
             whole: column.kind.is_whole() || to_the_right[at],
         })
         .collect();
     let widths: Vec<Option<usize>> = match view.width {
         Some(width) => fit::widths(&wanted, width, fit::READABLE),
-        None => wanted.iter().map(|column| Some(unbounded(*column))).collect(),
+        None => columns
+            .iter()
+            .zip(&wanted)
+            .map(|(column, wanted)| Some(unbounded(column.kind, *wanted)))
+            .collect(),
     };
     let heading: Vec<Shown> = headings
         .into_iter()
         .zip(&widths)
-        .map(|(text, width)| Shown { text: shorter(text, *width), look: Look::Heading })
+        .map(|(text, width)| Shown {
+            text: shorter(text, *width),
+            look: Look::Heading,
+            cut: Cut::End,
+        })
         .collect();
     for row in [&heading].into_iter().chain(&rows) {
         writeln!(out, "{}", line(row, &widths, &to_the_right, view.paint))?;
@@ -74,8 +93,9 @@ pub(super) fn list(out: &mut dyn Write, grid: &Grid<'_>, view: View<'_>) -> io::
 }
 
 /// How wide a column is where there is no terminal.
-fn unbounded(column: Wanted) -> usize {
-    if column.whole { column.all() } else { column.all().min(COLUMN_MAX) }
+fn unbounded(kind: Kind, column: Wanted) -> usize {
+    let is_whole = column.whole || kind.is_copied();
+    if is_whole { column.all() } else { column.all().min(COLUMN_MAX) }
 }
 
 /// A heading that says the same in less, where it would be cut: `CREATED` for `CREATED_AT`, `PUBLIC` for
@@ -112,7 +132,10 @@ fn line(row: &[Shown], widths: &[Option<usize>], to_the_right: &[bool], paint: P
     let (mut line, mut space) = (String::new(), 0);
     for ((cell, width), right) in row.iter().zip(widths).zip(to_the_right) {
         let Some(width) = width else { continue };
-        let text = fit::shortened(&cell.text, *width);
+        let text = match cell.cut {
+            Cut::End => fit::shortened(&cell.text, *width),
+            Cut::Middle => fit::shortened_id(&cell.text, *width),
+        };
         let left_over = width.saturating_sub(text.width());
         let (before, after) = if *right { (left_over, 0) } else { (0, left_over) };
         space += before;
@@ -152,9 +175,10 @@ impl View<'_> {
                     text = told;
                 }
             }
-            Kind::Any | Kind::Id | Kind::Address | Kind::Object => {}
+            Kind::Any | Kind::Id | Kind::Mark | Kind::Address | Kind::Object => {}
         }
-        Shown { text, look }
+        let cut = if column.kind == Kind::Mark { Cut::Middle } else { Cut::End };
+        Shown { text, look, cut }
     }
 }
 
@@ -170,7 +194,7 @@ pub(super) fn item(out: &mut dyn Write, grid: &Grid<'_>, view: View<'_>) -> io::
             if cell.text.is_empty() {
                 continue;
             }
-            let Shown { text, look } = view.shown(column, cell);
+            let Shown { text, look, .. } = view.shown(column, cell);
             let label = view.paint.put(Look::Heading, name);
             let space = " ".repeat(widest - name.width() + 1);
             let exact = one_line(&cell.text);
@@ -178,7 +202,7 @@ pub(super) fn item(out: &mut dyn Write, grid: &Grid<'_>, view: View<'_>) -> io::
             let lines = match times.and_then(|times| times.told_whole(&exact)) {
                 Some(told) => vec![format!("{exact} ({told})")],
                 // Whoever copies it has it whole: a terminal breaks it by itself.
-                None if column.kind.is_whole() => vec![text],
+                None if column.kind.is_copied() => vec![text],
                 None => view.broken(&text, widest + 1),
             };
             for (at, line) in lines.iter().enumerate() {
@@ -267,6 +291,29 @@ mod tests {
     }
 
     #[test]
+    fn a_stranger_s_long_id_hides_no_other_and_ids_are_there_before_what_is_further_right() {
+        fn row<'a>(id: &'a str, count: &'a str) -> Vec<Cell<'a>> {
+            vec![text("signature_mismatch"), text(id), number(count)]
+        }
+        let id = |end: char| format!("sub_{}{end}", "0".repeat(31));
+        let (one, two) = (id('1'), id('2'));
+        let long = format!("sub_{}9", "x".repeat(195));
+        let columns = || {
+            vec![column("verdict", Kind::Status), column("id", Kind::Mark), column("n", Kind::Any)]
+        };
+        let grid = |last| Grid { columns: columns(), rows: vec![row(&one, "1"), row(last, "2")] };
+        let at = |grid: &Grid<'_>, width| lines(grid, View { width, ..PLAIN }).0;
+        let wide = at(&grid(&long), Some(200));
+        assert!(wide[1].contains(&one), "{wide:?}");
+        assert!(wide[2].contains(&format!("sub_…{}9", "x".repeat(34))), "{wide:?}");
+        assert!(at(&grid(&long), None)[2].contains(&long), "whole where nobody looks");
+        let narrow = at(&grid(&two), Some(50));
+        assert!(narrow[1].contains("sub_…") && narrow[1].contains("0001  1"), "{narrow:?}");
+        assert!(narrow[2].contains("0002  2"), "{narrow:?}");
+        assert_eq!(lines(&grid(&two), View { width: Some(44), ..PLAIN }).1, 1, "not the id");
+    }
+
+    #[test]
     fn a_heading_is_cut_before_what_stands_under_it_and_says_what_it_can() {
         let grid = Grid {
             columns: vec![column("created_at", Kind::Time), column("bill_length_mm", Kind::Any)],
@@ -319,7 +366,7 @@ mod tests {
                     column(&heading, Kind::Any),
                     column("b", Kind::Id),
                     column("c", Kind::Status),
-                    column("d", Kind::Time),
+                    column("d", Kind::Mark),
                 ],
                 rows: cells.iter().map(|row| row.iter().map(|cell| text(cell)).collect()).collect(),
             };

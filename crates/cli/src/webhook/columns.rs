@@ -4,9 +4,8 @@ use std::cell::Cell;
 
 use unicode_width::UnicodeWidthStr;
 
-use super::listen::text::shortened_id;
 use crate::error::CliError;
-use crate::output::{Live, Look, shortened};
+use crate::output::{Live, Look, shortened, shortened_id};
 
 /// Room between columns.
 const GAP: usize = 2;

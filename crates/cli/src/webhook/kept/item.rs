@@ -24,10 +24,10 @@ pub(crate) const FIELDS: &[Field] = &[
     // Before what is long: it is what a list is most often looked at for.
     Field::status("verdict"),
     Field::status("status"),
-    Field::id("submission_id"),
+    Field::mark("submission_id"),
     Field::new("attempt"),
     Field::new("event").last(),
-    Field::id("form_id").last(),
+    Field::mark("form_id").last(),
     Field::new("valid").json_only(),
     Field::new("duplicate").json_only(),
     Field::new("answered_by").json_only(),

@@ -6,11 +6,11 @@ use compact_str::{CompactString, ToCompactString, format_compact};
 use http::Method;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 use super::happened::{Delivered, Refused};
 use super::parts::Parts;
-use crate::output::{Look, shortened};
+use crate::output::{Look, shortened, shortened_id};
 use crate::sanitize::one_line;
 use crate::webhook::capture::{AnsweredBy, Capture, Forward, Outcome, Source};
 use crate::webhook::mask;
@@ -33,8 +33,6 @@ const ATTEMPTS: u32 = 1 + formsvc_protocol::limits::DELIVERY_RETRIES;
 pub(super) const SHORTEST: usize = 8;
 /// Cells of a method.
 const METHOD_MAX: usize = 10;
-/// Characters of an id that say what it is of: `sub_`.
-const ID_BEGIN: usize = 4;
 
 /// What lines are made for.
 pub(crate) struct View {
@@ -138,27 +136,10 @@ pub(super) fn shorten(text: &mut CompactString, by: usize, least: usize) {
     *text = shortened(text, wanted).into();
 }
 
-/// An id no wider than a width, where it can be: its end tells it from others.
-pub(crate) fn shortened_id(id: &str, width: usize) -> String {
-    let (mut id, by) = (CompactString::from(id), id.width().saturating_sub(width));
-    shorten_id(&mut id, by, width.max(ID_BEGIN));
-    id.into()
-}
-
-/// As [`shorten`], down to a width, for an id: ids of one time begin alike, so their ends tell them apart.
+/// As [`shorten`], down to a width, for an id.
 pub(super) fn shorten_id(id: &mut CompactString, by: usize, least: usize) {
-    let width = id.width();
-    let wanted = width.saturating_sub(by).max(least);
-    if wanted >= width {
-        return;
-    }
-    let (mut end, mut room) = (String::new(), wanted - ID_BEGIN.min(wanted - 1) - 1);
-    let begin: String = id.chars().take(ID_BEGIN).filter(char::is_ascii).collect();
-    for c in id.chars().rev() {
-        let Some(left) = room.checked_sub(c.width().unwrap_or(0)) else { break };
-        (end, room) = (format!("{c}{end}"), left);
-    }
-    *id = format_compact!("{begin}…{end}");
+    let wanted = id.width().saturating_sub(by).max(least);
+    *id = shortened_id(id, wanted).into();
 }
 
 pub(super) fn spaced(parts: Line) -> Line {

@@ -1,7 +1,6 @@
 //! The columns of the list: which there are room for, and what stands in them.
 
 use crate::output::{Look, shortened, shortened_id};
-use crate::webhook::listen::text::shortened_id;
 use crate::webhook::tui::doc::Part;
 use crate::webhook::tui::list::List;
 use crate::webhook::tui::model::Model;
