@@ -167,6 +167,12 @@ pub(super) const FIELDS: &[FieldRow] = &[
         Text(|told| some(outcome(told)?.by.name())),
     ),
     row(
+        "unrouted",
+        "whether it was to be forwarded, and no route took it",
+        flag,
+        Text(|told| some(told.is_unrouted)),
+    ),
+    row(
         "took_ms",
         "from the whole request to the answer",
         millis,

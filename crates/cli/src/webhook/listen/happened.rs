@@ -35,6 +35,8 @@ pub(crate) struct Delivered {
     /// What became known by it. It travels with the delivery, whose place is reserved: what is told once
     /// is not lost where there is no room for more.
     pub(crate) warnings: Vec<Warning>,
+    /// Whether it was to be passed on, and no route takes it.
+    pub(crate) is_unrouted: bool,
 }
 
 /// A request that went no further.

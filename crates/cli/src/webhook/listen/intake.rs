@@ -127,12 +127,14 @@ struct Made {
     forwards: Vec<Forward>,
     decided_by: Option<usize>,
     warnings: Vec<Warning>,
+    is_unrouted: bool,
 }
 
 impl Made {
     /// What is said without a word of anything it was forwarded to.
     fn here(reply: Reply, by: AnsweredBy) -> Self {
-        Self { reply, by, forwards: Vec::new(), decided_by: None, warnings: Vec::new() }
+        let (forwards, warnings) = (Vec::new(), Vec::new());
+        Self { reply, by, forwards, decided_by: None, warnings, is_unrouted: false }
     }
 }
 
@@ -237,7 +239,8 @@ impl Intake {
         let (number, mut warnings) = self.keep(&received).await;
         let capture = Capture { number, received: Arc::clone(&received), outcome: None };
         self.show(&capture);
-        let Made { reply, by, forwards, decided_by, warnings: more } = self.make(&received).await;
+        let made = self.make(&received).await;
+        let Made { reply, by, forwards, decided_by, warnings: more, is_unrouted } = made;
         warnings.extend(more);
         let status = match &reply {
             Reply::Answer(answer) => Some(answer.status().as_u16()),
@@ -258,7 +261,8 @@ impl Intake {
         // No other command finds a number of a store in memory.
         let number = number.filter(|_| self.0.store.is_on_disk());
         let capture = Arc::new(Capture { number, ..capture });
-        let told = Delivered { capture: Arc::clone(&capture), pause: came.pause, warnings };
+        let pause = came.pause;
+        let told = Delivered { capture: Arc::clone(&capture), pause, warnings, is_unrouted };
         place.told.send(Happened::Delivered(told));
         drop(place.in_flight);
         (reply, capture)
@@ -347,7 +351,8 @@ impl Intake {
 
     /// Passes it on to whatever is to handle it, whose answer then is the answer.
     async fn pass_on(&self, received: &Received) -> Made {
-        let passed_on = match &self.0.rules.forwarder {
+        let forwarder = &self.0.rules.forwarder;
+        let passed_on = match forwarder {
             // Boxed: without it, each delivery that goes nowhere carries the room for this.
             Some(forwarder) => Box::pin(forwarder.forward(received)).await,
             None => PassedOn::default(),
@@ -360,7 +365,8 @@ impl Intake {
             }
             None => Made::here(Reply::Answer(answers::accepted()), AnsweredBy::Listener),
         };
-        Made { forwards, warnings, ..made }
+        let is_unrouted = forwarder.is_some() && forwards.is_empty();
+        Made { forwards, warnings, is_unrouted, ..made }
     }
 
     /// Remembers how it ended, for the next attempt.

@@ -28,6 +28,8 @@ pub(super) struct Parts {
     /// How long after the attempt before.
     pub(super) gap: Option<CompactString>,
     pub(super) answer: Line,
+    /// Where it went, where that may be one place or another.
+    pub(super) went: Option<CompactString>,
     pub(super) took: Option<CompactString>,
 }
 
@@ -40,10 +42,10 @@ impl Parts {
         if one.shorten(width) {
             return vec![one.line()];
         }
-        let Self { begin, target, event, id, size, found, gap, answer, took } = self;
+        let Self { begin, target, event, id, size, found, gap, answer, went, took } = self;
         // Each part of a line has a space before it but the first.
         let below = || vec![(Look::Plain, INDENT[1..].into())];
-        let mut last = Self { begin: below(), found, gap, answer, took, ..Self::default() };
+        let mut last = Self { begin: below(), found, gap, answer, went, took, ..Self::default() };
         last.shorten(width);
         let mut first = Self { begin, target, event, id, size, ..Self::default() };
         let mut whole = first.clone();
@@ -86,21 +88,25 @@ impl Parts {
         }
         let over = self.over(width);
         self.event.iter_mut().for_each(|event| shorten(event, over, EVENT_SHORTEST));
+        let over = self.over(width);
+        self.went.iter_mut().for_each(|went| shorten(went, over, SHORTEST));
         self.over(width) == 0
     }
 
     /// By how many cells it is wider.
     fn over(&self, width: usize) -> usize {
-        let Self { begin, target, event, id, size, found, gap, answer, took } = self;
-        let texts =
-            [target, event, id, size, gap, took].into_iter().flatten().map(CompactString::as_str);
+        let Self { begin, target, event, id, size, found, gap, answer, went, took } = self;
+        let texts = [target, event, id, size, gap, went, took]
+            .into_iter()
+            .flatten()
+            .map(CompactString::as_str);
         let parts = [begin, found, answer].into_iter().flatten().map(|(_, text)| &**text);
         let cells: usize = texts.chain(parts).map(|text| 1 + text.width()).sum();
         cells.saturating_sub(1 + width)
     }
 
     fn line(self) -> Line {
-        let Self { begin, target, event, id, size, found, gap, answer, took } = self;
+        let Self { begin, target, event, id, size, found, gap, answer, went, took } = self;
         let mut parts = begin;
         let mut push =
             |look, text: Option<CompactString>| parts.extend(text.map(|text| (look, text)));
@@ -111,6 +117,7 @@ impl Parts {
         parts.extend(found);
         parts.extend(gap.map(|gap| (Look::Past, gap)));
         parts.extend(answer);
+        parts.extend(went.map(|went| (Look::Open, went)));
         parts.extend(took.map(|took| (Look::Past, took)));
         spaced(parts)
     }

@@ -68,7 +68,7 @@ impl Sample {
     pub(super) fn told(self) -> Delivered {
         let (received, outcome) = (Arc::new(self.received), Some(Arc::new(self.outcome)));
         let capture = Arc::new(Capture { number: self.number, received, outcome });
-        Delivered { capture, pause: None, warnings: Vec::new() }
+        Delivered { capture, pause: None, warnings: Vec::new(), is_unrouted: false }
     }
 }
 

@@ -187,6 +187,7 @@ fn summary() -> Value {
             "answer_ms": times(),
             "forwards_answered": count("forwardings that were answered"),
             "forwards_failed": count("forwardings that were not"),
+            "unrouted": count("deliveries that were to be forwarded, and that no route took"),
             "forward_ms": times(),
             "pauses": count("pauses before retries"),
             "pauses_fitting": count("those that the service's schedule has"),

@@ -24,6 +24,8 @@ pub(crate) struct Tally {
     pub(crate) answer_time: Histogram,
     pub(crate) forwards_answered: u64,
     pub(crate) forwards_failed: u64,
+    /// Deliveries that were to be passed on, and that no route took.
+    pub(crate) unrouted: u64,
     pub(crate) forward_time: Histogram,
     pub(crate) pauses: Pauses,
 }
@@ -65,6 +67,7 @@ impl Tally {
         let Some(outcome) = &delivered.capture.outcome else { return };
         *self.answers.entry(outcome.status).or_default() += 1;
         self.answer_time.add(outcome.took);
+        self.unrouted += u64::from(delivered.is_unrouted);
         for forward in &outcome.forwards {
             self.forward_time.add(forward.took);
             match forward.answer {
@@ -112,6 +115,10 @@ impl Tally {
             };
             let forwards = plural(forwards, "forward");
             lines.push(format!("{forwards}{failed}{}", times(&self.forward_time)));
+        }
+        if self.unrouted > 0 {
+            let unrouted = plural(self.unrouted, "delivery");
+            lines.push(format!("{unrouted} went no further: no route matches"));
         }
         lines.extend(self.pauses.line(self.retries, schedule));
         lines
@@ -241,6 +248,14 @@ mod tests {
                 "answered dropped ×1, 200 ×2, 401 ×1; p50 41ms, p95 41ms, longest 41ms",
             ]
         );
+    }
+
+    #[test]
+    fn what_no_route_matches_is_counted() {
+        let unrouted = Delivered { is_unrouted: true, ..Sample::of(BODY).told() };
+        let lines = told(vec![Sample::of(BODY).told(), unrouted]);
+        assert_eq!(lines[0], "2 deliveries: 2 valid");
+        assert_eq!(lines[2..], ["1 delivery went no further: no route matches"]);
     }
 
     #[test]

@@ -31,6 +31,8 @@ pub(super) const INDENT: &str = "         ";
 const ATTEMPTS: u32 = 1 + formsvc_protocol::limits::DELIVERY_RETRIES;
 /// The least that is left of a part of a line that may be shortened.
 pub(super) const SHORTEST: usize = 8;
+/// What is said of a delivery that was to be passed on, and went nowhere.
+const UNROUTED: &str = "no route matches";
 /// Cells of a method.
 const METHOD_MAX: usize = 10;
 
@@ -43,13 +45,15 @@ pub(crate) struct View {
     pub(crate) secrets: Secrets,
     /// Whether signatures and secrets are told as they came.
     pub(crate) reveal: bool,
+    /// Whether there are several targets, so that an answer is of one or another.
+    pub(crate) several: bool,
 }
 
 /// The lines of a delivery, none wider than the terminal as far as its parts can be shortened.
 pub(crate) fn delivered(told: &Delivered, view: &View) -> Vec<Line> {
     let capture = &*told.capture;
     let Some(outcome) = &capture.outcome else { return Vec::new() };
-    let mut lines = parts(capture, outcome, view).lines(view.width);
+    let mut lines = parts(told, outcome, view).lines(view.width);
     for hint in hints(capture, outcome, view.reveal) {
         let hint = one_line(&hint);
         let lines_of = match view.width {
@@ -66,7 +70,8 @@ pub(crate) fn delivered(told: &Delivered, view: &View) -> Vec<Line> {
 }
 
 /// The parts of its line.
-fn parts(capture: &Capture, outcome: &Outcome, view: &View) -> Parts {
+fn parts(told: &Delivered, outcome: &Outcome, view: &View) -> Parts {
+    let capture = &*told.capture;
     let received = &*capture.received;
     let clean = |text: &String| CompactString::from(one_line(text));
     let mut begin: Line = vec![(Look::Past, time(received.at, &view.zone))];
@@ -96,7 +101,27 @@ fn parts(capture: &Capture, outcome: &Outcome, view: &View) -> Parts {
         found,
         gap: arrival.gap.map(|gap| format_compact!("+{}", seconds(gap))),
         answer: vec![(Look::Past, "→".into()), (status_look, status)],
+        went: if told.is_unrouted { Some(UNROUTED.into()) } else { went(outcome, view) },
         took: Some(took(outcome.took)),
+    }
+}
+
+/// Which target took it, where there are several. What failed is named below.
+fn went(outcome: &Outcome, view: &View) -> Option<CompactString> {
+    let forwards = &outcome.forwards;
+    if !view.several || !forwards.iter().all(Forward::is_accepted) {
+        return None;
+    }
+    match &forwards[..] {
+        [] => None,
+        [one] => {
+            let url = mask::url(&one.url, view.reveal);
+            let place = url.split_once("://").map_or(&*url, |(_, place)| place);
+            // As people type it.
+            let place = place.strip_prefix("localhost:").unwrap_or(place);
+            Some(format_compact!("by {}", one_line(place)))
+        }
+        several => Some(format_compact!("by {} targets", several.len())),
     }
 }
 
@@ -278,8 +303,12 @@ mod tests {
             ("new".into(), "whsec_of_the_first_test".into()),
             ("old".into(), "whsec_of_the_second_test".into()),
         ]);
-        let view = View { zone: TimeZone::UTC, width, secrets, reveal: false };
-        let told = delivered(&sample.told(), &view);
+        let view = View { zone: TimeZone::UTC, width, secrets, reveal: false, several: true };
+        of(&sample.told(), &view)
+    }
+
+    fn of(told: &Delivered, view: &View) -> Vec<String> {
+        let told = delivered(told, view);
         told.into_iter().map(|line| line.into_iter().map(|(_, text)| text).collect()).collect()
     }
 
@@ -293,6 +322,7 @@ mod tests {
             width: None,
             secrets: Secrets(Vec::new()),
             reveal,
+            several: false,
         };
         for (reveal, shown) in [(false, "/hook?token=…"), (true, "/hook?token=abc")] {
             let line = super::refused(&refused, &view(reveal));
@@ -356,6 +386,39 @@ mod tests {
                 "         http://localhost:1/?… answered 500 in 7.0ms: bad  things[2J v1=0a0a…",
             ]
         );
+    }
+
+    fn accepted(url: &str) -> Forward {
+        let (headers, body) = (http::HeaderMap::new(), bytes::Bytes::new());
+        let answer = Ok(Forwarded { status: 200, headers, body, truncated: false });
+        Forward { url: url.to_owned(), answer, took: Duration::ZERO }
+    }
+
+    #[test]
+    fn where_there_are_several_targets_the_line_says_which_one_took_it() {
+        let line = |urls: &[&str], several: bool, is_unrouted: bool, width| {
+            let mut sample = Sample::of(BODY).answered(Some(200), AnsweredBy::Target);
+            sample.outcome.forwards = urls.iter().map(|url| accepted(url)).collect();
+            let secrets = Secrets(Vec::new());
+            let view = View { zone: TimeZone::UTC, width, secrets, reveal: false, several };
+            of(&Delivered { is_unrouted, ..sample.told() }, &view)
+        };
+        let one = ["http://localhost:4242/a?token=1"];
+        for (urls, several, is_unrouted, end) in [
+            (&one[..], true, false, "→ 200 by 4242/a?… 41ms"),
+            (&one, false, false, "→ 200 41ms"),
+            (&["https://shop.test/a", one[0]], true, false, "→ 200 by 2 targets 41ms"),
+            (&[], true, true, "→ 200 no route matches 41ms"),
+            (&[], false, true, "→ 200 no route matches 41ms"),
+            (&[], true, false, "→ 200 41ms"),
+        ] {
+            let told = line(urls, several, is_unrouted, None);
+            assert!(told.len() == 1 && told[0].ends_with(end), "{told:?}");
+        }
+        let long = format!("http://shop.test/{}", "x".repeat(300));
+        let told = line(&[&long], true, false, Some(60));
+        assert!(told.iter().all(|line| line.width() <= 60), "{told:#?}");
+        assert!(told.last().unwrap().ends_with('…'), "{told:#?}");
     }
 
     #[test]

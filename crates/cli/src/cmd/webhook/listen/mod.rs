@@ -233,7 +233,8 @@ impl Listen {
         }
         let (secrets, schedule) = (running.facts.secrets.clone(), running.facts.schedule);
         let (zone, width, reveal) = (TimeZone::system(), live.width(), self.reveal);
-        let view = View { zone, width, secrets, reveal };
+        let several = running.facts.targets.len() > 1;
+        let view = View { zone, width, secrets, reveal, several };
         let mut report = Report { live, progress: &cx.progress, view, shown: None };
         report.ready(&running.ready())?;
         let tui = show(self.terminal, cx, running, &mut report)?;

@@ -66,6 +66,34 @@ fn a_target_that_does_not_answer_is_502_or_504_and_told_why() {
 }
 
 #[test]
+fn a_delivery_that_no_route_takes_is_told_and_one_that_is_taken_says_by_which_target() {
+    let target = Recorder::of(&[200]);
+    let other = "--route=form_id=frm_other=http://localhost:1/other";
+    let own = format!("--route=form_id=frm_1={}", target.url("/own"));
+    let body = event("sub_1");
+    let unrouted = body.replace("frm_1", "frm_nobody");
+    let listener = Listener::start(&[other, &own]);
+    assert_eq!([&body, &unrouted].map(|body| listener.deliver(body).status()), [200; 2]);
+    let said = listener.terminate();
+    let lines: Vec<_> = said.stdout.lines().collect();
+    assert!(lines.len() == 2 && lines[0].contains("/own "), "{lines:?}");
+    assert!(lines[1].contains("→ 200 no route matches"), "{lines:?}");
+    let summed = "1 delivery went no further: no route matches";
+    assert!(said.stderr.contains(summed), "{}", said.stderr);
+    let listener = Listener::start(&[other, &own, "--output=ndjson"]);
+    for body in [&body, &unrouted] {
+        assert_eq!(listener.deliver(body).status(), 200);
+    }
+    // What is refused was not to go on.
+    assert_eq!(listener.post("", &unrouted).status(), 401);
+    let stdout = listener.terminate().stdout;
+    let records = records(&stdout);
+    let told: Vec<_> = of_type(&records, "delivery").iter().map(|told| &told["unrouted"]).collect();
+    assert_eq!(told, [false, true, false]);
+    assert_eq!(of_type(&records, "summary")[0]["unrouted"], 1);
+}
+
+#[test]
 fn a_target_that_is_silent_holds_up_no_delivery_of_another() {
     let silent = Recorder::start(Arc::new(|_, _| {
         loop {

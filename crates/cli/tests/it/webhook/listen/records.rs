@@ -129,7 +129,7 @@ fn what_lists_tell_of_a_capture_is_what_the_listener_told() {
     let schema = schema_of("delivery");
     let listed = kept(&["list", "--limit=1", "--output=json"]);
     // What only one of them has.
-    let of_the_line = ["schema", "type", "pause"];
+    let of_the_line = ["schema", "type", "pause", "unrouted"];
     let of_the_whole = ["headers", "body", "body_b64", "body_sha256"];
     for (kept, without, with) in [
         (&listed[0], &[&of_the_line[..], &of_the_whole].concat()[..], &[][..]),
