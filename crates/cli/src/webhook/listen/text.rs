@@ -54,7 +54,7 @@ pub(crate) fn delivered(told: &Delivered, view: &View) -> Vec<Line> {
     let capture = &*told.capture;
     let Some(outcome) = &capture.outcome else { return Vec::new() };
     let mut lines = parts(told, outcome, view).lines(view.width);
-    for hint in hints(capture, outcome, view.reveal) {
+    for hint in hints(capture, outcome, view) {
         let hint = one_line(&hint);
         let lines_of = match view.width {
             Some(width) => folded(&hint, width.saturating_sub(INDENT.len())),
@@ -205,8 +205,8 @@ fn status(outcome: &Outcome) -> (Look, CompactString) {
 }
 
 /// What to do about a delivery that failed, and what its targets said.
-fn hints(capture: &Capture, outcome: &Outcome, reveal: bool) -> Vec<String> {
-    let of_forward = |forward| forward_hint(forward, reveal);
+fn hints(capture: &Capture, outcome: &Outcome, view: &View) -> Vec<String> {
+    let of_forward = |forward| forward_hint(forward, view);
     let mut hints: Vec<String> = outcome.forwards.iter().filter_map(of_forward).collect();
     let received = &capture.received;
     let lack = received.verdict.code.lack(&received.body);
@@ -215,14 +215,20 @@ fn hints(capture: &Capture, outcome: &Outcome, reveal: bool) -> Vec<String> {
     hints
 }
 
-fn forward_hint(forward: &Forward, reveal: bool) -> Option<String> {
-    let (url, took) = (mask::url(&forward.url, reveal), took(forward.took));
+fn forward_hint(forward: &Forward, view: &View) -> Option<String> {
+    let (url, took) =
+        (one_line(&mask::url(&forward.url, view.reveal)).into_owned(), took(forward.took));
+    // It may end with what a stranger asked for, of any length.
+    let url = match view.width {
+        Some(width) => shortened(&url, width.saturating_sub(INDENT.len() + 1).max(SHORTEST)),
+        None => url,
+    };
     match &forward.answer {
         Err(unanswered) => Some(format!("{url}: {}", unanswered.why)),
         Ok(answer) if (200..300).contains(&answer.status) => None,
         Ok(answer) => {
             // Masked before it is cut: of half a signature nobody knows that it is one.
-            let body = mask::answer(&answer.body, reveal);
+            let body = mask::answer(&answer.body, view.reveal);
             let body = String::from_utf8_lossy(&body);
             let preview: String = body.trim().chars().take(PREVIEW).collect();
             let colon = if preview.is_empty() { "" } else { ": " };
@@ -386,6 +392,22 @@ mod tests {
                 "         http://localhost:1/?… answered 500 in 7.0ms: bad  things[2J v1=0a0a…",
             ]
         );
+    }
+
+    #[test]
+    fn a_long_url_takes_one_line_of_a_window() {
+        let mut sample = Sample::of(BODY);
+        let url = format!("http://localhost:1/{}", "x".repeat(600));
+        let unanswered = Err(Unanswered { timed_out: false, why: "nothing listens".to_owned() });
+        let failed = Forward { url: url.clone(), answer: unanswered, took: Duration::ZERO };
+        sample.outcome.forwards = vec![failed];
+        assert!(lines(sample.clone(), None)[1].contains(&url), "whole where nothing bounds it");
+        for width in [40, 80, 200] {
+            let told = lines(sample.clone(), Some(width));
+            assert!(told[1..].iter().all(|line| line.width() <= width), "{told:#?}");
+            assert!(told[told.len() - 2].ends_with("x…:"), "{told:#?}");
+            assert_eq!(told.last().unwrap().trim(), "nothing listens");
+        }
     }
 
     fn accepted(url: &str) -> Forward {
