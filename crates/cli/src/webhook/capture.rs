@@ -186,6 +186,8 @@ impl Forward {
 pub(crate) struct Unanswered {
     /// Whether it had not answered in time: the sender is told 504 then, and 502 otherwise.
     pub(crate) timed_out: bool,
+    /// Whether something came that is no answer of HTTP, of which the sender is told. Not kept.
+    pub(crate) garbled: bool,
     /// Why, for people: what, and what to do about it.
     pub(crate) why: String,
 }
@@ -235,7 +237,8 @@ mod tests {
     }
 
     fn silent() -> Forward {
-        let answer = Err(Unanswered { timed_out: false, why: "refused".to_owned() });
+        let answer =
+            Err(Unanswered { timed_out: false, garbled: false, why: "refused".to_owned() });
         Forward { answer, ..forward(503, "1") }
     }
 

@@ -201,6 +201,9 @@ fn of_tls(error: &io::Error, to: &str) -> String {
     }
 }
 
+/// What the parser says where an answer does not begin as one, such as an alert of TLS.
+const NO_VERSION: &str = "invalid HTTP version parsed";
+
 fn of_exchange(
     error: &(dyn StdError + 'static),
     url: &Url,
@@ -210,8 +213,10 @@ fn of_exchange(
     let to = place(url);
     let chain = || std::iter::successors(Some(error), |&error| error.source());
     if chain().any(is_malformed) {
-        let question = if url.scheme() == "http" { " Is its URL https://…?" } else { "" };
-        let what = format!("what {to} sent is no HTTP answer: {}.{question}", deepest(error));
+        let why = deepest(error);
+        let is_of_tls = url.scheme() == "http" && why == NO_VERSION;
+        let question = if is_of_tls { ". Is its URL https://…?" } else { "" };
+        let what = format!("what {to} sent is no HTTP answer: {why}{question}");
         return SendError::new(BadAnswer, what);
     }
     let of_tls = chain()

@@ -280,6 +280,21 @@ async fn an_answer_that_comes_before_a_long_body_has_gone_is_an_answer() {
 }
 
 #[tokio::test]
+async fn tls_is_asked_about_only_where_an_answer_begins_like_no_http() {
+    for (bytes, is_asked) in [
+        (&b"\x15\x03\x01\x00\x02\x02\x46"[..], true),
+        (b"HTTP/1.1 200 OK\r\nBroken Header\r\n\r\n", false),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", false),
+    ] {
+        let (address, _) = answering(bytes).await;
+        let (kind, told) = failure(&sender(), url(address, "/")).await;
+        assert_eq!(kind, SendErrorKind::BadAnswer, "{told}");
+        assert_eq!(told.contains("Is its URL https://"), is_asked, "{told}");
+        assert!(!told.ends_with('.'), "{told}");
+    }
+}
+
+#[tokio::test]
 async fn the_time_is_one_for_everything_and_says_how_far_it_came() {
     let within = |millis| {
         let timeout = Duration::from_millis(millis);

@@ -161,7 +161,7 @@ fn outcome(answer: Answer) -> Outcome {
         }
         Answer::Refused => {
             let why = "nothing is listening on localhost:4242; is your server running?";
-            let answer = Unanswered { timed_out: false, why: why.to_owned() };
+            let answer = Unanswered { timed_out: false, garbled: false, why: why.to_owned() };
             (502, Err(answer))
         }
     };

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use http_body_util::Full;
 
+use crate::webhook::capture::Unanswered;
 use crate::webhook::verdict::VerdictCode;
 
 /// An answer.
@@ -149,10 +150,13 @@ pub(super) fn as_told(status: StatusCode) -> Answer {
     error(status, "as_told", "this listener was told to answer so")
 }
 
-/// Nothing that a delivery was forwarded to has answered.
-pub(super) fn gateway(timed_out: bool) -> Answer {
-    if timed_out {
+/// Nothing that a delivery was forwarded to has answered, in time and in HTTP.
+pub(super) fn gateway(unanswered: &Unanswered) -> Answer {
+    if unanswered.timed_out {
         error(StatusCode::GATEWAY_TIMEOUT, "target_timeout", "the target did not answer in time")
+    } else if unanswered.garbled {
+        let message = "what the target answered is not HTTP";
+        error(StatusCode::BAD_GATEWAY, "target_no_http", message)
     } else {
         error(StatusCode::BAD_GATEWAY, "target_unreachable", "the target did not answer")
     }

@@ -17,7 +17,7 @@ pub(super) fn answer(forwards: &[Forward]) -> Option<(usize, Answer)> {
         decides,
         match &forwards.get(decides)?.answer {
             Ok(answer) => relayed(answer).unwrap_or_else(no_final_status),
-            Err(unanswered) => gateway(unanswered.timed_out),
+            Err(unanswered) => gateway(unanswered),
         },
     ))
 }
@@ -57,7 +57,7 @@ mod tests {
     }
 
     fn unanswered(timed_out: bool) -> Forward {
-        let answer = Err(Unanswered { timed_out, why: "refused".into() });
+        let answer = Err(Unanswered { timed_out, garbled: false, why: "refused".into() });
         Forward { url: "http://localhost:1/".into(), answer, took: Duration::ZERO }
     }
 

@@ -379,7 +379,7 @@ mod tests {
         let body = format!("bad\r\nthings\u{1b}[2J v1={}", "0a".repeat(32)).into();
         let answer =
             Forwarded { status: 500, headers: http::HeaderMap::new(), body, truncated: false };
-        let unanswered = Err(Unanswered { timed_out: false, why });
+        let unanswered = Err(Unanswered { timed_out: false, garbled: false, why });
         forwarded.outcome.forwards = vec![
             Forward { url: url.clone(), answer: unanswered, took },
             Forward { url: url.clone(), answer: Ok(answer.clone()), took },
@@ -398,7 +398,8 @@ mod tests {
     fn a_long_url_takes_one_line_of_a_window() {
         let mut sample = Sample::of(BODY);
         let url = format!("http://localhost:1/{}", "x".repeat(600));
-        let unanswered = Err(Unanswered { timed_out: false, why: "nothing listens".to_owned() });
+        let unanswered =
+            Err(Unanswered { timed_out: false, garbled: false, why: "nothing listens".to_owned() });
         let failed = Forward { url: url.clone(), answer: unanswered, took: Duration::ZERO };
         sample.outcome.forwards = vec![failed];
         assert!(lines(sample.clone(), None)[1].contains(&url), "whole where nothing bounds it");

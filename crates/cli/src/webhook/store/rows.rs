@@ -265,7 +265,7 @@ fn forwards(db: &Connection, number: i64) -> Result<Vec<Forward>, RowError> {
     let (mut rows, mut forwards) = (select.query([number])?, Vec::new());
     while let Some(row) = rows.next()? {
         let answer = match row.get::<_, Option<String>>(2)? {
-            Some(why) => Err(Unanswered { timed_out: row.get(3)?, why }),
+            Some(why) => Err(Unanswered { timed_out: row.get(3)?, garbled: false, why }),
             None => Ok(Forwarded {
                 status: row.get(4)?,
                 truncated: row.get(5)?,

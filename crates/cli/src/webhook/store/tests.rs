@@ -149,7 +149,11 @@ fn anything() -> impl Strategy<Value = (Received, Outcome)> {
     let span = || (0..i64::MAX).prop_map(|nanos| Duration::from_nanos(nanos.unsigned_abs()));
     let text = || prop::option::of(".*");
     let answer = prop_oneof![
-        (".*", any::<bool>()).prop_map(|(why, timed_out)| Err(Unanswered { timed_out, why })),
+        (".*", any::<bool>()).prop_map(|(why, timed_out)| Err(Unanswered {
+            timed_out,
+            garbled: false,
+            why
+        })),
         (100..999_u16, headers(), bytes(), any::<bool>()).prop_map(
             |(status, headers, body, truncated)| Ok(Forwarded {
                 status,

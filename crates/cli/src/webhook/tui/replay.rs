@@ -184,7 +184,7 @@ mod tests {
         }
         let forward = crate::webhook::capture::Forward {
             url: "http://localhost:4242/x".to_owned(),
-            answer: Err(Unanswered { timed_out: false, why: String::new() }),
+            answer: Err(Unanswered { timed_out: false, garbled: false, why: String::new() }),
             took: std::time::Duration::ZERO,
         };
         let forwarded = Sample::of("a").header("host", "other.example").forwarded(forward);

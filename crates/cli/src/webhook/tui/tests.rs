@@ -339,7 +339,11 @@ fn what_a_receiver_refuses_is_signed_after_a_question_alone() {
 fn a_replay_goes_to_where_it_was_forwarded_or_to_the_listener_or_where_somebody_says() {
     let forward = |url: &str| Forward {
         url: url.to_owned(),
-        answer: Err(Unanswered { timed_out: false, why: "nothing listens there".to_owned() }),
+        answer: Err(Unanswered {
+            timed_out: false,
+            garbled: false,
+            why: "nothing listens there".to_owned(),
+        }),
         took: Duration::ZERO,
     };
     let forwarded = Sample::of("a").forwarded(forward(TARGET)).forwarded(forward(TARGET));

@@ -91,6 +91,8 @@ struct Target {
 /// What was told of a target: bits, since a slow one can become a dead one.
 const DOWN: u8 = 1;
 const LATE: u8 = 2;
+/// With [`DOWN`]: it did answer, with something that is not HTTP.
+const GARBLED: u8 = 4;
 
 /// What became of a delivery.
 #[derive(Debug, Default)]
@@ -167,6 +169,7 @@ impl Forwarder {
             Ok(answer) => answer,
             Err(_) => Err(Unanswered {
                 timed_out: true,
+                garbled: false,
                 why: format!(
                     "{UNDER_WAY_MAX} deliveries wait for {} to answer, and this one had no turn",
                     shown(&target.url)
@@ -214,15 +217,16 @@ fn unanswered(error: &SendError) -> Unanswered {
         _ => String::new(),
     };
     let timed_out = error.kind == SendErrorKind::Timeout;
-    Unanswered { timed_out, why: format!("{error}{hint}") }
+    let garbled = error.kind == SendErrorKind::BadAnswer;
+    Unanswered { timed_out, garbled, why: format!("{error}{hint}") }
 }
 
 impl Target {
     /// What an outcome says about the target that was not known.
     fn heard(&self, answer: &Result<Forwarded, Unanswered>, took: Duration) -> Vec<Warning> {
         let mut now = 0;
-        if answer.is_err() {
-            now |= DOWN;
+        if let Err(unanswered) = answer {
+            now |= if unanswered.garbled { DOWN | GARBLED } else { DOWN };
         }
         // One that did not answer at all was told as that.
         if answer.is_ok() && took > SLOW {
@@ -234,6 +238,9 @@ impl Target {
         match answer {
             Err(Unanswered { why, .. }) if before & DOWN == 0 => {
                 warn(WarningCode::TargetDown, why.clone());
+            }
+            Ok(_) if before & GARBLED != 0 => {
+                warn(WarningCode::TargetUp, format!("{} answers in HTTP again", shown(&self.url)));
             }
             Ok(_) if before & DOWN != 0 => {
                 warn(WarningCode::TargetUp, format!("{} answers again", shown(&self.url)));

@@ -66,6 +66,22 @@ fn a_target_that_does_not_answer_is_502_or_504_and_told_why() {
 }
 
 #[test]
+fn a_target_that_answers_in_no_http_is_told_as_that() {
+    let target = Recorder::start(Arc::new(|at, _| {
+        let broken = b"HTTP/1.1 200 OK\r\nBroken Header\r\nContent-Length: 0\r\n\r\n".to_vec();
+        Some(if at == 0 { broken } else { answer(200, "", "") })
+    }));
+    let listener = Listener::start(&["--forward-to", &target.url("/")]);
+    let garbled = listener.deliver(&event("sub_1"));
+    assert_eq!((garbled.status(), garbled.code().as_str()), (502, "target_no_http"));
+    assert_eq!(listener.deliver(&event("sub_1")).status(), 200);
+    let said = listener.terminate();
+    assert!(said.stdout.contains("sent is no HTTP answer"), "{}", said.stdout);
+    assert!(!said.stdout.contains("https://"), "{}", said.stdout);
+    assert!(said.stderr.contains("answers in HTTP again"), "{}", said.stderr);
+}
+
+#[test]
 fn a_delivery_that_no_route_takes_is_told_and_one_that_is_taken_says_by_which_target() {
     let target = Recorder::of(&[200]);
     let other = "--route=form_id=frm_other=http://localhost:1/other";
