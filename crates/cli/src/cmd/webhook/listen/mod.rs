@@ -185,7 +185,7 @@ impl Listen {
         }
         let live = cx.output.live()?;
         let sender = self.forward.sender(cx).await?;
-        let forwarder = self.forward.forwarder(sender.clone());
+        let forwarder = self.forward.forwarder(sender.clone(), self.limits.max_in_flight);
         let mut secrets = self.read_secrets(cx).await?;
         let engine = Engine::start().map_err(|error| {
             CliError::new(Exit::LocalIo, "cannot start the listener").because(&error)

@@ -28,6 +28,9 @@ use crate::webhook::target::{is_bare, is_here, target};
 const ANSWER_MAX: usize = 1 << 20;
 /// Deliveries under way to one target; more wait for it, and for it alone.
 const UNDER_WAY_MAX: usize = 128;
+/// Of several targets each takes up all but one of so many places for deliveries: one that is silent shuts out
+/// no other.
+const SPARED: usize = 8;
 /// From here on an answer is so late that the service may not wait for it.
 const SLOW: Duration = Duration::from_secs(8);
 
@@ -57,11 +60,11 @@ impl ForwardArgs {
         !(self.forward_to.is_empty() && self.route.is_empty())
     }
 
-    /// What passes deliveries on; nothing where they go nowhere.
-    pub(crate) fn forwarder(&self, sender: Sender) -> Option<Forwarder> {
+    /// What passes deliveries on, of which there are so many at once; nothing where they go nowhere.
+    pub(crate) fn forwarder(&self, sender: Sender, in_flight: usize) -> Option<Forwarder> {
         let everything = self.forward_to.iter().cloned().map(Route::all);
         let routes: Vec<Route> = everything.chain(self.route.iter().cloned()).collect();
-        (!routes.is_empty()).then(|| Forwarder::new(sender, routes))
+        (!routes.is_empty()).then(|| Forwarder::new(sender, routes, in_flight))
     }
 
     /// What sends to the targets. Made even where there are none: what it cannot read is a mistake either way.
@@ -84,6 +87,8 @@ pub(crate) struct Forwarder {
 struct Target {
     url: Url,
     places: Arc<Semaphore>,
+    /// Its share of all deliveries under way, those that wait for it included.
+    share: Semaphore,
     /// What was told of it last.
     told: AtomicU8,
 }
@@ -104,14 +109,21 @@ pub(crate) struct PassedOn {
 }
 
 impl Forwarder {
-    fn new(sender: Sender, routes: Vec<Route>) -> Self {
-        let mut targets: Vec<Target> = Vec::new();
+    fn new(sender: Sender, routes: Vec<Route>, in_flight: usize) -> Self {
+        let mut urls: Vec<&Url> = Vec::new();
         for Route { to, .. } in &routes {
-            if !targets.iter().any(|target| target.url == *to) {
-                let places = Arc::new(Semaphore::new(UNDER_WAY_MAX));
-                targets.push(Target { url: to.clone(), places, told: AtomicU8::new(0) });
+            if !urls.contains(&to) {
+                urls.push(to);
             }
         }
+        let share = if urls.len() > 1 { in_flight - in_flight / SPARED } else { in_flight };
+        let targets = urls.into_iter().map(|url| Target {
+            url: url.clone(),
+            places: Arc::new(Semaphore::new(UNDER_WAY_MAX)),
+            share: Semaphore::new(share),
+            told: AtomicU8::new(0),
+        });
+        let targets = targets.collect();
         Self { sender, routes, targets }
     }
 
@@ -163,6 +175,16 @@ impl Forwarder {
     async fn to(&self, target: &Target, received: &Received) -> (Forward, Vec<Warning>) {
         let began = Instant::now();
         let keeps = came_to(&target.url, &received.request_target);
+        let mut url = String::from(without_password(target.url.clone()));
+        if let Some(came_to) = keeps {
+            url.pop();
+            url.push_str(came_to);
+        }
+        let Ok(_share) = target.share.try_acquire() else {
+            let why = "too many deliveries wait for it to answer already".to_owned();
+            let answer = Err(Unanswered { timed_out: false, garbled: false, why });
+            return (Forward { url, answer, took: began.elapsed() }, Vec::new());
+        };
         let sent = self.send(target, keeps, received);
         // One time for waiting and sending: the sender waits for both.
         let answer = match tokio::time::timeout(self.sender.timeout(), sent).await {
@@ -178,11 +200,6 @@ impl Forwarder {
         };
         let took = began.elapsed();
         let warnings = target.heard(&answer, took);
-        let mut url = String::from(without_password(target.url.clone()));
-        if let Some(came_to) = keeps {
-            url.pop();
-            url.push_str(came_to);
-        }
         (Forward { url, answer, took }, warnings)
     }
 

@@ -38,12 +38,17 @@ pub(in crate::webhook::listen) fn received(
 }
 
 fn forwarder(timeout: Duration, routes: &[&str]) -> Forwarder {
+    among(512, timeout, routes)
+}
+
+/// A forwarder of a listener that has so many deliveries under way at most.
+fn among(in_flight: usize, timeout: Duration, routes: &[&str]) -> Forwarder {
     let options = SenderOptions { timeout, answer_max: ANSWER_MAX, ..SenderOptions::default() };
     let read = |text: &&str| match text.split_once("=>") {
         Some((_, url)) => Route::all(target(url).unwrap()),
         None => route(text).unwrap(),
     };
-    Forwarder::new(Sender::new(options).unwrap(), routes.iter().map(read).collect())
+    Forwarder::new(Sender::new(options).unwrap(), routes.iter().map(read).collect(), in_flight)
 }
 
 /// The head of a request, whose body is `{}`.
@@ -247,6 +252,23 @@ async fn a_target_that_never_answers_delays_no_other() {
     assert_eq!(many.iter().map(|passed_on| passed_on.warnings.len()).sum::<usize>(), 1);
     for _ in 0..50 {
         got.recv().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_silent_target_takes_up_its_share_of_places_where_there_are_others() {
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let silent = format!("=>{}", silent.local_addr().unwrap());
+    let delivery = received("/", &[], b"{}");
+    for (others, share) in [(&["path=/other=4242"][..], 14), (&[], 16)] {
+        let forwarder = among(16, TEN, &[&[&*silent], others].concat());
+        let held = join_all((0..share).map(|_| forwarder.forward(&delivery)));
+        let mut held = std::pin::pin!(held);
+        assert!(futures_util::poll!(held.as_mut()).is_pending());
+        let one_more = forwarder.forward(&delivery).await;
+        let error = one_more.forwards[0].answer.as_ref().unwrap_err();
+        assert!(!error.timed_out && error.why.contains("too many deliveries wait"), "{error:?}");
+        assert!(one_more.warnings.is_empty());
     }
 }
 
