@@ -226,7 +226,7 @@ impl Guard {
     }
 }
 
-impl<'a> Work<'a> {
+impl Work<'_> {
     /// The error of writing rows to where they wait.
     fn error(&self, source: io::Error) -> ExportError {
         match self {

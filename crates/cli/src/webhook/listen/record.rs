@@ -50,6 +50,7 @@ pub(crate) struct Ready<'a> {
 }
 
 /// A delivery was answered.
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of the line")]
 #[derive(Serialize)]
 struct Delivery<'a> {
     capture: Option<CaptureNumber>,
