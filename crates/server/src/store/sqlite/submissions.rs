@@ -14,6 +14,8 @@ pub(super) fn keys_of(form_no: i64) -> std::ops::RangeInclusive<i64> {
 
 /// Bits of a key that number the submissions of one form; the form's number is above them.
 pub(super) const SEQ_BITS: u32 = 40;
+/// Longest item that is small, in bytes; the statements and an index say it too.
+const SMALL_MAX: usize = 4096;
 /// Bytes of a usual item; a guess that saves growing the page step by step.
 const ITEM_USUAL: usize = 400;
 
@@ -42,6 +44,9 @@ pub(super) const PAGE_OF_SMALL: &str =
 /// Whether an item of more than 4 KiB ended such a page.
 pub(super) const LARGE_BELOW: &str = "SELECT 1 FROM forms f CROSS JOIN submissions l
     WHERE f.id = ?1 AND l.form_no = f.form_no AND l.instant_us < ?2 AND octet_length(l.item) > 4096";
+/// The place of a form's oldest submission.
+pub(super) const OLDEST: &str = "SELECT s.instant_us FROM forms f CROSS JOIN submissions s
+    WHERE f.id = ?1 AND s.form_no = f.form_no ORDER BY s.instant_us LIMIT 1";
 /// Whether a user has a form.
 pub(super) const OWNED: &str = "SELECT 1 FROM forms WHERE id = ?1 AND ready
     AND user_no = (SELECT user_no FROM users WHERE id = ?2)";
@@ -93,7 +98,7 @@ pub(super) fn page(
         Items::Small => PAGE_OF_SMALL,
         Items::Any => PAGE,
     })?;
-    let page = collect(statement.query(params![form, user, before])?, request.limit)?;
+    let mut page = collect(statement.query(params![form, user, before])?, request.limit, items)?;
     if page.len == 0 && !db.prepare_cached(OWNED)?.exists([form, user])? {
         return Ok(Found::Page(None));
     }
@@ -104,29 +109,40 @@ pub(super) fn page(
             return Ok(Found::TooLong);
         }
     }
+    if page.len > 0 && page.last.is_none() {
+        let oldest = db.prepare_cached(OLDEST)?.query_row([form], |row| row.get(0))?;
+        page.last = Some(instant(oldest));
+    }
     Ok(Found::Page(Some(page)))
 }
 
-/// The rows of a page.
-fn collect(mut rows: Rows<'_>, limit: u32) -> Result<StoredPage, StoreError> {
+// A page of small items is full before it is too long.
+const _: () = assert!(PAGE_SIZE_MAX as usize * (SMALL_MAX + 1) < PAGE_BYTES_MAX);
+
+/// The rows of a page. Of small ones, the place of the last is looked at in a full page only, since one
+/// value more of each row is a fiftieth of a page: where it is not, the last is the form's oldest.
+fn collect(mut rows: Rows<'_>, limit: u32, items: Items) -> Result<StoredPage, StoreError> {
+    let every = matches!(items, Items::Any);
     let limit = limit.clamp(1, PAGE_SIZE_MAX) as usize;
-    let mut items = Vec::with_capacity(limit * ITEM_USUAL);
+    let mut spliced = Vec::with_capacity(limit * ITEM_USUAL);
     let (mut len, mut last) = (0, None);
     while let Some(row) = rows.next()? {
         if len == limit {
             // There is one more; its item is not read.
-            return Ok(StoredPage { items: items.into(), len, last, has_more: true });
+            return Ok(StoredPage { items: spliced.into(), len, last, has_more: true });
         }
         let item = row.get_ref(1)?.as_bytes().map_err(rusqlite::Error::from)?;
         if len > 0 {
-            if items.len() + 1 + item.len() > PAGE_BYTES_MAX {
-                return Ok(StoredPage { items: items.into(), len, last, has_more: true });
+            if spliced.len() + 1 + item.len() > PAGE_BYTES_MAX {
+                return Ok(StoredPage { items: spliced.into(), len, last, has_more: true });
             }
-            items.push(b',');
+            spliced.push(b',');
         }
-        items.extend_from_slice(item);
+        spliced.extend_from_slice(item);
         len += 1;
-        last = Some(instant(row.get(0)?));
+        if every || len == limit {
+            last = Some(instant(row.get(0)?));
+        }
     }
-    Ok(StoredPage { items: items.into(), len, last, has_more: false })
+    Ok(StoredPage { items: spliced.into(), len, last, has_more: false })
 }

@@ -52,6 +52,13 @@ async fn a_page_is_a_few_seeks_and_one_scan() {
             "SEARCH l USING INDEX large_submissions (form_no=? AND instant_us<?)",
         ]
     );
+    assert_eq!(
+        bench.plan(submissions::OLDEST).await,
+        [
+            "SEARCH f USING COVERING INDEX sqlite_autoindex_forms_1 (id=?)",
+            "SEARCH s USING COVERING INDEX submissions_by_instant (form_no=?)",
+        ]
+    );
 }
 
 const ONE_ROW: &str =
@@ -220,7 +227,8 @@ async fn a_statement_is_prepared_once() {
     let again = bench.store.readers.read(|db| {
         let mut again = 0;
         let usual = [users::AUTHENTICATE, submissions::PAGE_OF_SMALL, submissions::OWNED];
-        for sql in usual.into_iter().chain([due::NEXT_ENDPOINT, due::FRONT, claims::DUE]) {
+        let others = [submissions::OLDEST, due::NEXT_ENDPOINT, due::FRONT, claims::DUE];
+        for sql in usual.into_iter().chain(others) {
             let mut statement = db.prepare(sql)?;
             for value in 0..3 {
                 let any = std::iter::repeat_n(value, statement.parameter_count());
