@@ -5,6 +5,8 @@ use formsvc_client::{Literals, Row};
 /// One submission as text.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
+    /// The whole of it as JSON, where its page has that.
+    pub text: Option<&'a str>,
     /// Identifier.
     pub id: &'a str,
     /// The answers: one JSON object, exact text.
@@ -18,6 +20,7 @@ pub struct Record<'a> {
 impl<'a> From<Row<'a>> for Record<'a> {
     fn from(row: Row<'a>) -> Self {
         Self {
+            text: row.text(),
             id: row.id(),
             data: row.data(),
             answers: row.answers(),

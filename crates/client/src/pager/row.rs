@@ -18,6 +18,8 @@ use crate::error::AnswersError;
 /// Where the parts of a row stand in the text of its page.
 #[derive(Clone, Debug)]
 pub(super) struct Span {
+    /// None of a page that was parsed, which keeps no places of objects.
+    object: Option<Place>,
     id: Text,
     created_at: Text,
     data: Place,
@@ -49,6 +51,12 @@ impl<'p> Row<'p> {
     /// A row of a page with these answers.
     pub(super) fn new(page: &'p str, answers: &'p [AnswerPlace], span: &'p Span) -> Self {
         Self { page, answers: &answers[span.answers.clone()], span }
+    }
+
+    /// The submission as the service sent it: the exact JSON text of one object. `None` on a page that is
+    /// spelled so unusually, with escapes in ids for example, that only its parts were found.
+    pub fn text(self) -> Option<&'p str> {
+        self.span.object.map(|object| object.within(self.page))
     }
 
     /// Identifier (SPEC §2); obeys the rules of [`SubmissionId`].
@@ -157,10 +165,11 @@ impl BrokenRule {
 impl Span {
     /// Checks a row that was found on a page.
     pub(super) fn found(page: &str, row: RowPlaces, index: usize) -> Result<Self, BrokenRule> {
-        let RowPlaces { id, created_at, data, answers } = row;
+        let RowPlaces { object, id, created_at, data, answers } = row;
         let micros = check(id.within(page), created_at.within(page))?;
         let (id, created_at) = (Text::Within(id), Text::Within(created_at));
-        Ok(Self { id, created_at, data, answers, micros, index: narrow(index) })
+        let (object, index) = (Some(object), narrow(index));
+        Ok(Self { object, id, created_at, data, answers, micros, index })
     }
 
     /// Checks a row that was parsed, and adds the places of its answers to those of the page.
@@ -178,6 +187,7 @@ impl Span {
             AnswerPlace::of_part(page, data).expect("a parser read it, and it is an object"),
         );
         Ok(Self {
+            object: None,
             id: Text::new(page, row.id),
             created_at: Text::new(page, row.created_at),
             data,

@@ -45,6 +45,29 @@ pub(super) fn object_length(record: &Record<'_>) -> usize {
 /// Appends one submission as a JSON object on one line. The answers are the exact bytes that were
 /// accepted, except that line breaks between JSON tokens, which mean nothing, become spaces.
 pub(super) fn put_object(out: &mut Vec<u8>, record: &Record<'_>) {
+    match record.text {
+        Some(text) if is_as_written(text.as_bytes(), record) => {
+            out.extend_from_slice(text.as_bytes());
+        }
+        _ => put_parts(out, record),
+    }
+}
+
+/// Whether the service spelled a submission as it is written here, which nearly all do.
+fn is_as_written(text: &[u8], record: &Record<'_>) -> bool {
+    let data = b"{\"id\":\"".len() + record.id.len();
+    let time = data + b"\",\"data\":".len() + record.data.len();
+    let end = time + b",\"created_at\":\"".len() + record.created_at.len();
+    let has = |at: usize, part: &[u8]| text.get(at..).is_some_and(|rest| rest.starts_with(part));
+    // The members are those of the record: each was found once, and is as long as what stands here.
+    has(0, b"{\"id\":\"")
+        && has(data, b"\",\"data\":")
+        && has(time, b",\"created_at\":\"")
+        && text.get(end..) == Some(b"\"}")
+        && memchr::memchr2(b'\n', b'\r', text).is_none()
+}
+
+fn put_parts(out: &mut Vec<u8>, record: &Record<'_>) {
     out.extend_from_slice(b"{\"id\":");
     put_string(out, record.id);
     out.extend_from_slice(b",\"data\":");
@@ -62,17 +85,7 @@ pub(super) fn put_object(out: &mut Vec<u8>, record: &Record<'_>) {
 }
 
 fn put_string(out: &mut Vec<u8>, text: &str) {
-    // No id of the service and no time needs an escape. Every byte is looked at, whatever it is, so
-    // that the compiler compares many at once.
-    let plain =
-        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b':' | b'.');
-    if text.bytes().fold(true, |all, byte| all & plain(byte)) {
-        out.push(b'"');
-        out.extend_from_slice(text.as_bytes());
-        out.push(b'"');
-    } else {
-        serde_json::to_writer(out, text).expect("a vector takes whatever is written to it");
-    }
+    serde_json::to_writer(out, text).expect("a vector takes whatever is written to it");
 }
 
 /// The destination once everything buffered has reached it.
@@ -80,4 +93,46 @@ pub(super) fn into_destination(
     out: Blocks<Destination<'_>>,
 ) -> Result<Destination<'_>, ExportError> {
     out.into_inner().map_err(|(error, out)| out.error(Operation::Write, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use formsvc_client::Literals;
+
+    use super::*;
+
+    const ID: &str = "sub_1";
+    const TIME: &str = "2026-01-02T03:04:05.678Z";
+
+    /// The line of a submission, whose page has it as `text`.
+    fn line(text: Option<&str>, data: &str) -> String {
+        let (answers, mut out) = (Literals::new(data, &[]), Vec::new());
+        put_object(&mut out, &Record { text, id: ID, data, answers, created_at: TIME });
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn however_the_service_spells_a_submission_its_line_is_the_same() {
+        let [id, time] = [("id", ID), ("created_at", TIME)]
+            .map(|(name, value)| format!("\"{name}\":\"{value}\""));
+        for data in [r#"{"a":[1,{"b":"}\n"}],"id":"x"}"#, "{}", "{\n\"a\":1}", "{\"a\":\r1}"] {
+            let expected = line(None, data);
+            let one_line = data.replace(['\n', '\r'], " ");
+            assert_eq!(expected, format!("{{{id},\"data\":{one_line},{time}}}"));
+            let data_is = format!("\"data\":{data}");
+            for text in [
+                format!("{{{id},{data_is},{time}}}"),
+                format!("{{{data_is},{id},{time}}}"),
+                format!("{{{id},{time},{data_is}}}"),
+                format!("{{{id},\"new\":0,{data_is},{time}}}"),
+                format!("{{{id},{data_is},{time},\"new\":0}}"),
+                format!("{{ {id},{data_is},{time}}}"),
+                format!("{{{id},{data_is},{time} }}"),
+                format!("{{{id},{data_is} ,{time}}}"),
+                String::new(),
+            ] {
+                assert_eq!(line(Some(&text), data), expected, "{text}");
+            }
+        }
+    }
 }

@@ -5,8 +5,13 @@ use formsvc_export::{Destination, Existing, ExportError, FORMATS, Record, writer
 
 use crate::support::{TIME, options};
 
-const RECORD: Record<'_> =
-    Record { id: "sub_1", data: "{}", answers: Literals::new("{}", &[]), created_at: TIME };
+const RECORD: Record<'_> = Record {
+    text: None,
+    id: "sub_1",
+    data: "{}",
+    answers: Literals::new("{}", &[]),
+    created_at: TIME,
+};
 
 #[test]
 fn a_file_exists_only_once_it_is_complete() {

@@ -57,7 +57,7 @@ pub(crate) fn write_to(
             .zip(page.iter().zip(&places))
             .map(|(id, (data, places))| {
                 let answers = Literals::new(data, places);
-                Record { id, data, answers, created_at: TIME }
+                Record { text: None, id, data, answers, created_at: TIME }
             })
             .collect();
         writer.write(&records).unwrap();

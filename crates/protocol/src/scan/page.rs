@@ -26,6 +26,8 @@ pub struct PagePlaces {
 /// times are not checked.
 #[derive(Clone, Debug)]
 pub struct RowPlaces {
+    /// The submission itself, an object.
+    pub object: Place,
     /// The text of the identifier.
     pub id: Place,
     /// The text of the time it was made.
@@ -82,8 +84,8 @@ fn row(
         }
         name => skip(text, name, start, open),
     })?;
-    let answers = first..found.len();
-    rows.push(RowPlaces { id: id?, created_at: created_at?, data: data?, answers });
+    let (object, answers) = (Place::new(at, end)?, first..found.len());
+    rows.push(RowPlaces { object, id: id?, created_at: created_at?, data: data?, answers });
     Some(end)
 }
 
@@ -131,6 +133,9 @@ mod tests {
         assert_eq!(found.pagination, parsed.pagination);
         assert_eq!(found.rows.len(), parsed.data.len());
         for (row, parsed) in found.rows.iter().zip(&parsed.data) {
+            let object: crate::SubmissionRef<'_> =
+                serde_json::from_str(row.object.within(page)).unwrap();
+            assert_eq!(object.id, parsed.id);
             assert_eq!(row.id.within(page), parsed.id);
             assert_eq!(row.created_at.within(page), parsed.created_at);
             assert_eq!(row.data.within(page), parsed.data.get());
