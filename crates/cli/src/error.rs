@@ -108,6 +108,18 @@ impl CliError {
         self
     }
 
+    /// What to know besides.
+    #[must_use]
+    pub(crate) fn hint_too(mut self, hint: &str) -> Self {
+        if self.exit != Exit::Done {
+            self.hint = Some(match self.hint.take() {
+                Some(before) => format!("{before}; {hint}"),
+                None => hint.to_owned(),
+            });
+        }
+        self
+    }
+
     /// The command that goes on where this one stopped.
     #[must_use]
     pub(crate) fn resumed_by(mut self, command: String) -> Self {

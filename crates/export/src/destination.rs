@@ -77,6 +77,11 @@ impl<'a> Destination<'a> {
             Ok(metadata) if metadata.is_dir() => {
                 return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
             }
+            Ok(metadata) if metadata.is_file() && of_a_process(path) => {
+                // Replacing it would take away what others wrote to it, and go on writing.
+                let what = "it is a file that a process has open";
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+            }
             Ok(metadata) if !metadata.is_file() => {
                 let out = File::options().write(true).open(path)?;
                 return Ok(Self(Kind::Stream { out: Box::new(out), path: Some(path.into()) }));
@@ -252,7 +257,7 @@ fn followed(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..LINKS_MAX {
         match fs::symlink_metadata(&path) {
-            Ok(metadata) if metadata.is_symlink() => {
+            Ok(metadata) if metadata.is_symlink() && !of_a_process(&path) => {
                 let target = fs::read_link(&path)?;
                 path = folder(&path).join(target);
             }
@@ -260,6 +265,13 @@ fn followed(path: &Path) -> io::Result<PathBuf> {
         }
     }
     Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a link that leads to itself"))
+}
+
+/// Whether it is the name of something that a process has open, such as a pipe of the shell for
+/// `>(wc -l)`. It reads as a link whose target may be no path.
+fn of_a_process(path: &Path) -> bool {
+    let within = |folder: PathBuf| folder.ends_with("fd") && folder.starts_with("/proc");
+    fs::canonicalize(folder(path)).is_ok_and(within)
 }
 
 fn folder(path: &Path) -> &Path {

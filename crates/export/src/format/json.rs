@@ -3,7 +3,7 @@
 use crate::blocks::Blocks;
 use crate::destination::Destination;
 use crate::error::{ExportError, Operation};
-use crate::format::ndjson::{into_destination, object_length, put_object};
+use crate::format::ndjson::{into_destination, let_through, object_length, put_object};
 use crate::format::{RecordWriter, Written};
 use crate::record::Record;
 
@@ -33,7 +33,7 @@ impl RecordWriter for JsonWriter<'_> {
                 .map_err(|error| self.out.get_ref().error(Operation::Write, error))?;
             self.submissions += 1;
         }
-        Ok(())
+        let_through(&mut self.out)
     }
 
     fn finish(mut self: Box<Self>) -> Result<Written, ExportError> {

@@ -28,7 +28,7 @@ impl RecordWriter for NdjsonWriter<'_> {
                 .map_err(|error| self.out.get_ref().error(Operation::Write, error))?;
             self.submissions += 1;
         }
-        Ok(())
+        let_through(&mut self.out)
     }
 
     fn finish(self: Box<Self>) -> Result<Written, ExportError> {
@@ -86,6 +86,14 @@ fn put_parts(out: &mut Vec<u8>, record: &Record<'_>) {
 
 fn put_string(out: &mut Vec<u8>, text: &str) {
     serde_json::to_writer(out, text).expect("a vector takes whatever is written to it");
+}
+
+/// Lets whoever reads a stream have what is there of it; a file is read when it is whole.
+pub(super) fn let_through(out: &mut Blocks<Destination<'_>>) -> Result<(), ExportError> {
+    if out.get_ref().is_file() {
+        return Ok(());
+    }
+    out.let_through().map_err(|error| out.get_ref().error(Operation::Write, error))
 }
 
 /// The destination once everything buffered has reached it.

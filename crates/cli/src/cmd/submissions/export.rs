@@ -116,13 +116,21 @@ impl Export {
             .hint(format!("give it with --format, or one of the endings .{}", known.join(", ."))))
     }
 
-    /// The output's path; `None` for standard output.
+    /// The output's path; `None` for standard output, by whatever name.
     fn file(&self) -> Option<&Path> {
-        (self.out != Path::new("-")).then_some(&self.out)
+        let is_standard_output = STANDARD_OUTPUT.iter().any(|name| self.out == Path::new(name));
+        (!is_standard_output).then_some(&self.out)
     }
 
     /// The error, and what it means for what is there now.
     fn failed(&self, error: ExportError) -> CliError {
+        if self.file().is_none() && !matches!(error, ExportError::Output { .. }) {
+            return CliError::from(error).hint_too(match self.format() {
+                // It waits until all columns are known.
+                Ok(Format::Csv) => "nothing was written to standard output",
+                _ => "what was written to standard output is not complete",
+            });
+        }
         let left = if matches!(error, ExportError::Output { operation: Operation::Spool, .. }) {
             "CSV waits there until all its columns are known, and nothing was written yet: let TMPDIR name \
              a folder with room, or write to a file with -o"
@@ -151,6 +159,10 @@ impl Export {
         Ok(destination)
     }
 }
+
+/// The names of standard output. The last three would be opened as files of their own, from their
+/// beginning, which is not what `>>` asks for.
+const STANDARD_OUTPUT: [&str; 4] = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
 
 /// Standard output, and what happens before the first that is written to it. A moving line may be there
 /// until then: CSV comes at once at the end, and that can be a while.

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
 use crate::support::{
-    Canned, entries, formsvc, one_form, page, run, signal, succeed, wait_until_inside,
+    Canned, answer, entries, formsvc, one_form, page, run, signal, succeed, wait_until_inside,
 };
 
 const ROW: &str = r#"{"id":"sub_1","data":{"a":"x"},"created_at":"2026-01-01T00:00:00.000Z"}"#;
@@ -41,6 +41,20 @@ fn a_cut_off_json_stream_does_not_parse() {
     let said = service.run(&["submissions", "export", "survey", "--format", "json"]);
     assert_eq!(said.code, Some(5), "{}", said.stderr);
     assert!(serde_json::from_str::<serde_json::Value>(&said.stdout).is_err(), "{}", said.stdout);
+    // An error that has a hint of its own says so too.
+    let revoked = r#"{"error":{"code":"key_revoked","message":"it was revoked"}}"#;
+    for (format, left) in [
+        ("ndjson", "what was written to standard output is not complete"),
+        ("csv", "nothing was written to standard output"),
+    ] {
+        let revoked = answer("401 Unauthorized", "", revoked);
+        let pages = vec![one_form(), page(ROW, Some("2026-01-01T00:00:00.000000Z")), revoked];
+        let said =
+            Canned::start(pages).run(&["submissions", "export", "survey", "--format", format]);
+        assert_eq!(said.code, Some(4), "{}", said.stderr);
+        assert!(said.stderr.contains(&format!("; {left}")), "{}", said.stderr);
+        assert!(format != "csv" || said.stdout.is_empty(), "{}", said.stdout);
+    }
 }
 
 #[test]
@@ -178,6 +192,36 @@ fn a_folder_that_takes_no_files_is_not_said_to_be_missing() {
     assert!(!said.stderr.contains("there is no folder"), "{}", said.stderr);
     let said = run(&["--demo", "submissions", "export", "penguins", "-o", "/nonexistent/x.csv"]);
     assert!(said.stderr.contains("there is no folder `/nonexistent`"), "{}", said.stderr);
+}
+
+/// What was in a file that standard output goes to stays, whatever standard output is called.
+#[cfg(target_os = "linux")]
+#[test]
+fn standard_output_is_not_replaced_by_any_of_its_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let binary = env!("CARGO_BIN_EXE_formsvc");
+    let shell = |script: &str| {
+        let mut shell = std::process::Command::new("bash");
+        let output = shell.args(["-c", script]).current_dir(folder.path()).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let export = format!("'{binary}' --demo -q submissions export penguins --format csv -o");
+    for name in ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
+        let (code, stderr) = shell(&format!("echo before >out; {export} {name} >>out"));
+        assert_eq!(code, Some(0), "{stderr}");
+        let text = std::fs::read_to_string(folder.path().join("out")).unwrap();
+        assert!(text.starts_with("before\nid,"), "{name}");
+        assert_eq!(text.lines().count(), 346, "{name}");
+    }
+    let (code, stderr) = shell(&format!("{export} >(wc -l >lines) && wait $!"));
+    assert_eq!(code, Some(0), "{stderr}");
+    assert_eq!(std::fs::read_to_string(folder.path().join("lines")).unwrap().trim(), "345");
+    let (code, stderr) = shell(&format!("{export} /dev/fd/3 3>>out"));
+    assert_eq!(code, Some(10), "{stderr}");
+    assert!(stderr.contains("cannot create `/dev/fd/3`"), "{stderr}");
+    assert!(stderr.contains("it is a file that a process has open"), "{stderr}");
+    let text = std::fs::read_to_string(folder.path().join("out")).unwrap();
+    assert_eq!(text.lines().count(), 346, "nothing was taken away");
 }
 
 #[cfg(unix)]
