@@ -26,6 +26,8 @@ pub enum Exit {
     LocalIo = 10,
     /// A webhook's signature is not right, or what was expected of deliveries did not come.
     Unmet = 11,
+    /// Its terminal was closed (SIGHUP).
+    HungUp = 129,
     /// Interrupted (SIGINT).
     Interrupted = 130,
     /// Terminated (SIGTERM).
@@ -65,6 +67,10 @@ pub const EXITS: &[ExitRow] = &[
     ExitRow {
         exit: Exit::Unmet,
         meaning: "a webhook failed verification, or what `--expect` or `--count` asked for did not come",
+    },
+    ExitRow {
+        exit: Exit::HungUp,
+        meaning: "its terminal was closed (SIGHUP); nothing half-written is left",
     },
     ExitRow {
         exit: Exit::Interrupted,

@@ -225,7 +225,11 @@ fn on_a_runtime<T>(future: impl Future<Output = Result<T, CliError>>) -> Result<
 
 /// The end of a command that a signal interrupted.
 pub(crate) fn stopped(exit: Exit) -> CliError {
-    let how = if exit == Exit::Interrupted { "interrupted" } else { "terminated" };
+    let how = match exit {
+        Exit::Interrupted => "interrupted",
+        Exit::HungUp => "its terminal was closed",
+        _ => "terminated",
+    };
     CliError::new(exit, how)
 }
 

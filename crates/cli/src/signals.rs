@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM: the command is dropped where it waits, which removes what it has half done.
+//! SIGINT, SIGTERM and SIGHUP: the command is dropped where it waits, which removes what it has half done.
 
 use std::io;
 use std::time::Duration;
@@ -16,6 +16,8 @@ const ONE_SIGNAL: Duration = Duration::from_millis(50);
 pub(crate) struct Signals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
+    /// None where whoever started the command wants it to outlive its terminal.
+    hang_up: Option<tokio::signal::unix::Signal>,
 }
 
 #[cfg(unix)]
@@ -25,16 +27,36 @@ impl Signals {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
+            hang_up: (!outlives_its_terminal())
+                .then(|| signal(SignalKind::hangup()))
+                .transpose()?,
         })
     }
 
     /// Waits for a signal and says how the run ends.
     pub(crate) async fn next(&mut self) -> Exit {
+        let hang_up = async {
+            match &mut self.hang_up {
+                Some(signal) => signal.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             _ = self.interrupt.recv() => Exit::Interrupted,
             _ = self.terminate.recv() => Exit::Terminated,
+            _ = hang_up => Exit::HungUp,
         }
     }
+}
+
+/// Whether SIGHUP is ignored, as nohup(1) arranges it. Where that cannot be told it is left as it is.
+#[cfg(unix)]
+fn outlives_its_terminal() -> bool {
+    const SIGHUP: u64 = 1;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_none_or(|mask| mask & SIGHUP != 0)
 }
 
 /// Listens for Ctrl-C.

@@ -51,6 +51,8 @@ pub(crate) enum Code {
     Interrupted,
     /// SIGTERM.
     Terminated,
+    /// SIGHUP.
+    HungUp,
 }
 
 /// A row of the table of codes.
@@ -131,6 +133,7 @@ pub const CODES: &[CodeRow] = &[
     general(Code::Unmet, "unmet", Exit::Unmet, "what was expected did not come"),
     general(Code::Interrupted, "interrupted", Exit::Interrupted, "SIGINT"),
     general(Code::Terminated, "terminated", Exit::Terminated, "SIGTERM"),
+    general(Code::HungUp, "hung_up", Exit::HungUp, "SIGHUP: its terminal was closed"),
 ];
 
 impl Code {
@@ -199,7 +202,7 @@ mod tests {
         let all = names.len();
         names.dedup();
         assert_eq!(names.len(), all);
-        let last = Code::Terminated as usize;
+        let last = Code::HungUp as usize;
         assert_eq!(all, last + 1, "a code without a row, or a row without a code");
     }
 }

@@ -86,6 +86,34 @@ fn an_interrupted_export_leaves_nothing_and_exits_130() {
     assert_eq!(entries(folder.path()), Vec::<String>::new());
 }
 
+/// A terminal that is closed ends it like any signal, unless whoever started it wants it to go on, as nohup
+/// does.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_export_whose_terminal_is_closed_leaves_nothing_unless_it_is_to_outlive_it() {
+    for (prelude, ends) in [("", true), ("trap '' HUP;", false)] {
+        let folder = tempfile::tempdir().unwrap();
+        let service = Canned::start(vec![one_form(), page(ROW, Some("next")), None]);
+        let (binary, url) = (env!("CARGO_BIN_EXE_formsvc"), &service.base_url);
+        let script = format!("{prelude} exec '{binary}' submissions export survey -o new.csv");
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &script]).current_dir(folder.path()).stderr(Stdio::piped());
+        shell.env("FORMSVC_BASE_URL", url).env("FORMSVC_API_KEY", "key");
+        let child = shell.spawn().unwrap();
+        for _ in 0..3 {
+            service.request();
+        }
+        signal(&child, "HUP");
+        if !ends {
+            signal(&child, "TERM");
+        }
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(if ends { 129 } else { 143 }), "{stderr}");
+        assert_eq!(entries(folder.path()), Vec::<String>::new());
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_signal_ends_an_export_whose_reader_has_stopped_reading() {
