@@ -9,8 +9,8 @@ use formsvc_server::store::sqlite::SqliteStore;
 use formsvc_server::store::{Store, system_clock};
 
 use crate::support::{
-    Between, Canned, SECRET, Said, Sandbox, answer, formsvc, one_form, page, run, signal,
-    wait_until_inside,
+    Between, Canned, SECRET, Said, Sandbox, answer, formsvc, hanging_up, one_form, page, run,
+    signal, wait_until_inside,
 };
 
 fn refused(status: &str, code: &str) -> Option<String> {
@@ -234,6 +234,14 @@ fn provoked(code: u8) -> Said {
         10 => run(&["man", "--dir", "/dev/null/nowhere"]),
         11 => {
             run(&["webhook", "listen", "--port", "0", "--no-store", "--once", "--max-time", "50ms"])
+        }
+        129 => {
+            let silent = Canned::start(vec![None]);
+            let mut command = hanging_up(&silent.formsvc(&["me"]), false);
+            let child = command.stderr(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+            silent.request();
+            signal(&child, "HUP");
+            child.wait_with_output().unwrap().into()
         }
         130 => signaled("INT"),
         143 => signaled("TERM"),

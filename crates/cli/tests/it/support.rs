@@ -138,6 +138,16 @@ pub(crate) fn request(base_url: &str, line: &str, headers: &str, body: &str) -> 
     answer
 }
 
+/// The same command, started with SIGHUP ignored, as by nohup, or not, whatever the tests were started with.
+pub(crate) fn hanging_up(command: &Command, is_ignored: bool) -> Command {
+    let mut env = Command::new("env");
+    env.arg(if is_ignored { "--ignore-signal=HUP" } else { "--default-signal=HUP" });
+    env.arg(command.get_program()).args(command.get_args());
+    env.env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    env.stdin(Stdio::null());
+    env
+}
+
 /// Sends a signal by name.
 pub(crate) fn signal(child: &Child, name: &str) {
     let sent = Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status();
