@@ -87,7 +87,7 @@ impl Answers {
             };
             let error = CliError::new(Exit::Network, told).cause(why.to_string());
             return Err(match why.kind {
-                SendErrorKind::Tls => error.hint(TLS_HINT),
+                SendErrorKind::Untrusted => error.hint(TLS_HINT),
                 _ => error,
             });
         }

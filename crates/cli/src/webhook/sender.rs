@@ -38,10 +38,11 @@ pub(crate) struct SenderArgs {
     /// A header to send to every target, in place of one of the same name; can be repeated
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = header, help_heading = "Requests")]
     headers: Vec<(HeaderName, HeaderValue)>,
-    /// Trust these certificates as well: a PEM file, of an authority or of the receiver itself
+    /// Trust these certificates of receivers as well: a PEM file, of an authority or of the receiver itself;
+    /// that of the service, which --base-url names, is not judged by them
     #[arg(long, value_name = "PATH", help_heading = "Requests")]
     cacert: Option<PathBuf>,
-    /// Take any TLS certificate: whoever is between can read and change everything
+    /// Take any TLS certificate of a receiver: whoever is between can read and change everything
     #[arg(long, help_heading = "Requests")]
     insecure: bool,
 }

@@ -26,7 +26,9 @@ pub enum SendErrorKind {
     Refused,
     /// The connection could not be made for another reason.
     Connect,
-    /// TLS failed, most often because the certificate is not trusted.
+    /// The receiver's certificate is not trusted.
+    Untrusted,
+    /// TLS failed otherwise, most often because the receiver does not speak it.
     Tls,
     /// No whole answer within the time.
     Timeout,
@@ -116,7 +118,7 @@ fn place(url: &Url) -> String {
 }
 
 fn of_connect(error: &ConnectError, url: &Url) -> SendError {
-    use SendErrorKind::{Closed, Connect, Dns, Refused, Timeout, Tls};
+    use SendErrorKind::{Closed, Connect, Dns, Refused, Timeout};
     let (to, host) = (place(url), url.host_str().unwrap_or_default());
     match error {
         ConnectError::Dns(cause) => {
@@ -129,7 +131,7 @@ fn of_connect(error: &ConnectError, url: &Url) -> SendError {
             SendError::new(Timeout, format!("{to} did not take the connection in time"))
         }
         ConnectError::Tcp(tried) => SendError::new(Connect, unconnected(tried)),
-        ConnectError::Tls(cause) => SendError::new(Tls, of_tls(cause, &to)),
+        ConnectError::Tls(cause) => of_tls(cause, &to),
         ConnectError::Lost(cause) => {
             let what =
                 format!("{to} ended the connection before TLS was agreed on: {}", deepest(cause));
@@ -174,30 +176,35 @@ fn unconnected(tried: &[(SocketAddr, io::Error)]) -> String {
 /// What the verifier says of a certificate that is an authority's own, as `openssl req -x509` makes them.
 const AUTHORITY: &str = "CaUsedAsEndEntity";
 
-fn of_tls(error: &io::Error, to: &str) -> String {
+fn of_tls(error: &io::Error, to: &str) -> SendError {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     match inner {
-        Some(rustls::Error::InvalidCertificate(why)) => match why {
-            CertificateError::UnknownIssuer => {
-                format!("the certificate of {to} is of nobody who is trusted here")
-            }
-            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-                format!("the certificate of {to} is of another name")
-            }
-            CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-                format!("the certificate of {to} has expired")
-            }
-            CertificateError::Other(OtherError(why)) if why.to_string() == AUTHORITY => {
-                format!(
-                    "the certificate of {to} signs itself, and is of nobody who is trusted here"
-                )
-            }
-            why => format!("the certificate of {to} is not trusted: {why}"),
-        },
-        Some(rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType)) => {
-            format!("{to} does not speak TLS: is its URL http://…?")
+        Some(rustls::Error::InvalidCertificate(why)) => {
+            SendError::new(SendErrorKind::Untrusted, untrusted(why, to))
         }
-        _ => format!("no TLS with {to}: {}", deepest(error)),
+        Some(rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType)) => {
+            let what = format!("{to} does not speak TLS: is its URL http://…?");
+            SendError::new(SendErrorKind::Tls, what)
+        }
+        _ => SendError::new(SendErrorKind::Tls, format!("no TLS with {to}: {}", deepest(error))),
+    }
+}
+
+fn untrusted(why: &CertificateError, to: &str) -> String {
+    match why {
+        CertificateError::UnknownIssuer => {
+            format!("the certificate of {to} is of nobody who is trusted here")
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            format!("the certificate of {to} is of another name")
+        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            format!("the certificate of {to} has expired")
+        }
+        CertificateError::Other(OtherError(why)) if why.to_string() == AUTHORITY => {
+            format!("the certificate of {to} signs itself, and is of nobody who is trusted here")
+        }
+        why => format!("the certificate of {to} is not trusted: {why}"),
     }
 }
 
@@ -209,7 +216,7 @@ fn of_exchange(
     url: &Url,
     status: Option<StatusCode>,
 ) -> SendError {
-    use SendErrorKind::{BadAnswer, Closed, Tls};
+    use SendErrorKind::{BadAnswer, Closed};
     let to = place(url);
     let chain = || std::iter::successors(Some(error), |&error| error.source());
     if chain().any(is_malformed) {
@@ -223,7 +230,7 @@ fn of_exchange(
         .filter_map(|error| error.downcast_ref::<io::Error>())
         .find(|error| tls::is_of_tls(error));
     if let Some(error) = of_tls {
-        return SendError::new(Tls, self::of_tls(error, &to));
+        return self::of_tls(error, &to);
     }
     let mut what = match status {
         None => format!("{to} ended the connection before it answered"),

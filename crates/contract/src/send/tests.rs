@@ -382,7 +382,7 @@ async fn a_certificate_of_ones_own_is_refused_unless_it_is_given_or_nothing_is_c
             async move { sender.send(outgoing).await }
         };
         let error = send(sender()).await.unwrap_err();
-        assert_eq!(error.kind, SendErrorKind::Tls, "{error}");
+        assert_eq!(error.kind, SendErrorKind::Untrusted, "{error}");
         let told = error.to_string();
         assert!(told.starts_with("the certificate of localhost:"), "{told}");
         assert!(told.ends_with("is of nobody who is trusted here"), "{told}");
@@ -392,7 +392,7 @@ async fn a_certificate_of_ones_own_is_refused_unless_it_is_given_or_nothing_is_c
         // Another's is no reason to trust this one.
         let other = secure("localhost", is_authority).await;
         let error = send(trusting(&other.pem)).await.unwrap_err();
-        assert_eq!(error.kind, SendErrorKind::Tls, "{error}");
+        assert_eq!(error.kind, SendErrorKind::Untrusted, "{error}");
         server.task.abort();
         other.task.abort();
     }
@@ -403,7 +403,7 @@ async fn a_certificate_that_is_given_counts_for_its_own_name_only() {
     let server = secure("shop.localhost", true).await;
     let url = format!("https://localhost:{}/", server.address.port()).parse().unwrap();
     let (kind, told) = failure(&trusting(&server.pem), url).await;
-    assert_eq!(kind, SendErrorKind::Tls, "{told}");
+    assert_eq!(kind, SendErrorKind::Untrusted, "{told}");
     assert!(told.ends_with("is of another name"), "{told}");
     server.task.abort();
 }
@@ -414,7 +414,7 @@ async fn a_certificate_that_is_given_counts_for_its_own_time_only() {
         let server = secure_until("localhost", is_authority, 2001).await;
         let url = format!("https://localhost:{}/", server.address.port()).parse().unwrap();
         let (kind, told) = failure(&trusting(&server.pem), url).await;
-        assert_eq!(kind, SendErrorKind::Tls, "{told}");
+        assert_eq!(kind, SendErrorKind::Untrusted, "{told}");
         assert!(told.ends_with("has expired"), "{told}");
         server.task.abort();
     }

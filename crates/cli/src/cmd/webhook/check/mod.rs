@@ -183,7 +183,7 @@ fn unreachable(error: &SendError) -> CliError {
         _ => Code::Network,
     };
     let told = CliError::coded(code, "the receiver cannot be reached").because(error);
-    if error.kind == SendErrorKind::Tls { told.hint(TLS_HINT) } else { told }
+    if error.kind == SendErrorKind::Untrusted { told.hint(TLS_HINT) } else { told }
 }
 
 /// How the run ends.

@@ -230,7 +230,7 @@ impl Forwarder {
 
 fn unanswered(error: &SendError) -> Unanswered {
     let hint = match error.kind {
-        SendErrorKind::Tls => format!("; {TLS_HINT}"),
+        SendErrorKind::Untrusted => format!("; {TLS_HINT}"),
         _ => String::new(),
     };
     let timed_out = error.kind == SendErrorKind::Timeout;
