@@ -58,6 +58,15 @@ async fn a_submission_keeps_its_exact_text() {
     assert_eq!(owned[0].data.as_json(), json);
     assert_eq!(owned[0].id.as_str(), "sub_1");
     assert_eq!(owned[0].created_at.as_str(), created);
+    assert_eq!(page.row(0).unwrap().text(), None);
+    // As services spell it, the whole of it is there as well, a row that is left out or not.
+    let plain =
+        |id| format!(r#"{{"x":[{{}}], "id":"{id}","data":{json},"created_at":"{created}"}}"#);
+    let (first, second) = (plain("sub_1"), plain("sub_2"));
+    let repeated = [first.clone(), first.clone(), second.clone()];
+    let fake = Fake::script([ok(page_of(&repeated, None, false))]);
+    let page = list(&fake).page().await.unwrap();
+    assert_eq!(page.rows().map(Row::text).collect::<Vec<_>>(), [Some(&*first), Some(&*second)]);
 }
 
 #[tokio::test]

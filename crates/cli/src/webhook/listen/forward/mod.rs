@@ -116,7 +116,8 @@ impl Forwarder {
                 urls.push(to);
             }
         }
-        let share = if urls.len() > 1 { in_flight - in_flight / SPARED } else { in_flight };
+        let spared = if urls.len() > 1 { (in_flight / SPARED).max(1) } else { 0 };
+        let share = in_flight.saturating_sub(spared).max(1);
         let targets = urls.into_iter().map(|url| Target {
             url: url.clone(),
             places: Arc::new(Semaphore::new(UNDER_WAY_MAX)),

@@ -260,8 +260,11 @@ async fn a_silent_target_takes_up_its_share_of_places_where_there_are_others() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let silent = format!("=>{}", silent.local_addr().unwrap());
     let delivery = received("/", &[], b"{}");
-    for (others, share) in [(&["path=/other=4242"][..], 14), (&[], 16)] {
-        let forwarder = among(16, TEN, &[&[&*silent], others].concat());
+    let other = &["path=/other=4242"][..];
+    for (in_flight, others, share) in
+        [(16, other, 14), (16, &[], 16), (4, other, 3), (1, other, 1), (1, &[], 1)]
+    {
+        let forwarder = among(in_flight, TEN, &[&[&*silent], others].concat());
         let held = join_all((0..share).map(|_| forwarder.forward(&delivery)));
         let mut held = std::pin::pin!(held);
         assert!(futures_util::poll!(held.as_mut()).is_pending());
