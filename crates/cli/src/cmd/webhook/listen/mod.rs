@@ -60,8 +60,8 @@ const LIMITS: &str = "Limits";
 /// which attempt it is, and how it was answered. With `--output ndjson` it is told as JSON, to the byte;
 /// `--schema` says how. Nothing but that is on standard output.
 ///
-/// Ctrl-C or SIGTERM ends it with exit code 0, or with 11 where what `--expect`, `--count` or `--once` asked
-/// for has not come. Deliveries under way are answered first; a second signal ends it at once.
+/// Ctrl-C, SIGTERM or closing the terminal ends it with exit code 0, or with 11 where what `--expect`, `--count`
+/// or `--once` asked for has not come. Deliveries under way are answered first; a second signal ends it at once.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo webhook listen --count 3\n  formsvc --demo webhook listen --count 2 --forward-to 4242/hook\n  formsvc --demo webhook listen --once --expect verdict=valid --output ndjson\n  formsvc --demo webhook listen --drop 1 --retry-base 1s --expect attempt=2\n  formsvc --demo webhook listen --poll contact --poll-interval 1s --count 1\n  formsvc webhook listen --schema"
