@@ -26,7 +26,8 @@ fn it_ends_by_a_signal_with_a_summary_and_0() {
 fn help_says_how_a_signal_ends_it() {
     let help = run(&["webhook", "listen", "--help"]).stdout;
     let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("Ctrl-C or SIGTERM ends it with exit code 0, or with 11"), "{help}");
+    let ends = "Ctrl-C, SIGTERM or closing the terminal ends it with exit code 0, or with 11";
+    assert!(words.contains(ends), "{help}");
 }
 
 #[test]
