@@ -18,7 +18,7 @@ use tokio_rustls::TlsAcceptor;
 pub enum Vice {
     /// Takes a request and never answers.
     Hangs,
-    /// Answers, byte by byte, and never ends.
+    /// Answers 200 and sends a body, byte by byte, that never ends.
     Drips,
     /// Takes a request and breaks the connection.
     Resets,
@@ -40,7 +40,7 @@ impl Vice {
     /// Each with the code that an attempt is recorded with; none when it delivers.
     pub const ALL: [(Self, Option<&'static str>); 9] = [
         (Self::Hangs, Some("timeout")),
-        (Self::Drips, Some("timeout")),
+        (Self::Drips, None),
         (Self::Resets, Some("connection_lost")),
         (Self::Redirects, Some("redirected")),
         (Self::HugeBody, None),

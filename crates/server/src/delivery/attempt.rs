@@ -14,7 +14,8 @@ use super::guard::Target;
 use super::outcome::Ending;
 use super::select::Reached;
 use crate::egress::{
-    DeliveryClient, DeliveryFailure, DeliveryRequest, DeliveryResponse, Denied, FailureCode,
+    BodyEnd, DeliveryClient, DeliveryFailure, DeliveryRequest, DeliveryResponse, Denied,
+    FailureCode,
 };
 use crate::fault_point::fault_point;
 use crate::store::{Attempt, Claimed};
@@ -24,7 +25,8 @@ const EVENT: HeaderValue = HeaderValue::from_static("submission.created");
 
 /// What carries a delivery to its endpoint; a seam for tests.
 pub trait Carrier: Send + Sync + 'static {
-    /// Sends a delivery and reads the answer, by the request's deadline.
+    /// Sends a delivery and waits for the answer until the request's deadline. A problem with the
+    /// answer's body is no failure.
     fn carry<'a>(
         &'a self,
         request: DeliveryRequest<'a>,
@@ -53,6 +55,8 @@ pub(super) struct Attempted {
     pub(super) code: Option<AttemptCode>,
     /// Why the address may not be reached, if it may not.
     pub(super) denied: Option<Denied>,
+    /// The problem with the answer's body, for the log.
+    pub(super) body_problem: Option<String>,
 }
 
 /// When an attempt begins, by the wall's clock, and how long it may take.
@@ -129,11 +133,7 @@ pub(super) fn not_made(
 
 fn answered(record: Attempt, response: DeliveryResponse, now: u64, is_slow: bool) -> Attempted {
     let status = response.status;
-    let code = match status {
-        _ if status.is_success() => None,
-        _ if status.is_redirection() => Some(AttemptCode::Redirected),
-        _ => Some(AttemptCode::StatusNot2xx),
-    };
+    let code = AttemptCode::of_status(status);
     let asked_for = response.retry_after.as_ref();
     let asked_for = asked_for.and_then(|value| retry_after(status.as_u16(), value.as_bytes(), now));
     let record = Attempt {
@@ -147,15 +147,20 @@ fn answered(record: Attempt, response: DeliveryResponse, now: u64, is_slow: bool
         None => Ending::Success,
         Some(_) => Ending::Failure { retry_after: asked_for },
     };
-    // An answer at the last moment is one, but no sign that all is well again.
-    let reached = if is_slow { Reached::Unknown } else { Reached::InTime };
-    Attempted { record, ending, reached, code, denied: None }
+    let reached = match response.body_end {
+        // The answer counts, but it occupied a slot for as long as no answer does.
+        BodyEnd::TimedOut => Reached::NotInTime,
+        // An answer shortly before the deadline does not show that the endpoint has recovered.
+        _ if is_slow => Reached::Unknown,
+        _ => Reached::InTime,
+    };
+    let body_problem = response.body_end.problem().map(Into::into);
+    Attempted { record, ending, reached, code, denied: None, body_problem }
 }
 
 fn unanswered(record: Attempt, failure: &DeliveryFailure, is_slow: bool) -> Attempted {
     let code = AttemptCode::NoAnswer(failure.code);
     let record = Attempt {
-        status: failure.status.map(|status| status.as_u16()),
         error: Some(code.as_str().into()),
         detail: Some(failure.to_string()),
         address: failure.peer.map(|peer| peer.to_string()),
@@ -170,5 +175,12 @@ fn unanswered(record: Attempt, failure: &DeliveryFailure, is_slow: bool) -> Atte
         _ => Reached::Unknown,
     };
     let ending = if ours { Ending::Ours } else { Ending::Failure { retry_after: None } };
-    Attempted { record, ending, reached, code: Some(code), denied: failure.denied }
+    Attempted {
+        record,
+        ending,
+        reached,
+        code: Some(code),
+        denied: failure.denied,
+        body_problem: None,
+    }
 }

@@ -1,5 +1,7 @@
 //! Why an attempt did not deliver: one table of stable codes, as stored, shown and counted.
 
+use http::StatusCode;
+
 use crate::egress::FailureCode;
 
 /// Why an attempt did not deliver.
@@ -11,7 +13,7 @@ pub enum AttemptCode {
     Redirected,
     /// The endpoint's URL breaks a rule.
     UrlRefused,
-    /// There was no whole answer.
+    /// There was no answer: no status line and headers in time.
     NoAnswer(FailureCode),
 }
 
@@ -31,6 +33,18 @@ impl AttemptCode {
         (Self::UrlRefused, "url_refused", "the endpoint's address breaks a rule"),
     ];
 
+    /// The code of an answer with this status; `None` for any 2xx, which delivers (SPEC §6 rule 1). The
+    /// body of the answer has no part in it.
+    pub(super) fn of_status(status: StatusCode) -> Option<Self> {
+        if status.is_success() {
+            None
+        } else if status.is_redirection() {
+            Some(Self::Redirected)
+        } else {
+            Some(Self::StatusNot2xx)
+        }
+    }
+
     /// The code.
     pub fn as_str(self) -> &'static str {
         if let Self::NoAnswer(failure) = self {
@@ -46,6 +60,19 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+
+    #[test]
+    fn every_2xx_delivers_and_no_other_status() {
+        for number in 100..1_000 {
+            let code = AttemptCode::of_status(StatusCode::from_u16(number).unwrap());
+            let expected = match number {
+                200..300 => None,
+                300..400 => Some(AttemptCode::Redirected),
+                _ => Some(AttemptCode::StatusNot2xx),
+            };
+            assert_eq!(code, expected, "{number}");
+        }
+    }
 
     #[test]
     fn no_two_codes_share_a_text() {

@@ -94,10 +94,17 @@ impl<'a> Errand<'a> {
             took: attempted.record.duration,
         });
         let micros = u64::try_from(attempted.record.duration.as_micros()).unwrap_or(u64::MAX);
+        let body_problem = attempted.body_problem.as_deref();
         if let Some(code) = attempted.code {
             let code = code.as_str();
             tracing::info!(
-                %delivery, %submission, request_id, status, code, micros, "an attempt failed"
+                %delivery, %submission, request_id, status, code, body_problem, micros,
+                "an attempt failed"
+            );
+        } else if let Some(body_problem) = body_problem {
+            tracing::info!(
+                %delivery, %submission, request_id, status, body_problem, micros,
+                "delivered; the body of the answer was not read to its end"
             );
         } else {
             tracing::debug!(%delivery, %submission, request_id, status, micros, "delivered");

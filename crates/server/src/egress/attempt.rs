@@ -4,7 +4,6 @@ use std::cell::Cell;
 use std::fmt;
 use std::net::SocketAddr;
 
-use http::StatusCode;
 use tokio::time::Instant;
 
 macro_rules! phases {
@@ -32,7 +31,6 @@ phases! {
     Connect  = "connect",  "Connecting.";
     Tls      = "tls",      "Agreeing on encryption, and checking the certificate.";
     Response = "response", "Sending the request, and waiting for the head of the response.";
-    Body     = "body",     "Reading the body of the response.";
 }
 
 impl fmt::Display for Phase {
@@ -46,12 +44,11 @@ impl fmt::Display for Phase {
 pub(super) struct Progress {
     pub(super) phase: Phase,
     pub(super) peer: Option<SocketAddr>,
-    pub(super) status: Option<StatusCode>,
 }
 
 impl Progress {
     /// That of an attempt which has done nothing yet.
-    pub(super) const BEGUN: Self = Self { phase: Phase::Dns, peer: None, status: None };
+    pub(super) const BEGUN: Self = Self { phase: Phase::Dns, peer: None };
 }
 
 /// An attempt under way. The connector finds the one it works for in the task it runs in; one that
@@ -74,17 +71,8 @@ impl Attempt {
 
 /// Notes how far the attempt has come.
 pub(super) fn reached(phase: Phase, peer: Option<SocketAddr>) {
-    note(Progress { phase, peer, status: None });
-}
-
-/// Notes that the head of the response is there.
-pub(super) fn reached_body(peer: Option<SocketAddr>, status: StatusCode) {
-    note(Progress { phase: Phase::Body, peer, status: Some(status) });
-}
-
-fn note(progress: Progress) {
-    // Fails outside of an attempt only, where nobody asks.
-    let _ = CURRENT.try_with(|attempt| attempt.progress.set(progress));
+    // Fails outside of an attempt only, where no caller reads the progress.
+    let _ = CURRENT.try_with(|attempt| attempt.progress.set(Progress { phase, peer }));
 }
 
 /// How far the attempt has come.

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use formsvc_protocol::limits::DELIVERY_TIMEOUT;
 use formsvc_protocol::signature;
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
-use http_body_util::{BodyExt, Full};
-use hyper::body::{Body, Incoming};
+use http_body_util::Full;
+use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::{CaptureConnection, capture_connection};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -22,12 +22,11 @@ use super::endpoint_url::EndpointUrl;
 use super::failure::DeliveryFailure;
 use super::policy::EgressPolicy;
 use super::resolve::{Resolve, SystemResolver};
+use super::response_body::{BodyEnd, read_snippet};
 use super::stream::Link;
 use super::tls::{ExtraRoots, Tls};
 use crate::fault_point::fault_point;
 
-/// Most of a response's body that is read, in bytes: 16 KiB.
-pub const SNIPPET_MAX: usize = 16 << 10;
 /// `User-Agent` of deliveries (SPEC §6).
 const USER_AGENT: &str = "service-webhooks/1.0";
 
@@ -103,17 +102,17 @@ pub struct DeliveryRequest<'a> {
     pub deadline: Instant,
 }
 
-/// What an endpoint answered. The body is a stranger's text, or bytes.
+/// The response of an endpoint. The body is untrusted text or bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeliveryResponse {
     /// The status; any 2xx is success (SPEC §6).
     pub status: StatusCode,
     /// Who answered.
     pub peer: SocketAddr,
-    /// The body, or its first [`SNIPPET_MAX`] bytes.
+    /// The first [`SNIPPET_MAX`](super::SNIPPET_MAX) bytes of the body, as far as they were read.
     pub snippet: Vec<u8>,
-    /// Whether the body went on.
-    pub truncated: bool,
+    /// How the reading of the body ended.
+    pub body_end: BodyEnd,
     /// `Retry-After`, as it came.
     pub retry_after: Option<HeaderValue>,
     /// Whether the connection had carried a delivery before.
@@ -139,12 +138,12 @@ impl DeliveryClient {
 
     /// Sends a delivery and reads the response.
     ///
-    /// The deadline is one for everything: resolving, connecting, TLS, sending, the head of the
-    /// response, and up to [`SNIPPET_MAX`] bytes of its body. An endpoint that sends a 2xx and then a
-    /// body that is not there in time has not answered in time. A connection alone may take
-    /// [`DELIVERY_TIMEOUT`], however late the deadline is. What a body has beyond that is not
-    /// waited for: unless it has come along, the connection is closed. One that was read to its end is
-    /// kept.
+    /// Resolving, connecting, TLS, sending and the head of the response share one deadline; a
+    /// connection alone may take [`DELIVERY_TIMEOUT`], however late the deadline is. From then on the
+    /// result is a response, whatever happens to its body: up to
+    /// [`SNIPPET_MAX`](super::SNIPPET_MAX) bytes of it are read until the same deadline, and
+    /// [`DeliveryResponse::body_end`] reports how that ended. The connection is kept when the body was
+    /// read to its end, and closed otherwise.
     pub async fn post(
         &self,
         request: DeliveryRequest<'_>,
@@ -157,20 +156,13 @@ impl DeliveryClient {
         let mut request = http_request(request);
         let captured = capture_connection(&mut request);
         Attempt::run(deadline, async {
-            match timeout_at(deadline, self.exchange(request)).await {
-                Ok(outcome) => outcome,
+            match timeout_at(deadline, self.http.request(request)).await {
+                Ok(Ok(response)) => Ok(read(response, deadline).await),
+                Ok(Err(error)) => Err(DeliveryFailure::of_request(&error)),
                 Err(_) => Err(DeliveryFailure::timeout(progress(&captured))),
             }
         })
         .await
-    }
-
-    async fn exchange(
-        &self,
-        request: Request<Full<Bytes>>,
-    ) -> Result<DeliveryResponse, DeliveryFailure> {
-        let response = self.http.request(request).await;
-        read(response.map_err(|error| DeliveryFailure::of_request(&error))?).await
     }
 }
 
@@ -187,44 +179,31 @@ fn http_request(request: DeliveryRequest<'_>) -> Request<Full<Bytes>> {
     http
 }
 
-/// How far an attempt came. A kept connection tells nothing of itself before its response, so it is
-/// asked.
+/// How far an attempt came without a response. A kept connection records no progress, so its peer is
+/// taken from the connection itself.
 fn progress(captured: &CaptureConnection) -> Progress {
-    let noted = attempt::progress();
     match captured.connection_metadata().as_ref() {
-        Some(connected) if noted.phase != Phase::Body => {
+        Some(connected) => {
             let peer = Link::of(connected).map(|link| link.peer());
-            Progress { phase: Phase::Response, peer, status: None }
+            Progress { phase: Phase::Response, peer }
         }
-        _ => noted,
+        None => attempt::progress(),
     }
 }
 
-async fn read(response: Response<Incoming>) -> Result<DeliveryResponse, DeliveryFailure> {
-    let (head, mut body) = response.into_parts();
-    let status = head.status;
+async fn read(response: Response<Incoming>, deadline: Instant) -> DeliveryResponse {
+    let (head, body) = response.into_parts();
     let link = head.extensions.get::<Link>().expect("every connection tells its link");
-    let peer = link.peer();
-    attempt::reached_body(Some(peer), status);
     fault_point!(MidAnswer);
-    let mut snippet = Vec::new();
-    let mut truncated = false;
-    while !truncated && !body.is_end_stream() {
-        let Some(frame) = body.frame().await else { break };
-        let frame = frame.map_err(|error| DeliveryFailure::of_body(&error, Some(peer), status))?;
-        let Ok(bytes) = frame.into_data() else { continue };
-        let room = SNIPPET_MAX - snippet.len();
-        truncated = bytes.len() > room;
-        snippet.extend_from_slice(&bytes[..bytes.len().min(room)]);
-    }
-    Ok(DeliveryResponse {
-        status,
-        peer,
+    let (snippet, body_end) = read_snippet(body, deadline).await;
+    DeliveryResponse {
+        status: head.status,
+        peer: link.peer(),
         snippet,
-        truncated,
+        body_end,
         retry_after: head.headers.get(header::RETRY_AFTER).cloned(),
         reused: link.was_used(),
-    })
+    }
 }
 
 impl fmt::Debug for DeliveryClient {

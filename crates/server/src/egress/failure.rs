@@ -5,7 +5,6 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
-use http::StatusCode;
 use hyper_util::client::legacy;
 use rustix::io::Errno;
 
@@ -51,8 +50,8 @@ failure_codes! {
     ConnectFailed     = "connect_failed",     "no connection was made";
     TlsFailed         = "tls_failed",         "no encryption was agreed on, or the certificate is not trusted";
     Overloaded        = "overloaded",         "this service is short of connections, memory or look-ups; no retry is spent";
-    Timeout           = "timeout",            "the response was not there, whole, in time";
-    ConnectionLost    = "connection_lost",    "the connection ended before the response was whole";
+    Timeout           = "timeout",            "no status line and headers arrived in time";
+    ConnectionLost    = "connection_lost",    "the connection ended before the headers of the response";
     ResponseMalformed = "response_malformed", "the response is not HTTP, or its head is too large";
 }
 
@@ -62,7 +61,7 @@ impl fmt::Display for FailureCode {
     }
 }
 
-/// An attempt that got no whole response. Its message never holds the URL's path or query, the
+/// An attempt without a response. Its message never holds the URL's path or query, the
 /// request or the response; text from outside is escaped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeliveryFailure {
@@ -72,8 +71,6 @@ pub struct DeliveryFailure {
     pub phase: Phase,
     /// Whom it was connected to, or tried to.
     pub peer: Option<SocketAddr>,
-    /// The status, where the head of the response had come.
-    pub status: Option<StatusCode>,
     /// Why the address may not be reached, for [`FailureCode::EgressDenied`].
     pub denied: Option<Denied>,
     /// What the system or a library said.
@@ -95,8 +92,8 @@ impl StdError for DeliveryFailure {}
 
 impl DeliveryFailure {
     fn new(code: FailureCode, progress: Progress) -> Self {
-        let Progress { phase, peer, status } = progress;
-        Self { code, phase, peer, status, denied: None, detail: None }
+        let Progress { phase, peer } = progress;
+        Self { code, phase, peer, denied: None, detail: None }
     }
 
     pub(super) fn timeout(progress: Progress) -> Self {
@@ -109,20 +106,11 @@ impl DeliveryFailure {
             return Self::of_connect(connect);
         }
         let peer = error.connect_info().and_then(Link::of).map(|link| link.peer());
-        Self::of_exchange(error, Progress { phase: Phase::Response, peer, status: None })
-    }
-
-    /// From what the client says about the body of a response.
-    pub(super) fn of_body(
-        error: &hyper::Error,
-        peer: Option<SocketAddr>,
-        status: StatusCode,
-    ) -> Self {
-        Self::of_exchange(error, Progress { phase: Phase::Body, peer, status: Some(status) })
+        Self::of_exchange(error, Progress { phase: Phase::Response, peer })
     }
 
     fn of_connect(error: &ConnectError) -> Self {
-        let at = |phase, peer| Progress { phase, peer, status: None };
+        let at = |phase, peer| Progress { phase, peer };
         let (code, progress) = match error {
             ConnectError::Dns(error) if is_ours(error) => {
                 (FailureCode::Overloaded, at(Phase::Dns, None))
@@ -179,17 +167,11 @@ fn code_of(error: &(dyn StdError + 'static)) -> Option<FailureCode> {
         return hyper.is_parse().then_some(FailureCode::ResponseMalformed);
     }
     let io = error.downcast_ref::<io::Error>()?;
-    if tls::is_of_tls(io) {
-        return Some(FailureCode::TlsFailed);
-    }
-    // What the reader of chunked bodies says of one that is not.
-    let is_malformed =
-        matches!(io.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput);
-    is_malformed.then_some(FailureCode::ResponseMalformed)
+    tls::is_of_tls(io).then_some(FailureCode::TlsFailed)
 }
 
 /// An error and its causes as a short text that is safe to show.
-fn detail_of(error: &(dyn StdError + 'static)) -> Option<Box<str>> {
+pub(super) fn detail_of(error: &(dyn StdError + 'static)) -> Option<Box<str>> {
     let mut parts: Vec<String> = causes(error).collect();
     // Wrappers that only repeat what they wrap.
     parts.dedup();
@@ -228,11 +210,9 @@ mod tests {
     }
 
     #[test]
-    fn what_tls_says_is_not_taken_for_what_http_says() {
+    fn tls_error_inside_io_error_is_tls_failed() {
         let of_tls = io::Error::new(io::ErrorKind::InvalidData, rustls::Error::DecryptError);
         assert_eq!(code_of(&of_tls), Some(FailureCode::TlsFailed));
-        let of_http = io::Error::new(io::ErrorKind::InvalidInput, "invalid chunk size");
-        assert_eq!(code_of(&of_http), Some(FailureCode::ResponseMalformed));
         assert_eq!(code_of(&io::Error::from(io::ErrorKind::ConnectionReset)), None);
     }
 }

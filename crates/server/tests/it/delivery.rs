@@ -7,4 +7,5 @@ mod endpoint;
 mod faults;
 mod lifecycle;
 mod on_demand;
+mod outcomes;
 mod world;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use formsvc_server::egress::{FailureCode, Phase, SNIPPET_MAX};
+use formsvc_server::egress::{BodyEnd, FailureCode, Phase, SNIPPET_MAX};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
@@ -130,7 +130,7 @@ async fn a_hundred_headers_are_read_and_one_more_is_malformed() {
 }
 
 #[tokio::test]
-async fn of_a_body_without_end_the_beginning_is_read_and_the_connection_closed() {
+async fn endless_body_is_read_to_the_limit_and_closed() {
     static PIECE: [u8; 32 << 10] = [b'x'; 32 << 10];
     for head in [
         "HTTP/1.1 200 OK\r\ncontent-length: 1073741824\r\n\r\n",
@@ -143,7 +143,7 @@ async fn of_a_body_without_end_the_beginning_is_read_and_the_connection_closed()
             let response = post(&client, &receiver.url()).await.unwrap();
             assert_eq!(response.status, 200);
             assert_eq!(response.snippet, PIECE[..SNIPPET_MAX]);
-            assert!(response.truncated && !response.reused);
+            assert_eq!((response.body_end, response.reused), (BodyEnd::LimitReached, false));
             assert_eq!(receiver.connections(), connections);
         }
         assert!(written.load(Ordering::Relaxed) < 2 * IN_FLIGHT_MAX);
@@ -151,28 +151,31 @@ async fn of_a_body_without_end_the_beginning_is_read_and_the_connection_closed()
 }
 
 #[tokio::test]
-async fn a_body_that_just_fits_is_whole_and_its_connection_kept() {
+async fn body_of_exactly_the_limit_is_complete_and_kept() {
     let fits = "x".repeat(SNIPPET_MAX);
     let half = "x".repeat(SNIPPET_MAX / 2);
-    for (answer, truncated) in [
-        (format!("content-length: {SNIPPET_MAX}\r\n\r\n{fits}"), false),
-        (format!("content-length: {}\r\n\r\n{fits}x", SNIPPET_MAX + 1), true),
+    for (answer, end) in [
+        (format!("content-length: {SNIPPET_MAX}\r\n\r\n{fits}"), BodyEnd::Complete),
+        (format!("content-length: {}\r\n\r\n{fits}x", SNIPPET_MAX + 1), BodyEnd::LimitReached),
         (
             format!(
                 "transfer-encoding: chunked\r\n\r\n2000\r\n{half}\r\n2000\r\n{half}\r\n0\r\n\r\n"
             ),
-            false,
+            BodyEnd::Complete,
         ),
-        (format!("transfer-encoding: chunked\r\n\r\n4000\r\n{fits}\r\n1\r\nx\r\n0\r\n\r\n"), true),
-        ("content-length: 0\r\n\r\n".to_owned(), false),
+        (
+            format!("transfer-encoding: chunked\r\n\r\n4000\r\n{fits}\r\n1\r\nx\r\n0\r\n\r\n"),
+            BodyEnd::LimitReached,
+        ),
+        ("content-length: 0\r\n\r\n".to_owned(), BodyEnd::Complete),
     ] {
         let receiver = Receiver::answering(format!("HTTP/1.1 200 OK\r\n{answer}")).await;
         let client = client();
         let first = post(&client, &receiver.url()).await.unwrap();
         let expected = if answer.contains("-length: 0") { 0 } else { SNIPPET_MAX };
-        assert_eq!((first.truncated, first.snippet.len()), (truncated, expected));
+        assert_eq!((&first.body_end, first.snippet.len()), (&end, expected));
         let second = post(&client, &receiver.url()).await.unwrap();
-        assert!(second.reused || truncated);
+        assert!(second.reused || end == BodyEnd::LimitReached);
     }
 }
 
@@ -188,20 +191,29 @@ async fn a_compressed_body_stays_as_it_came() {
 }
 
 #[tokio::test]
-async fn a_body_that_breaks_off_is_no_response() {
-    for (answer, code) in [
-        ("content-length: 10\r\n\r\nshort", FailureCode::ConnectionLost),
-        ("transfer-encoding: chunked\r\n\r\n5\r\nshort\r\n", FailureCode::ConnectionLost),
-        ("transfer-encoding: chunked\r\n\r\n5\r\nsho", FailureCode::ConnectionLost),
-        ("transfer-encoding: chunked\r\n\r\nfive\r\nshort\r\n", FailureCode::ResponseMalformed),
-        ("transfer-encoding: chunked\r\n\r\n5\r\nshorter\r\n", FailureCode::ResponseMalformed),
-    ] {
-        let head = format!("HTTP/1.1 200 OK\r\n{answer}");
-        let receiver = answering_once(head.leak().as_bytes()).await;
-        let failure = post(&client(), &receiver.url()).await.unwrap_err();
-        assert_eq!(failure.code, code, "{answer}: {failure:?}");
-        assert_eq!((failure.phase, failure.peer), (Phase::Body, Some(receiver.addr)));
-        assert_eq!(failure.status.unwrap(), 200);
+async fn broken_body_does_not_change_the_response() {
+    for status in [200, 204, 429, 500] {
+        for (answer, read) in [
+            ("content-length: 10\r\n\r\nshort", "short"),
+            ("transfer-encoding: chunked\r\n\r\n5\r\nshort\r\n", "short"),
+            ("transfer-encoding: chunked\r\n\r\n5\r\nsho", "sho"),
+            ("transfer-encoding: chunked\r\n\r\nfive\r\nshort\r\n", ""),
+            ("transfer-encoding: chunked\r\n\r\n5\r\nshorter\r\n", "short"),
+        ] {
+            let head = format!("HTTP/1.1 {status} Any\r\nretry-after: 7\r\n{answer}");
+            let receiver = answering_once(head.leak().as_bytes()).await;
+            let response = post(&client(), &receiver.url()).await.unwrap();
+            assert_eq!((response.status.as_u16(), response.peer), (status, receiver.addr));
+            assert_eq!(response.retry_after.unwrap(), "7");
+            if status == 204 {
+                // A 204 has no body by definition.
+                assert_eq!((&*response.snippet, response.body_end), (&b""[..], BodyEnd::Complete));
+                continue;
+            }
+            assert_eq!(response.snippet, read.as_bytes(), "{answer}");
+            let problem = response.body_end.problem().unwrap().into_owned();
+            assert!(problem.starts_with("cut off or malformed: "), "{answer}: {problem}");
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use formsvc_server::egress::{FailureCode, Phase};
+use formsvc_server::egress::{BodyEnd, FailureCode, Phase};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
 
@@ -24,7 +24,7 @@ async fn a_delivery_is_the_request_of_the_specification_to_the_byte() {
     let response = post(&client(), &url).await.unwrap();
     assert_eq!(response.status, 200);
     assert_eq!(response.peer, receiver.addr);
-    assert_eq!((&*response.snippet, response.truncated), (&b"ok"[..], false));
+    assert_eq!((&*response.snippet, response.body_end), (&b"ok"[..], BodyEnd::Complete));
     assert_eq!((response.retry_after, response.reused), (None, false));
     let expected = format!(
         "POST /hook/a%20b?token=x&y= HTTP/1.1\r\n\
