@@ -1,5 +1,6 @@
 //! The API key: checked once, sent on every request, shown nowhere.
 
+use formsvc_protocol::check_secret_text;
 use http::{HeaderMap, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 
@@ -14,14 +15,13 @@ pub(crate) struct ApiKey {
 }
 
 impl ApiKey {
-    /// Checks that the key is visible ASCII. The error is a rule, never the key.
-    pub(crate) fn check(secret: &SecretString) -> Result<Self, &'static str> {
+    /// Checks that the key is visible ASCII and not in quotation marks. The error names the rule and
+    /// never contains the key.
+    pub(crate) fn check(secret: &SecretString) -> Result<Self, String> {
         let text = secret.expose_secret();
-        if text.is_empty() {
-            return Err("the API key is empty");
-        }
+        check_secret_text(text).map_err(|problem| format!("the API key {problem}"))?;
         if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err("the API key has a character that is not visible ASCII");
+            return Err("the API key has a character that is not visible ASCII".to_owned());
         }
         let mut authorization = HeaderValue::try_from(format!("Bearer {text}"))
             .expect("visible ASCII can stand in a header");
@@ -102,10 +102,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_that_cannot_stand_in_a_header_is_refused_without_being_shown() {
-        for bad in ["", " ", "fsk_a b", "fsk_a\n", "fsk_é", "fsk_\u{7f}", "\tfsk_a"] {
+    fn damaged_key_is_refused_by_its_problem_and_not_shown() {
+        for (bad, problem) in [
+            ("", "is empty"),
+            (" ", "U+0020"),
+            ("fsk_a b", "not visible ASCII"),
+            ("fsk_a\n", "U+000A"),
+            ("fsk_é", "not visible ASCII"),
+            ("fsk_\u{7f}", "U+007F"),
+            ("\tfsk_a", "U+0009"),
+            ("fsk_\u{200b}a", "U+200B"),
+            ("\"fsk_a\"", "a quotation mark (\")"),
+            ("'fsk_a'", "a quotation mark (')"),
+        ] {
             let error = ApiKey::check(&SecretString::from(bad)).unwrap_err();
-            assert!(!error.contains("fsk"), "{error}");
+            assert!(error.contains(problem) && !error.contains("fsk"), "{bad:?}: {error}");
         }
     }
 

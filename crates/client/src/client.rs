@@ -56,7 +56,7 @@ impl Client {
         Ok(Response::new(list.data, meta))
     }
 
-    /// The body of a path, exactly as it came: for what this client has no call for. It waits, tries
+    /// The body of a path, exactly as the service sent it, after gzip is decoded: for what this client has no call for. It waits, tries
     /// again and bounds the body like any other call.
     ///
     /// `path` begins with `/`, goes below the base URL, and may have a query; what cannot stand in an
@@ -116,7 +116,7 @@ impl Client {
     /// it, and clone it, rather than make it anew for each call: a new one knows nothing of
     /// requests already sent.
     ///
-    /// Fails with [`ErrorKind::Config`] on a key that is empty or not
+    /// Fails with [`ErrorKind::Config`] on a key that is empty, in quotation marks or not
     /// visible ASCII.
     #[expect(clippy::needless_pass_by_value, reason = "the same as in the builder")]
     pub fn with_api_key(&self, key: SecretString) -> Result<Self, Error> {

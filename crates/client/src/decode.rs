@@ -24,13 +24,27 @@ const NOT_JSON: &str = "the answer is not JSON";
 const CUT_SHORT: &str = "the answer is cut short";
 const UNEXPECTED: &str = "the answer is not what the API promises";
 
-/// Text of a body, without a copy. JSON is UTF-8 (RFC 8259 §8.1).
+/// A byte order mark in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Returns the text of a body, without a copy. JSON is UTF-8, and a parser may ignore a byte order mark
+/// (RFC 8259 §8.1).
 pub(crate) fn text(body: &Bytes) -> Result<FastStr, Broken> {
-    FastStr::from_bytes(body.clone()).map_err(|_| {
+    let text = match body.strip_prefix(BYTE_ORDER_MARK) {
+        Some(text) => body.slice_ref(text),
+        None => body.clone(),
+    };
+    FastStr::from_bytes(text).map_err(|_| {
         let why = std::str::from_utf8(body).expect_err("it was just refused");
         // A body cut inside a character is cut, not wrong.
-        let truncated = why.error_len().is_none();
-        let what = if truncated { CUT_SHORT } else { NOT_UTF8 };
+        let truncated = why.error_len().is_none() && looks_like_json(body);
+        let what = if truncated {
+            CUT_SHORT
+        } else if looks_like_json(body) {
+            NOT_UTF8
+        } else {
+            NOT_JSON
+        };
         Broken { truncated, what, json_path: None, why: why.to_string(), body: body.to_vec() }
     })
 }
@@ -158,7 +172,17 @@ mod tests {
     }
 
     #[test]
+    fn byte_order_mark_before_json_is_ignored() {
+        let body = Bytes::from_static(b"\xef\xbb\xbf{\"data\":[]}");
+        assert_eq!(json::<FormList>(&body).unwrap().data.len(), 0);
+        assert_eq!(text(&body).unwrap(), r#"{"data":[]}"#);
+        let twice = Bytes::from_static("\u{feff}\u{feff}{\"data\":[]}".as_bytes());
+        assert_eq!(json::<FormList>(&twice).unwrap_err().what, NOT_JSON);
+    }
+
+    #[test]
     fn bytes_that_are_no_text_are_wrong_unless_they_are_cut() {
+        assert_eq!(text(&Bytes::from_static(b"\x1f\x8b\x08")).unwrap_err().what, NOT_JSON);
         assert!(!text(&Bytes::from_static(b"{\"a\":\"\xff\"}")).unwrap_err().truncated);
         assert!(text(&Bytes::from_static(b"{\"a\":\"\xc3")).unwrap_err().truncated);
     }

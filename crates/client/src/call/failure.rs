@@ -7,11 +7,12 @@ use formsvc_protocol::paths::REQUEST_ID;
 use formsvc_protocol::{ErrorBody, ErrorCode};
 use http::{HeaderMap, StatusCode};
 
+use super::content_encoding::ContentEncodingError;
 use super::seconds;
 use crate::api_key::ApiKey;
 use crate::base_url::BaseUrl;
 use crate::decode::{Broken, read};
-use crate::error::{Error, ErrorKind, Parts, Safe, cut, head, keep, may_show, short};
+use crate::error::{Error, ErrorKind, Parts, Safe, body_start, cut, head, keep, short};
 use crate::operation::{BUILD, Operation};
 use crate::retry::{Failed, Limits, RETRY_AFTER_MAX};
 use crate::transport::{TransportError, TransportErrorKind};
@@ -73,15 +74,16 @@ impl Failure {
         parts.status = Some(status);
         parts.request_id = request_id(headers);
         parts.headers = Some(headers.clone());
-        parts.body = Some(keep(body, key));
+        let kept = keep(body, key);
         let text = std::str::from_utf8(head(body, key)).ok();
         if let Some(Ok(ErrorBody { error })) = text.map(read) {
             let code = key.redact(error.code.as_str().to_owned());
             parts.code = Some(cut(&code, CODE_KEPT).into());
             parts.message = Some(cut(&key.redact(error.message), MESSAGE_KEPT).to_owned());
         } else {
-            parts.shows_body = may_show(headers, body);
+            parts.body_start = body_start(headers, &kept);
         }
+        parts.body = Some(kept);
         Self { failed: Failed::Status(status), retry_after, parts: Box::new(parts) }
     }
 
@@ -103,12 +105,52 @@ impl Failure {
         parts.request_id = request_id(headers);
         parts.headers = Some(headers.clone());
         parts.json_path = path;
-        parts.shows_body = may_show(headers, &broken.body);
-        parts.body = Some(keep(&broken.body, key));
+        let kept = keep(&broken.body, key);
+        parts.body_start = body_start(headers, &kept);
+        parts.body = Some(kept);
         let why = key.redact(broken.why);
         parts.source = Some(Safe(short(&why)).to_string().into());
         let failed = if broken.truncated { Failed::Truncated } else { Failed::Broken };
         Self { failed, retry_after: None, parts: Box::new(parts) }
+    }
+
+    /// A 200 whose content encoding is not supported, or whose body is not what the encoding promises.
+    pub(super) fn undecodable(
+        status: StatusCode,
+        headers: &HeaderMap,
+        error: ContentEncodingError,
+        body: &[u8],
+        key: &ApiKey,
+    ) -> Self {
+        let (what, truncated, why) = match error {
+            ContentEncodingError::Unsupported(encoding) => {
+                let encoding = Safe(cut(&encoding, CODE_KEPT)).to_string();
+                let what = format!(
+                    "the answer's content encoding `{encoding}` is not supported, only gzip"
+                );
+                (Cow::from(what), false, None)
+            }
+            ContentEncodingError::Damaged(why) => {
+                (Cow::from("the answer is not the gzip it is declared to be"), false, Some(why))
+            }
+            ContentEncodingError::Truncated(why) => {
+                (Cow::from("the answer is cut short"), true, Some(why))
+            }
+            ContentEncodingError::TooLarge => {
+                (Cow::from(TransportErrorKind::TooLarge.what()), false, None)
+            }
+        };
+        let broken = Broken {
+            truncated,
+            what: "",
+            json_path: None,
+            why: why.map_or_else(String::new, |why| why.to_string()),
+            body: body.to_vec(),
+        };
+        let mut failure = Self::broken(status, headers, broken, key);
+        failure.parts.what = what;
+        failure.parts.source.take_if(|source| source.to_string().is_empty());
+        failure
     }
 
     pub(super) fn status(&self) -> Option<StatusCode> {

@@ -1,11 +1,12 @@
 //! One call: as many attempts as it takes, within every limit.
 
+mod content_encoding;
 mod failure;
 
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, AUTHORIZATION, USER_AGENT};
+use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Request, StatusCode, Uri};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -19,6 +20,7 @@ use crate::retry::{Decision, Failed, Limits, decide, retry_after};
 use crate::shared::Shared;
 use crate::trace::{CallSpan, Ending};
 use crate::transport::{AttemptContext, TransportError, TransportErrorKind};
+use content_encoding::ContentEncodingError;
 use failure::Failure;
 
 /// Makes a call and decodes its answer. `decode` is asked again when an answer was cut short.
@@ -150,13 +152,25 @@ impl Call<'_> {
         key.redact_headers(&mut headers);
         if status != StatusCode::OK {
             let wait = self.retry_after(&headers);
+            let body = content_encoding::decode_start(&headers, &body, KEPT + key.len());
             return Err(Failure::refused(status, &headers, wait, &body, key));
         }
-        if body.len() > self.shared.max_body {
-            let error = TransportError::from_kind(TransportErrorKind::TooLarge);
-            let error = error.with_head(status, headers);
-            return Err(Failure::no_answer(error, &self.shared.base, |_| None));
-        }
+        // A body that grows while it is decoded has the same limit as one that arrives too large.
+        let decoded = match body.len() > self.shared.max_body {
+            true => Err(ContentEncodingError::TooLarge),
+            false => content_encoding::decode(&headers, &body, self.shared.max_body),
+        };
+        let body = match decoded {
+            Ok(body) => body,
+            Err(ContentEncodingError::TooLarge) => {
+                let error = TransportError::from_kind(TransportErrorKind::TooLarge);
+                let error = error.with_head(status, headers);
+                return Err(Failure::no_answer(error, &self.shared.base, |_| None));
+            }
+            Err(error) => {
+                return Err(Failure::undecodable(status, &headers, error, &body, key));
+            }
+        };
         match decode(&body) {
             Ok(value) => {
                 let (attempts, elapsed) = (self.attempts, self.started.elapsed());
@@ -207,6 +221,7 @@ impl Call<'_> {
         let headers = request.headers_mut();
         headers.insert(AUTHORIZATION, self.shared.key.authorization());
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(content_encoding::ACCEPTED));
         headers.insert(USER_AGENT, self.shared.user_agent.clone());
         request
     }

@@ -9,8 +9,12 @@ use crate::api_key::ApiKey;
 
 /// Bytes of a body an error keeps.
 pub(crate) const KEPT: usize = 64 * 1024;
-/// Characters of a body an error's text shows.
-const SHOWN: usize = 200;
+/// Characters of a page or of plain text that an error's text shows.
+const TEXT_SHOWN: usize = 200;
+/// Characters of a body of another kind that an error's text shows.
+const OTHER_SHOWN: usize = 40;
+/// Bytes of a body that is no text that an error's text shows.
+const BINARY_SHOWN: usize = 16;
 /// Characters of a service's message an error's text shows.
 const MESSAGE_SHOWN: usize = 500;
 
@@ -27,18 +31,40 @@ pub(crate) fn head<'b>(body: &'b [u8], key: &ApiKey) -> &'b [u8] {
     &body[..body.len().min(KEPT + key.len())]
 }
 
-/// Whether an error's text may show the beginning of a body: when it is markup, or is declared to
-/// be text and no JSON stands behind what some services put before it. Anything else may be answers
-/// of submitters.
-pub(crate) fn may_show(headers: &HeaderMap, body: &[u8]) -> bool {
-    let body = body.trim_ascii_start();
-    if body.first() == Some(&b'<') {
-        return true;
+/// Returns the beginning of a body that an error's text shows, sanitized: of a page or plain text up to
+/// 200 characters, of another text up to 40, of binary data 16 bytes, escaped.
+///
+/// `None` for an empty body, and for JSON, which may contain answers of submitters; a text is cut before
+/// its first bracket for the same reason.
+pub(crate) fn body_start(headers: &HeaderMap, body: &[u8]) -> Option<String> {
+    let body = body.trim_ascii();
+    if body.is_empty() || looks_like_json(without_guard(body)) {
+        return None;
     }
+    let is_markup = body.starts_with(b"<");
+    let start = &body[..body.len().min(TEXT_SHOWN * 4)];
+    let is_text = match std::str::from_utf8(start) {
+        Ok(_) => true,
+        // Cut inside a character.
+        Err(error) => error.error_len().is_none(),
+    };
+    if !is_text && !is_markup {
+        let shown = &body[..body.len().min(BINARY_SHOWN)];
+        let more = if shown.len() < body.len() { "…" } else { "" };
+        return Some(format!("{}{more}", shown.escape_ascii()));
+    }
+    let text = String::from_utf8_lossy(start);
+    let is_page = is_markup || is_declared_text(headers);
+    let whole = if is_markup { &*text } else { text.split(['{', '[']).next().unwrap_or_default() };
+    let shown = cut(whole, if is_page { TEXT_SHOWN } else { OTHER_SHOWN });
+    let more = if shown.len() < body.len() { "…" } else { "" };
+    Some(format!("{}{more}", Safe(shown)))
+}
+
+fn is_declared_text(headers: &HeaderMap) -> bool {
     let declared = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
     let kind = declared.split(';').next().unwrap_or("").trim();
-    let is_text = ["text/html", "text/plain"].iter().any(|text| kind.eq_ignore_ascii_case(text));
-    is_text && !looks_like_json(without_guard(body))
+    ["text/html", "text/plain"].iter().any(|text| kind.eq_ignore_ascii_case(text))
 }
 
 /// What follows a byte order mark, and the prefix that keeps scripts from reading JSON.
@@ -81,14 +107,6 @@ pub(crate) fn cut(text: &str, characters: usize) -> &str {
     text.char_indices().nth(characters).map_or(text, |(end, _)| &text[..end])
 }
 
-/// The first 200 characters of a body, safe to print.
-pub(crate) fn show(body: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&body[..body.len().min(SHOWN * 4)]);
-    let cut = cut(text.trim(), SHOWN);
-    let more = if cut.len() < body.trim_ascii().len() { "…" } else { "" };
-    format!("{}{more}", Safe(cut))
-}
-
 #[cfg(test)]
 mod tests {
     use secrecy::SecretString;
@@ -107,12 +125,29 @@ mod tests {
         assert!(!String::from_utf8_lossy(&kept).contains("fsk_"));
     }
 
+    fn declared(kind: &'static str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, http::HeaderValue::from_static(kind));
+        headers
+    }
+
     #[test]
-    fn what_is_shown_is_short_and_cannot_move_the_cursor() {
-        let shown = show(format!("\u{1b}[2J\u{202e}\u{200b}\n{}", "é".repeat(500)).as_bytes());
-        assert!(shown.starts_with(r"\u{1b}[2J\u{202e}\u{200b}\n"), "{shown}");
+    fn start_of_page_is_short_and_moves_no_cursor() {
+        let body = format!("<\u{1b}[2J\u{202e}\u{200b}\n{}", "é".repeat(500));
+        let shown = body_start(&HeaderMap::new(), body.as_bytes()).unwrap();
+        assert!(shown.starts_with(r"<\u{1b}[2J\u{202e}\u{200b}\n"), "{shown}");
         assert!(shown.ends_with("é…"), "{shown}");
-        assert_eq!(show(b" Bad Gateway "), "Bad Gateway");
+        let plain = body_start(&declared("text/plain"), b" Bad Gateway ");
+        assert_eq!(plain.as_deref(), Some("Bad Gateway"));
+    }
+
+    #[test]
+    fn start_of_binary_body_is_escaped() {
+        let gzip = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xab\x56\xca\x4c\x51\xb2\x52\x2a";
+        let shown = body_start(&declared("application/json"), gzip).unwrap();
+        assert_eq!(shown, r"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xabV\xcaLQ\xb2…");
+        let latin = body_start(&HeaderMap::new(), b"<p>caf\xe9</p>").unwrap();
+        assert_eq!(latin, "<p>caf\u{fffd}</p>", "a page in another character set is readable");
     }
 
     #[test]
@@ -123,31 +158,38 @@ mod tests {
     }
 
     #[test]
-    fn only_markup_and_declared_text_are_shown() {
-        let declared = |kind: &'static str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(CONTENT_TYPE, http::HeaderValue::from_static(kind));
-            headers
-        };
-        assert!(may_show(&HeaderMap::new(), b" \n<html>"));
-        assert!(may_show(&declared("application/json"), b"<html>"));
-        for kind in ["text/plain", "TEXT/HTML; charset=utf-8", "text/plain;charset=x"] {
-            assert!(may_show(&declared(kind), b"Bad Gateway"), "{kind}");
+    fn start_of_json_is_never_shown() {
+        for kind in ["text/plain; charset=utf-8", "text/html", "application/json", "text/csv", ""] {
             for json in [
-                &b"{"[..],
+                &b"{\"E-mail\""[..],
                 b" [",
                 b"\xef\xbb\xbf{",
                 b")]}',\n{",
                 b")]}'\n[",
                 b"\xef\xbb\xbf )]}',[",
+                b"",
+                b" \n",
             ] {
-                assert!(!may_show(&declared(kind), json), "{kind} {json:?}");
+                assert_eq!(body_start(&declared(kind), json), None, "{kind} {json:?}");
             }
+            let guarded = body_start(&declared(kind), b"while(1);{\"E-mail\"");
+            assert_eq!(guarded.as_deref(), Some("while(1);…"), "{kind}");
         }
-        for kind in ["application/json", "text/csv", "text/plainer", ""] {
-            assert!(!may_show(&declared(kind), b"Bad Gateway"), "{kind}");
+    }
+
+    #[test]
+    fn start_of_undeclared_text_is_shorter() {
+        let long = "word ".repeat(100);
+        for (kind, length) in [
+            ("text/plain", TEXT_SHOWN),
+            ("TEXT/HTML; charset=utf-8", TEXT_SHOWN),
+            ("application/json", OTHER_SHOWN),
+            ("text/plainer", OTHER_SHOWN),
+            ("", OTHER_SHOWN),
+        ] {
+            let shown = body_start(&declared(kind), long.as_bytes()).unwrap();
+            assert_eq!(shown.chars().count(), length + 1, "{kind}");
         }
-        assert!(!may_show(&HeaderMap::new(), b")]}',{\"E-mail\""));
     }
 
     #[test]

@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use formsvc_protocol::ErrorCode;
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
 
 pub use answers::AnswersError;
-pub(crate) use excerpt::{KEPT, Safe, cut, head, keep, looks_like_json, may_show, short, show};
+pub(crate) use excerpt::{KEPT, Safe, body_start, cut, head, keep, looks_like_json, short};
 pub use kind::ErrorKind;
 
 use crate::api_key::ApiKey;
@@ -49,8 +50,8 @@ pub(crate) struct Parts {
     pub(crate) attempts: u32,
     pub(crate) elapsed: Duration,
     pub(crate) body: Option<Bytes>,
-    /// Whether the text of the error may show the beginning of the body.
-    pub(crate) shows_body: bool,
+    /// The beginning of the body that the text of the error shows, sanitized.
+    pub(crate) body_start: Option<String>,
     pub(crate) json_path: Option<String>,
     pub(crate) retryable: bool,
     pub(crate) source: Option<Box<dyn StdError + Send + Sync>>,
@@ -75,7 +76,7 @@ impl Error {
             attempts: 0,
             elapsed: Duration::ZERO,
             body: None,
-            shows_body: false,
+            body_start: None,
             json_path: None,
             retryable: false,
             source: None,
@@ -145,6 +146,17 @@ impl Error {
     /// API key. It may hold answers of submitters.
     pub fn body(&self) -> Option<&Bytes> {
         self.0.body.as_ref()
+    }
+
+    /// The answer's `Content-Type`, cut after 500 characters. Untrusted text, which Display escapes.
+    pub fn content_type(&self) -> Option<&str> {
+        self.0.content_type()
+    }
+
+    /// The beginning of a body that is no JSON, such as `<!doctype html>…`, escaped so that it can be
+    /// printed. `None` when there is no body, or one that may contain answers of submitters.
+    pub fn body_start(&self) -> Option<&str> {
+        self.0.body_start.as_deref()
     }
 
     /// Where in the JSON a [`Decode`](ErrorKind::Decode) error lies, such as
@@ -220,13 +232,21 @@ impl Parts {
         self.write_excerpt(f)
     }
 
-    /// A gateway's page explains itself; anything else may hold answers of submitters, and stays
-    /// out of logs.
+    fn content_type(&self) -> Option<&str> {
+        self.headers.as_ref()?.get(CONTENT_TYPE)?.to_str().ok().map(short)
+    }
+
+    /// Writes the content type and the beginning of the body, so that a login page, a gateway's page or
+    /// a compressed body is recognisable. JSON may contain answers of submitters and stays out of logs.
     fn write_excerpt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.body {
-            Some(body) if self.shows_body && !body.is_empty() => {
-                write!(f, ", body `{}`", show(body))
-            }
+        match (self.content_type(), &self.headers) {
+            (Some(kind), _) => write!(f, ", content type `{}`", Safe(kind))?,
+            (None, Some(_)) => f.write_str(", no content type")?,
+            (None, None) => {}
+        }
+        match (&self.body_start, &self.body) {
+            (Some(start), _) => write!(f, ", begins with `{start}`"),
+            (None, Some(body)) if body.is_empty() => f.write_str(", empty body"),
             _ => Ok(()),
         }
     }
@@ -241,7 +261,8 @@ impl fmt::Display for Error {
         } else {
             f.write_str(&parts.what)?;
         }
-        if parts.kind == ErrorKind::Decode {
+        if let (ErrorKind::Decode, Some(status)) = (parts.kind, parts.status) {
+            write!(f, ": status {}", status.as_u16())?;
             parts.write_excerpt(f)?;
         }
         let attempts = match parts.attempts {
@@ -250,9 +271,6 @@ impl fmt::Display for Error {
             n => format!("{n} attempts"),
         };
         f.write_str(" (")?;
-        if let (ErrorKind::Decode, Some(status)) = (parts.kind, parts.status) {
-            write!(f, "status {}, ", status.as_u16())?;
-        }
         if let Some(id) = &parts.request_id {
             write!(f, "request id {}, ", Safe(short(id)))?;
         }

@@ -2,26 +2,26 @@
 
 use std::time::{Duration, SystemTime};
 
+use formsvc_protocol::delay_seconds;
 use http::HeaderMap;
 use http::header::{DATE, RETRY_AFTER};
 
-/// Longest wait that counts, whatever is asked for. Whoever asks for more is asked again after this
-/// long; and no clock overflows when it is added to a time.
+/// Longest wait that counts. A service that asks for more gets another request after this time; the
+/// limit also keeps the addition to a time from overflowing.
 pub(crate) const RETRY_AFTER_MAX: Duration = Duration::from_secs(60 * 60);
 
-/// How long an answer asks to wait: whole seconds or an HTTP date (RFC 9110 §10.2.3).
+/// Returns how long an answer asks to wait: seconds, with or without a fraction, or an HTTP date
+/// (RFC 9110 §10.2.3). A fraction is rounded up.
 ///
-/// A date is measured against the answer's own `Date`, so that a clock of ours that is wrong does
-/// no harm, and against `now` when there is none. A date that has passed is zero, more than an hour
-/// is an hour; what cannot be read is `None`.
+/// A date is measured against the answer's own `Date`, so that a wrong local clock does no harm, and
+/// against `now` without one. A date in the past is zero, and more than an hour is an hour. `None` for
+/// any other value.
 pub(crate) fn retry_after(
     headers: &HeaderMap,
     now: impl FnOnce() -> SystemTime,
 ) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // More digits than fit is a very long time all the same.
-        let wait = Duration::from_secs(text.parse().unwrap_or(u64::MAX));
+    if let Some(wait) = delay_seconds(text) {
         return Some(wait.min(RETRY_AFTER_MAX));
     }
     let until = httpdate::parse_http_date(text).ok()?;
@@ -48,8 +48,10 @@ mod tests {
     }
 
     #[test]
-    fn seconds_are_read_to_the_letter() {
+    fn seconds_and_fractions_are_obeyed() {
         let seconds = |n| Some(Duration::from_secs(n));
+        assert_eq!(read("1.5", None), Some(Duration::from_millis(1_500)));
+        assert_eq!(read("0.0001", None), Some(Duration::from_millis(1)));
         assert_eq!(read("0", None), seconds(0));
         assert_eq!(read("120", None), seconds(120));
         assert_eq!(read(" 7 ", None), seconds(7));
@@ -76,8 +78,8 @@ mod tests {
     }
 
     #[test]
-    fn garbage_counts_as_silence() {
-        for text in ["", "soon", "-1", "1.5", "+3", "1e3", "Thu, 99 Jan 2026 00:00:30 GMT"] {
+    fn unreadable_value_is_ignored() {
+        for text in ["", "soon", "-1", "1,5", "+3", "1e3", "Thu, 99 Jan 2026 00:00:30 GMT"] {
             assert_eq!(read(text, None), None, "{text:?}");
         }
         assert_eq!(retry_after(&HeaderMap::new(), || SystemTime::UNIX_EPOCH), None);

@@ -51,7 +51,8 @@ async fn an_answer_that_breaks_the_contract_names_status_request_id_and_path() {
         assert!(error.body().is_some() && error.source().is_some());
         let shown = error.to_string();
         assert!(
-            shown.contains(path) && shown.contains("(status 200, request id req_1, 1 attempt)"),
+            shown.contains(path)
+                && shown.ends_with(": status 200, no content type (request id req_1, 1 attempt)"),
             "{shown}"
         );
         assert!(!shown.contains("Number"), "an answer of a submitter in a message: {shown}");
@@ -70,8 +71,9 @@ async fn a_cut_answer_is_told_from_one_that_is_not_json() {
     assert_eq!(html.kind(), ErrorKind::Decode);
     assert_eq!(
         html.to_string(),
-        "submissions.list: the answer is not JSON, \
-         body `<html>\\u{1b}[31mBad gateway</html>` (status 200, request id req_1, 1 attempt)"
+        "submissions.list: the answer is not JSON: \
+         status 200, no content type, begins with `<html>\\u{1b}[31mBad gateway</html>` \
+         (request id req_1, 1 attempt)"
     );
     let broken = list(Answer::BreaksOff(200, "req_broken")).await;
     assert_eq!(broken.kind(), ErrorKind::Transport);
@@ -86,7 +88,9 @@ async fn a_gateways_page_keeps_its_status_and_shows_its_beginning() {
     assert_eq!((error.kind(), error.code()), (ErrorKind::Api, None));
     assert_eq!(error.body().unwrap().len(), 64 * 1024);
     let shown = error.to_string();
-    assert!(shown.starts_with("submissions.list: 504 Gateway Timeout, body `<html>504 xx"));
+    assert!(shown.starts_with(
+        "submissions.list: 504 Gateway Timeout, no content type, begins with `<html>504 xx"
+    ));
     assert!(shown.len() < 350, "{shown}");
 }
 

@@ -59,21 +59,24 @@ async fn a_form_id_turns_no_line_around() {
 }
 
 #[tokio::test]
-async fn answers_of_submitters_are_shown_whatever_stands_before_them_never() {
+async fn answers_of_submitters_are_never_shown() {
     let answers = r#"{"data":[{"E-mail":"ada@example.org""#;
     for guard in ["", "\u{feff}", ")]}',\n", ")]}'\n", "while(1);"] {
         let body = format!("{guard}{answers}");
-        let error = failure(ok(body.clone())).await;
-        assert!(!shown(&error).contains("ada"), "{error:?}");
-        if guard != "while(1);" {
-            let error = failure(declared("text/plain; charset=utf-8", &body)).await;
+        for answer in [
+            ok(body.clone()),
+            declared("text/plain; charset=utf-8", &body),
+            declared("application/json", &body),
+        ] {
+            let error = failure(answer).await;
             assert!(!shown(&error).contains("ada"), "{error:?}");
         }
     }
-    let error = failure(declared("text/plain", "Bad Gateway")).await;
-    assert!(error.to_string().contains("body `Bad Gateway`"), "{error}");
-    let error = failure(declared("application/json", "Bad Gateway")).await;
-    assert!(!error.to_string().contains("Gateway"), "{error}");
+    for kind in ["text/plain", "application/json"] {
+        let error = failure(declared(kind, "Bad Gateway")).await;
+        let text = format!("content type `{kind}`, begins with `Bad Gateway`");
+        assert!(error.to_string().contains(&text), "{error}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic; the lint spares tests alone")]
 
+mod answers;
 mod blocking;
 mod bounds;
 mod calls;
