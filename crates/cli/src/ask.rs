@@ -10,6 +10,7 @@ use std::thread;
 
 use dialoguer::Password;
 use formsvc_client::SecretString;
+use formsvc_protocol::check_secret_text;
 use tokio::sync::oneshot;
 
 use crate::error::CliError;
@@ -142,9 +143,11 @@ fn key_of(typed: &SecretString) -> Result<SecretString, CliError> {
 
     let key = without_paste_marks(typed.expose_secret());
     let wrong = if key.is_empty() {
-        "nothing was typed"
+        "nothing was typed".to_owned()
     } else if key.contains(|c: char| c.is_whitespace() || c.is_control()) {
-        "what was typed holds more than one word, or keys that are no text"
+        "what was typed holds more than one word, or keys that are no text".to_owned()
+    } else if let Err(problem) = check_secret_text(key) {
+        format!("what was typed {problem}")
     } else {
         return Ok(key.into());
     };
@@ -184,7 +187,16 @@ mod tests {
 
     #[test]
     fn what_is_not_one_key_is_refused_without_being_shown() {
-        for typed in ["", " ", "\u{1b}[200~\u{1b}[201~", "fsk_1 fsk_2", "fsk_1\u{1b}[D", "fsk\t1"] {
+        for typed in [
+            "",
+            " ",
+            "\u{1b}[200~\u{1b}[201~",
+            "fsk_1 fsk_2",
+            "fsk_1\u{1b}[D",
+            "fsk\t1",
+            "'fsk_1'",
+            "fsk\u{200b}_1",
+        ] {
             let error = format!("{:?}", key_of(&typed.into()).unwrap_err());
             assert!(!error.contains("fsk"), "{error}");
         }

@@ -4,8 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use formsvc_client::{
-    Client, Event, Form, RateLimit, RetryReason, SecretString, Timeouts, WaitReason,
+    Client, Event, ExposeSecret, Form, RateLimit, RetryReason, SecretString, Timeouts, WaitReason,
 };
+use formsvc_protocol::check_secret_text;
 use serde::Serialize;
 use tokio::sync::{OnceCell, oneshot};
 
@@ -191,6 +192,11 @@ impl Context {
                 Key { key, place: KeyPlace::Typed }
             }
         };
+        // A key in a store may be older than this check.
+        if let Err(problem) = check_secret_text(found.key.expose_secret()) {
+            let what = format!("the API key from {} {problem}", found.place);
+            return Err(CliError::new(Exit::Auth, what).hint("store it again: formsvc auth login"));
+        }
         if self.settings.verbose > 0 {
             remark(&format!("the API key is from {}", found.place));
         }

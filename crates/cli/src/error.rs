@@ -38,6 +38,8 @@ pub(crate) struct CliError {
 #[derive(Debug, Default)]
 struct Facts {
     http_status: Option<u16>,
+    content_type: Option<String>,
+    body_start: Option<String>,
     json_path: Option<String>,
     retry_after: Option<Duration>,
     request_id: Option<String>,
@@ -212,6 +214,8 @@ impl CliError {
             "hint": self.hint.as_deref().map(one_line),
             "exit": self.exit.code(),
             "http_status": facts.http_status,
+            "content_type": facts.content_type.as_deref().map(one_line),
+            "body_start": facts.body_start.as_deref().map(one_line),
             "json_path": facts.json_path.as_deref().map(one_line),
             "retry_after": facts.retry_after.map(|wait| wait.as_secs_f64()),
             "request_id": facts.request_id.as_deref().map(one_line),

@@ -175,6 +175,12 @@ pub const FIELDS: &[FieldRow] = &[
     field("hint", "string or null", "what to do about it"),
     field("exit", "number", "the exit code"),
     field("http_status", "number or null", "the status the service answered with"),
+    field("content_type", "string or null", "the content type of the answer"),
+    field(
+        "body_start",
+        "string or null",
+        "the first characters or bytes of an answer that is not JSON, escaped",
+    ),
     field(
         "json_path",
         "string or null",

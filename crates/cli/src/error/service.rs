@@ -25,7 +25,10 @@ impl From<formsvc_client::Error> for CliError {
             ErrorKind::RateLimitWait => {
                 (Exit::RateLimited, Some("wait longer with `--max-wait`, or try again later"))
             }
-            ErrorKind::Decode => (Exit::Service, Some("is this the address of the service?")),
+            ErrorKind::Decode => (
+                Exit::Service,
+                Some("check the service address: a login page or a proxy may have answered"),
+            ),
             _ => (Exit::Service, None),
         };
         let mut shown = Self::new(exit, told(&error)).because_of(&error);
@@ -91,6 +94,8 @@ fn code_of(error: &formsvc_client::Error, exit: Exit) -> Code {
 fn facts(error: &formsvc_client::Error) -> Facts {
     Facts {
         http_status: error.status().map(|status| status.as_u16()),
+        content_type: error.content_type().map(str::to_owned),
+        body_start: error.body_start().map(str::to_owned),
         json_path: error.json_path().map(str::to_owned),
         retry_after: error.retry_after(),
         request_id: error.request_id().map(str::to_owned),

@@ -161,7 +161,7 @@ mod tests {
             ("echo SECRET; kill -9 $$", "signal 9"),
             ("echo two SECRET", "more than one word"),
             ("echo SECRET; echo SECRET", "more than one word"),
-            ("printf 'SECRET\\001'", "control"),
+            ("printf 'SECRET\\001'", "U+0001"),
             ("printf 'SECRET\\377'", "no text"),
             ("exit 0", "is empty"),
             ("yes SECRET", "more than 4096 bytes"),

@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use formsvc_client::SecretString;
+use formsvc_protocol::check_secret_text;
 use formsvc_protocol::signature::SECRET_PREFIX;
 use secrecy::zeroize::Zeroizing;
 
@@ -87,8 +88,8 @@ pub(crate) fn only_one(kind: &Kind, text: &str, place: &str) -> Result<SecretStr
         "is empty".to_owned()
     } else if secret.contains(char::is_whitespace) {
         format!("holds more than one word; it must hold the {} alone", kind.short())
-    } else if secret.contains(char::is_control) {
-        format!("holds control characters; it must hold the {} alone", kind.short())
+    } else if let Err(problem) = check_secret_text(secret) {
+        problem.to_string()
     } else if kind.is_ascii && !secret.is_ascii() {
         format!("holds letters that no {0} has; it must hold the {0} alone", kind.short())
     } else {
@@ -165,9 +166,18 @@ mod tests {
             let read = from_stdin(&SIGNING_SECRET, &mut text.as_bytes()).unwrap();
             assert_eq!(read.expose_secret(), secret);
         }
-        for bad in ["", "\u{feff}\n", "whsec_one whsec_two", "whsec_one\nwhsec_two"] {
+        for (bad, problem) in [
+            ("", "is empty"),
+            ("\u{feff}\n", "is empty"),
+            ("whsec_one whsec_two", "more than one word"),
+            ("whsec_one\nwhsec_two", "more than one word"),
+            ("\"whsec_one\"\n", "a quotation mark (\")"),
+            ("'whsec_one'", "a quotation mark (')"),
+            ("whsec\u{200b}_one", "the invisible character U+200B"),
+        ] {
             let error = from_stdin(&SIGNING_SECRET, &mut bad.as_bytes()).unwrap_err();
             assert_eq!(error.exit, Exit::Usage);
+            assert!(error.told().contains(problem), "{}", error.told());
             assert!(!error.told().contains("whsec_"), "{}", error.told());
         }
         let error = from_file(&SIGNING_SECRET, Path::new("whsec_abc")).unwrap_err().told();

@@ -77,7 +77,10 @@ fn failures_of_the_service_are_told_with_what_to_do() {
         (&list, vec![one_form(), page("{}", None)]),
         (&list, vec![one_form(), answer("200 OK", "", r#"{"data":[]}"#)]),
         (&list, vec![one_form(), answer("404 Not Found", "", "<html>nothing here</html>")]),
-        (&["forms", "view", "surveys"], vec![one_form()]),
+        (
+            &["forms", "view", "surveys"],
+            vec![one_form(), refused("404 Not Found", "", "form_not_found")],
+        ),
         (
             &["me", "--max-wait", "1s"],
             vec![refused("429 Too Many Requests", "retry-after: 60\r\n", "rate_limited")],
@@ -125,7 +128,10 @@ fn failures_of_every_command_are_told_with_what_to_do() {
         (&["api", "forms/frm_none"], canned(&[refused("404 Not Found", "", "form_not_found")])),
         (&["api", "https://elsewhere.example/api/v1/me"], canned(&[None])),
         (&["api", "me", "--paginate"], canned(&[answer("200 OK", "", "{}")])),
-        (&["forms", "schema", "surveys"], canned(&[one_form()])),
+        (
+            &["forms", "schema", "surveys"],
+            canned(&[one_form(), refused("404 Not Found", "", "form_not_found")]),
+        ),
         (&["forms", "schema", "survey"], canned(&[one_form(), revoked()])),
         (&["submissions", "view", "survey", "sub_2"], canned(&[one_form(), row("sub_1")])),
         (&["submissions", "tail", "survey", "--after", "sub_1"], canned(&[None])),

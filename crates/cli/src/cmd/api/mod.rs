@@ -104,7 +104,7 @@ impl Api {
             (&cx.settings.json, std::str::from_utf8(body))
         {
             cx.output.exactly(&out)?;
-            return cx.output.document(body);
+            return cx.output.document(body.trim_start_matches('\u{feff}'));
         }
         let laid_out = cx.settings.terminal.stdout.then(|| pretty(body)).flatten();
         out.extend_from_slice(laid_out.as_deref().map_or(body, str::as_bytes));

@@ -119,7 +119,8 @@ impl Paged<'_> {
             query.push(("cursor", cursor));
         }
         let body = self.client.get_raw(self.path, &query).await.map_err(failed)?;
-        let mut reader = serde_json::Deserializer::from_slice(&body);
+        let json = body.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&body);
+        let mut reader = serde_json::Deserializer::from_slice(json);
         let page =
             Page::deserialize(Objects(&mut reader)).and_then(|page| reader.end().map(|()| page));
         let page = page.map_err(|_| {

@@ -5,6 +5,7 @@ use clap::Args;
 use super::{FIELDS, Shown};
 use crate::context::Context;
 use crate::error::CliError;
+use crate::exit::Exit;
 use crate::form_ref;
 
 /// Show one form
@@ -21,6 +22,12 @@ impl View {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let mut listing = cx.output.listing(FIELDS)?;
         let form = form_ref::resolve(cx, &self.form).await?;
+        let Some(form) = form.listed else {
+            let what =
+                format!("the form `{}` exists, but the list of forms ends before it", form.id);
+            let hint = format!("its submissions can be read: formsvc submissions list {}", form.id);
+            return Err(CliError::new(Exit::NotFound, what).hint(hint));
+        };
         listing.push(&Shown::new(&form, cx.client().await?.base_url()));
         cx.output.item(&listing)
     }

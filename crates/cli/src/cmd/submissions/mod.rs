@@ -9,10 +9,10 @@ mod view;
 pub(super) use list::FIELDS;
 
 use clap::Subcommand;
-use formsvc_client::Form;
 
 use crate::context::Context;
 use crate::error::CliError;
+use crate::form_ref::FormMatch;
 
 /// List, show, export and follow the submissions of a form
 #[derive(Debug, Subcommand)]
@@ -35,7 +35,7 @@ impl Submissions {
 }
 
 /// What to call a form in a command: what people know it by, unless that looks like a flag.
-fn hint_name(form: &Form) -> &str {
-    let public_id = form.public_id.as_str();
-    if public_id.starts_with('-') { form.id.as_str() } else { public_id }
+fn hint_name(form: &FormMatch) -> &str {
+    let public_id = form.listed.as_ref().map(|listed| listed.public_id.as_str());
+    public_id.filter(|id| !id.starts_with('-')).unwrap_or(form.id.as_str())
 }

@@ -1,8 +1,7 @@
 //! What is new in a form, found pass by pass, however often the service has to be asked.
 
 use formsvc_client::{
-    Client, Error, Form, FormHandle, OnTieStorm, ResumeToken, SubmissionId, SubmissionPages,
-    Timestamp,
+    Client, Error, FormHandle, OnTieStorm, ResumeToken, SubmissionId, SubmissionPages, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 
@@ -14,18 +13,18 @@ use crate::complete;
 use crate::context::{Context, to_json};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::form_ref;
+use crate::form_ref::{self, FormMatch};
 
 /// Rows of the first page of a pass, which is most often the only one.
 const PAGE_FIRST: u32 = 25;
 
-/// The form that is meant, however often the service has to be asked for it.
+/// Finds the form that FORM names, and retries while the service is unavailable.
 pub(in crate::cmd) async fn known_form(
     cx: &Context,
     client: &Client,
     text: &str,
     patience: &mut Patience<'_>,
-) -> Result<Form, CliError> {
+) -> Result<FormMatch, CliError> {
     let forms = loop {
         match client.forms().await {
             Ok(forms) => break forms.into_inner(),
@@ -35,7 +34,19 @@ pub(in crate::cmd) async fn known_form(
     };
     patience.over();
     complete::cache::remember(&cx.settings, &forms);
-    form_ref::told(cx, &forms, text)
+    if let Some(form) = form_ref::find_listed(cx, &forms, text)? {
+        return Ok(form);
+    }
+    loop {
+        match form_ref::find_unlisted(cx, client, text).await {
+            Ok(form) => {
+                patience.over();
+                return form.ok_or_else(|| form_ref::not_found(&forms, text));
+            }
+            Err(error) if outage::passes(&error) => patience.wait(&error).await,
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 /// A place in the list: everything up to it was shown, or not wanted.

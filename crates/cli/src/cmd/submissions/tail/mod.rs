@@ -9,7 +9,7 @@ pub(in crate::cmd) mod patience;
 use std::time::Duration;
 
 use clap::Args;
-use formsvc_client::{Form, RequestOptions, RetryPolicy, SubmissionId};
+use formsvc_client::{RequestOptions, RetryPolicy, SubmissionId};
 use serde_json::value::RawValue;
 use tokio::time::{Instant, MissedTickBehavior, sleep_until};
 
@@ -19,6 +19,7 @@ use crate::args::{OutputFormat, duration, whole};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::form_ref::FormMatch;
 use crate::output::Stream;
 use crate::settings::{Service, written};
 use crate::when::{When, now};
@@ -132,7 +133,7 @@ struct Asked {
 struct Follower<'a> {
     cx: &'a Context,
     stream: Stream<'a>,
-    form: Form,
+    form: FormMatch,
     finder: Finder<'a>,
     interval: Duration,
     asked: Asked,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use formsvc_client::{Client, Form, RequestOptions, RetryPolicy, Submission, SubmissionId};
+use formsvc_client::{Client, RequestOptions, RetryPolicy, Submission, SubmissionId};
 use formsvc_contract::payload;
 use formsvc_contract::send::{EVENT, SIGNATURE, USER_AGENT};
 use formsvc_protocol::RetrySchedule;
@@ -27,6 +27,7 @@ use crate::cmd::submissions::tail::patience::Patience;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::form_ref::FormMatch;
 use crate::key::aside;
 use crate::settings::{Service, written};
 use crate::webhook::capture::{Capture, Source};
@@ -67,7 +68,7 @@ const POLLING: &str = "Polling";
 /// A form that is polled: its service has answered once.
 pub(super) struct Polling<'a> {
     cx: &'a Context,
-    form: Form,
+    form: FormMatch,
     finder: Finder<'a>,
     mark: PollMark,
     interval: Duration,
@@ -156,7 +157,7 @@ impl PollArgs {
 }
 
 /// Where it was. A service of this run alone is not remembered.
-async fn mark(cx: &Context, form: &Form) -> Result<PollMark, CliError> {
+async fn mark(cx: &Context, form: &FormMatch) -> Result<PollMark, CliError> {
     match (&cx.settings.service, &cx.settings.paths.state) {
         (Service::At { base_url: Some(base_url), .. }, Some(folder)) => {
             // An address is the same with a slash at its end.
@@ -172,7 +173,7 @@ async fn mark(cx: &Context, form: &Form) -> Result<PollMark, CliError> {
     }
 }
 
-fn say(cx: &Context, form: &Form, mark: &PollMark, interval: Duration) {
+fn say(cx: &Context, form: &FormMatch, mark: &PollMark, interval: Duration) {
     let from = match mark.up_to() {
         Some(spot) => format!("goes on after {}", local(&spot.created_at, &zone())),
         None if mark.is_known() => "goes on with the first submission".to_owned(),
@@ -331,7 +332,7 @@ fn incoming(secrets: &[SigningSecret], path: &str, body: bytes::Bytes) -> Incomi
 /// Finds what is new, again and again, however long the service is away; until it never will be again.
 async fn find(
     mut finder: Finder<'_>,
-    form: &Form,
+    form: &FormMatch,
     interval: Duration,
     found: mpsc::Sender<Synthetic>,
 ) -> Result<Infallible, CliError> {

@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use formsvc_client::{Form, Submission, Timestamp};
+use formsvc_client::{Submission, Timestamp};
 use formsvc_contract::payload::{self, Shape};
 use formsvc_export::ValueKind;
 use formsvc_protocol::WebhookEvent;
@@ -14,7 +14,7 @@ use super::Payload;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::form_ref;
+use crate::form_ref::{self, FormMatch};
 use crate::output::shortened;
 use crate::webhook::changes::{Change, changed, edited};
 use crate::webhook::payload::Place;
@@ -47,7 +47,7 @@ pub(super) struct Bodies {
 
 enum Kind {
     Sample,
-    Form(Box<Form>, Vec<(String, Shape)>),
+    Form(FormMatch, Vec<(String, Shape)>),
     /// One after the other, and again.
     Fixed(Vec<Bytes>),
 }
@@ -59,7 +59,7 @@ impl Bodies {
         } else if let Some(form) = &asked.form {
             let form = form_ref::resolve(cx, form).await?;
             let questions = questions(cx, &form).await?;
-            Kind::Form(Box::new(form), questions)
+            Kind::Form(form, questions)
         } else if asked.from_submission.is_empty() {
             Kind::Sample
         } else {
@@ -212,7 +212,7 @@ fn made_at(is_seeded: bool, number: u64) -> Timestamp {
 }
 
 /// The questions of a form, as its newest submissions have answers to them.
-async fn questions(cx: &Context, form: &Form) -> Result<Vec<(String, Shape)>, CliError> {
+async fn questions(cx: &Context, form: &FormMatch) -> Result<Vec<(String, Shape)>, CliError> {
     let list = cx.client().await?.form(form.id.clone()).submissions().page_size(LABELS_OF);
     let mut questions: Vec<(String, Shape)> = Vec::new();
     if let Some(page) = list.pages().try_next().await? {
@@ -263,7 +263,7 @@ async fn of_service(cx: &Context, name: &str) -> Result<Bytes, CliError> {
     Ok(payload::body(&payload::of_submission(submission, form.id, &form.title)))
 }
 
-async fn found(cx: &Context, form: &Form, id: Option<&str>) -> Result<Submission, CliError> {
+async fn found(cx: &Context, form: &FormMatch, id: Option<&str>) -> Result<Submission, CliError> {
     let list = cx.client().await?.form(form.id.clone()).submissions();
     let mut pages = match id {
         Some(_) => list.prefetch(true).pages(),
