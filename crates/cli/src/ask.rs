@@ -143,11 +143,11 @@ fn key_of(typed: &SecretString) -> Result<SecretString, CliError> {
 
     let key = without_paste_marks(typed.expose_secret());
     let wrong = if key.is_empty() {
-        "nothing was typed".to_owned()
+        "the input is empty".to_owned()
     } else if key.contains(|c: char| c.is_whitespace() || c.is_control()) {
-        "what was typed holds more than one word, or keys that are no text".to_owned()
+        "the input has more than one word, or control characters".to_owned()
     } else if let Err(problem) = check_secret_text(key) {
-        format!("what was typed {problem}")
+        format!("the input {problem}")
     } else {
         return Ok(key.into());
     };

@@ -53,7 +53,7 @@ pub(crate) fn find_listed(
 }
 
 /// Requests the submissions of a form that is not listed. `None` if the text cannot be an id, or the
-/// service answers 404; any other error says nothing about the form and is returned.
+/// service answers 404; any other error leaves open whether the form exists, and is returned.
 pub(crate) async fn find_unlisted(
     cx: &Context,
     client: &Client,

@@ -114,7 +114,7 @@ impl Failure {
         Self { failed, retry_after: None, parts: Box::new(parts) }
     }
 
-    /// A 200 whose content encoding is not supported, or whose body is not what the encoding promises.
+    /// A 200 with an unsupported content encoding, or with a body that does not match its encoding.
     pub(super) fn undecodable(
         status: StatusCode,
         headers: &HeaderMap,
