@@ -15,7 +15,6 @@ mod limit;
 mod operation;
 mod options;
 mod pager;
-mod parallel;
 mod response;
 mod retry;
 mod shared;
@@ -46,7 +45,6 @@ pub use pager::{
     FallbackReason, ListSubmissions, OnTieStorm, ResumeToken, ResumeTokenError, Row,
     SubmissionPage, SubmissionPages, Submissions, TieStorm, TypedSubmission, TypedSubmissions,
 };
-pub use parallel::Parallel;
 pub use response::{Response, ResponseMeta};
 pub use retry::RetryPolicy;
 /// What API keys are passed in; its Debug shows nothing.

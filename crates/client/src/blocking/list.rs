@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use super::runtime::Runtime;
 use super::{SubmissionPages, Submissions, TypedSubmissions};
 use crate::operation::SUBMISSIONS;
-use crate::{Error, OnTieStorm, Parallel, ResumeToken, Row, SubmissionPage};
+use crate::{Error, OnTieStorm, ResumeToken, Row, SubmissionPage};
 
 /// A list of submissions about to be read, with the settings of
 /// [`ListSubmissions`](crate::ListSubmissions). Sends nothing by itself.
@@ -50,7 +50,6 @@ impl ListSubmissions {
         prefetch(on: bool);
         tie_safe(on: bool);
         on_tie_storm(then: OnTieStorm);
-        parallel(how: Parallel);
     }
 
     /// Changes any setting of the async list.

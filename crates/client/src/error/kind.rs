@@ -33,9 +33,6 @@ pub enum ErrorKind {
     /// A whole page was made in one millisecond, and the service's cursor does not tell its rows
     /// apart: rows may be missing. Only of [tie-safe](crate::ListSubmissions::tie_safe) lists.
     TieStorm,
-    /// Two walkers of a [parallel](crate::ListSubmissions::parallel) list that is read
-    /// [as it comes](crate::Parallel::as_it_comes) did not meet: rows may be missing between them.
-    SeamBroken,
 }
 
 impl ErrorKind {
@@ -57,7 +54,6 @@ impl ErrorKind {
             Self::PaginationStuck => "pagination_stuck",
             Self::OutOfOrder => "out_of_order",
             Self::TieStorm => "tie_storm",
-            Self::SeamBroken => "seam_broken",
         }
     }
 }

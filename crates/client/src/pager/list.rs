@@ -11,8 +11,7 @@ use super::{
     pages,
 };
 use crate::error::{Error, ErrorKind, Safe};
-use crate::parallel::Walkers;
-use crate::{Client, Parallel, operation};
+use crate::{Client, operation};
 
 /// A list of submissions about to be read: settings, then [`items`](Self::items),
 /// [`pages`](Self::pages) or [`page`](Self::page). Sends nothing by itself.
@@ -40,7 +39,6 @@ pub struct ListSubmissions {
     pub(super) bounds: Bounds,
     tie_safe: bool,
     on_tie_storm: OnTieStorm,
-    pub(super) parallel: Option<Parallel>,
 }
 
 impl ListSubmissions {
@@ -56,7 +54,6 @@ impl ListSubmissions {
             bounds: Bounds::default(),
             tie_safe: false,
             on_tie_storm: OnTieStorm::default(),
-            parallel: None,
         }
     }
 
@@ -169,39 +166,6 @@ impl ListSubmissions {
         self
     }
 
-    /// Reads the list by several walkers at once, each in its own range of time, all within the
-    /// client's rate limit. It is the same list: complete, every submission once, newest first unless
-    /// [`as_it_comes`](Parallel::as_it_comes) is asked for, and resumed by the same tokens. For lists
-    /// of thousands of submissions, where a request takes long.
-    ///
-    /// Ranges begin at cursors that the service did not issue, which it need not take. The first is
-    /// checked inside the first page; after that, at every seam between two ranges, the walker above
-    /// must see the very row that the one below began with. If one is refused, or two walkers do not
-    /// meet, the list goes on by the service's cursors, and
-    /// [`Event::Fallback`](crate::Event::Fallback) says so; in order, nothing was handed on by then
-    /// that is not proven. Costs about a tenth more requests: half a page a seam, and up to a request
-    /// for each walker where the density changes suddenly. Empty pages are not handed on.
-    ///
-    /// Requests go on only while the stream is polled, as with [`prefetch`](Self::prefetch), which
-    /// counts for nothing here. [`max_pages`](Self::max_pages), and
-    /// [`stop_when`](Self::stop_when) with pages as they come, exclude it: an
-    /// [`ErrorKind::Config`] when the first page is asked for.
-    ///
-    /// ```no_run
-    /// # async fn example(form: formsvc_client::FormHandle) -> Result<(), formsvc_client::Error> {
-    /// use formsvc_client::Parallel;
-    /// let mut pages = form.submissions().parallel(Parallel::walkers(8)).pages();
-    /// while let Some(page) = pages.try_next().await? {
-    ///     println!("{} from {:?}", page.len(), page.row(0).map(|row| row.created_at().to_owned()));
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn parallel(mut self, how: Parallel) -> Self {
-        self.parallel = Some(how);
-        self
-    }
-
     /// The submissions one by one.
     pub fn items(self) -> Submissions {
         Submissions::new(self.pages())
@@ -262,7 +226,7 @@ impl ListSubmissions {
             let size = self.page_size;
             return wrong(format!("the page size `{size}` is not in 1..={PAGE_SIZE_MAX}"));
         }
-        if let Err(what) = self.bounds.check().and_then(|()| self.check_parallel()) {
+        if let Err(what) = self.bounds.check() {
             return wrong(what);
         }
         let walk = match (&self.resume, &self.before) {
@@ -282,37 +246,9 @@ impl ListSubmissions {
         }))
     }
 
-    /// The walkers of a parallel list, the first of which begins with this walk.
-    pub(super) fn walkers(&self, parallel: &Parallel, walk: Walk) -> Walkers {
-        let (client, form) = (self.client.clone(), self.form.clone());
-        let floor = self.bounds.oldest();
-        let ties = self.ties();
-        Walkers::new(client, form, self.rows_asked(), parallel, ties, floor, walk)
-    }
-
-    /// A walk that follows what walkers let through.
-    pub(super) fn recorder(&self) -> Walk {
-        match &self.resume {
-            Some(token) => token.walk().unwrap_or_default(),
-            None => Walk::start(self.before.clone()),
-        }
-    }
-
     /// Whether it keeps ties, and what it does where it cannot.
     pub(super) fn ties(&self) -> Option<OnTieStorm> {
         self.tie_safe.then_some(self.on_tie_storm)
-    }
-
-    fn check_parallel(&self) -> Result<(), String> {
-        let Some(parallel) = &self.parallel else { return Ok(()) };
-        parallel.check()?;
-        if self.max_pages.is_some() {
-            return Err("`parallel` and `max_pages` exclude each other".to_owned());
-        }
-        if self.bounds.need_order() && !parallel.is_ordered() {
-            return Err("`stop_when` needs the order that `as_it_comes` gives up".to_owned());
-        }
-        Ok(())
     }
 
     /// The token of the place the list begins at.

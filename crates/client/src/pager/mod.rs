@@ -28,15 +28,9 @@ pub use items::Submissions;
 #[cfg(feature = "blocking")]
 pub(crate) use items::more_than;
 pub use list::ListSubmissions;
-pub(crate) use page::RawPage;
 pub use page::SubmissionPage;
 pub use pages::SubmissionPages;
-pub(crate) use pages::{Fetched, fetch, refuses_cursor, tell};
 pub use row::Row;
 pub use tie::{FallbackReason, OnTieStorm, TieStorm};
-pub(crate) use tie::{cursor_at, millisecond};
 pub use token::{ResumeToken, ResumeTokenError};
 pub use typed::{TypedSubmission, TypedSubmissions};
-#[cfg(test)]
-pub(crate) use walk::Place;
-pub(crate) use walk::{Fault, Next, Notice, Then, Turn, Walk};

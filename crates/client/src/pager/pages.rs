@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Mutex;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use formsvc_protocol::{Cursor, FormId};
 use futures_core::{FusedStream, Stream};
@@ -15,7 +15,6 @@ use super::{ListSubmissions, ResumeToken, Row, SubmissionPage, TieStorm};
 use crate::call::call;
 use crate::error::{Error, ErrorKind};
 use crate::operation::SUBMISSIONS;
-use crate::parallel::{Arrival, Ended, Walkers};
 use crate::{BoxFuture, Client, Event, ResponseMeta};
 
 pub(crate) type Fetched = Result<(RawPage, ResponseMeta), Error>;
@@ -47,10 +46,6 @@ pub struct SubmissionPages {
     /// Where it began; the resume token until the first page arrives.
     first: ResumeToken,
     walk: Walk,
-    /// Those who read it, when it is read by several.
-    walkers: Option<Box<Walkers>>,
-    /// Whether they hand on pages as they come: then no place lies between the begin and the end.
-    unordered: bool,
     /// What the last page that arrived meant.
     then: Option<Then>,
     fetching: Option<Fetching>,
@@ -94,10 +89,6 @@ impl SubmissionPages {
             Ok(None) => (Walk::default(), None, true),
             Err(error) => (Walk::default(), Some(error), true),
         };
-        let (walk, walkers) = match &list.parallel {
-            Some(parallel) if !done => (list.recorder(), Some(list.walkers(parallel, walk))),
-            _ => (walk, None),
-        };
         Self {
             first: list.first_token(),
             page_size: list.rows_asked(),
@@ -105,8 +96,6 @@ impl SubmissionPages {
             form: list.form,
             pages_left: list.max_pages,
             walk,
-            walkers: walkers.map(Box::new),
-            unordered: list.parallel.as_ref().is_some_and(|parallel| !parallel.is_ordered()),
             then: None,
             fetching: None,
             prefetch: list.prefetch,
@@ -126,15 +115,11 @@ impl SubmissionPages {
     /// The milliseconds that could not be proven complete so far, newest first: those of a list
     /// with [`OnTieStorm::Report`](super::OnTieStorm::Report).
     pub fn tie_storms(&self) -> &[TieStorm] {
-        self.walkers.as_ref().map_or(self.walk.storms(), |walkers| walkers.storms())
+        self.walk.storms()
     }
 
-    /// Where to go on after the pages yielded so far; good at any time, also after an error. Of pages
-    /// that come as they arrive it is where the list began, until all have come.
+    /// Where to go on after the pages yielded so far; good at any time, also after an error.
     pub fn resume_token(&self) -> ResumeToken {
-        if self.unordered && self.then != Some(Then::End) {
-            return self.first.clone();
-        }
         if self.held.is_some() {
             return self.token_after(std::iter::empty());
         }
@@ -164,9 +149,6 @@ impl SubmissionPages {
         &'p self,
         done: impl DoubleEndedIterator<Item = Row<'p>> + Clone,
     ) -> ResumeToken {
-        if self.unordered {
-            return self.first.clone();
-        }
         let place = self.walk.place_before().clone();
         let last = done.clone().next_back().map(Row::unix_micros);
         let known_oldest = self.walk.known_oldest(last.or(place.oldest));
@@ -187,9 +169,6 @@ impl SubmissionPages {
         if self.done || self.pages_left == Some(0) {
             self.done = true;
             return Poll::Ready(None);
-        }
-        if self.walkers.is_some() {
-            return self.poll_walkers(cx);
         }
         let fetched = loop {
             if !self.poll_fetching(cx) {
@@ -244,34 +223,6 @@ impl SubmissionPages {
         fetching.poll(cx)
     }
 
-    fn poll_walkers(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<SubmissionPage, Error>>> {
-        let Some(walkers) = &mut self.walkers else { return Poll::Ready(None) };
-        let ended = match ready!(walkers.poll(cx)) {
-            Ok(arrival) => {
-                let page = self.take_from_walker(arrival);
-                return match self.error.take_if(|error| error.kind() == ErrorKind::TieStorm) {
-                    Some(error) => self.end(Some(error)),
-                    None => Poll::Ready(Some(Ok(page))),
-                };
-            }
-            Err(ended) => ended,
-        };
-        match ended {
-            Ended::AtEnd => {
-                self.then = Some(Then::End);
-                self.end(None)
-            }
-            Ended::Before => self.end(None),
-            Ended::Failed(error) => {
-                self.note_refusal(&error);
-                self.end(Some(error))
-            }
-        }
-    }
-
     /// When the service refused the cursor that it gave with the last page, there is no way on from
     /// that page.
     fn note_refusal(&mut self, error: &Error) {
@@ -282,54 +233,7 @@ impl SubmissionPages {
 
     fn end(&mut self, error: Option<Error>) -> Poll<Option<Result<SubmissionPage, Error>>> {
         self.done = true;
-        self.stop_walkers();
         Poll::Ready(error.map(Err))
-    }
-
-    fn stop_walkers(&mut self) {
-        if let Some(walkers) = &mut self.walkers {
-            walkers.stop();
-        }
-    }
-
-    /// A page that a walker has read; in order, it is recorded where the list stands.
-    fn take_from_walker(&mut self, arrival: Arrival) -> SubmissionPage {
-        let Arrival { page, meta, mut turn, next } = arrival;
-        let mut then = turn.then;
-        if !self.unordered {
-            let rows = page
-                .rows()
-                .take(turn.rows)
-                .enumerate()
-                .map(|(at, (id, time))| (id, time, turn.duplicates.binary_search(&at).is_ok()));
-            let recorded = self.walk.record(rows, next);
-            if !matches!(then, Then::Failed(_)) {
-                then = recorded.then;
-            }
-            (turn.rows, turn.duplicates) = (recorded.rows, recorded.duplicates);
-        }
-        let mut page = page.keep(&turn, meta);
-        tell_of(&self.client, &page, turn.duplicates.len());
-        let cut = page.cut(&self.bounds);
-        if self.unordered {
-            if let Then::Failed(fault) = then {
-                self.error = Some(error(fault, &page));
-            }
-            return page;
-        }
-        self.then = Some(then);
-        if cut {
-            self.stopped = Some(self.token_after(page.passed(page.len())));
-            self.done = true;
-        }
-        match then {
-            _ if cut => {}
-            Then::More | Then::Again => return page,
-            Then::End => self.done = true,
-            Then::Failed(fault) => self.error = Some(error(fault, &page)),
-        }
-        self.stop_walkers();
-        page
     }
 
     /// A page that arrived; `None` when it does not count.

@@ -32,9 +32,6 @@ pub enum FallbackReason {
     CursorRefused,
     /// The answer to a cursor that the service had not issued was not what lies before it.
     CursorMistreated,
-    /// Two walkers of a parallel list did not meet: the newer one saw another row below its range
-    /// than the older one began with.
-    SeamBroken,
 }
 
 /// How the next page is asked for, and the rows its answer must begin with.
@@ -136,11 +133,6 @@ impl TieSafe {
             Some(micros) => self.just_above(ms, micros),
             None => self.over(ms),
         }
-    }
-
-    /// The service was seen elsewhere to take cursors that it had not issued.
-    pub(crate) fn trust(&mut self) {
-        self.checked = true;
     }
 
     /// The cursor to send instead of the service's.

@@ -21,8 +21,8 @@ const TIMES: std::ops::Range<i64> = -62_167_305_600_000_000..253_402_387_200_000
 ///
 /// It holds the form's id, the cursor of the page, and the ids that may come again: those already
 /// yielded on that page, and those of the page before it. These are the ids of three pages at most,
-/// with those of the submissions that share the oldest time, however often a list is resumed and
-/// however many walkers read it. No key, no answers. One line of visible ASCII without spaces or
+/// with those of the submissions that share the oldest time, however often a list is resumed. No
+/// key, no answers. One line of visible ASCII without spaces or
 /// quotes; a few kilobytes within a page, so keep one and not all.
 ///
 /// ```

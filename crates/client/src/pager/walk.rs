@@ -46,8 +46,6 @@ pub(crate) struct Walk {
     asked: Place,
     /// The cursor it asked with.
     sent: Option<Cursor>,
-    /// What is sent once, instead of the cursor.
-    once: Option<Cursor>,
     /// How it keeps rows that share a millisecond, if it does.
     ties: Option<TieSafe>,
     idle_cursors: Vec<Option<Cursor>>,
@@ -79,15 +77,6 @@ pub(crate) enum Notice {
     FellBack(FallbackReason),
     /// Rows of a millisecond may be missing.
     Storm(Storm),
-}
-
-/// Where a list goes on after rows that another walk has let through.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
-    /// At this cursor; `None` is the newest row.
-    At(Option<Cursor>),
-    /// Nowhere.
-    End,
 }
 
 /// How it goes on after a page.
@@ -159,28 +148,7 @@ impl Walk {
     /// The cursor to ask for the next page with.
     pub(crate) fn cursor(&self) -> Option<&Cursor> {
         let own = self.ties.as_ref().and_then(TieSafe::own);
-        self.once.as_ref().or(own).or(self.cursor.as_ref())
-    }
-
-    /// Asks for the next page with a cursor of the caller's own; `None` takes that back.
-    pub(crate) fn ask_once(&mut self, cursor: Option<Cursor>) {
-        self.once = cursor;
-    }
-
-    /// The same walk, on a service that was seen to take cursors that it had not issued.
-    pub(crate) fn trusting(mut self) -> Self {
-        if let Some(ties) = &mut self.ties {
-            ties.trust();
-        }
-        self
-    }
-
-    /// Goes back to before the last page, of which only some rows were let through.
-    pub(crate) fn rewind(&mut self) {
-        self.cursor.clone_from(&self.asked.cursor);
-        if let Some(ties) = &mut self.ties {
-            ties.stand_at(self.cursor.as_ref(), self.oldest);
-        }
+        own.or(self.cursor.as_ref())
     }
 
     /// The milliseconds whose rows may not be complete.
@@ -239,25 +207,12 @@ impl Walk {
         rows: impl Iterator<Item = (&'r str, i64)> + Clone,
         pagination: &Pagination,
     ) -> Turn {
-        self.turn_within(rows, usize::MAX, pagination)
-    }
-
-    /// The same, but only so many rows are let through, from the first: the others are of somebody
-    /// else's part of the list.
-    pub(crate) fn turn_within<'r>(
-        &mut self,
-        rows: impl Iterator<Item = (&'r str, i64)> + Clone,
-        keep: usize,
-        pagination: &Pagination,
-    ) -> Turn {
         let mut turn = Turn { rows: 0, duplicates: Vec::new(), then: Then::More, notice: None };
         if let Some(then) = self.judge(rows.clone(), pagination, &mut turn) {
             turn.then = then;
             return turn;
         }
-        let rows = rows.take(keep);
-        let sifted = rows.clone().map(|(id, time)| (id, time, false));
-        let Some(any_new) = self.sift(sifted, &mut turn) else { return turn };
+        let Some(any_new) = self.sift(rows.clone(), &mut turn) else { return turn };
         turn.then = self.next(any_new, pagination);
         if let (Then::More, Some(ties)) = (turn.then, &mut self.ties) {
             let all = rows.map(|(_, time)| time);
@@ -268,41 +223,22 @@ impl Walk {
         turn
     }
 
-    /// Takes rows that another walk has let through, each with whether it was a duplicate there, and
-    /// where the list goes on after them.
-    pub(crate) fn record<'r>(
-        &mut self,
-        rows: impl Iterator<Item = (&'r str, i64, bool)>,
-        next: Next,
-    ) -> Turn {
-        let mut turn = Turn { rows: 0, duplicates: Vec::new(), then: Then::More, notice: None };
-        if self.sift(rows, &mut turn).is_some() {
-            match next {
-                Next::At(cursor) => self.cursor = cursor,
-                Next::End => turn.then = Then::End,
-            }
-        }
-        turn
-    }
-
-    /// Tells new rows from known ones, some of which are known to be; whether any was new, or `None`
-    /// when they break the order.
+    /// Tells new rows from known ones; whether any was new, or `None` when they break the order.
     fn sift<'r>(
         &mut self,
-        rows: impl Iterator<Item = (&'r str, i64, bool)>,
+        rows: impl Iterator<Item = (&'r str, i64)>,
         turn: &mut Turn,
     ) -> Option<bool> {
         self.sent = self.cursor().cloned();
-        self.once = None;
         self.asked = self.place();
         let mut fresh = None;
-        for (id, time, again) in rows {
+        for (id, time) in rows {
             if turn.rows == 0 {
                 fresh = Some(false);
                 self.open_page();
             }
             let hash = self.hasher.hash(id);
-            let known = again || self.knows(hash, id);
+            let known = self.knows(hash, id);
             let newer = self.oldest.is_some_and(|oldest| time > oldest);
             if newer && !known && !self.page.contains(hash, id) {
                 turn.then = Then::Failed(Fault::OutOfOrder);

@@ -15,7 +15,6 @@ mod list;
 mod mock;
 mod model;
 mod options;
-mod parallel;
 mod raw;
 mod resume;
 mod retry;

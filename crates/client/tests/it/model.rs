@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use formsvc_client::{ErrorKind, ListSubmissions, Parallel, ResumeToken};
+use formsvc_client::{ErrorKind, ListSubmissions, ResumeToken};
 use proptest::prelude::*;
 
 use crate::support::bodies::{last, page, page_of, row};
@@ -137,18 +137,13 @@ proptest! {
         lives in prop::collection::vec(0_usize..9, 0..9),
         prefetch in any::<bool>(),
         tie_safe in any::<bool>(),
-        walkers in prop::option::of(2_u32..5),
     ) {
         let (promised, reason) = plan.promise();
         let fake = plan.serve();
         let client = builder().transport(fake.wire()).build().unwrap();
         let list = || {
             let list = client.form("frm_1".parse().unwrap()).submissions();
-            let list = list.prefetch(prefetch).tie_safe(tie_safe);
-            match walkers {
-                Some(walkers) => list.parallel(Parallel::walkers(walkers)),
-                None => list,
-            }
+            list.prefetch(prefetch).tie_safe(tie_safe)
         };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()

@@ -1,8 +1,8 @@
 //! What the compiler can promise.
 
 use formsvc_client::{
-    AnswersError, Client, Error, Event, FormHandle, ListSubmissions, Parallel, RequestOptions,
-    Response, ResumeToken, SubmissionPage, SubmissionPages, Submissions, TieStorm, TransportError,
+    AnswersError, Client, Error, Event, FormHandle, ListSubmissions, RequestOptions, Response,
+    ResumeToken, SubmissionPage, SubmissionPages, Submissions, TieStorm, TransportError,
     TypedSubmission, TypedSubmissions, User,
 };
 use futures_core::{FusedStream, Stream};
@@ -28,7 +28,6 @@ fn every_type_can_be_sent_shared_moved_and_kept() {
     everything::<TypedSubmission<String>>();
     everything::<TransportError>();
     everything::<Event>();
-    everything::<Parallel>();
     everything::<TieStorm>();
     fused_stream::<Submissions>();
     fused_stream::<SubmissionPages>();
