@@ -36,14 +36,15 @@ pub use formsvc_protocol::OutOfRange;
 /// The wire's types, as they appear in this crate's signatures.
 pub use formsvc_protocol::{
     AnswerPlace, Answers, Cursor, ErrorCode, ErrorCodeRow, Form, FormId, FormStatus, IdError,
-    Literal, Literals, NotAnObject, PublicId, Submission, SubmissionId, TimeError, Timestamp,
-    UnknownErrorCode, UnknownFormStatus, User, UserId, limits::PAGE_SIZE_MAX,
+    Literal, Literals, NotAnObject, Pagination, PublicId, Submission, SubmissionId, TimeError,
+    Timestamp, UnknownErrorCode, UnknownFormStatus, User, UserId, limits::PAGE_SIZE_MAX,
 };
 pub use limit::RateLimit;
 pub use options::RequestOptions;
 pub use pager::{
-    FallbackReason, ListSubmissions, OnTieStorm, ResumeToken, ResumeTokenError, Row,
-    SubmissionPage, SubmissionPages, Submissions, TieStorm, TypedSubmission, TypedSubmissions,
+    Completeness, CursorUnit, FallbackReason, ListSubmissions, PageNext, PageStep, PageWalk,
+    ResumeToken, ResumeTokenError, Row, SubmissionPage, SubmissionPages, Submissions, TieOverflow,
+    TypedSubmission, TypedSubmissions,
 };
 pub use response::{Response, ResponseMeta};
 pub use retry::RetryPolicy;

@@ -255,7 +255,7 @@ async fn token_within_tie_repeats_no_row() {
         let client = service.client();
         let list = || {
             let list = client.form("frm_1".parse().unwrap()).submissions();
-            list.page_size(4).tie_safe(true)
+            list.page_size(4)
         };
         for first in 0..rows.len() {
             let read = read_in_turns(list, &[first, 99], |_| {}).await;
@@ -265,14 +265,14 @@ async fn token_within_tie_repeats_no_row() {
 }
 
 #[tokio::test]
-async fn a_page_that_a_token_knows_all_of_is_no_reason_to_fall_back() {
+async fn page_fully_known_by_token_continues() {
     let mut times = vec![115, 115, 114, 105, 103, 73, 71, 71, 71, 69, 69, 69, 69, 52, 49];
     times.extend([48, 48, 48, 47, 47, 47, 42, 41, 41, 41, 41, 0, 0, 0, 0]);
     let (rows, _) = tied(&times, 1);
     let client = of_milliseconds(&rows);
     let list = || {
         let list = client.form("frm_1".parse().unwrap()).submissions();
-        list.page_size(5).tie_safe(true)
+        list.page_size(5)
     };
     for first in 0..rows.len() {
         let read = read_in_turns(list, &[first, 99], |_| {}).await;
@@ -301,22 +301,22 @@ proptest! {
         until in prop::option::of(60_u32..120),
         stop in prop::option::of(0_usize..100),
         turns in prop::collection::vec(0_usize..30, 0..5),
-        (tie_safe, prefetch, milliseconds) in any::<(bool, bool, bool)>(),
+        (prefetch, milliseconds) in any::<(bool, bool)>(),
         apart_ms in prop::sample::select(vec![1_u32, 1_000, 3_600_000]),
     ) {
         let (rows, service) = tied(&times, apart_ms);
         let time = |n: u32| nth(n, apart_ms);
         let most = rows.chunk_by(|a, b| a.created_at == b.created_at).map(<[_]>::len).max();
         let most = most.unwrap_or(0);
-        // More rows of a millisecond than fit on a page are a storm there, and no part of this.
-        let client = if tie_safe && milliseconds && most < size as usize {
+        // More rows in one millisecond than fit on a page are a tie overflow there.
+        let client = if milliseconds && most < size as usize {
             of_milliseconds(&rows)
         } else {
             service.client()
         };
         let bounded = || {
             let list = client.form("frm_1".parse().unwrap()).submissions();
-            let mut list = list.page_size(size).tie_safe(tie_safe).prefetch(prefetch);
+            let mut list = list.page_size(size).prefetch(prefetch);
             if let Some(n) = since { list = list.since(time(n)); }
             if let Some(n) = until { list = list.until(time(n)); }
             let stop = stop.map(|n| format!("sub_{n}"));

@@ -132,18 +132,17 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn every_id_comes_exactly_once_or_the_reason_is_typed(
+    fn every_id_is_yielded_once_or_error_is_typed(
         plan in plans(),
         lives in prop::collection::vec(0_usize..9, 0..9),
         prefetch in any::<bool>(),
-        tie_safe in any::<bool>(),
     ) {
         let (promised, reason) = plan.promise();
         let fake = plan.serve();
         let client = builder().transport(fake.wire()).build().unwrap();
         let list = || {
             let list = client.form("frm_1".parse().unwrap()).submissions();
-            list.prefetch(prefetch).tie_safe(tie_safe)
+            list.prefetch(prefetch)
         };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
