@@ -27,11 +27,11 @@ fn reads_as_an_instant(text: &str) {
     }
 }
 
-fn goes_back_as_it_came(text: &str, tie_safe: bool) {
+fn goes_back_as_it_came(text: &str) {
     let next = text.to_owned();
     let service = Service::new(move |cursor| Some(page(cursor.is_none().then_some(&next))));
     let form = service.client().form("frm_1".parse().expect("an id"));
-    let mut pages = form.submissions().tie_safe(tie_safe).pages();
+    let mut pages = form.submissions().pages();
     let (first, second) = block_on(async {
         let first = pages.try_next().await.expect("it is a page").expect("there is one");
         let token = pages.resume_token();
@@ -48,16 +48,16 @@ fn goes_back_as_it_came(text: &str, tie_safe: bool) {
     }
     assert_eq!(first.next_cursor().map(Cursor::as_str), Some(text));
     let asked = service.asked();
-    if tie_safe {
-        assert!(asked.len() >= 2);
-    } else {
+    // A cursor that is the time of the row may be replaced by one above it.
+    let is_time = FormInstant::parse_cursor(text).is_ok();
+    if !is_time {
         assert_eq!(second.expect("it is a page").expect("there is one").len(), 1);
         assert_eq!(asked, [None, Some(text.to_owned())]);
     }
+    assert!(asked.len() >= 2);
 }
 
 fuzz_target!(|text: &str| {
     reads_as_an_instant(text);
-    goes_back_as_it_came(text, false);
-    goes_back_as_it_came(text, true);
+    goes_back_as_it_came(text);
 });

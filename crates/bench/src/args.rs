@@ -64,7 +64,7 @@ pub(crate) enum Command {
     All,
     /// Exports against a client that drops what it reads: CPU and memory
     Export,
-    /// The client's items, rows, prefetch and parallel mode against reading and dropping, and without
+    /// The client's items, rows and prefetch against reading and dropping, and without
     Client,
     /// Receivers of webhooks against one that only reads, a synced log, Express and FastAPI
     Receiver,

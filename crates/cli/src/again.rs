@@ -86,6 +86,12 @@ impl Line {
         self
     }
 
+    /// Adds a flag without a value.
+    pub(crate) fn switch(&mut self, flag: &str) -> &mut Self {
+        self.words.push(flag.to_owned());
+        self
+    }
+
     /// With a flag and its value, if it has one.
     pub(crate) fn maybe(&mut self, flag: &str, value: Option<&str>) -> &mut Self {
         if let Some(value) = value {

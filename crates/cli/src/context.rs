@@ -4,7 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use formsvc_client::{
-    Client, Event, ExposeSecret, Form, RateLimit, RetryReason, SecretString, Timeouts, WaitReason,
+    Client, Event, ExposeSecret, FallbackReason, Form, RateLimit, RetryReason, SecretString, Timeouts,
+    WaitReason,
 };
 use formsvc_protocol::check_secret_text;
 use serde::Serialize;
@@ -126,6 +127,11 @@ impl Context {
     /// The client, made when it is first asked for: a command that needs none needs no key.
     pub(crate) async fn client(&self) -> Result<&Client, CliError> {
         self.client.get_or_try_init(|| self.make_client()).await
+    }
+
+    /// Warns that a list is not proven complete.
+    pub(crate) fn warn_of_fallback(&self, reason: FallbackReason) {
+        warn_of_fallback(&self.progress, reason);
     }
 
     /// The forms of the service, which completion may then offer for a while.
@@ -257,6 +263,7 @@ fn report(progress: &Progress, verbose: bool, event: &Event) {
         Event::PageFetched { duplicates: repeated @ 1.., .. } if verbose => {
             progress.remark(&format!("the service sent {repeated} rows again; each is taken once"));
         }
+        Event::Fallback { why, .. } => warn_of_fallback(progress, *why),
         Event::RateLimited { wait, why, .. } => {
             let why = match why {
                 WaitReason::CoolDown => "the service's rate limit (it said 429)",
@@ -274,6 +281,24 @@ fn report(progress: &Progress, verbose: bool, event: &Event) {
             progress.waiting(*delay, &why);
         }
         _ => {}
+    }
+}
+
+/// Warns that a list is not proven complete.
+fn warn_of_fallback(progress: &Progress, reason: FallbackReason) {
+    progress.remark(&format!(
+        "warning: {}; submissions that share a time could be missing (complete: unproven)",
+        describe_fallback(reason)
+    ));
+}
+
+fn describe_fallback(reason: FallbackReason) -> &'static str {
+    match reason {
+        FallbackReason::CursorRefused => "the service refuses cursors that it did not issue",
+        FallbackReason::CursorIgnored => "the service ignores cursors that it did not issue",
+        FallbackReason::RowsDeleted => "submissions were deleted while the list was read",
+        FallbackReason::CursorNotTime => "the cursors of the service are not times of submissions",
+        _ => "the service cannot be checked",
     }
 }
 

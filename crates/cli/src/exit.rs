@@ -22,6 +22,8 @@ pub enum Exit {
     RateLimited = 7,
     /// Not complete; what is missing can be had by going on.
     Incomplete = 8,
+    /// The result is not complete, or breaks another data policy, as far as the run may go.
+    DataPolicy = 9,
     /// A file, a pipe or the disk failed.
     LocalIo = 10,
     /// A webhook's signature is not right, or what was expected of deliveries did not come.
@@ -63,6 +65,10 @@ pub const EXITS: &[ExitRow] = &[
         meaning: "rate-limited for longer than `--max-wait`, or still after 4 attempts",
     },
     ExitRow { exit: Exit::Incomplete, meaning: "not complete, and says how to go on" },
+    ExitRow {
+        exit: Exit::DataPolicy,
+        meaning: "data policy refused: the result is incomplete (`--allow-incomplete`)",
+    },
     ExitRow { exit: Exit::LocalIo, meaning: "local I/O: disk full, permission, unwritable output" },
     ExitRow {
         exit: Exit::Unmet,

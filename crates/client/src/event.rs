@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 
-use crate::{ErrorKind, FallbackReason, TieStorm, TransportErrorKind};
+use crate::{ErrorKind, FallbackReason, TieOverflow, TransportErrorKind};
 
 /// Something that happened during a call, for progress bars and logs. Given to the function set
 /// with [`on_event`](crate::ClientBuilder::on_event) as it happens, on the task that makes the
@@ -65,16 +65,16 @@ pub enum Event {
         /// Time the call took, waits included.
         elapsed: Duration,
     },
-    /// A list goes on by the service's cursors alone: what it was asked for beyond that, the
-    /// service does not take part in. It is read to its end all the same.
+    /// From now on a list is not proven complete: submissions that share a time could be missing. Once
+    /// for each list.
     #[non_exhaustive]
     Fallback {
         /// Why.
         why: FallbackReason,
     },
-    /// Submissions made in one millisecond could not be told apart, so some may be missing: see
-    /// [`OnTieStorm`](crate::OnTieStorm).
-    TieStorm(TieStorm),
+    /// Submissions of a unit of the cursor may be missing: see
+    /// [`ListSubmissions::allow_incomplete`](crate::ListSubmissions::allow_incomplete).
+    TieOverflow(TieOverflow),
 }
 
 /// Why an attempt failed in a way worth another try.

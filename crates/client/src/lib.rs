@@ -15,7 +15,6 @@ mod limit;
 mod operation;
 mod options;
 mod pager;
-mod parallel;
 mod response;
 mod retry;
 mod shared;
@@ -37,16 +36,16 @@ pub use formsvc_protocol::OutOfRange;
 /// The wire's types, as they appear in this crate's signatures.
 pub use formsvc_protocol::{
     AnswerPlace, Answers, Cursor, ErrorCode, ErrorCodeRow, Form, FormId, FormStatus, IdError,
-    Literal, Literals, NotAnObject, PublicId, Submission, SubmissionId, TimeError, Timestamp,
-    UnknownErrorCode, UnknownFormStatus, User, UserId, limits::PAGE_SIZE_MAX,
+    Literal, Literals, NotAnObject, Pagination, PublicId, Submission, SubmissionId, TimeError,
+    Timestamp, UnknownErrorCode, UnknownFormStatus, User, UserId, limits::PAGE_SIZE_MAX,
 };
 pub use limit::RateLimit;
 pub use options::RequestOptions;
 pub use pager::{
-    FallbackReason, ListSubmissions, OnTieStorm, ResumeToken, ResumeTokenError, Row,
-    SubmissionPage, SubmissionPages, Submissions, TieStorm, TypedSubmission, TypedSubmissions,
+    Completeness, CursorUnit, FallbackReason, ListSubmissions, PageNext, PageStep, PageWalk,
+    ResumeToken, ResumeTokenError, Row, SubmissionPage, SubmissionPages, Submissions, TieOverflow,
+    TypedSubmission, TypedSubmissions,
 };
-pub use parallel::Parallel;
 pub use response::{Response, ResponseMeta};
 pub use retry::RetryPolicy;
 /// What API keys are passed in; its Debug shows nothing.

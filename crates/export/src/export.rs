@@ -33,5 +33,10 @@ pub async fn export(
             on_progress(Progress { submissions, reached: last.created_at });
         }
     }
-    writer.finish()
+    let written = writer.finish()?;
+    Ok(Written {
+        completeness: pages.completeness(),
+        tie_overflows: pages.tie_overflows().to_vec(),
+        ..written
+    })
 }

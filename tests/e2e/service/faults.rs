@@ -147,9 +147,8 @@ async fn a_page_of_html_is_not_taken_for_an_answer() {
     assert_eq!(error.status().map(|status| status.as_u16()), Some(200));
 }
 
-/// The loss cannot be seen by a client: the rows are on no page.
 #[tokio::test]
-async fn a_cursor_of_milliseconds_loses_the_rest_of_a_millisecond_without_a_word() {
+async fn millisecond_cursors_end_crowded_list_with_error() {
     let sick = Sick::with(&["cursor-millis"]).await;
     let first = sick.page("limit=25").await;
     assert_eq!(first["pagination"]["next_cursor"], "2026-01-01T00:00:00.000Z");
@@ -157,7 +156,9 @@ async fn a_cursor_of_milliseconds_loses_the_rest_of_a_millisecond_without_a_word
     let second = sick.page("limit=25&cursor=2026-01-01T00:00:00.000Z").await;
     assert_eq!(second["data"], serde_json::json!([]));
     let client = sick.client().build().unwrap();
-    assert_eq!(sick.rows(&client).await.unwrap().len(), 25);
+    let error = sick.rows(&client).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TieOverflow);
+    assert!(error.to_string().contains("`2026-01-01T00:00:00.000Z`"), "{error}");
     sick.faults.clear();
     assert!(all_once(&sick.rows(&client).await.unwrap()));
 }

@@ -1,10 +1,8 @@
 //! The client as programs use it: what it costs to have submissions yielded, beside reading the same
-//! bodies and dropping them; what asking for the next page early saves; and what several walkers save
-//! where a service is far away.
+//! bodies and dropping them; and what asking for the next page early saves.
 
 mod decode;
 mod overlap;
-mod parallel;
 pub(crate) mod read;
 
 use std::path::Path;
@@ -31,8 +29,7 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<(), BenchError> 
         return Err(BenchError::new("the client needs two cores, one for the service"));
     }
     let prepared = decode::run(bench, report)?;
-    overlap::run(bench, prepared, report)?;
-    parallel::run(bench, report)
+    overlap::run(bench, prepared, report)
 }
 
 /// The sandbox with a form of 30 000 submissions, and faults.

@@ -1,12 +1,11 @@
 //! The child `read`: a program that reads a form with the client, to its end.
 
 use std::hint::black_box;
-use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use formsvc_client::{Client, Event, ListSubmissions, Parallel, RateLimit, SubmissionPage};
+use formsvc_client::{Client, Event, ListSubmissions, RateLimit, SubmissionPage};
 use http::StatusCode;
 use nix::sys::resource::{UsageWho, getrusage};
 use serde::{Deserialize, Serialize};
@@ -26,10 +25,6 @@ pub(crate) struct Reader {
     /// How long the caller works on a page, in milliseconds; at least as long as it takes to read the
     /// answers.
     pub(crate) work_ms: u64,
-    /// How many walkers read at once; otherwise one, page by page.
-    pub(crate) walkers: Option<u32>,
-    /// Requests a minute at most.
-    pub(crate) per_minute: Option<NonZeroU32>,
     /// Submissions that there must be.
     pub(crate) rows: u64,
 }
@@ -62,7 +57,7 @@ pub(crate) struct Told {
 impl Reader {
     pub(crate) fn new(way: Way, rows: u64) -> Self {
         let core = Some(pin::CLIENT);
-        Self { way, core, prefetch: false, work_ms: 0, walkers: None, per_minute: None, rows }
+        Self { way, core, prefetch: false, work_ms: 0, rows }
     }
 }
 
@@ -122,16 +117,11 @@ async fn read(
     counted: &Arc<Counted>,
 ) -> Result<u64, BenchError> {
     let counted = Arc::clone(counted);
-    let limit = reader.per_minute.map_or(RateLimit::off(), RateLimit::per_minute);
     let client = Client::builder().base_url(&args.base_url).api_key(key.into());
-    let client = client.rate_limit(limit).on_event(move |event| counted.hear(event));
+    let client = client.rate_limit(RateLimit::off()).on_event(move |event| counted.hear(event));
     let client = client.build().map_err(|why| failed(&why))?;
     let form = args.form.parse().map_err(|why| BenchError::because("no id of a form", why))?;
     let list = client.form(form).submissions().prefetch(reader.prefetch);
-    let list = match reader.walkers {
-        Some(walkers) => list.parallel(Parallel::walkers(walkers)),
-        None => list,
-    };
     match reader.way {
         Way::Items => items(list).await,
         Way::Maps => maps(list).await,

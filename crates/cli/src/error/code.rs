@@ -41,6 +41,10 @@ pub(crate) enum Code {
     RateLimited,
     /// Not complete, and resumable.
     Incomplete,
+    /// More submissions share a unit of the cursor than a page can show.
+    TieOverflow,
+    /// The result is incomplete, which was allowed.
+    IncompleteResult,
     /// A file, a pipe or the disk failed.
     LocalIo,
     /// A signature is not right.
@@ -122,6 +126,18 @@ pub const CODES: &[CodeRow] = &[
         "incomplete",
         Exit::Incomplete,
         "not complete; `resume` is the command that goes on",
+    ),
+    row(
+        Code::TieOverflow,
+        "tie_overflow",
+        Exit::Service,
+        "more submissions share a second or a millisecond than a page can show",
+    ),
+    general(
+        Code::IncompleteResult,
+        "incomplete_result",
+        Exit::DataPolicy,
+        "the result is incomplete, which `--allow-incomplete` allowed",
     ),
     general(Code::LocalIo, "local_io", Exit::LocalIo, "a file, a pipe or the disk failed"),
     row(

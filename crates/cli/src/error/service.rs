@@ -25,6 +25,10 @@ impl From<formsvc_client::Error> for CliError {
             ErrorKind::RateLimitWait => {
                 (Exit::RateLimited, Some("wait longer with `--max-wait`, or try again later"))
             }
+            ErrorKind::TieOverflow => (
+                Exit::Service,
+                Some("`--allow-incomplete` keeps the other submissions and ends with exit 9"),
+            ),
             ErrorKind::Decode => (
                 Exit::Service,
                 Some("check the service address: a login page or a proxy may have answered"),
@@ -85,6 +89,7 @@ fn code_of(error: &formsvc_client::Error, exit: Exit) -> Code {
         // A page of whatever stands at this address, and no word of the service.
         (ErrorKind::Api, Exit::Service) if is_strange_404(error) => Code::BadAnswer,
         (ErrorKind::Timeout, _) => Code::Timeout,
+        (ErrorKind::TieOverflow, _) => Code::TieOverflow,
         (ErrorKind::Api, _) => Code::of(exit),
         (_, Exit::Service) => Code::BadAnswer,
         _ => Code::of(exit),

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use super::runtime::Runtime;
 use super::{SubmissionPages, Submissions, TypedSubmissions};
 use crate::operation::SUBMISSIONS;
-use crate::{Error, OnTieStorm, Parallel, ResumeToken, Row, SubmissionPage};
+use crate::{Error, ResumeToken, Row, SubmissionPage};
 
 /// A list of submissions about to be read, with the settings of
 /// [`ListSubmissions`](crate::ListSubmissions). Sends nothing by itself.
@@ -48,9 +48,7 @@ impl ListSubmissions {
         stop_when(stop: impl Fn(Row<'_>) -> bool + Send + Sync + 'static);
         max_pages(pages: u64);
         prefetch(on: bool);
-        tie_safe(on: bool);
-        on_tie_storm(then: OnTieStorm);
-        parallel(how: Parallel);
+        allow_incomplete(allow: bool);
     }
 
     /// Changes any setting of the async list.

@@ -13,7 +13,7 @@ use super::runtime::Runtime;
 use crate::error::AnswersError;
 use crate::operation::SUBMISSIONS;
 use crate::pager::more_than;
-use crate::{Error, ResumeToken, Row, SubmissionPage, TieStorm, TypedSubmission};
+use crate::{Error, ResumeToken, Row, SubmissionPage, TieOverflow, TypedSubmission};
 
 /// The submissions of a list, as an iterator that asks for a page when it is needed: the blocking
 /// form of [`Submissions`](crate::Submissions). After an error it ends, and so it does after a panic of
@@ -64,13 +64,13 @@ struct Lent<S> {
 #[derive(Clone, Debug)]
 struct Lost {
     token: ResumeToken,
-    storms: Vec<TieStorm>,
+    overflows: Vec<TieOverflow>,
 }
 
 /// What both streams are.
 trait List: FusedStream + Send + 'static {
     fn resume_token(&self) -> ResumeToken;
-    fn tie_storms(&self) -> &[TieStorm];
+    fn tie_overflows(&self) -> &[TieOverflow];
 }
 
 impl List for crate::Submissions {
@@ -78,8 +78,8 @@ impl List for crate::Submissions {
         self.resume_token()
     }
 
-    fn tie_storms(&self) -> &[TieStorm] {
-        self.tie_storms()
+    fn tie_overflows(&self) -> &[TieOverflow] {
+        self.tie_overflows()
     }
 }
 
@@ -88,8 +88,8 @@ impl List for crate::SubmissionPages {
         self.resume_token()
     }
 
-    fn tie_storms(&self) -> &[TieStorm] {
-        self.tie_storms()
+    fn tie_overflows(&self) -> &[TieOverflow] {
+        self.tie_overflows()
     }
 }
 
@@ -105,10 +105,10 @@ impl<S: List> Lent<S> {
         }
     }
 
-    fn tie_storms(&self) -> &[TieStorm] {
+    fn tie_overflows(&self) -> &[TieOverflow] {
         match &self.stream {
-            Ok(stream) => stream.tie_storms(),
-            Err(lost) => &lost.storms,
+            Ok(stream) => stream.tie_overflows(),
+            Err(lost) => &lost.overflows,
         }
     }
 
@@ -123,7 +123,7 @@ impl<S: List> Lent<S> {
     ) -> Result<Option<R>, Error> {
         self.runtime.check(SUBMISSIONS)?;
         // The place is noted before the wait: a panic leaves nothing that could be asked for it.
-        let lost = Lost { token: self.resume_token(), storms: self.tie_storms().to_vec() };
+        let lost = Lost { token: self.resume_token(), overflows: self.tie_overflows().to_vec() };
         let Ok(mut stream) = std::mem::replace(&mut self.stream, Err(lost)) else {
             return Ok(None);
         };
@@ -147,10 +147,10 @@ impl Submissions {
         self.0.resume_token()
     }
 
-    /// The milliseconds that could not be proven complete so far; see
-    /// [`Submissions::tie_storms`](crate::Submissions::tie_storms).
-    pub fn tie_storms(&self) -> &[TieStorm] {
-        self.0.tie_storms()
+    /// The units of which submissions may be missing; see
+    /// [`Submissions::tie_overflows`](crate::Submissions::tie_overflows).
+    pub fn tie_overflows(&self) -> &[TieOverflow] {
+        self.0.tie_overflows()
     }
 
     /// The rest of the list, if it is no more than `max` submissions; see
@@ -214,10 +214,10 @@ impl<T: DeserializeOwned> TypedSubmissions<T> {
         self.items.resume_token()
     }
 
-    /// The milliseconds that could not be proven complete so far; see
-    /// [`TypedSubmissions::tie_storms`](crate::TypedSubmissions::tie_storms).
-    pub fn tie_storms(&self) -> &[TieStorm] {
-        self.items.tie_storms()
+    /// The units of which submissions may be missing; see
+    /// [`TypedSubmissions::tie_overflows`](crate::TypedSubmissions::tie_overflows).
+    pub fn tie_overflows(&self) -> &[TieOverflow] {
+        self.items.tie_overflows()
     }
 }
 
@@ -248,10 +248,10 @@ impl SubmissionPages {
         self.0.resume_token()
     }
 
-    /// The milliseconds that could not be proven complete so far; see
-    /// [`SubmissionPages::tie_storms`](crate::SubmissionPages::tie_storms).
-    pub fn tie_storms(&self) -> &[TieStorm] {
-        self.0.tie_storms()
+    /// The units of which submissions may be missing; see
+    /// [`SubmissionPages::tie_overflows`](crate::SubmissionPages::tie_overflows).
+    pub fn tie_overflows(&self) -> &[TieOverflow] {
+        self.0.tie_overflows()
     }
 }
 

@@ -30,12 +30,9 @@ pub enum ErrorKind {
     /// A row is newer than the row before it, though the list is newest first (SPEC §4); going on
     /// could lose or repeat rows.
     OutOfOrder,
-    /// A whole page was made in one millisecond, and the service's cursor does not tell its rows
-    /// apart: rows may be missing. Only of [tie-safe](crate::ListSubmissions::tie_safe) lists.
-    TieStorm,
-    /// Two walkers of a [parallel](crate::ListSubmissions::parallel) list that is read
-    /// [as it comes](crate::Parallel::as_it_comes) did not meet: rows may be missing between them.
-    SeamBroken,
+    /// More submissions share a unit of the service's cursor, a second or a millisecond, than a page
+    /// can show: some may be missing.
+    TieOverflow,
 }
 
 impl ErrorKind {
@@ -56,8 +53,7 @@ impl ErrorKind {
             Self::RateLimitWait => "rate_limit_wait",
             Self::PaginationStuck => "pagination_stuck",
             Self::OutOfOrder => "out_of_order",
-            Self::TieStorm => "tie_storm",
-            Self::SeamBroken => "seam_broken",
+            Self::TieOverflow => "tie_overflow",
         }
     }
 }

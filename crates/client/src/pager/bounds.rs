@@ -42,16 +42,6 @@ impl Bounds {
         self.stop_when = Some(Arc::new(stop));
     }
 
-    /// The oldest time that is wanted, in microseconds.
-    pub(super) fn oldest(&self) -> Option<i64> {
-        micros(self.since.as_ref())
-    }
-
-    /// Whether they ask about one row after the other.
-    pub(super) fn need_order(&self) -> bool {
-        self.stop_when.is_some()
-    }
-
     /// Says what is wrong when no time can lie within.
     pub(super) fn check(&self) -> Result<(), String> {
         match (&self.since, &self.until) {

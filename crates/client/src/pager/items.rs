@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 use formsvc_protocol::Submission;
 use futures_core::{FusedStream, Stream};
 
-use super::{ResumeToken, Row, SubmissionPage, SubmissionPages, TieStorm};
+use super::{Completeness, ResumeToken, Row, SubmissionPage, SubmissionPages, TieOverflow};
 use crate::error::{Error, ErrorKind};
 use crate::operation::SUBMISSIONS;
 
@@ -63,10 +63,15 @@ impl Submissions {
         }
     }
 
-    /// The milliseconds that could not be proven complete so far: see
-    /// [`SubmissionPages::tie_storms`].
-    pub fn tie_storms(&self) -> &[TieStorm] {
-        self.pages.tie_storms()
+    /// The units of which submissions may be missing: see
+    /// [`SubmissionPages::tie_overflows`].
+    pub fn tie_overflows(&self) -> &[TieOverflow] {
+        self.pages.tie_overflows()
+    }
+
+    /// Whether the submissions so far are all that the service has.
+    pub fn completeness(&self) -> Completeness {
+        self.pages.completeness()
     }
 
     /// Where to go on after the submissions yielded so far; good at any time, also after an

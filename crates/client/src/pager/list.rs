@@ -5,14 +5,12 @@ use formsvc_protocol::{Cursor, FormId, Timestamp};
 use serde::de::DeserializeOwned;
 
 use super::bounds::Bounds;
-use super::walk::{Then, Walk};
+use super::walk::{NextStep, Walk};
 use super::{
-    OnTieStorm, ResumeToken, Row, SubmissionPage, SubmissionPages, Submissions, TypedSubmissions,
-    pages,
+    ResumeToken, Row, SubmissionPage, SubmissionPages, Submissions, TypedSubmissions, pages,
 };
 use crate::error::{Error, ErrorKind, Safe};
-use crate::parallel::Walkers;
-use crate::{Client, Parallel, operation};
+use crate::{Client, operation};
 
 /// A list of submissions about to be read: settings, then [`items`](Self::items),
 /// [`pages`](Self::pages) or [`page`](Self::page). Sends nothing by itself.
@@ -38,9 +36,7 @@ pub struct ListSubmissions {
     pub(super) max_pages: Option<u64>,
     pub(super) prefetch: bool,
     pub(super) bounds: Bounds,
-    tie_safe: bool,
-    on_tie_storm: OnTieStorm,
-    pub(super) parallel: Option<Parallel>,
+    allow_incomplete: bool,
 }
 
 impl ListSubmissions {
@@ -54,14 +50,13 @@ impl ListSubmissions {
             max_pages: None,
             prefetch: false,
             bounds: Bounds::default(),
-            tie_safe: false,
-            on_tie_storm: OnTieStorm::default(),
-            parallel: None,
+            allow_incomplete: false,
         }
     }
 
     /// Submissions per request, 1 to 100 (SPEC §8). By default 100, because each request counts
-    /// against the rate limit. Any other number is an [`ErrorKind::Config`] when the first page
+    /// against the rate limit. Every page but the first repeats a known submission, which is left out;
+    /// pages of one are therefore requested with two. Any other number is an [`ErrorKind::Config`] when the first page
     /// is asked for.
     pub fn page_size(mut self, rows: u32) -> Self {
         self.page_size = rows;
@@ -141,64 +136,17 @@ impl ListSubmissions {
         self
     }
 
-    /// Reads on so that submissions made in one millisecond are not lost, even on a service whose
-    /// cursor has only milliseconds and answers with what is strictly older: such a service drops
-    /// the rest of the millisecond that a page ends in. The next page is asked for with a cursor of
-    /// this client's own, one millisecond later, and what was seen of that millisecond is left out;
-    /// about one row per page is sent twice. Pages of one submission are asked for with two.
+    /// Continues where more submissions share a unit of the service's cursor, a second or a
+    /// millisecond, than a page can show. By default the list ends there with an
+    /// [`ErrorKind::TieOverflow`]. If allowed, the rest of the list follows, each such unit is reported
+    /// as an [`Event::TieOverflow`](crate::Event::TieOverflow) and in
+    /// [`tie_overflows`](SubmissionPages::tie_overflows), and the result is
+    /// [`Incomplete`](super::Completeness::Incomplete).
     ///
-    /// Where a whole page was made in one millisecond, the service's cursor decides: if rows of
-    /// that millisecond may be missing after it, that is a tie storm, and
-    /// [`on_tie_storm`](Self::on_tie_storm) says what happens. It is never passed over in silence.
-    ///
-    /// The service need not take cursors that it did not issue. The first is checked: its answer
-    /// must begin with submissions already seen. If it is refused (400) or does not, the list goes
-    /// on as without this setting, and [`Event::Fallback`](crate::Event::Fallback) says so.
-    ///
-    /// Off unless asked for: the reference service gives cursors that lose nothing. Tokens of lists
-    /// with and without resume each other.
-    pub fn tie_safe(mut self, on: bool) -> Self {
-        self.tie_safe = on;
-        self
-    }
-
-    /// What a [`tie_safe`](Self::tie_safe) list does where submissions made in one millisecond may
-    /// be missing. By default it fails.
-    pub fn on_tie_storm(mut self, then: OnTieStorm) -> Self {
-        self.on_tie_storm = then;
-        self
-    }
-
-    /// Reads the list by several walkers at once, each in its own range of time, all within the
-    /// client's rate limit. It is the same list: complete, every submission once, newest first unless
-    /// [`as_it_comes`](Parallel::as_it_comes) is asked for, and resumed by the same tokens. For lists
-    /// of thousands of submissions, where a request takes long.
-    ///
-    /// Ranges begin at cursors that the service did not issue, which it need not take. The first is
-    /// checked inside the first page; after that, at every seam between two ranges, the walker above
-    /// must see the very row that the one below began with. If one is refused, or two walkers do not
-    /// meet, the list goes on by the service's cursors, and
-    /// [`Event::Fallback`](crate::Event::Fallback) says so; in order, nothing was handed on by then
-    /// that is not proven. Costs about a tenth more requests: half a page a seam, and up to a request
-    /// for each walker where the density changes suddenly. Empty pages are not handed on.
-    ///
-    /// Requests go on only while the stream is polled, as with [`prefetch`](Self::prefetch), which
-    /// counts for nothing here. [`max_pages`](Self::max_pages), and
-    /// [`stop_when`](Self::stop_when) with pages as they come, exclude it: an
-    /// [`ErrorKind::Config`] when the first page is asked for.
-    ///
-    /// ```no_run
-    /// # async fn example(form: formsvc_client::FormHandle) -> Result<(), formsvc_client::Error> {
-    /// use formsvc_client::Parallel;
-    /// let mut pages = form.submissions().parallel(Parallel::walkers(8)).pages();
-    /// while let Some(page) = pages.try_next().await? {
-    ///     println!("{} from {:?}", page.len(), page.row(0).map(|row| row.created_at().to_owned()));
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn parallel(mut self, how: Parallel) -> Self {
-        self.parallel = Some(how);
+    /// A larger [`page_size`](Self::page_size) shows more submissions of a unit. A single
+    /// [`page`](Self::page) always fails there.
+    pub fn allow_incomplete(mut self, allow: bool) -> Self {
+        self.allow_incomplete = allow;
         self
     }
 
@@ -217,40 +165,31 @@ impl ListSubmissions {
         SubmissionPages::new(self)
     }
 
-    /// One page alone. It could not report a tie storm: a [`tie_safe`](Self::tie_safe) list that is
-    /// to report them is an [`ErrorKind::Config`].
-    pub async fn page(self) -> Result<SubmissionPage, Error> {
-        if self.ties() == Some(OnTieStorm::Report) {
-            let what = "one page alone cannot report tie storms: ask for `pages`";
-            return Err(Error::parts(ErrorKind::Config, operation::SUBMISSIONS, what).into());
-        }
+    /// A single page.
+    pub async fn page(mut self) -> Result<SubmissionPage, Error> {
+        self.allow_incomplete = false;
         let Some(mut walk) = self.walk()? else {
-            let what = "the resume token stands at the end of the list";
+            let what = "the resume token is at the end of the list";
             return Err(Error::parts(ErrorKind::Config, operation::SUBMISSIONS, what).into());
         };
         loop {
             let (client, form) = (self.client.clone(), self.form.clone());
-            let cursor = walk.cursor().cloned();
-            let (page, meta) = match pages::fetch(client, form, self.rows_asked(), cursor).await {
+            let (rows, cursor) = (walk.rows_to_request(self.page_size), walk.cursor().cloned());
+            let (page, meta) = match pages::fetch(client, form, rows, cursor).await {
                 Ok(fetched) => fetched,
-                Err(error) if pages::asks_otherwise(&self.client, &mut walk, &error) => continue,
+                Err(error) if pages::retries_refused(&self.client, &mut walk, &error) => continue,
                 Err(error) => return Err(error),
             };
-            let (mut page, then) = pages::take(&self.client, &mut walk, page, meta);
-            return match then {
-                Then::Again => continue,
+            let (mut page, next) = pages::accept(&self.client, &mut walk, page, meta);
+            return match next {
+                NextStep::Retry => continue,
                 _ if page.cut(&self.bounds) => Ok(page),
-                Then::Failed(fault) if !fault.comes_after_the_page() => {
-                    Err(pages::error(fault, &page))
+                NextStep::Failed(error) if !error.comes_after_the_page() => {
+                    Err(pages::error(error, &page))
                 }
-                Then::More | Then::End | Then::Failed(_) => Ok(page),
+                NextStep::Continue | NextStep::Finished | NextStep::Failed(_) => Ok(page),
             };
         }
-    }
-
-    /// Rows to ask for. Where a page begins with a row that is known, it needs room for another.
-    pub(super) fn rows_asked(&self) -> u32 {
-        if self.tie_safe { self.page_size.max(2) } else { self.page_size }
     }
 
     /// The walk as set, or the rule that a setting breaks; `None` when there is nothing left.
@@ -262,7 +201,7 @@ impl ListSubmissions {
             let size = self.page_size;
             return wrong(format!("the page size `{size}` is not in 1..={PAGE_SIZE_MAX}"));
         }
-        if let Err(what) = self.bounds.check().and_then(|()| self.check_parallel()) {
+        if let Err(what) = self.bounds.check() {
             return wrong(what);
         }
         let walk = match (&self.resume, &self.before) {
@@ -276,43 +215,7 @@ impl ListSubmissions {
             }
             (Some(token), None) => token.walk(),
         };
-        Ok(walk.map(|walk| match self.ties() {
-            Some(on_storm) => walk.tie_safe(on_storm),
-            None => walk,
-        }))
-    }
-
-    /// The walkers of a parallel list, the first of which begins with this walk.
-    pub(super) fn walkers(&self, parallel: &Parallel, walk: Walk) -> Walkers {
-        let (client, form) = (self.client.clone(), self.form.clone());
-        let floor = self.bounds.oldest();
-        let ties = self.ties();
-        Walkers::new(client, form, self.rows_asked(), parallel, ties, floor, walk)
-    }
-
-    /// A walk that follows what walkers let through.
-    pub(super) fn recorder(&self) -> Walk {
-        match &self.resume {
-            Some(token) => token.walk().unwrap_or_default(),
-            None => Walk::start(self.before.clone()),
-        }
-    }
-
-    /// Whether it keeps ties, and what it does where it cannot.
-    pub(super) fn ties(&self) -> Option<OnTieStorm> {
-        self.tie_safe.then_some(self.on_tie_storm)
-    }
-
-    fn check_parallel(&self) -> Result<(), String> {
-        let Some(parallel) = &self.parallel else { return Ok(()) };
-        parallel.check()?;
-        if self.max_pages.is_some() {
-            return Err("`parallel` and `max_pages` exclude each other".to_owned());
-        }
-        if self.bounds.need_order() && !parallel.is_ordered() {
-            return Err("`stop_when` needs the order that `as_it_comes` gives up".to_owned());
-        }
-        Ok(())
+        Ok(walk.map(|walk| walk.allow_incomplete(self.allow_incomplete)))
     }
 
     /// The token of the place the list begins at.
@@ -320,7 +223,7 @@ impl ListSubmissions {
         if let Some(token) = &self.resume {
             return token.clone();
         }
-        let place = Walk::start(self.before.clone()).place();
-        ResumeToken::at_page(self.form.clone(), place, std::iter::empty(), None)
+        let position = Walk::start(self.before.clone()).position();
+        ResumeToken::at_page(self.form.clone(), position, std::iter::empty(), None)
     }
 }

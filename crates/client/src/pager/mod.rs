@@ -5,7 +5,8 @@
 //! | what to ask for | `list` | no |
 //! | which rows of a page are new, and where the list goes on | `walk` | no |
 //! | where the caller wants it to end | `bounds` | no |
-//! | which cursor keeps rows that share a millisecond | `tie` | no |
+//! | which cursor keeps rows that share a unit of the cursor | `tie` | no |
+//! | these decisions for callers that fetch pages themselves | `page_walk` | no |
 //! | where to resume | `token` | no |
 //! | one page, and rows that borrow from it | `page`, `row` | no |
 //! | page by page | `pages` | yes |
@@ -17,6 +18,7 @@ mod id_set;
 mod items;
 mod list;
 mod page;
+mod page_walk;
 mod pages;
 mod row;
 mod tie;
@@ -28,15 +30,10 @@ pub use items::Submissions;
 #[cfg(feature = "blocking")]
 pub(crate) use items::more_than;
 pub use list::ListSubmissions;
-pub(crate) use page::RawPage;
 pub use page::SubmissionPage;
+pub use page_walk::{PageNext, PageStep, PageWalk};
 pub use pages::SubmissionPages;
-pub(crate) use pages::{Fetched, fetch, refuses_cursor, tell};
 pub use row::Row;
-pub use tie::{FallbackReason, OnTieStorm, TieStorm};
-pub(crate) use tie::{cursor_at, millisecond};
+pub use tie::{Completeness, CursorUnit, FallbackReason, TieOverflow};
 pub use token::{ResumeToken, ResumeTokenError};
 pub use typed::{TypedSubmission, TypedSubmissions};
-#[cfg(test)]
-pub(crate) use walk::Place;
-pub(crate) use walk::{Fault, Next, Notice, Then, Turn, Walk};

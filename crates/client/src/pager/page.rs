@@ -8,7 +8,7 @@ use formsvc_protocol::{AnswerPlace, Cursor, PagePlaces, PageRef, Pagination, Sub
 
 use super::bounds::Bounds;
 use super::row::{BrokenRule, Row, Span};
-use super::walk::Turn;
+use super::walk::PageOutcome;
 use crate::ResponseMeta;
 use crate::decode::{Broken, read, rule_broken, text};
 
@@ -82,11 +82,11 @@ impl RawPage {
     }
 
     /// The page with the rows that the walk lets through.
-    pub(super) fn keep(mut self, turn: &Turn, meta: ResponseMeta) -> SubmissionPage {
-        let cut_at = (turn.rows < self.rows.len()).then_some(turn.rows);
-        self.rows.truncate(turn.rows);
-        if !turn.duplicates.is_empty() {
-            let mut duplicates = turn.duplicates.iter().copied().peekable();
+    pub(super) fn keep(mut self, outcome: &PageOutcome, meta: ResponseMeta) -> SubmissionPage {
+        let cut_at = (outcome.rows_in_order < self.rows.len()).then_some(outcome.rows_in_order);
+        self.rows.truncate(outcome.rows_in_order);
+        if !outcome.duplicates.is_empty() {
+            let mut duplicates = outcome.duplicates.iter().copied().peekable();
             let mut at = 0;
             self.rows.retain(|_| {
                 let drop = duplicates.next_if_eq(&at).is_some();

@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Mutex;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use formsvc_protocol::{Cursor, FormId};
 use futures_core::{FusedStream, Stream};
@@ -10,15 +10,14 @@ use http::StatusCode;
 
 use super::bounds::Bounds;
 use super::page::RawPage;
-use super::walk::{Fault, Notice, Stuck, Then, Walk};
-use super::{ListSubmissions, ResumeToken, Row, SubmissionPage, TieStorm};
+use super::walk::{NextStep, PagingError, PagingWarning, Stuck, Walk};
+use super::{Completeness, ListSubmissions, ResumeToken, Row, SubmissionPage, TieOverflow};
 use crate::call::call;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Parts};
 use crate::operation::SUBMISSIONS;
-use crate::parallel::{Arrival, Ended, Walkers};
 use crate::{BoxFuture, Client, Event, ResponseMeta};
 
-pub(crate) type Fetched = Result<(RawPage, ResponseMeta), Error>;
+pub(super) type Fetched = Result<(RawPage, ResponseMeta), Error>;
 
 /// The pages of a list, as a stream: owned, fused, `Send`, `Sync` and `Unpin`. Pages that the
 /// service sends empty are yielded empty. After an error it ends; its
@@ -47,12 +46,8 @@ pub struct SubmissionPages {
     /// Where it began; the resume token until the first page arrives.
     first: ResumeToken,
     walk: Walk,
-    /// Those who read it, when it is read by several.
-    walkers: Option<Box<Walkers>>,
-    /// Whether they hand on pages as they come: then no place lies between the begin and the end.
-    unordered: bool,
-    /// What the last page that arrived meant.
-    then: Option<Then>,
+    /// The decision about the last page that arrived.
+    next: Option<NextStep>,
     fetching: Option<Fetching>,
     prefetch: bool,
     bounds: Bounds,
@@ -91,23 +86,17 @@ impl SubmissionPages {
     pub(super) fn new(list: ListSubmissions) -> Self {
         let (walk, error, done) = match list.walk() {
             Ok(Some(walk)) => (walk, None, false),
-            Ok(None) => (Walk::default(), None, true),
-            Err(error) => (Walk::default(), Some(error), true),
-        };
-        let (walk, walkers) = match &list.parallel {
-            Some(parallel) if !done => (list.recorder(), Some(list.walkers(parallel, walk))),
-            _ => (walk, None),
+            Ok(None) => (Walk::start(None), None, true),
+            Err(error) => (Walk::start(None), Some(error), true),
         };
         Self {
             first: list.first_token(),
-            page_size: list.rows_asked(),
+            page_size: list.page_size,
             client: list.client,
             form: list.form,
             pages_left: list.max_pages,
             walk,
-            walkers: walkers.map(Box::new),
-            unordered: list.parallel.as_ref().is_some_and(|parallel| !parallel.is_ordered()),
-            then: None,
+            next: None,
             fetching: None,
             prefetch: list.prefetch,
             bounds: list.bounds,
@@ -123,18 +112,20 @@ impl SubmissionPages {
         std::future::poll_fn(|cx| self.poll_page(cx)).await.transpose()
     }
 
-    /// The milliseconds that could not be proven complete so far, newest first: those of a list
-    /// with [`OnTieStorm::Report`](super::OnTieStorm::Report).
-    pub fn tie_storms(&self) -> &[TieStorm] {
-        self.walkers.as_ref().map_or(self.walk.storms(), |walkers| walkers.storms())
+    /// Whether the pages so far contain every submission that the service has between the first and
+    /// the last one.
+    pub fn completeness(&self) -> Completeness {
+        self.walk.completeness()
     }
 
-    /// Where to go on after the pages yielded so far; good at any time, also after an error. Of pages
-    /// that come as they arrive it is where the list began, until all have come.
+    /// The units of which submissions may be missing, newest first; empty unless
+    /// [`allow_incomplete`](ListSubmissions::allow_incomplete) is set.
+    pub fn tie_overflows(&self) -> &[TieOverflow] {
+        self.walk.overflows()
+    }
+
+    /// Where to go on after the pages yielded so far; good at any time, also after an error.
     pub fn resume_token(&self) -> ResumeToken {
-        if self.unordered && self.then != Some(Then::End) {
-            return self.first.clone();
-        }
         if self.held.is_some() {
             return self.token_after(std::iter::empty());
         }
@@ -144,18 +135,19 @@ impl SubmissionPages {
         let form = self.form.clone();
         let oldest = self.walk.known_oldest(self.walk.oldest());
         let once_more = || {
-            let place = self.walk.place_before().clone();
-            ResumeToken::at_page(form.clone(), place, self.walk.known_once_more(), oldest)
+            let position = self.walk.position_before().clone();
+            ResumeToken::at_page(form.clone(), position, self.walk.known_once_more(), oldest)
         };
-        match self.then {
+        match self.next {
             None => self.first.clone(),
-            Some(Then::End) => ResumeToken::at_end(form),
-            Some(Then::More | Then::Again | Then::Failed(Fault::TieStorm(_))) => {
-                ResumeToken::at_page(form, self.walk.place(), self.walk.known(), oldest)
-            }
-            // There is no way on from that page, so it is asked for once more; what it gave is
-            // not given again.
-            Some(Then::Failed(_)) => once_more(),
+            Some(NextStep::Finished) => ResumeToken::at_end(form),
+            Some(
+                NextStep::Continue
+                | NextStep::Retry
+                | NextStep::Failed(PagingError::TieOverflow(_)),
+            ) => ResumeToken::at_page(form, self.walk.position(), self.walk.known(), oldest),
+            // No cursor leads on from that page, so it is requested once more; its rows are known.
+            Some(NextStep::Failed(_)) => once_more(),
         }
     }
 
@@ -164,14 +156,11 @@ impl SubmissionPages {
         &'p self,
         done: impl DoubleEndedIterator<Item = Row<'p>> + Clone,
     ) -> ResumeToken {
-        if self.unordered {
-            return self.first.clone();
-        }
-        let place = self.walk.place_before().clone();
+        let position = self.walk.position_before().clone();
         let last = done.clone().next_back().map(Row::unix_micros);
-        let known_oldest = self.walk.known_oldest(last.or(place.oldest));
+        let known_oldest = self.walk.known_oldest(last.or(position.oldest));
         let seen = self.walk.known_before().chain(done.map(Row::id));
-        ResumeToken::at_page(self.form.clone(), place, seen, known_oldest)
+        ResumeToken::at_page(self.form.clone(), position, seen, known_oldest)
     }
 
     pub(crate) fn poll_page(
@@ -187,9 +176,6 @@ impl SubmissionPages {
         if self.done || self.pages_left == Some(0) {
             self.done = true;
             return Poll::Ready(None);
-        }
-        if self.walkers.is_some() {
-            return self.poll_walkers(cx);
         }
         let fetched = loop {
             if !self.poll_fetching(cx) {
@@ -207,7 +193,7 @@ impl SubmissionPages {
                         break Err(error);
                     }
                 }
-                Err(error) if asks_otherwise(&self.client, &mut self.walk, &error) => {}
+                Err(error) if retries_refused(&self.client, &mut self.walk, &error) => {}
                 Err(error) => {
                     self.note_refusal(&error);
                     break Err(error);
@@ -239,108 +225,34 @@ impl SubmissionPages {
         let fetching = self.fetching.get_or_insert_with(|| {
             let cursor = self.walk.cursor().cloned();
             let (client, form) = (self.client.clone(), self.form.clone());
-            Fetching::UnderWay(Mutex::new(Box::pin(fetch(client, form, self.page_size, cursor))))
+            let rows = self.walk.rows_to_request(self.page_size);
+            Fetching::UnderWay(Mutex::new(Box::pin(fetch(client, form, rows, cursor))))
         });
         fetching.poll(cx)
-    }
-
-    fn poll_walkers(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<SubmissionPage, Error>>> {
-        let Some(walkers) = &mut self.walkers else { return Poll::Ready(None) };
-        let ended = match ready!(walkers.poll(cx)) {
-            Ok(arrival) => {
-                let page = self.take_from_walker(arrival);
-                return match self.error.take_if(|error| error.kind() == ErrorKind::TieStorm) {
-                    Some(error) => self.end(Some(error)),
-                    None => Poll::Ready(Some(Ok(page))),
-                };
-            }
-            Err(ended) => ended,
-        };
-        match ended {
-            Ended::AtEnd => {
-                self.then = Some(Then::End);
-                self.end(None)
-            }
-            Ended::Before => self.end(None),
-            Ended::Failed(error) => {
-                self.note_refusal(&error);
-                self.end(Some(error))
-            }
-        }
     }
 
     /// When the service refused the cursor that it gave with the last page, there is no way on from
     /// that page.
     fn note_refusal(&mut self, error: &Error) {
-        if refuses_cursor(error) && self.then.is_some() {
-            self.then = Some(Then::Failed(Fault::Stuck(Stuck::Refused)));
+        if refuses_cursor(error) && self.next.is_some() {
+            self.next = Some(NextStep::Failed(PagingError::Stuck(Stuck::Refused)));
         }
     }
 
     fn end(&mut self, error: Option<Error>) -> Poll<Option<Result<SubmissionPage, Error>>> {
         self.done = true;
-        self.stop_walkers();
         Poll::Ready(error.map(Err))
     }
 
-    fn stop_walkers(&mut self) {
-        if let Some(walkers) = &mut self.walkers {
-            walkers.stop();
-        }
-    }
-
-    /// A page that a walker has read; in order, it is recorded where the list stands.
-    fn take_from_walker(&mut self, arrival: Arrival) -> SubmissionPage {
-        let Arrival { page, meta, mut turn, next } = arrival;
-        let mut then = turn.then;
-        if !self.unordered {
-            let rows = page
-                .rows()
-                .take(turn.rows)
-                .enumerate()
-                .map(|(at, (id, time))| (id, time, turn.duplicates.binary_search(&at).is_ok()));
-            let recorded = self.walk.record(rows, next);
-            if !matches!(then, Then::Failed(_)) {
-                then = recorded.then;
-            }
-            (turn.rows, turn.duplicates) = (recorded.rows, recorded.duplicates);
-        }
-        let mut page = page.keep(&turn, meta);
-        tell_of(&self.client, &page, turn.duplicates.len());
-        let cut = page.cut(&self.bounds);
-        if self.unordered {
-            if let Then::Failed(fault) = then {
-                self.error = Some(error(fault, &page));
-            }
-            return page;
-        }
-        self.then = Some(then);
-        if cut {
-            self.stopped = Some(self.token_after(page.passed(page.len())));
-            self.done = true;
-        }
-        match then {
-            _ if cut => {}
-            Then::More | Then::Again => return page,
-            Then::End => self.done = true,
-            Then::Failed(fault) => self.error = Some(error(fault, &page)),
-        }
-        self.stop_walkers();
-        page
-    }
-
-    /// A page that arrived; `None` when it does not count.
+    /// Takes a page that arrived; `None` when it does not count.
     fn take(&mut self, page: RawPage, meta: ResponseMeta) -> Option<SubmissionPage> {
-        let (mut page, then) = take(&self.client, &mut self.walk, page, meta);
-        if then == Then::Again {
+        let (mut page, next) = accept(&self.client, &mut self.walk, page, meta);
+        if next == NextStep::Retry {
             return None;
         }
-        self.then = Some(then);
-        if let Then::Failed(fault @ Fault::TieStorm(_)) = then {
-            self.error = Some(error(fault, &page));
+        self.next = Some(next);
+        if let NextStep::Failed(overflow @ PagingError::TieOverflow(_)) = next {
+            self.error = Some(error(overflow, &page));
             return None;
         }
         self.pages_left = self.pages_left.map(|left| left - 1);
@@ -349,17 +261,17 @@ impl SubmissionPages {
             self.done = true;
             return Some(page);
         }
-        match then {
-            Then::More | Then::Again => {}
-            Then::End => self.done = true,
-            Then::Failed(fault) => self.error = Some(error(fault, &page)),
+        match next {
+            NextStep::Continue | NextStep::Retry => {}
+            NextStep::Finished => self.done = true,
+            NextStep::Failed(failure) => self.error = Some(error(failure, &page)),
         }
         Some(page)
     }
 }
 
 /// Asks for one page.
-pub(crate) async fn fetch(
+pub(super) async fn fetch(
     client: Client,
     form: FormId,
     page_size: u32,
@@ -370,24 +282,23 @@ pub(crate) async fn fetch(
     call(&client.shared, SUBMISSIONS, address, |body| RawPage::read(body, page_size)).await
 }
 
-/// Leads the walk over a page that arrived, and tells of it.
-pub(super) fn take(
+/// Takes a page into the walk, and reports it.
+pub(super) fn accept(
     client: &Client,
     walk: &mut Walk,
     page: RawPage,
     meta: ResponseMeta,
-) -> (SubmissionPage, Then) {
-    let turn = walk.turn(page.rows(), page.pagination());
-    let page = page.keep(&turn, meta);
-    tell(client, turn.notice);
-    if turn.then == Then::Again {
-        return (page, turn.then);
+) -> (SubmissionPage, NextStep) {
+    let outcome = walk.accept(page.rows(), page.pagination());
+    let page = page.keep(&outcome, meta);
+    report_warning(client, outcome.warning);
+    if outcome.next != NextStep::Retry {
+        report_page(client, &page, outcome.duplicates.len());
     }
-    tell_of(client, &page, turn.duplicates.len());
-    (page, turn.then)
+    (page, outcome.next)
 }
 
-fn tell_of(client: &Client, page: &SubmissionPage, duplicates: usize) {
+fn report_page(client: &Client, page: &SubmissionPage, duplicates: usize) {
     client.shared.tell(|| Event::PageFetched {
         rows: page.len(),
         duplicates,
@@ -397,61 +308,65 @@ fn tell_of(client: &Client, page: &SubmissionPage, duplicates: usize) {
     });
 }
 
-/// Whether a request that failed is to be made in another way: the service refused a cursor that it
-/// had not issued.
-pub(super) fn asks_otherwise(client: &Client, walk: &mut Walk, error: &Error) -> bool {
+/// Whether a failed request is repeated with another cursor: the service refused one that it had not
+/// issued.
+pub(super) fn retries_refused(client: &Client, walk: &mut Walk, error: &Error) -> bool {
     if !refuses_cursor(error) {
         return false;
     }
-    let Some(turn) = walk.refused() else { return false };
-    tell(client, turn.notice);
+    let Some(outcome) = walk.refused() else { return false };
+    report_warning(client, outcome.warning);
     true
 }
 
 /// Whether the service may have refused the cursor.
-pub(crate) fn refuses_cursor(error: &Error) -> bool {
+pub(super) fn refuses_cursor(error: &Error) -> bool {
     let refuses = [StatusCode::BAD_REQUEST, StatusCode::UNPROCESSABLE_ENTITY];
     error.status().is_some_and(|status| refuses.contains(&status))
 }
 
-pub(crate) fn tell(client: &Client, notice: Option<Notice>) {
-    let Some(notice) = notice else { return };
-    client.shared.tell(|| match notice {
-        Notice::FellBack(why) => Event::Fallback { why },
-        Notice::Storm(storm) => Event::TieStorm(storm.into()),
+fn report_warning(client: &Client, warning: Option<PagingWarning>) {
+    let Some(warning) = warning else { return };
+    client.shared.tell(|| match warning {
+        PagingWarning::FellBack(why) => Event::Fallback { why },
+        PagingWarning::Overflow(overflow) => Event::TieOverflow(overflow.into()),
     });
 }
 
-/// The error of a page that leads nowhere.
-pub(super) fn error(fault: Fault, page: &SubmissionPage) -> Error {
-    let mut parts = match fault {
-        Fault::Stuck(stuck) => Error::parts(ErrorKind::PaginationStuck, SUBMISSIONS, stuck.what()),
-        Fault::OutOfOrder => {
-            let mut parts = Error::parts(
-                ErrorKind::OutOfOrder,
-                SUBMISSIONS,
-                "a submission is newer than the one before it, though the list is newest first",
-            );
-            parts.json_path = page.cut_at();
-            parts
+/// The error of a list that cannot continue.
+pub(super) fn paging_error(error: PagingError) -> Parts {
+    match error {
+        PagingError::Stuck(stuck) => {
+            Error::parts(ErrorKind::PaginationStuck, SUBMISSIONS, stuck.message())
         }
-        Fault::Crowd => Error::parts(
+        PagingError::OutOfOrder => Error::parts(
+            ErrorKind::OutOfOrder,
+            SUBMISSIONS,
+            "a submission is newer than the one before it, though the list is newest first",
+        ),
+        PagingError::TooManyTies => Error::parts(
             ErrorKind::TooLarge,
             SUBMISSIONS,
-            "more than 100,000 submissions share one `created_at`: no more can be told from those \
-             that come again",
+            "more than 100,000 submissions share one `created_at`, so repeated ones cannot be \
+             recognized",
         ),
-        Fault::TieStorm(storm) => {
-            let storm = TieStorm::from(storm);
+        PagingError::TieOverflow(overflow) => {
             let what = format!(
-                "a whole page was made in the millisecond `{}`, and the service's cursor does not \
-                 tell its submissions apart; `{}` of them were read",
-                storm.created_at(),
-                storm.rows()
+                "more submissions share a {} than a page can show: {}",
+                overflow.unit,
+                TieOverflow::from(overflow)
             );
-            Error::parts(ErrorKind::TieStorm, SUBMISSIONS, what)
+            Error::parts(ErrorKind::TieOverflow, SUBMISSIONS, what)
         }
-    };
+    }
+}
+
+/// The same, with the facts of the page.
+pub(super) fn error(error: PagingError, page: &SubmissionPage) -> Error {
+    let mut parts = paging_error(error);
+    if error == PagingError::OutOfOrder {
+        parts.json_path = page.cut_at();
+    }
     let meta = page.meta();
     parts.status = Some(meta.status());
     parts.request_id = meta.request_id().map(str::to_owned);

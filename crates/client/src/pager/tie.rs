@@ -1,146 +1,223 @@
-//! Reading on so that rows which share a millisecond are not lost, even on a service whose cursor
-//! has only milliseconds. Pure; what pages look like goes in, the next cursor comes out.
+//! Chooses the cursor of each request so that rows that share a unit of the service's cursor are not
+//! lost. Pure: rows and cursors in, decisions out.
 //!
-//! Such a service cuts the time of the last row to milliseconds and answers with rows strictly
-//! older, so the other rows of that millisecond are dropped. Three ways to ask prevent it:
+//! A service whose cursor has only milliseconds (or seconds) cuts the time of the last row to that
+//! unit and answers with strictly older rows. The rows that share the last row's unit and did not fit
+//! on the page are then dropped. To prevent this, the walk replaces such a cursor by one of its own:
 //!
-//! | How | Cursor | Must begin with |
-//! |---|---|---|
-//! | over | one millisecond above the oldest row's | a row of that millisecond that is known |
-//! | just above | the service's cursor plus a microsecond, when a whole page lay in one millisecond | a row that is known, which shows that nothing lies between |
-//! | as it says | the service's cursor, when the one just above was of no use | a row of that millisecond |
+//! | Strategy | When | Cursor sent | The answer must begin with |
+//! |---|---|---|---|
+//! | as is | the cursor has a part below the unit, or is not the time of the last row | the service's | any row |
+//! | next unit | the page begins above the last row's unit | the start of the next unit | a known row of the unit |
+//! | just above | the whole page lies in one unit | just above the last row | a known row |
+//! | checked | "just above" failed | the service's | a row of the unit |
 //!
-//! An answer "over" that does not begin so comes from a service that does not take cursors of
-//! others, and the walk goes back to the service's cursors for good; once the service was seen to
-//! take them, its own cursor must confirm that, since rows may have been deleted. An answer "as it
-//! says" that does not begin so shows a tie storm: rows of the millisecond may be missing.
+//! If "next unit" fails, the service refuses or ignores foreign cursors, or rows were deleted, and the
+//! walk falls back to the service's cursor. If "checked" fails, rows of the unit may be missing: a tie
+//! overflow. A resumed walk does not know whether the page before lay in one unit, so it tries "just
+//! above" first and "next unit" after it.
 
-mod storm;
+mod overflow;
+mod unit;
 
 use formsvc_protocol::{Cursor, FormInstant, Pagination};
 
-pub(crate) use storm::Storm;
-pub use storm::{OnTieStorm, TieStorm};
+pub use overflow::TieOverflow;
+pub(crate) use overflow::UnitOverflow;
+pub use unit::CursorUnit;
+use unit::{cursor_like, instant_of};
 
-const MICROS_PER_MS: i64 = 1_000;
-
-/// Why a list goes on by the service's cursors alone, although it was asked for more.
+/// Why a list continues by the service's own cursors, so that its result is not proven complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FallbackReason {
     /// The service refused a cursor that it had not issued.
     CursorRefused,
-    /// The answer to a cursor that the service had not issued was not what lies before it.
-    CursorMistreated,
-    /// Two walkers of a parallel list did not meet: the newer one saw another row below its range
-    /// than the older one began with.
-    SeamBroken,
+    /// The service ignored a cursor that it had not issued.
+    CursorIgnored,
+    /// The last rows of a page were deleted before the next page was read.
+    RowsDeleted,
+    /// The service's cursor is not the time of the last row.
+    CursorNotTime,
 }
 
-/// How the next page is asked for, and the rows its answer must begin with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ask {
-    /// By the service's cursor, and nothing is expected.
-    Plain,
-    /// One millisecond above this one.
-    Over(i64),
-    /// Just above the last row, which lies in this millisecond.
-    JustAbove { ms: i64, bound: i64 },
-    /// By the service's cursor, after a page that lay wholly in this millisecond.
-    AsItSays(i64),
-    /// By the service's cursor, to see whether the answer "over" was right: no row that is known was
-    /// in it. They were deleted, or it was no answer to that cursor.
-    Confirm,
+/// Whether a list contains every submission that the service has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Completeness {
+    /// No submission between the first and the last one read is missing.
+    #[default]
+    Proven,
+    /// Submissions that share a time could be missing: see [`FallbackReason`].
+    Unproven,
+    /// More submissions share a unit of the cursor than a page can show: see [`TieOverflow`].
+    Incomplete,
 }
 
-impl Ask {
-    /// The millisecond that is read on from, and the instant that rows must be older than.
-    fn ms_and_bound(self) -> Option<(i64, i64)> {
+impl Completeness {
+    /// A stable lower-case name: `proven`, `unproven` or `incomplete`.
+    pub fn as_str(self) -> &'static str {
         match self {
-            Self::Plain | Self::Confirm => None,
-            Self::Over(ms) | Self::AsItSays(ms) => Some((ms, bound_over(ms))),
-            Self::JustAbove { ms, bound } => Some((ms, bound)),
+            Self::Proven => "proven",
+            Self::Unproven => "unproven",
+            Self::Incomplete => "incomplete",
         }
     }
 }
 
-/// What an answer means.
+impl std::fmt::Display for Completeness {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// How the next page is requested, and how its answer must begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CursorStrategy {
+    AsIs,
+    NextUnit(UnitStart),
+    JustAbove { unit: UnitStart, bound: i64 },
+    Checked(UnitStart),
+}
+
+/// A unit on the time line, by its first microsecond.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct UnitStart {
+    unit: CursorUnit,
+    start: i64,
+}
+
+impl UnitStart {
+    fn of(unit: CursorUnit, time: i64) -> Self {
+        Self { unit, start: unit.floor(time) }
+    }
+
+    fn contains(self, time: i64) -> bool {
+        self.unit.floor(time) == self.start
+    }
+
+    fn end(self) -> i64 {
+        self.start.saturating_add(self.unit.micros())
+    }
+}
+
+impl CursorStrategy {
+    /// The unit of the last row, and the instant that the answer's rows must be older than.
+    fn unit_and_bound(self) -> Option<(UnitStart, i64)> {
+        match self {
+            Self::AsIs => None,
+            Self::NextUnit(unit) | Self::Checked(unit) => Some((unit, unit.end())),
+            Self::JustAbove { unit, bound } => Some((unit, bound)),
+        }
+    }
+
+    /// The instant of the cursor to send; `None` for the service's own.
+    fn own_instant(self) -> Option<i64> {
+        match self {
+            Self::AsIs | Self::Checked(_) => None,
+            Self::NextUnit(unit) => Some(unit.end()),
+            Self::JustAbove { bound, .. } => Some(bound),
+        }
+    }
+}
+
+/// The decision about one answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Its rows count.
-    Good,
-    /// They do not; the walk asks in another way.
-    Again,
-    /// They do not, and the walk goes on by the service's cursors for good.
-    FellBack(FallbackReason),
-    /// Rows of a millisecond may be missing before them.
-    Storm(Storm),
+    Accept,
+    /// Its rows do not count; the request is repeated with another cursor.
+    Retry,
+    /// The same, with the service's cursor.
+    FallBack(FallbackReason),
+    /// Rows of a unit may be missing before its rows.
+    Overflow(UnitOverflow),
 }
 
-/// The state of a walk that keeps ties.
-#[derive(Debug)]
-pub(crate) struct TieSafe {
-    ask: Ask,
-    /// What is sent instead of the service's cursor.
-    own: Option<Cursor>,
-    /// The service's cursor of the page before it.
-    service: Option<Cursor>,
-    /// Whether the page before it lay wholly in one millisecond.
-    whole: bool,
-    /// Whether the service was seen to take a cursor that it had not issued.
-    checked: bool,
-    /// The first row of the answer that is to be confirmed.
-    unconfirmed: Option<String>,
-    off: bool,
-    on_storm: OnTieStorm,
-    /// The oldest millisecond, and the rows handed on of it.
-    counted: (i64, u64),
-    storms: Vec<TieStorm>,
-}
-
-/// A row as it is judged.
+/// A row as the decisions see it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Judged<'r> {
-    pub(crate) id: &'r str,
+pub(crate) struct SeenRow {
     pub(crate) time: i64,
+    /// Whether the walk has yielded it before.
     pub(crate) known: bool,
 }
 
-impl TieSafe {
-    /// For a walk that stands at this cursor of the service, after a row of this time.
-    pub(crate) fn new(on_storm: OnTieStorm, cursor: Option<&Cursor>, oldest: Option<i64>) -> Self {
-        let mut state = Self {
-            ask: Ask::Plain,
+/// The tie-safe part of a walk.
+#[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "five independent facts about the service")]
+pub(crate) struct TieGuard {
+    strategy: CursorStrategy,
+    /// Strategies to try when the answer to this one is rejected, the next one last.
+    alternatives: Vec<CursorStrategy>,
+    /// The cursor to send instead of the service's.
+    own: Option<Cursor>,
+    /// The service's cursor of the last page with rows.
+    service: Option<Cursor>,
+    /// Time of the last row.
+    oldest: i64,
+    /// Whether all times seen are whole seconds.
+    whole_seconds: bool,
+    /// Whether a cursor was seen that is its row's time cut to the second.
+    cut_to_seconds: bool,
+    /// Whether a cursor was seen that has a part below the second.
+    cursor_has_millis: bool,
+    /// Whether the service was seen to honour a cursor that it had not issued.
+    honours_cursors: bool,
+    /// Whether the walk uses the service's cursors for good.
+    off: bool,
+    /// The first reason why the result is not proven complete.
+    unproven: Option<FallbackReason>,
+    allow_incomplete: bool,
+    /// The last second and the last millisecond, with the rows yielded of each.
+    counts: [(i64, u64); 2],
+    overflows: Vec<TieOverflow>,
+}
+
+const UNITS: [CursorUnit; 2] = [CursorUnit::Second, CursorUnit::Millisecond];
+
+impl TieGuard {
+    /// Starts at the newest row, or at a cursor that is used as it is.
+    pub(crate) fn new() -> Self {
+        Self {
+            strategy: CursorStrategy::AsIs,
+            alternatives: Vec::new(),
             own: None,
             service: None,
-            whole: false,
-            checked: false,
-            unconfirmed: None,
+            oldest: i64::MAX,
+            whole_seconds: true,
+            cut_to_seconds: false,
+            cursor_has_millis: false,
+            honours_cursors: false,
             off: false,
-            on_storm,
-            counted: (0, 0),
-            storms: Vec::new(),
-        };
-        state.stand_at(cursor, oldest);
-        state
-    }
-
-    /// The walk stands at this cursor of the service, after a row of this time.
-    pub(crate) fn stand_at(&mut self, cursor: Option<&Cursor>, oldest: Option<i64>) {
-        (self.ask, self.own, self.whole) = (Ask::Plain, None, false);
-        let (Some(cursor), Some(oldest), false) = (cursor, oldest, self.off) else { return };
-        let ms = millisecond(oldest);
-        self.service = Some(cursor.clone());
-        // A cursor finer than a millisecond may stand in the midst of more rows than a page.
-        match within(cursor, ms).filter(|micros| *micros != ms.saturating_mul(MICROS_PER_MS)) {
-            Some(micros) => self.just_above(ms, micros),
-            None => self.over(ms),
+            unproven: None,
+            allow_incomplete: false,
+            counts: [(i64::MIN, 0); 2],
+            overflows: Vec::new(),
         }
     }
 
-    /// The service was seen elsewhere to take cursors that it had not issued.
-    pub(crate) fn trust(&mut self) {
-        self.checked = true;
+    /// Starts at a cursor of the service, after a row of this time.
+    pub(crate) fn resume(cursor: &Cursor, oldest: i64) -> Self {
+        let mut guard = Self::new();
+        guard.oldest = oldest;
+        guard.service = Some(cursor.clone());
+        let Some(instant) = instant_of(cursor) else { return guard };
+        // One time says nothing about the others, so a whole second may be of either unit.
+        let units = UNITS.map(|unit| UnitStart::of(unit, oldest));
+        let mut steps: Vec<_> = units
+            .into_iter()
+            .filter(|unit| unit.start == instant)
+            .map(CursorStrategy::NextUnit)
+            .collect();
+        if let Some((unit, _)) = steps.last().and_then(|step| step.unit_and_bound()) {
+            steps.push(just_above(unit, instant, oldest));
+            guard.try_in_turn(steps);
+        }
+        guard
+    }
+
+    pub(crate) fn allow_incomplete(&mut self, allow: bool) {
+        self.allow_incomplete = allow;
     }
 
     /// The cursor to send instead of the service's.
@@ -148,192 +225,215 @@ impl TieSafe {
         self.own.as_ref()
     }
 
-    /// The service's cursor to go back to, when an answer does not count.
+    /// Whether the next page with rows must begin with a known one.
+    pub(crate) fn expects_known_row(&self) -> bool {
+        self.strategy.own_instant().is_some()
+    }
+
+    /// The service's cursor to return to when an answer does not count.
     pub(crate) fn service(&self) -> Option<&Cursor> {
         self.service.as_ref()
     }
 
-    /// The milliseconds that could not be proven complete.
-    pub(crate) fn storms(&self) -> &[TieStorm] {
-        &self.storms
+    pub(crate) fn overflows(&self) -> &[TieOverflow] {
+        &self.overflows
+    }
+
+    pub(crate) fn completeness(&self) -> Completeness {
+        match self.unproven {
+            _ if !self.overflows.is_empty() => Completeness::Incomplete,
+            Some(_) => Completeness::Unproven,
+            None => Completeness::Proven,
+        }
     }
 
     /// Judges an answer by its rows, newest first.
-    pub(crate) fn judge<'r>(
+    pub(crate) fn judge(
         &mut self,
-        mut rows: impl Iterator<Item = Judged<'r>> + Clone,
+        mut rows: impl Iterator<Item = SeenRow> + Clone,
         has_more: bool,
     ) -> Verdict {
-        if self.ask == Ask::Confirm {
-            return self.confirm(rows.clone().next(), has_more);
-        }
-        let Some((ms, bound)) = self.ask.ms_and_bound() else { return Verdict::Good };
-        // One row that is repeated from the page before is a fault of another kind.
+        let Some((unit, bound)) = self.strategy.unit_and_bound() else { return Verdict::Accept };
+        // A service may repeat the row before the cursor; one known row above the bound is dropped.
         let early = rows.clone().take_while(|row| row.time >= bound).take(2);
         let (early, early_known) = early.fold((0, true), |(n, all), row| (n + 1, all && row.known));
         let obeyed = early == 0 || early == 1 && early_known;
         let Some(first) = rows.clone().nth(early) else {
-            return self.judge_without_rows(obeyed && early == 0, ms, has_more);
+            // The answer that an empty page leads to is judged instead.
+            let leads_on = early == 0 && has_more;
+            return if leads_on { Verdict::Accept } else { self.reject() };
         };
-        let meets = first.known && millisecond(first.time) == ms;
-        // A walk that was resumed may know a whole page, and is led on by its older rows.
-        let leads_on = rows.clone().any(|row| !row.known || millisecond(row.time) < ms);
-        let idle = has_more && !leads_on;
-        let whole = rows.all(|row| millisecond(row.time) == ms);
-        match self.ask {
-            Ask::Plain | Ask::Confirm => Verdict::Good,
-            Ask::Over(_) if !obeyed || idle && !whole => {
-                self.fall_back(FallbackReason::CursorMistreated)
+        let begins_in_unit = unit.contains(first.time);
+        let shows_known = rows.clone().any(|row| row.known && unit.contains(row.time));
+        let leads_on = !has_more || rows.clone().any(|row| !row.known || row.time < unit.start);
+        let fills_page = rows.all(|row| unit.contains(row.time));
+        let accepted = match self.strategy {
+            CursorStrategy::AsIs => true,
+            CursorStrategy::NextUnit(_) => {
+                // An unknown row that is newer than the last one would break the order.
+                let trusted = self.honours_cursors || shows_known;
+                let continues = first.known || first.time <= self.oldest && trusted;
+                obeyed && (leads_on || fills_page) && begins_in_unit && continues
             }
-            Ask::Over(_) if meets => {
-                self.checked = true;
-                Verdict::Good
-            }
-            // Other rows of the millisecond were deleted.
-            Ask::Over(_) if self.checked && millisecond(first.time) == ms => Verdict::Good,
-            Ask::Over(_) => self.doubt(Some(first.id)),
-            Ask::JustAbove { .. } if obeyed && first.known && !idle => Verdict::Good,
-            Ask::JustAbove { .. } => self.ask_otherwise(ms),
-            Ask::AsItSays(_) if first.known || millisecond(first.time) == ms => Verdict::Good,
-            Ask::AsItSays(_) => self.storm(ms),
+            CursorStrategy::JustAbove { .. } => obeyed && first.known && leads_on,
+            CursorStrategy::Checked(_) => first.known || begins_in_unit,
+        };
+        if !accepted {
+            return self.reject();
         }
+        self.honours_cursors |= self.own.is_some();
+        // The cursor of the next millisecond failed before, so the service cuts cursors to seconds.
+        let seconds = matches!(self.strategy, CursorStrategy::NextUnit(unit) if unit.unit == CursorUnit::Second);
+        self.cut_to_seconds |= seconds && !self.whole_seconds;
+        Verdict::Accept
     }
 
-    fn judge_without_rows(&mut self, empty: bool, ms: i64, has_more: bool) -> Verdict {
-        if empty && has_more {
-            // The page that this one leads to is judged.
-            return Verdict::Good;
-        }
-        match self.ask {
-            Ask::Over(_) => self.doubt(None),
-            Ask::JustAbove { .. } => self.ask_otherwise(ms),
-            Ask::Plain | Ask::Confirm => Verdict::Good,
-            Ask::AsItSays(_) => self.storm(ms),
-        }
-    }
-
-    /// An answer "over" has no row that is known, and this first row.
-    fn doubt(&mut self, first: Option<&str>) -> Verdict {
-        if !self.checked {
-            return self.fall_back(FallbackReason::CursorMistreated);
-        }
-        self.unconfirmed = first.map(str::to_owned);
-        (self.ask, self.own) = (Ask::Confirm, None);
-        Verdict::Again
-    }
-
-    fn confirm(&mut self, first: Option<Judged<'_>>, has_more: bool) -> Verdict {
-        let leads_on = first.is_none() && has_more;
-        if leads_on || first.map(|row| row.id) == self.unconfirmed.as_deref() {
-            return Verdict::Good;
-        }
-        self.fall_back(FallbackReason::CursorMistreated)
-    }
-
-    /// The service refused the request; `None` when that was not because of a cursor of our own.
+    /// The service refused the request; `None` unless it carried a cursor of the walk's own.
     pub(crate) fn refused(&mut self) -> Option<Verdict> {
         self.own.as_ref()?;
-        Some(match self.ask {
-            Ask::JustAbove { ms, .. } => self.ask_otherwise(ms),
-            _ => self.fall_back(FallbackReason::CursorRefused),
-        })
+        Some(self.try_next().unwrap_or_else(|| {
+            self.off = true;
+            self.fall_back(FallbackReason::CursorRefused)
+        }))
     }
 
-    fn fall_back(&mut self, why: FallbackReason) -> Verdict {
+    fn reject(&mut self) -> Verdict {
+        if let Some(retry) = self.try_next() {
+            return retry;
+        }
+        if let CursorStrategy::Checked(unit) = self.strategy {
+            return self.overflow(unit);
+        }
+        if self.honours_cursors {
+            return self.fall_back(FallbackReason::RowsDeleted);
+        }
         self.off = true;
-        (self.ask, self.own) = (Ask::Plain, None);
-        Verdict::FellBack(why)
+        self.fall_back(FallbackReason::CursorIgnored)
     }
 
-    /// The cursor just above the last row was of no use.
-    fn ask_otherwise(&mut self, ms: i64) -> Verdict {
-        if self.whole {
-            (self.ask, self.own) = (Ask::AsItSays(ms), None);
-        } else {
-            self.over(ms);
+    fn try_next(&mut self) -> Option<Verdict> {
+        let next = self.alternatives.pop()?;
+        self.set_strategy(next);
+        Some(Verdict::Retry)
+    }
+
+    fn fall_back(&mut self, reason: FallbackReason) -> Verdict {
+        self.set_strategy(CursorStrategy::AsIs);
+        if self.mark_unproven(reason) { Verdict::FallBack(reason) } else { Verdict::Retry }
+    }
+
+    /// Returns whether this is the first reason.
+    fn mark_unproven(&mut self, reason: FallbackReason) -> bool {
+        let is_first = self.unproven.is_none();
+        self.unproven.get_or_insert(reason);
+        is_first
+    }
+
+    fn overflow(&mut self, unit: UnitStart) -> Verdict {
+        let count = UNITS.iter().position(|of| *of == unit.unit).map(|at| self.counts[at]);
+        let rows = count.map_or(0, |(start, rows)| if start == unit.start { rows } else { 0 });
+        let overflow = UnitOverflow { unit: unit.unit, start: unit.start, rows };
+        if self.allow_incomplete {
+            self.overflows.push(overflow.into());
         }
-        Verdict::Again
+        Verdict::Overflow(overflow)
     }
 
-    fn storm(&mut self, ms: i64) -> Verdict {
-        let rows = if self.counted.0 == ms { self.counted.1 } else { 0 };
-        let storm = Storm { ms, rows };
-        if self.on_storm == OnTieStorm::Report {
-            self.storms.push(storm.into());
-        }
-        Verdict::Storm(storm)
+    /// Whether the rows after an overflow count.
+    pub(crate) fn continues_after_overflow(&self) -> bool {
+        self.allow_incomplete
     }
 
-    /// Whether the rows after a tie storm count.
-    pub(crate) fn goes_on_after_storms(&self) -> bool {
-        self.on_storm == OnTieStorm::Report
-    }
-
-    /// A page counted, and there is more: sees to the next. `fresh` are the times of its new rows,
-    /// `all` those of all its rows.
+    /// Chooses the strategy for the page after an accepted one. `all` are the times of its rows, `new`
+    /// those of its new rows. Returns the reason if from now on the result is not proven complete.
     pub(crate) fn advance(
         &mut self,
         all: impl Iterator<Item = i64> + Clone,
-        fresh: impl Iterator<Item = i64>,
+        new: impl Iterator<Item = i64>,
         pagination: &Pagination,
-    ) {
-        for time in fresh {
-            let ms = millisecond(time);
-            let before = if self.counted.0 == ms { self.counted.1 } else { 0 };
-            self.counted = (ms, before + 1);
-        }
+    ) -> Option<FallbackReason> {
+        new.for_each(|time| self.count(time));
         self.own = None;
-        let (Some(last), Some(next)) = (all.clone().last(), &pagination.next_cursor) else {
-            return;
+        let (Some(last), Some(cursor)) = (all.clone().last(), &pagination.next_cursor) else {
+            return None;
         };
+        self.whole_seconds &= all.clone().all(|time| CursorUnit::Second.floor(time) == time);
+        let row_before = std::mem::replace(&mut self.oldest, last);
+        self.service = Some(cursor.clone());
+        let before = std::mem::replace(&mut self.strategy, CursorStrategy::AsIs);
+        self.alternatives.clear();
         if self.off {
-            return;
+            return None;
         }
-        self.service = Some(next.clone());
-        let ms = millisecond(last);
-        let bound = self.ask.ms_and_bound().map_or(i64::MAX, |(_, bound)| bound);
-        // A row repeated from above does not count.
-        self.whole = all.skip_while(|time| *time >= bound).all(|time| millisecond(time) == ms);
-        match within(next, ms) {
-            _ if !self.whole => self.over(ms),
-            Some(micros) if micros.saturating_add(1) < bound_over(ms) => {
-                self.just_above(ms, micros);
+        let instant = instant_of(cursor);
+        let [second, milli] = UNITS.map(|unit| UnitStart::of(unit, last));
+        if let Some(instant) = instant {
+            self.cut_to_seconds |= instant == second.start && instant != milli.start;
+            self.cursor_has_millis |= CursorUnit::Second.floor(instant) != instant;
+        }
+        let unit = if self.whole_seconds || self.cut_to_seconds { second } else { milli };
+        let Some(instant) = instant.filter(|instant| unit.contains(*instant)) else {
+            let reason = FallbackReason::CursorNotTime;
+            return self.mark_unproven(reason).then_some(reason);
+        };
+        if instant != unit.start {
+            return None;
+        }
+        let bound = before.unit_and_bound().map_or(i64::MAX, |(_, bound)| bound);
+        let mut counted = all.skip_while(|time| *time >= bound);
+        // A page of one row may be the first of its unit: the next request has room for two rows.
+        let is_full = before != CursorStrategy::AsIs
+            || counted.clone().nth(1).is_some()
+            || unit.contains(row_before);
+        if is_full && counted.all(|time| unit.contains(time)) {
+            self.try_in_turn(vec![CursorStrategy::Checked(unit), just_above(unit, instant, last)]);
+        } else if unit == milli && instant == second.start && !self.cursor_has_millis {
+            // The unit is not settled: by chance the last row was made at a whole second.
+            self.try_in_turn(vec![
+                CursorStrategy::NextUnit(second),
+                CursorStrategy::NextUnit(milli),
+            ]);
+        } else {
+            self.set_strategy(CursorStrategy::NextUnit(unit));
+        }
+        None
+    }
+
+    fn count(&mut self, time: i64) {
+        for (unit, (start, rows)) in UNITS.iter().zip(&mut self.counts) {
+            if *start != unit.floor(time) {
+                (*start, *rows) = (unit.floor(time), 0);
             }
-            _ => self.ask = Ask::AsItSays(ms),
+            *rows += 1;
         }
     }
 
-    fn over(&mut self, ms: i64) {
-        self.ask = Ask::Over(ms);
-        self.own = Some(cursor_at(bound_over(ms)));
+    /// Uses the last of these strategies, and the ones before it when its answer is rejected.
+    fn try_in_turn(&mut self, strategies: Vec<CursorStrategy>) {
+        self.alternatives = strategies;
+        if let Some(first) = self.alternatives.pop() {
+            self.set_strategy(first);
+        }
     }
 
-    fn just_above(&mut self, ms: i64, micros: i64) {
-        let bound = micros.saturating_add(1);
-        self.ask = Ask::JustAbove { ms, bound };
-        self.own = Some(cursor_at(bound));
+    fn set_strategy(&mut self, strategy: CursorStrategy) {
+        self.strategy = strategy;
+        let own = strategy.own_instant().zip(self.service.as_ref());
+        self.own =
+            own.map(|(instant, service)| cursor_like(service, FormInstant::from_micros(instant)));
     }
 }
 
-/// The millisecond that a time in microseconds lies in.
-pub(crate) fn millisecond(micros: i64) -> i64 {
-    micros.div_euclid(MICROS_PER_MS)
-}
-
-/// The cursor of an instant in microseconds.
-pub(crate) fn cursor_at(micros: i64) -> Cursor {
-    FormInstant::from_micros(micros).to_cursor()
-}
-
-/// The instant above all of a millisecond.
-fn bound_over(ms: i64) -> i64 {
-    ms.saturating_add(1).saturating_mul(MICROS_PER_MS)
-}
-
-/// The instant of a cursor, if it is one and lies in this millisecond.
-fn within(cursor: &Cursor, ms: i64) -> Option<i64> {
-    let micros = FormInstant::parse_cursor(cursor.as_str()).ok()?.micros();
-    (millisecond(micros) == ms).then_some(micros)
+/// Asks for the rows from the last one on, which lies in this unit.
+fn just_above(unit: UnitStart, cursor: i64, last: i64) -> CursorStrategy {
+    let shown = CursorUnit::Millisecond.floor(last);
+    let bound = if cursor == shown {
+        cursor.saturating_add(1)
+    } else {
+        // The cursor was cut further than the time that the row shows.
+        shown.saturating_add(CursorUnit::Millisecond.micros())
+    };
+    CursorStrategy::JustAbove { unit, bound }
 }
 
 #[cfg(test)]

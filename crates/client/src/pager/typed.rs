@@ -8,7 +8,7 @@ use formsvc_protocol::{SubmissionId, Timestamp};
 use futures_core::{FusedStream, Stream};
 use serde::de::DeserializeOwned;
 
-use super::{ResumeToken, Row, SubmissionPage, Submissions, TieStorm};
+use super::{ResumeToken, Row, SubmissionPage, Submissions, TieOverflow};
 use crate::Error;
 use crate::error::AnswersError;
 
@@ -83,9 +83,9 @@ impl<T: DeserializeOwned> TypedSubmissions<T> {
     }
 
     /// The milliseconds that could not be proven complete so far: see
-    /// [`SubmissionPages::tie_storms`](super::SubmissionPages::tie_storms).
-    pub fn tie_storms(&self) -> &[TieStorm] {
-        self.items.tie_storms()
+    /// [`SubmissionPages::tie_overflows`](super::SubmissionPages::tie_overflows).
+    pub fn tie_overflows(&self) -> &[TieOverflow] {
+        self.items.tie_overflows()
     }
 
     #[expect(clippy::type_complexity, reason = "a poll of the item, which is a result in a result")]

@@ -1,31 +1,33 @@
-//! The walk from page to page: which rows of a page are new, and where the list goes on. Pure;
-//! pages go in, decisions come out.
+//! Decides which rows of a page are new and where the list continues. Pure: pages in, decisions out.
 //!
-//! What it holds to: in whatever pages a service cuts its list, every id is handed on once, or the
-//! walk ends with a reason. That rests on the list being newest first (SPEC §4), and on an id having
-//! one time and one row: of two rows with one id the first is taken, and a row that comes again
-//! with an older time is taken for another. A row older than everything so far
-//! is new; a row that is known from the page before is a duplicate and dropped; so is one known
-//! from the rows that share the oldest time so far, however many pages those span; any other row
-//! breaks the order, and the walk ends.
+//! Guarantee: every submission id is yielded exactly once, or the walk ends with an error. This
+//! relies on two properties of the service (SPEC §4): lists are newest first, and an id always has
+//! the same time and content. A row older than all rows before it is new. A row that was on the
+//! previous page, or that shares the oldest time seen so far and was already yielded, is a duplicate
+//! and is dropped. Any other row violates the order and ends the walk.
 
 use formsvc_protocol::{Cursor, Pagination};
 
 use super::id_set::{IdHash, IdSet};
-use super::tie::{FallbackReason, Judged, OnTieStorm, Storm, TieSafe, TieStorm, Verdict};
+use super::tie::{
+    Completeness, FallbackReason, SeenRow, TieGuard, TieOverflow, UnitOverflow, Verdict,
+};
 
-/// Pages without a new row after which a list that claims to have more is stuck.
-const IDLE_PAGES_MAX: usize = 100;
+/// Consecutive pages without a new row after which the list counts as stuck.
+const MAX_IDLE_PAGES: usize = 100;
 
 /// Most ids that are kept because their rows may come again. A service whose rows all have one time
-/// would make it any number.
-const KNOWN_MAX: usize = 100_000;
+/// would require any number.
+const MAX_KNOWN_IDS: usize = 100_000;
+
+/// Rows that a request with the walk's own cursor must have room for: a known one and a new one.
+const MIN_ROWS_WITH_KNOWN: u32 = 2;
 
 /// A walk through one list.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Walk {
     hasher: IdHash,
-    /// The cursor to ask with.
+    /// The service's cursor of the next page.
     cursor: Option<Cursor>,
     /// Time of the oldest row so far.
     oldest: Option<i64>,
@@ -35,197 +37,186 @@ pub(crate) struct Walk {
     before: IdSet,
     /// Ids of yet earlier pages whose rows share the oldest time.
     tied: IdSet,
-    /// Ids a resumed walk was told of, and the time of the oldest among them.
-    told: IdSet,
-    told_oldest: Option<i64>,
-    /// Whether the last page had no row, so that its ids are still those of the page before.
+    /// Ids of the resume token, and the time of the oldest among them.
+    resumed: IdSet,
+    resumed_oldest: Option<i64>,
+    /// Whether the last page had no row, so that `page` belongs to the page before it.
     page_was_empty: bool,
-    /// Whether the last page left the oldest time as it was.
-    tie_goes_on: bool,
-    /// Where the walk stood when it asked for the last page.
-    asked: Place,
-    /// The cursor it asked with.
+    /// Whether the last page left the oldest time unchanged.
+    tie_continues: bool,
+    /// The position from which the last page was requested.
+    requested: ListPosition,
+    /// The cursor sent for the last page.
     sent: Option<Cursor>,
-    /// What is sent once, instead of the cursor.
-    once: Option<Cursor>,
-    /// How it keeps rows that share a millisecond, if it does.
-    ties: Option<TieSafe>,
+    ties: TieGuard,
+    /// Cursors sent since the last new row.
     idle_cursors: Vec<Option<Cursor>>,
 }
 
-/// Where a walk stands, without the ids.
+/// A position in a list: the service's cursor and the oldest time seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ListPosition {
     pub(crate) cursor: Option<Cursor>,
     pub(crate) oldest: Option<i64>,
 }
 
-/// What a page means for the walk.
+/// The walk's decision about one page.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Turn {
-    /// Rows to look at, from the first; the one after them broke the order.
-    pub(crate) rows: usize,
+pub(crate) struct PageOutcome {
+    /// Number of leading rows that are in order.
+    pub(crate) rows_in_order: usize,
     /// Which of them are duplicates, ascending.
     pub(crate) duplicates: Vec<usize>,
-    pub(crate) then: Then,
-    /// What somebody should hear of.
-    pub(crate) notice: Option<Notice>,
+    pub(crate) next: NextStep,
+    pub(crate) warning: Option<PagingWarning>,
 }
 
-/// Something that happened on the way.
+/// A reason why rows could be missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Notice {
-    /// The walk goes on by the service's cursors alone.
+pub(crate) enum PagingWarning {
     FellBack(FallbackReason),
-    /// Rows of a millisecond may be missing.
-    Storm(Storm),
+    Overflow(UnitOverflow),
 }
 
-/// Where a list goes on after rows that another walk has let through.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
-    /// At this cursor; `None` is the newest row.
-    At(Option<Cursor>),
-    /// Nowhere.
-    End,
-}
-
-/// How it goes on after a page.
+/// How the walk continues after a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Then {
-    /// Ask for the next page.
-    More,
-    /// The page does not count: ask again, with the cursor that the walk has now.
-    Again,
+pub(crate) enum NextStep {
+    /// Request the next page.
+    Continue,
+    /// Discard this page and request again with the current cursor.
+    Retry,
     /// The list is complete.
-    End,
-    /// Nowhere.
-    Failed(Fault),
+    Finished,
+    Failed(PagingError),
 }
 
-/// Why a page leads nowhere.
+/// Why the walk cannot continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
-    /// The list claims to have more, but there is no way on.
+pub(crate) enum PagingError {
+    /// The list claims to have more, but no cursor leads there.
     Stuck(Stuck),
     /// The row after the last good one is newer than the one before it.
     OutOfOrder,
-    /// The rows of a millisecond cannot be told apart.
-    TieStorm(Storm),
+    /// Rows of a unit of the cursor may be missing.
+    TieOverflow(UnitOverflow),
     /// More rows share one time than ids are kept.
-    Crowd,
+    TooManyTies,
 }
 
-/// Why there is no way on.
+/// Why no cursor leads to the rest of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stuck {
-    /// No cursor to go on with.
     NoCursor,
-    /// The cursor is the one just asked with, or one asked with since the last new row.
+    /// The cursor was already sent for this page, or since the last new row.
     Circle,
-    /// Too many pages in a row without a new row.
+    /// Too many consecutive pages without a new row.
     Idle,
-    /// The service refuses the cursor that it gave.
+    /// The service refuses its own cursor.
     Refused,
 }
 
 impl Walk {
-    /// A walk from a cursor, or from the newest row.
+    /// Starts at a cursor, or at the newest row.
     pub(crate) fn start(cursor: Option<Cursor>) -> Self {
-        Self { cursor, ..Self::default() }
+        Self {
+            hasher: IdHash::default(),
+            cursor,
+            oldest: None,
+            page: IdSet::default(),
+            before: IdSet::default(),
+            tied: IdSet::default(),
+            resumed: IdSet::default(),
+            resumed_oldest: None,
+            page_was_empty: false,
+            tie_continues: false,
+            requested: ListPosition::default(),
+            sent: None,
+            ties: TieGuard::new(),
+            idle_cursors: Vec::new(),
+        }
     }
 
-    /// A walk that goes on where another stopped, which had handed on the `seen` ids, the oldest
-    /// of them at `seen_oldest`.
+    /// Continues another walk that had yielded the `seen` ids, the oldest of them at `seen_oldest`.
     pub(crate) fn resume<'i>(
-        place: Place,
+        position: ListPosition,
         seen: impl Iterator<Item = &'i str>,
         seen_oldest: Option<i64>,
     ) -> Self {
-        let Place { cursor, oldest } = place;
-        let mut walk = Self { cursor, oldest, told_oldest: seen_oldest, ..Self::default() };
+        let ListPosition { cursor, oldest } = position;
+        let ties = match (&cursor, oldest) {
+            (Some(cursor), Some(oldest)) => TieGuard::resume(cursor, oldest),
+            _ => TieGuard::new(),
+        };
+        let mut walk = Self { oldest, resumed_oldest: seen_oldest, ties, ..Self::start(cursor) };
         for id in seen {
-            walk.told.insert(walk.hasher.hash(id), id);
+            walk.resumed.insert(walk.hasher.hash(id), id);
         }
         walk
     }
 
-    /// The same walk, keeping rows that share a millisecond.
-    pub(crate) fn tie_safe(mut self, on_storm: OnTieStorm) -> Self {
-        self.ties = Some(TieSafe::new(on_storm, self.cursor.as_ref(), self.oldest));
+    /// Continues after units of which rows may be missing, instead of failing there.
+    pub(crate) fn allow_incomplete(mut self, allow: bool) -> Self {
+        self.ties.allow_incomplete(allow);
         self
     }
 
-    /// The cursor to ask for the next page with.
+    /// The cursor of the next request.
     pub(crate) fn cursor(&self) -> Option<&Cursor> {
-        let own = self.ties.as_ref().and_then(TieSafe::own);
-        self.once.as_ref().or(own).or(self.cursor.as_ref())
+        self.ties.own().or(self.cursor.as_ref())
     }
 
-    /// Asks for the next page with a cursor of the caller's own; `None` takes that back.
-    pub(crate) fn ask_once(&mut self, cursor: Option<Cursor>) {
-        self.once = cursor;
+    /// The `limit` of the next request.
+    pub(crate) fn rows_to_request(&self, page_size: u32) -> u32 {
+        if self.ties.expects_known_row() { page_size.max(MIN_ROWS_WITH_KNOWN) } else { page_size }
     }
 
-    /// The same walk, on a service that was seen to take cursors that it had not issued.
-    pub(crate) fn trusting(mut self) -> Self {
-        if let Some(ties) = &mut self.ties {
-            ties.trust();
-        }
-        self
+    pub(crate) fn completeness(&self) -> Completeness {
+        self.ties.completeness()
     }
 
-    /// Goes back to before the last page, of which only some rows were let through.
-    pub(crate) fn rewind(&mut self) {
-        self.cursor.clone_from(&self.asked.cursor);
-        if let Some(ties) = &mut self.ties {
-            ties.stand_at(self.cursor.as_ref(), self.oldest);
-        }
+    /// The units of which rows may be missing.
+    pub(crate) fn overflows(&self) -> &[TieOverflow] {
+        self.ties.overflows()
     }
 
-    /// The milliseconds whose rows may not be complete.
-    pub(crate) fn storms(&self) -> &[TieStorm] {
-        self.ties.as_ref().map_or(&[], TieSafe::storms)
+    /// The position of the next page.
+    pub(crate) fn position(&self) -> ListPosition {
+        ListPosition { cursor: self.cursor.clone(), oldest: self.oldest }
     }
 
-    /// Where the walk stands, to resume at the next page.
-    pub(crate) fn place(&self) -> Place {
-        Place { cursor: self.cursor.clone(), oldest: self.oldest }
-    }
-
-    /// Where the walk stood before the last page, to resume within it.
-    pub(crate) fn place_before(&self) -> &Place {
-        &self.asked
+    /// The position of the last page.
+    pub(crate) fn position_before(&self) -> &ListPosition {
+        &self.requested
     }
 
     /// Ids whose rows may come again on the next page.
     pub(crate) fn known(&self) -> impl Iterator<Item = &str> {
-        let tied = [&self.tied, &self.before].into_iter().filter(|_| self.tie_goes_on);
-        let told = Some(&self.told).filter(|_| !self.is_past_told());
-        told.into_iter()
+        let tied = [&self.tied, &self.before].into_iter().filter(|_| self.tie_continues);
+        let resumed = Some(&self.resumed).filter(|_| !self.is_past_resumed());
+        resumed
+            .into_iter()
             .flat_map(IdSet::iter)
             .chain(tied.flat_map(IdSet::iter))
             .chain(self.page.iter())
     }
 
-    /// Ids, other than its own, whose rows may come again on the last page.
+    /// Ids of earlier pages whose rows may come again on the last page.
     pub(crate) fn known_before(&self) -> impl Iterator<Item = &str> {
         let page = Some(&self.page).filter(|_| self.page_was_empty);
         let earlier = self.tied.iter().chain(self.before.iter());
-        self.told.iter().chain(earlier).chain(page.into_iter().flat_map(IdSet::iter))
+        self.resumed.iter().chain(earlier).chain(page.into_iter().flat_map(IdSet::iter))
     }
 
-    /// Ids whose rows may come again when the last page is asked for once more.
+    /// Ids whose rows may come again when the last page is requested once more.
     pub(crate) fn known_once_more(&self) -> impl Iterator<Item = &str> {
         let page = Some(&self.page).filter(|_| !self.page_was_empty);
         self.known_before().chain(page.into_iter().flat_map(IdSet::iter))
     }
 
-    /// The time below which no known id can come again, when the last row handed on was at
-    /// `handed_on`.
-    pub(crate) fn known_oldest(&self, handed_on: Option<i64>) -> Option<i64> {
-        let told = self.told_oldest.filter(|_| !self.told.is_empty());
-        handed_on.into_iter().chain(told).min()
+    /// The time below which no known id can come again, if the last row yielded was at `yielded`.
+    pub(crate) fn known_oldest(&self, yielded: Option<i64>) -> Option<i64> {
+        let resumed = self.resumed_oldest.filter(|_| !self.resumed.is_empty());
+        yielded.into_iter().chain(resumed).min()
     }
 
     /// Time of the oldest row so far.
@@ -233,210 +224,176 @@ impl Walk {
         self.oldest
     }
 
-    /// Takes the page that the cursor brought: id and time of each row, and the pagination object.
-    pub(crate) fn turn<'r>(
+    /// Takes the answer to the last request: id and time of each row, and the pagination object.
+    pub(crate) fn accept<'r>(
         &mut self,
         rows: impl Iterator<Item = (&'r str, i64)> + Clone,
         pagination: &Pagination,
-    ) -> Turn {
-        self.turn_within(rows, usize::MAX, pagination)
-    }
-
-    /// The same, but only so many rows are let through, from the first: the others are of somebody
-    /// else's part of the list.
-    pub(crate) fn turn_within<'r>(
-        &mut self,
-        rows: impl Iterator<Item = (&'r str, i64)> + Clone,
-        keep: usize,
-        pagination: &Pagination,
-    ) -> Turn {
-        let mut turn = Turn { rows: 0, duplicates: Vec::new(), then: Then::More, notice: None };
-        if let Some(then) = self.judge(rows.clone(), pagination, &mut turn) {
-            turn.then = then;
-            return turn;
+    ) -> PageOutcome {
+        let mut outcome = PageOutcome::new(NextStep::Continue);
+        let seen = rows.clone().map(|(id, time)| SeenRow { time, known: self.is_known(id) });
+        // Collected, because the judgement changes the walk that `seen` borrows.
+        let seen: Vec<SeenRow> = seen.collect();
+        let verdict = self.ties.judge(seen.into_iter(), pagination.has_more);
+        if !self.apply_verdict(verdict, &mut outcome) {
+            return outcome;
         }
-        let rows = rows.take(keep);
-        let sifted = rows.clone().map(|(id, time)| (id, time, false));
-        let Some(any_new) = self.sift(sifted, &mut turn) else { return turn };
-        turn.then = self.next(any_new, pagination);
-        if let (Then::More, Some(ties)) = (turn.then, &mut self.ties) {
+        let Some(any_new) = self.sort_out(rows.clone(), &mut outcome) else { return outcome };
+        outcome.next = self.next_step(any_new, pagination);
+        if outcome.next == NextStep::Continue {
             let all = rows.map(|(_, time)| time);
-            let is_fresh = |(at, _): &(usize, i64)| turn.duplicates.binary_search(at).is_err();
-            let fresh = all.clone().enumerate().filter(is_fresh).map(|(_, time)| time);
-            ties.advance(all, fresh, pagination);
+            let is_new = |(at, _): &(usize, i64)| outcome.duplicates.binary_search(at).is_err();
+            let new = all.clone().enumerate().filter(is_new).map(|(_, time)| time);
+            let fallback = self.ties.advance(all, new, pagination);
+            outcome.warning = outcome.warning.or(fallback.map(PagingWarning::FellBack));
         }
-        turn
+        outcome
     }
 
-    /// Takes rows that another walk has let through, each with whether it was a duplicate there, and
-    /// where the list goes on after them.
-    pub(crate) fn record<'r>(
-        &mut self,
-        rows: impl Iterator<Item = (&'r str, i64, bool)>,
-        next: Next,
-    ) -> Turn {
-        let mut turn = Turn { rows: 0, duplicates: Vec::new(), then: Then::More, notice: None };
-        if self.sift(rows, &mut turn).is_some() {
-            match next {
-                Next::At(cursor) => self.cursor = cursor,
-                Next::End => turn.then = Then::End,
-            }
-        }
-        turn
+    /// The service refused the last request; `None` when no other cursor can be tried.
+    pub(crate) fn refused(&mut self) -> Option<PageOutcome> {
+        let verdict = self.ties.refused()?;
+        let mut outcome = PageOutcome::new(NextStep::Retry);
+        self.apply_verdict(verdict, &mut outcome);
+        Some(outcome)
     }
 
-    /// Tells new rows from known ones, some of which are known to be; whether any was new, or `None`
-    /// when they break the order.
-    fn sift<'r>(
+    /// Separates new rows from known ones. Returns whether any was new, or `None` when they break the
+    /// order.
+    fn sort_out<'r>(
         &mut self,
-        rows: impl Iterator<Item = (&'r str, i64, bool)>,
-        turn: &mut Turn,
+        rows: impl Iterator<Item = (&'r str, i64)>,
+        outcome: &mut PageOutcome,
     ) -> Option<bool> {
         self.sent = self.cursor().cloned();
-        self.once = None;
-        self.asked = self.place();
-        let mut fresh = None;
-        for (id, time, again) in rows {
-            if turn.rows == 0 {
-                fresh = Some(false);
+        self.requested = self.position();
+        let (mut any_row, mut any_new) = (false, false);
+        for (id, time) in rows {
+            if !std::mem::replace(&mut any_row, true) {
                 self.open_page();
             }
             let hash = self.hasher.hash(id);
-            let known = again || self.knows(hash, id);
+            let known = self.is_known_before(hash, id);
             let newer = self.oldest.is_some_and(|oldest| time > oldest);
             if newer && !known && !self.page.contains(hash, id) {
-                turn.then = Then::Failed(Fault::OutOfOrder);
+                outcome.next = NextStep::Failed(PagingError::OutOfOrder);
                 return None;
             }
             if !self.page.insert(hash, id) || known {
-                turn.duplicates.push(turn.rows);
+                outcome.duplicates.push(outcome.rows_in_order);
             } else {
-                fresh = Some(true);
+                any_new = true;
                 self.oldest = Some(time);
             }
-            turn.rows += 1;
+            outcome.rows_in_order += 1;
         }
-        self.page_was_empty = fresh.is_none();
-        if fresh.is_some() {
-            self.tie_goes_on = self.asked.oldest.is_some() && self.oldest == self.asked.oldest;
+        self.page_was_empty = !any_row;
+        if any_row {
+            let before = self.requested.oldest;
+            self.tie_continues = before.is_some() && self.oldest == before;
         }
-        Some(fresh == Some(true))
+        Some(any_new)
     }
 
-    /// The request was refused; `None` when there is no other way to ask.
-    pub(crate) fn refused(&mut self) -> Option<Turn> {
-        let verdict = self.ties.as_mut()?.refused()?;
-        let mut turn = Turn { rows: 0, duplicates: Vec::new(), then: Then::Again, notice: None };
-        self.heed(verdict, &mut turn);
-        Some(turn)
-    }
-
-    /// Whether the page counts; how it goes on when it does not.
-    fn judge<'r>(
-        &mut self,
-        rows: impl Iterator<Item = (&'r str, i64)> + Clone,
-        pagination: &Pagination,
-        turn: &mut Turn,
-    ) -> Option<Then> {
-        let mut ties = self.ties.take()?;
-        let known = |id: &str| {
-            let hash = self.hasher.hash(id);
-            self.knows(hash, id) || self.page.contains(hash, id)
-        };
-        let judged = rows.map(|(id, time)| Judged { id, time, known: known(id) });
-        let verdict = ties.judge(judged, pagination.has_more);
-        self.ties = Some(ties);
-        self.heed(verdict, turn)
-    }
-
-    fn heed(&mut self, verdict: Verdict, turn: &mut Turn) -> Option<Then> {
-        let ties = self.ties.as_ref()?;
-        let back = match verdict {
-            Verdict::Good => return None,
-            Verdict::Again => ties.service(),
-            Verdict::FellBack(why) => {
-                turn.notice = Some(Notice::FellBack(why));
-                ties.service()
+    /// Returns whether the page counts.
+    fn apply_verdict(&mut self, verdict: Verdict, outcome: &mut PageOutcome) -> bool {
+        match verdict {
+            Verdict::Accept => return true,
+            Verdict::Retry => {}
+            Verdict::FallBack(reason) => outcome.warning = Some(PagingWarning::FellBack(reason)),
+            Verdict::Overflow(overflow) => {
+                outcome.warning = Some(PagingWarning::Overflow(overflow));
+                if self.ties.continues_after_overflow() {
+                    return true;
+                }
+                outcome.next = NextStep::Failed(PagingError::TieOverflow(overflow));
+                return false;
             }
-            Verdict::Storm(storm) => {
-                turn.notice = Some(Notice::Storm(storm));
-                let fails = !ties.goes_on_after_storms();
-                return fails.then_some(Then::Failed(Fault::TieStorm(storm)));
-            }
-        };
-        self.cursor = back.cloned();
-        Some(Then::Again)
+        }
+        self.cursor = self.ties.service().cloned();
+        outcome.next = NextStep::Retry;
+        false
     }
 
-    fn knows(&self, hash: u64, id: &str) -> bool {
-        self.before.contains(hash, id)
-            || self.tied.contains(hash, id)
-            || self.told.contains(hash, id)
+    /// Whether a row may come again on the page that was just requested.
+    fn is_known(&self, id: &str) -> bool {
+        let hash = self.hasher.hash(id);
+        self.is_known_before(hash, id) || self.page.contains(hash, id)
     }
 
-    /// Whether rows of the told ids would now break the order, and be noticed that way.
-    fn is_past_told(&self) -> bool {
-        self.oldest.zip(self.told_oldest).is_some_and(|(oldest, told)| oldest < told)
+    fn is_known_before(&self, hash: u64, id: &str) -> bool {
+        [&self.before, &self.tied, &self.resumed].iter().any(|set| set.contains(hash, id))
     }
 
-    /// Makes room for the ids of a page, and forgets those that can no longer come again.
+    /// Whether rows of the resume token would now break the order, and be noticed that way.
+    fn is_past_resumed(&self) -> bool {
+        self.oldest.zip(self.resumed_oldest).is_some_and(|(oldest, resumed)| oldest < resumed)
+    }
+
+    /// Starts the ids of a page, and drops those that can no longer come again.
     fn open_page(&mut self) {
-        if self.tie_goes_on {
+        if self.tie_continues {
             self.tied.absorb(&self.before);
         } else {
             self.tied.clear();
         }
-        if self.is_past_told() {
-            self.told.clear();
+        if self.is_past_resumed() {
+            self.resumed.clear();
         }
         std::mem::swap(&mut self.page, &mut self.before);
         self.page.clear();
     }
 
-    fn next(&mut self, any_new: bool, pagination: &Pagination) -> Then {
+    fn next_step(&mut self, any_new: bool, pagination: &Pagination) -> NextStep {
         if any_new {
             self.idle_cursors.clear();
         } else {
             self.idle_cursors.push(self.sent.clone());
         }
         if !pagination.has_more {
-            return Then::End;
+            return NextStep::Finished;
         }
         let Some(next) = &pagination.next_cursor else {
-            return Then::Failed(Fault::Stuck(Stuck::NoCursor));
+            return NextStep::Failed(PagingError::Stuck(Stuck::NoCursor));
         };
-        let known = [&self.told, &self.tied, &self.before, &self.page].map(IdSet::len);
-        if self.tie_goes_on && known.iter().sum::<usize>() > KNOWN_MAX {
-            return Then::Failed(Fault::Crowd);
+        let known = [&self.resumed, &self.tied, &self.before, &self.page].map(IdSet::len);
+        if self.tie_continues && known.iter().sum::<usize>() > MAX_KNOWN_IDS {
+            return NextStep::Failed(PagingError::TooManyTies);
         }
         let next = Some(next);
         let circle = self.sent.as_ref() == next
             || self.idle_cursors.iter().any(|used| used.as_ref() == next);
         if circle {
-            return Then::Failed(Fault::Stuck(Stuck::Circle));
+            return NextStep::Failed(PagingError::Stuck(Stuck::Circle));
         }
-        if self.idle_cursors.len() >= IDLE_PAGES_MAX {
-            return Then::Failed(Fault::Stuck(Stuck::Idle));
+        if self.idle_cursors.len() >= MAX_IDLE_PAGES {
+            return NextStep::Failed(PagingError::Stuck(Stuck::Idle));
         }
         self.cursor = next.cloned();
-        Then::More
+        NextStep::Continue
     }
 }
 
-impl Fault {
-    /// Whether the rows before it are a good page, so that one page alone can be handed on.
+impl PageOutcome {
+    fn new(next: NextStep) -> Self {
+        Self { rows_in_order: 0, duplicates: Vec::new(), next, warning: None }
+    }
+}
+
+impl PagingError {
+    /// Whether the rows before it are a good page, so that a single page can be returned.
     pub(crate) fn comes_after_the_page(self) -> bool {
-        matches!(self, Self::Stuck(_) | Self::Crowd)
+        matches!(self, Self::Stuck(_) | Self::TooManyTies)
     }
 }
 
 impl Stuck {
-    /// What failed, for a person.
-    pub(crate) fn what(self) -> &'static str {
+    /// The message of the error.
+    pub(crate) fn message(self) -> &'static str {
         match self {
             Self::NoCursor => "the list has more but no `next_cursor`",
             Self::Circle => "the list goes in circles: `next_cursor` repeats",
-            Self::Refused => "the service refuses the `next_cursor` that it gave",
+            Self::Refused => "the service refuses its own `next_cursor`",
             Self::Idle => "the list has more, but 100 pages brought no new row",
         }
     }

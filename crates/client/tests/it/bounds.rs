@@ -1,18 +1,16 @@
 //! Lists that end early, and what they leave out.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use formsvc_client::test_util::{MockService, form, submission};
 use formsvc_client::{
-    Client, ErrorKind, ListSubmissions, Parallel, RateLimit, ResumeToken, Row, Submission,
-    Timestamp,
+    Client, ErrorKind, ListSubmissions, RateLimit, ResumeToken, Row, Submission, Timestamp,
 };
 use formsvc_protocol::FormInstant;
 use http::Request;
 use proptest::prelude::*;
 
-use crate::support::bodies::{error, last, page, page_of, row_at, time};
+use crate::support::bodies::{last, page, page_of, row_at, time};
 use crate::support::builder;
 use crate::support::fake::{Answer, Fake, ok};
 
@@ -196,13 +194,10 @@ fn nth(n: u32, apart_ms: u32) -> Timestamp {
     Timestamp::from_unix_nanos((new_year + i128::from(n * apart_ms)) * 1_000_000).unwrap()
 }
 
-/// The same rows on a service whose cursors have only milliseconds, and which refuses one request.
-fn of_milliseconds(rows: &[Submission], refused: Option<usize>) -> Client {
-    let (rows, seen) = (rows.to_vec(), AtomicUsize::new(0));
+/// The same rows on a service whose cursors have only milliseconds.
+fn of_milliseconds(rows: &[Submission]) -> Client {
+    let rows = rows.to_vec();
     let fake = Fake::rule(move |request| {
-        if Some(seen.fetch_add(1, Ordering::Relaxed)) == refused {
-            return Answer::Status(400, Vec::new(), error("bad_request", "no such cursor"));
-        }
         let (mut limit, mut bound) = (25, i64::MAX);
         for (name, value) in url::form_urlencoded::parse(request.uri().query().unwrap().as_bytes())
         {
@@ -227,19 +222,15 @@ fn ids_of(token: &ResumeToken) -> usize {
     text.rsplit(':').next().unwrap().split(',').filter(|id| !id.is_empty()).count()
 }
 
-/// Reads so many rows at a time, each time by as many walkers, in a process of its own; at last the
-/// rest.
+/// Reads the given numbers of rows one after another, each time from the token of the time before.
 async fn read_in_turns(
     list: impl Fn() -> ListSubmissions,
-    turns: &[(usize, Option<u32>)],
+    turns: &[usize],
     mut look: impl FnMut(&ResumeToken),
 ) -> Vec<u32> {
     let (mut read, mut token) = (Vec::new(), None::<ResumeToken>);
-    for (rows, walkers) in turns {
+    for rows in turns {
         let mut list = list();
-        if let Some(walkers) = walkers {
-            list = list.parallel(Parallel::walkers(*walkers));
-        }
         if let Some(token) = token {
             list = list.resume_from(token.to_string().parse().unwrap());
         }
@@ -256,24 +247,7 @@ async fn read_in_turns(
 }
 
 #[tokio::test]
-async fn a_token_knows_the_rows_that_the_probe_of_walkers_brings_again() {
-    let times = [56, 56, 55, 55, 55, 55, 55, 55, 54, 54, 54, 54, 53, 0];
-    let (rows, service) = tied(&times, 1);
-    let client = service.client();
-    let list = || {
-        let list = client.form("frm_1".parse().unwrap()).submissions();
-        list.page_size(6).since(nth(1, 1)).stop_when(|_| false)
-    };
-    for walkers in [None, Some(2)] {
-        let turns = [(6, Some(2)), (7, Some(2)), (99, walkers)];
-        let read = read_in_turns(list, &turns, |_| {}).await;
-        assert_eq!(read.len(), rows.len() - 1, "{read:?}");
-        assert!(read.is_sorted(), "{read:?}");
-    }
-}
-
-#[tokio::test]
-async fn a_token_knows_the_rows_of_a_tie_that_a_walker_brings_again() {
+async fn token_within_tie_repeats_no_row() {
     let mut times = vec![115, 100, 99, 90, 87, 86, 86, 68, 68, 67, 67, 66];
     times.extend([34; 4].into_iter().chain([0; 3]));
     for apart_ms in [1, 1_000] {
@@ -281,48 +255,28 @@ async fn a_token_knows_the_rows_of_a_tie_that_a_walker_brings_again() {
         let client = service.client();
         let list = || {
             let list = client.form("frm_1".parse().unwrap()).submissions();
-            list.page_size(4).tie_safe(true)
+            list.page_size(4)
         };
         for first in 0..rows.len() {
-            for walkers in [None, Some(2)] {
-                let turns = [(first, Some(2)), (99, walkers)];
-                let read = read_in_turns(list, &turns, |_| {}).await;
-                assert_eq!(read, (0..19).collect::<Vec<_>>());
-            }
+            let read = read_in_turns(list, &[first, 99], |_| {}).await;
+            assert_eq!(read, (0..19).collect::<Vec<_>>());
         }
     }
 }
 
 #[tokio::test]
-async fn a_page_that_a_token_knows_all_of_is_no_reason_to_fall_back() {
+async fn page_fully_known_by_token_continues() {
     let mut times = vec![115, 115, 114, 105, 103, 73, 71, 71, 71, 69, 69, 69, 69, 52, 49];
     times.extend([48, 48, 48, 47, 47, 47, 42, 41, 41, 41, 41, 0, 0, 0, 0]);
     let (rows, _) = tied(&times, 1);
-    let client = of_milliseconds(&rows, None);
+    let client = of_milliseconds(&rows);
     let list = || {
         let list = client.form("frm_1".parse().unwrap()).submissions();
-        list.page_size(5).tie_safe(true)
+        list.page_size(5)
     };
     for first in 0..rows.len() {
-        let read = read_in_turns(list, &[(first, Some(3)), (99, None)], |_| {}).await;
+        let read = read_in_turns(list, &[first, 99], |_| {}).await;
         assert_eq!(read, (0..30).collect::<Vec<_>>());
-    }
-}
-
-#[tokio::test]
-async fn a_token_is_good_after_a_walker_was_refused() {
-    let (rows, _) = tied(&(0..80).collect::<Vec<_>>(), 1_000);
-    for refused in 0..24 {
-        let client = of_milliseconds(&rows, Some(refused));
-        let list = || client.form("frm_1".parse().unwrap()).submissions().page_size(4);
-        let mut items = list().parallel(Parallel::walkers(3)).items();
-        let mut read = Vec::new();
-        while let Ok(Some(item)) = items.try_next().await {
-            read.push(number(item.id.as_str()));
-        }
-        let rest = list().resume_from(items.resume_token()).items().try_collect_max(99).await;
-        read.extend(rest.unwrap().iter().map(|item| number(item.id.as_str())));
-        assert_eq!(read, (0..80).collect::<Vec<_>>(), "{refused}");
     }
 }
 
@@ -331,7 +285,7 @@ async fn a_token_stays_short_however_often_it_is_used() {
     for at_once in [3, 4, 5] {
         let fake = three_by_three(60);
         let look = |token: &ResumeToken| assert!(ids_of(token) <= 6, "{token}");
-        let turns: Vec<_> = std::iter::repeat_n((at_once, None), 21).collect();
+        let turns: Vec<_> = std::iter::repeat_n(at_once, 21).collect();
         assert_eq!(read_in_turns(|| list(&fake), &turns, look).await, (0..60).collect::<Vec<_>>());
     }
 }
@@ -340,30 +294,29 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn bounds_ties_and_walkers_do_not_hinder_each_other(
+    fn bounds_ties_and_tokens_combine(
         times in prop::collection::vec(0_u32..120, 0..90),
         size in 2_u32..7,
         since in prop::option::of(0_u32..60),
         until in prop::option::of(60_u32..120),
         stop in prop::option::of(0_usize..100),
-        turns in prop::collection::vec((0_usize..30, prop::option::of(2_u32..5)), 0..5),
-        last in prop::option::of(2_u32..5),
-        (tie_safe, prefetch, milliseconds) in any::<(bool, bool, bool)>(),
+        turns in prop::collection::vec(0_usize..30, 0..5),
+        (prefetch, milliseconds) in any::<(bool, bool)>(),
         apart_ms in prop::sample::select(vec![1_u32, 1_000, 3_600_000]),
     ) {
         let (rows, service) = tied(&times, apart_ms);
         let time = |n: u32| nth(n, apart_ms);
         let most = rows.chunk_by(|a, b| a.created_at == b.created_at).map(<[_]>::len).max();
         let most = most.unwrap_or(0);
-        // More rows of a millisecond than fit on a page are a storm there, and no part of this.
-        let client = if tie_safe && milliseconds && most < size as usize {
-            of_milliseconds(&rows, None)
+        // More rows in one millisecond than fit on a page are a tie overflow there.
+        let client = if milliseconds && most < size as usize {
+            of_milliseconds(&rows)
         } else {
             service.client()
         };
         let bounded = || {
             let list = client.form("frm_1".parse().unwrap()).submissions();
-            let mut list = list.page_size(size).tie_safe(tie_safe).prefetch(prefetch);
+            let mut list = list.page_size(size).prefetch(prefetch);
             if let Some(n) = since { list = list.since(time(n)); }
             if let Some(n) = until { list = list.until(time(n)); }
             let stop = stop.map(|n| format!("sub_{n}"));
@@ -379,7 +332,7 @@ proptest! {
             .filter(|row| until.is_none_or(|n| row.created_at < time(n)))
             .map(|row| number(row.id.as_str()))
             .collect();
-        let turns: Vec<_> = turns.into_iter().chain([(99, last)]).collect();
+        let turns: Vec<_> = turns.into_iter().chain([99]).collect();
         // Of three pages, and twice those of a tie.
         let most_ids = 3 * size as usize + 2 * most;
         let look = |token: &ResumeToken| assert!(ids_of(token) <= most_ids, "{token}");

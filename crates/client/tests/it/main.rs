@@ -16,7 +16,6 @@ mod list;
 mod mock;
 mod model;
 mod options;
-mod parallel;
 mod raw;
 mod resume;
 mod retry;

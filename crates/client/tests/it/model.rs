@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use formsvc_client::{ErrorKind, ListSubmissions, Parallel, ResumeToken};
+use formsvc_client::{ErrorKind, ListSubmissions, ResumeToken};
 use proptest::prelude::*;
 
 use crate::support::bodies::{last, page, page_of, row};
@@ -132,23 +132,17 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn every_id_comes_exactly_once_or_the_reason_is_typed(
+    fn every_id_is_yielded_once_or_error_is_typed(
         plan in plans(),
         lives in prop::collection::vec(0_usize..9, 0..9),
         prefetch in any::<bool>(),
-        tie_safe in any::<bool>(),
-        walkers in prop::option::of(2_u32..5),
     ) {
         let (promised, reason) = plan.promise();
         let fake = plan.serve();
         let client = builder().transport(fake.wire()).build().unwrap();
         let list = || {
             let list = client.form("frm_1".parse().unwrap()).submissions();
-            let list = list.prefetch(prefetch).tie_safe(tie_safe);
-            match walkers {
-                Some(walkers) => list.parallel(Parallel::walkers(walkers)),
-                None => list,
-            }
+            list.prefetch(prefetch)
         };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()

@@ -1,8 +1,8 @@
 //! What the compiler can promise.
 
 use formsvc_client::{
-    AnswersError, Client, Error, Event, FormHandle, ListSubmissions, Parallel, RequestOptions,
-    Response, ResumeToken, SubmissionPage, SubmissionPages, Submissions, TieStorm, TransportError,
+    AnswersError, Client, Error, Event, FormHandle, ListSubmissions, RequestOptions, Response,
+    ResumeToken, SubmissionPage, SubmissionPages, Submissions, TieOverflow, TransportError,
     TypedSubmission, TypedSubmissions, User,
 };
 use futures_core::{FusedStream, Stream};
@@ -28,8 +28,7 @@ fn every_type_can_be_sent_shared_moved_and_kept() {
     everything::<TypedSubmission<String>>();
     everything::<TransportError>();
     everything::<Event>();
-    everything::<Parallel>();
-    everything::<TieStorm>();
+    everything::<TieOverflow>();
     fused_stream::<Submissions>();
     fused_stream::<SubmissionPages>();
     // Also of a type that cannot be shared itself.

@@ -133,6 +133,7 @@ impl RecordWriter for CsvWriter<'_> {
             submissions,
             columns: OWN_COLUMNS.len() + columns.len(),
             guarded_cells: guard.changed,
+            ..Written::default()
         })
     }
 }

@@ -8,6 +8,8 @@ mod widen;
 
 use std::path::Path;
 
+use formsvc_client::{Completeness, TieOverflow};
+
 use crate::destination::Destination;
 use crate::error::ExportError;
 use crate::record::Record;
@@ -78,7 +80,7 @@ pub struct Options {
 }
 
 /// What was written.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Written {
     /// Submissions.
@@ -87,6 +89,10 @@ pub struct Written {
     pub columns: usize,
     /// Cells the formula guard changed, headings included.
     pub guarded_cells: u64,
+    /// Whether these are all submissions that the service has.
+    pub completeness: Completeness,
+    /// The units of the service's cursor of which submissions may be missing.
+    pub tie_overflows: Vec<TieOverflow>,
 }
 
 /// Writes submissions in one format.

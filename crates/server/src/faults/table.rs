@@ -70,7 +70,7 @@ faults! {
     Html = "html", Api, Percent "100%",
         "So many of the requests are answered with a page of HTML and status 200, as by a captive portal";
     CursorMillis = "cursor-millis", Api, Nothing "",
-        "`next_cursor` is cut to milliseconds, as a naive service has it: where a page ends among rows of one millisecond, the rest of them is lost (`randhie` has such rows)";
+        "`next_cursor` is cut to milliseconds: a client that passes it on unchanged loses the other rows of the millisecond in which a page ends (`randhie` has such rows)";
     StuckCursor = "stuck-cursor", Api, Nothing "",
         "From the second page on, `next_cursor` is the cursor that was sent, and `has_more` is true: the list never ends";
     EmptyPage = "empty-page", Api, Nothing "",

@@ -41,6 +41,10 @@ pub(crate) struct Api {
     /// How many items at most
     #[arg(short = 'L', long, value_name = "N", requires = "paginate", value_parser = whole::<u64>(1..=u64::MAX))]
     limit: Option<u64>,
+    /// In a list of submissions, keep the other items where more share a second or a millisecond than a
+    /// page can show, list these times and end with exit 9
+    #[arg(long, requires = "paginate")]
+    allow_incomplete: bool,
 }
 
 impl Api {
@@ -71,6 +75,7 @@ impl Api {
                 fields: &self.fields,
                 query,
                 limit: self.limit,
+                allow_incomplete: self.allow_incomplete,
                 shown,
             }
             .run(cx)

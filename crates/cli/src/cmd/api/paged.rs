@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use formsvc_client::Client;
+use formsvc_client::{Client, Cursor, FallbackReason, PageNext, PageWalk, Timestamp};
 use formsvc_protocol::{Objects, Pagination};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use super::failed;
 use crate::again;
 use crate::args::OutputFormat;
+use crate::cmd::submissions::incomplete;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -23,6 +24,23 @@ pub(super) struct Paged<'a> {
     pub(super) query: Vec<(&'a str, &'a str)>,
     pub(super) limit: Option<u64>,
     pub(super) shown: Shown<'a>,
+    /// Whether to keep the other items where some may be missing.
+    pub(super) allow_incomplete: bool,
+}
+
+/// How the pages of a list are followed.
+enum Follow {
+    /// A list of submissions: no item that shares a time with another is lost.
+    Submissions(Box<PageWalk>),
+    /// Any other list: by its cursors, which must not repeat.
+    Cursors { cursor: Option<String>, sent: HashSet<String> },
+}
+
+/// An item of a list of submissions, as far as the walk needs it.
+#[derive(Deserialize)]
+struct Item {
+    id: String,
+    created_at: Timestamp,
 }
 
 /// A page, as far as it is looked at. A list without pages has no pagination.
@@ -79,6 +97,13 @@ impl<'a> Shown<'a> {
         }
     }
 
+    /// Warns once that items could be missing.
+    fn warn(&self, fallback: Option<FallbackReason>) {
+        if let Some(reason) = fallback {
+            self.cx.warn_of_fallback(reason);
+        }
+    }
+
     /// Only a list that came to its end is closed: what was cut short must not look whole.
     fn end(&self) -> Result<(), CliError> {
         let end = if self.count == 0 { "[]\n" } else { "\n]\n" };
@@ -90,6 +115,14 @@ impl<'a> Shown<'a> {
     }
 }
 
+impl Page<'_> {
+    /// The items of a page of submissions; `None` if the page has another shape.
+    fn submissions(&self) -> Option<Vec<Item>> {
+        self.pagination.as_ref()?;
+        self.data.iter().map(|item| serde_json::from_str(item.get()).ok()).collect()
+    }
+}
+
 /// JSON text on one line: outside of strings a line break is nothing but space, and strings have none.
 fn on_one_line(json: &str) -> String {
     json.replace(['\n', '\r'], " ")
@@ -97,51 +130,125 @@ fn on_one_line(json: &str) -> String {
 
 impl Paged<'_> {
     pub(super) async fn run(mut self, cx: &Context) -> Result<(), CliError> {
-        let (mut cursor, mut seen): (Option<String>, _) = (None, HashSet::new());
+        let start = self.query.iter().rfind(|(name, _)| *name == "cursor");
+        let walk = PageWalk::new(start.map(|(_, cursor)| Cursor::new(*cursor)));
+        let mut follow =
+            Follow::Submissions(Box::new(walk.allow_incomplete(self.allow_incomplete)));
+        let mut is_first = true;
         loop {
-            match self.page(cursor.as_deref()).await {
-                Ok(None) => return self.shown.end(),
-                Ok(Some(next)) if seen.insert(next.clone()) => cursor = Some(next),
-                Ok(Some(_)) => {
-                    let what = "the service gave the same cursor twice: the list has no end";
-                    return Err(CliError::new(Exit::Service, what));
-                }
+            let cursor = match &follow {
+                Follow::Submissions(walk) => walk.cursor().map(|cursor| cursor.as_str().to_owned()),
+                Follow::Cursors { cursor, .. } => cursor.clone(),
+            };
+            match self.page(&mut follow, cursor.as_deref(), is_first).await {
+                Ok(true) => is_first = false,
+                Ok(false) => break,
                 Err(error) => return Err(self.unfinished(cx, error, cursor.as_deref())),
             }
         }
+        self.shown.end()?;
+        match &follow {
+            Follow::Submissions(walk) => incomplete(walk.tie_overflows()),
+            Follow::Cursors { .. } => Ok(()),
+        }
     }
 
-    /// Shows a page, and gives the cursor of the next.
-    async fn page(&mut self, cursor: Option<&str>) -> Result<Option<String>, CliError> {
+    /// Requests a page and shows its new items. Returns whether the list continues.
+    async fn page(
+        &mut self,
+        follow: &mut Follow,
+        cursor: Option<&str>,
+        is_first: bool,
+    ) -> Result<bool, CliError> {
         let mut query = self.query.clone();
         if let Some(cursor) = cursor {
             query.retain(|(name, _)| *name != "cursor");
             query.push(("cursor", cursor));
         }
-        let body = self.client.get_raw(self.path, &query).await.map_err(failed)?;
+        let rows = query.iter().rfind(|(name, _)| *name == "limit");
+        let rows = rows.and_then(|(_, rows)| rows.parse().ok());
+        let enough = match (&*follow, rows) {
+            (Follow::Submissions(walk), Some(rows)) => {
+                Some(walk.rows_to_request(rows)).filter(|enough| *enough != rows)
+            }
+            _ => None,
+        };
+        let enough = enough.map(|rows| rows.to_string());
+        if let Some(enough) = &enough {
+            query.retain(|(name, _)| *name != "limit");
+            query.push(("limit", enough));
+        }
+        let body = match self.client.get_raw(self.path, &query).await {
+            Ok(body) => body,
+            Err(error) => {
+                if let Follow::Submissions(walk) = follow
+                    && let Some(step) = walk.refused(&error)
+                {
+                    self.shown.warn(step.fallback);
+                    return Ok(true);
+                }
+                return Err(failed(error));
+            }
+        };
         let json = body.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&body);
         let mut reader = serde_json::Deserializer::from_slice(json);
         let page =
             Page::deserialize(Objects(&mut reader)).and_then(|page| reader.end().map(|()| page));
-        let page = page.map_err(|_| {
-            let what = format!("the answer to `{}` is no list with `data`", self.path);
-            CliError::new(Exit::Service, what).hint("without --paginate it is shown as it is")
-        })?;
+        let page = page.map_err(|_| self.no_list())?;
+        let items = page.submissions();
+        if is_first && items.is_none() {
+            *follow = Follow::Cursors { cursor: None, sent: HashSet::new() };
+        }
+        match follow {
+            Follow::Submissions(walk) => {
+                let (Some(items), Some(pagination)) = (items, &page.pagination) else {
+                    return Err(self.no_list());
+                };
+                let rows = items.iter().map(|item| (&*item.id, item.created_at.unix_micros()));
+                let step = walk.accept(rows, pagination);
+                self.shown.warn(step.fallback);
+                let new: Vec<_> = step.new_rows.iter().map(|at| page.data[*at]).collect();
+                let is_enough = self.show(&new)?;
+                match step.next {
+                    PageNext::Retry => Ok(true),
+                    PageNext::Continue => Ok(!is_enough),
+                    PageNext::Failed(error) if !is_enough => Err(failed(error)),
+                    _ => Ok(false),
+                }
+            }
+            Follow::Cursors { cursor, sent } => {
+                let is_enough = self.show(&page.data)?;
+                match page.pagination {
+                    Some(Pagination { has_more: true, .. }) if is_enough => Ok(false),
+                    Some(Pagination { has_more: true, next_cursor: Some(next) }) => {
+                        *cursor = Some(next.as_str().to_owned());
+                        if sent.insert(next.as_str().to_owned()) {
+                            return Ok(true);
+                        }
+                        let what = "the service gave the same cursor twice: the list has no end";
+                        Err(CliError::new(Exit::Service, what))
+                    }
+                    Some(Pagination { has_more: true, next_cursor: None }) => {
+                        let what = "the list has more, but no `next_cursor`";
+                        Err(CliError::new(Exit::Service, what))
+                    }
+                    Some(Pagination { has_more: false, .. }) | None => Ok(false),
+                }
+            }
+        }
+    }
+
+    /// Shows items up to the limit. Returns whether it is reached.
+    fn show(&mut self, items: &[&RawValue]) -> Result<bool, CliError> {
         let left = self.limit.map(|limit| limit.saturating_sub(self.shown.count));
         let wanted = left.and_then(|left| usize::try_from(left).ok()).unwrap_or(usize::MAX);
-        self.shown.items(&page.data[..page.data.len().min(wanted)])?;
-        let is_enough = self.limit.is_some_and(|limit| self.shown.count >= limit);
-        match page.pagination {
-            Some(Pagination { has_more: true, .. }) if is_enough => Ok(None),
-            Some(Pagination { has_more: true, next_cursor: Some(next) }) => {
-                Ok(Some(next.as_str().to_owned()))
-            }
-            Some(Pagination { has_more: true, next_cursor: None }) => {
-                let what = "the service says there is more, but gives no cursor to it";
-                Err(CliError::new(Exit::Service, what))
-            }
-            Some(Pagination { has_more: false, .. }) | None => Ok(None),
-        }
+        self.shown.items(&items[..items.len().min(wanted)])?;
+        Ok(self.limit.is_some_and(|limit| self.shown.count >= limit))
+    }
+
+    fn no_list(&self) -> CliError {
+        let what = format!("the answer to `{}` is no list with `data`", self.path);
+        CliError::new(Exit::Service, what).hint("without --paginate the answer is shown unchanged")
     }
 
     /// The error, and how to go on after what was written.

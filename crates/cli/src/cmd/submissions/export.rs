@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
+use formsvc_client::{Completeness, TieOverflow};
 use formsvc_export::{
     Destination, Existing, ExportError, FORMATS, Format, Operation, Options, Written, export,
     writer,
@@ -15,6 +16,7 @@ use indicatif::HumanCount;
 use crate::args::whole;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::exit::Exit;
 use crate::form_ref;
 use crate::output::Harmless;
 use crate::progress::took;
@@ -42,6 +44,10 @@ pub(crate) struct Export {
     /// In CSV, put an apostrophe before text that a spreadsheet would run as a formula
     #[arg(long, value_name = "on|off", default_value = "on")]
     formula_guard: Switch,
+    /// Where more submissions share a second or a millisecond than a page can show, keep the others, list
+    /// these times and end with exit 9
+    #[arg(long)]
+    allow_incomplete: bool,
     /// Submissions a request, 1 to 100
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = whole::<u32>(1..=100))]
     page_size: u32,
@@ -88,15 +94,15 @@ impl Export {
         let client = cx.client().await?;
         let form = form_ref::resolve(cx, &self.form).await?;
         cx.progress.begin();
-        let pages =
-            client.form(form.id).submissions().page_size(self.page_size).prefetch(true).pages();
+        let list = client.form(form.id).submissions().page_size(self.page_size).prefetch(true);
+        let pages = list.allow_incomplete(self.allow_incomplete).pages();
         let progress = |at: formsvc_export::Progress<'_>| {
             cx.progress.submissions(at.submissions, at.reached);
         };
         let written = export(pages, writer, progress).await.map_err(|error| self.failed(error))?;
         cx.progress.end();
         cx.progress.remark(&summary(&written, self.file(), cx.progress.elapsed()));
-        Ok(())
+        incomplete(&written.tie_overflows)
     }
 
     /// As asked for, or as the output's name says; CSV if it says nothing. A name that says
@@ -198,7 +204,32 @@ fn summary(written: &Written, file: Option<&Path>, elapsed: Duration) -> String 
         ),
     };
     let (submissions, time) = (counted(written.submissions, "submission"), took(elapsed));
-    format!("{submissions}{columns}{place} in {time}{guarded}")
+    let complete = match written.completeness {
+        Completeness::Proven => "",
+        Completeness::Incomplete => "; complete: no",
+        _ => "; complete: unproven",
+    };
+    format!("{submissions}{columns}{place} in {time}{guarded}{complete}")
+}
+
+/// The end of a run that was allowed to leave submissions out: exit 9 if it did.
+pub(in crate::cmd) fn incomplete(overflows: &[TieOverflow]) -> Result<(), CliError> {
+    /// Units that are listed one by one.
+    const LISTED_MAX: usize = 20;
+    if overflows.is_empty() {
+        return Ok(());
+    }
+    let what = "the result is incomplete: more submissions share a unit of the service's cursor than a \
+                page can show";
+    let error = CliError::new(Exit::DataPolicy, what);
+    let error = overflows
+        .iter()
+        .take(LISTED_MAX)
+        .fold(error, |error, overflow| error.cause(overflow.to_string()));
+    Err(match overflows.len().checked_sub(LISTED_MAX) {
+        Some(more @ 1..) => error.cause(format!("and {more} more")),
+        _ => error,
+    })
 }
 
 fn counted(number: u64, what: &str) -> String {

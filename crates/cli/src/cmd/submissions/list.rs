@@ -2,13 +2,13 @@
 
 use clap::Args;
 use formsvc_client::{
-    AnswerPlace, Cursor, FormHandle, Literals, PAGE_SIZE_MAX, ResumeToken, Row, Submission,
-    SubmissionPage,
+    AnswerPlace, Cursor, FormHandle, Literals, PAGE_SIZE_MAX, Submission, TieOverflow,
 };
 use formsvc_export::{Cell, Columns, Places, cell};
+use formsvc_protocol::FormInstant;
 
-use super::hint_name;
 use super::range::{Bounds, Range};
+use super::{hint_name, incomplete};
 use crate::args::whole;
 use crate::context::Context;
 use crate::error::CliError;
@@ -23,8 +23,8 @@ pub(in crate::cmd) const FIELDS: [Field; 3] =
 
 /// Show the newest submissions of a form
 ///
-/// Newest first. The service does not say how many there are; on a terminal the command for those that
-/// follow is said at the end.
+/// Newest first. The service does not say how many there are; on a terminal the command that
+/// lists the next ones is printed at the end.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo submissions list penguins\n  formsvc --demo submissions list anes96 --limit 5 --output json\n  formsvc --demo submissions list penguins --since 7d --limit 100"
@@ -40,6 +40,13 @@ pub(crate) struct List {
     /// Only those older than this cursor or RFC 3339 instant
     #[arg(long, value_name = "CURSOR")]
     before: Option<String>,
+    /// Only those that follow this submission, which was made in the second before `--before`
+    #[arg(long, value_name = "ID", requires = "before")]
+    after: Option<String>,
+    /// Where more submissions share a second or a millisecond than a page can show, keep the others, list
+    /// these times and end with exit 9
+    #[arg(long)]
+    allow_incomplete: bool,
 }
 
 impl List {
@@ -49,29 +56,35 @@ impl List {
         let client = cx.client().await?;
         let form = form_ref::resolve(cx, &self.form).await?;
         let handle = client.form(form.id.clone());
-        let (submissions, next) =
-            self.newest(cx, &handle, &bounds).await.map_err(|error| self.told(error))?;
+        let Newest { submissions, has_more, overflows } =
+            self.newest(&handle, &bounds).await.map_err(|error| self.explain(error))?;
         if submissions.is_empty() {
             cx.progress.remark("no submissions");
         }
         fill(&mut listing, &submissions);
         cx.output.list(&listing)?;
-        // A service that ends with this has none to go on with.
+        // A demo service ends with this command.
         let lasts = !matches!(cx.settings.service, Service::Demo);
-        if let Some(next) = next.filter(|_| cx.settings.terminal.stdout && lasts) {
+        if let Some(last) =
+            submissions.last().filter(|_| has_more && lasts && cx.settings.terminal.stdout)
+        {
             let mut line =
                 again::Line::of(&cx.settings, &["submissions", "list", hint_name(&form)]);
             line.flag("--limit", &self.limit.to_string());
             bounds.say_again(&mut line);
-            if let Some(more) = line.flag("--before", next.as_str()).shown() {
+            line.flag("--before", &next_second(last)).flag("--after", last.id.as_str());
+            if self.allow_incomplete {
+                line.switch("--allow-incomplete");
+            }
+            if let Some(more) = line.shown() {
                 cx.progress.command("more", &more);
             }
         }
-        Ok(())
+        incomplete(&overflows)
     }
 
-    /// A cursor is the service's to judge; what it may be is ours to say.
-    fn told(&self, error: CliError) -> CliError {
+    /// Adds what `--before` accepts to an error of the service.
+    fn explain(&self, error: CliError) -> CliError {
         if error.exit == Exit::Usage && self.before.is_some() {
             error.hint_if_none("`--before` takes an RFC 3339 instant, or the cursor of a list")
         } else {
@@ -79,78 +92,89 @@ impl List {
         }
     }
 
-    /// As many as wanted, and where the next ones begin, if there are any.
-    async fn newest(
-        &self,
-        cx: &Context,
-        form: &FormHandle,
-        bounds: &Bounds,
-    ) -> Result<(Vec<Submission>, Option<Cursor>), CliError> {
-        let (mut submissions, mut left) = (Vec::new(), self.limit as usize);
-        let mut resume: Option<ResumeToken> = None;
-        while left > 0 {
-            // No page has more than is wanted, so that the list can go on after the last one. Only
-            // where rows are walked past, as many are asked for as a page holds.
-            let wanted = u32::try_from(left).unwrap_or(u32::MAX).min(PAGE_SIZE_MAX);
-            let page_size = if bounds.skip_rows() { PAGE_SIZE_MAX } else { wanted };
-            let list = bounds.of(form.submissions().page_size(page_size));
-            let list = match (&resume, &self.before) {
-                (Some(token), _) => list.resume_from(token.clone()),
-                (None, Some(before)) => list.before(Cursor::new(before.clone())),
-                (None, None) => list,
+    /// Reads the submissions to show.
+    async fn newest(&self, form: &FormHandle, bounds: &Bounds) -> Result<Newest, CliError> {
+        // Rows that are passed over are requested in whole pages.
+        let passes_rows = bounds.skip_rows() || self.after.is_some();
+        let page_size = if passes_rows { PAGE_SIZE_MAX } else { self.limit.min(PAGE_SIZE_MAX) };
+        let list = bounds.of(form.submissions().page_size(page_size));
+        let list = list.allow_incomplete(self.allow_incomplete);
+        let list = match &self.before {
+            Some(before) => list.before(Cursor::new(before.clone())),
+            None => list,
+        };
+        let limit = self.limit as usize;
+        let (mut items, mut submissions) = (list.items(), Vec::new());
+        let mut after = After::new(self.after.as_deref());
+        while submissions.len() < limit {
+            let Some(submission) = items.try_next().await? else {
+                submissions.extend(after.not_found());
+                break;
             };
-            let mut pages = list.pages();
-            while left > 0 && (bounds.skip_rows() || left >= page_size as usize) {
-                let start = pages.resume_token();
-                let Some(page) = pages.try_next().await? else { return Ok((submissions, None)) };
-                submissions.extend(page.rows().take(left).map(Row::to_submission));
-                if page.len() > left {
-                    // Only people are told how to go on.
-                    let next = if cx.settings.terminal.stdout {
-                        next_in(form, start, &page, left).await?
-                    } else {
-                        None
-                    };
-                    return Ok((submissions, next));
-                }
-                left -= page.len();
-            }
-            let token = pages.resume_token();
-            if token.is_finished() || bounds.were_left() {
-                return Ok((submissions, None));
-            }
-            resume = Some(token);
+            submissions.extend(after.pass(submission, limit));
         }
-        Ok((submissions, resume.and_then(|token| token.cursor().cloned())))
+        let has_more = submissions.len() > limit
+            || submissions.len() == limit
+                && !items.resume_token().is_finished()
+                && !bounds.were_left();
+        submissions.truncate(limit);
+        Ok(Newest { submissions, has_more, overflows: items.tie_overflows().to_vec() })
     }
 }
 
-/// Where a list goes on after the first rows of a page that began at `start`: only the service knows,
-/// and says it of pages that end there.
-async fn next_in(
-    form: &FormHandle,
-    start: ResumeToken,
-    page: &SubmissionPage,
-    taken: usize,
-) -> Result<Option<Cursor>, CliError> {
-    #[derive(serde::Deserialize)]
-    struct Sent {
-        data: Vec<Id>,
+/// The submissions of a list.
+struct Newest {
+    submissions: Vec<Submission>,
+    has_more: bool,
+    overflows: Vec<TieOverflow>,
+}
+
+/// The instant above all submissions that share the second of this one. A list that continues below it
+/// misses none of them, whether the service's cursors have microseconds or only seconds.
+fn next_second(submission: &Submission) -> String {
+    let seconds = submission.created_at.unix_micros().div_euclid(SECOND) + 1;
+    FormInstant::from_micros(seconds * SECOND).to_cursor().as_str().to_owned()
+}
+
+const SECOND: i64 = 1_000_000;
+
+/// Leaves out the submissions up to `--after`, which lies within the first second of the list. If it is
+/// not there, it was deleted, and nothing of that second is left out.
+#[derive(Default)]
+struct After {
+    id: Option<String>,
+    /// The submissions before it.
+    passed: Vec<Submission>,
+}
+
+impl After {
+    fn new(id: Option<&str>) -> Self {
+        Self { id: id.map(str::to_owned), passed: Vec::new() }
     }
-    #[derive(serde::Deserialize)]
-    struct Id {
-        id: String,
+
+    /// Takes the next submission, and returns those to show; of those before `--after` no more than
+    /// `limit` are kept.
+    fn pass(&mut self, submission: Submission, limit: usize) -> Vec<Submission> {
+        let Some(id) = &self.id else { return vec![submission] };
+        if submission.id.as_str() == id {
+            *self = Self::default();
+            return Vec::new();
+        }
+        let second = |row: &Submission| row.created_at.unix_micros().div_euclid(SECOND);
+        if self.passed.first().is_some_and(|first| second(first) != second(&submission)) {
+            let mut passed = self.not_found();
+            passed.push(submission);
+            return passed;
+        }
+        if self.passed.len() < limit {
+            self.passed.push(submission);
+        }
+        Vec::new()
     }
-    let Some(last) = taken.checked_sub(1).and_then(|at| page.row(at)) else { return Ok(None) };
-    let Ok(sent) = serde_json::from_str::<Sent>(page.text()) else { return Ok(None) };
-    let Some(at) = sent.data.iter().position(|row| row.id == last.id()) else { return Ok(None) };
-    let rows = u32::try_from(at + 1).unwrap_or(PAGE_SIZE_MAX);
-    let mut pages = form.submissions().page_size(rows).resume_from(start).pages();
-    let again = pages.try_next().await?;
-    // Submissions that came since then have moved the end of the first page.
-    let same =
-        again.is_some_and(|page| page.rows().next_back().is_some_and(|r| r.id() == last.id()));
-    Ok(pages.resume_token().cursor().filter(|_| same).cloned())
+
+    fn not_found(&mut self) -> Vec<Submission> {
+        std::mem::take(self).passed
+    }
 }
 
 /// Lays the answers out in columns behind the fields.

@@ -6,6 +6,7 @@ pub(super) mod range;
 pub(in crate::cmd) mod tail;
 mod view;
 
+pub(in crate::cmd) use export::incomplete;
 pub(super) use list::FIELDS;
 
 use clap::Subcommand;

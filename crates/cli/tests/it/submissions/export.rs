@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use crate::support::{Sandbox, succeed};
+use super::list::rows;
+use crate::support::{Canned, Sandbox, one_form, page, succeed};
 
 fn fixture(name: &str) -> String {
     let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../fixtures/forms", name].iter().collect();
@@ -180,4 +181,51 @@ fn a_label_that_only_the_oldest_have_still_has_its_column() {
             }
         }
     }
+}
+
+/// Rows of one second: more of them than a page of 2 can show.
+fn crowded() -> Canned {
+    let tied = page(&rows(&[("c", 3), ("b", 3)]), Some("2026-01-01T00:00:03.000Z"));
+    let older = page(&rows(&[("a", 1)]), None);
+    Canned::start(vec![one_form(), tied, older.clone(), older])
+}
+
+#[test]
+fn tie_overflow_fails_or_ends_with_exit_9() {
+    let export = ["submissions", "export", "survey", "--format", "ndjson", "--page-size", "2"];
+    let service = crowded();
+    let said = service.run(&export);
+    assert_eq!(said.code, Some(5), "{}", said.stderr);
+    let unit = "the second `2026-01-01T00:00:03.000Z`, of which 2 submissions were received";
+    assert!(said.stderr.contains(unit), "{}", said.stderr);
+    assert!(said.stderr.contains("--allow-incomplete"), "{}", said.stderr);
+
+    let service = crowded();
+    let said = service.run(&[&export[..], &["--allow-incomplete"]].concat());
+    assert_eq!(said.code, Some(9), "{}", said.stderr);
+    assert_eq!(said.stdout.lines().count(), 3);
+    assert!(said.stderr.contains(unit), "{}", said.stderr);
+    assert!(said.stderr.contains("complete: no"), "{}", said.stderr);
+}
+
+#[test]
+fn millisecond_cursors_lose_no_row() {
+    let sandbox = Sandbox::start(&["--fault", "cursor-millis"]);
+    for size in ["100", "25"] {
+        let export =
+            ["submissions", "export", "randhie", "--format", "ndjson", "--page-size", size];
+        let said = sandbox.run(&export);
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        let ids: std::collections::HashSet<&str> =
+            said.stdout.lines().filter_map(|line| line.split('"').nth(3)).collect();
+        assert_eq!(ids.len(), said.stdout.lines().count());
+        let exact = sandbox_rows();
+        assert_eq!(ids.len(), exact, "page size {size}");
+    }
+}
+
+/// Submissions of the form, counted on a service without faults.
+fn sandbox_rows() -> usize {
+    let export = ["--demo", "submissions", "export", "randhie", "--format", "ndjson"];
+    succeed(&export).lines().count()
 }

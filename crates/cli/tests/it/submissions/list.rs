@@ -45,7 +45,7 @@ fn row(id: &str, second: u32) -> String {
     format!(r#"{{"id":"{id}","data":{{"A":1}},"created_at":"2026-01-01T00:00:{second:02}.000Z"}}"#)
 }
 
-fn rows(rows: &[(&str, u32)]) -> String {
+pub(super) fn rows(rows: &[(&str, u32)]) -> String {
     rows.iter().map(|(id, second)| row(id, *second)).collect::<Vec<_>>().join(",")
 }
 
@@ -65,7 +65,7 @@ fn a_range_is_half_open_and_ends_where_it_begins_in_time() {
 fn a_list_asks_for_no_more_than_it_shows() {
     let pages = [
         page(&rows(&[("d", 4)]), Some("2026-01-01T00:00:04.000Z")),
-        page(&rows(&[("c", 3), ("b", 2)]), Some("2026-01-01T00:00:02.000Z")),
+        page(&rows(&[("d", 4), ("c", 3), ("b", 2)]), Some("2026-01-01T00:00:02.000Z")),
     ];
     let mut answers = vec![one_form()];
     answers.extend(pages);
@@ -75,15 +75,15 @@ fn a_list_asks_for_no_more_than_it_shows() {
     assert_eq!(said.stdout.lines().count(), 3);
     let asked: Vec<String> = (0..3).map(|_| service.request()).collect();
     assert!(asked[1].contains("limit=3 "), "{}", asked[1]);
-    // One came where three were asked for: two are left.
-    assert!(asked[2].contains("limit=2&cursor=2026-01-01T00%3A00%3A04.000Z"), "{}", asked[2]);
+    // From the next second on, so that no row of the last second is lost.
+    assert!(asked[2].contains("limit=3&cursor=2026-01-01T00%3A00%3A05.000Z"), "{}", asked[2]);
 }
 
 #[test]
 fn newer_rows_are_walked_past_in_whole_pages() {
     let answers = || {
         let newer = page(&rows(&[("g", 9), ("f", 8)]), Some("2026-01-01T00:00:08.000Z"));
-        let mixed = [("e", 5), ("d", 4), ("c", 3), ("b", 2)];
+        let mixed = [("f", 8), ("e", 5), ("d", 4), ("c", 3), ("b", 2)];
         let mixed = page(&rows(&mixed), Some("2026-01-01T00:00:02.000Z"));
         let again = page(&rows(&[("e", 5), ("d", 4), ("c", 3)]), Some("2026-01-01T00:00:03.000Z"));
         vec![one_form(), newer, mixed, again]
@@ -97,14 +97,12 @@ fn newer_rows_are_walked_past_in_whole_pages() {
     let asked: Vec<String> = (0..3).map(|_| service.request()).collect();
     assert!(asked[1..].iter().all(|asked| asked.contains("limit=100")), "{asked:?}");
     assert!(service.asked_nothing());
-    // A person is told where the next ones begin, which one more request finds out.
+    // On a terminal the command for the next ones needs no request.
     let service = Canned::start(answers());
     let mut terminal = Terminal::start(service.formsvc(&list), (200, 24));
     assert_eq!(terminal.finish(), Some(0));
     let screen = terminal.screen();
-    assert!(screen.contains("--before 2026-01-01T00:00:03.000Z"), "{screen}");
-    let asked: Vec<String> = (0..4).map(|_| service.request()).collect();
-    assert!(asked[3].contains("limit=3&cursor=2026-01-01T00%3A00%3A08.000Z"), "{}", asked[3]);
+    assert!(screen.contains("--before 2026-01-01T00:00:04.000Z --after c"), "{screen}");
 }
 
 #[test]
@@ -161,7 +159,7 @@ fn a_person_is_told_how_to_see_more() {
         terminal.screen()
     };
     let more = "more: formsvc submissions list survey --limit 2 --since 2025-01-01T00:00:00.000Z \
-                --before 2026-01-01T00:00:01.000123Z";
+                --before 2026-01-01T00:00:02.000Z --after a";
     let some = shown(vec![one_form(), first()], &["--limit", "2"]);
     assert!(some.contains(more), "{some}");
     let all = shown(vec![one_form(), page(&rows(&[("b", 2), ("a", 1)]), None)], &["--limit", "2"]);
@@ -177,4 +175,18 @@ fn a_cursor_that_the_service_refuses_is_told_with_what_it_may_be() {
     let said = run(&["--demo", "submissions", "list", "penguins", "--before", "xyz"]);
     assert_eq!(said.code, Some(2), "{}", said.stderr);
     assert!(said.stderr.contains("hint: `--before` takes an RFC 3339 instant"), "{}", said.stderr);
+}
+
+#[test]
+fn list_continues_after_id_without_losing_its_second() {
+    // Three rows share the second in which the first list ended.
+    let tied = [("d", 4), ("c", 3), ("b", 3), ("a", 3)];
+    let list = ["submissions", "list", "survey", "--before", "2026-01-01T00:00:04Z", "--after"];
+    for (after, shown) in [("c", &["b", "a"][..]), ("gone", &["c", "b", "a"][..])] {
+        let service = Canned::start(vec![one_form(), page(&rows(&tied[1..]), None)]);
+        let said = service.run(&[&list[..], &[after]].concat());
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        let ids: Vec<&str> = said.stdout.lines().map(|line| &line[..1]).collect();
+        assert_eq!(ids, shown);
+    }
 }

@@ -5,7 +5,6 @@ pub(crate) mod bodies;
 pub(crate) mod fake;
 pub(crate) mod log;
 pub(crate) mod served;
-pub(crate) mod slow;
 pub(crate) mod spans;
 
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! What is new in a form, found pass by pass, however often the service has to be asked.
 
 use formsvc_client::{
-    Client, Error, FormHandle, OnTieStorm, ResumeToken, SubmissionId, SubmissionPages, Timestamp,
+    Client, Error, FormHandle, ResumeToken, SubmissionId, SubmissionPages, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 
@@ -85,8 +85,8 @@ pub(in crate::cmd) struct Finder<'a> {
     patience: Patience<'a>,
     /// The newest there was at first.
     newest: Option<Place>,
-    /// Whether it was said that some may be missing.
-    is_stormy: bool,
+    /// Whether the user was warned that submissions may be missing.
+    has_warned: bool,
 }
 
 impl<'a> Finder<'a> {
@@ -105,7 +105,7 @@ impl<'a> Finder<'a> {
             backlog: Backlog::default(),
             patience,
             newest: None,
-            is_stormy: false,
+            has_warned: false,
         }
     }
 
@@ -151,10 +151,15 @@ impl<'a> Finder<'a> {
         let mut pages = self.pages(if is_first { PAGE_FIRST } else { 100 }, resume.clone());
         loop {
             let next = pages.try_next().await;
-            if !pages.tie_storms().is_empty() && !std::mem::replace(&mut self.is_stormy, true) {
-                let what = "more submissions were made in one millisecond than the service can tell \
-                    apart: some may be missing";
-                self.cx.progress.remark(what);
+            if let Some(overflow) = pages.tie_overflows().first()
+                && !std::mem::replace(&mut self.has_warned, true)
+            {
+                let what = format!(
+                    "warning: more submissions share a {} than a page can show, so some may be \
+                     missing: {overflow}",
+                    overflow.unit()
+                );
+                self.cx.progress.remark(&what);
             }
             let page = match next {
                 Ok(Some(page)) => page,
@@ -190,8 +195,7 @@ impl<'a> Finder<'a> {
     }
 
     fn pages(&self, size: u32, resume: Option<ResumeToken>) -> SubmissionPages {
-        let list = self.handle.submissions().page_size(size).tie_safe(true);
-        let list = list.on_tie_storm(OnTieStorm::Report);
+        let list = self.handle.submissions().page_size(size).allow_incomplete(true);
         match resume {
             Some(token) => list.resume_from(token).pages(),
             None => list.pages(),
