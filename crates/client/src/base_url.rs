@@ -32,9 +32,7 @@ use url::form_urlencoded::byte_serialize;
 pub struct BaseUrl {
     /// Scheme, host, port and path prefix, without a slash at the end.
     text: String,
-    #[cfg_attr(not(feature = "tracing"), expect(dead_code, reason = "spans show it"))]
     host: String,
-    #[cfg_attr(not(feature = "tracing"), expect(dead_code, reason = "spans show it"))]
     port: u16,
     https: bool,
     loopback: bool,

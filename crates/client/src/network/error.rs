@@ -8,18 +8,23 @@ use std::fmt;
 /// the value of a proxy variable, which may contain a password.
 #[derive(Debug)]
 pub struct NetworkError {
-    setting: &'static str,
     message: Cow<'static, str>,
     hint: Option<&'static str>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
 impl NetworkError {
-    pub(super) fn new(setting: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { setting, message: message.into(), hint: None, source: None }
+    #[cfg(feature = "rustls")]
+    pub(super) fn new(message: impl Into<Cow<'static, str>>) -> Self {
+        Self { message: message.into(), hint: None, source: None }
     }
 
-    pub(super) fn hint(self, hint: &'static str) -> Self {
+    /// The error of a variable or a flag; `rule` follows its name.
+    pub(super) fn setting(name: &str, rule: impl fmt::Display) -> Self {
+        Self { message: format!("`{name}` {rule}").into(), hint: None, source: None }
+    }
+
+    pub(super) fn with_hint(self, hint: &'static str) -> Self {
         Self { hint: Some(hint), ..self }
     }
 
@@ -32,20 +37,15 @@ impl NetworkError {
         self.source
     }
 
-    /// The variable or flag, such as `HTTPS_PROXY`; "TLS" if no setting is at fault.
-    pub fn setting(&self) -> &str {
-        self.setting
-    }
-
     /// How to correct the setting.
-    pub fn advice(&self) -> Option<&str> {
+    pub fn hint(&self) -> Option<&'static str> {
         self.hint
     }
 }
 
 impl fmt::Display for NetworkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` {}", self.setting, self.message)
+        f.write_str(&self.message)
     }
 }
 

@@ -15,6 +15,7 @@
 mod error;
 mod failure;
 mod no_proxy;
+mod probe;
 mod proxy;
 mod resolver;
 #[cfg(feature = "rustls")]
@@ -98,6 +99,15 @@ impl NetworkSettings {
     ) -> Result<(), NetworkError> {
         self.trust = Arc::new(self.trust.with_roots(pem, origin)?);
         Ok(())
+    }
+
+    /// Trusts the certificates of a PEM file as well.
+    #[cfg(feature = "rustls")]
+    pub fn add_root_certificate_file(
+        &mut self,
+        origin: CertificateOrigin,
+    ) -> Result<(), NetworkError> {
+        self.add_root_certificates(&trust::read_setting(&origin)?, origin)
     }
 
     /// Accepts any certificate: an attacker on the path can read and change everything.

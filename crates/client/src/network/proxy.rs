@@ -70,7 +70,7 @@ impl fmt::Display for ProxyInfo {
 /// A proxy with its credentials.
 #[derive(Clone)]
 pub(super) struct Proxy {
-    url: Url,
+    pub(super) url: Url,
     variable: &'static str,
 }
 
@@ -155,7 +155,7 @@ impl ProxySettings {
 }
 
 /// The port of a proxy.
-fn port(url: &Url) -> u16 {
+pub(super) fn port(url: &Url) -> u16 {
     url.port_or_known_default().unwrap_or(SOCKS_PORT)
 }
 
@@ -167,7 +167,7 @@ fn text(
     for &name in names {
         let Some(value) = lookup(name) else { continue };
         let value =
-            value.into_string().map_err(|_| NetworkError::new(name, "is not UTF-8 text"))?;
+            value.into_string().map_err(|_| NetworkError::setting(name, "is not UTF-8 text"))?;
         let value = value.trim();
         if !value.is_empty() {
             return Ok(Some((name, value.to_owned())));
@@ -182,7 +182,7 @@ fn proxy(
 ) -> Result<Option<Proxy>, NetworkError> {
     let Some((variable, value)) = text(lookup, names)? else { return Ok(None) };
     let url = parse(&value).map_err(|rule| {
-        NetworkError::new(variable, format!("is not a proxy URL: {rule}")).hint(ENCODE)
+        NetworkError::setting(variable, format!("is not a proxy URL: {rule}")).with_hint(ENCODE)
     })?;
     Ok(Some(Proxy { url, variable }))
 }

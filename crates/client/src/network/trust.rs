@@ -64,10 +64,8 @@ impl TrustStore {
     ) -> Result<Self, NetworkError> {
         let mut replacements = Vec::new();
         if let Some(file) = lookup(FILE) {
-            let path = PathBuf::from(file);
-            let pem = read(&path).map_err(|error| unreadable(FILE, &path, error))?;
-            let origin = CertificateOrigin { setting: FILE, path };
-            replacements.push(parse(&pem, origin)?);
+            let origin = CertificateOrigin { setting: FILE, path: PathBuf::from(file) };
+            replacements.push(parse(&read_setting(&origin)?, origin)?);
         }
         if let Some(dirs) = lookup(DIR) {
             let mut any = false;
@@ -82,11 +80,11 @@ impl TrustStore {
             }
             if !any {
                 let dirs = PathBuf::from(dirs);
-                return Err(NetworkError::new(
+                return Err(NetworkError::setting(
                     DIR,
                     format!("names `{}`, which contains no certificate", dirs.display()),
                 )
-                .hint(PEM_HINT));
+                .with_hint(PEM_HINT));
             }
         }
         Ok(Self::new(replacements, Vec::new(), false))
@@ -123,7 +121,7 @@ impl TrustStore {
             return Ok(verifier);
         }
         let unusable = |error: rustls::Error| {
-            NetworkError::new("TLS", "the trusted certificates cannot be loaded").because(error)
+            NetworkError::new("the trusted certificates cannot be loaded").because(error)
         };
         let verifier = self.verifier().map_err(unusable)?;
         Ok(self.verifier.get_or_init(|| verifier))
@@ -197,8 +195,13 @@ fn read_dir(path: &Path) -> io::Result<Vec<CertificateDer<'static>>> {
     Ok(certificates)
 }
 
+/// Reads the file of a setting.
+pub(super) fn read_setting(origin: &CertificateOrigin) -> Result<Vec<u8>, NetworkError> {
+    read(&origin.path).map_err(|error| unreadable(origin.setting, &origin.path, error))
+}
+
 fn unreadable(setting: &'static str, path: &Path, error: io::Error) -> NetworkError {
-    NetworkError::new(setting, format!("names `{}`, which cannot be read", path.display()))
+    NetworkError::setting(setting, format!("names `{}`, which cannot be read", path.display()))
         .because(error)
 }
 
@@ -207,20 +210,20 @@ fn parse(pem: &[u8], origin: CertificateOrigin) -> Result<Certificates, NetworkE
     let mut certificates = Vec::new();
     for certificate in CertificateDer::pem_slice_iter(pem) {
         let certificate = certificate.map_err(|error| {
-            NetworkError::new(origin.setting, format!("names `{path}`, which is not valid PEM"))
-                .hint(PEM_HINT)
+            NetworkError::setting(origin.setting, format!("names `{path}`, which is not valid PEM"))
+                .with_hint(PEM_HINT)
                 .because(error)
         })?;
         certificates.push(certificate);
     }
     if certificates.is_empty() {
         let rule = format!("names `{path}`, which contains no certificate");
-        return Err(NetworkError::new(origin.setting, rule).hint(PEM_HINT));
+        return Err(NetworkError::setting(origin.setting, rule).with_hint(PEM_HINT));
     }
     let (added, _) = RootCertStore::empty().add_parsable_certificates(certificates.iter().cloned());
     if added == 0 {
         let rule = format!("names `{path}`, which contains no usable certificate");
-        return Err(NetworkError::new(origin.setting, rule));
+        return Err(NetworkError::setting(origin.setting, rule));
     }
     Ok(Certificates { origin, certificates })
 }

@@ -20,7 +20,7 @@ pub(super) fn client_config(trust: &Arc<TrustStore>) -> Result<ClientConfig, Net
     let verifier = TrustVerifier { trust: Arc::clone(trust), provider: Arc::clone(&provider) };
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|error| NetworkError::new("TLS", "cannot be set up").because(error))?;
+        .map_err(|error| NetworkError::new("TLS cannot be set up").because(error))?;
     let mut config = builder
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier))
