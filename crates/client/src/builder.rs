@@ -186,7 +186,7 @@ impl ClientBuilder {
             None => {
                 let network = match self.network {
                     Some(network) => network,
-                    None => NetworkSettings::from_env().map_err(bad_network)?,
+                    None => environment()?,
                 };
                 Arc::new(OverReqwest::new(&base, self.timeouts.connect, network)?)
             }
@@ -246,6 +246,16 @@ fn user_agent(suffix: Option<&str>) -> Result<HeaderValue, Error> {
 
 pub(crate) fn wrong(what: impl Into<std::borrow::Cow<'static, str>>) -> Error {
     Error::parts(ErrorKind::Config, BUILD, what).into()
+}
+
+/// The network settings of this process. Settings that are ignored are logged.
+fn environment() -> Result<NetworkSettings, Error> {
+    let network = NetworkSettings::from_env().map_err(bad_network)?;
+    #[cfg(feature = "tracing")]
+    for warning in network.warnings() {
+        tracing::warn!("{warning}");
+    }
+    Ok(network)
 }
 
 /// The error of a proxy or TLS setting.

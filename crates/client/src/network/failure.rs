@@ -113,9 +113,11 @@ const NO_CONNECTION: &str = "failed to create underlying connection";
 const AUTH_REQUIRED: &str = "proxy authorization required";
 /// After [`TUNNEL`]: the proxy answered with another status, or not with HTTP.
 const UNSUCCESSFUL: &str = "unsuccessful";
-/// After [`SOCKS`]: the proxy rejects the user name and password, or does not take any.
-const SOCKS_AUTH: [&str; 2] =
-    ["credentials not accepted", "server does not support user/pass authentication"];
+/// After [`SOCKS`]: the proxy rejects the user name and the password.
+const SOCKS_REJECTED: &str = "credentials not accepted";
+/// After [`SOCKS`]: the proxy accepts none of the offered methods. Without credentials, only "no
+/// authentication" was offered.
+const SOCKS_METHOD: &str = "server does not support user/pass authentication";
 
 impl NetworkSettings {
     /// Explains the error of a request that a client of these settings sent to `target`; `None` if
@@ -179,13 +181,15 @@ impl NetworkSettings {
     /// Explains an answer that came from the proxy and not from the server: 407 to a request for an
     /// `http` URL. A proxy refuses a request for an `https` URL before there is a connection.
     pub fn proxy_refusal(&self, target: &str, status: StatusCode) -> Option<ConnectFailure> {
-        let is_answer = status == StatusCode::PROXY_AUTHENTICATION_REQUIRED;
-        let proxy = self.proxy_for(target).filter(|_| is_answer)?;
+        if status != StatusCode::PROXY_AUTHENTICATION_REQUIRED {
+            return None;
+        }
+        let proxy = self.proxy_for(target)?;
         let is_http = Url::parse(target).is_ok_and(|url| url.scheme() == "http");
         let is_forwarded = is_http && !proxy.url().starts_with("socks");
         is_forwarded.then(|| ConnectFailure {
             kind: ConnectFailureKind::ProxyAuth,
-            message: auth_required(&proxy),
+            message: auth_required(&proxy, " (407)"),
         })
     }
 }
@@ -199,17 +203,17 @@ fn server(url: &Url) -> String {
     }
 }
 
-fn auth_required(proxy: &ProxyInfo) -> String {
+fn auth_required(proxy: &ProxyInfo, code: &str) -> String {
     if proxy.has_credentials() {
-        format!("the proxy {proxy} rejects its user name and password (407)")
+        format!("the proxy {proxy} rejects its user name and password{code}")
     } else {
-        format!("the proxy {proxy} requires a user name and a password (407)")
+        format!("the proxy {proxy} requires a user name and a password{code}")
     }
 }
 
 fn of_tunnel(proxy: &ProxyInfo, why: &str, server: &str) -> (ConnectFailureKind, String) {
     match why {
-        AUTH_REQUIRED => (ConnectFailureKind::ProxyAuth, auth_required(proxy)),
+        AUTH_REQUIRED => (ConnectFailureKind::ProxyAuth, auth_required(proxy, " (407)")),
         UNSUCCESSFUL => (
             ConnectFailureKind::ProxyRefused,
             format!("the proxy {proxy} refused the connection to {server}"),
@@ -222,10 +226,13 @@ fn of_tunnel(proxy: &ProxyInfo, why: &str, server: &str) -> (ConnectFailureKind,
 }
 
 fn of_socks(proxy: &ProxyInfo, why: &str, server: &str) -> (ConnectFailureKind, String) {
-    let is_auth = SOCKS_AUTH.contains(&why);
-    let kind =
-        if is_auth { ConnectFailureKind::ProxyAuth } else { ConnectFailureKind::ProxyRefused };
-    (kind, format!("the proxy {proxy} refused the connection to {server}: {why}"))
+    match why {
+        SOCKS_REJECTED | SOCKS_METHOD => (ConnectFailureKind::ProxyAuth, auth_required(proxy, "")),
+        why => (
+            ConnectFailureKind::ProxyRefused,
+            format!("the proxy {proxy} refused the connection to {server}: {why}"),
+        ),
+    }
 }
 
 fn of_io(
@@ -296,7 +303,8 @@ mod tls {
         use CertificateError as C;
         let certificate = format!("the certificate of {subject}");
         match why {
-            C::UnknownIssuer => (
+            // A bad signature: another authority has the same name.
+            C::UnknownIssuer | C::BadSignature => (
                 ConnectFailureKind::UnknownIssuer,
                 format!("{certificate} is not issued by a trusted authority"),
             ),

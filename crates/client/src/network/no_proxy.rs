@@ -106,6 +106,88 @@ fn parse_entry(text: &str) -> Option<(Pattern, Option<u16>)> {
     }
 }
 
-fn without_brackets(host: &str) -> &str {
+/// The text of an IPv6 address in a URL's host.
+pub(super) fn without_brackets(host: &str) -> &str {
     host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn assert_matches(list: &str, host: &str, port: u16, entry: Option<&str>) {
+        let parsed = NoProxy::parse(list);
+        assert_eq!(parsed.entry_for(host, Some(port)), entry, "{list} {host}:{port}");
+    }
+
+    #[test]
+    fn entry_matches_its_hosts_only() {
+        for (entry, matching, other) in [
+            ("*", &["a.example", "10.0.0.1", "[2001:db8::1]"][..], &[][..]),
+            (
+                "b.example",
+                &["b.example", "a.b.example", "B.EXAMPLE", "b.example."],
+                &["ab.example"],
+            ),
+            (".b.example", &["b.example", "a.b.example"], &["ab.example", "b.example.org"]),
+            ("*.b.example.", &["b.example", "a.b.example"], &["example"]),
+            ("münchen.example", &["xn--mnchen-3ya.example"], &["munchen.example"]),
+            ("10.0.0.1", &["10.0.0.1", "[::ffff:10.0.0.1]"], &["10.0.0.10", "a.10.0.0.1"]),
+            ("2001:db8::1", &["[2001:db8::1]"], &["[2001:db8::2]"]),
+            ("[2001:db8::1]", &["[2001:db8:0::1]"], &["[2001:db8::2]"]),
+            ("10.0.0.0/8", &["10.255.0.1"], &["11.0.0.1", "a.example"]),
+            ("2001:db8::/32", &["[2001:db8:1::1]"], &["[2001:db9::1]", "10.0.0.1"]),
+        ] {
+            for host in matching {
+                assert_matches(entry, host, 443, Some(entry));
+            }
+            for host in other {
+                assert_matches(entry, host, 443, None);
+            }
+        }
+    }
+
+    #[test]
+    fn entry_with_port_matches_that_port_only() {
+        for (entry, host) in [
+            ("b.example:8443", "a.b.example"),
+            ("10.0.0.1:8443", "10.0.0.1"),
+            ("[2001:db8::1]:8443", "[2001:db8::1]"),
+        ] {
+            assert_matches(entry, host, 8443, Some(entry));
+            assert_matches(entry, host, 443, None);
+        }
+    }
+
+    #[test]
+    fn list_is_split_at_commas_and_spaces() {
+        let list = " a.example,,b.example\t10.0.0.1 ,\nc.example";
+        for host in ["a.example", "b.example", "10.0.0.1", "c.example"] {
+            assert_matches(list, host, 443, Some(host));
+        }
+        assert_matches(list, "d.example", 443, None);
+        assert!(NoProxy::parse(list).warnings().is_empty());
+    }
+
+    #[test]
+    fn unknown_entry_is_a_warning_and_matches_nothing() {
+        for entry in [
+            "b*.example",
+            "*example",
+            "http://b.example",
+            "b.example/",
+            "b.example:port",
+            "b.example:65536",
+            "10.0.0.0/33",
+            "<local>",
+            ".",
+            "a..*",
+        ] {
+            let parsed = NoProxy::parse(entry);
+            assert_eq!(parsed.warnings().len(), 1, "{entry}");
+            assert!(parsed.warnings()[0].contains(&format!("`{entry}`")), "{entry}");
+            assert_eq!(parsed.entry_for("b.example", Some(443)), None, "{entry}");
+        }
+    }
 }

@@ -213,3 +213,77 @@ fn parse(value: &str) -> Result<Url, String> {
         _ => Err("it contains a character that is not allowed in a URL".to_owned()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(vars: &[(&str, &str)]) -> Result<ProxySettings, NetworkError> {
+        ProxySettings::from_vars(&|name| {
+            vars.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
+        })
+    }
+
+    fn shown(settings: &ProxySettings, target: &str) -> String {
+        match settings.route(&Url::parse(target).unwrap()) {
+            Route::Proxy(proxy) => proxy.to_string(),
+            direct => format!("{direct:?}"),
+        }
+    }
+
+    #[test]
+    fn proxy_url_gets_scheme_and_port() {
+        for (value, url) in [
+            ("proxy.example", "http://proxy.example:80"),
+            (" proxy.example:3128/ ", "http://proxy.example:3128"),
+            ("https://proxy.example", "https://proxy.example:443"),
+            ("socks5://proxy.example", "socks5://proxy.example:1080"),
+            ("SOCKS5H://[2001:db8::1]:1", "socks5h://[2001:db8::1]:1"),
+            ("http://us%65r:p%40ss@10.0.0.1:8080", "http://10.0.0.1:8080"),
+            ("http://a@b:p@ss@proxy.example:1", "http://proxy.example:1"),
+        ] {
+            let settings = settings(&[("ALL_PROXY", value)]).unwrap();
+            let expected = format!("{url} (ALL_PROXY)");
+            for target in ["https://forms.example", "http://forms.example"] {
+                assert_eq!(shown(&settings, target), expected, "{value}");
+            }
+        }
+    }
+
+    #[test]
+    fn http_proxy_is_ignored_in_cgi_scripts() {
+        let vars = [("HTTP_PROXY", "attacker.example"), ("REQUEST_METHOD", "GET")];
+        let target = "http://forms.example";
+        assert_eq!(shown(&settings(&vars).unwrap(), target), "NoProxySet");
+        assert_ne!(shown(&settings(&vars[..1]).unwrap(), target), "NoProxySet");
+        let safe = [vars[0], vars[1], ("http_proxy", "proxy.example")];
+        assert_eq!(
+            shown(&settings(&safe).unwrap(), target),
+            "http://proxy.example:80 (http_proxy)"
+        );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn value_that_is_not_utf8_is_an_error() {
+        use std::os::unix::ffi::OsStringExt;
+        let error =
+            ProxySettings::from_vars(&|_| Some(OsString::from_vec(vec![0xFF]))).unwrap_err();
+        assert_eq!(error.to_string(), "`ALL_PROXY` is not UTF-8 text");
+    }
+
+    proptest::proptest! {
+        /// reqwest connects directly if it cannot read the URL again: no value may get that far.
+        #[test]
+        fn accepted_value_is_a_proxy_for_reqwest(
+            value in r"(http://|socks5://)?([a-z%#?/:@\[\]|^`{}'~!$&*()+,;=é0-9]{0,12}@)?(p|10\.0\.0\.1|\[::1\]|é|_)(:[0-9]{1,6})?/?",
+        ) {
+            if let Ok(url) = parse(&value) {
+                let matcher =
+                    hyper_util::client::proxy::matcher::Matcher::builder().all(url.as_str()).build();
+                let target = "https://forms.example".parse().unwrap();
+                proptest::prop_assert!(matcher.intercept(&target).is_some(), "{value}");
+            }
+        }
+    }
+}

@@ -14,6 +14,7 @@ mod limit;
 mod list;
 mod mock;
 mod model;
+mod network;
 mod options;
 mod parallel;
 mod raw;
