@@ -33,7 +33,7 @@ pub(crate) fn hint(kind: ConnectFailureKind) -> Option<&'static str> {
             "check the address of the proxy, or reach the host directly: list it in NO_PROXY"
         }
         K::ProxyAuth => {
-            "set user name and password in the variable: http://user:password@host:port, with special \
+            "set user name and password in the variable: scheme://user:password@host:port, with special \
              characters percent-encoded"
         }
         K::ProxyRefused => {

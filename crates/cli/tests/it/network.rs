@@ -141,6 +141,18 @@ fn no_proxy_entries_bypass_the_proxy() {
 }
 
 #[test]
+fn localhost_is_never_sent_to_a_proxy() {
+    let server = Server::http(USER);
+    let proxy = HttpProxy::refusing("502 Bad Gateway");
+    let url = format!("http://{}", proxy.address);
+    for host in ["localhost", "forms.localhost", "127.0.0.1"] {
+        let base_url = format!("http://{host}:{}", server.address.port());
+        assert_works(&run(&base_url, &[("HTTP_PROXY", &url), ("ALL_PROXY", &url)], &["me"]));
+    }
+    assert_eq!((server.log.take().len(), proxy.log.take().len()), (6, 0));
+}
+
+#[test]
 fn unknown_no_proxy_entry_is_reported_once() {
     let net = Network::start();
     let list = "for*.example, 10.0.0.0/33 http://x";

@@ -188,11 +188,14 @@ fn proxy(
 }
 
 /// Reads the URL of a proxy; without a scheme it is `http`. The error is the broken rule, without the
-/// value. A `#`, `?` or `/` of a password that is not percent-encoded ends the host early, so that
-/// the rest would be a fragment, a query or a path: these are rejected, as the host would be wrong.
+/// value. A `#`, `?` or `/` of a password that is not percent-encoded would end the host early, and
+/// the start of the password would become the host or the port.
 fn parse(value: &str) -> Result<Url, String> {
     if value.contains(|c: char| c.is_control() || c.is_whitespace() || c == '\\') {
         return Err("it contains a space, a backslash or a control character".to_owned());
+    }
+    if let Some(end) = value.chars().find(|c| matches!(c, '#' | '?')) {
+        return Err(format!("it contains `{end}`, which has to be percent-encoded in a password"));
     }
     let with_scheme =
         if value.contains("://") { value.to_owned() } else { format!("http://{value}") };
@@ -204,8 +207,8 @@ fn parse(value: &str) -> Result<Url, String> {
     if url.host_str().is_none_or(str::is_empty) {
         return Err("it has no host".to_owned());
     }
-    if !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some() {
-        return Err("it has a path, a query or a fragment".to_owned());
+    if !matches!(url.path(), "" | "/") {
+        return Err("it has a path, or a `/` that is not percent-encoded".to_owned());
     }
     // reqwest reads the URL again with this parser, and would connect directly if that failed.
     match url.as_str().parse::<http::Uri>() {
