@@ -181,15 +181,14 @@ impl ClientBuilder {
             return Err(wrong(format!("the largest body `{bytes}` is not in 1..={most} bytes")));
         }
         let user_agent = user_agent(self.user_agent_suffix.as_deref())?;
-        let transport = match self.transport {
-            Some(transport) => transport,
-            None => {
-                let network = match self.network {
-                    Some(network) => network,
-                    None => environment()?,
-                };
-                Arc::new(OverReqwest::new(&base, self.timeouts.connect, network)?)
-            }
+        let transport = if let Some(transport) = self.transport {
+            transport
+        } else {
+            let network = match self.network {
+                Some(network) => network,
+                None => environment()?,
+            };
+            Arc::new(OverReqwest::new(&base, self.timeouts.connect, network)?)
         };
         Ok(Client {
             shared: Arc::new(Shared {

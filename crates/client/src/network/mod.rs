@@ -155,9 +155,10 @@ impl NetworkSettings {
     #[doc(hidden)]
     pub fn http_client_builder(&self) -> Result<reqwest::ClientBuilder, NetworkError> {
         let builder = reqwest::Client::builder().no_proxy().dns_resolver(Resolver);
-        let builder = match self.proxies.is_empty() {
-            true => builder,
-            false => builder.proxy(self.proxies.for_reqwest()),
+        let builder = if self.proxies.is_empty() {
+            builder
+        } else {
+            builder.proxy(self.proxies.for_reqwest())
         };
         #[cfg(feature = "rustls")]
         let builder = builder.tls_backend_preconfigured(verifier::client_config(&self.trust)?);

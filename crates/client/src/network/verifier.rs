@@ -48,10 +48,9 @@ impl ServerCertVerifier for TrustVerifier {
         if self.trust.is_insecure() {
             return Ok(ServerCertVerified::assertion());
         }
-        let verifier =
-            self.trust.load().map_err(|error| Error::Other(OtherError(Arc::new(error))))?;
+        let roots = self.trust.load().map_err(|error| Error::Other(OtherError(Arc::new(error))))?;
         let verified =
-            verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+            roots.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         match verified {
             // `openssl req -x509` makes the certificate of an authority, which a server must not
             // present. If a setting names exactly this certificate, it is trusted: its time is
