@@ -56,6 +56,7 @@ impl Line {
             ("--error-format", globals.error_format.as_ref().map(name)),
             ("--timeout", globals.timeout.map(written)),
             ("--max-wait", globals.max_wait.map(written)),
+            ("--cacert", globals.cacert.as_ref().map(|path| path.display().to_string())),
             ("--max-rate", globals.max_rate.as_ref().map(rate)),
         ] {
             if let Some(value) = value {

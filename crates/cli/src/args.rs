@@ -87,6 +87,10 @@ pub struct Globals {
     /// Longest single wait for a rate limit before giving up [default: 2m]
     #[arg(long, global = true, value_name = "DURATION", value_parser = duration, help_heading = NETWORK, hide_short_help = true)]
     pub max_wait: Option<Duration>,
+    /// Trust the certificates of a PEM file as well: of an authority, or of a server itself
+    /// [env: FORMSVC_CACERT]
+    #[arg(long, global = true, value_name = "PATH", help_heading = NETWORK, hide_short_help = true)]
+    pub cacert: Option<PathBuf>,
     /// Requests a minute to make at most, or `off` [default: 300, the service's limit]
     #[arg(long, global = true, value_name = "N|off", value_parser = rate, help_heading = NETWORK, hide_short_help = true)]
     pub max_rate: Option<Rate>,

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
+use formsvc_client::network::NetworkSettings;
 use formsvc_client::{
     Client, Event, ExposeSecret, FallbackReason, Form, RateLimit, RetryReason, SecretString, Timeouts,
     WaitReason,
@@ -44,6 +45,7 @@ pub(crate) struct Context {
     /// Tells a command that ends by itself of a signal.
     told_to_end: RefCell<Option<oneshot::Sender<Exit>>>,
     zone_told: Cell<bool>,
+    network: OnceCell<NetworkSettings>,
     client: OnceCell<Client>,
     #[cfg(feature = "sandbox")]
     demo: OnceCell<crate::sandbox::Sandbox>,
@@ -64,6 +66,7 @@ impl Context {
             go_on: RefCell::default(),
             told_to_end: RefCell::default(),
             zone_told: Cell::new(false),
+            network: OnceCell::new(),
             client: OnceCell::new(),
             #[cfg(feature = "sandbox")]
             demo: OnceCell::new(),
@@ -154,6 +157,21 @@ impl Context {
         self.client_at(&base_url, key)
     }
 
+    /// The proxy and TLS settings of every request. Read at the first call, so that a command that
+    /// sends nothing does not fail because of them.
+    pub(crate) fn network(&self) -> Result<&NetworkSettings, CliError> {
+        if let Some(network) = self.network.get() {
+            return Ok(network);
+        }
+        let network = self.settings.network(&env::of_process)?;
+        for warning in network.warnings() {
+            self.progress.remark(&one_line(warning));
+        }
+        // A second value is not possible: there is no await between the two calls.
+        let _ = self.network.set(network);
+        Ok(self.network.get().expect("it was just set"))
+    }
+
     /// A client of a service with a key, whatever the settings say of both.
     pub(crate) fn client_at(&self, base_url: &str, key: SecretString) -> Result<Client, CliError> {
         let (progress, verbose) = (self.progress.clone(), self.settings.verbose > 0);
@@ -161,6 +179,7 @@ impl Context {
             .base_url(base_url)
             .api_key(key)
             .timeouts(self.timeouts())
+            .network(self.network()?.clone())
             .user_agent_suffix(concat!("formsvc/", env!("CARGO_PKG_VERSION")))
             .on_event(move |event| report(&progress, verbose, event));
         if let Some(max_wait) = self.settings.max_wait {

@@ -11,6 +11,15 @@ pub struct EnvVar {
     pub about: &'static str,
 }
 
+impl EnvVar {
+    /// True if `name` is the name of the variable. The names of proxy variables count in lower case
+    /// as well.
+    fn is_named(&self, name: &str) -> bool {
+        let has_two = self.name.ends_with("_PROXY");
+        self.name == name || has_two && self.name.to_ascii_lowercase() == name
+    }
+}
+
 /// Address of the service.
 pub const BASE_URL: EnvVar =
     EnvVar { name: "FORMSVC_BASE_URL", about: "address of the service, as `--base-url`" };
@@ -153,25 +162,45 @@ pub const XDG_RUNTIME_DIR: EnvVar = EnvVar {
 /// The proxy for https.
 pub const HTTPS_PROXY: EnvVar = EnvVar {
     name: "HTTPS_PROXY",
-    about: "the proxy for https; ALL_PROXY where it is not set, and either in lower case. A service \
-            on this machine is reached without one",
+    about: "proxy for https URLs: http://, https://, socks5:// (names are resolved here) or \
+            socks5h:// (by the proxy), with user:password@ if needed. Localhost never uses a proxy",
 };
-/// The proxy for everything.
-pub const ALL_PROXY: EnvVar =
-    EnvVar { name: "ALL_PROXY", about: "the proxy where HTTPS_PROXY is not set" };
-/// The certificates that are trusted.
+/// The proxy for http.
+pub const HTTP_PROXY: EnvVar = EnvVar {
+    name: "HTTP_PROXY",
+    about: "proxy for http URLs, such as targets of webhook commands; ignored in a CGI script",
+};
+/// The proxy for both.
+pub const ALL_PROXY: EnvVar = EnvVar {
+    name: "ALL_PROXY",
+    about: "proxy for https and http URLs if HTTPS_PROXY or HTTP_PROXY is not set",
+};
+/// Hosts without a proxy.
+pub const NO_PROXY: EnvVar = EnvVar {
+    name: "NO_PROXY",
+    about: "hosts that are reached without a proxy, separated by commas or spaces: a domain (with its \
+            subdomains; also .domain or *.domain), host:port, an IP address, a CIDR range, or * for all",
+};
+/// Marks a CGI script.
+pub const REQUEST_METHOD: EnvVar = EnvVar {
+    name: "REQUEST_METHOD",
+    about: "marks a CGI script, where the client of the script controls HTTP_PROXY",
+};
+/// Certificates that are trusted as well.
+pub const CACERT: EnvVar = EnvVar {
+    name: "FORMSVC_CACERT",
+    about: "a PEM file of certificates that are trusted as well, as `--cacert`",
+};
+/// The trusted certificates.
 pub const SSL_CERT_FILE: EnvVar = EnvVar {
     name: "SSL_CERT_FILE",
-    about: "a PEM file of the authorities that are trusted over TLS, instead of the system's (Linux)",
+    about: "a PEM file of the certificates that are trusted instead of the system's",
 };
-/// The folder of certificates that are trusted.
+/// Folders of trusted certificates.
 pub const SSL_CERT_DIR: EnvVar = EnvVar {
     name: "SSL_CERT_DIR",
-    about: "folders of such files, separated by colons, instead of the system's (Linux)",
+    about: "folders of such files, separated by colons (semicolons on Windows); adds to SSL_CERT_FILE",
 };
-/// Hosts reached without a proxy.
-pub const NO_PROXY: EnvVar =
-    EnvVar { name: "NO_PROXY", about: "hosts that are reached without a proxy" };
 /// Where programs are.
 pub const PATH: EnvVar =
     EnvVar { name: "PATH", about: "where `api_key_command` and the pager are found" };
@@ -207,6 +236,7 @@ pub const ENV_VARS: &[EnvVar] = &[
     TIMEOUT,
     MAX_WAIT,
     MAX_RATE,
+    CACERT,
     CONFIG_DIR,
     STATE_DIR,
     SIGNING_SECRET,
@@ -231,8 +261,10 @@ pub const ENV_VARS: &[EnvVar] = &[
     DBUS_SESSION_BUS_ADDRESS,
     XDG_RUNTIME_DIR,
     HTTPS_PROXY,
+    HTTP_PROXY,
     ALL_PROXY,
     NO_PROXY,
+    REQUEST_METHOD,
     SSL_CERT_FILE,
     SSL_CERT_DIR,
     PATH,
@@ -247,7 +279,7 @@ pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 /// The environment of this process. The only place where it is read.
 pub(crate) fn of_process(name: &str) -> Option<OsString> {
     debug_assert!(
-        ENV_VARS.iter().any(|variable| variable.name == name),
+        ENV_VARS.iter().any(|variable| variable.is_named(name)),
         "`{name}` is missing in the table of variables"
     );
     std::env::var_os(name)

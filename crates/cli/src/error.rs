@@ -2,6 +2,7 @@
 //! programs.
 
 mod code;
+pub(crate) mod network;
 mod service;
 pub(crate) mod usage;
 
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 
 pub(crate) use code::Code;
 pub use code::{CODES, CodeRow, FIELDS, FieldRow};
-pub(crate) use service::told;
+pub(crate) use service::{connect_hint, told};
 
 use crate::args::ErrorFormat;
 use crate::exit::Exit;

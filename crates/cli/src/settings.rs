@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use formsvc_client::network::{CertificateOrigin, NetworkSettings};
 
 use crate::again;
 use crate::args::{self, Color, ErrorFormat, Globals, OutputFormat, Rate, TimeStyle};
@@ -66,6 +67,8 @@ pub struct Settings {
     pub max_wait: Option<Duration>,
     /// Requests a minute.
     pub max_rate: Option<Rate>,
+    /// The file of certificates to trust as well.
+    pub cacert: Option<CertificateOrigin>,
     /// What standard output and error are.
     pub terminal: Terminal,
     /// The flags of every command as they were given.
@@ -176,6 +179,11 @@ fn resolve(
         };
         Service::At { base_url: resolved.text("base_url"), key }
     };
+    let cacert = match globals.cacert {
+        Some(path) => Some(CertificateOrigin { setting: "--cacert", path }),
+        None => set(env, env::CACERT.name)
+            .map(|path| CertificateOrigin { setting: env::CACERT.name, path: path.into() }),
+    };
     let pager = resolved.text("pager");
     Ok(Settings {
         service,
@@ -205,6 +213,7 @@ fn resolve(
         timeout: resolved.read("timeout", args::duration),
         max_wait: resolved.read("max_wait", args::duration),
         max_rate: resolved.read("max_rate", args::rate),
+        cacert,
         terminal,
         given,
         resolved,
@@ -212,6 +221,15 @@ fn resolve(
 }
 
 impl Settings {
+    /// The proxy and TLS settings: those of the environment, and the file of `--cacert`.
+    pub(crate) fn network(&self, env: Lookup<'_>) -> Result<NetworkSettings, CliError> {
+        let mut network = NetworkSettings::from_vars(env)?;
+        if let Some(origin) = &self.cacert {
+            network.add_root_certificate_file(origin.clone())?;
+        }
+        Ok(network)
+    }
+
     /// How data is shown: to people as a table, to programs as lines, unless somebody says so.
     pub(crate) fn output_format(&self) -> OutputFormat {
         let usual = if self.terminal.stdout { OutputFormat::Table } else { OutputFormat::Tsv };

@@ -13,6 +13,7 @@ use crate::api_key::ApiKey;
 use crate::base_url::BaseUrl;
 use crate::error::{Error, ErrorKind, Parts};
 use crate::limit::Gate;
+use crate::network::{NetworkError, NetworkSettings};
 use crate::operation::BUILD;
 use crate::retry::Budget;
 use crate::shared::{Clock, OnEvent, Random, Shared};
@@ -39,6 +40,7 @@ pub struct ClientBuilder {
     max_body: usize,
     allow_insecure_http: bool,
     user_agent_suffix: Option<String>,
+    network: Option<NetworkSettings>,
     transport: Option<Arc<dyn Transport>>,
     on_event: Option<OnEvent>,
     clock: Clock,
@@ -57,6 +59,7 @@ impl Default for ClientBuilder {
             max_body: MAX_BODY,
             allow_insecure_http: false,
             user_agent_suffix: None,
+            network: None,
             transport: None,
             on_event: None,
             clock: Arc::new(SystemTime::now),
@@ -128,6 +131,13 @@ impl ClientBuilder {
         self
     }
 
+    /// Sets proxy and TLS settings. By default [`build`](Self::build) reads them from the environment:
+    /// [`NetworkSettings::from_env`].
+    pub fn network(mut self, settings: NetworkSettings) -> Self {
+        self.network = Some(settings);
+        self
+    }
+
     /// Sends requests by other means than the built-in HTTP client, which then takes no part:
     /// connecting, proxies and TLS are the transport's.
     pub fn transport(mut self, transport: impl Transport) -> Self {
@@ -157,8 +167,8 @@ impl ClientBuilder {
     /// Checks every setting and makes the client. Sends nothing and needs no runtime.
     ///
     /// Fails with [`ErrorKind::Config`] on a base URL or key that is missing or breaks a rule, a
-    /// time limit of zero, a cap of bodies out of range, a `User-Agent` suffix that cannot stand in a header, or TLS that cannot
-    /// be set up.
+    /// time limit of zero, a cap of bodies out of range, a `User-Agent` suffix that is not visible
+    /// ASCII, a proxy or TLS variable that cannot be used, or TLS that cannot be set up.
     pub fn build(self) -> Result<Client, Error> {
         let Some(base_url) = &self.base_url else { return Err(wrong("no base URL is set")) };
         let base = BaseUrl::read(base_url, self.allow_insecure_http)
@@ -171,11 +181,14 @@ impl ClientBuilder {
             return Err(wrong(format!("the largest body `{bytes}` is not in 1..={most} bytes")));
         }
         let user_agent = user_agent(self.user_agent_suffix.as_deref())?;
-        let transport = match self.transport {
-            Some(transport) => transport,
-            None => {
-                Arc::new(OverReqwest::new(&base, self.timeouts.connect).map_err(cannot_set_up)?)
-            }
+        let transport = if let Some(transport) = self.transport {
+            transport
+        } else {
+            let network = match self.network {
+                Some(network) => network,
+                None => environment()?,
+            };
+            Arc::new(OverReqwest::new(&base, self.timeouts.connect, network)?)
         };
         Ok(Client {
             shared: Arc::new(Shared {
@@ -234,6 +247,25 @@ pub(crate) fn wrong(what: impl Into<std::borrow::Cow<'static, str>>) -> Error {
     Error::parts(ErrorKind::Config, BUILD, what).into()
 }
 
+/// The network settings of this process. Settings that are ignored are logged.
+fn environment() -> Result<NetworkSettings, Error> {
+    let network = NetworkSettings::from_env().map_err(bad_network)?;
+    #[cfg(feature = "tracing")]
+    for warning in network.warnings() {
+        tracing::warn!("{warning}");
+    }
+    Ok(network)
+}
+
+/// The error of a proxy or TLS setting.
+pub(crate) fn bad_network(error: NetworkError) -> Error {
+    let parts = Error::parts(ErrorKind::Config, BUILD, error.to_string());
+    match error.into_source() {
+        Some(source) => parts.with_source(source).into(),
+        None => parts.into(),
+    }
+}
+
 pub(crate) fn cannot_set_up(source: Box<dyn StdError + Send + Sync>) -> Error {
     let parts: Parts = Error::parts(ErrorKind::Config, BUILD, "the HTTP client cannot be set up");
     parts.with_source(source).into()
@@ -251,6 +283,7 @@ impl fmt::Debug for ClientBuilder {
             .field("max_body", &self.max_body)
             .field("allow_insecure_http", &self.allow_insecure_http)
             .field("user_agent_suffix", &self.user_agent_suffix)
+            .field("network", &self.network)
             .finish_non_exhaustive()
     }
 }

@@ -12,6 +12,7 @@ mod error;
 mod event;
 mod form;
 mod limit;
+pub mod network;
 mod operation;
 mod options;
 mod pager;

@@ -13,6 +13,7 @@
 //! | text that is not safe to show | [`is_unsafe_in_terminals`], [`is_stray_selector`] | |
 //! | keys and secrets damaged by copying | [`check_secret_text`] | |
 //! | limits | [`limits`], [`RollingWindow`] | §8 |
+//! | hosts that always are this machine | [`is_localhost`], [`is_localhost_name`] | |
 //! | webhook event, signature, and when a delivery is tried again | [`WebhookEvent`], [`signature`], [`RetrySchedule`], [`retry_after()`] | §5, §6 |
 //!
 //! Everything tolerates what a later release of the service may add: unknown fields are skipped,
@@ -27,6 +28,7 @@ mod form;
 mod id;
 mod instant;
 pub mod limits;
+mod localhost;
 mod objects;
 mod open_enum;
 mod page;
@@ -53,6 +55,7 @@ pub use event::{EventKind, UnknownEventKind, WebhookEvent};
 pub use form::{Form, FormList, FormStatus, UnknownFormStatus};
 pub use id::{DeliveryId, EndpointId, FormId, IdError, KeyId, PublicId, SubmissionId, UserId};
 pub use instant::FormInstant;
+pub use localhost::{is_localhost, is_localhost_name};
 pub use objects::Objects;
 pub use page::{Page, PageRef, Pagination, SubmissionRef};
 pub use printable::{is_stray_selector, is_unsafe_in_terminals};

@@ -15,7 +15,7 @@ use super::shell::is_plain;
 use crate::args::Globals;
 use crate::config::{self, keys::SETTINGS};
 use crate::early::value_of;
-use crate::env::Lookup;
+use crate::env::{self, Lookup};
 use crate::key;
 use crate::settings::{self, Care, Service, Settings, Terminal};
 use crate::webhook::store;
@@ -41,6 +41,7 @@ impl Values {
             profile: value_of(words, "--profile"),
             base_url: value_of(words, "--base-url"),
             api_key_file: value_of(words, "--api-key-file").map(Into::into),
+            cacert: value_of(words, "--cacert").map(Into::into),
             no_input: true,
             ..Globals::default()
         };
@@ -71,7 +72,7 @@ impl Values {
         let (answer, answered) = mpsc::channel();
         let fetched = move || {
             let settings = settings.as_ref().as_ref()?;
-            let forms = fetch(base_url.clone(), key::at_hand(settings, &base_url)?)?;
+            let forms = fetch(settings, base_url.clone(), key::at_hand(settings, &base_url)?)?;
             cache::remember(settings, &forms);
             // Nobody waits any more when it took too long.
             answer.send(forms.iter().map(Known::of).collect()).ok()
@@ -188,12 +189,13 @@ fn candidates(typed: &OsStr, forms: &[Known]) -> Vec<CompletionCandidate> {
     found
 }
 
-fn fetch(base_url: String, key: SecretString) -> Option<Vec<Form>> {
+fn fetch(settings: &Settings, base_url: String, key: SecretString) -> Option<Vec<Form>> {
     let limits = Timeouts::new().attempt(NETWORK_MAX).connect(NETWORK_MAX);
     let client = Client::builder()
         .base_url(base_url)
         .api_key(key)
         .timeouts(limits.overall(Some(NETWORK_MAX)))
+        .network(settings.network(&env::of_process).ok()?)
         .rate_limit(RateLimit::off())
         .build()
         .ok()?;

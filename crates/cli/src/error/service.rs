@@ -3,23 +3,19 @@
 use formsvc_client::{ErrorCode, ErrorKind};
 use formsvc_export::ExportError;
 
-use super::{CliError, Code, Facts};
+use super::{CliError, Code, Facts, network};
 use crate::exit::Exit;
 
 impl From<formsvc_client::Error> for CliError {
     fn from(error: formsvc_client::Error) -> Self {
         let (exit, hint) = match error.kind() {
             ErrorKind::Api => of_code(&error),
-            ErrorKind::Config => (
+            ErrorKind::Config if error.to_string().contains("base URL") => (
                 Exit::Usage,
                 Some("an address is https://…, or http://… on this machine, without /api/v1"),
             ),
-            ErrorKind::Connect => (
-                Exit::Network,
-                Some(
-                    "is the address right, and does the service run, or the proxy that stands before it?",
-                ),
-            ),
+            ErrorKind::Config => (Exit::Usage, None),
+            ErrorKind::Connect => (Exit::Network, connect_hint(&error)),
             ErrorKind::Timeout => (Exit::Network, Some("allow more time with `--timeout`")),
             ErrorKind::Transport => (Exit::Network, None),
             ErrorKind::RateLimitWait => {
@@ -45,6 +41,11 @@ impl From<formsvc_client::Error> for CliError {
         shown.hint = to_elsewhere(&error).or_else(|| hint.map(str::to_owned));
         shown
     }
+}
+
+/// What to do about a failed connection.
+pub(crate) fn connect_hint(error: &formsvc_client::Error) -> Option<&'static str> {
+    error.connect_failure().and_then(|failure| network::hint(failure.kind()))
 }
 
 /// What an error of the client says to a person, who knows commands and not the operations they are made

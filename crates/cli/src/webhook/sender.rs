@@ -1,8 +1,5 @@
 //! Flags of how requests go to receivers: one set for every command that sends any.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -15,9 +12,6 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::key::aside;
 use crate::settings::Origin;
-
-/// Longest file of certificates: several times those that a platform trusts.
-const CACERT_MAX: u64 = 4 << 20;
 
 /// Most of an answer that is read of addresses that are typed, in bytes.
 const TYPED_MAX: usize = 1 << 20;
@@ -38,11 +32,7 @@ pub(crate) struct SenderArgs {
     /// A header to send to every target, in place of one of the same name; can be repeated
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = header, help_heading = "Requests")]
     headers: Vec<(HeaderName, HeaderValue)>,
-    /// Trust these certificates of receivers as well: a PEM file, of an authority or of the receiver itself;
-    /// that of the service, which --base-url names, is not judged by them
-    #[arg(long, value_name = "PATH", help_heading = "Requests")]
-    cacert: Option<PathBuf>,
-    /// Take any TLS certificate of a receiver: whoever is between can read and change everything
+    /// Accept any TLS certificate of a receiver: an attacker on the path can read and change everything
     #[arg(long, help_heading = "Requests")]
     insecure: bool,
 }
@@ -51,6 +41,7 @@ impl SenderArgs {
     /// A sender with these, of whose answers so much is read.
     pub(crate) async fn sender(
         &self,
+        cx: &Context,
         timeout: Duration,
         answer_max: usize,
     ) -> Result<Sender, CliError> {
@@ -58,18 +49,11 @@ impl SenderArgs {
         for (name, value) in &self.headers {
             headers.append(name, value.clone());
         }
-        let ca_certificates = match &self.cacert {
-            None => None,
-            Some(path) => Some(certificates(path).await?),
-        };
+        let ca_certificates = certificates(cx).await?;
         let insecure = self.insecure;
         let options = SenderOptions { timeout, ca_certificates, insecure, headers, answer_max };
-        Sender::new(options).map_err(|error| {
-            let path = self.cacert.as_deref().unwrap_or_else(|| "--cacert".as_ref());
-            CliError::usage(format!("cannot trust the certificates of `{}`", path.display()))
-                .because_of(&error)
-                .hint("a PEM file begins with -----BEGIN CERTIFICATE-----")
-        })
+        Sender::new(options)
+            .map_err(|error| CliError::usage("requests cannot be sent").because(&error))
     }
 }
 
@@ -82,26 +66,14 @@ pub(crate) fn plain(timeout: Duration) -> Result<Sender, CliError> {
     })
 }
 
-/// Reads a file of certificates: a file, and not a pipe that may never end.
-async fn certificates(path: &Path) -> Result<Vec<u8>, CliError> {
-    let name = path.to_owned();
-    let read = aside(move || {
-        let invalid = |what: &str| io::Error::new(io::ErrorKind::InvalidInput, what);
-        if !std::fs::metadata(&name)?.is_file() {
-            return Err(invalid("it is no ordinary file"));
-        }
-        let mut text = Vec::new();
-        File::open(&name)?.take(CACERT_MAX + 1).read_to_end(&mut text)?;
-        if text.len() as u64 > CACERT_MAX {
-            let rule = format!("it is longer than {} MiB", CACERT_MAX >> 20);
-            return Err(invalid(&rule));
-        }
-        Ok(text)
-    });
-    read.await?.map_err(|error| {
-        let what = format!("cannot read the certificates `{}`", path.display());
-        CliError::new(Exit::LocalIo, what).because(&error)
-    })
+/// Reads the file of `--cacert`, after the network settings have checked it.
+async fn certificates(cx: &Context) -> Result<Option<Vec<u8>>, CliError> {
+    cx.network()?;
+    let Some(origin) = &cx.settings.cacert else { return Ok(None) };
+    let path = origin.path.clone();
+    let read = aside(move || std::fs::read(path)).await?;
+    let what = || format!("cannot read the certificates `{}`", origin.path.display());
+    read.map(Some).map_err(|error| CliError::usage(what()).because(&error))
 }
 
 /// How long an answer may take, where no flag of its own says it: what was said for this run, or else

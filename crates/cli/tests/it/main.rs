@@ -20,6 +20,11 @@ mod interrupts;
 mod key;
 #[cfg(target_os = "linux")]
 mod keyring;
+// The same proxies and TLS servers as the client's tests.
+#[path = "../../../client/tests/it/support/net.rs"]
+mod net;
+#[cfg(unix)]
+mod network;
 #[cfg(unix)]
 mod output;
 #[cfg(unix)]

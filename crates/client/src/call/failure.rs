@@ -41,7 +41,9 @@ impl Failure {
     ) -> Self {
         let (kind, source, head) = error.into_parts();
         let what = match kind {
-            TransportErrorKind::Connect => format!("{} to {}", kind.what(), base.as_str()).into(),
+            TransportErrorKind::Connect | TransportErrorKind::ProxyAuth => {
+                format!("{} to {}", kind.what(), base.as_str()).into()
+            }
             TransportErrorKind::Tls => format!("{} with {}", kind.what(), base.as_str()).into(),
             _ => Cow::Borrowed(kind.what()),
         };
@@ -202,7 +204,9 @@ fn why_too_long(asked: Option<Duration>, limits: Limits) -> String {
 
 fn error_kind(kind: TransportErrorKind) -> ErrorKind {
     match kind {
-        TransportErrorKind::Connect | TransportErrorKind::Tls => ErrorKind::Connect,
+        TransportErrorKind::Connect | TransportErrorKind::Tls | TransportErrorKind::ProxyAuth => {
+            ErrorKind::Connect
+        }
         TransportErrorKind::Timeout => ErrorKind::Timeout,
         TransportErrorKind::TooLarge => ErrorKind::TooLarge,
         TransportErrorKind::Interrupted | TransportErrorKind::Other => ErrorKind::Transport,

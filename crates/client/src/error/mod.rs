@@ -19,6 +19,7 @@ pub(crate) use excerpt::{KEPT, Safe, body_start, cut, head, keep, looks_like_jso
 pub use kind::ErrorKind;
 
 use crate::api_key::ApiKey;
+use crate::network::ConnectFailure;
 use crate::operation::Operation;
 
 /// Why a call failed.
@@ -164,6 +165,11 @@ impl Error {
     /// untrusted text, which Display escapes.
     pub fn json_path(&self) -> Option<&str> {
         self.0.json_path.as_deref()
+    }
+
+    /// Why no connection was made, if this is an error of the built-in HTTP client's connection.
+    pub fn connect_failure(&self) -> Option<&ConnectFailure> {
+        self.0.source.as_deref()?.downcast_ref()
     }
 
     /// Whether the same call may succeed later with nothing changed on this side.

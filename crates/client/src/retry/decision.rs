@@ -47,7 +47,7 @@ pub(crate) enum Decision {
 impl Failed {
     /// Why the same call may succeed later; `None` when it will not.
     pub(crate) fn retry_reason(self) -> Option<RetryReason> {
-        use TransportErrorKind::{Connect, Interrupted, Other, Timeout, Tls, TooLarge};
+        use TransportErrorKind::{Connect, Interrupted, Other, ProxyAuth, Timeout, Tls, TooLarge};
         match self {
             Self::Status(status) => matches!(status.as_u16(), 408 | 429 | 500 | 502 | 503 | 504)
                 .then_some(RetryReason::Status(status)),
@@ -55,7 +55,7 @@ impl Failed {
                 Some(RetryReason::Transport(kind))
             }
             Self::Truncated => Some(RetryReason::Truncated),
-            Self::Transport(Tls | TooLarge | Other) | Self::Broken => None,
+            Self::Transport(Tls | ProxyAuth | TooLarge | Other) | Self::Broken => None,
         }
     }
 }
@@ -129,6 +129,7 @@ mod tests {
             (Failed::Transport(TransportErrorKind::Timeout), true),
             (Failed::Transport(TransportErrorKind::Interrupted), true),
             (Failed::Transport(TransportErrorKind::Tls), false),
+            (Failed::Transport(TransportErrorKind::ProxyAuth), false),
             (Failed::Transport(TransportErrorKind::TooLarge), false),
             (Failed::Transport(TransportErrorKind::Other), false),
             (Failed::Truncated, true),

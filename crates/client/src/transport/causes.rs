@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::io;
 
 /// A chain of causes, with those that I/O errors wrap: their own `source` skips what they wrap.
-pub(super) fn causes<'a>(
+pub(crate) fn causes<'a>(
     error: &'a (dyn StdError + 'static),
 ) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
     let mut next = Some(error);

@@ -4,8 +4,6 @@ mod causes;
 mod over_reqwest;
 #[cfg(feature = "tower")]
 mod over_tower;
-#[cfg(feature = "rustls")]
-mod tls;
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -15,7 +13,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 
-use causes::causes;
+pub(crate) use causes::causes;
 pub(crate) use over_reqwest::OverReqwest;
 #[cfg(feature = "tower")]
 pub use over_tower::TowerTransport;
@@ -113,8 +111,10 @@ impl AttemptContext {
 pub enum TransportErrorKind {
     /// No connection: name resolution, TCP, proxy. Retried.
     Connect,
-    /// The peer could not prove who it is, or speaks no common TLS. Not retried.
+    /// TLS failed: the certificate is not trusted, or there is no common version. Not retried.
     Tls,
+    /// The proxy demands a user name and a password (407), or rejects them. Not retried.
+    ProxyAuth,
     /// Too slow. Retried.
     Timeout,
     /// The connection broke before the answer was whole. Retried.
@@ -187,7 +187,7 @@ impl TransportErrorKind {
     /// What failed, for a person.
     pub(crate) fn what(self) -> &'static str {
         match self {
-            Self::Connect => "could not connect",
+            Self::Connect | Self::ProxyAuth => "could not connect",
             Self::Tls => "could not agree on a secure connection",
             Self::Timeout => "the answer took too long",
             Self::Interrupted => "the connection broke before the answer was whole",

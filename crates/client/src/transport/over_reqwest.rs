@@ -1,8 +1,6 @@
 //! The transport used unless another is given.
 
-use std::error::Error as StdError;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,6 +8,9 @@ use http::{Request, Response, StatusCode};
 
 use super::{AttemptContext, BoxFuture, Transport, TransportError, TransportErrorKind, causes};
 use crate::base_url::BaseUrl;
+use crate::builder::{bad_network, cannot_set_up};
+use crate::error::Error;
+use crate::network::{ConnectFailureKind, NetworkSettings};
 
 /// Shorter than the idle timeouts of common gateways (60 s and 75 s), so that a connection is
 /// seldom reused in the moment the other side closes it.
@@ -18,40 +19,36 @@ const POOL_IDLE: Duration = Duration::from_secs(15);
 const TRUSTED_LENGTH: u64 = 8 * 1024 * 1024;
 
 /// HTTP/1.1 by reqwest: one pool, no redirects, no cookies.
-pub(crate) struct OverReqwest(reqwest::Client);
+pub(crate) struct OverReqwest {
+    client: reqwest::Client,
+    network: NetworkSettings,
+    base_url: String,
+}
 
 impl OverReqwest {
-    /// A pool for one base address. The error says what is missing.
+    /// Creates the pool of connections to one base URL.
     pub(crate) fn new(
         base: &BaseUrl,
         connect_timeout: Duration,
-    ) -> Result<Self, Box<dyn StdError + Send + Sync>> {
-        let mut builder = reqwest::Client::builder()
+        network: NetworkSettings,
+    ) -> Result<Self, Error> {
+        if base.is_https() {
+            #[cfg(feature = "rustls")]
+            network.load_trust_store().map_err(bad_network)?;
+            #[cfg(not(feature = "rustls"))]
+            return Err(cannot_set_up("the cargo feature `rustls` is off".into()));
+        }
+        let builder = network.http_client_builder().map_err(bad_network)?;
+        let client = builder
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
             .referer(false)
             .tcp_nodelay(true)
             .pool_idle_timeout(POOL_IDLE)
-            .connect_timeout(connect_timeout);
-        if base.is_loopback() {
-            // Names such as `forms.localhost` must not leave this machine, whatever the resolver
-            // says; nor may a proxy of the environment see them.
-            let here = [
-                SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-                SocketAddr::from((Ipv6Addr::LOCALHOST, 0)),
-            ];
-            builder = builder.no_proxy().resolve_to_addrs(base.host(), &here);
-        }
-        #[cfg(feature = "rustls")]
-        {
-            let plain = base.is_loopback() && !base.is_https();
-            builder = builder.tls_backend_preconfigured(super::tls::config(!plain)?);
-        }
-        #[cfg(not(feature = "rustls"))]
-        if base.is_https() {
-            return Err("the cargo feature `rustls` is off".into());
-        }
-        Ok(Self(builder.build()?))
+            .connect_timeout(connect_timeout)
+            .build()
+            .map_err(|error| cannot_set_up(error.into()))?;
+        Ok(Self { client, network, base_url: base.as_str().to_owned() })
     }
 
     async fn exchange(
@@ -61,12 +58,15 @@ impl OverReqwest {
     ) -> Result<Response<Bytes>, TransportError> {
         let (parts, body) = request.into_parts();
         let mut builder =
-            self.0.request(parts.method, parts.uri.to_string()).headers(parts.headers);
+            self.client.request(parts.method, parts.uri.to_string()).headers(parts.headers);
         if !body.is_empty() {
             builder = builder.body(body);
         }
-        let mut answer = builder.send().await.map_err(|error| failure(error, Phase::Head))?;
+        let mut answer = builder.send().await.map_err(|error| self.no_answer(error))?;
         let status = answer.status();
+        if let Some(refusal) = self.network.proxy_refusal(&self.base_url, status) {
+            return Err(TransportError::new(TransportErrorKind::ProxyAuth, refusal));
+        }
         let headers = std::mem::take(answer.headers_mut());
         let body = match status {
             StatusCode::OK => read_body(&mut answer, context.max_body()).await,
@@ -80,6 +80,24 @@ impl OverReqwest {
                 Ok(response)
             }
             Err(error) => Err(error.with_head(status, headers)),
+        }
+    }
+
+    /// The error of a request without an answer.
+    fn no_answer(&self, error: reqwest::Error) -> TransportError {
+        match self.network.connect_failure(&self.base_url, &error) {
+            Some(failure) => TransportError::new(failure.kind().into(), failure),
+            None => failure(error, Phase::Head),
+        }
+    }
+}
+
+impl From<ConnectFailureKind> for TransportErrorKind {
+    fn from(kind: ConnectFailureKind) -> Self {
+        match kind {
+            ConnectFailureKind::ProxyAuth => Self::ProxyAuth,
+            kind if kind.is_tls() => Self::Tls,
+            _ => Self::Connect,
         }
     }
 }
@@ -152,15 +170,11 @@ enum Phase {
     Body,
 }
 
-/// Classifies reqwest's errors, whose own kinds are coarse, by what caused them. The address is
-/// removed: it holds the cursor.
+/// Classifies the errors of an exchange, whose kinds in reqwest are coarse, by their causes. The URL
+/// is removed: it contains the cursor.
 fn failure(error: reqwest::Error, phase: Phase) -> TransportError {
     let error = error.without_url();
-    let kind = if is_tls(&error) {
-        TransportErrorKind::Tls
-    } else if error.is_connect() {
-        TransportErrorKind::Connect
-    } else if error.is_timeout() {
+    let kind = if error.is_timeout() {
         TransportErrorKind::Timeout
     } else if matches!(phase, Phase::Body) || error.is_request() || is_broken(&error) {
         TransportErrorKind::Interrupted
@@ -175,14 +189,4 @@ fn is_broken(error: &reqwest::Error) -> bool {
     causes(error).filter_map(|error| error.downcast_ref::<io::Error>()).any(|error| {
         matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
     })
-}
-
-#[cfg(feature = "rustls")]
-fn is_tls(error: &reqwest::Error) -> bool {
-    causes(error).any(|error| error.downcast_ref::<rustls::Error>().is_some())
-}
-
-#[cfg(not(feature = "rustls"))]
-fn is_tls(_error: &reqwest::Error) -> bool {
-    false
 }

@@ -70,6 +70,10 @@ fn no_public_signature_has_a_type_of_a_crate_that_is_ours_alone() {
     for signature in &all {
         let mut words = signature.split(|c: char| !c.is_alphanumeric() && c != '_');
         let found = words.find(|word| OURS_ALONE.contains(word));
+        // Hidden, and for the crates of this workspace only.
+        if signature.starts_with("pub fn http_client_builder(") {
+            continue;
+        }
         let is_setter = signature.contains("url: impl Into<String>");
         assert!(found.is_none() || is_setter, "`{}` in `{signature}`", found.unwrap_or_default());
     }

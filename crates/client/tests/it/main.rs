@@ -15,6 +15,7 @@ mod limit;
 mod list;
 mod mock;
 mod model;
+mod network;
 mod options;
 mod raw;
 mod resume;

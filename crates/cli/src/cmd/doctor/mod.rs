@@ -2,6 +2,7 @@
 
 mod clock;
 mod folders;
+mod network;
 mod service;
 
 use clap::Args;
@@ -14,9 +15,10 @@ use crate::settings::Service;
 
 /// Look for what keeps this program from working
 ///
-/// Looks at the configuration, the key, the way to the service, its answer, this machine's clock and
-/// folders. It makes two requests; without a key or a network the other checks are made all the same.
-/// Shows no key. Exits with 1 if something does not work.
+/// Checks the configuration, the key, proxy and trusted certificates, the connection to the service,
+/// its answer, this machine's clock and folders. Makes two requests, and one CONNECT to a proxy; without
+/// a key or a network the other checks run all the same. Shows no key and no password. Exits with 1 if
+/// a check fails.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo doctor\n  formsvc doctor\n  formsvc --demo doctor --output json"
@@ -63,6 +65,11 @@ async fn at(cx: &Context, base_url: Option<&str>, given: Option<&KeySource>) -> 
         all.push(Check::skip("service", "not asked: there is no address"));
         return all;
     };
+    all.extend(network::checks(cx, base_url).await);
+    if cx.network().is_err() {
+        all.push(Check::skip("service", "not asked: the network settings cannot be used"));
+        return all;
+    }
     let has_key = key.is_some();
     // Any service says no to this, which tells as much about the way to it.
     let key = key.unwrap_or_else(|| "no-key".to_owned().into());

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use formsvc_client::{Client, Error, ErrorKind, RequestOptions, Response, RetryPolicy, User};
+use formsvc_client::{Client, Error, RequestOptions, Response, RetryPolicy, User};
 use http::HeaderMap;
 use http::header::DATE;
 use tokio::sync::oneshot;
@@ -14,6 +14,7 @@ use url::{Host, Url};
 use super::clock;
 use crate::checks::Check;
 use crate::context::Context;
+use crate::error::connect_hint;
 
 /// Time for one look, unless `--timeout` says otherwise.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -53,7 +54,7 @@ pub(super) async fn checks(cx: &Context, client: &Client, has_key: bool) -> Vec<
         Ok(client) => client,
         Err(error) => return vec![Check::failed("service", &error.into())],
     };
-    let mut all = vec![name(client.base_url(), patience).await];
+    let mut all = vec![name(cx, client.base_url(), patience).await];
     let first = Asked::now(&client).await;
     all.extend(way(&first, client.base_url()));
     if first.headers().is_none() {
@@ -71,9 +72,13 @@ pub(super) async fn checks(cx: &Context, client: &Client, has_key: bool) -> Vec<
     all
 }
 
-/// Whether the service's name has addresses. Where a proxy looks names up, it need not have any here.
-async fn name(base_url: &str, patience: Duration) -> Check {
+/// Checks that the name of the service has addresses, unless a proxy resolves it.
+async fn name(cx: &Context, base_url: &str, patience: Duration) -> Check {
     const NAME: &str = "name";
+    let proxy = cx.network().ok().and_then(|network| network.proxy_for(base_url));
+    if proxy.is_some_and(|proxy| !proxy.url().starts_with("socks5:")) {
+        return Check::skip(NAME, "not looked up here: the proxy resolves names");
+    }
     let Ok(url) = Url::parse(base_url) else {
         return Check::warn(NAME, "not looked up: the service's address cannot be read");
     };
@@ -97,14 +102,14 @@ async fn name(base_url: &str, patience: Duration) -> Check {
             Check::ok(NAME, format!("{domain} is {}", shown.join(", ")))
         }
         Ok(Ok(Err(error))) => Check::warn(NAME, format!("{domain}: {error}"))
-            .hint("is it spelled right, and is there a network? a proxy may know it all the same"),
+            .hint("check the spelling of the host and the network"),
         Ok(Err(_)) | Err(_) => {
             Check::warn(NAME, format!("{domain}: not found in {} s", patience.as_secs_f32()))
         }
     }
 }
 
-/// Whether there is a way to the service, and a safe one.
+/// Checks the connection to the service and its TLS.
 fn way(asked: &Asked, base_url: &str) -> Vec<Check> {
     let (connection, tls) = ("connection", "tls");
     let is_tls = base_url.starts_with("https:");
@@ -122,17 +127,18 @@ fn way(asked: &Asked, base_url: &str) -> Vec<Check> {
         }
     };
     let why = with_cause(failed);
-    // The one failure to connect that no retry mends.
-    if failed.kind() == ErrorKind::Connect && !failed.is_retryable() {
-        let hint = "is this machine's clock right, and does it trust who signed the certificate?";
+    let with_hint = |check: Check| match connect_hint(failed) {
+        Some(hint) => check.hint(hint),
+        None => check,
+    };
+    if failed.connect_failure().is_some_and(|failure| failure.kind().is_tls()) {
         return vec![
-            Check::ok(connection, "the service's machine answers"),
-            Check::fail(tls, why).hint(hint),
+            Check::ok(connection, "the machine of the service answers"),
+            with_hint(Check::fail(tls, why)),
         ];
     }
-    let hint = "is the address right, the service running, and is there a network?";
     let not_tried = if is_tls { "not tried" } else { "not used" };
-    vec![Check::fail(connection, why).hint(hint), Check::skip(tls, not_tried)]
+    vec![with_hint(Check::fail(connection, why)), Check::skip(tls, not_tried)]
 }
 
 /// Whose key it is, and how long it takes to hear.

@@ -267,7 +267,7 @@ fn headers_are_sent_and_what_is_none_is_refused_before_anything_is_sent() {
         (&["-H", "A=1"][..], "a header is a name, a colon and a value"),
         (&["--expect", "6xx"], "expected `ok`, `failed`, a status from 100 to 599"),
         (&["--set", "x"], "expected PATH=VALUE"),
-        (&["--cacert", MANIFEST], "there is no certificate"),
+        (&["--cacert", MANIFEST], "contains no certificate"),
         (&["--rate", "0"], "expected how many a second"),
     ] {
         let said = run(&[&[&*url], args].concat());

@@ -4,6 +4,7 @@
 pub(crate) mod bodies;
 pub(crate) mod fake;
 pub(crate) mod log;
+pub(crate) mod net;
 pub(crate) mod served;
 pub(crate) mod spans;
 

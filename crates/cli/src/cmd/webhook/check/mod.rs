@@ -137,7 +137,7 @@ impl Check {
         secret: &SecretString,
     ) -> Result<Vec<Report>, CliError> {
         let limit = answer_limit(cx, Timeout::OfAnswers);
-        let sender = self.requests.sender(limit, ANSWER_MAX).await?;
+        let sender = self.requests.sender(cx, limit, ANSWER_MAX).await?;
         let run = format!("{:08x}", fastrand::u32(..));
         let given =
             Given { sender: &sender, url, secret, limit, clock: &SystemTime::now, run: &run };

@@ -70,7 +70,7 @@ impl ForwardArgs {
     /// What sends to the targets. Made even where there are none: what it cannot read is a mistake either way.
     pub(crate) async fn sender(&self, cx: &Context) -> Result<Sender, CliError> {
         let timeout = self.forward_timeout.unwrap_or_else(|| answer_limit(cx, Timeout::OfTheRun));
-        self.requests.sender(timeout, ANSWER_MAX).await
+        self.requests.sender(cx, timeout, ANSWER_MAX).await
     }
 }
 

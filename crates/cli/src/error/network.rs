@@ -1,0 +1,57 @@
+//! Errors of proxy and TLS settings, and hints for failed connections.
+
+use formsvc_client::network::{ConnectFailureKind, NetworkError};
+
+use super::CliError;
+
+impl From<NetworkError> for CliError {
+    fn from(error: NetworkError) -> Self {
+        let shown = Self::usage(error.to_string()).because_of(&error);
+        match error.hint() {
+            Some(hint) => shown.hint(hint),
+            None => shown,
+        }
+    }
+}
+
+/// Trusts one server's own certificate, or creates an authority that signs it.
+const SELF_SIGNED: &str = "trust exactly this certificate with `--cacert FILE`, or create an authority \
+                           and trust that: `openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=dev-ca \
+                           -keyout ca.key -out ca.pem && openssl req -x509 -newkey rsa:2048 -nodes \
+                           -subj /CN=HOST -addext subjectAltName=DNS:HOST -addext \
+                           basicConstraints=critical,CA:FALSE -CA ca.pem -CAkey ca.key -keyout \
+                           server.key -out server.pem`, then `--cacert ca.pem`";
+
+/// What to do about a failed connection.
+pub(crate) fn hint(kind: ConnectFailureKind) -> Option<&'static str> {
+    use ConnectFailureKind as K;
+    Some(match kind {
+        K::Dns => "check the spelling of the host and the network",
+        K::Refused => "check the address and that the service runs",
+        K::Timeout | K::Unreachable => "check the address and the network",
+        K::ProxyUnreachable => {
+            "check the address of the proxy, or reach the host directly: list it in NO_PROXY"
+        }
+        K::ProxyAuth => {
+            "set user name and password in the variable: scheme://user:password@host:port, with special \
+             characters percent-encoded"
+        }
+        K::ProxyRefused => {
+            "`formsvc doctor` shows the answer of the proxy; hosts in NO_PROXY are reached directly"
+        }
+        K::UnknownIssuer => {
+            "if the issuer is to be trusted, name the file of its certificate with `--cacert FILE` or \
+             FORMSVC_CACERT"
+        }
+        K::SelfSigned => SELF_SIGNED,
+        K::Expired => "renew the certificate, or correct the clock of this machine",
+        K::NotYetValid => "correct the clock of this machine",
+        K::WrongHostName => "use a host name that the certificate is for",
+        K::BadCertificate => "replace the certificate of the server",
+        K::NotTls => "check scheme and port: a server without TLS has an http:// address",
+        K::TrustStore => {
+            "install the system's certificates (package ca-certificates), or set SSL_CERT_FILE"
+        }
+        _ => return None,
+    })
+}

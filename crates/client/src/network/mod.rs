@@ -1,0 +1,167 @@
+//! Proxy and TLS settings: which proxy a request goes through, and which certificates are trusted.
+//!
+//! [`NetworkSettings::from_env`] reads the usual variables; [`ClientBuilder::network`] sets other
+//! settings. Every request of the SDK follows them.
+//!
+//! Proxies: `https` URLs use `HTTPS_PROXY`, `http` URLs use `HTTP_PROXY`, and both fall back to
+//! `ALL_PROXY`. `NO_PROXY` lists hosts that are reached directly. Each name works in upper and lower
+//! case; a blank variable counts as unset. Localhost is never sent to a proxy.
+//!
+//! TLS: the system's certificates are trusted, or, if `SSL_CERT_FILE` or `SSL_CERT_DIR` is set, the
+//! certificates there instead. [`NetworkSettings::add_root_certificates`] adds more.
+//!
+//! [`ClientBuilder::network`]: crate::ClientBuilder::network
+
+mod error;
+mod failure;
+mod no_proxy;
+mod probe;
+mod proxy;
+mod resolver;
+#[cfg(feature = "rustls")]
+mod trust;
+#[cfg(feature = "rustls")]
+mod verifier;
+
+use std::ffi::OsString;
+#[cfg(feature = "rustls")]
+use std::sync::Arc;
+
+use url::Url;
+
+pub use error::NetworkError;
+pub use failure::{ConnectFailure, ConnectFailureKind};
+pub use proxy::{ProxyInfo, Route};
+#[cfg(feature = "rustls")]
+pub use trust::CertificateOrigin;
+
+use proxy::ProxySettings;
+use resolver::Resolver;
+#[cfg(feature = "rustls")]
+use trust::TrustStore;
+
+/// The proxy and TLS settings of outgoing requests. Its Debug output contains no passwords.
+///
+/// ```
+/// use formsvc_client::network::NetworkSettings;
+/// let settings = NetworkSettings::from_vars(|name| match name {
+///     "HTTPS_PROXY" => Some("http://user:secret@proxy.example:3128".into()),
+///     "NO_PROXY" => Some("intranet.example, 10.0.0.0/8".into()),
+///     _ => None,
+/// })?;
+/// let proxy = settings.proxy_for("https://forms.example").unwrap();
+/// assert_eq!(proxy.to_string(), "http://proxy.example:3128 (HTTPS_PROXY)");
+/// assert!(settings.proxy_for("https://forms.intranet.example").is_none());
+/// assert!(settings.proxy_for("https://forms.localhost").is_none());
+/// # Ok::<(), formsvc_client::network::NetworkError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct NetworkSettings {
+    proxies: ProxySettings,
+    #[cfg(feature = "rustls")]
+    trust: Arc<TrustStore>,
+}
+
+impl NetworkSettings {
+    /// No proxy; the system's certificates are trusted.
+    pub fn direct() -> Self {
+        Self {
+            proxies: ProxySettings::default(),
+            #[cfg(feature = "rustls")]
+            trust: Arc::new(TrustStore::system()),
+        }
+    }
+
+    /// Reads the environment of this process: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`,
+    /// `SSL_CERT_FILE` and `SSL_CERT_DIR`.
+    ///
+    /// In a CGI script (`REQUEST_METHOD` is set), `HTTP_PROXY` is ignored: the client of the script
+    /// controls it through the request header `Proxy`.
+    pub fn from_env() -> Result<Self, NetworkError> {
+        Self::from_vars(|name| std::env::var_os(name))
+    }
+
+    /// Reads the same variables through `lookup`.
+    pub fn from_vars(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, NetworkError> {
+        Ok(Self {
+            proxies: ProxySettings::from_vars(&lookup)?,
+            #[cfg(feature = "rustls")]
+            trust: Arc::new(TrustStore::from_vars(&lookup)?),
+        })
+    }
+
+    /// Trusts the certificates of a PEM text as well: of an authority, or of a server itself.
+    #[cfg(feature = "rustls")]
+    pub fn add_root_certificates(
+        &mut self,
+        pem: &[u8],
+        origin: CertificateOrigin,
+    ) -> Result<(), NetworkError> {
+        self.trust = Arc::new(self.trust.with_roots(pem, origin)?);
+        Ok(())
+    }
+
+    /// Trusts the certificates of a PEM file as well.
+    #[cfg(feature = "rustls")]
+    pub fn add_root_certificate_file(
+        &mut self,
+        origin: CertificateOrigin,
+    ) -> Result<(), NetworkError> {
+        self.add_root_certificates(&trust::read_setting(&origin)?, origin)
+    }
+
+    /// Accepts any certificate: an attacker on the path can read and change everything.
+    #[cfg(feature = "rustls")]
+    pub fn set_insecure(&mut self, insecure: bool) {
+        self.trust = Arc::new(self.trust.with_insecure(insecure));
+    }
+
+    /// How a request to a URL travels: directly, and why, or through a proxy.
+    pub fn route(&self, target: &str) -> Route {
+        match Url::parse(target) {
+            Ok(target) => self.proxies.route(&target),
+            Err(_) => Route::NoProxySet,
+        }
+    }
+
+    /// The proxy of a URL, if it has one.
+    pub fn proxy_for(&self, target: &str) -> Option<ProxyInfo> {
+        match self.route(target) {
+            Route::Proxy(proxy) => Some(proxy),
+            _ => None,
+        }
+    }
+
+    /// Descriptions of the settings that are ignored, such as an entry of `NO_PROXY` without a
+    /// meaning. For a user to read, once.
+    pub fn warnings(&self) -> &[String] {
+        self.proxies.warnings()
+    }
+
+    /// The trusted certificates and where they come from, such as ``"the system's certificates"``.
+    #[cfg(feature = "rustls")]
+    pub fn trust_store(&self) -> String {
+        self.trust.to_string()
+    }
+
+    /// Loads the trusted certificates, which otherwise happens at the first TLS connection.
+    #[cfg(feature = "rustls")]
+    pub(crate) fn load_trust_store(&self) -> Result<(), NetworkError> {
+        self.trust.load().map(drop)
+    }
+
+    /// A builder of HTTP clients that follow these settings. It resolves localhost names to loopback
+    /// addresses only. For the crates of this workspace: reqwest's version is not part of this crate's.
+    #[doc(hidden)]
+    pub fn http_client_builder(&self) -> Result<reqwest::ClientBuilder, NetworkError> {
+        let builder = reqwest::Client::builder().no_proxy().dns_resolver(Resolver);
+        let builder = if self.proxies.is_empty() {
+            builder
+        } else {
+            builder.proxy(self.proxies.for_reqwest())
+        };
+        #[cfg(feature = "rustls")]
+        let builder = builder.tls_backend_preconfigured(verifier::client_config(&self.trust)?);
+        Ok(builder)
+    }
+}

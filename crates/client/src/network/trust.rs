@@ -1,0 +1,229 @@
+//! The trust store: which certificates of servers are accepted.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use rustls::RootCertStore;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::ServerCertVerifier;
+use rustls::crypto::ring;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls_platform_verifier::Verifier;
+
+use super::error::NetworkError;
+
+const FILE: &str = "SSL_CERT_FILE";
+const DIR: &str = "SSL_CERT_DIR";
+const PEM_HINT: &str = "a PEM file contains -----BEGIN CERTIFICATE-----";
+/// Largest file of certificates: several times the size of the system's.
+const FILE_MAX: u64 = 8 << 20;
+
+/// The setting and the file that certificates come from.
+#[derive(Clone, Debug)]
+pub struct CertificateOrigin {
+    /// The flag or variable, such as `--cacert`.
+    pub setting: &'static str,
+    /// The path of the file or directory.
+    pub path: PathBuf,
+}
+
+/// Certificates of one origin; at least one.
+#[derive(Clone, Debug)]
+struct Certificates {
+    origin: CertificateOrigin,
+    certificates: Vec<CertificateDer<'static>>,
+}
+
+/// The certificates to trust. They are loaded at the first use, because the system's take
+/// milliseconds to read and plain HTTP needs none.
+#[derive(Debug)]
+pub(super) struct TrustStore {
+    /// Replace the system's; empty if these are used.
+    replacements: Vec<Certificates>,
+    additions: Vec<Certificates>,
+    is_insecure: bool,
+    verifier: OnceLock<Arc<dyn ServerCertVerifier>>,
+}
+
+impl TrustStore {
+    fn new(replacements: Vec<Certificates>, additions: Vec<Certificates>, insecure: bool) -> Self {
+        Self { replacements, additions, is_insecure: insecure, verifier: OnceLock::new() }
+    }
+
+    pub(super) fn system() -> Self {
+        Self::new(Vec::new(), Vec::new(), false)
+    }
+
+    pub(super) fn from_vars(
+        lookup: &dyn Fn(&str) -> Option<OsString>,
+    ) -> Result<Self, NetworkError> {
+        let mut replacements = Vec::new();
+        if let Some(file) = lookup(FILE) {
+            let origin = CertificateOrigin { setting: FILE, path: PathBuf::from(file) };
+            replacements.push(parse(&read_setting(&origin)?, origin)?);
+        }
+        if let Some(dirs) = lookup(DIR) {
+            let mut any = false;
+            for path in std::env::split_paths(&dirs) {
+                let certificates =
+                    read_dir(&path).map_err(|error| unreadable(DIR, &path, error))?;
+                if !certificates.is_empty() {
+                    let origin = CertificateOrigin { setting: DIR, path };
+                    replacements.push(Certificates { origin, certificates });
+                    any = true;
+                }
+            }
+            if !any {
+                let dirs = PathBuf::from(dirs);
+                return Err(NetworkError::setting(
+                    DIR,
+                    format!("names `{}`, which contains no certificate", dirs.display()),
+                )
+                .with_hint(PEM_HINT));
+            }
+        }
+        Ok(Self::new(replacements, Vec::new(), false))
+    }
+
+    pub(super) fn with_roots(
+        &self,
+        pem: &[u8],
+        origin: CertificateOrigin,
+    ) -> Result<Self, NetworkError> {
+        let mut additions = self.additions.clone();
+        additions.push(parse(pem, origin)?);
+        Ok(Self::new(self.replacements.clone(), additions, self.is_insecure))
+    }
+
+    pub(super) fn with_insecure(&self, insecure: bool) -> Self {
+        Self::new(self.replacements.clone(), self.additions.clone(), insecure)
+    }
+
+    pub(super) fn is_insecure(&self) -> bool {
+        self.is_insecure
+    }
+
+    /// Returns true if a setting names exactly this certificate.
+    pub(super) fn contains(&self, certificate: &CertificateDer<'_>) -> bool {
+        let all = self.replacements.iter().chain(&self.additions);
+        all.flat_map(|listed| &listed.certificates).any(|listed| listed == certificate)
+    }
+
+    /// The verifier of certificate chains; loads the certificates at the first call. A failure is
+    /// repeated by the next call.
+    pub(super) fn load(&self) -> Result<&Arc<dyn ServerCertVerifier>, NetworkError> {
+        if let Some(verifier) = self.verifier.get() {
+            return Ok(verifier);
+        }
+        let unusable = |error: rustls::Error| {
+            NetworkError::new("the trusted certificates cannot be loaded").because(error)
+        };
+        let verifier = self.verifier().map_err(unusable)?;
+        Ok(self.verifier.get_or_init(|| verifier))
+    }
+
+    fn verifier(&self) -> Result<Arc<dyn ServerCertVerifier>, rustls::Error> {
+        let provider = Arc::new(ring::default_provider());
+        let additions = self.additions.iter().flat_map(|listed| listed.certificates.clone());
+        if self.replacements.is_empty() {
+            return Ok(Arc::new(Verifier::new_with_extra_roots(additions, provider)?));
+        }
+        let replacements = self.replacements.iter().flat_map(|listed| listed.certificates.clone());
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(replacements.chain(additions));
+        WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
+            .build()
+            .map(|verifier| verifier as Arc<dyn ServerCertVerifier>)
+            .map_err(|error| rustls::Error::General(error.to_string()))
+    }
+}
+
+impl fmt::Display for TrustStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_insecure {
+            return f.write_str("any certificate is accepted");
+        }
+        if self.replacements.is_empty() {
+            f.write_str("the system's certificates")?;
+        }
+        for (at, listed) in self.replacements.iter().chain(&self.additions).enumerate() {
+            if at > 0 || self.replacements.is_empty() {
+                f.write_str(", and ")?;
+            }
+            let (count, origin) = (listed.certificates.len(), &listed.origin);
+            let plural = if count == 1 { "" } else { "s" };
+            write!(
+                f,
+                "{count} certificate{plural} of `{}` ({})",
+                origin.path.display(),
+                origin.setting
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads a regular file; a pipe or a device might never end.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let metadata = fs::metadata(path)?;
+    if !metadata.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    if metadata.len() > FILE_MAX {
+        let rule = format!("longer than {} MiB", FILE_MAX >> 20);
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, rule));
+    }
+    fs::read(path)
+}
+
+/// The certificates of every readable PEM file in a directory.
+fn read_dir(path: &Path) -> io::Result<Vec<CertificateDer<'static>>> {
+    let mut certificates = Vec::new();
+    for entry in fs::read_dir(path)? {
+        if let Ok(pem) = read(&entry?.path()) {
+            certificates.extend(CertificateDer::pem_slice_iter(&pem).flatten());
+        }
+    }
+    // `openssl rehash` adds links, so that most certificates are found twice.
+    certificates.sort_unstable_by(|a, b| a.as_ref().cmp(b.as_ref()));
+    certificates.dedup();
+    Ok(certificates)
+}
+
+/// Reads the file of a setting.
+pub(super) fn read_setting(origin: &CertificateOrigin) -> Result<Vec<u8>, NetworkError> {
+    read(&origin.path).map_err(|error| unreadable(origin.setting, &origin.path, error))
+}
+
+fn unreadable(setting: &'static str, path: &Path, error: io::Error) -> NetworkError {
+    NetworkError::setting(setting, format!("names `{}`, which cannot be read", path.display()))
+        .because(error)
+}
+
+fn parse(pem: &[u8], origin: CertificateOrigin) -> Result<Certificates, NetworkError> {
+    let path = origin.path.display();
+    let mut certificates = Vec::new();
+    for certificate in CertificateDer::pem_slice_iter(pem) {
+        let certificate = certificate.map_err(|error| {
+            NetworkError::setting(origin.setting, format!("names `{path}`, which is not valid PEM"))
+                .with_hint(PEM_HINT)
+                .because(error)
+        })?;
+        certificates.push(certificate);
+    }
+    if certificates.is_empty() {
+        let rule = format!("names `{path}`, which contains no certificate");
+        return Err(NetworkError::setting(origin.setting, rule).with_hint(PEM_HINT));
+    }
+    let (added, _) = RootCertStore::empty().add_parsable_certificates(certificates.iter().cloned());
+    if added == 0 {
+        let rule = format!("names `{path}`, which contains no usable certificate");
+        return Err(NetworkError::setting(origin.setting, rule));
+    }
+    Ok(Certificates { origin, certificates })
+}

@@ -1,0 +1,91 @@
+//! TLS by rustls with ring. The provider is passed explicitly; no process-wide default is installed.
+
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::verify_server_name;
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, OtherError, SignatureScheme,
+};
+
+use super::error::NetworkError;
+use super::trust::TrustStore;
+
+/// The TLS configuration of clients with a trust store.
+pub(super) fn client_config(trust: &Arc<TrustStore>) -> Result<ClientConfig, NetworkError> {
+    let provider = Arc::new(ring::default_provider());
+    let verifier = TrustVerifier { trust: Arc::clone(trust), provider: Arc::clone(&provider) };
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| NetworkError::new("TLS cannot be set up").because(error))?;
+    let mut config = builder
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+/// Verifies certificates against a trust store, which it loads at the first handshake.
+#[derive(Debug)]
+struct TrustVerifier {
+    trust: Arc<TrustStore>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for TrustVerifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        if self.trust.is_insecure() {
+            return Ok(ServerCertVerified::assertion());
+        }
+        let roots = self.trust.load().map_err(|error| Error::Other(OtherError(Arc::new(error))))?;
+        let verified =
+            roots.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        match verified {
+            // `openssl req -x509` makes the certificate of an authority, which a server must not
+            // present. If a setting names exactly this certificate, it is trusted: its time is
+            // checked before this error, its name here, and its key by the handshake's signature.
+            Err(Error::InvalidCertificate(
+                CertificateError::UnknownIssuer | CertificateError::Other(_),
+            )) if self.trust.contains(end_entity) => {
+                verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, cert, dss, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, cert, dss, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,384 @@
+//! Proxy and TLS settings, through real proxies and TLS servers.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use formsvc_client::network::{
+    CertificateOrigin, ConnectFailureKind, NetworkError, NetworkSettings,
+};
+use formsvc_client::{Client, Error, ErrorKind};
+
+use crate::support::bodies::USER;
+use crate::support::net::{Authority, HttpProxy, Identity, Server, SocksProxy};
+use crate::support::{builder, quick};
+
+const HTTPS: &str = "https://forms.example";
+const HTTP: &str = "http://forms.example";
+/// The service's own path.
+const ME: &str = "/api/v1/me";
+
+fn settings(vars: &[(&str, &str)]) -> Result<NetworkSettings, NetworkError> {
+    NetworkSettings::from_vars(|name| {
+        vars.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
+    })
+}
+
+fn origin() -> CertificateOrigin {
+    CertificateOrigin { setting: "--cacert", path: PathBuf::from("ca.pem") }
+}
+
+/// Settings of variables that also trust an authority.
+fn trusting(authority: &Authority, vars: &[(&str, &str)]) -> NetworkSettings {
+    let mut settings = settings(vars).unwrap();
+    settings.add_root_certificates(authority.pem.as_bytes(), origin()).unwrap();
+    settings
+}
+
+fn client(base_url: &str, network: NetworkSettings) -> Client {
+    let builder = builder().base_url(base_url).allow_insecure_http(true).retry(quick());
+    builder.network(network).build().unwrap()
+}
+
+async fn failure(base_url: &str, network: NetworkSettings) -> Error {
+    let error = client(base_url, network).me().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Connect, "{error:?}");
+    error
+}
+
+#[track_caller]
+fn kind(error: &Error) -> ConnectFailureKind {
+    error.connect_failure().unwrap_or_else(|| panic!("{error:?}")).kind()
+}
+
+#[tokio::test]
+async fn proxy_variables_apply_in_both_cases() {
+    let authority = Authority::new();
+    let tls = Server::https(authority.valid_for("forms.example"), USER);
+    let plain = Server::http(USER);
+    let (connect, forward) =
+        ("CONNECT forms.example:443 HTTP/1.1", format!("GET {HTTP}{ME} HTTP/1.1"));
+    for (base_url, names) in [
+        (HTTPS, ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"]),
+        (HTTP, ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"]),
+    ] {
+        let is_tls = base_url == HTTPS;
+        let server = if is_tls { &tls } else { &plain };
+        let proxy = HttpProxy::to(server.address);
+        let url = format!("http://{}", proxy.address);
+        for (at, name) in names.iter().enumerate() {
+            // Blank variables before it count as unset, and spaces around the value are trimmed.
+            let mut vars: Vec<_> = names[..at].iter().map(|name| (*name, " ")).collect();
+            let value = format!(" {url}\n");
+            vars.push((name, &value));
+            let network = trusting(&authority, &vars);
+            assert_eq!(network.proxy_for(base_url).unwrap().variable(), *name);
+            client(base_url, network).me().await.unwrap();
+            let expected = if is_tls { connect } else { forward.as_str() };
+            assert_eq!(proxy.log.take(), [expected], "{name}");
+            let line = format!("GET {ME} HTTP/1.1");
+            assert_eq!(server.log.take(), ["connection", &*line], "{name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn upper_case_proxy_variable_takes_precedence() {
+    let authority = Authority::new();
+    let server = Server::https(authority.valid_for("forms.example"), USER);
+    let (used, unused) = (HttpProxy::to(server.address), HttpProxy::to(server.address));
+    let (used_url, unused_url) =
+        (format!("http://{}", used.address), format!("http://{}", unused.address));
+    let vars = [
+        ("HTTPS_PROXY", &*used_url),
+        ("https_proxy", &unused_url),
+        ("ALL_PROXY", &unused_url),
+        ("HTTP_PROXY", &unused_url),
+    ];
+    client(HTTPS, trusting(&authority, &vars)).me().await.unwrap();
+    assert_eq!((used.log.take().len(), unused.log.take().len()), (1, 0));
+}
+
+#[tokio::test]
+async fn proxy_credentials_are_sent_decoded_and_never_shown() {
+    let authority = Authority::new();
+    let server = Server::https(authority.valid_for("forms.example"), USER);
+    let proxy = HttpProxy::to(server.address);
+    let url = format!("http://user:p%23ss@{}", proxy.address);
+    let network = trusting(&authority, &[("HTTPS_PROXY", &url)]);
+    let debug = format!("{network:?}");
+    let builder = builder().network(network.clone());
+    assert!(!debug.contains("p%23ss") && debug.contains(&proxy.address.to_string()), "{debug}");
+    assert!(!format!("{builder:?}").contains("p%23ss"));
+    client(HTTPS, network).me().await.unwrap();
+    // The base64 text of "user:p#ss".
+    let expected = "CONNECT forms.example:443 HTTP/1.1 [Basic dXNlcjpwI3Nz]";
+    assert_eq!(proxy.log.take(), [expected]);
+}
+
+#[tokio::test]
+async fn unusable_proxy_value_is_config_error_without_password() {
+    for value in [
+        "http://user:s3cret#x@proxy.example:3128",
+        "http://user:12#s3cret@proxy.example:3128",
+        "http://user:12/s3cret@proxy.example:3128",
+        "http://user:12?s3cret@proxy.example:3128",
+        "http://user:s3cret@",
+        "ftp://user:s3cret@proxy.example",
+        "http://user:s3cret x@proxy.example",
+        "http://user:s3cret@proxy.example:99999",
+    ] {
+        let error = settings(&[("HTTPS_PROXY", value)]).unwrap_err();
+        let shown = format!("{error} {error:?} {:?}", error.hint());
+        assert!(shown.contains("`HTTPS_PROXY` is not a proxy URL"), "{shown}");
+        assert!(!shown.contains("s3cret") && !shown.contains("proxy.example"), "{shown}");
+        assert!(error.hint().unwrap().contains("percent-encode"));
+    }
+}
+
+#[tokio::test]
+async fn no_proxy_entries_bypass_the_proxy() {
+    let authority = Authority::new();
+    let proxied = Server::https(authority.valid_for("forms.example"), USER);
+    let proxy = HttpProxy::to(proxied.address);
+    // 0.0.0.0 is an address of this machine that is not in 127.0.0.0/8.
+    let direct = Server::http(USER);
+    let url = format!("http://{}", proxy.address);
+    let port = direct.address.port();
+    let base_url = format!("http://0.0.0.0:{port}");
+    for list in ["*", "0.0.0.0", "a.example,0.0.0.0/8", &format!("x.example 0.0.0.0:{port}")] {
+        let network = settings(&[("ALL_PROXY", &url), ("no_proxy", list)]).unwrap();
+        client(&base_url, network).me().await.unwrap();
+        assert_eq!((proxy.log.take().len(), direct.log.take().len()), (0, 2), "{list}");
+    }
+    // A name that has no address, so that only a proxy could connect.
+    let name = "https://forms.dep.invalid";
+    for list in ["dep.invalid", ".dep.invalid", "*.dep.invalid", "FORMS.dep.invalid:443", "a,*"] {
+        let network = settings(&[("ALL_PROXY", &url), ("NO_PROXY", list)]).unwrap();
+        assert_eq!(kind(&failure(name, network).await), ConnectFailureKind::Dns, "{list}");
+        assert_eq!(proxy.log.take(), [""; 0], "{list}");
+    }
+    for list in ["other.invalid", "ep.invalid", "forms.dep.invalid:8443", "0.0.0.0/0"] {
+        let network = trusting(&authority, &[("ALL_PROXY", &url), ("NO_PROXY", list)]);
+        client(HTTPS, network).me().await.unwrap();
+        assert_eq!(proxy.log.take().len(), 1, "{list}");
+    }
+}
+
+#[tokio::test]
+async fn localhost_is_never_sent_to_a_proxy() {
+    let server = Server::http(USER);
+    let proxy = HttpProxy::refusing("502 Bad Gateway");
+    let url = format!("http://{}", proxy.address);
+    let port = server.address.port();
+    for host in ["127.0.0.1", "localhost", "forms.localhost", "localhost.", "[::ffff:127.0.0.1]"] {
+        let network = settings(&[("HTTP_PROXY", &url), ("ALL_PROXY", &url)]).unwrap();
+        let client = client(&format!("http://{host}:{port}"), network);
+        client.me().await.unwrap_or_else(|error| panic!("{host}: {error:?}"));
+        assert_eq!(server.log.take().len(), 2, "{host}");
+    }
+    assert_eq!(proxy.log.take(), [""; 0]);
+}
+
+#[tokio::test]
+async fn socks_proxy_connects_and_resolves_as_its_scheme() {
+    let authority = Authority::new();
+    let server = Server::https(authority.valid_for("forms.example"), USER);
+    let open = SocksProxy::to(server.address, None);
+    let closed = SocksProxy::to(server.address, Some(("ada", "p@ss")));
+    for (proxy, credentials) in [(&open, ""), (&closed, "ada:p%40ss@")] {
+        let url = format!("socks5h://{credentials}{}", proxy.address);
+        client(HTTPS, trusting(&authority, &[("ALL_PROXY", &url)])).me().await.unwrap();
+        assert_eq!(proxy.log.take(), ["domain forms.example:443"]);
+    }
+    let plain = Server::http(USER);
+    let local = SocksProxy::to(plain.address, None);
+    let url = format!("socks5://{}", local.address);
+    client("http://0.0.0.0:81", settings(&[("ALL_PROXY", &url)]).unwrap()).me().await.unwrap();
+    assert_eq!(local.log.take(), ["ip 0.0.0.0:81"]);
+    let network = settings(&[("ALL_PROXY", &url)]).unwrap();
+    assert_eq!(kind(&failure("https://forms.invalid", network).await), ConnectFailureKind::Dns);
+    for credentials in ["", "ada:wrong@"] {
+        let url = format!("socks5h://{credentials}{}", closed.address);
+        let error = failure(HTTPS, settings(&[("ALL_PROXY", &url)]).unwrap()).await;
+        assert_eq!((kind(&error), error.attempts()), (ConnectFailureKind::ProxyAuth, 1));
+        let shown = format!("{error:?}");
+        assert!(shown.contains("user name and") && !shown.contains("wrong"), "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn proxy_407_names_the_proxy_and_is_not_retried() {
+    let proxy = HttpProxy::refusing("407 Proxy Authentication Required");
+    for base_url in [HTTPS, HTTP] {
+        for (credentials, verb) in [("", "requires"), ("ada:s3cret@", "rejects")] {
+            let url = format!("http://{credentials}{}", proxy.address);
+            let error = failure(base_url, settings(&[("ALL_PROXY", &url)]).unwrap()).await;
+            assert_eq!((kind(&error), error.attempts()), (ConnectFailureKind::ProxyAuth, 1));
+            assert!(!error.is_retryable());
+            let told = error.connect_failure().unwrap().to_string();
+            let expected = format!("the proxy http://{} (ALL_PROXY) {verb}", proxy.address);
+            assert!(told.starts_with(&expected) && told.ends_with("(407)"), "{told}");
+            assert!(!format!("{error:?}").contains("s3cret"));
+            assert_eq!(proxy.log.take().len(), 1, "one request");
+        }
+    }
+}
+
+#[tokio::test]
+async fn proxy_refusal_names_the_proxy_and_is_retried() {
+    let proxy = HttpProxy::refusing("503 Service Unavailable");
+    let url = format!("http://{}", proxy.address);
+    let error = failure(HTTPS, settings(&[("HTTPS_PROXY", &url)]).unwrap()).await;
+    assert_eq!(kind(&error), ConnectFailureKind::ProxyRefused);
+    assert!(error.attempts() > 1 && error.is_retryable());
+    assert_eq!(
+        error.connect_failure().unwrap().to_string(),
+        format!("the proxy {url} (HTTPS_PROXY) refused the connection to forms.example:443")
+    );
+}
+
+#[tokio::test]
+async fn unreachable_proxy_is_named() {
+    let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for scheme in ["http", "https", "socks5h"] {
+        for base_url in [HTTPS, HTTP] {
+            let url = format!("{scheme}://{gone}");
+            let error = failure(base_url, settings(&[("ALL_PROXY", &url)]).unwrap()).await;
+            assert_eq!(kind(&error), ConnectFailureKind::ProxyUnreachable, "{error:?}");
+            let told = error.connect_failure().unwrap().to_string();
+            assert!(told.starts_with(&format!("the proxy {url} (ALL_PROXY) cannot be")), "{told}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn certificate_problems_have_distinct_kinds() {
+    let (authority, stranger) = (Authority::new(), Authority::named("another authority"));
+    let cases = [
+        (Authority::new().valid_for("forms.example"), ConnectFailureKind::UnknownIssuer),
+        (stranger.valid_for("forms.example"), ConnectFailureKind::UnknownIssuer),
+        (authority.expired_for("forms.example"), ConnectFailureKind::Expired),
+        (authority.valid_for("other.example"), ConnectFailureKind::WrongHostName),
+        (Identity::self_signed("forms.example", true), ConnectFailureKind::SelfSigned),
+        (Identity::self_signed("forms.example", false), ConnectFailureKind::UnknownIssuer),
+    ];
+    for (identity, expected) in cases {
+        let server = Server::https(identity, USER);
+        let proxy = HttpProxy::to(server.address);
+        let url = format!("http://{}", proxy.address);
+        let error = failure(HTTPS, trusting(&authority, &[("HTTPS_PROXY", &url)])).await;
+        assert_eq!((kind(&error), error.attempts()), (expected, 1), "{error:?}");
+        let told = error.connect_failure().unwrap().to_string();
+        assert!(
+            told.starts_with("the certificate of forms.example:443 is")
+                || told.contains("has expired"),
+            "{told}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn proxy_certificate_problem_names_the_proxy() {
+    let authority = Authority::new();
+    let proxy = Server::https(authority.valid_for("127.0.0.1"), "");
+    let url = format!("https://{}", proxy.address);
+    let error = failure(HTTPS, settings(&[("HTTPS_PROXY", &url)]).unwrap()).await;
+    assert_eq!(kind(&error), ConnectFailureKind::UnknownIssuer);
+    let told = error.connect_failure().unwrap().to_string();
+    assert!(
+        told.starts_with(&format!("the certificate of the proxy {url} (HTTPS_PROXY)")),
+        "{told}"
+    );
+}
+
+#[tokio::test]
+async fn self_signed_certificate_is_accepted_where_it_is_named() {
+    for is_ca in [true, false] {
+        let identity = Identity::self_signed("forms.example", is_ca);
+        let pem = identity.pem.clone();
+        let server = Server::https(identity, USER);
+        let proxy = HttpProxy::to(server.address);
+        let url = format!("http://{}", proxy.address);
+        let vars = [("HTTPS_PROXY", &*url)];
+        let mut network = settings(&vars).unwrap();
+        network.add_root_certificates(pem.as_bytes(), origin()).unwrap();
+        client(HTTPS, network.clone()).me().await.unwrap();
+        // The name is checked all the same.
+        let error = failure("https://other.example", network).await;
+        assert_eq!(kind(&error), ConnectFailureKind::WrongHostName, "{is_ca} {error:?}");
+        let mut insecure = settings(&vars).unwrap();
+        insecure.set_insecure(true);
+        client("https://other.example", insecure).me().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn ssl_cert_variables_replace_the_trust_store() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let server = Server::https(authority.valid_for("forms.example"), USER);
+    let proxy = HttpProxy::to(server.address);
+    let url = format!("http://{}", proxy.address);
+    let folder = tempfile::tempdir().unwrap();
+    let (ca, others) = (folder.path().join("ca.pem"), folder.path().join("others"));
+    std::fs::write(&ca, &authority.pem).unwrap();
+    std::fs::create_dir(&others).unwrap();
+    std::fs::write(others.join("other.pem"), &other.pem).unwrap();
+    std::fs::write(others.join("README"), "not a certificate").unwrap();
+    let (ca, others) = (ca.to_str().unwrap(), others.to_str().unwrap());
+    let with = |name, path| settings(&[("HTTPS_PROXY", &url), (name, path)]).unwrap();
+    let network = with("SSL_CERT_FILE", ca);
+    assert_eq!(network.trust_store(), format!("1 certificate of `{ca}` (SSL_CERT_FILE)"));
+    client(HTTPS, network).me().await.unwrap();
+    let dirs = format!("{}:{others}", folder.path().to_str().unwrap());
+    client(HTTPS, with("SSL_CERT_DIR", &dirs)).me().await.unwrap();
+    let error = failure(HTTPS, with("SSL_CERT_DIR", others)).await;
+    assert_eq!(kind(&error), ConnectFailureKind::UnknownIssuer);
+}
+
+#[test]
+fn unusable_ssl_cert_variable_is_named_with_its_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("empty.pem"), "").unwrap();
+    std::fs::write(
+        path("key.pem"),
+        "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
+    )
+    .unwrap();
+    std::fs::create_dir(path("empty")).unwrap();
+    for (name, path, rule) in [
+        ("SSL_CERT_FILE", path("missing.pem"), "cannot be read"),
+        ("SSL_CERT_FILE", path("empty.pem"), "contains no certificate"),
+        ("SSL_CERT_FILE", path("key.pem"), "contains no certificate"),
+        ("SSL_CERT_FILE", path("empty"), "cannot be read"),
+        ("SSL_CERT_DIR", path("missing"), "cannot be read"),
+        ("SSL_CERT_DIR", path("empty"), "contains no certificate"),
+    ] {
+        let error = settings(&[(name, &path)]).unwrap_err().to_string();
+        assert_eq!(error, format!("`{name}` names `{path}`, which {rule}"));
+    }
+}
+
+/// Set in the child process of the next test.
+const CHILD: &str = "FORMSVC_TEST_CHILD";
+
+#[test]
+fn client_build_reads_the_environment() {
+    if std::env::var_os(CHILD).is_some() {
+        let error = builder().build().unwrap_err();
+        println!("{:?}: {error}", error.kind());
+        return;
+    }
+    for (name, value, expected) in [
+        ("https_proxy", "http://user:s3#cret@p", "`https_proxy` is not a proxy URL"),
+        ("SSL_CERT_FILE", "/missing.pem", "`SSL_CERT_FILE` names `/missing.pem`, which cannot be"),
+    ] {
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", "--nocapture", "network::client_build_reads_the_environment"]);
+        let output = child.env(CHILD, "1").env(name, value).output().unwrap();
+        let shown = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{shown}");
+        assert!(shown.contains(&format!("Config: client.build: {expected}")), "{shown}");
+        assert!(!shown.contains("cret"), "{shown}");
+    }
+}
