@@ -13,6 +13,7 @@ use super::cors::Cors;
 use super::page::{FormPage, NoticePage};
 use super::{FORM, Public, THANKS, reply};
 use crate::api::{Problem, Trail};
+use crate::response_budget::ResponseBudget;
 
 pub(super) async fn form(State(public): State<Arc<Public>>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
@@ -24,8 +25,12 @@ async fn form_page(public: &Public, parts: &Parts) -> Result<Response, Problem> 
     if found.form.status != FormStatus::Published {
         return Err(closed());
     }
-    let page = FormPage::new(&found.form.title, &found.fields, new_page_id());
-    Ok(reply::page_to_go_back_to(StatusCode::OK, &page))
+    let build = || {
+        let page = FormPage::new(&found.form.title, &found.fields, new_page_id());
+        reply::page_to_go_back_to(StatusCode::OK, &page)
+    };
+    let budget = ResponseBudget::of(&parts.extensions);
+    budget.admit(None, build(), async { Ok(build()) }).await
 }
 
 pub(super) async fn thanks(State(public): State<Arc<Public>>, request: Request) -> Response {
