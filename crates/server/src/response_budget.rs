@@ -89,10 +89,20 @@ impl ResponseBudget {
         if let Ok(admitted) = self.try_admit(key, built) {
             return Ok(admitted);
         }
-        let reservation = self.reserve(key, bytes).await.ok_or_else(no_room)?;
-        let built = again.await?;
-        let reservation = self.resize(reservation, length(&built)).ok_or_else(no_room)?;
-        Ok(reservation.hold(built))
+        self.admit_later(key, bytes, again).await
+    }
+
+    /// Returns the response that `build` builds once there is room for the expected number of bytes.
+    pub(crate) async fn admit_later<E: From<Problem>>(
+        &self,
+        key: Option<&KeyId>,
+        expected: usize,
+        build: impl Future<Output = Result<Response, E>>,
+    ) -> Result<Response, E> {
+        let reservation = self.reserve(key, expected).await.ok_or_else(no_room)?;
+        let response = build.await?;
+        let reservation = self.resize(reservation, length(&response)).ok_or_else(no_room)?;
+        Ok(reservation.hold(response))
     }
 
     /// Returns a response that cannot be built again, if there is room for it now.
@@ -174,7 +184,7 @@ fn kib(bytes: usize) -> u32 {
 }
 
 /// Bytes of a response, as far as they are known before it is sent.
-fn length(response: &Response) -> usize {
+pub(crate) fn length(response: &Response) -> usize {
     usize::try_from(response.body().size_hint().lower()).unwrap_or(usize::MAX)
 }
 
@@ -206,8 +216,7 @@ impl HttpBody for HeldBody {
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let frame = std::task::ready!(Pin::new(&mut self.body).poll_frame(cx));
         let hold = |bytes| {
-            let _reservation = Arc::clone(&self.reservation);
-            Bytes::from_owner(HeldBytes { bytes, _reservation })
+            Bytes::from_owner(HeldBytes { bytes, _reservation: Arc::clone(&self.reservation) })
         };
         Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(hold))))
     }
