@@ -196,11 +196,22 @@ def requests(server):
     yield "POST", form, "/f/contact", as_json, b" " * (257 << 10), 413
     yield "POST", form, "/f/none", as_json, b"{}", 404
     yield "POST", form, "/f/closed", as_json, b"{}", 410
+    # Errors as pages, which is what a sender without a preference gets.
+    as_form = {"Content-Type": FORM}
+    yield "POST", form, "/f/none", as_form, b"a=1", 404
+    yield "POST", form, "/f/closed", as_form, b"a=1", 410
+    yield "POST", form, "/f/contact", as_form, b"", 422
+    yield "POST", form, "/f/contact", as_form, b"a=%", 400
+    yield "POST", form, "/f/contact", as_form, b" " * (257 << 10), 413
+    yield "POST", form, "/f/contact", {"Content-Type": "text/plain"}, b"", 415
+    yield "POST", form, "/f/own", {**as_form, "Origin": "https://other.example"}, b"a=1", 403
+    yield "GET", form, "/f/none", {"Accept": JSON}, None, 404
     yield "POST", form, "/f/own", {**as_json, "Origin": "https://other.example"}, b"{}", 403
     for _ in range(30):
         # Until the sender's limit is met; what comes before is asked for above.
         yield "POST", form, "/f/seeded", as_json, b'{"a":1}', None
     yield "POST", form, "/f/seeded", as_json, b'{"a":1}', 429
+    yield "POST", form, "/f/seeded", as_form, b"a=1", 429
     yield "GET", "/livez", "/livez", {}, None, 200
     yield "GET", "/readyz", "/readyz", {}, None, 200
     yield "GET", "/metrics", "/metrics", {}, None, 200

@@ -30,6 +30,7 @@ mod random;
 pub mod rate_limit;
 pub mod ready_file;
 pub mod request_id;
+pub mod response_budget;
 mod same_file;
 pub mod secrets;
 pub mod seed;

@@ -21,6 +21,7 @@ use crate::dashboard;
 use crate::metrics::Metrics;
 use crate::public;
 use crate::request_id::{RequestId, RequestIds};
+use crate::response_budget::ResponseBudget;
 #[cfg(feature = "otel")]
 use crate::telemetry::otel;
 
@@ -45,18 +46,26 @@ pub struct Edge {
     router: Router,
     ids: Arc<RequestIds>,
     metrics: Arc<Metrics>,
+    budget: ResponseBudget,
 }
 
 impl Edge {
     /// The stack around any router.
     pub fn new(router: Router) -> Self {
-        Self { router, ids: Arc::new(RequestIds::new()), metrics: Metrics::new() }
+        let budget = ResponseBudget::default();
+        Self { router, ids: Arc::new(RequestIds::new()), metrics: Metrics::new(), budget }
     }
 
     /// Has requests counted there, and not where nobody looks.
     #[must_use]
     pub fn counted_by(self, metrics: Arc<Metrics>) -> Self {
         Self { metrics, ..self }
+    }
+
+    /// Gives large responses room in this budget instead of one of its own.
+    #[must_use]
+    pub fn with_budget(self, budget: ResponseBudget) -> Self {
+        Self { budget, ..self }
     }
 
     /// Answers a request. Never panics and never fails.
@@ -68,6 +77,7 @@ impl Edge {
         let made = self.ids.next();
         // For handlers whose work can be asked about later.
         request.extensions_mut().insert::<RequestId>(made);
+        request.extensions_mut().insert(self.budget.clone());
         let id = made.header();
         let line = LogLine::begin(request.method(), made, &id, &self.metrics);
         let mut response = match refusal(&request) {

@@ -10,10 +10,12 @@ use formsvc_protocol::{User, paths};
 use http::request::Parts;
 
 use super::Api;
+use super::admission::within_deadline;
 use super::parameters::{PageParameters, form_of};
 use super::pieces::Pieces;
 use super::problem::Problem;
 use super::trail::Trail;
+use crate::response_budget::ResponseBudget;
 use crate::store::{PageRequest, StoredPage};
 
 pub(super) const ROUTE: &str = paths::SUBMISSIONS.template;
@@ -26,11 +28,25 @@ pub(super) async fn list(State(api): State<Arc<Api>>, request: Request) -> Respo
 }
 
 async fn page(api: &Api, parts: &Parts, trail: &mut Trail) -> Result<Body, Problem> {
+    let mut wanted = None;
     let asked = |user: User| {
         let PageParameters { limit, before } = PageParameters::parse(parts.uri.query())?;
-        Ok(PageRequest { user: user.id, form: form_of(parts.uri.path())?, before, limit })
+        let form = form_of(parts.uri.path())?;
+        Ok(wanted.insert(PageRequest { user: user.id, form, before, limit }).clone())
     };
-    api.page(&parts.headers, trail, asked).await.map(render)
+    let page = api.page(&parts.headers, trail, asked).await?;
+    let again = async {
+        // A page without its request was refused above.
+        let request = wanted.ok_or_else(Problem::form_not_found)?;
+        let page = within_deadline(api.store().page(request)).await?;
+        page.map(respond).ok_or_else(Problem::form_not_found)
+    };
+    let budget = ResponseBudget::of(&parts.extensions);
+    budget.admit(trail.key.as_ref(), respond(page), again).await.map(Response::into_body)
+}
+
+fn respond(page: StoredPage) -> Response {
+    Response::new(render(page))
 }
 
 /// The body of a page. The submissions go in as the text they are stored as: nothing is parsed or

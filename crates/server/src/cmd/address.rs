@@ -52,6 +52,8 @@ pub(super) enum Shape<'a> {
     Pairs,
     /// An address of another kind, by its scheme.
     Foreign(&'a str),
+    /// An address without `://`, such as `postgres:user:password@host`.
+    NoSlashes,
     /// The path of a file.
     Path,
 }
@@ -64,6 +66,7 @@ impl<'a> Shape<'a> {
             }
             Some(other) => Self::Foreign(other.trim_end_matches("://")),
             None if is_of_pairs(text) => Self::Pairs,
+            None if lacks_slashes(text) => Self::NoSlashes,
             None => Self::Path,
         }
     }
@@ -71,11 +74,13 @@ impl<'a> Shape<'a> {
 
 /// Whether a text is an address with a password in it, or with what may be one.
 pub(super) fn has_password(text: &str) -> bool {
-    if Shape::of(text) == Shape::Pairs {
-        return text.to_ascii_lowercase().contains("pass");
+    match Shape::of(text) {
+        Shape::Pairs => text.to_ascii_lowercase().contains("pass"),
+        // Without its slashes an address has no parts, so that any of it may be a password.
+        Shape::NoSlashes => true,
+        _ => Parts::of(text)
+            .is_some_and(|parts| parts.password.is_some() || parts.parameters().any(is_secret)),
     }
-    Parts::of(text)
-        .is_some_and(|parts| parts.password.is_some() || parts.parameters().any(is_secret))
 }
 
 /// Whether an argument gives a password away to everyone on the machine who lists processes.
@@ -84,8 +89,12 @@ pub(super) fn gives_away(argument: &OsStr) -> bool {
     let is_flag = |(flag, _): &(&str, &str)| flag.starts_with("--") && !flag.contains(':');
     let value = text.split_once('=').filter(is_flag).map_or(&*text, |(_, value)| value);
     let is_of_pages = |scheme| OF_PAGES.iter().any(|page| is_same(page, scheme));
-    !matches!(Shape::of(value), Shape::Foreign(scheme) if is_of_pages(scheme))
-        && has_password(value)
+    match Shape::of(value) {
+        Shape::Foreign(scheme) if is_of_pages(scheme) => false,
+        // Other arguments may have a colon: addresses to listen on, titles.
+        Shape::NoSlashes => after_postgres(value).is_some_and(|rest| rest.contains('@')),
+        _ => has_password(value),
+    }
 }
 
 /// An address with stars for its passwords; anything else is left as it is.
@@ -93,7 +102,8 @@ pub(super) fn masked(text: &str) -> Cow<'_, str> {
     if !has_password(text) {
         return Cow::Borrowed(text);
     }
-    // Of pairs none is shown: values may be quoted, and have blanks in them.
+    // Of pairs none is shown: values may be quoted, and have blanks in them. Nor is an address without
+    // slashes.
     Cow::Owned(Parts::of(text).map_or_else(|| MASK.to_owned(), |parts| parts.print(Some(MASK))))
 }
 
@@ -110,6 +120,31 @@ fn scheme(text: &str) -> Option<&str> {
     let is_of_scheme = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
     let is_name = text.starts_with(|c: char| c.is_ascii_alphabetic());
     (is_name && text[..end].chars().all(is_of_scheme)).then(|| &text[..end + 3])
+}
+
+/// Returns true for an address that lacks `://` or the scheme. A path with a colon in its first segment
+/// counts as one: as in RFC 3986 §4.2, such a path must begin with `./`.
+fn lacks_slashes(text: &str) -> bool {
+    let text = text.trim_start();
+    let is_file = text.starts_with("sqlite:") || text == ":memory:" || is_on_a_drive(text);
+    let first = text.strip_prefix("//").unwrap_or(text).split('/').next().unwrap_or_default();
+    !is_file && (first.contains(':') || after_postgres(text).is_some())
+}
+
+/// Returns true for a path that begins with a drive letter of Windows.
+fn is_on_a_drive(text: &str) -> bool {
+    matches!(text.as_bytes(), [drive, b':', b'/' | b'\\', ..] if drive.is_ascii_alphabetic())
+}
+
+/// Returns the text after `postgres:`, `postgresql:`, `postgres//` or `postgresql//`.
+fn after_postgres(text: &str) -> Option<&str> {
+    let text = text.trim_start();
+    let end = text.find([':', '/'])?;
+    let is_postgres =
+        SCHEMES.iter().any(|scheme| is_same(scheme.trim_end_matches("://"), &text[..end]));
+    let rest = &text[end..];
+    let rest = rest.strip_prefix(':').or_else(|| rest.strip_prefix("//"))?;
+    is_postgres.then_some(rest)
 }
 
 fn is_same(one: &str, other: &str) -> bool {
@@ -235,6 +270,10 @@ mod tests {
             "--database=postgre://me:secret@h/d",
             "host=127.0.0.1 user=me password=secret",
             "--database=host=h password='se cret'",
+            "postgres:me:secret@h",
+            "--to= PostgreSQL://me:secret@h",
+            "--from=postgresql:/me:secret@h/d",
+            "--database=postgres//me:secret@h/d",
         ] {
             assert!(gives_away(OsStr::new(told)), "{told}");
         }
@@ -245,6 +284,10 @@ mod tests {
             "a:b@c",
             "--database=a.db",
             "--database=host=h dbname=d",
+            "postgres:x.db",
+            "127.0.0.1:80",
+            "--listen=localhost:80",
+            "Re: mail to me@h",
             // An endpoint's address has rules of its own.
             "https://me:secret@example.org/hook?pass=1",
         ] {
@@ -281,11 +324,29 @@ mod tests {
             ("./host=h", Shape::Path),
             ("a=b.db", Shape::Path),
             ("a.db", Shape::Path),
-            ("://x", Shape::Path),
+            ("://x", Shape::NoSlashes),
+            ("postgres:user:password@host", Shape::NoSlashes),
+            (" POSTGRESQL:/user:password@host/d", Shape::NoSlashes),
+            ("postgres//user:password@host/d", Shape::NoSlashes),
+            ("//user:password@host/d", Shape::NoSlashes),
+            ("my_user:password@host/d", Shape::NoSlashes),
+            ("mysql:x", Shape::NoSlashes),
+            ("localhost:5432/d", Shape::NoSlashes),
+            ("a:b.db", Shape::NoSlashes),
+            ("./a:b.db", Shape::Path),
+            ("/a:b.db", Shape::Path),
+            ("d/a:b.db", Shape::Path),
+            ("sqlite:a:b.db", Shape::Path),
+            ("C:/d/a.db", Shape::Path),
+            (r"C:\d\a.db", Shape::Path),
+            (":memory:", Shape::Path),
+            ("postgres/a.db", Shape::Path),
+            ("postgres.db", Shape::Path),
             ("", Shape::Path),
         ] {
             assert_eq!(Shape::of(text), shape, "{text}");
         }
         assert_eq!(masked("host=h password=hunter2 user=x"), "***");
+        assert_eq!(masked("postgres:user:hunter2@host"), "***");
     }
 }

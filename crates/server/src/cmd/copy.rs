@@ -51,6 +51,9 @@ pub(super) async fn run(args: &Args) -> Result<(), CommandError> {
             "what of `--from` and `--to` is not given is in FORMSVC_SERVER_DATABASE: name the other one",
         ));
     }
+    // Both, before either is opened.
+    from_place.check()?;
+    to_place.check()?;
     let mut from = from_place.open_to_copy(Role::Source).await?;
     let sealed = copy::sealed_secrets(&mut from).await?;
     if !sealed.is_empty() {

@@ -8,6 +8,7 @@ mod config;
 mod copy;
 mod dashboard;
 mod database;
+mod database_url_error;
 mod deliveries;
 mod delivery;
 mod egress;

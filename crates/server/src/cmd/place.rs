@@ -8,6 +8,7 @@ use formsvc_protocol::EndpointId;
 
 use super::address::Shape;
 use super::config::directory_of;
+use super::database_url_error::DatabaseUrlError;
 use super::error::CommandError;
 use super::exit::Exit;
 use super::settings::bad;
@@ -32,47 +33,7 @@ pub(super) enum Place {
     #[cfg(feature = "postgres")]
     Server(secrecy::SecretString),
     /// Meant as an address, and none that is read.
-    Unread(Unread),
-}
-
-/// Why a text names no database. What it says is not repeated: it may carry a password.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unread {
-    /// A URI of a file.
-    Uri,
-    /// `key=value key=value`.
-    Pairs,
-    /// A scheme of somebody else's.
-    Scheme,
-    /// What only a program with the feature `postgres` reads.
-    #[cfg(not(feature = "postgres"))]
-    Postgres,
-}
-
-impl Unread {
-    fn told(self) -> CommandError {
-        let (told, hint) = match self {
-            Self::Uri => (
-                "the database is named by a path, and a URI is none",
-                "`data/x.db`, or `sqlite:data/x.db`, with a slash in front where the path has one",
-            ),
-            Self::Pairs => (
-                "an address of a database made of `key=value` is not read",
-                "give it as `postgres://user@host/database`",
-            ),
-            Self::Scheme => (
-                "there is no such kind of database: the address begins with another scheme",
-                "`postgres://user@host/database` for PostgreSQL; anything without `://` is the path of a \
-                 file",
-            ),
-            #[cfg(not(feature = "postgres"))]
-            Self::Postgres => (
-                "this program was built without PostgreSQL",
-                "build it with the feature `postgres`, or name the path of a file",
-            ),
-        };
-        CommandError::usage(told).hint(hint)
-    }
+    Unread(DatabaseUrlError),
 }
 
 /// Without the address of a server, which may carry a password.
@@ -103,15 +64,16 @@ impl From<std::ffi::OsString> for Place {
     fn from(text: std::ffi::OsString) -> Self {
         let Some(plain) = text.to_str() else { return Self::File(text.into()) };
         if URIS.iter().any(|uri| plain.starts_with(uri)) {
-            return Self::Unread(Unread::Uri);
+            return Self::Unread(DatabaseUrlError::Uri);
         }
         match Shape::of(plain) {
             #[cfg(feature = "postgres")]
             Shape::Address => Self::Server(plain.to_owned().into()),
             #[cfg(not(feature = "postgres"))]
-            Shape::Address => Self::Unread(Unread::Postgres),
-            Shape::Pairs => Self::Unread(Unread::Pairs),
-            Shape::Foreign(_) => Self::Unread(Unread::Scheme),
+            Shape::Address => Self::Unread(DatabaseUrlError::Postgres),
+            Shape::Pairs => Self::Unread(DatabaseUrlError::Pairs),
+            Shape::Foreign(_) => Self::Unread(DatabaseUrlError::Scheme),
+            Shape::NoSlashes => Self::Unread(DatabaseUrlError::NoSlashes),
             Shape::Path => Self::File(plain.strip_prefix(FILE).unwrap_or(plain).into()),
         }
     }
@@ -147,7 +109,7 @@ impl Place {
             Self::File(path) => directory_of(path),
             #[cfg(feature = "postgres")]
             Self::Server(address) => server::check(address),
-            Self::Unread(why) => Err(why.told()),
+            Self::Unread(why) => Err(why.report()),
         }
     }
 
@@ -165,7 +127,7 @@ impl Place {
             }
             #[cfg(feature = "postgres")]
             Self::Server(address) => server::reach(address).await,
-            Self::Unread(why) => Err(why.told()),
+            Self::Unread(why) => Err(why.report()),
         }
     }
 
@@ -204,7 +166,7 @@ impl Place {
             }
             #[cfg(feature = "postgres")]
             Self::Server(address) => server::open(address, missing).await,
-            Self::Unread(why) => Err(why.told()),
+            Self::Unread(why) => Err(why.report()),
         }
     }
 
@@ -224,7 +186,7 @@ impl Place {
             }
             #[cfg(feature = "postgres")]
             Self::Server(address) => Ok(Side::Server(server::open_to_copy(address, role).await?)),
-            Self::Unread(why) => Err(why.told()),
+            Self::Unread(why) => Err(why.report()),
         }
     }
 
@@ -245,7 +207,7 @@ impl Place {
             }
             #[cfg(feature = "postgres")]
             Self::Server(address) => server::open(address, Missing::Create).await,
-            Self::Unread(why) => Err(why.told()),
+            Self::Unread(why) => Err(why.report()),
         }
     }
 }
@@ -405,12 +367,15 @@ mod tests {
     #[test]
     fn what_is_meant_as_an_address_makes_no_file_and_is_not_repeated() {
         for (text, why) in [
-            ("sqlite://hunter2.db", Unread::Uri),
-            ("sqlite:///hunter2.db", Unread::Uri),
-            ("file:hunter2.db", Unread::Uri),
-            ("host=h password=hunter2", Unread::Pairs),
-            ("postgre://me:hunter2@h", Unread::Scheme),
-            ("mysql://me:hunter2@h", Unread::Scheme),
+            ("sqlite://hunter2.db", DatabaseUrlError::Uri),
+            ("sqlite:///hunter2.db", DatabaseUrlError::Uri),
+            ("file:hunter2.db", DatabaseUrlError::Uri),
+            ("host=h password=hunter2", DatabaseUrlError::Pairs),
+            ("postgre://me:hunter2@h", DatabaseUrlError::Scheme),
+            ("mysql://me:hunter2@h", DatabaseUrlError::Scheme),
+            ("postgres:me:hunter2@h", DatabaseUrlError::NoSlashes),
+            ("postgresql:/me:hunter2@h/d", DatabaseUrlError::NoSlashes),
+            ("me:hunter2@h/d", DatabaseUrlError::NoSlashes),
         ] {
             let place = Place::from(std::ffi::OsString::from(text));
             assert!(matches!(place, Place::Unread(found) if found == why), "{text}: {place:?}");

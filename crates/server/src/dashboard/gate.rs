@@ -21,6 +21,7 @@ use super::{Dashboard, policy};
 use crate::api::Trail;
 use crate::network::Network;
 use crate::public::peer_of;
+use crate::response_budget::ResponseBudget;
 
 /// Answers a request to a route.
 pub(super) async fn answer(
@@ -86,7 +87,13 @@ async fn pass(
         address: site.address(&parts.headers),
         dashboard: Arc::clone(&dashboard),
     };
-    let mut response = (route.handle)(&visit).await?;
+    let built = (route.handle)(&visit).await?;
+    let budget = ResponseBudget::of(&parts.extensions);
+    let mut response = if parts.method == Method::POST {
+        budget.try_admit(None, built)?
+    } else {
+        budget.admit(None, built, (route.handle)(&visit)).await?
+    };
     if let Some(token) = new_visit {
         let cookie = Cookie::Visit.set(dashboard.options.site.is_https(), &token, None);
         response.headers_mut().append(header::SET_COOKIE, cookie);

@@ -7,7 +7,7 @@
 //! | what every request passes first | `gate`, `site`, `cookie`, `token` |
 //! | what a handler may ask for | `visit`, `pairs` |
 //! | who may sign in, and how often they may try | `sign_in`, `welcome`, `account`, `password`, `limits`, `turns` |
-//! | what goes back | `reply`, `refusal`, `policy`, `chrome`, `said`, `when`, `templates/dashboard` |
+//! | what goes back | `reply`, `refusal`, `policy`, `chrome`, `said`, `when`, `shell`, `templates/dashboard` |
 //! | what each page does | `forms`, `submissions`, `channels`, `deliveries`, `keys` |
 //!
 //! A handler never sees what is another user's: it asks [`Visit`](visit::Visit) for the form, key,
@@ -36,6 +36,7 @@ mod refusal;
 mod reply;
 mod routes;
 mod said;
+mod shell;
 mod sign_in;
 mod site;
 mod submissions;
@@ -66,6 +67,7 @@ pub use options::DashboardOptions;
 pub use password::Hashing;
 pub(crate) use quoted::quoted;
 pub use routes::{Access, ROUTES, Route, Verb};
+pub(crate) use shell::shell_word;
 pub use site::{NotASite, Site};
 
 /// What the paths begin with.

@@ -5,26 +5,44 @@ use serde_json::{Map, Value, json};
 
 use super::reference;
 
-/// An error response: its name, and the codes it is sent with.
-type Row = (&'static str, &'static [ErrorCode]);
+/// An error response: its name, the codes it is sent with, and its forms.
+type Row = (&'static str, &'static [ErrorCode], Forms);
+
+/// The media types of an error.
+#[derive(Clone, Copy, PartialEq)]
+enum Forms {
+    Json,
+    /// JSON, or a page for a visitor: errors of public forms.
+    JsonOrPage,
+}
 
 /// Every error response that operations refer to.
 const RESPONSES: &[Row] = &[
-    ("BadRequest", &[ErrorCode::BadRequest]),
+    ("BadRequest", &[ErrorCode::BadRequest], Forms::Json),
     (
         "Unauthorized",
         &[ErrorCode::MissingAuthorization, ErrorCode::InvalidKey, ErrorCode::KeyRevoked],
+        Forms::Json,
     ),
-    ("OriginNotAllowed", &[ErrorCode::OriginNotAllowed]),
-    ("FormNotFound", &[ErrorCode::FormNotFound]),
-    ("RequestTimeout", &[ErrorCode::RequestTimeout]),
-    ("FormClosed", &[ErrorCode::FormClosed]),
-    ("PayloadTooLarge", &[ErrorCode::PayloadTooLarge]),
-    ("UnsupportedMediaType", &[ErrorCode::UnsupportedMediaType]),
-    ("RateLimited", &[ErrorCode::RateLimited]),
-    ("InternalError", &[ErrorCode::InternalError]),
-    ("Unavailable", &[ErrorCode::Unavailable]),
-    ("UnprocessableAnswers", &[ErrorCode::InvalidAnswers, ErrorCode::IdempotencyKeyReused]),
+    ("FormNotFound", &[ErrorCode::FormNotFound], Forms::Json),
+    ("RateLimited", &[ErrorCode::RateLimited], Forms::Json),
+    ("InternalError", &[ErrorCode::InternalError], Forms::Json),
+    ("Unavailable", &[ErrorCode::Unavailable], Forms::Json),
+    ("BadRequestOrPage", &[ErrorCode::BadRequest], Forms::JsonOrPage),
+    ("OriginNotAllowed", &[ErrorCode::OriginNotAllowed], Forms::JsonOrPage),
+    ("FormNotFoundOrPage", &[ErrorCode::FormNotFound], Forms::JsonOrPage),
+    ("RequestTimeout", &[ErrorCode::RequestTimeout], Forms::JsonOrPage),
+    ("FormClosed", &[ErrorCode::FormClosed], Forms::JsonOrPage),
+    ("PayloadTooLarge", &[ErrorCode::PayloadTooLarge], Forms::JsonOrPage),
+    ("UnsupportedMediaType", &[ErrorCode::UnsupportedMediaType], Forms::JsonOrPage),
+    (
+        "UnprocessableAnswers",
+        &[ErrorCode::InvalidAnswers, ErrorCode::IdempotencyKeyReused],
+        Forms::JsonOrPage,
+    ),
+    ("RateLimitedOrPage", &[ErrorCode::RateLimited], Forms::JsonOrPage),
+    ("InternalErrorOrPage", &[ErrorCode::InternalError], Forms::JsonOrPage),
+    ("UnavailableOrPage", &[ErrorCode::Unavailable], Forms::JsonOrPage),
 ];
 
 /// The fixture of an error, where there is one.
@@ -46,8 +64,8 @@ fn fixture(code: &ErrorCode) -> Option<&'static str> {
 
 /// The responses of a status that refers to one of the table.
 pub(super) fn refused(names: &[&str]) -> Map<String, Value> {
-    let rows = RESPONSES.iter().filter(|(name, _)| names.contains(name));
-    rows.map(|(name, codes)| (status(codes).to_string(), reference("responses", name))).collect()
+    let rows = RESPONSES.iter().filter(|(name, ..)| names.contains(name));
+    rows.map(|(name, codes, _)| (status(codes).to_string(), reference("responses", name))).collect()
 }
 
 fn status(codes: &[ErrorCode]) -> u16 {
@@ -55,10 +73,11 @@ fn status(codes: &[ErrorCode]) -> u16 {
 }
 
 pub(super) fn responses() -> Map<String, Value> {
-    RESPONSES.iter().map(|(name, codes)| ((*name).to_owned(), response(codes))).collect()
+    let row = |(name, codes, forms): &Row| ((*name).to_owned(), response(codes, *forms));
+    RESPONSES.iter().map(row).collect()
 }
 
-fn response(codes: &[ErrorCode]) -> Value {
+fn response(codes: &[ErrorCode], forms: Forms) -> Value {
     let told = codes.iter().filter_map(|code| {
         let row = code.row()?;
         Some(format!("`{}`: {}", code.as_str(), row.meaning))
@@ -82,11 +101,11 @@ fn response(codes: &[ErrorCode]) -> Value {
     if !examples.is_empty() {
         content["examples"] = examples.into();
     }
-    json!({
-        "description": told.join(" "),
-        "headers": headers,
-        "content": { "application/json": content },
-    })
+    let mut content = json!({ "application/json": content });
+    if forms == Forms::JsonOrPage {
+        content["text/html"] = json!({ "schema": { "type": "string" } });
+    }
+    json!({ "description": told.join(" "), "headers": headers, "content": content })
 }
 
 /// The headers of every answer.
@@ -118,5 +137,5 @@ pub(super) fn headers() -> Value {
 /// Whether a response is sent with a code.
 #[cfg(test)]
 pub(super) fn says(name: &str, code: &ErrorCode) -> bool {
-    RESPONSES.iter().any(|(row, codes)| *row == name && codes.contains(code))
+    RESPONSES.iter().any(|(row, codes, _)| *row == name && codes.contains(code))
 }

@@ -137,35 +137,28 @@ fn public_form() -> Value {
     })
 }
 
-/// The page, and pages that say why there is none.
+/// The page, and the errors in its place.
 fn public_page() -> Map<String, Value> {
     let html = json!({ "schema": { "type": "string" } });
-    let page = |told: &str| answer(told, "text/html", &html);
-    [
-        ("200", "A page without scripts."),
-        ("404", "There is no such form."),
-        ("410", "The form takes no submissions any more."),
-        ("503", "The service cannot answer now."),
-    ]
-    .into_iter()
-    .map(|(status, told)| (status.to_owned(), page(told)))
-    .collect()
+    let page = answer("A page without scripts.", "text/html", &html);
+    let refusals = ["FormNotFoundOrPage", "FormClosed", "InternalErrorOrPage", "UnavailableOrPage"];
+    responses(("200", page), &refusals)
 }
 
 fn submit() -> Value {
     let taken = json_answer("It was taken, and is committed.", "Taken", &[]);
     let refusals = [
-        "BadRequest",
+        "BadRequestOrPage",
         "OriginNotAllowed",
-        "FormNotFound",
+        "FormNotFoundOrPage",
         "RequestTimeout",
         "FormClosed",
         "PayloadTooLarge",
         "UnsupportedMediaType",
         "UnprocessableAnswers",
-        "RateLimited",
-        "InternalError",
-        "Unavailable",
+        "RateLimitedOrPage",
+        "InternalErrorOrPage",
+        "UnavailableOrPage",
     ];
     let mut responses = responses(("201", taken), &refusals);
     let mut headers = answer_headers();
@@ -182,8 +175,8 @@ fn submit() -> Value {
         "tags": ["forms"],
         "summary": "Submit answers",
         "description": format!(
-            "At most {FORM_BODY_MAX} bytes. Answers 303 and pages unless JSON is sent or \
-             preferred by `Accept`; the errors below are those of JSON, pages have the same statuses."
+            "At most {FORM_BODY_MAX} bytes. The answer is JSON if JSON is sent or preferred by \
+             `Accept`; else it is 303, or an error as a page with the same status."
         ),
         "parameters": [{
             "name": "Idempotency-Key", "in": "header", "required": false,

@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 use std::mem;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use formsvc_protocol::{Form, PublicId};
@@ -27,6 +28,8 @@ pub(super) struct KnownForm {
     pub(super) revision: Revision,
     pub(super) fields: Fields,
     pub(super) origins: Option<Vec<String>>,
+    /// Bytes of its page when it was built last; 0 before that.
+    pub(super) page_bytes: AtomicUsize,
     /// Bytes it was parsed from.
     bytes: usize,
 }
@@ -41,7 +44,7 @@ impl KnownForm {
         let fields = fields.map_err(|error| {
             Problem::internal(text_cause(format!("the fields of form `{}`: {error}", form.id)))
         })?;
-        Ok(Self { form, revision, fields, origins, bytes })
+        Ok(Self { form, revision, fields, origins, page_bytes: AtomicUsize::new(0), bytes })
     }
 
     fn is(&self, found: &PublicForm) -> bool {

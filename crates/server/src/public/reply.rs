@@ -42,7 +42,11 @@ struct InvalidField<'a> {
 /// A page with a status.
 pub(super) fn page(status: StatusCode, page: &impl Template) -> Response {
     let html = match page.render() {
-        Ok(html) => html,
+        Ok(mut html) => {
+            // The response budget counts the length, so spare capacity must not stay allocated.
+            html.shrink_to_fit();
+            html
+        }
         Err(error) => return Problem::internal(text_cause(error.to_string())).into_response(),
     };
     let mut response = Response::new(Body::from(html));

@@ -1,6 +1,7 @@
 //! `GET /f/{public_id}` and `GET /f/{public_id}/thanks`.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -13,6 +14,7 @@ use super::cors::Cors;
 use super::page::{FormPage, NoticePage};
 use super::{FORM, Public, THANKS, reply};
 use crate::api::{Problem, Trail};
+use crate::response_budget::{self, ResponseBudget, SMALL_MAX};
 
 pub(super) async fn form(State(public): State<Arc<Public>>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
@@ -24,8 +26,19 @@ async fn form_page(public: &Public, parts: &Parts) -> Result<Response, Problem> 
     if found.form.status != FormStatus::Published {
         return Err(closed());
     }
-    let page = FormPage::new(&found.form.title, &found.fields, new_page_id());
-    Ok(reply::page_to_go_back_to(StatusCode::OK, &page))
+    let build = || {
+        let page = FormPage::new(&found.form.title, &found.fields, new_page_id());
+        let response = reply::page_to_go_back_to(StatusCode::OK, &page);
+        found.page_bytes.store(response_budget::length(&response), Ordering::Relaxed);
+        response
+    };
+    let budget = ResponseBudget::of(&parts.extensions);
+    let expected = found.page_bytes.load(Ordering::Relaxed);
+    if expected > SMALL_MAX {
+        // A page of megabytes takes a thread for some time: it is built only to be sent.
+        return budget.admit_later(None, expected, async { Ok(build()) }).await;
+    }
+    budget.admit(None, build(), async { Ok(build()) }).await
 }
 
 pub(super) async fn thanks(State(public): State<Arc<Public>>, request: Request) -> Response {

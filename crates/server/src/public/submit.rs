@@ -27,6 +27,7 @@ use crate::fields::{FieldErrors, Fields, Input};
 use crate::metrics::Limit;
 use crate::network::Network;
 use crate::request_id::RequestId;
+use crate::response_budget::ResponseBudget;
 use crate::store::{NewSpam, NewSubmission, StoreError};
 
 /// How often a submission is judged when its form is changed at the same time.
@@ -70,7 +71,14 @@ pub(super) async fn post(State(public): State<Arc<Public>>, request: Request) ->
         Err(Refusal::Problem(problem)) => {
             trail.on(reply::problem(wanted, &problem), problem.cause())
         }
-        Err(Refusal::Answers(invalid)) => trail.on(refuse(wanted, &invalid), None),
+        Err(Refusal::Answers(invalid)) => {
+            let build = || refuse(wanted, &invalid);
+            let budget = ResponseBudget::of(&parts.extensions);
+            match budget.admit(None, build(), async { Ok::<_, Problem>(build()) }).await {
+                Ok(response) => trail.on(response, None),
+                Err(problem) => trail.on(reply::problem(wanted, &problem), None),
+            }
+        }
     };
     cors.apply(response.headers_mut());
     response

@@ -139,7 +139,9 @@ impl Server {
         let slots = Arc::new(Slots::new(options.connections_max, Arc::clone(&options.metrics)));
         let accepting = listener::accept(
             listener,
-            Edge::new(router).counted_by(Arc::clone(&options.metrics)),
+            Edge::new(router)
+                .counted_by(Arc::clone(&options.metrics))
+                .with_budget(options.response_budget.clone()),
             options.clone(),
             Arc::clone(&slots),
             watched,

@@ -9,6 +9,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use crate::metrics::Metrics;
 use crate::public::PublicOptions;
 use crate::rate_limit::RateLimit;
+use crate::response_budget::ResponseBudget;
 
 /// Options of a server. The defaults suit a test, a sandbox and a small deployment alike.
 #[derive(Clone, Debug)]
@@ -39,6 +40,8 @@ pub struct ServeOptions {
     /// Bytes per second at which a client must take a response, on average since it was ready and
     /// with `write_timeout` on top. Default: 64 KiB.
     pub write_rate_min: u64,
+    /// Room for large responses that wait for their clients. Default: 128 MiB of its own.
+    pub response_budget: ResponseBudget,
     /// Where what happens is counted. Default: metrics of its own, at zero.
     pub metrics: Arc<Metrics>,
 }
@@ -58,6 +61,7 @@ impl Default for ServeOptions {
             idle_timeout: Duration::from_secs(75),
             write_timeout: Duration::from_secs(30),
             write_rate_min: 64 * 1024,
+            response_budget: ResponseBudget::default(),
             metrics: Metrics::new(),
         }
     }

@@ -5,6 +5,7 @@ pub(crate) mod broken_store;
 mod edge;
 mod faults;
 mod health;
+mod large_responses;
 pub(crate) mod logs;
 mod metrics;
 mod open_metrics;

@@ -1,5 +1,6 @@
 //! Answers that a form takes, for whoever tries it from a command line.
 
+use crate::dashboard::shell_word;
 use crate::fields::Fields;
 use crate::seed;
 
@@ -17,7 +18,7 @@ pub(super) fn quoted(fields: Option<&str>) -> String {
         filled.max_by_key(|answers| answers.fields().len())
     });
     let json = answers.as_ref().map_or(OF_A_FREE_FORM, |answers| answers.as_json());
-    format!("'{}'", json.replace('\'', r"'\''"))
+    shell_word(json).into_owned()
 }
 
 #[cfg(test)]

@@ -64,6 +64,7 @@ fn what_is_meant_as_an_address_makes_no_file() {
         ("file:x.db", "a URI is none"),
         ("postgre://me@h/d", "no such kind of database"),
         ("host=127.0.0.1 user=me dbname=d", "made of `key=value` is not read"),
+        ("mysql:x", "a name and a colon"),
     ] {
         for command in [["migrate"].as_slice(), &["serve", "--port", "0"], &["backup", "copy"]] {
             let mut command = site.command(command);
@@ -80,6 +81,49 @@ fn what_is_meant_as_an_address_makes_no_file() {
     assert!(!run.stderr.contains("hunter2"), "{}", run.stderr);
     site.run(&["migrate", "--database", secret]).failed(2, "is seen by everyone");
     assert_eq!(std::fs::read_dir(site.path("")).unwrap().count(), 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn address_without_slashes_makes_no_file_and_is_not_shown() {
+    use std::os::unix::fs::PermissionsExt;
+    let site = Site::new();
+    let secret = "postgres:me:hunter2@127.0.0.1";
+    let refused = |command: &mut std::process::Command, message: &str| {
+        let run = Run::from(command.current_dir(site.path("")).output().unwrap());
+        let run = run.failed(2, message);
+        assert!(!run.stderr.contains("hunter2"), "{}", run.stderr);
+        assert!(!run.stdout.contains("hunter2"), "{}", run.stdout);
+    };
+    let message = "a name and a colon";
+    for command in [
+        ["migrate"].as_slice(),
+        &["serve", "--port", "0"],
+        &["backup", "copy"],
+        &["copy", "--to", "x.db"],
+        &["copy", "--from", "x.db"],
+        &["config", "check"],
+        &["user", "list"],
+    ] {
+        let mut command = site.command(command);
+        refused(command.env("FORMSVC_SERVER_DATABASE", secret), message);
+    }
+    for flag in ["--database", "--from", "--to"] {
+        let mut command = site.command(&["copy", flag, secret]);
+        refused(&mut command, "is seen by everyone");
+    }
+    assert_eq!(std::fs::read_dir(site.path("")).unwrap().count(), 0);
+    let config = site.path("config.toml");
+    std::fs::write(&config, format!("database = \"{secret}\"\n")).unwrap();
+    std::fs::set_permissions(&config, PermissionsExt::from_mode(0o600)).unwrap();
+    for command in [["migrate"].as_slice(), &["config", "check"]] {
+        let mut command = site.command(command);
+        command.arg("--config").arg(&config).env_remove("FORMSVC_SERVER_DATABASE");
+        refused(&mut command, message);
+    }
+    assert_eq!(std::fs::read_dir(site.path("")).unwrap().count(), 1, "the configuration file");
+    let mut command = site.command(&["migrate", "--database", "./a:b.db"]);
+    Run::from(command.current_dir(site.path("")).output().unwrap()).succeeded();
 }
 
 #[cfg(unix)]

@@ -196,3 +196,35 @@ async fn names_addresses_and_ids_of_any_kind_are_text() {
     }
     assert_inert(&sign_in(&service.browser(), &format!("{hostile}{EMAIL}"), "x").await.body);
 }
+
+#[tokio::test]
+async fn host_is_quoted_in_commands_to_copy() {
+    let service = Service::new().await;
+    let (browser, user) = service.member().await;
+    let port = service.base.rsplit(':').next().unwrap();
+    let host = format!("$(id).localhost:{port}");
+    let get = async |path: &str| {
+        let request = browser.request(http::Method::GET, path).header("host", &host);
+        let page = browser.send(request, "").await.is(200);
+        let commands = page.body.split("<pre class=\"command\"").skip(1);
+        let commands = commands.map(|rest| rest.split("</pre>").next().unwrap());
+        let commands = commands.map(|rest| rest.split_once('>').unwrap().1.replace("&#39;", "'"));
+        commands.collect::<Vec<_>>()
+    };
+    let mut commands = get("/dashboard").await;
+    let form = service.form(&user, "a-1", None).await;
+    let path = format!("/dashboard/forms/{}", form.id);
+    let registrar = Registrar::new(service.vault.clone(), EgressPolicy::dev());
+    let url = "http://localhost:9/hook";
+    service.admin.add_endpoint(&form.id, url, &registrar).await.unwrap();
+    for path in [path.clone(), format!("{path}/deliveries"), "/dashboard/keys".into()] {
+        commands.extend(get(&path).await);
+    }
+    assert_eq!(commands.len(), 6, "{commands:?}");
+    let quoted = [format!("'http://{host}'"), format!("'http://{host}/f/a-1'")];
+    let with_host = commands.iter().filter(|command| command.contains("$(id)"));
+    for command in with_host.clone() {
+        assert!(quoted.iter().any(|word| command.contains(word)), "{command}");
+    }
+    assert_eq!(with_host.count(), 4);
+}
