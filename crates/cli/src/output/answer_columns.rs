@@ -10,7 +10,7 @@ use formsvc_protocol::text_of;
 
 use super::listing::pairs;
 
-/// The column of the answers whose labels have no column.
+/// Heading of the column with the answers to labels without a column.
 const OTHER_ANSWERS: &str = "other_answers";
 
 /// How many labels get columns, and what happens to the other answers.

@@ -4,7 +4,7 @@ use formsvc_export::Cell;
 
 use super::field::Kind;
 
-/// A heading, and what stands under it.
+/// A column: its heading and the kind of its cells.
 #[derive(Clone, Debug)]
 pub(super) struct Column {
     pub(super) name: String,
@@ -23,7 +23,7 @@ pub(super) struct Grid<'a> {
 }
 
 impl<'a> Grid<'a> {
-    /// A grid of `rows` rows, whose cells `row` returns by their number.
+    /// A grid of `rows` rows. `row` returns the cells of a row by its number.
     pub(super) fn new(
         columns: Vec<Column>,
         labels_left_out: usize,

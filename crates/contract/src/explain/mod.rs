@@ -108,7 +108,7 @@ pub struct Explanation {
     pub secret: Option<Arc<str>>,
     /// What is worth a look where nothing proves what it was.
     pub clues: Vec<&'static str>,
-    /// What was not tried, since the body is too long or nested too deeply for that.
+    /// Hypotheses left untried because the body is too long or nested too deeply.
     pub left_out: Vec<Hypothesis>,
     /// Whether some were tried by themselves alone, and not together with others, for the same reason.
     pub pairs_left_out: bool,
