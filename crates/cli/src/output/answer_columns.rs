@@ -160,9 +160,9 @@ fn most_common<'a>(
         });
         ranked.truncate(labels_max);
     }
-    let hashes: HashSet<u64> = ranked.into_iter().map(|(hash, _)| hash).collect();
+    let chosen: HashSet<u64> = ranked.into_iter().map(|(hash, _)| hash).collect();
     let keys = submissions.flat_map(answers).map(|answer| answer.key);
-    (labels, keys.filter(|key| hashes.contains(&hasher.hash_one(key))).collect())
+    (labels, keys.filter(|key| chosen.contains(&hasher.hash_one(key))).collect())
 }
 
 #[cfg(test)]
