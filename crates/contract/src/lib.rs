@@ -8,6 +8,7 @@
 //! | what a delivery's body is | [`payload`] |
 //! | how one place of a body is changed, and no other | [`edit`] |
 //! | what the parts of a body are, as they are spelled | [`members`] |
+//! | how deeply JSON is nested, before recursive code reads it | [`nesting`] |
 //! | which signatures there are, right and wrong on purpose | [`variant`] |
 //! | why a signature does not match | [`explain`] |
 //! | whether a receiver does what the service needs of it | [`receiver`] |
@@ -16,6 +17,7 @@ pub mod edit;
 pub mod explain;
 mod mac;
 pub mod members;
+pub mod nesting;
 mod numbers;
 pub mod payload;
 pub mod receiver;

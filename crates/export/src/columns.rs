@@ -39,17 +39,23 @@ impl Columns {
     ///
     /// A label that an earlier sequence skipped goes where this one has it: after the label before
     /// it. So optional questions end up in the form's order although no single submission answers
-    /// all of them.
+    /// all of them. Labels of a submission that shares none with those before it go last.
     pub fn lay_out<'a, S: IntoIterator<Item = &'a str>>(
         reserved: &[&str],
         sequences: impl IntoIterator<Item = S>,
     ) -> Self {
         let mut order = Order::default();
         for sequence in sequences {
-            let (mut seen, mut before) = (HashMap::new(), None);
-            for label in sequence {
+            let mut seen = HashMap::new();
+            let keys = sequence.into_iter().map(|label| {
                 let nth = seen.entry(label).and_modify(|nth| *nth += 1).or_insert(0_usize);
-                before = Some(order.place((label.into(), *nth), before));
+                (label.into(), *nth)
+            });
+            let keys: Vec<Key> = keys.collect();
+            let is_related = keys.iter().any(|key| order.by_key.contains_key(key));
+            let mut before = if is_related { None } else { order.last };
+            for key in keys {
+                before = Some(order.place(key, before));
             }
         }
         let mut columns = Self::new(reserved);
@@ -112,6 +118,7 @@ struct Order {
     links: Vec<Link>,
     by_key: HashMap<Key, usize>,
     first: Option<usize>,
+    last: Option<usize>,
 }
 
 struct Link {
@@ -130,6 +137,9 @@ impl Order {
                 None => &mut self.first,
             };
             let next = to_here.replace(at);
+            if next.is_none() {
+                self.last = Some(at);
+            }
             self.links.push(Link { label, next });
         }
         found
@@ -162,6 +172,12 @@ mod tests {
         let columns =
             Columns::lay_out(&[], [vec!["a", "c", "e"], vec!["a", "b", "c"], vec!["c", "d", "e"]]);
         assert_eq!(names(&columns), ["a", "b", "c", "d", "e"]);
+    }
+
+    #[test]
+    fn labels_of_an_unrelated_submission_go_last() {
+        let columns = Columns::lay_out(&[], [vec!["a", "b"], vec!["x", "y"], vec!["b", "c"]]);
+        assert_eq!(names(&columns), ["a", "b", "c", "x", "y"]);
     }
 
     #[test]

@@ -2,17 +2,32 @@
 
 use std::borrow::Cow;
 
+use formsvc_contract::nesting::{DEPTH_MAX, depth};
+use serde::de::IgnoredAny;
+
 use crate::error::CliError;
 use crate::exit::Exit;
 
-/// Deepest nesting that is read. Readers go down by calling themselves, and answers come from
-/// strangers.
-const DEPTH_MAX: usize = 256;
-
-/// The document, if it can be read: not nested too deep, and with U+FFFD in the place of escapes
-/// that are half a character (`\ud800`), which JSON has and text does not.
+/// Checks that the document is JSON and not nested too deeply for the recursive readers, and replaces
+/// escapes of half a character (`\ud800`), which JSON has and text does not, by U+FFFD.
+///
+/// The JSON check is strict, because jq's reader also takes comments, in which a quotation mark would
+/// hide brackets from the depth.
 pub(super) fn readable(json: &str) -> Result<Cow<'_, str>, CliError> {
-    let (mut depth, mut deepest, mut in_text) = (0_usize, 0, false);
+    serde_json::from_str::<IgnoredAny>(json)
+        .map_err(|error| CliError::new(Exit::Service, "the answer is not JSON").because(&error))?;
+    let deepest = depth(json.as_bytes());
+    if deepest > DEPTH_MAX {
+        let what = format!(
+            "the JSON is nested {deepest} levels deep; jq and templates read at most {DEPTH_MAX}"
+        );
+        return Err(CliError::new(Exit::Service, what));
+    }
+    Ok(without_half_characters(json))
+}
+
+fn without_half_characters(json: &str) -> Cow<'_, str> {
+    let mut in_text = false;
     let mut mended: Option<String> = None;
     let (bytes, mut at, mut copied) = (json.as_bytes(), 0, 0);
     while let Some(byte) = bytes.get(at) {
@@ -29,26 +44,17 @@ pub(super) fn readable(json: &str) -> Result<Cow<'_, str>, CliError> {
                     copied = at + length;
                 }
             }
-            b'[' | b'{' if !in_text => {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-            b']' | b'}' if !in_text => depth = depth.saturating_sub(1),
             _ => {}
         }
         at += length;
     }
-    if deepest > DEPTH_MAX {
-        let what = format!("the JSON is nested {deepest} deep; jq and templates read {DEPTH_MAX}");
-        return Err(CliError::new(Exit::Service, what));
-    }
-    Ok(match mended {
+    match mended {
         None => Cow::Borrowed(json),
         Some(mut text) => {
             text.push_str(&json[copied..]);
             Cow::Owned(text)
         }
-    })
+    }
 }
 
 /// How long an escape is, and whether it is a character.
@@ -89,11 +95,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nested_too_deep_is_refused() {
+    fn document_nested_too_deeply_is_refused() {
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         assert!(readable(&nested(DEPTH_MAX)).is_ok());
         assert!(readable(&nested(DEPTH_MAX + 1)).is_err());
         let flat = format!("[{}]", ["[]"; 1000].join(","));
         assert!(readable(&flat).is_ok());
+        let hidden = format!("# \"\n{}", nested(DEPTH_MAX + 1));
+        assert!(readable(&hidden).is_err(), "a comment of jq hides brackets");
     }
 }

@@ -11,7 +11,8 @@ use unicode_width::UnicodeWidthStr;
 
 use super::field::Kind;
 use super::fit::{self, GAP};
-use super::listing::{Column, Grid, pairs};
+use super::grid::{Column, Grid};
+use super::listing::pairs;
 use super::paint::{Look, Paint};
 use super::table::View;
 use super::time::local;
@@ -67,7 +68,7 @@ pub(super) fn write(
     mut clock: Option<&mut Clock>,
 ) -> io::Result<()> {
     let order = order(&grid.columns);
-    for row in &grid.rows {
+    for row in grid.rows() {
         let (mut parts, mut answers): (Vec<(Kind, Part)>, Vec<Part>) = (Vec::new(), Vec::new());
         for at in &order {
             let (column, text) = (&grid.columns[*at], one_line(&row[*at].text));
@@ -199,14 +200,14 @@ mod tests {
 
     fn grid(rows: &[(&str, &str, &str)]) -> Grid<'static> {
         let cell = |text: &str| Cell { text: text.to_owned().into(), free: true };
-        Grid {
-            columns: vec![
+        Grid::of(
+            vec![
                 column("id", Kind::Id),
                 column("created_at", Kind::Time),
                 column("data", Kind::Object),
             ],
-            rows: rows.iter().map(|(id, at, data)| vec![cell(id), cell(at), cell(data)]).collect(),
-        }
+            rows.iter().map(|(id, at, data)| vec![cell(id), cell(at), cell(data)]).collect(),
+        )
     }
 
     fn berlin(day: &str) -> Clock {

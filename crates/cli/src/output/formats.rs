@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use formsvc_export::guarded;
 
-use super::listing::{Grid, Listing};
+use super::grid::Grid;
+use super::listing::Listing;
 
 /// One array.
 pub(super) fn json(out: &mut dyn Write, listing: &Listing) -> io::Result<()> {
@@ -28,7 +29,7 @@ pub(super) fn csv(out: &mut dyn Write, grid: &Grid<'_>, header: bool) -> io::Res
     if header {
         csv.write_record(grid.columns.iter().map(|column| guarded(&column.name).into_owned()))?;
     }
-    for row in &grid.rows {
+    for row in grid.rows() {
         csv.write_record(row.iter().map(|cell| {
             let text = &*cell.text;
             if cell.free { guarded(text).into_owned() } else { text.to_owned() }
@@ -40,7 +41,7 @@ pub(super) fn csv(out: &mut dyn Write, grid: &Grid<'_>, header: bool) -> io::Res
 /// Without a header, exact, one line an item: a tab, line break or backslash in a value is written
 /// `\t`, `\n`, `\r` or `\\`, so that a line is always a row.
 pub(super) fn tsv(out: &mut dyn Write, grid: &Grid<'_>) -> io::Result<()> {
-    for row in &grid.rows {
+    for row in grid.rows() {
         for (at, cell) in row.iter().enumerate() {
             if at > 0 {
                 out.write_all(b"\t")?;
@@ -72,6 +73,7 @@ mod tests {
 
     use super::*;
     use crate::output::Field;
+    use crate::output::answer_columns::IN_FILES;
 
     const FIELDS: &[Field] = &[Field::new("id"), Field::new("=title")];
 
@@ -91,13 +93,13 @@ mod tests {
 
     #[test]
     fn a_line_of_tsv_is_always_a_row() {
-        let tsv = written(|list, out| tsv(out, &list.grid()));
+        let tsv = written(|list, out| tsv(out, &list.grid(IN_FILES)));
         assert_eq!(tsv, "-1e5\ta\\tb\\n\\\\\n-1e5\t=1\n");
     }
 
     #[test]
     fn csv_has_a_header_and_no_formulas() {
-        let csv = written(|list, out| csv(out, &list.grid(), true));
+        let csv = written(|list, out| csv(out, &list.grid(IN_FILES), true));
         assert_eq!(csv, "id,'=title\n-1e5,\"a\tb\n\\\"\n'-1e5,'=1\n");
     }
 

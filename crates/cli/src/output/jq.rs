@@ -2,11 +2,13 @@
 
 use std::io::{self, Write};
 
+use formsvc_contract::nesting::{DEPTH_MAX, depth};
 use jaq_core::compile::Undefined;
 use jaq_core::data::JustLut;
 use jaq_core::load::{self, Arena, File, Loader};
-use jaq_core::{Compiler, Ctx, Filter, Vars};
+use jaq_core::{Compiler, Ctx, Exn, Filter, Vars, native};
 use jaq_json::{Val, read, write};
+use serde::de::IgnoredAny;
 
 use super::document;
 use super::fit::shortened;
@@ -41,19 +43,18 @@ impl Jq {
         let more = load::parse(MORE, |parser| parser.defs()).expect("our own definitions are jq");
         let defs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()).chain(more);
         let funs = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
+        let funs = funs.filter(|(name, ..)| *name != "env" && *name != "fromjson");
         let arena = Arena::default();
         let modules =
             Loader::new(defs).load(&arena, File { code, path: () }).map_err(|errors| {
                 unreadable(code, errors.iter().flat_map(|(_, error)| of_load(error)))
             })?;
-        Compiler::default()
-            .with_funs(funs.filter(|(name, ..)| *name != "env"))
-            .compile(modules)
-            .map(Self)
-            .map_err(|errors| {
+        Compiler::default().with_funs(funs.chain([fromjson()])).compile(modules).map(Self).map_err(
+            |errors| {
                 let errors = errors.iter().flat_map(|(_, errors)| errors);
                 unreadable(code, errors.map(|(at, what)| (undefined(what, at), *at)))
-            })
+            },
+        )
     }
 
     /// Writes what the expression makes of a document: text as it is, anything else as JSON, each on a line
@@ -86,6 +87,33 @@ impl Jq {
         }
         Ok(())
     }
+}
+
+/// `fromjson` with a bound on depth: its reader recurses, and the text may be a stranger's.
+fn fromjson() -> native::Fun<JustLut<Val>> {
+    native::run(("fromjson", native::v(0), |(_, text)| {
+        let values = match values_in(&text) {
+            Ok(values) => values.into_iter().map(Ok).collect(),
+            Err(error) => vec![Err(Exn::from(error))],
+        };
+        Box::new(values.into_iter())
+    }))
+}
+
+fn values_in(text: &Val) -> Result<Vec<Val>, jaq_json::Error> {
+    let json = text.try_as_utf8_bytes_owned()?;
+    // Beyond strict JSON the reader takes comments, which may hide brackets: then all brackets count.
+    let depth = if serde_json::from_slice::<IgnoredAny>(&json).is_ok() {
+        depth(&json)
+    } else {
+        json.iter().filter(|byte| matches!(byte, b'[' | b'{')).count()
+    };
+    if depth > DEPTH_MAX {
+        let why = format!("cannot parse as JSON: nested deeper than {DEPTH_MAX} levels");
+        return Err(jaq_json::Error::str(why));
+    }
+    let fail = |error| jaq_json::Error::str(format!("cannot parse {text} as JSON: {error}"));
+    read::parse_many(&json).map(|value| value.map_err(fail)).collect()
 }
 
 /// What went wrong while it ran; the value in it may be as long as an answer.
@@ -237,6 +265,24 @@ mod tests {
     fn half_characters_and_deep_nesting_do_no_harm() {
         assert_eq!(made(".", r#""\ud800x""#).unwrap(), "\u{fffd}x\n");
         let nested = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-        assert!(made(".", &nested).unwrap_err().contains("nested 100000 deep"));
+        assert!(made(".", &nested).unwrap_err().contains("nested 100000 levels deep"));
+    }
+
+    #[test]
+    fn fromjson_reads_texts_up_to_the_depth_limit() {
+        let json = r##"["{\"a\":[1.10]}","1 2","nan","# \"\n[1]"]"##;
+        assert_eq!(made(".[0] | fromjson", json).unwrap(), "{\"a\":[1.10]}\n");
+        assert_eq!(made(".[1] | fromjson", json).unwrap(), "1\n2\n");
+        assert_eq!(made(".[3] | fromjson", json).unwrap(), "[1]\n");
+        assert_eq!(made("\"12\" | tonumber + 1", json).unwrap(), "13\n");
+        assert!(made(".[2] | fromjson", json).unwrap_err().contains("as JSON"));
+        for hidden in ["", "# \\\"\\n"] {
+            let nested = |depth| format!("\"{hidden}{}{}\"", "[".repeat(depth), "]".repeat(depth));
+            assert!(made("fromjson | length", &nested(DEPTH_MAX)).is_ok());
+            for code in ["fromjson", "tonumber"] {
+                let error = made(code, &nested(1 << 20)).unwrap_err();
+                assert!(error.contains("nested deeper than 128 levels"), "{error}");
+            }
+        }
     }
 }

@@ -10,9 +10,12 @@ use formsvc_protocol::text_of;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::answer_columns::{AnswerColumns, LabelLimit};
 use super::field::{Field, Kind, Place};
-use super::select::Pick;
+use super::grid::{Column, Grid};
+use super::select::{self, Pick};
 use crate::context::to_json;
+use crate::error::CliError;
 use crate::suggest::did_you_mean;
 
 /// Items to show. Made by [`Output::listing`](super::Output::listing), filled by the command.
@@ -21,53 +24,39 @@ pub(crate) struct Listing {
     fields: &'static [Field],
     /// The fields that were asked for, if any were.
     picks: Option<Vec<Pick>>,
-    /// Headings of the columns that are known only when the items are.
-    more: Vec<String>,
-    items: Vec<Item>,
+    /// Which members of the first object field get columns of their own; none if no object is laid out.
+    labels: Option<Labels>,
+    /// Each item as JSON.
+    items: Vec<String>,
     /// Whether objects have a column, where nobody lays out their members.
     objects: bool,
 }
 
+/// Which labels get columns.
 #[derive(Debug)]
-struct Item {
-    json: String,
-    /// The cells under `more`.
-    more: Vec<Cell<'static>>,
-}
-
-/// A heading, and what stands under it.
-#[derive(Clone, Debug)]
-pub(super) struct Column {
-    pub(super) name: String,
-    pub(super) kind: Kind,
-    pub(super) last_in_tables: bool,
-}
-
-/// The items as rows under headings.
-#[derive(Debug)]
-pub(super) struct Grid<'a> {
-    pub(super) columns: Vec<Column>,
-    pub(super) rows: Vec<Vec<Cell<'a>>>,
+enum Labels {
+    MostCommon,
+    Chosen(Vec<String>),
 }
 
 impl Listing {
     pub(super) fn new(fields: &'static [Field], picks: Option<Vec<Pick>>) -> Self {
-        Self { fields, picks, more: Vec::new(), items: Vec::new(), objects: false }
+        Self { fields, picks, labels: None, items: Vec::new(), objects: false }
     }
 
     /// Adds an item; its columns are its JSON's members by the names of the fields.
     pub(crate) fn push(&mut self, item: &impl Serialize) {
-        self.push_with(item, Vec::new());
+        self.items.push(to_json(item));
     }
 
-    /// Adds an item with cells for the columns that follow those of the fields.
-    pub(crate) fn push_with(&mut self, item: &impl Serialize, more: Vec<Cell<'static>>) {
-        self.items.push(Item { json: to_json(item), more });
-    }
-
-    /// Names the columns that follow those of the fields.
-    pub(crate) fn more_columns<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
-        self.more = names.into_iter().map(str::to_owned).collect();
+    /// Gives the members of the object field columns of their own, after those of the fields: the most
+    /// common ones, or those that `columns` names as `--columns` does. Items are pushed newest first.
+    pub(crate) fn lay_out_labels(&mut self, columns: Option<&str>) -> Result<(), CliError> {
+        self.labels = Some(match columns {
+            None => Labels::MostCommon,
+            Some(columns) => Labels::Chosen(select::labels(columns)?),
+        });
+        Ok(())
     }
 
     /// The names of the members of each item's JSON.
@@ -87,15 +76,15 @@ impl Listing {
         field.column != Place::Nowhere || self.objects && field.kind == Kind::Object
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
     /// Each item as JSON: as it came, or with only what was asked for, each value as it came.
     pub(super) fn json(&self) -> impl Iterator<Item = Cow<'_, str>> {
         self.items.iter().map(|item| match &self.picks {
-            None => Cow::Borrowed(&*item.json),
-            Some(picks) => Cow::Owned(self.picked_json(&item.json, picks)),
+            None => Cow::Borrowed(&**item),
+            Some(picks) => Cow::Owned(self.picked_json(item, picks)),
         })
     }
 
@@ -125,42 +114,70 @@ impl Listing {
     /// The members that were asked for and that no item has, each as it was asked for, with one that is
     /// there and looks like it. None where there are no items.
     pub(super) fn asked_in_vain(&self) -> Vec<(&str, Option<String>)> {
-        let wanted = self.picks.iter().flatten();
-        let wanted: Vec<(&Pick, &str)> =
-            wanted.filter_map(|pick| Some((pick, pick.member.as_deref()?))).collect();
+        let picked = self.picks.iter().flatten();
+        let picked =
+            picked.filter_map(|pick| Some((&*pick.name, pick.field, pick.member.as_deref()?)));
+        let mut wanted: Vec<(&str, usize, &str)> = picked.collect();
+        if let (Some(Labels::Chosen(labels)), Some(field)) = (&self.labels, self.object_field()) {
+            wanted.extend(labels.iter().map(|label| (&**label, field, &**label)));
+        }
         if wanted.is_empty() || self.items.is_empty() {
             return Vec::new();
         }
         let mut known: HashMap<usize, BTreeSet<Cow<'_, str>>> = HashMap::new();
         for item in &self.items {
-            let members = members(&item.json);
-            for (pick, _) in &wanted {
-                let of = members.get(self.fields[pick.field].name).copied().unwrap_or_default();
-                known.entry(pick.field).or_default().extend(self::members(of).into_keys());
+            let members = members(item);
+            let fields: BTreeSet<usize> = wanted.iter().map(|(_, field, _)| *field).collect();
+            for field in fields {
+                let of = members.get(self.fields[field].name).copied().unwrap_or_default();
+                known.entry(field).or_default().extend(self::members(of).into_keys());
             }
         }
-        let wanted = wanted.into_iter().filter_map(|(pick, member)| {
-            let known = known.get(&pick.field)?;
+        let wanted = wanted.into_iter().filter_map(|(name, field, member)| {
+            let known = known.get(&field)?;
             let near = || did_you_mean(member, known.iter().map(AsRef::as_ref));
-            (!known.contains(member)).then(|| (&*pick.name, near()))
+            (!known.contains(member)).then(|| (name, near()))
         });
         wanted.collect()
     }
 
-    /// The items as rows under headings.
-    pub(super) fn grid(&self) -> Grid<'_> {
-        let columns: Vec<Column> = if let Some(picks) = &self.picks {
-            picks.iter().map(|pick| self.picked_column(pick)).collect()
-        } else {
-            let more = self.more.iter().map(|name| Column {
-                name: name.clone(),
-                kind: Kind::Any,
-                last_in_tables: false,
-            });
-            self.own_columns().chain(more).collect()
+    /// The items as rows under headings, with at most so many columns of labels.
+    pub(super) fn grid(&self, limit: LabelLimit) -> Grid<'_> {
+        if let Some(picks) = &self.picks {
+            let columns = picks.iter().map(|pick| self.picked_column(pick)).collect();
+            let rows = self.items.len();
+            return Grid::new(columns, 0, rows, move |at| self.picked_row(&self.items[at], picks));
+        }
+        let answers = self.answer_columns(limit);
+        let more = answers.names().iter().map(|name| Column {
+            name: name.clone(),
+            kind: Kind::Any,
+            last_in_tables: false,
+        });
+        let columns = self.own_columns().chain(more).collect();
+        Grid::new(columns, answers.left_out(), self.items.len(), move |at| {
+            self.row(&self.items[at], &answers)
+        })
+    }
+
+    fn object_field(&self) -> Option<usize> {
+        self.fields.iter().position(|field| field.kind == Kind::Object)
+    }
+
+    fn answer_columns(&self, limit: LabelLimit) -> AnswerColumns<'_> {
+        let (Some(labels), Some(field)) = (&self.labels, self.object_field()) else {
+            return AnswerColumns::default();
         };
-        let rows = self.items.iter().map(|item| self.row(item)).collect();
-        Grid { columns, rows }
+        let own: Vec<String> = self.own_columns().map(|column| column.name).collect();
+        let own: Vec<&str> = own.iter().map(String::as_str).collect();
+        let name = self.fields[field].name;
+        match labels {
+            Labels::Chosen(labels) => AnswerColumns::of_labels(&own, labels),
+            Labels::MostCommon => {
+                let objects = self.items.iter().map(|item| member(item, name).unwrap_or_default());
+                AnswerColumns::of_most_common(&own, objects, limit)
+            }
+        }
     }
 
     fn own_columns(&self) -> impl Iterator<Item = Column> {
@@ -176,16 +193,22 @@ impl Listing {
         Column { name: pick.name.clone(), kind, last_in_tables: false }
     }
 
-    fn row<'a>(&'a self, item: &'a Item) -> Vec<Cell<'a>> {
-        let members = members(&item.json);
-        let shown = |value: Option<&'a str>| cell(value.unwrap_or("null"));
-        if let Some(picks) = &self.picks {
-            return picks.iter().map(|pick| shown(self.value(&members, pick))).collect();
-        }
+    fn picked_row<'a>(&self, item: &'a str, picks: &[Pick]) -> Vec<Cell<'a>> {
+        let members = members(item);
+        picks.iter().map(|pick| cell(self.value(&members, pick).unwrap_or("null"))).collect()
+    }
+
+    fn row<'a>(&self, item: &'a str, answers: &AnswerColumns<'_>) -> Vec<Cell<'a>> {
+        let members = members(item);
+        let value = |field: &Field| members.get(field.name).copied();
         let own = self.fields.iter().filter(|field| self.has_column(field));
-        own.map(|field| shown(members.get(field.name).copied()))
-            .chain(item.more.iter().cloned())
-            .collect()
+        let own = own.map(|field| cell(value(field).unwrap_or("null")));
+        let object = self.object_field().and_then(|at| value(&self.fields[at]));
+        let answers = match (&self.labels, object) {
+            (Some(_), object) => answers.cells(object.unwrap_or_default()),
+            (None, _) => Vec::new(),
+        };
+        own.chain(answers).collect()
     }
 }
 
@@ -199,6 +222,11 @@ fn members(object: &str) -> Members<'_> {
     pairs.map(|(name, value)| (text_of(name.get()), value.get())).collect()
 }
 
+/// The value of one member of an object.
+fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
+    members(object).get(name).copied()
+}
+
 /// The names and values of an object as literals, in order; none if the text is no object.
 pub(super) fn pairs(object: &str) -> Vec<(&RawValue, &RawValue)> {
     members::of_object(object).unwrap_or_default()
@@ -207,6 +235,7 @@ pub(super) fn pairs(object: &str) -> Vec<(&RawValue, &RawValue)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::answer_columns::IN_FILES;
     use crate::output::select::picks;
 
     const FIELDS: &[Field] = &[
@@ -223,9 +252,9 @@ mod tests {
     fn listing(asked: Option<&str>) -> Listing {
         let picks = asked.map(|asked| picks(asked, FIELDS).unwrap());
         let mut listing = Listing::new(FIELDS, picks);
-        listing.more_columns(["amount"]);
+        listing.lay_out_labels(None).unwrap();
         let json = r#"{"id":"a","size":12345678901234567890,"data":{"x":1.10,"y":[1, 2],"x":1.20},"note":"n"}"#;
-        listing.push_with(&raw(json), vec![cell("1.10").into_owned()]);
+        listing.push(&raw(json));
         listing.push(&raw(r#"{"id":"b"}"#));
         listing
     }
@@ -256,18 +285,30 @@ mod tests {
     #[test]
     fn columns_are_the_fields_and_what_follows_them_or_what_was_asked_for() {
         let shown = |listing: &Listing| {
-            let grid = listing.grid();
+            let grid = listing.grid(IN_FILES);
             let names: Vec<String> =
                 grid.columns.iter().map(|column| column.name.clone()).collect();
             let first: Vec<String> =
-                grid.rows[0].iter().map(|cell| cell.text.to_string()).collect();
+                grid.rows().next().unwrap().iter().map(|cell| cell.text.to_string()).collect();
             (names.join("|"), first.join("|"))
         };
         let all = listing(None);
-        assert_eq!(shown(&all), ("id|size|amount".into(), "a|12345678901234567890|1.10".into()));
-        assert!(all.grid().columns[0].last_in_tables);
+        let first = "a|12345678901234567890|1.10|[1, 2]|1.20";
+        assert_eq!(shown(&all), ("id|size|x|y|x (2)".into(), first.into()));
+        assert!(all.grid(IN_FILES).columns[0].last_in_tables);
         let some = listing(Some("note,data.x,data"));
         let data = r#"{"x":1.10,"y":[1, 2],"x":1.20}"#;
         assert_eq!(shown(&some), ("note|data.x|data".into(), format!("n|1.20|{data}")));
+    }
+
+    #[test]
+    fn chosen_labels_are_columns_and_missing_ones_reported() {
+        let mut listing = listing(None);
+        listing.lay_out_labels(Some("y, gone,y,a\\,b")).unwrap();
+        let columns = listing.grid(IN_FILES).columns;
+        let names: Vec<_> = columns.iter().map(|column| &*column.name).collect();
+        assert_eq!(names, ["id", "size", "y", "gone", "a,b"]);
+        assert_eq!(listing.asked_in_vain(), [("gone", None), ("a,b", None)]);
+        assert!(listing.lay_out_labels(Some(" , ")).is_err());
     }
 }

@@ -4,6 +4,7 @@
 //! as one item; everything else follows from that: columns, `--json`, `--jq`, `--template`, times,
 //! colours, the pager, and that nothing in the data acts on a terminal.
 
+mod answer_columns;
 mod detail;
 mod document;
 mod field;
@@ -11,6 +12,7 @@ mod findings;
 mod fit;
 mod following;
 mod formats;
+mod grid;
 mod harmless;
 mod help;
 mod jq;
@@ -40,6 +42,7 @@ pub(crate) use stream::Stream;
 
 use jiff::tz::TimeZone;
 
+use self::answer_columns::{IN_FILES, IN_TABLES};
 use self::jq::Jq;
 use self::paint::Paint;
 use self::table::View;
@@ -115,6 +118,16 @@ impl Output {
         self.format == OutputFormat::Table && fields.is_none() && jq.is_none() && template.is_none()
     }
 
+    /// True if the items are shown as a table, CSV or TSV, with a column for each field.
+    pub(crate) fn has_columns(&self) -> bool {
+        let Json { fields, jq, template, .. } = &self.json;
+        let is_in_columns = match self.format {
+            OutputFormat::Table | OutputFormat::Csv | OutputFormat::Tsv => true,
+            OutputFormat::Json | OutputFormat::Ndjson => false,
+        };
+        is_in_columns && fields.is_none() && jq.is_none() && template.is_none()
+    }
+
     /// Whether text has colours.
     pub(crate) fn has_colors(&self) -> bool {
         self.screen.paint.0
@@ -152,16 +165,17 @@ impl Output {
         }
         match self.format {
             OutputFormat::Table => {
-                let (mut table, grid) = (Vec::new(), listing.grid());
-                let hidden = written(table::list(&mut table, &grid, self.view()))?;
-                self.screen.painted(&table, &self.abort)?;
-                self.tell_of_hidden(hidden);
+                let grid = listing.grid(IN_TABLES);
+                let hidden = self
+                    .screen
+                    .paint(&self.abort, |out| written(table::list(out, &grid, self.view())))?;
+                self.tell_of_hidden(hidden, grid.labels_left_out);
                 Ok(())
             }
             OutputFormat::Json => self.json(|out| formats::json(out, listing)),
             OutputFormat::Ndjson => self.text(|out| formats::ndjson(out, listing)),
-            OutputFormat::Csv => self.text(|out| formats::csv(out, &listing.grid(), true)),
-            OutputFormat::Tsv => self.text(|out| formats::tsv(out, &listing.grid())),
+            OutputFormat::Csv => self.text(|out| formats::csv(out, &listing.grid(IN_FILES), true)),
+            OutputFormat::Tsv => self.text(|out| formats::tsv(out, &listing.grid(IN_FILES))),
         }
     }
 
@@ -175,13 +189,13 @@ impl Output {
         match self.format {
             OutputFormat::Table => {
                 let mut lines = Vec::new();
-                written(table::item(&mut lines, &listing.grid(), self.view()))?;
+                written(table::item(&mut lines, &listing.grid(IN_FILES), self.view()))?;
                 self.screen.painted(&lines, &self.abort)
             }
             OutputFormat::Json => self.json(|out| formats::ndjson(out, listing)),
             OutputFormat::Ndjson => self.text(|out| formats::ndjson(out, listing)),
-            OutputFormat::Csv => self.text(|out| formats::csv(out, &listing.grid(), true)),
-            OutputFormat::Tsv => self.text(|out| formats::tsv(out, &listing.grid())),
+            OutputFormat::Csv => self.text(|out| formats::csv(out, &listing.grid(IN_FILES), true)),
+            OutputFormat::Tsv => self.text(|out| formats::tsv(out, &listing.grid(IN_FILES))),
         }
     }
 
@@ -344,13 +358,16 @@ impl Output {
         }
     }
 
-    /// Says on standard error, which is no data, that columns had no room.
-    fn tell_of_hidden(&self, hidden: usize) {
-        if hidden > 0 && !self.quiet {
-            let s = if hidden == 1 { "" } else { "s" };
-            let text = format!(
-                "({hidden} more column{s}: --json FIELDS --output table chooses, --output csv has all)"
-            );
+    /// Reports on standard error how many columns did not fit, and how many labels got none.
+    fn tell_of_hidden(&self, hidden: usize, labels_left_out: usize) {
+        let count = hidden + labels_left_out;
+        if count > 0 && !self.quiet {
+            let s = if count == 1 { "" } else { "s" };
+            let chooses = match labels_left_out {
+                0 => "--json FIELDS --output table",
+                _ => "--columns LABELS",
+            };
+            let text = format!("({count} more column{s}: {chooses} chooses, --output csv has all)");
             let text = self.told.put(Look::Past, &text) + "\n";
             // If nobody can read it, there is nobody to tell.
             let _ = io::stderr().lock().write_all(text.as_bytes());

@@ -60,6 +60,20 @@ fn known(fields: &[Field]) -> String {
     format!("the fields are {}", names.join(", "))
 }
 
+/// Parses `--columns`: labels separated by commas, each once.
+pub(super) fn labels(asked: &str) -> Result<Vec<String>, CliError> {
+    let mut labels: Vec<String> = Vec::new();
+    for label in names(asked) {
+        if !labels.contains(&label) {
+            labels.push(label);
+        }
+    }
+    if labels.is_empty() {
+        return Err(CliError::usage("`--columns` names no label"));
+    }
+    Ok(labels)
+}
+
 fn names(asked: &str) -> Vec<String> {
     let (mut names, mut name) = (Vec::new(), String::new());
     let mut chars = asked.chars();

@@ -4,6 +4,7 @@ use std::cell::{Cell as Slot, RefCell};
 
 use serde::Serialize;
 
+use super::answer_columns::IN_FILES;
 use super::following::{self, Clock};
 use super::template::Shape;
 use super::{Field, Output, OutputFormat, Program, formats, written};
@@ -60,14 +61,14 @@ impl Stream<'_> {
         let header = !self.headed.replace(true);
         if format == OutputFormat::Table {
             let (mut lines, mut clock) = (Vec::new(), self.clock.borrow_mut());
-            let (grid, view) = (listing.grid(), self.output.view());
+            let (grid, view) = (listing.grid(IN_FILES), self.output.view());
             written(following::write(&mut lines, &grid, view, clock.as_mut()))?;
             return screen.unpaged(&lines);
         }
         screen.data(true, |out| {
             written(match format {
-                OutputFormat::Csv => formats::csv(out, &listing.grid(), header),
-                OutputFormat::Tsv => formats::tsv(out, &listing.grid()),
+                OutputFormat::Csv => formats::csv(out, &listing.grid(IN_FILES), header),
+                OutputFormat::Tsv => formats::tsv(out, &listing.grid(IN_FILES)),
                 _ => formats::ndjson(out, &listing),
             })
         })

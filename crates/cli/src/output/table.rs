@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::field::Kind;
 use super::fit::{self, GAP, Wanted};
-use super::listing::{Column, Grid};
+use super::grid::{Column, Grid};
 use super::paint::{Look, Paint};
 use super::time::Times;
 use crate::sanitize::one_line;
@@ -40,33 +40,39 @@ enum Cut {
     Middle,
 }
 
-/// The list. Gives the number of columns for which there was no room.
-/// Nothing where there is no item: a heading over nothing tells nobody anything.
+/// Writes the list, and nothing where there is no item. Returns the number of columns that had no room.
+///
+/// Reads the rows twice, once to measure the columns and once to write, so that they are never all in
+/// memory with all their columns.
 pub(super) fn list(out: &mut dyn Write, grid: &Grid<'_>, view: View<'_>) -> io::Result<usize> {
-    if grid.rows.is_empty() {
+    if grid.is_empty() {
         return Ok(0);
     }
     let order = order(&grid.columns);
     let columns: Vec<&Column> = order.iter().map(|at| &grid.columns[*at]).collect();
     let headings: Vec<String> =
         columns.iter().map(|column| one_line(&column.name).to_uppercase()).collect();
-    let rows: Vec<Vec<Shown>> = grid
-        .rows
-        .iter()
-        .map(|row| order.iter().map(|at| view.shown(&grid.columns[*at], &row[*at])).collect())
-        .collect();
-    let to_the_right: Vec<bool> =
-        order.iter().map(|at| numbers(grid.rows.iter().map(|row| &row[*at]))).collect();
+    let shown = |row: &[Cell<'_>]| -> Vec<Shown> {
+        columns.iter().zip(&order).map(|(column, at)| view.shown(column, &row[*at])).collect()
+    };
+    let mut measured = vec![Measured::default(); columns.len()];
+    for row in grid.rows() {
+        for ((measured, at), shown) in measured.iter_mut().zip(&order).zip(shown(&row)) {
+            measured.add(&row[*at], shown.text.width());
+        }
+    }
+    let to_the_right: Vec<bool> = measured.iter().map(|column| column.is_numbers()).collect();
     let wanted: Vec<Wanted> = columns
         .iter()
-        .enumerate()
-        .map(|(at, column)| Wanted {
+        .zip(&headings)
+        .zip(&measured)
+        .map(|((column, heading), measured)| Wanted {
             cells: match column.kind {
-                Kind::Mark if view.width.is_some() => widest(&rows, at).min(fit::ID_MAX),
-                _ => widest(&rows, at),
+                Kind::Mark if view.width.is_some() => measured.widest().min(fit::ID_MAX),
+                _ => measured.widest(),
             },
-            heading: headings[at].width(),
-            whole: column.kind.is_whole() || to_the_right[at],
+            heading: heading.width(),
+            whole: column.kind.is_whole() || measured.is_numbers(),
         })
         .collect();
     let widths: Vec<Option<usize>> = match view.width {
@@ -86,10 +92,40 @@ pub(super) fn list(out: &mut dyn Write, grid: &Grid<'_>, view: View<'_>) -> io::
             cut: Cut::End,
         })
         .collect();
-    for row in [&heading].into_iter().chain(&rows) {
-        writeln!(out, "{}", line(row, &widths, &to_the_right, view.paint))?;
+    writeln!(out, "{}", line(&heading, &widths, &to_the_right, view.paint))?;
+    for row in grid.rows() {
+        writeln!(out, "{}", line(&shown(&row), &widths, &to_the_right, view.paint))?;
     }
     Ok(widths.iter().filter(|width| width.is_none()).count())
+}
+
+/// Measurements of a column's cells.
+#[derive(Clone, Copy, Debug, Default)]
+struct Measured {
+    width: usize,
+    has_numbers: bool,
+    has_others: bool,
+}
+
+impl Measured {
+    fn add(&mut self, cell: &Cell<'_>, width: usize) {
+        self.width = self.width.max(width);
+        if !cell.text.is_empty() {
+            let is_number =
+                !cell.free && cell.text.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+            self.has_numbers |= is_number;
+            self.has_others |= !is_number;
+        }
+    }
+
+    fn widest(self) -> usize {
+        self.width.max(1)
+    }
+
+    /// True if the column has numbers and nothing else.
+    fn is_numbers(self) -> bool {
+        self.has_numbers && !self.has_others
+    }
 }
 
 /// How wide a column is where there is no terminal.
@@ -112,20 +148,6 @@ fn order(columns: &[Column]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..columns.len()).collect();
     order.sort_by_key(|at| columns[*at].last_in_tables);
     order
-}
-
-fn widest(rows: &[Vec<Shown>], at: usize) -> usize {
-    rows.iter().map(|row| row[at].text.width()).chain([1]).max().unwrap_or(1)
-}
-
-/// Whether a column holds numbers and nothing else.
-fn numbers<'a>(cells: impl Iterator<Item = &'a Cell<'a>>) -> bool {
-    let mut some = false;
-    let all = cells.filter(|cell| !cell.text.is_empty()).all(|cell| {
-        some = true;
-        !cell.free && cell.text.starts_with(|c: char| c.is_ascii_digit() || c == '-')
-    });
-    all && some
 }
 
 fn line(row: &[Shown], widths: &[Option<usize>], to_the_right: &[bool], paint: Paint) -> String {
@@ -187,10 +209,10 @@ impl View<'_> {
 pub(super) fn item(out: &mut dyn Write, grid: &Grid<'_>, view: View<'_>) -> io::Result<()> {
     let names: Vec<String> =
         grid.columns.iter().map(|column| format!("{}:", one_line(&column.name))).collect();
-    for row in &grid.rows {
-        let filled = names.iter().zip(row).filter(|(_, cell)| !cell.text.is_empty());
+    for row in grid.rows() {
+        let filled = names.iter().zip(&row).filter(|(_, cell)| !cell.text.is_empty());
         let widest = filled.map(|(name, _)| name.width()).max().unwrap_or(0);
-        for ((column, name), cell) in grid.columns.iter().zip(&names).zip(row) {
+        for ((column, name), cell) in grid.columns.iter().zip(&names).zip(&row) {
             if cell.text.is_empty() {
                 continue;
             }
@@ -250,19 +272,19 @@ mod tests {
     fn forms() -> Grid<'static> {
         let mut id = column("id", Kind::Id);
         id.last_in_tables = true;
-        Grid {
-            columns: vec![
+        Grid::of(
+            vec![
                 id,
                 column("title", Kind::Any),
                 column("status", Kind::Status),
                 column("answers", Kind::Any),
             ],
-            rows: vec![
+            vec![
                 vec![text("frm_1"), text("漢字 and\nmore"), text("draft"), number("7")],
                 vec![text("frm_22"), text("a title that is long"), text("closed"), number("-1200")],
                 vec![text("frm_3"), text("\u{1b}[31mred"), text("published"), number("")],
             ],
-        }
+        )
     }
 
     #[test]
@@ -301,7 +323,7 @@ mod tests {
         let columns = || {
             vec![column("verdict", Kind::Status), column("id", Kind::Mark), column("n", Kind::Any)]
         };
-        let grid = |last| Grid { columns: columns(), rows: vec![row(&one, "1"), row(last, "2")] };
+        let grid = |last| Grid::of(columns(), vec![row(&one, "1"), row(last, "2")]);
         let at = |grid: &Grid<'_>, width| lines(grid, View { width, ..PLAIN }).0;
         let wide = at(&grid(&long), Some(200));
         assert!(wide[1].contains(&one), "{wide:?}");
@@ -315,10 +337,10 @@ mod tests {
 
     #[test]
     fn a_heading_is_cut_before_what_stands_under_it_and_says_what_it_can() {
-        let grid = Grid {
-            columns: vec![column("created_at", Kind::Time), column("bill_length_mm", Kind::Any)],
-            rows: vec![vec![text("2026-06-15T11:59:59Z"), number("50.2")]],
-        };
+        let grid = Grid::of(
+            vec![column("created_at", Kind::Time), column("bill_length_mm", Kind::Any)],
+            vec![vec![text("2026-06-15T11:59:59Z"), number("50.2")]],
+        );
         let times = relative_to("2026-06-15T12:00:00Z");
         let at = |width| lines(&grid, View { width: Some(width), times, ..PLAIN }).0;
         assert_eq!(at(26)[0], "CREATED_AT  BILL_LENGTH_MM");
@@ -334,13 +356,13 @@ mod tests {
 
     #[test]
     fn instants_are_told_from_now_in_lists_and_both_ways_in_items() {
-        let grid = Grid {
-            columns: vec![column("made", Kind::Time)],
-            rows: vec![vec![text("2026-06-15T10:00:00.000Z")]],
-        };
+        let grid = Grid::of(
+            vec![column("made", Kind::Time)],
+            vec![vec![text("2026-06-15T10:00:00.000Z")]],
+        );
         let times = relative_to("2026-06-15T12:00:00Z");
         assert_eq!(lines(&grid, View { times, ..PLAIN }).0, ["MADE", "2 hours ago"]);
-        let recent = Grid { columns: vec![column("made", Kind::Recent)], rows: grid.rows.clone() };
+        let recent = Grid::of(vec![column("made", Kind::Recent)], grid.rows().collect());
         assert_eq!(lines(&recent, View { times, ..PLAIN }).0, ["MADE", "2h ago"]);
         assert_eq!(lines(&grid, PLAIN).0[1], "2026-06-15T10:00:00.000Z");
         let mut out = Vec::new();
@@ -361,17 +383,17 @@ mod tests {
             cells in prop::collection::vec(prop::collection::vec(".{0,60}", 4), 1..6),
             heading in ".{0,20}",
         ) {
-            let grid = Grid {
-                columns: vec![
+            let grid = Grid::of(
+                vec![
                     column(&heading, Kind::Any),
                     column("b", Kind::Id),
                     column("c", Kind::Status),
                     column("d", Kind::Mark),
                 ],
-                rows: cells.iter().map(|row| row.iter().map(|cell| text(cell)).collect()).collect(),
-            };
+                cells.iter().map(|row| row.iter().map(|cell| text(cell)).collect()).collect(),
+            );
             let (shown, _) = lines(&grid, View { width: Some(width), ..PLAIN });
-            prop_assert_eq!(shown.len(), grid.rows.len() + 1, "a row is a line");
+            prop_assert_eq!(shown.len(), cells.len() + 1, "a row is a line");
             for line in shown {
                 prop_assert!(line.width() <= width, "{:?} in {}", line, width);
                 prop_assert_eq!(&*one_line(&line), &*line);

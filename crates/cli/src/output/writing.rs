@@ -78,6 +78,31 @@ impl Screen {
         self.write_painted(&shown)
     }
 
+    /// As [`painted`](Self::painted), written as it is made, unless a pager needs all of it.
+    pub(super) fn paint<T>(
+        &self,
+        abort: &Abort,
+        write: impl FnOnce(&mut dyn Write) -> Result<T, CliError>,
+    ) -> Result<T, CliError> {
+        if self.pages() {
+            let mut text = Vec::new();
+            let done = write(&mut text)?;
+            self.painted(&text, abort)?;
+            return Ok(done);
+        }
+        let mut out: Box<dyn Write> = if self.terminal || self.paint.0 {
+            Box::new(BufWriter::new(AutoStream::new(io::stdout().lock(), self.choice())))
+        } else {
+            Box::new(BufWriter::new(io::stdout().lock()))
+        };
+        let done = write(&mut *out)?;
+        written(out.flush()).map(|()| done)
+    }
+
+    fn choice(&self) -> anstream::ColorChoice {
+        if self.paint.0 { anstream::ColorChoice::Always } else { anstream::ColorChoice::Never }
+    }
+
     /// As [`painted`](Self::painted), for a command that goes on: never through a pager.
     pub(super) fn unpaged(&self, text: &[u8]) -> Result<(), CliError> {
         self.write_painted(&self.as_painted(text))
@@ -88,10 +113,8 @@ impl Screen {
     }
 
     fn write_painted(&self, shown: &[u8]) -> Result<(), CliError> {
-        let choice =
-            if self.paint.0 { anstream::ColorChoice::Always } else { anstream::ColorChoice::Never };
         if self.terminal || self.paint.0 {
-            let mut out = BufWriter::new(AutoStream::new(io::stdout().lock(), choice));
+            let mut out = BufWriter::new(AutoStream::new(io::stdout().lock(), self.choice()));
             return written(out.write_all(shown).and_then(|()| out.flush()));
         }
         let mut out = BufWriter::new(io::stdout().lock());

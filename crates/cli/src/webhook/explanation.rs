@@ -1,6 +1,6 @@
 //! Why a signature is not right, searched for when somebody asks: the search takes a while.
 
-use formsvc_contract::explain::{Case, Explanation, Found, Proof, explain};
+use formsvc_contract::explain::{Case, Explanation, Found, Proof, TOO_DEEP, explain};
 use formsvc_protocol::limits::SIGNATURE_TOLERANCE;
 use serde::Serialize;
 
@@ -47,7 +47,10 @@ fn search(received: &Received, secrets: &Secrets) -> Explanation {
 }
 
 fn told(explanation: Explanation) -> Explained {
-    let Explanation { found, proof, secret, clues, .. } = explanation;
+    let Explanation { found, proof, secret, mut clues, too_deep, .. } = explanation;
+    if too_deep {
+        clues.insert(0, TOO_DEEP);
+    }
     let of = secret.map(|name| format!(" by the secret of {name}")).unwrap_or_default();
     let what = match (proof, found.is_empty()) {
         (Proof::Signature, true) => format!("The signature is right{of}."),

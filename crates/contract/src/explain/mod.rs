@@ -36,6 +36,8 @@ use self::search::{LeftOut, Search};
 const API_KEY_PREFIX: &str = "fsk_";
 /// Unix seconds that no clock shows for three thousand years; a `t` beyond is in milliseconds.
 const SECONDS_MAX: u64 = 100_000_000_000;
+/// Message for [`Explanation::too_deep`].
+pub const TOO_DEEP: &str = "the body is nested too deeply to compare";
 /// Longest name of a header that is repeated.
 const NAME_MAX: usize = 64;
 
@@ -106,10 +108,13 @@ pub struct Explanation {
     pub secret: Option<Arc<str>>,
     /// What is worth a look where nothing proves what it was.
     pub clues: Vec<&'static str>,
-    /// What was not tried, since the body is too long for that.
+    /// Hypotheses left untried because the body is too long or nested too deeply.
     pub left_out: Vec<Hypothesis>,
     /// Whether some were tried by themselves alone, and not together with others, for the same reason.
     pub pairs_left_out: bool,
+    /// True if the body's JSON is nested deeper than [`DEPTH_MAX`](crate::nesting::DEPTH_MAX), so that
+    /// no other way to print it was tried.
+    pub too_deep: bool,
 }
 
 /// Explains a signature.
@@ -128,10 +133,11 @@ pub fn explain(case: &Case<'_>) -> Explanation {
     let search = Search::new(&readings.all, &given, &instead, Given { body: case.body, length });
     let (signed, left_out) = search.run();
     let Some(signed) = signed else {
-        let LeftOut { alone: left_out, pairs: pairs_left_out } = left_out;
+        let LeftOut { alone: left_out, pairs: pairs_left_out, too_deep } = left_out;
         let (found, clues) = (facts(case, &readings, length), clues(case));
         let proof = if found.is_empty() { Proof::None } else { Proof::Fact };
-        return Explanation { found, proof, secret: None, clues, left_out, pairs_left_out };
+        let secret = None;
+        return Explanation { found, proof, secret, clues, left_out, pairs_left_out, too_deep };
     };
     let mut found: Vec<_> = readings.renamed.into_iter().chain(signed.found).collect();
     found.extend(age(case, signed.t.as_deref()));
@@ -147,6 +153,7 @@ impl Explanation {
             clues: Vec::new(),
             left_out: Vec::new(),
             pairs_left_out: false,
+            too_deep: false,
         }
     }
 }

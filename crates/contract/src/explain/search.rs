@@ -13,7 +13,7 @@ use super::Found;
 use super::body::{CHANGES, Given, submission_id};
 use super::header::{Mac, Reading};
 use super::hypothesis::Hypothesis;
-use super::json::{self, Document, TooLong};
+use super::json::{self, Document, TooLong, Unreadable};
 use super::secret::Key;
 use super::signed::{Parts, RECIPES, Recipe};
 use super::work::{self, Kind, PAIRS_MAX, WORK_MAX, Work};
@@ -51,6 +51,8 @@ pub(super) struct LeftOut {
     pub(super) alone: Vec<Hypothesis>,
     /// Whether some were not tried together with others.
     pub(super) pairs: bool,
+    /// True if JSON was nested too deeply to be printed in other ways.
+    pub(super) too_deep: bool,
 }
 
 /// Ends with what was signed, or goes on.
@@ -133,7 +135,15 @@ impl<'a> Search<'a> {
         if !self.may_print(Kind::Read, of.body) {
             return GO_ON;
         }
-        let Some(document) = Document::read(of.body) else { return GO_ON };
+        let document = match Document::read(of.body) {
+            Ok(document) => document,
+            Err(Unreadable::NotJson) => return GO_ON,
+            Err(Unreadable::TooDeep) => {
+                self.left_out.too_deep = true;
+                self.leave_out_printing();
+                return GO_ON;
+            }
+        };
         self.numbers(&document, of.body, &mut seen, with)?;
         if !self.may_print(Kind::Styles, of.body) {
             return GO_ON;
@@ -262,12 +272,17 @@ impl<'a> Search<'a> {
     /// As [`Self::may`], for a step that all hypotheses about the printing of JSON rest on.
     fn may_print(&mut self, kind: Kind, body: &[u8]) -> bool {
         let may = self.may(kind, body.len(), None);
-        if !may && !self.at_once {
-            for hypothesis in json::OF_PRINTING {
-                self.leave_out(Some(hypothesis));
-            }
+        if !may {
+            self.leave_out_printing();
         }
         may
+    }
+
+    /// Notes that no hypothesis about the printing of JSON was tried.
+    fn leave_out_printing(&mut self) {
+        for hypothesis in json::OF_PRINTING {
+            self.leave_out(Some(hypothesis));
+        }
     }
 
     fn leave_out(&mut self, alone: Option<Hypothesis>) {

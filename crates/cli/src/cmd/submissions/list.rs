@@ -1,10 +1,7 @@
 //! `formsvc submissions list`
 
 use clap::Args;
-use formsvc_client::{
-    AnswerPlace, Cursor, FormHandle, Literals, PAGE_SIZE_MAX, Submission, TieOverflow,
-};
-use formsvc_export::{Cell, Columns, Places, cell};
+use formsvc_client::{Cursor, FormHandle, PAGE_SIZE_MAX, Submission, TieOverflow};
 use formsvc_protocol::FormInstant;
 
 use super::range::{Bounds, Range};
@@ -13,7 +10,7 @@ use crate::args::whole;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::output::{Field, Listing};
+use crate::output::Field;
 use crate::settings::Service;
 use crate::{again, form_ref};
 
@@ -24,7 +21,9 @@ pub(in crate::cmd) const FIELDS: [Field; 3] =
 /// Show the newest submissions of a form
 ///
 /// Newest first. The service does not say how many there are; on a terminal the command that
-/// lists the next ones is printed at the end.
+/// lists the next ones is printed at the end. Each label of the answers is a column: the 200 that
+/// occur most often in a table, 2,500 in CSV and TSV, where the column `other_answers` has the rest as
+/// JSON.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo submissions list penguins\n  formsvc --demo submissions list anes96 --limit 5 --output json\n  formsvc --demo submissions list penguins --since 7d --limit 100"
@@ -47,11 +46,21 @@ pub(crate) struct List {
     /// these times and end with exit 9
     #[arg(long)]
     allow_incomplete: bool,
+    /// Columns for the answers with these labels only, separated by commas; `\,` is a comma in a label
+    #[arg(long, value_name = "LABELS")]
+    columns: Option<String>,
 }
 
 impl List {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
+        if self.columns.is_some() && !cx.output.has_columns() {
+            let what =
+                "`--columns` chooses columns of a table, CSV or TSV, and this output has none";
+            return Err(CliError::usage(what)
+                .hint("in JSON, `--json FIELDS` chooses, such as `--json id,data.LABEL`"));
+        }
         let mut listing = cx.output.listing(&FIELDS)?;
+        listing.lay_out_labels(self.columns.as_deref())?;
         let bounds = self.range.bounds(cx)?;
         let client = cx.client().await?;
         let form = form_ref::resolve(cx, &self.form).await?;
@@ -61,7 +70,7 @@ impl List {
         if submissions.is_empty() {
             cx.progress.remark("no submissions");
         }
-        fill(&mut listing, &submissions);
+        submissions.iter().for_each(|submission| listing.push(submission));
         cx.output.list(&listing)?;
         // A demo service ends with this command.
         let lasts = !matches!(cx.settings.service, Service::Demo);
@@ -72,6 +81,7 @@ impl List {
                 again::Line::of(&cx.settings, &["submissions", "list", hint_name(&form)]);
             line.flag("--limit", &self.limit.to_string());
             bounds.say_again(&mut line);
+            line.maybe("--columns", self.columns.as_deref());
             line.flag("--before", &next_second(last)).flag("--after", last.id.as_str());
             if self.allow_incomplete {
                 line.switch("--allow-incomplete");
@@ -175,27 +185,4 @@ impl After {
     fn not_found(&mut self) -> Vec<Submission> {
         std::mem::take(self).passed
     }
-}
-
-/// Lays the answers out in columns behind the fields.
-pub(super) fn fill(listing: &mut Listing, submissions: &[Submission]) {
-    let own = FIELDS.map(|field| field.name);
-    let answers: Vec<_> = submissions.iter().map(|submission| submission.data.fields()).collect();
-    let labels = answers.iter().map(|fields| fields.iter().map(|(label, _)| label.as_ref()));
-    let mut places = Places::new(Columns::lay_out(&own[..2], labels));
-    for submission in submissions {
-        listing.push_with(submission, row(&mut places, submission));
-    }
-    listing.more_columns(places.columns().names());
-}
-
-fn row(places: &mut Places, submission: &Submission) -> Vec<Cell<'static>> {
-    let mut cells = Vec::new();
-    let answers = submission.data.as_json();
-    let found = AnswerPlace::of(answers).expect("answers are a JSON object");
-    places.place(Literals::new(answers, &found), &mut cells);
-    cells
-        .into_iter()
-        .map(|value| cell(value.map_or("null", |value| value.text)).into_owned())
-        .collect()
 }

@@ -4,7 +4,7 @@ use clap::Args;
 use formsvc_client::{Cursor, Submission, SubmissionId};
 use indicatif::HumanCount;
 
-use super::list::{FIELDS, fill};
+use super::list::FIELDS;
 use crate::args::OutputFormat;
 use crate::context::Context;
 use crate::error::CliError;
@@ -81,7 +81,8 @@ impl View {
 
 fn show(output: &Output, mut listing: Listing, submission: &Submission) -> Result<(), CliError> {
     if !output.is_for_reading() {
-        fill(&mut listing, std::slice::from_ref(submission));
+        listing.lay_out_labels(None)?;
+        listing.push(submission);
         return output.item(&listing);
     }
     let fields = submission.data.fields();

@@ -1,8 +1,14 @@
 //! `--expect`: a small language about deliveries. `event=submission.created && status<300`.
 
+use std::cmp::Ordering;
+
+use formsvc_contract::members;
+use formsvc_protocol::text_of;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::delivery_fields::{Compared, FieldRow, compared};
+use super::exact_number::ExactNumber;
 use super::happened::Delivered;
 
 /// Longest expression, in bytes.
@@ -26,7 +32,7 @@ struct Term {
     op: Op,
     /// What it is compared with: a number where the field is one.
     value: String,
-    number: Option<f64>,
+    number: Option<ExactNumber>,
 }
 
 #[derive(Clone, Debug)]
@@ -52,6 +58,19 @@ impl Op {
     fn orders(self) -> bool {
         matches!(self, Self::Less | Self::LessOrIs | Self::More | Self::MoreOrIs)
     }
+
+    /// True if it holds for a number that compares so with the value; false for `~`, which compares text.
+    fn holds_for(self, ordering: Ordering) -> bool {
+        match self {
+            Self::Is => ordering.is_eq(),
+            Self::IsNot => ordering.is_ne(),
+            Self::Less => ordering.is_lt(),
+            Self::LessOrIs => ordering.is_le(),
+            Self::More => ordering.is_gt(),
+            Self::MoreOrIs => ordering.is_ge(),
+            Self::Contains => false,
+        }
+    }
 }
 
 /// Operators as they are written, those first of which others are the beginning.
@@ -69,7 +88,8 @@ const OPS: [(&str, Op); 8] = [
 /// What a field holds.
 enum Found {
     Text(String),
-    Number(f64),
+    /// A number, as it is spelled.
+    Number(String),
     Nothing,
 }
 
@@ -148,7 +168,7 @@ fn term(text: &str) -> Result<Term, String> {
         matches!(&field, Field::Named(_, row) if matches!(row.compared, Compared::Text(_)));
     let is_number = matches!(field, Field::Named(..)) && !is_text;
     let orders = op.orders();
-    let number = value.parse::<f64>().ok().filter(|number| number.is_finite());
+    let number = ExactNumber::parse(&value);
     if number.is_none() && is_number {
         return Err(format!("`{name}` is a number, and `{value}` is none"));
     }
@@ -211,7 +231,7 @@ impl Expect {
         let (Field::Named(name, _) | Field::Pointer(name)) = &term.field;
         Some(match term.found(told) {
             Found::Nothing => format!("it has no `{name}`"),
-            Found::Number(number) => format!("its `{name}` is {number}"),
+            Found::Number(number) => format!("its `{name}` is {}", shortened(&number)),
             Found::Text(text) => format!("its `{name}` is `{}`", shortened(&text)),
         })
     }
@@ -221,7 +241,9 @@ impl Term {
     fn found(&self, told: &Delivered) -> Found {
         match &self.field {
             Field::Named(_, row) => match row.compared {
-                Compared::Number(get) => get(told).map_or(Found::Nothing, Found::Number),
+                Compared::Number(get) => {
+                    get(told).map_or(Found::Nothing, |number| Found::Number(number.to_string()))
+                }
                 Compared::Text(get) => get(told).map_or(Found::Nothing, Found::Text),
                 Compared::Parts(_) | Compared::No => Found::Nothing,
             },
@@ -230,20 +252,16 @@ impl Term {
     }
 
     fn is_met_by(&self, told: &Delivered) -> bool {
-        match (self.found(told), self.number) {
-            // What is not there is nothing, and so is not any value.
-            (Found::Nothing, _) => self.op == Op::IsNot,
-            (Found::Number(found), Some(number)) => match self.op {
-                Op::Is => (found - number).abs() < f64::EPSILON,
-                Op::IsNot => (found - number).abs() >= f64::EPSILON,
-                Op::Less => found < number,
-                Op::LessOrIs => found <= number,
-                Op::More => found > number,
-                Op::MoreOrIs => found >= number,
-                Op::Contains => self.compares(&found.to_string()),
+        match self.found(told) {
+            // A missing value differs from every value.
+            Found::Nothing => self.op == Op::IsNot,
+            Found::Number(found) => match (&self.number, ExactNumber::parse(&found)) {
+                (Some(number), Some(found)) if self.op != Op::Contains => {
+                    self.op.holds_for(found.cmp(number))
+                }
+                _ => self.compares(&found),
             },
-            (Found::Number(found), None) => self.compares(&found.to_string()),
-            (Found::Text(found), _) => self.compares(&found),
+            Found::Text(found) => self.compares(&found),
         }
     }
 
@@ -267,15 +285,35 @@ fn shortened(text: &str) -> String {
 }
 
 fn pointed(body: &[u8], pointer: &str) -> Found {
-    let Ok(body) = serde_json::from_slice::<Value>(body) else { return Found::Nothing };
-    match body.pointer(pointer) {
-        None => Found::Nothing,
-        Some(Value::String(text)) => Found::Text(text.clone()),
-        Some(Value::Number(number)) => {
-            number.as_f64().map_or_else(|| Found::Text(number.to_string()), Found::Number)
-        }
-        Some(other) => Found::Text(other.to_string()),
+    let Some(literal) = literal_at(body, pointer) else { return Found::Nothing };
+    match literal.as_bytes().first() {
+        Some(b'"') => Found::Text(text_of(literal).into_owned()),
+        Some(b'-' | b'0'..=b'9') => Found::Number(literal.to_owned()),
+        // Lists and objects are compared without white space; as they are spelled if they hold numbers
+        // or depths that a `Value` does not.
+        _ => Found::Text(
+            serde_json::from_str::<Value>(literal)
+                .map_or_else(|_| literal.to_owned(), |value| value.to_string()),
+        ),
     }
+}
+
+/// The JSON literal that a pointer leads to. Escapes of RFC 6901 cannot occur in it, because `~` is an
+/// operator. Does not recurse, and keeps numbers as spelled.
+fn literal_at<'b>(body: &'b [u8], pointer: &str) -> Option<&'b str> {
+    let mut value: &'b RawValue = serde_json::from_slice(body).ok()?;
+    for name in pointer.split('/').skip(1) {
+        value = if value.get().starts_with('[') {
+            let is_index = name == "0" || !name.starts_with(['0', '+']);
+            let index = name.parse::<usize>().ok().filter(|_| is_index)?;
+            *members::of_array(value.get()).ok()?.get(index)?
+        } else {
+            // The last of several members with one name counts, as for most JSON readers.
+            let members = members::of_object(value.get()).ok()?;
+            members.into_iter().rev().find(|(label, _)| text_of(label.get()) == name)?.1
+        };
+    }
+    Some(value.get())
 }
 
 #[cfg(test)]
@@ -313,6 +351,39 @@ mod tests {
         ] {
             assert_eq!(holds(text), met, "{text}");
         }
+    }
+
+    #[test]
+    fn numbers_in_the_body_compare_exactly() {
+        let body = r#"{"data":{"big":1e309,"low":-1e309,"id":9007199254740993,"price":1.10,
+            "x":{"y":[1, 1e309]},"list":[ 7, "a" ],"s":"1e309"}}"#;
+        let told = Sample::of(body).told();
+        let holds = |text: &str| expect(text).unwrap().differs(&told).is_none();
+        for (text, met) in [
+            ("/data/big>2", true),
+            ("/data/big<1e310", true),
+            ("/data/big=10e308", true),
+            ("/data/big!=1e309", false),
+            ("/data/low<-2 && /data/low<0", true),
+            ("/data/id=9007199254740993", true),
+            ("/data/id=9007199254740992", false),
+            ("/data/id>9007199254740992", true),
+            ("/data/price=1.1", true),
+            ("/data/price~1.10", true),
+            ("/data/x/y/1>2", true),
+            ("/data/x/y/01>2", false),
+            ("/data/x/y/2=1", false),
+            ("/data/x~1e309", true),
+            ("/data/list='[7,\"a\"]'", true),
+            ("/data/s>2", false),
+            ("/data/s=1e309", true),
+        ] {
+            assert_eq!(holds(text), met, "{text}");
+        }
+        let deep = format!(r#"{{"a":{}{},"n":3}}"#, "[".repeat(100_000), "]".repeat(100_000));
+        let mut sample = Sample::of(BODY);
+        sample.received.body = deep.into();
+        assert_eq!(expect("/n>2 && /a~[[").unwrap().differs(&sample.told()), None);
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod connection;
 mod delivery_fields;
 pub(crate) mod engine;
 pub(in crate::webhook) mod exact_json;
+mod exact_number;
 pub(crate) mod expect;
 pub(crate) mod faults;
 pub(crate) mod forward;

@@ -1,6 +1,7 @@
 //! `formsvc submissions …`
 
 mod export;
+mod flood;
 mod list;
 mod outputs;
 mod tail;

@@ -234,3 +234,14 @@ fn a_port_of_the_page_is_that_or_none() {
     let page = Page::start(&[&flag]);
     assert_eq!(page.host, format!("127.0.0.1:{port}"));
 }
+
+#[test]
+fn explaining_a_deeply_nested_body_keeps_the_listener() {
+    let page = Page::start(&[]);
+    let body = format!("{}{}", "[".repeat(11_000), "]".repeat(11_000));
+    assert_eq!(page.listener.post(&signature(OTHER_SECRET, 0, &body), &body).status(), 401);
+    let explained = page.read("api/explain?number=1");
+    let clues = explained["clues"].as_array().unwrap();
+    assert_eq!(clues[0], "the body is nested too deeply to compare", "{explained}");
+    assert_eq!(page.listener.deliver(&event("sub_1")).status(), 200, "it still listens");
+}

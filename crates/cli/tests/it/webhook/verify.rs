@@ -314,3 +314,18 @@ fn a_capture_and_its_line_are_judged_as_of_their_arrival_and_explained() {
     let expected = "{\"capture\":1,\"why\":null}\n{\"capture\":2,\"why\":\"line_feed_added\"}\n";
     assert_eq!(verify(&by_line, &lines), (Some(11), expected.to_owned()));
 }
+
+#[test]
+fn explain_of_a_deeply_nested_body_reports_the_depth() {
+    let files = signed("wrong-secret");
+    for depth in [11_000, 400_000] {
+        let body = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        files.write("delivery.json", body.as_bytes());
+        let said = files.run(&verify(&["--explain", "--output", "json"]));
+        assert_eq!(said.code, Some(11), "{depth}: {}", said.stderr);
+        let message = "the body is nested too deeply to compare: 11 more were not tried";
+        assert!(said.stderr.contains(message), "{}", said.stderr);
+        let item: Value = serde_json::from_str(&said.stdout).unwrap();
+        assert_eq!(item["explanation"]["too_deep"], true, "{item}");
+    }
+}

@@ -12,7 +12,7 @@ use self::read::Reader;
 use super::hypothesis::Hypothesis;
 use super::number;
 use super::work::{self, Kind};
-use crate::members;
+use crate::{members, nesting};
 
 /// The members of an event in the order in which the service writes them (SPEC §6).
 const SERVICE_ORDER: [&str; 6] =
@@ -25,6 +25,14 @@ const ROOM: usize = 64 << 10;
 /// A text that was given up after so many bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TooLong(pub(super) usize);
+
+/// Why a body cannot be read as a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unreadable {
+    NotJson,
+    /// Nested deeper than [`nesting::DEPTH_MAX`].
+    TooDeep,
+}
 
 /// A document, which is known to be JSON.
 pub(super) struct Document<'a> {
@@ -117,19 +125,22 @@ pub(super) fn is_laid_out(body: &[u8]) -> bool {
 }
 
 impl<'a> Document<'a> {
-    /// Reads a document; none if it is no JSON, or is nested deeper than anybody nests.
-    pub(super) fn read(body: &'a [u8]) -> Option<Self> {
+    /// Reads a document. Reading, printing and dropping it recurse, so its depth is checked first.
+    pub(super) fn read(body: &'a [u8]) -> Result<Self, Unreadable> {
         work::note(Kind::Read, body.len());
-        serde_json::from_slice::<IgnoredAny>(body).ok()?;
-        let text = std::str::from_utf8(body).ok()?;
-        let root = Reader::new(text).node()?;
+        serde_json::from_slice::<IgnoredAny>(body).map_err(|_| Unreadable::NotJson)?;
+        if nesting::depth(body) > nesting::DEPTH_MAX {
+            return Err(Unreadable::TooDeep);
+        }
+        let text = std::str::from_utf8(body).map_err(|_| Unreadable::NotJson)?;
+        let root = Reader::new(text).node().ok_or(Unreadable::NotJson)?;
         let mut document = Self { text, root, layout: None };
         let has = |layout: &Layout| {
             let style = Style { layout: Some(*layout), ..Style::default() };
             document.print(style, text.len()).is_ok_and(|printed| printed == text)
         };
         document.layout = LAYOUTS.into_iter().find(has);
-        Some(document)
+        Ok(document)
     }
 
     /// What a style changes, and how.
@@ -316,8 +327,18 @@ mod tests {
         let document = Document::read(TEXT.as_bytes()).unwrap();
         let count = |style: &Style| document.changes(style).len();
         assert!(all.windows(2).all(|pair| count(&pair[0]) <= count(&pair[1])));
-        assert!(Document::read(b"{").is_none() && Document::read(b"\xff").is_none());
-        assert!(Document::read("[".repeat(100_000).as_bytes()).is_none());
+    }
+
+    #[test]
+    fn document_too_deep_or_not_json_is_refused() {
+        let read = |body: &[u8]| Document::read(body).err();
+        for bad in [&b"{"[..], b"\xff", "[".repeat(100_000).as_bytes()] {
+            assert_eq!(read(bad), Some(Unreadable::NotJson));
+        }
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        assert_eq!(read(nested(nesting::DEPTH_MAX).as_bytes()), None);
+        assert_eq!(read(nested(nesting::DEPTH_MAX + 1).as_bytes()), Some(Unreadable::TooDeep));
+        assert_eq!(read(nested(1 << 20).as_bytes()), Some(Unreadable::TooDeep));
     }
 
     #[test]

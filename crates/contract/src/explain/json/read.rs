@@ -25,7 +25,7 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// Depth is bounded by the parser that has seen the text before.
+    /// Recurses; `Document::read` has checked the depth.
     pub(super) fn node(&mut self) -> Option<Node<'a>> {
         match self.peek()? {
             b'{' => {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use formsvc_client::SecretString;
-use formsvc_contract::explain::{Case, Explanation, Found, HYPOTHESES, Proof, explain};
+use formsvc_contract::explain::{Case, Explanation, Found, HYPOTHESES, Proof, TOO_DEEP, explain};
 use serde::Serialize;
 
 use super::judged::Clock;
@@ -32,6 +32,8 @@ pub(super) struct Why {
     left_out: Vec<&'static str>,
     /// Whether some were tried by themselves alone.
     pairs_left_out: bool,
+    /// True if the body is nested too deeply to try other ways to print it.
+    too_deep: bool,
     original: Option<Original>,
 }
 
@@ -85,7 +87,7 @@ impl Explained {
     }
 
     pub(super) fn item(&self) -> Why {
-        let Explanation { found, proof, secret, clues, left_out, pairs_left_out } =
+        let Explanation { found, proof, secret, clues, left_out, pairs_left_out, too_deep } =
             &self.explanation;
         let found = found.iter().map(|found| {
             let row = found.hypothesis.row();
@@ -100,6 +102,7 @@ impl Explained {
             tried: tried.map(|row| row.id).collect(),
             left_out: left_out.iter().map(|left| left.row().id).collect(),
             pairs_left_out: *pairs_left_out,
+            too_deep: *too_deep,
             original: self.original.clone(),
         }
     }
@@ -134,11 +137,14 @@ impl Explained {
         error.hint(hints.join("; "))
     }
 
-    /// What was too much work for a body so long.
+    /// The hypotheses that a very long or deeply nested body leaves untried.
     fn untried(&self) -> Option<String> {
-        let Explanation { proof, left_out, pairs_left_out, .. } = &self.explanation;
+        let Explanation { proof, left_out, pairs_left_out, too_deep, .. } = &self.explanation;
         match (proof, left_out.len(), pairs_left_out) {
             (Proof::Signature, ..) | (_, 0, false) => None,
+            (_, count, _) if *too_deep => Some(format!(
+                "{TOO_DEEP}: {count} more were not tried, which `--json explanation` names"
+            )),
             (_, 0, true) => {
                 Some("the body is so long that not all pairs of them were tried".to_owned())
             }

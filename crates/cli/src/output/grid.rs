@@ -1,0 +1,48 @@
+//! The items of a listing as rows of cells under headings.
+
+use formsvc_export::Cell;
+
+use super::field::Kind;
+
+/// A column: its heading and the kind of its cells.
+#[derive(Clone, Debug)]
+pub(super) struct Column {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    pub(super) last_in_tables: bool,
+}
+
+/// Rows under headings. A row's cells are made when it is read, so that not all rows take memory for all
+/// columns at once.
+pub(super) struct Grid<'a> {
+    pub(super) columns: Vec<Column>,
+    /// Number of labels without a column.
+    pub(super) labels_left_out: usize,
+    rows: usize,
+    row: Box<dyn Fn(usize) -> Vec<Cell<'a>> + 'a>,
+}
+
+impl<'a> Grid<'a> {
+    /// A grid of `rows` rows. `row` returns the cells of a row by its number.
+    pub(super) fn new(
+        columns: Vec<Column>,
+        labels_left_out: usize,
+        rows: usize,
+        row: impl Fn(usize) -> Vec<Cell<'a>> + 'a,
+    ) -> Self {
+        Self { columns, labels_left_out, rows, row: Box::new(row) }
+    }
+
+    #[cfg(test)]
+    pub(super) fn of(columns: Vec<Column>, rows: Vec<Vec<Cell<'a>>>) -> Self {
+        Self::new(columns, 0, rows.len(), move |at| rows[at].clone())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    pub(super) fn rows(&self) -> impl Iterator<Item = Vec<Cell<'a>>> {
+        (0..self.rows).map(|at| (self.row)(at))
+    }
+}
