@@ -42,6 +42,8 @@ pub enum SendErrorKind {
 pub struct SendError {
     /// The kind of failure.
     pub kind: SendErrorKind,
+    /// Why there was no connection, if that is the reason.
+    pub connect_failure: Option<ConnectFailureKind>,
     message: String,
     /// Time from the start of the attempt to the failure.
     pub took: Duration,
@@ -119,7 +121,8 @@ impl Attempt<'_> {
             kind if kind.is_tls() => (SendErrorKind::Tls, ""),
             _ => (SendErrorKind::Connect, ""),
         };
-        SendError::new(kind, format!("{failure}{question}"))
+        let connect_failure = Some(failure.kind());
+        SendError { connect_failure, ..SendError::new(kind, format!("{failure}{question}")) }
     }
 
     fn bad_answer(&self, cause: &str) -> SendError {
@@ -140,7 +143,7 @@ impl Attempt<'_> {
 
 impl SendError {
     fn new(kind: SendErrorKind, message: String) -> Self {
-        Self { kind, message, took: Duration::ZERO }
+        Self { kind, connect_failure: None, message, took: Duration::ZERO }
     }
 
     pub(super) fn after(self, took: Duration) -> Self {

@@ -153,6 +153,11 @@ impl Sender {
         Ok(Self { http, network, timeout, headers, answer_max })
     }
 
+    /// Returns the proxies and trusted certificates.
+    pub fn network(&self) -> &NetworkSettings {
+        &self.network
+    }
+
     /// Returns the time limit of an attempt.
     pub fn timeout(&self) -> Duration {
         self.timeout
