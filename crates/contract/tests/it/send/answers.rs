@@ -124,7 +124,7 @@ fn hasty(answer: &'static [u8]) -> SocketAddr {
 async fn early_413_before_a_long_body_is_an_answer() {
     let too_large = b"HTTP/1.1 413 Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno";
     let body = vec![b'x'; 10 << 20];
-    for _ in 0..8 {
+    for _ in 0..24 {
         let answer = sender().send(delivery(url(hasty(too_large), ""), &body)).await.unwrap();
         assert_eq!((answer.status.as_u16(), &*answer.body), (413, &b"no"[..]));
     }
