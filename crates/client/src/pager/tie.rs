@@ -202,7 +202,7 @@ impl TieGuard {
         guard.oldest = oldest;
         guard.service = Some(cursor.clone());
         let Some(instant) = instant_of(cursor) else { return guard };
-        // One time says nothing about the others, so a whole second may be of either unit.
+        // A single time that is a whole second fits either unit.
         let units = UNITS.map(|unit| UnitStart::of(unit, oldest));
         let mut steps: Vec<_> = units
             .into_iter()

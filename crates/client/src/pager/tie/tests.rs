@@ -228,7 +228,7 @@ proptest! {
                 prop_assert!(all.starts_with(&out.ids), "{:?}", out.ids);
                 let crowd = crowds(&service.rows, overflow.unit.micros())[&overflow.start];
                 prop_assert!(crowd >= limit.max(2) as usize, "{} in {:?}", crowd, overflow);
-                prop_assert!(overflow.rows > 0 && overflow.rows as usize <= crowd);
+                prop_assert!((1..=crowd as u64).contains(&overflow.rows));
                 prop_assert!(kind != Exact, "a false alarm: {:?}", overflow);
             }
             ended => prop_assert!(false, "{:?}", ended),
