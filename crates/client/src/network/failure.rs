@@ -103,9 +103,9 @@ impl fmt::Display for ResolveError {
 
 impl StdError for ResolveError {}
 
-/// How hyper-util begins the text of a failed CONNECT, whose type is private.
+/// Prefix of the text of a failed CONNECT in hyper-util. The error type is private.
 const TUNNEL: &str = "tunnel error: ";
-/// How hyper-util begins the text of a failed SOCKS handshake, whose type is private.
+/// Prefix of the text of a failed SOCKS handshake in hyper-util. The error type is private.
 const SOCKS: &str = "SOCKS error: ";
 /// After either: no connection to the proxy.
 const NO_CONNECTION: &str = "failed to create underlying connection";
