@@ -132,7 +132,7 @@ impl NetworkSettings {
         let proxy = self.proxy_for(target);
         let server = server(&url);
         let is_forwarded = url.scheme() == "http"
-            && proxy.as_ref().is_some_and(|proxy| !proxy.url().starts_with("socks"));
+            && proxy.as_ref().is_some_and(|proxy| !proxy.address().starts_with("socks"));
         let texts = || causes(error).map(ToString::to_string);
         let after =
             |prefix: &str| texts().find_map(|text| text.strip_prefix(prefix).map(str::to_owned));
@@ -186,7 +186,7 @@ impl NetworkSettings {
         }
         let proxy = self.proxy_for(target)?;
         let is_http = Url::parse(target).is_ok_and(|url| url.scheme() == "http");
-        let is_forwarded = is_http && !proxy.url().starts_with("socks");
+        let is_forwarded = is_http && !proxy.address().starts_with("socks");
         is_forwarded.then(|| ConnectFailure {
             kind: ConnectFailureKind::ProxyAuth,
             message: auth_required(&proxy, " (407)"),
