@@ -13,12 +13,12 @@ const USER: &str = r#"{"id":"usr_1","email":"ada@example.org","name":"Ada"}"#;
 const SERVICE: &str = "https://forms.example";
 
 /// Runs a command for a service, with more variables.
+#[expect(clippy::print_stdout, reason = "a run with --nocapture documents the output")]
 fn run(base_url: &str, vars: &[(&str, &str)], args: &[&str]) -> Said {
     let mut command = formsvc(args);
     command.env("FORMSVC_BASE_URL", base_url).env("FORMSVC_API_KEY", SECRET);
     command.envs(vars.iter().copied());
     let said = Said::from(command.output().unwrap());
-    // Shown with --nocapture.
     let vars: Vec<_> = vars.iter().map(|(name, value)| format!("{name}={value:?}")).collect();
     println!("$ {} formsvc {}", vars.join(" "), args.join(" "));
     println!("{}{}exit {}\n", said.stdout, said.stderr, said.code.unwrap());

@@ -103,9 +103,9 @@ impl fmt::Display for ResolveError {
 
 impl StdError for ResolveError {}
 
-/// How hyper-util begins the text of a failed CONNECT, whose type is private.
+/// Prefix of the text of a failed CONNECT in hyper-util. The error type is private.
 const TUNNEL: &str = "tunnel error: ";
-/// How hyper-util begins the text of a failed SOCKS handshake, whose type is private.
+/// Prefix of the text of a failed SOCKS handshake in hyper-util. The error type is private.
 const SOCKS: &str = "SOCKS error: ";
 /// After either: no connection to the proxy.
 const NO_CONNECTION: &str = "failed to create underlying connection";
@@ -132,7 +132,7 @@ impl NetworkSettings {
         let proxy = self.proxy_for(target);
         let server = server(&url);
         let is_forwarded = url.scheme() == "http"
-            && proxy.as_ref().is_some_and(|proxy| !proxy.url().starts_with("socks"));
+            && proxy.as_ref().is_some_and(|proxy| !proxy.address().starts_with("socks"));
         let texts = || causes(error).map(ToString::to_string);
         let after =
             |prefix: &str| texts().find_map(|text| text.strip_prefix(prefix).map(str::to_owned));
@@ -186,7 +186,7 @@ impl NetworkSettings {
         }
         let proxy = self.proxy_for(target)?;
         let is_http = Url::parse(target).is_ok_and(|url| url.scheme() == "http");
-        let is_forwarded = is_http && !proxy.url().starts_with("socks");
+        let is_forwarded = is_http && !proxy.address().starts_with("socks");
         is_forwarded.then(|| ConnectFailure {
             kind: ConnectFailureKind::ProxyAuth,
             message: auth_required(&proxy, " (407)"),

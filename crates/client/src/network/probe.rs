@@ -1,4 +1,4 @@
-//! One CONNECT to a proxy, whose status the HTTP library does not report.
+//! Sends one CONNECT to a proxy and reads the status, which the HTTP library hides.
 
 use std::io;
 use std::time::Duration;

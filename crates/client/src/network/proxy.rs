@@ -46,7 +46,7 @@ pub struct ProxyInfo {
 
 impl ProxyInfo {
     /// Scheme, host and port.
-    pub fn url(&self) -> &str {
+    pub fn address(&self) -> &str {
         &self.url
     }
 

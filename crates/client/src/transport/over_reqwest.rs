@@ -170,7 +170,7 @@ enum Phase {
     Body,
 }
 
-/// Classifies the errors of an exchange, whose kinds in reqwest are coarse, by their causes. The URL
+/// Classifies the errors of an exchange by their causes; the kinds of reqwest are coarse. The URL
 /// is removed: it contains the cursor.
 fn failure(error: reqwest::Error, phase: Phase) -> TransportError {
     let error = error.without_url();

@@ -21,7 +21,7 @@ pub(super) async fn checks(cx: &Context, base_url: &str) -> Vec<Check> {
     vec![proxy(network, base_url, timeout).await, trust_store(network)]
 }
 
-/// The proxy. One CONNECT is sent to it: its answer tells why it refuses the service.
+/// Checks the proxy with one CONNECT, whose status shows why it refuses the service.
 async fn proxy(network: &NetworkSettings, base_url: &str, timeout: Duration) -> Check {
     const NAME: &str = "proxy";
     let proxy = match network.route(base_url) {

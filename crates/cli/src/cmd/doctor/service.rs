@@ -76,7 +76,7 @@ pub(super) async fn checks(cx: &Context, client: &Client, has_key: bool) -> Vec<
 async fn name(cx: &Context, base_url: &str, patience: Duration) -> Check {
     const NAME: &str = "name";
     let proxy = cx.network().ok().and_then(|network| network.proxy_for(base_url));
-    if proxy.is_some_and(|proxy| !proxy.url().starts_with("socks5:")) {
+    if proxy.is_some_and(|proxy| !proxy.address().starts_with("socks5:")) {
         return Check::skip(NAME, "not looked up here: the proxy resolves names");
     }
     let Ok(url) = Url::parse(base_url) else {
