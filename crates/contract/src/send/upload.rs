@@ -9,9 +9,9 @@ use http_body::Frame;
 use http_body_util::StreamBody;
 
 /// Size of the pieces of a long body.
-const PIECE: usize = 128 << 10;
+const PIECE: usize = 256 << 10;
 /// Time between two pieces.
-const PAUSE: Duration = Duration::from_millis(5);
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Creates a request body. A long one is sent in pieces with pauses: hyper discards an answer that it
 /// has not read when a write fails. A receiver that answers 413 and closes the connection before it has
@@ -20,13 +20,15 @@ pub(super) fn request_body(body: Bytes) -> reqwest::Body {
     if body.len() <= PIECE {
         return body.into();
     }
-    let pieces = stream::unfold((Duration::ZERO, body), async |(pause, mut rest)| {
+    let pieces = stream::unfold((None, body), async |(pause, mut rest)| {
         if rest.is_empty() {
             return None;
         }
-        tokio::time::sleep(pause).await;
+        if let Some(pause) = pause {
+            tokio::time::sleep(pause).await;
+        }
         let piece = rest.split_to(rest.len().min(PIECE));
-        Some((Ok::<_, Infallible>(Frame::data(piece)), (PAUSE, rest)))
+        Some((Ok::<_, Infallible>(Frame::data(piece)), (Some(PAUSE), rest)))
     });
     reqwest::Body::wrap(StreamBody::new(pieces))
 }

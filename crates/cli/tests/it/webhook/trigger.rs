@@ -136,7 +136,7 @@ fn proxy_407_ends_trigger_with_exit_6_and_a_hint() {
         assert_eq!(said.code, Some(6), "{url}: {}", said.stderr);
         let cause = format!("the proxy http://{address} (ALL_PROXY) requires a user name");
         assert!(said.stderr.contains(&cause), "{url}: {}", said.stderr);
-        assert!(said.stderr.contains("http://user:password@host:port"), "{url}: {}", said.stderr);
+        assert!(said.stderr.contains("://user:password@host:port"), "{url}: {}", said.stderr);
     }
 }
 
