@@ -109,7 +109,7 @@ async fn delivery_outcome_depends_on_status_alone() {
             let state = detail.record.state;
             println!("| {status} | {body:?} | {requests} | {state:?} | {error} | {read} |");
             let expected = match status {
-                200..300 => (DeliveryState::Delivered, 1, "none"),
+                200..=299 => (DeliveryState::Delivered, 1, "none"),
                 301 => (DeliveryState::Failed, 4, "redirected"),
                 _ => (DeliveryState::Failed, 4, "status_not_2xx"),
             };
