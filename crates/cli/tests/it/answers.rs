@@ -53,6 +53,7 @@ impl Service {
     }
 }
 
+#[expect(clippy::print_stdout, reason = "shows what a person sees, with --nocapture")]
 fn print(args: &[&str], said: &Said) {
     let (out, err) = (said.stdout.trim_end(), said.stderr.trim_end());
     println!("$ formsvc {}\n{out}\n{err}\nexit {}\n", args.join(" "), said.code.unwrap());

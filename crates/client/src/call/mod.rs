@@ -156,9 +156,10 @@ impl Call<'_> {
             return Err(Failure::refused(status, &headers, wait, &body, key));
         }
         // A body that grows while it is decoded has the same limit as one that arrives too large.
-        let decoded = match body.len() > self.shared.max_body {
-            true => Err(ContentEncodingError::TooLarge),
-            false => content_encoding::decode(&headers, &body, self.shared.max_body),
+        let decoded = if body.len() > self.shared.max_body {
+            Err(ContentEncodingError::TooLarge)
+        } else {
+            content_encoding::decode(&headers, &body, self.shared.max_body)
         };
         let body = match decoded {
             Ok(body) => body,

@@ -267,7 +267,8 @@ impl fmt::Display for Error {
         } else {
             f.write_str(&parts.what)?;
         }
-        if let (ErrorKind::Decode, Some(status)) = (parts.kind, parts.status) {
+        if let (ErrorKind::Decode | ErrorKind::TooLarge, Some(status)) = (parts.kind, parts.status)
+        {
             write!(f, ": status {}", status.as_u16())?;
             parts.write_excerpt(f)?;
         }

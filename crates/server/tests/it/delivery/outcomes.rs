@@ -108,11 +108,10 @@ async fn delivery_outcome_depends_on_status_alone() {
             let error = last.error.as_deref().unwrap_or("none");
             let state = detail.record.state;
             println!("| {status} | {body:?} | {requests} | {state:?} | {error} | {read} |");
-            let is_success = (200..300).contains(&status);
-            let expected = match is_success {
-                true => (DeliveryState::Delivered, 1, "none"),
-                false if status == 301 => (DeliveryState::Failed, 4, "redirected"),
-                false => (DeliveryState::Failed, 4, "status_not_2xx"),
+            let expected = match status {
+                200..=299 => (DeliveryState::Delivered, 1, "none"),
+                301 => (DeliveryState::Failed, 4, "redirected"),
+                _ => (DeliveryState::Failed, 4, "status_not_2xx"),
             };
             assert_eq!((state, requests, error), expected, "{status} {body:?}");
             assert_eq!(detail.history.len(), requests);
