@@ -10,7 +10,7 @@ const MAY_SEE: &[(&str, &[&str])] = &[
     ("formsvc-receiver", &["formsvc-protocol"]),
     ("formsvc-export", &["formsvc-client", "formsvc-protocol"]),
     ("formsvc-server", &["formsvc-protocol"]),
-    ("formsvc-contract", &["formsvc-protocol", "formsvc-receiver"]),
+    ("formsvc-contract", &["formsvc-client", "formsvc-protocol", "formsvc-receiver"]),
     (
         "formsvc-cli",
         &[

@@ -1,9 +1,9 @@
 //! What came of sending: whether the answers are those that were expected.
 
-use formsvc_contract::send::{Answer, SendError, SendErrorKind};
+use formsvc_contract::send::{Answer, SendError};
 
 use super::mask;
-use super::sender::TLS_HINT;
+use super::sender;
 use super::statuses::Statuses;
 use crate::error::{CliError, Code};
 use crate::exit::Exit;
@@ -86,9 +86,9 @@ impl Answers {
                 (_, some) => format!("nothing came back of {some} of {all} {what}"),
             };
             let error = CliError::new(Exit::Network, told).cause(why.to_string());
-            return Err(match why.kind {
-                SendErrorKind::Untrusted => error.hint(TLS_HINT),
-                _ => error,
+            return Err(match sender::hint(why) {
+                Some(hint) => error.hint(hint),
+                None => error,
             });
         }
         Ok(())

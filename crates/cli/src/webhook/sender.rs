@@ -1,19 +1,18 @@
-//! Flags of how requests go to receivers: one set for every command that sends any.
+//! Flags of requests to receivers, shared by all commands that send any.
 
 use std::time::Duration;
 
 use clap::Args;
-use formsvc_contract::send::{Sender, SenderOptions};
+use formsvc_contract::send::{SendError, SendErrorKind, Sender, SenderOptions};
 use formsvc_protocol::limits::DELIVERY_TIMEOUT;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::context::Context;
-use crate::error::CliError;
+use crate::error::{CliError, network};
 use crate::exit::Exit;
-use crate::key::aside;
 use crate::settings::Origin;
 
-/// Most of an answer that is read of addresses that are typed, in bytes.
+/// Maximal number of bytes to read of an answer to a request to a typed address.
 const TYPED_MAX: usize = 1 << 20;
 
 /// What `--timeout` is the time of.
@@ -23,8 +22,16 @@ pub(crate) enum Timeout {
     OfTheRun,
 }
 
-/// What helps where TLS fails.
-pub(crate) const TLS_HINT: &str = "trust its certificate with --cacert, or any with --insecure";
+/// Returns advice about a failed attempt.
+pub(crate) fn hint(error: &SendError) -> Option<&'static str> {
+    match error.kind {
+        SendErrorKind::Untrusted => {
+            Some("trust its certificate with --cacert, or any with --insecure")
+        }
+        SendErrorKind::Proxy => error.connect_failure.and_then(network::hint),
+        _ => None,
+    }
+}
 
 /// Flags of how requests are sent.
 #[derive(Clone, Debug, Default, Args)]
@@ -38,42 +45,35 @@ pub(crate) struct SenderArgs {
 }
 
 impl SenderArgs {
-    /// A sender with these, of whose answers so much is read.
-    pub(crate) async fn sender(
+    /// Creates a sender that reads at most `answer_max` bytes of an answer.
+    pub(crate) fn sender(
         &self,
         cx: &Context,
         timeout: Duration,
         answer_max: usize,
     ) -> Result<Sender, CliError> {
+        let mut network = cx.network()?.clone();
+        network.set_insecure(self.insecure);
         let mut headers = HeaderMap::new();
         for (name, value) in &self.headers {
             headers.append(name, value.clone());
         }
-        let ca_certificates = certificates(cx).await?;
-        let insecure = self.insecure;
-        let options = SenderOptions { timeout, ca_certificates, insecure, headers, answer_max };
-        Sender::new(options)
-            .map_err(|error| CliError::usage("requests cannot be sent").because(&error))
+        new_sender(SenderOptions { timeout, network, headers, answer_max })
     }
 }
 
-/// A sender to addresses that somebody types while a listener runs, without anything that was given for its
-/// targets.
-pub(crate) fn plain(timeout: Duration) -> Result<Sender, CliError> {
-    let options = SenderOptions { timeout, answer_max: TYPED_MAX, ..SenderOptions::default() };
-    Sender::new(options).map_err(|error| {
-        CliError::new(Exit::Failed, "deliveries cannot be sent from here").because(&error)
-    })
+/// Creates a sender for addresses that the user types while a listener runs. It has the network settings
+/// of the listener's sender, but neither its headers nor `--insecure`: these are for the targets only.
+pub(crate) fn plain(sender: &Sender) -> Result<Sender, CliError> {
+    let mut network = sender.network().clone();
+    network.set_insecure(false);
+    let (timeout, headers) = (sender.timeout(), HeaderMap::new());
+    new_sender(SenderOptions { timeout, network, headers, answer_max: TYPED_MAX })
 }
 
-/// Reads the file of `--cacert`, after the network settings have checked it.
-async fn certificates(cx: &Context) -> Result<Option<Vec<u8>>, CliError> {
-    cx.network()?;
-    let Some(origin) = &cx.settings.cacert else { return Ok(None) };
-    let path = origin.path.clone();
-    let read = aside(move || std::fs::read(path)).await?;
-    let what = || format!("cannot read the certificates `{}`", origin.path.display());
-    read.map(Some).map_err(|error| CliError::usage(what()).because(&error))
+fn new_sender(options: SenderOptions) -> Result<Sender, CliError> {
+    Sender::new(options)
+        .map_err(|error| CliError::new(Exit::Failed, error.to_string()).because_of(&error))
 }
 
 /// How long an answer may take, where no flag of its own says it: what was said for this run, or else

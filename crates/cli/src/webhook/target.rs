@@ -42,7 +42,8 @@ fn told(error: url::ParseError) -> String {
     format!("{error}; {RULE}")
 }
 
-/// A listener's address with a path and query that came; never another host's, whatever they are.
+/// Returns the URL of a path and query at an address. The host never changes, whatever the path is. Dot
+/// segments are resolved and characters that URLs do not contain are percent-encoded.
 pub(crate) fn here(address: &Url, target: &str) -> Url {
     let (path, query) = match target.split_once('?') {
         Some((path, query)) => (path, Some(query)),
@@ -54,7 +55,8 @@ pub(crate) fn here(address: &Url, target: &str) -> Url {
     url
 }
 
-/// Where a target gets a delivery that came to a path and query: there, unless it has a path of its own.
+/// Returns the URL that a target gets a delivery at: the path and query of the delivery's request, unless
+/// the target has a path or query of its own.
 pub(crate) fn reached(target: &Url, came_to: &str) -> Url {
     if is_bare(target) { here(target, came_to) } else { target.clone() }
 }

@@ -234,8 +234,8 @@ fn skipped(check: &'static Check, why: &str) -> Report {
 
 /// Whether there is nothing to judge.
 fn is_unreachable(kind: SendErrorKind) -> bool {
-    use SendErrorKind::{BadUrl, Connect, Dns, Refused, Tls, Untrusted};
-    matches!(kind, BadUrl | Dns | Refused | Connect | Tls | Untrusted)
+    use SendErrorKind::{BadUrl, Connect, Dns, Proxy, Refused, Tls, Untrusted};
+    matches!(kind, BadUrl | Dns | Refused | Connect | Proxy | Tls | Untrusted)
 }
 
 /// How long a receiver asks to wait; as long as can be where it does not say.

@@ -1,40 +1,23 @@
-//! One request to a receiver, and what came back.
+//! Sends one HTTP request to a receiver and returns its answer.
 
-mod connect;
 mod error;
-mod stream;
-#[cfg(test)]
-mod tests;
-mod tls;
+mod upload;
 
 use std::fmt;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use bytes::{Bytes, BytesMut};
+use formsvc_client::network::NetworkSettings;
 use formsvc_protocol::limits::DELIVERY_TIMEOUT;
 use formsvc_protocol::signature;
-use http::uri::PathAndQuery;
-use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, header,
-};
-use http_body_util::{BodyExt, Full};
-use hyper::body::{Body, Incoming};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::capture_connection;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use tokio::time::Instant;
-use url::{Position, Url};
+use url::Url;
 
-use connect::Connector;
-use tls::Tls;
-
+use error::Attempt;
 pub use error::{SendError, SendErrorKind};
-pub use tls::CertificatesError;
 
-/// Most of an answer's body that is read unless another size is asked for: as much as the service
-/// reads (16 KiB).
+/// Default limit of an answer's body: 16 KiB, as the service reads.
 pub const ANSWER_MAX: usize = 16 << 10;
 /// `User-Agent` of deliveries (SPEC §6).
 pub const USER_AGENT: &str = "service-webhooks/1.0";
@@ -43,26 +26,21 @@ pub const EVENT: HeaderName = HeaderName::from_static("x-service-event");
 /// `X-Service-Signature`.
 pub const SIGNATURE: HeaderName = HeaderName::from_static(signature::HEADER);
 
-/// Shorter than what servers let a connection rest before they close it (some: 2 s), so that none is
-/// used just then. Long enough for requests that follow each other.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
-/// Most that a connection buffers, and so the longest head of an answer, in bytes.
-const BUFFER_MAX: usize = 64 << 10;
+/// Shorter than the keep-alive timeout of common servers (2 s or more), so that a connection is
+/// rarely reused at the instant when the receiver closes it. Long enough for requests in a row.
+const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How requests are sent.
+/// Settings of a [`Sender`].
 #[derive(Clone, Debug)]
 pub struct SenderOptions {
-    /// Time for the whole of it, from the name's resolution to the end of the answer's body.
-    /// Default: the service's 10 s (SPEC §8).
+    /// Time limit of the whole attempt, from name resolution to the end of the answer's body.
+    /// Default: 10 s, as the service has (SPEC §8).
     pub timeout: Duration,
-    /// Certificates to trust besides the platform's, as PEM. One that a receiver itself presents is
-    /// enough: a self-signed one need not be an authority's. Default: none.
-    pub ca_certificates: Option<Vec<u8>>,
-    /// Whether every certificate is taken, whoever it is of. Default: no.
-    pub insecure: bool,
-    /// Headers of every request, in place of its own of the same name. Default: none.
+    /// Proxies and trusted certificates. Default: no proxy, the system's certificates.
+    pub network: NetworkSettings,
+    /// Headers of every request. They replace headers of the same name. Default: none.
     pub headers: HeaderMap,
-    /// Most of an answer's body that is read, in bytes. Default: [`ANSWER_MAX`].
+    /// Maximal number of bytes to read of an answer's body. Default: [`ANSWER_MAX`].
     pub answer_max: usize,
 }
 
@@ -70,8 +48,7 @@ impl Default for SenderOptions {
     fn default() -> Self {
         Self {
             timeout: DELIVERY_TIMEOUT,
-            ca_certificates: None,
-            insecure: false,
+            network: NetworkSettings::direct(),
             headers: HeaderMap::new(),
             answer_max: ANSWER_MAX,
         }
@@ -80,40 +57,40 @@ impl Default for SenderOptions {
 
 /// Sends requests to receivers. Cheap to clone; clones share connections.
 ///
-/// HTTP/1.1. What arrives has the headers it was given, in the spelling the service has
-/// (`X-Service-Event`), `Host` and `Content-Length`, and no other. Redirects are answers like any other,
-/// and not followed; there are no cookies, and proxies of the environment are not used; bodies are taken
-/// as they come, compressed or not. The platform's certificates are read when the first connection needs
-/// them. Names that end in `localhost` mean this machine, whatever a resolver says.
+/// Requests are HTTP/1.1 and have the headers of the [`Outgoing`], `Host`, `Content-Length`, and
+/// `Accept: */*` if there is no `Accept`, which has the same meaning (RFC 9110 §12.5.1). Header names are
+/// in title case, as in the specification (`X-Service-Event`). Redirects are not followed, bodies are not
+/// decompressed, cookies are not stored. Localhost is never sent to a proxy, and localhost names are only
+/// connected to loopback addresses.
 #[derive(Clone)]
 pub struct Sender {
-    http: Client<Connector, Full<Bytes>>,
+    http: reqwest::Client,
+    network: NetworkSettings,
     timeout: Duration,
     headers: HeaderMap,
     answer_max: usize,
 }
 
-/// A sender cannot be made.
+/// The HTTP client of a sender could not be set up.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot trust these certificates")]
-pub struct SenderError(#[from] CertificatesError);
+#[error("the HTTP client cannot be set up")]
+pub struct SenderError(#[source] Box<dyn std::error::Error + Send + Sync>);
 
 /// A request to a receiver.
 #[derive(Clone)]
 pub struct Outgoing {
-    /// The method; deliveries are POST.
+    /// The method; `POST` for deliveries.
     pub method: Method,
-    /// Where to. A name and password in it become `Authorization`, where there is none.
+    /// The target. A user name and password in it become `Authorization`, unless that header is given.
     pub url: Url,
-    /// The headers, as they are to arrive. `Host` follows from the URL unless it is among them;
-    /// `Content-Length` is always the body's.
+    /// The headers. `Host` defaults to the URL's; `Content-Length` is always the body's.
     pub headers: HeaderMap,
     /// The body.
     pub body: Bytes,
 }
 
 impl Outgoing {
-    /// A delivery as the service makes it (SPEC §6), with this event and signature header.
+    /// Creates a delivery as the service sends it (SPEC §6), with the given event and signature headers.
     pub fn delivery(url: Url, event: HeaderValue, signature: HeaderValue, body: Bytes) -> Self {
         let headers = HeaderMap::from_iter([
             (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
@@ -124,90 +101,17 @@ impl Outgoing {
         Self { method: Method::POST, url, headers, body }
     }
 
-    fn into_request(
-        mut self,
-        more: &HeaderMap,
-        target: Option<&str>,
-    ) -> Result<Request<Full<Bytes>>, SendError> {
-        let uri = match target {
-            Some(target) => with_target(uri(&self.url)?, target)?,
-            None => uri(&self.url)?,
-        };
-        for name in more.keys() {
+    /// Replaces headers by those of the same name in `other`.
+    fn replace_headers(&mut self, other: &HeaderMap) {
+        for name in other.keys() {
             self.headers.remove(name);
-            for value in more.get_all(name) {
-                self.headers.append(name, value.clone());
-            }
         }
-        self.headers.remove(header::CONTENT_LENGTH);
-        self.headers.remove(header::TRANSFER_ENCODING);
-        if let Some(credentials) = credentials(&self.url) {
-            self.headers.entry(header::AUTHORIZATION).or_insert(credentials);
-        }
-        let mut request = Request::new(Full::new(self.body));
-        *request.method_mut() = self.method;
-        *request.uri_mut() = uri;
-        *request.headers_mut() = self.headers;
-        Ok(request)
+        self.headers.extend(other.iter().map(|(name, value)| (name.clone(), value.clone())));
     }
-}
-
-/// What is asked for, without what is no part of a request: name, password and fragment.
-fn uri(url: &Url) -> Result<Uri, SendError> {
-    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-        return Err(SendError::bad_url("a request goes to http://… or https://…"));
-    }
-    if url.port() == Some(0) {
-        return Err(SendError::bad_url("nothing can listen on port 0"));
-    }
-    let scheme = url.scheme();
-    let (host, path) = (
-        &url[Position::BeforeHost..Position::AfterPort],
-        &url[Position::BeforePath..Position::AfterQuery],
-    );
-    format!("{scheme}://{host}{path}")
-        .parse()
-        .map_err(|_| SendError::bad_url("the URL has characters that a request cannot have"))
-}
-
-/// A URI with another path and query, as they are spelled.
-fn with_target(uri: Uri, target: &str) -> Result<Uri, SendError> {
-    let bad = || SendError::bad_url("the path has characters that a request cannot have");
-    let target: PathAndQuery = target.parse().map_err(|_| bad())?;
-    let mut parts = uri.into_parts();
-    parts.path_and_query = Some(target);
-    Uri::from_parts(parts).map_err(|_| bad())
-}
-
-fn credentials(url: &Url) -> Option<HeaderValue> {
-    if url.username().is_empty() && url.password().is_none() {
-        return None;
-    }
-    let pair =
-        [url.username(), url.password().unwrap_or_default()].map(percent_decoded).join(&b':');
-    let mut value = HeaderValue::try_from(format!("Basic {}", STANDARD.encode(pair))).ok()?;
-    value.set_sensitive(true);
-    Some(value)
-}
-
-/// What a part of a URL means: `%41` is an A.
-fn percent_decoded(text: &str) -> Vec<u8> {
-    let (mut decoded, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
-    while let Some((&byte, after)) = rest.split_first() {
-        let escaped = after.get(..2).filter(|_| byte == b'%').and_then(|two| hex::decode(two).ok());
-        if let Some(escaped) = escaped {
-            decoded.extend(escaped);
-            rest = &after[2..];
-        } else {
-            decoded.push(byte);
-            rest = after;
-        }
-    }
-    decoded
 }
 
 impl fmt::Debug for Outgoing {
-    /// Without headers and body: a signature can be replayed, and a body holds what people wrote.
+    /// Omits URL, headers and body: they contain passwords, signatures and personal data.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Outgoing")
             .field("method", &self.method)
@@ -216,95 +120,93 @@ impl fmt::Debug for Outgoing {
     }
 }
 
-/// What came back.
+/// The answer of a receiver.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The status.
     pub status: StatusCode,
     /// The headers.
     pub headers: HeaderMap,
-    /// The body, or its beginning: [`SenderOptions::answer_max`] bytes. A stranger's.
+    /// The first [`SenderOptions::answer_max`] bytes of the body. Untrusted.
     pub body: Bytes,
-    /// Whether the body went on.
+    /// True if the body is longer than `body`.
     pub truncated: bool,
-    /// Time from the first step to the end of what was read.
+    /// Time from the start of the attempt to the end of `body`.
     pub took: Duration,
 }
 
 impl Sender {
-    /// A sender without connections. Fails on certificates that cannot be read.
+    /// Creates a sender without connections.
     pub fn new(options: SenderOptions) -> Result<Self, SenderError> {
-        let tls = Tls::new(options.ca_certificates.as_deref(), options.insecure)?;
-        let http = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE_TIMEOUT)
-            .retry_canceled_requests(true)
-            .http1_title_case_headers(true)
-            .http1_max_buf_size(BUFFER_MAX)
-            .build(Connector::new(tls, options.timeout));
-        let SenderOptions { timeout, headers, answer_max, .. } = options;
-        Ok(Self { http, timeout, headers, answer_max })
+        let SenderOptions { timeout, network, headers, answer_max } = options;
+        let builder = network.http_client_builder().map_err(|error| SenderError(error.into()))?;
+        let builder = builder
+            .http1_only()
+            .http1_title_case_headers()
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .tcp_nodelay(true)
+            .pool_idle_timeout(POOL_IDLE_TIMEOUT)
+            // A little shorter than the attempt, so that the error names the step that was too slow.
+            .connect_timeout(timeout.mul_f64(0.98));
+        let http = builder.build().map_err(|error| SenderError(error.into()))?;
+        Ok(Self { http, network, timeout, headers, answer_max })
     }
 
-    /// Time for the whole of an exchange.
+    /// Returns the proxies and trusted certificates.
+    pub fn network(&self) -> &NetworkSettings {
+        &self.network
+    }
+
+    /// Returns the time limit of an attempt.
     pub fn timeout(&self) -> Duration {
         self.timeout
     }
 
     /// Sends a request and reads the answer.
-    pub async fn send(&self, outgoing: Outgoing) -> Result<Answer, SendError> {
-        self.send_to(outgoing, None).await
-    }
-
-    /// Sends a request with this path and query in place of the URL's, to the byte: a URL has no dot
-    /// segments and no backslashes, and spells other characters in its own way.
-    pub async fn send_at(&self, outgoing: Outgoing, target: &str) -> Result<Answer, SendError> {
-        self.send_to(outgoing, Some(target)).await
-    }
-
-    async fn send_to(&self, outgoing: Outgoing, target: Option<&str>) -> Result<Answer, SendError> {
-        let (began, url) = (Instant::now(), outgoing.url.clone());
-        let mut request = outgoing.into_request(&self.headers, target)?;
-        let connection = capture_connection(&mut request);
+    pub async fn send(&self, mut outgoing: Outgoing) -> Result<Answer, SendError> {
+        let (started, url) = (Instant::now(), outgoing.url.clone());
+        outgoing.replace_headers(&self.headers);
         let mut status = None;
-        let exchange = self.exchange(request, &mut status);
+        let exchange = self.exchange(outgoing, &mut status);
         let outcome = tokio::time::timeout(self.timeout, exchange).await;
-        let took = began.elapsed();
-        match outcome {
-            Ok(Ok(answer)) => Ok(Answer { took, ..answer }),
-            Ok(Err(failed)) => Err(failed.told(&url, status).after(took)),
-            Err(_) => {
-                let is_connected = connection.connection_metadata().is_some();
-                let error = SendError::late(&url, self.timeout, is_connected, status);
-                Err(error.after(took))
-            }
-        }
+        let took = started.elapsed();
+        let attempt = Attempt { network: &self.network, url: &url, timeout: self.timeout, status };
+        let error = match outcome {
+            Ok(Ok(answer)) => match attempt.refused_by_proxy(answer.status) {
+                None => return Ok(Answer { took, ..answer }),
+                Some(refusal) => refusal,
+            },
+            Ok(Err(error)) => attempt.failed(&error),
+            Err(_) => attempt.timed_out(),
+        };
+        Err(error.after(took))
     }
 
-    /// `status` is known before the end, where the head of the answer is.
+    /// Sends a request and reads the answer. Sets `status` as soon as the answer's head is read.
     async fn exchange(
         &self,
-        request: Request<Full<Bytes>>,
+        outgoing: Outgoing,
         status: &mut Option<StatusCode>,
-    ) -> Result<Answer, error::Failed> {
-        let response = self.http.request(request).await.map_err(error::Failed::Request)?;
+    ) -> Result<Answer, reqwest::Error> {
+        let Outgoing { method, url, mut headers, body } = outgoing;
+        headers.remove(header::TRANSFER_ENCODING);
+        headers.remove(header::CONTENT_LENGTH);
+        if !body.is_empty() {
+            headers.insert(header::CONTENT_LENGTH, body.len().into());
+        }
+        let request = self.http.request(method, url).headers(headers);
+        let mut response = request.body(upload::request_body(body)).send().await?;
         *status = Some(response.status());
-        self.read(response).await.map_err(error::Failed::Body)
-    }
-
-    async fn read(&self, response: Response<Incoming>) -> Result<Answer, hyper::Error> {
-        let (head, mut incoming) = response.into_parts();
+        let headers = std::mem::take(response.headers_mut());
         let (mut body, mut truncated) = (BytesMut::new(), false);
-        while !truncated && !incoming.is_end_stream() {
-            let Some(frame) = incoming.frame().await.transpose()? else { break };
-            let Ok(piece) = frame.into_data() else { continue };
+        while !truncated && let Some(piece) = response.chunk().await? {
             let room = self.answer_max - body.len();
             truncated = piece.len() > room;
             body.extend_from_slice(&piece[..piece.len().min(room)]);
         }
-        let took = Duration::ZERO;
-        let (status, headers) = (head.status, head.headers);
-        Ok(Answer { status, headers, body: body.freeze(), truncated, took })
+        let (status, body) = (response.status(), body.freeze());
+        Ok(Answer { status, headers, body, truncated, took: Duration::ZERO })
     }
 }
 

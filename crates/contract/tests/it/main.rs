@@ -4,3 +4,4 @@
 
 mod receivers;
 mod runner;
+mod send;

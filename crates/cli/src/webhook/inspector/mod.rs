@@ -125,7 +125,7 @@ fn desk(inspected: Inspected, port: u16) -> Result<(Desk, watch::Sender<bool>), 
         CliError::new(Exit::Failed, "the system has no randomness for the inspector page")
             .because(&error)
     })?;
-    let plain = plain(inspected.sender.timeout())?;
+    let plain = plain(&inspected.sender)?;
     let (stop, stopped) = watch::channel(false);
     let (feed, explaining) = (Feed::new(), Mutex::new(()));
     Ok((Desk { inspected, plain, token, port, feed, explaining, stop: stopped }, stop))

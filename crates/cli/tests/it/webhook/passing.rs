@@ -17,8 +17,8 @@ use super::listen::listener::{
 use super::recorder::{self, Got, Recorder};
 use crate::support::{Said, formsvc};
 
-/// Headers that a request has besides those that are made up.
-const OWN: [&str; 4] = ["content-length", "host", "connection", "x-any"];
+/// Names of the headers of a forwarded request.
+const OWN: [&str; 5] = ["accept", "content-length", "host", "connection", "x-any"];
 
 /// A body, and values of headers: any bytes that can stand in one.
 fn requests() -> impl Strategy<Value = (Vec<u8>, Vec<Vec<u8>>)> {
@@ -160,14 +160,14 @@ fn a_certificate_of_ones_own_is_trusted_only_where_it_is_given() {
     };
     let (status, shown) = told(&[]);
     assert_eq!(status, 502);
-    assert!(shown.contains("is of nobody who is trusted here"), "{shown}");
+    assert!(shown.contains("is not issued by a trusted authority"), "{shown}");
     assert!(shown.contains("trust its certificate with --cacert"), "{shown}");
     assert_eq!(told(&["--cacert", path]).0, 200);
     assert_eq!(told(&["--insecure"]).0, 200);
 }
 
 #[test]
-fn certificates_are_read_from_a_file_of_a_size_that_they_have() {
+fn cacert_must_be_a_regular_file_of_at_most_8_mib() {
     let folder = tempfile::tempdir().unwrap();
     let (pipe, long) = (folder.path().join("pipe"), folder.path().join("long"));
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -178,6 +178,23 @@ fn certificates_are_read_from_a_file_of_a_size_that_they_have() {
         assert_eq!(said.code, Some(2), "{}", said.stderr);
         assert!(said.stderr.contains(why), "{}", said.stderr);
     }
+}
+
+#[test]
+fn forwarding_uses_the_proxy_except_for_loopback() {
+    let (proxy, target) = (Recorder::of(&[200]), Recorder::of(&[200]));
+    let args = ["--forward-to", "http://receiver.test/hook", "--forward-to", &target.url("/own")];
+    let listener = Listener::with(&args, |command| {
+        let command = command.arg("--no-store").env("FORMSVC_SIGNING_SECRET", SECRET);
+        command.env("HTTP_PROXY", proxy.url(""))
+    });
+    let body = event("sub_1");
+    assert_eq!(listener.deliver(&body).status(), 200);
+    let got = proxy.got();
+    assert_eq!(got.line, "POST http://receiver.test/hook HTTP/1.1");
+    assert_eq!((got.text("host"), &*got.body), ("receiver.test", body.as_bytes()));
+    assert_eq!(target.got().line, "POST /own HTTP/1.1");
+    assert!(proxy.is_silent());
 }
 
 #[test]

@@ -53,6 +53,7 @@ fn a_delivery_is_as_the_service_makes_it_and_what_came_back_is_told() {
     let mut names = got.names();
     names.sort_unstable();
     let expected = [
+        "accept",
         "content-length",
         "content-type",
         "host",
@@ -100,13 +101,43 @@ fn an_answer_that_was_not_expected_is_told_with_its_body_and_ends_with_11() {
 }
 
 #[test]
-fn where_nothing_listens_the_places_are_named() {
+fn closed_port_is_named_with_exit_6() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let said = run(&[&port.to_string()]);
     assert_eq!(said.code, Some(6));
-    let told =
-        format!("nothing listens on 127.0.0.1:{port} or [::1]:{port}: is your server running?");
+    let told = format!("nothing listens on localhost:{port}: is your server running?");
     assert!(said.stderr.contains(&told), "{}", said.stderr);
+}
+
+#[test]
+fn trigger_uses_the_proxy_except_for_loopback() {
+    let (proxy, receiver) = (Recorder::of(&[200]), Recorder::of(&[200]));
+    let send = |url: &str| -> Said {
+        trigger(&[url]).env("ALL_PROXY", proxy.url("")).output().unwrap().into()
+    };
+    let said = send("http://receiver.test/hook");
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let got = proxy.got();
+    assert_eq!(got.line, "POST http://receiver.test/hook HTTP/1.1");
+    assert!(is_signed(&got));
+    let said = send(&receiver.url("/hook"));
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert_eq!(receiver.got().line, "POST /hook HTTP/1.1");
+    assert!(proxy.is_silent());
+}
+
+#[test]
+fn proxy_407_ends_trigger_with_exit_6_and_a_hint() {
+    let proxy = Recorder::of(&[407]);
+    let address = proxy.address;
+    for url in ["http://receiver.test/hook", "https://receiver.test/hook"] {
+        let mut command = trigger(&[url]);
+        let said: Said = command.env("ALL_PROXY", proxy.url("")).output().unwrap().into();
+        assert_eq!(said.code, Some(6), "{url}: {}", said.stderr);
+        let cause = format!("the proxy http://{address} (ALL_PROXY) requires a user name");
+        assert!(said.stderr.contains(&cause), "{url}: {}", said.stderr);
+        assert!(said.stderr.contains("://user:password@host:port"), "{url}: {}", said.stderr);
+    }
 }
 
 #[test]

@@ -21,7 +21,7 @@ use crate::error::{CliError, Code};
 use crate::exit::Exit;
 use crate::settings::Service;
 use crate::webhook::secrets::SecretArgs;
-use crate::webhook::sender::{SenderArgs, TLS_HINT, Timeout, answer_limit};
+use crate::webhook::sender::{self, SenderArgs, Timeout, answer_limit};
 use crate::webhook::target::{is_here, target};
 
 use demo::Demo;
@@ -137,7 +137,7 @@ impl Check {
         secret: &SecretString,
     ) -> Result<Vec<Report>, CliError> {
         let limit = answer_limit(cx, Timeout::OfAnswers);
-        let sender = self.requests.sender(cx, limit, ANSWER_MAX).await?;
+        let sender = self.requests.sender(cx, limit, ANSWER_MAX)?;
         let run = format!("{:08x}", fastrand::u32(..));
         let given =
             Given { sender: &sender, url, secret, limit, clock: &SystemTime::now, run: &run };
@@ -183,7 +183,10 @@ fn unreachable(error: &SendError) -> CliError {
         _ => Code::Network,
     };
     let told = CliError::coded(code, "the receiver cannot be reached").because(error);
-    if error.kind == SendErrorKind::Untrusted { told.hint(TLS_HINT) } else { told }
+    match sender::hint(error) {
+        Some(hint) => told.hint(hint),
+        None => told,
+    }
 }
 
 /// How the run ends.

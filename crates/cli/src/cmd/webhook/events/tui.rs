@@ -43,7 +43,7 @@ impl Tui {
         }
         let captures = some_captures(cx).await?;
         let limit = answer_limit(cx, Timeout::OfAnswers);
-        let sender = self.requests.sender(cx, limit, ANSWER_MAX).await?;
+        let sender = self.requests.sender(cx, limit, ANSWER_MAX)?;
         let watched = Watched {
             captures,
             bus: None,

@@ -184,7 +184,7 @@ impl Listen {
             return cx.output.document(&format!("{:#}", schema()));
         }
         let live = cx.output.live()?;
-        let sender = self.forward.sender(cx).await?;
+        let sender = self.forward.sender(cx)?;
         let forwarder = self.forward.forwarder(sender.clone(), self.limits.max_in_flight);
         let mut secrets = self.read_secrets(cx).await?;
         let engine = Engine::start().map_err(|error| {

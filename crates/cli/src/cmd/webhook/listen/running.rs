@@ -110,7 +110,7 @@ impl Running {
             captures: store.captures().clone(),
             bus: Some(bus.subscribe()),
             secrets,
-            plain: plain(sender.timeout())?,
+            plain: plain(&sender)?,
             sender,
             schedule,
             address: Some(address),

@@ -119,7 +119,7 @@ impl Replay {
         let run = Run {
             cx,
             captures,
-            sender: self.requests.sender(cx, limit, ANSWER_MAX).await?,
+            sender: self.requests.sender(cx, limit, ANSWER_MAX)?,
             secrets: self.signing(cx).await?,
             signature: self.signature(),
             changes: self.unset.iter().chain(&self.set).cloned().collect(),

@@ -130,7 +130,7 @@ impl Trigger {
         let limit = answer_limit(cx, Timeout::OfAnswers);
         let run = Run {
             cx,
-            sender: self.requests.sender(cx, limit, ANSWER_MAX).await?,
+            sender: self.requests.sender(cx, limit, ANSWER_MAX)?,
             secrets: self.secrets.read(cx).await?.required("signing")?.all_signing().collect(),
             expect: self.expect,
             reveal: self.reveal,

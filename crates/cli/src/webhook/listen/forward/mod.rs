@@ -1,4 +1,4 @@
-//! Passing deliveries on, to the byte, to whatever is to handle them.
+//! Forwards deliveries to targets, with the same body and headers.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -21,8 +21,8 @@ use crate::error::CliError;
 use crate::webhook::capture::{Forward, Forwarded, Received, Unanswered};
 use crate::webhook::end_to_end::end_to_end;
 use crate::webhook::mask;
-use crate::webhook::sender::{SenderArgs, TLS_HINT, Timeout, answer_limit};
-use crate::webhook::target::{is_bare, is_here, target};
+use crate::webhook::sender::{self, SenderArgs, Timeout, answer_limit};
+use crate::webhook::target::{is_here, reached, target};
 
 /// Most of an answer's body that goes back to the sender, in bytes.
 const ANSWER_MAX: usize = 1 << 20;
@@ -67,10 +67,11 @@ impl ForwardArgs {
         (!routes.is_empty()).then(|| Forwarder::new(sender, routes, in_flight))
     }
 
-    /// What sends to the targets. Made even where there are none: what it cannot read is a mistake either way.
-    pub(crate) async fn sender(&self, cx: &Context) -> Result<Sender, CliError> {
+    /// Creates the sender of the targets. It is created even without targets, so that invalid network
+    /// settings are reported in both cases.
+    pub(crate) fn sender(&self, cx: &Context) -> Result<Sender, CliError> {
         let timeout = self.forward_timeout.unwrap_or_else(|| answer_limit(cx, Timeout::OfTheRun));
-        self.requests.sender(cx, timeout, ANSWER_MAX).await
+        self.requests.sender(cx, timeout, ANSWER_MAX)
     }
 }
 
@@ -175,18 +176,14 @@ impl Forwarder {
 
     async fn to(&self, target: &Target, received: &Received) -> (Forward, Vec<Warning>) {
         let began = Instant::now();
-        let keeps = came_to(&target.url, &received.request_target);
-        let mut url = String::from(without_password(target.url.clone()));
-        if let Some(came_to) = keeps {
-            url.pop();
-            url.push_str(came_to);
-        }
+        let to = reached(&target.url, &received.request_target);
+        let url = String::from(without_password(to.clone()));
         let Ok(_share) = target.share.try_acquire() else {
             let why = "too many deliveries wait for it to answer already".to_owned();
             let answer = Err(Unanswered { timed_out: false, garbled: false, why });
             return (Forward { url, answer, took: began.elapsed() }, Vec::new());
         };
-        let sent = self.send(target, keeps, received);
+        let sent = self.send(target, to, received);
         // One time for waiting and sending: the sender waits for both.
         let answer = match tokio::time::timeout(self.sender.timeout(), sent).await {
             Ok(answer) => answer,
@@ -207,19 +204,15 @@ impl Forwarder {
     async fn send(
         &self,
         target: &Target,
-        came_to: Option<&str>,
+        url: Url,
         received: &Received,
     ) -> Result<Forwarded, Unanswered> {
         // Fails only for a closed semaphore, and nobody closes it.
         let _place = target.places.acquire().await;
         let headers = end_to_end(&received.headers);
         let (method, body) = (received.method.clone(), received.body.clone());
-        let outgoing = Outgoing { method, url: target.url.clone(), headers, body };
-        let answer = match came_to {
-            Some(came_to) => self.sender.send_at(outgoing, came_to).await,
-            None => self.sender.send(outgoing).await,
-        };
-        let answer = answer.map_err(|error| unanswered(&error))?;
+        let outgoing = Outgoing { method, url, headers, body };
+        let answer = self.sender.send(outgoing).await.map_err(|error| unanswered(&error))?;
         Ok(Forwarded {
             status: answer.status.as_u16(),
             headers: answer.headers,
@@ -230,10 +223,7 @@ impl Forwarder {
 }
 
 fn unanswered(error: &SendError) -> Unanswered {
-    let hint = match error.kind {
-        SendErrorKind::Untrusted => format!("; {TLS_HINT}"),
-        _ => String::new(),
-    };
+    let hint = sender::hint(error).map_or_else(String::new, |hint| format!("; {hint}"));
     let timed_out = error.kind == SendErrorKind::Timeout;
     let garbled = error.kind == SendErrorKind::BadAnswer;
     Unanswered { timed_out, garbled, why: format!("{error}{hint}") }
@@ -275,12 +265,6 @@ impl Target {
         }
         warnings
     }
-}
-
-/// The path and query that a delivery came to, where its target has none of its own: it gets them as they
-/// are spelled.
-fn came_to<'a>(target: &Url, came_to: &'a str) -> Option<&'a str> {
-    (is_bare(target) && came_to.starts_with('/')).then_some(came_to)
 }
 
 /// A target in what is told of it.

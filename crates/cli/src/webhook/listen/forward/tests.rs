@@ -116,6 +116,7 @@ async fn headers_of_the_connection_stay_and_all_others_go_on() {
     lines.sort_unstable();
     let mut expected = [
         String::new(),
+        "accept: */*".to_owned(),
         "content-length: 2".to_owned(),
         format!("host: {address}"),
         "post /in?x=1 http/1.1".to_owned(),
@@ -130,11 +131,13 @@ async fn headers_of_the_connection_stay_and_all_others_go_on() {
 }
 
 #[tokio::test]
-async fn a_target_without_a_path_gets_the_one_that_came_as_it_is_spelled() {
+async fn target_without_path_gets_the_path_of_the_delivery() {
     let (address, mut got) = answering(200).await;
     for (at, came, sent) in [
-        ("", "/a/../b/%2e%2E/c\\d?x=%20", "/a/../b/%2e%2E/c\\d?x=%20"),
-        // What begins with two slashes, or is no path, leads nowhere else.
+        ("", "/a%20b/%C3%A9|^?x=%20&y=/../z", "/a%20b/%C3%A9|^?x=%20&y=/../z"),
+        // Dot segments are resolved.
+        ("", "/a/../b?x=1", "/b?x=1"),
+        // Two leading slashes, or an absolute URL, do not change the host.
         ("", "//evil.test/x", "//evil.test/x"),
         ("", "http://evil.test/x", "/"),
         ("/own", "/hook", "/own"),

@@ -76,7 +76,7 @@ fn a_target_that_answers_in_no_http_is_told_as_that() {
     assert_eq!((garbled.status(), garbled.code().as_str()), (502, "target_no_http"));
     assert_eq!(listener.deliver(&event("sub_1")).status(), 200);
     let said = listener.terminate();
-    assert!(said.stdout.contains("sent is no HTTP answer"), "{}", said.stdout);
+    assert!(said.stdout.contains("is not HTTP: "), "{}", said.stdout);
     assert!(!said.stdout.contains("https://"), "{}", said.stdout);
     assert!(said.stderr.contains("answers in HTTP again"), "{}", said.stderr);
 }
