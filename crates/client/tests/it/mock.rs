@@ -176,16 +176,18 @@ async fn faults_of_pages_wait_for_a_page() {
     // One empty page, one of two new rows, and four of one new row each.
     assert_eq!(service.requests().len(), 1 + 1 + 5);
 
-    let mut pages = list(&client).page_size(2).pages();
+    let service = self::service(9);
+    let client = service.client();
+    let mut pages = list(&client).page_size(3).pages();
     pages.try_next().await.unwrap();
     service.fail_next(Fault::EmptyPage);
     assert!(pages.try_next().await.unwrap().unwrap().is_empty());
     service.fail_next(Fault::RepeatedRow);
     let again = pages.try_next().await.unwrap().unwrap();
-    assert_eq!((again.len(), again.text().matches("\"id\"").count()), (1, 2));
-    assert_eq!(pages.try_next().await.unwrap().unwrap().len(), 1);
+    assert_eq!((again.len(), again.text().matches("\"id\"").count()), (1, 3));
+    assert_eq!(pages.try_next().await.unwrap().unwrap().len(), 2);
     service.fail_next(Fault::StuckCursor);
-    assert_eq!(pages.try_next().await.unwrap().unwrap().len(), 1);
+    assert_eq!(pages.try_next().await.unwrap().unwrap().len(), 2);
     assert_eq!(pages.try_next().await.unwrap_err().kind(), ErrorKind::PaginationStuck);
 }
 
