@@ -231,6 +231,16 @@ fn provoked(code: u8) -> Said {
             let tail = ["submissions", "tail", "survey", "-n", "1", "--count", "1"];
             service.run(&[&tail[..], &["--max-time", "300ms"]].concat())
         }
+        9 => {
+            let row = |id: &str| {
+                format!(r#"{{"id":"{id}","data":{{}},"created_at":"2026-01-01T00:00:01.000Z"}}"#)
+            };
+            let tied =
+                page(&[row("sub_2"), row("sub_1")].join(","), Some("2026-01-01T00:00:01.000Z"));
+            let service = Canned::start(vec![one_form(), tied, page("", None), page("", None)]);
+            let export = ["submissions", "export", "survey", "--page-size", "2"];
+            service.run(&[&export[..], &["--allow-incomplete"]].concat())
+        }
         10 => run(&["man", "--dir", "/dev/null/nowhere"]),
         11 => {
             run(&["webhook", "listen", "--port", "0", "--no-store", "--once", "--max-time", "50ms"])
