@@ -145,13 +145,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_program_prints_is_the_key() {
+    async fn output_of_the_command_is_the_key() {
         assert_eq!(shell("echo '  fsk_1 '; echo").await.unwrap(), "fsk_1");
-        // It gets an end of input at once, and no shell of ours looks at its arguments.
+        // Its standard input is empty, and no shell expands its arguments.
         assert_eq!(shell("cat; echo fsk_2").await.unwrap(), "fsk_2");
-        let words = ["echo", "$HOME;`id`"].map(str::to_owned);
+        let words = ["echo", "$HOME;`id`;"].map(str::to_owned);
         let key = run(&words, false).await.unwrap();
-        assert_eq!(key.expose_secret(), "$HOME;`id`");
+        assert_eq!(key.expose_secret(), "$HOME;`id`;");
     }
 
     #[tokio::test]

@@ -45,16 +45,18 @@ fn nothing_moves_where_the_terminal_can_only_print() {
 }
 
 #[test]
-fn what_a_reader_of_the_pipe_prints_stands_on_lines_of_its_own() {
-    // Longer than anything that gathers what is written.
+fn progress_line_does_not_mix_with_pipe_reader_output() {
+    // Longer than any output buffer.
     let long = "a".repeat(1 << 20);
     let row = |n| {
         let data = format!(r#""data":{{"a":"{long}"}},"created_at":"2026-01-01T00:00:00.00{n}Z""#);
         format!(r#"{{"id":"sub_{n}",{data}}}"#)
     };
     let busy = |s| answer("429 Too Many Requests", &format!("retry-after: {s}\r\n"), "{}");
-    let pages =
-        vec![busy(1), one_form(), page(&row(2), Some("more")), busy(2), page(&row(1), None)];
+    let first = page(&row(2), Some("2026-01-01T00:00:00.002Z"));
+    // The second page repeats the last row of the first one.
+    let second = page(&[row(2), row(1)].join(","), None);
+    let pages = vec![busy(1), one_form(), first, busy(2), second];
     let service = Canned::start(pages);
     let export = service.formsvc(&["submissions", "export", "survey", "--format", "ndjson"]);
     let mut piped = Command::new("sh");
@@ -65,7 +67,7 @@ fn what_a_reader_of_the_pipe_prints_stands_on_lines_of_its_own() {
         piped.env(name, value.unwrap_or_default());
     }
     let mut terminal = Terminal::start(piped, (80, 24));
-    // It moves before there is data, is gone when the data comes, and moves again later.
+    // The line is drawn before there is data, removed when data comes, and drawn again later.
     terminal.wait_for("for another try (status 429)");
     let start = r#"{"id":"sub_2","data""#;
     terminal.wait_for(start);
