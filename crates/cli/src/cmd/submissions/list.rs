@@ -70,7 +70,9 @@ impl List {
         if submissions.is_empty() {
             cx.progress.remark("no submissions");
         }
-        submissions.iter().for_each(|submission| listing.push(submission));
+        for submission in &submissions {
+            listing.push(submission);
+        }
         cx.output.list(&listing)?;
         // A demo service ends with this command.
         let lasts = !matches!(cx.settings.service, Service::Demo);
