@@ -145,8 +145,8 @@ fn an_array_that_is_not_complete_does_not_look_so() {
     let first = || page(row, Some("2026-01-01T00:00:00.000Z"));
     for (then, exit, told) in [
         (refused, 4, "create a new key"),
-        (first(), 5, "the same cursor twice"),
-        (page(row, Some("")), 5, "no cursor"),
+        (first(), 5, "`next_cursor` repeats"),
+        (page(row, Some("")), 5, "no `next_cursor`"),
         (answer("200 OK", "", "<html>"), 5, "no list"),
         (answer("200 OK", "", "{}"), 5, "no list"),
         (answer("200 OK", "", r#"[[],{"has_more":false}]"#), 5, "no list"),
@@ -172,7 +172,9 @@ fn the_command_that_goes_on_asks_the_same_of_the_same_service() {
         let flags = [&flags[..], &["--error-format", "json"]].concat();
         let asked = ["api", "forms/f/submissions", "--paginate", "-L", "7", "-f", "q=a b"];
         let said = service.run(&[&flags[..], &asked, &["-f", "cursor=0"]].concat());
-        let error: serde_json::Value = serde_json::from_str(&said.stderr).unwrap();
+        // A warning about the cursors comes first.
+        let error = said.stderr.lines().last().unwrap();
+        let error: serde_json::Value = serde_json::from_str(error).unwrap();
         let resume = error["error"]["resume"].as_str().map(str::to_owned);
         resume.map(|line| line.replace(&service.base_url, "URL"))
     };
@@ -249,4 +251,39 @@ fn on_a_terminal_json_is_laid_out_and_acts_on_nothing() {
 fn the_demo_answers_too() {
     let me = succeed(&["--demo", "api", "me"]);
     assert!(me.contains("sandbox@formsvc.invalid"), "{me}");
+}
+
+#[test]
+fn paginate_keeps_rows_that_share_a_second() {
+    let row = |id: &str, at: u32| {
+        format!(r#"{{"id":"{id}","data":{{}},"created_at":"2026-01-01T00:00:0{at}.500Z"}}"#)
+    };
+    let rows =
+        |all: &[(&str, u32)]| all.iter().map(|(id, at)| row(id, *at)).collect::<Vec<_>>().join(",");
+    let cursor = Some("2026-01-01T00:00:03Z");
+    let service = Canned::start(vec![
+        page(&rows(&[("e", 5), ("d", 3)]), cursor),
+        page(&rows(&[("d", 3), ("c", 3), ("a", 1)]), None),
+    ]);
+    let said = service.run(&["api", "forms/f/submissions", "--paginate", "--output", "ndjson"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let ids: Vec<&str> = said.stdout.lines().map(|line| &line[7..8]).collect();
+    assert_eq!(ids, ["e", "d", "c", "a"]);
+    service.request();
+    let asked = service.request();
+    assert!(asked.contains("cursor=2026-01-01T00%3A00%3A04Z"), "{asked}");
+
+    // More of them than a page of 2 can show.
+    let tied = || page(&rows(&[("d", 3), ("c", 3)]), cursor);
+    let older = || page(&rows(&[("a", 1)]), None);
+    let paginate = ["api", "forms/f/submissions", "--paginate", "-f", "limit=2"];
+    let service = Canned::start(vec![tied(), older(), older()]);
+    let said = service.run(&paginate);
+    assert_eq!(said.code, Some(5), "{}", said.stderr);
+    assert!(said.stderr.contains("the second `2026-01-01T00:00:03.000Z`"), "{}", said.stderr);
+    let service = Canned::start(vec![tied(), older(), older()]);
+    let said = service.run(&[&paginate[..], &["--allow-incomplete"]].concat());
+    assert_eq!(said.code, Some(9), "{}", said.stderr);
+    let items: Vec<serde_json::Value> = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(items.len(), 3);
 }

@@ -148,7 +148,7 @@ impl Sender {
             .tcp_nodelay(true)
             .pool_idle_timeout(POOL_IDLE_TIMEOUT)
             // A little shorter than the attempt, so that the error names the step that was too slow.
-            .connect_timeout(timeout - timeout / 50);
+            .connect_timeout(timeout.mul_f64(0.98));
         let http = builder.build().map_err(|error| SenderError(error.into()))?;
         Ok(Self { http, network, timeout, headers, answer_max })
     }
