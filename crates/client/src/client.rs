@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use formsvc_protocol::{Form, FormId, FormList, User};
+use formsvc_protocol::{Form, FormList, User};
 use secrecy::SecretString;
 
 use crate::api_key::ApiKey;
 use crate::builder::{ClientBuilder, wrong};
 use crate::call::call;
-use crate::form::FormHandle;
 use crate::shared::Shared;
 use crate::{Error, ErrorKind, RequestOptions, Response, decode, operation};
 
@@ -127,11 +126,6 @@ impl Client {
     /// The base URL, without a slash at the end. It holds no secret.
     pub fn base_url(&self) -> &str {
         self.shared.base.as_str()
-    }
-
-    /// A handle on one form. Sends nothing; whether the form exists shows on use.
-    pub fn form(&self, id: FormId) -> FormHandle {
-        FormHandle::new(self.clone(), id)
     }
 }
 

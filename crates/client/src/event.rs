@@ -73,7 +73,7 @@ pub enum Event {
         why: FallbackReason,
     },
     /// Submissions of a unit of the cursor may be missing: see
-    /// [`ListSubmissions::allow_incomplete`](crate::ListSubmissions::allow_incomplete).
+    /// [`SubmissionQuery::allow_incomplete`](crate::SubmissionQuery::allow_incomplete).
     TieOverflow(TieOverflow),
 }
 

@@ -15,7 +15,7 @@ mod limit;
 pub mod network;
 mod operation;
 mod options;
-mod pager;
+mod paging;
 mod response;
 mod retry;
 mod shared;
@@ -28,7 +28,7 @@ mod transport;
 pub use base_url::{BaseUrl, BaseUrlError};
 pub use builder::ClientBuilder;
 pub use client::Client;
-pub use error::{AnswersError, Error, ErrorKind};
+pub use error::{Error, ErrorKind};
 pub use event::{Event, RetryReason, WaitReason};
 pub use form::FormHandle;
 /// An instant that the wire cannot show; of the conversions of [`Timestamp`].
@@ -36,17 +36,18 @@ pub use form::FormHandle;
 pub use formsvc_protocol::OutOfRange;
 /// The wire's types, as they appear in this crate's signatures.
 pub use formsvc_protocol::{
-    AnswerPlace, Answers, Cursor, ErrorCode, ErrorCodeRow, Form, FormId, FormStatus, IdError,
-    Literal, Literals, NotAnObject, Pagination, PublicId, Submission, SubmissionId, TimeError,
+    Answer, Answers, AnswersError, Cursor, ErrorCode, ErrorCodeInfo, ExtraMembers, Form, FormId,
+    FormStatus, IdError, NotAnObject, Pagination, PublicId, Submission, SubmissionId, TimeError,
     Timestamp, UnknownErrorCode, UnknownFormStatus, User, UserId, limits::PAGE_SIZE_MAX,
 };
 pub use limit::RateLimit;
 pub use options::RequestOptions;
-pub use pager::{
-    Completeness, CursorUnit, FallbackReason, ListSubmissions, PageNext, PageStep, PageWalk,
-    ResumeToken, ResumeTokenError, Row, SubmissionPage, SubmissionPages, Submissions, TieOverflow,
-    TypedSubmission, TypedSubmissions,
+pub use paging::{
+    Completeness, CursorUnit, FallbackReason, ResumeToken, ResumeTokenError, SubmissionPage,
+    SubmissionPages, SubmissionQuery, Submissions, TieOverflow,
 };
+#[doc(hidden)]
+pub use paging::{PageNext, PageStep, PageWalk};
 pub use response::{Response, ResponseMeta};
 pub use retry::RetryPolicy;
 /// What API keys are passed in; its Debug shows nothing.

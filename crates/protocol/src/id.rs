@@ -1,5 +1,6 @@
 //! Identifiers: one type for each resource, so that a user id cannot be passed as a form id.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 
@@ -22,6 +23,13 @@ impl fmt::Display for IdError {
 }
 
 impl std::error::Error for IdError {}
+
+/// Lets one bound accept texts and ids: the conversion of an id into itself cannot fail.
+impl From<Infallible> for IdError {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
+}
 
 /// Checks the rules of all identifiers. The specification defines no shape, so any text that is
 /// safe as one path segment is accepted.

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use formsvc_protocol::{Form, FormId, User};
+use formsvc_protocol::{Form, FormId, IdError, User};
 use secrecy::SecretString;
-use serde::de::DeserializeOwned;
 
+use super::SubmissionQuery;
 use super::runtime::Runtime;
-use super::{ListSubmissions, TypedSubmissions};
 use crate::builder::cannot_set_up;
 use crate::operation::{FORMS, ME, RAW};
 use crate::{ClientBuilder, Error, RequestOptions, Response};
@@ -55,8 +54,19 @@ impl Client {
         })
     }
 
-    /// A handle on one form. Sends nothing; whether the form exists shows on use.
-    pub fn form(&self, id: FormId) -> FormHandle {
+    /// See [`Client::find_form`](crate::Client::find_form).
+    pub fn find_form(&self, title: &str) -> Result<Option<Form>, Error> {
+        self.runtime.check(FORMS)?;
+        let (client, title) = (self.client.clone(), title.to_owned());
+        self.runtime.run(async move { client.find_form(&title).await })
+    }
+
+    /// See [`Client::form`](crate::Client::form).
+    pub fn form<I>(&self, id: I) -> FormHandle
+    where
+        I: TryInto<FormId>,
+        I::Error: Into<IdError>,
+    {
         FormHandle { form: self.client.form(id), runtime: self.runtime.clone() }
     }
 
@@ -82,20 +92,13 @@ impl ClientBuilder {
 }
 
 impl FormHandle {
-    /// The form's identifier.
-    pub fn id(&self) -> &FormId {
+    /// See [`FormHandle::id`](crate::FormHandle::id).
+    pub fn id(&self) -> Result<&FormId, Error> {
         self.form.id()
     }
 
-    /// The form's submissions, newest first (SPEC §4). Sends nothing before the first page is
-    /// asked for.
-    pub fn submissions(&self) -> ListSubmissions {
-        ListSubmissions::new(self.form.submissions(), self.runtime.clone())
-    }
-
-    /// The form's submissions with the answers read as a `T`: short for
-    /// [`submissions().items_as()`](ListSubmissions::items_as).
-    pub fn submissions_as<T: DeserializeOwned>(&self) -> TypedSubmissions<T> {
-        self.submissions().items_as()
+    /// Returns a query for the form's submissions, newest first (SPEC §4). Sends nothing.
+    pub fn submissions(&self) -> SubmissionQuery {
+        SubmissionQuery::new(self.form.submissions(), self.runtime.clone())
     }
 }

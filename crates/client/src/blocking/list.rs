@@ -1,83 +1,68 @@
-//! What to ask for.
+//! The settings of a list of submissions.
 
 use std::sync::Arc;
 
-use formsvc_protocol::{Cursor, Timestamp};
-use serde::de::DeserializeOwned;
+use formsvc_protocol::{Cursor, Submission, Timestamp};
 
 use super::runtime::Runtime;
-use super::{SubmissionPages, Submissions, TypedSubmissions};
+use super::{SubmissionPages, Submissions};
 use crate::operation::SUBMISSIONS;
-use crate::{Error, ResumeToken, Row, SubmissionPage};
+use crate::{Error, ResumeToken, SubmissionPage};
 
-/// A list of submissions about to be read, with the settings of
-/// [`ListSubmissions`](crate::ListSubmissions). Sends nothing by itself.
+/// A query for the submissions of a form with the settings of
+/// [`SubmissionQuery`](crate::SubmissionQuery). Sends nothing by itself.
 #[derive(Clone, Debug)]
-#[must_use = "a list does nothing until its items or pages are asked for"]
-pub struct ListSubmissions {
-    list: crate::ListSubmissions,
+#[must_use = "a query does nothing until its items or pages are read"]
+pub struct SubmissionQuery {
+    query: crate::SubmissionQuery,
     runtime: Arc<Runtime>,
 }
 
-/// Setters that are those of the async list.
+/// Setters of the async query.
 macro_rules! same_setters {
     ($( $name:ident($argument:ident: $type:ty); )+) => {
         $(
             #[doc = concat!(
-                "See [`ListSubmissions::", stringify!($name), "`](crate::ListSubmissions::",
+                "See [`SubmissionQuery::", stringify!($name), "`](crate::SubmissionQuery::",
                 stringify!($name), ")."
             )]
             pub fn $name(self, $argument: $type) -> Self {
-                self.with(|list| list.$name($argument))
+                Self { query: self.query.$name($argument), runtime: self.runtime }
             }
         )+
     };
 }
 
-impl ListSubmissions {
-    pub(super) fn new(list: crate::ListSubmissions, runtime: Arc<Runtime>) -> Self {
-        Self { list, runtime }
+impl SubmissionQuery {
+    pub(super) fn new(query: crate::SubmissionQuery, runtime: Arc<Runtime>) -> Self {
+        Self { query, runtime }
     }
 
     same_setters! {
         page_size(rows: u32);
-        before(cursor: Cursor);
+        start_at(cursor: Cursor);
         resume_from(token: ResumeToken);
         since(time: Timestamp);
         until(time: Timestamp);
-        stop_when(stop: impl Fn(Row<'_>) -> bool + Send + Sync + 'static);
+        stop_when(stop: impl Fn(&Submission) -> bool + Send + Sync + 'static);
         max_pages(pages: u64);
-        prefetch(on: bool);
         allow_incomplete(allow: bool);
     }
 
-    /// Changes any setting of the async list.
-    pub fn with(
-        self,
-        change: impl FnOnce(crate::ListSubmissions) -> crate::ListSubmissions,
-    ) -> Self {
-        Self { list: change(self.list), runtime: self.runtime }
-    }
-
-    /// The submissions one by one.
+    /// Returns an iterator over the submissions.
     pub fn items(self) -> Submissions {
-        Submissions::new(self.list.items(), self.runtime)
+        Submissions::new(self.query.items(), self.runtime)
     }
 
-    /// The submissions one by one, the answers of each read as a `T`.
-    pub fn items_as<T: DeserializeOwned>(self) -> TypedSubmissions<T> {
-        TypedSubmissions::new(self.items())
-    }
-
-    /// The submissions page by page, which costs the least.
+    /// Returns an iterator over the pages.
     pub fn pages(self) -> SubmissionPages {
-        SubmissionPages::new(self.list.pages(), self.runtime)
+        SubmissionPages::new(self.query.pages(), self.runtime)
     }
 
-    /// One page alone.
+    /// Requests a single page.
     pub fn page(self) -> Result<SubmissionPage, Error> {
         self.runtime.check(SUBMISSIONS)?;
-        let list = self.list;
-        self.runtime.run(async move { list.page().await })
+        let query = self.query;
+        self.runtime.run(async move { query.page().await })
     }
 }

@@ -1,19 +1,16 @@
 //! Lists as iterators.
 
 use std::iter::FusedIterator;
-use std::marker::PhantomData;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use formsvc_protocol::Submission;
 use futures_core::FusedStream;
-use serde::de::DeserializeOwned;
 
 use super::runtime::Runtime;
-use crate::error::AnswersError;
 use crate::operation::SUBMISSIONS;
-use crate::pager::more_than;
-use crate::{Error, ResumeToken, Row, SubmissionPage, TieOverflow, TypedSubmission};
+use crate::paging::more_than;
+use crate::{Error, ResumeToken, SubmissionPage, TieOverflow};
 
 /// The submissions of a list, as an iterator that asks for a page when it is needed: the blocking
 /// form of [`Submissions`](crate::Submissions). After an error it ends, and so it does after a panic of
@@ -22,32 +19,8 @@ use crate::{Error, ResumeToken, Row, SubmissionPage, TieOverflow, TypedSubmissio
 #[derive(Debug)]
 pub struct Submissions(Lent<crate::Submissions>);
 
-/// The submissions of a list with the answers read as a `T`, as an iterator: the blocking form of
-/// [`TypedSubmissions`](crate::TypedSubmissions).
-///
-/// ```no_run
-/// # fn example(form: formsvc_client::blocking::FormHandle) -> Result<(), formsvc_client::Error> {
-/// # type Contact = serde_json::Value;
-/// for item in form.submissions_as::<Contact>() {
-///     match item? {
-///         Ok(submission) => println!("{}", submission.data),
-///         Err(error) => eprintln!("left out: {error}"),
-///     }
-/// }
-/// # Ok(())
-/// # }
-/// ```
-#[must_use = "iterators do nothing unless they are consumed"]
-pub struct TypedSubmissions<T> {
-    items: Submissions,
-    of: PhantomData<fn() -> T>,
-}
-
 /// The pages of a list, as an iterator: the blocking form of
 /// [`SubmissionPages`](crate::SubmissionPages). After an error it ends.
-///
-/// With [`prefetch`](super::ListSubmissions::prefetch) the request for the next page is on its way
-/// before a page is handed on.
 #[must_use = "iterators do nothing unless they are consumed"]
 #[derive(Debug)]
 pub struct SubmissionPages(Lent<crate::SubmissionPages>);
@@ -161,7 +134,7 @@ impl Submissions {
             if all.len() == max {
                 return Err(more_than(max));
             }
-            all.extend(self.take_row(|_, row| row.to_submission()));
+            all.extend(self.take());
         }
         Ok(all)
     }
@@ -169,7 +142,7 @@ impl Submissions {
     /// Sees to a page with a row that was not yielded; false at the end.
     fn ready(&mut self) -> Result<bool, Error> {
         // The runtime is asked once a page, not once a row.
-        if self.0.stream.as_ref().is_ok_and(crate::Submissions::is_ready) {
+        if self.0.stream.as_ref().is_ok_and(crate::Submissions::has_ready) {
             return Ok(true);
         }
         if self.0.is_terminated() {
@@ -178,18 +151,8 @@ impl Submissions {
         self.0.wait(crate::Submissions::poll_ready)?.unwrap_or(Ok(false))
     }
 
-    fn take_row<R>(&mut self, read: impl FnOnce(&SubmissionPage, Row<'_>) -> R) -> Option<R> {
-        self.0.stream.as_mut().ok()?.take_row(read)
-    }
-
-    fn next_row<R>(
-        &mut self,
-        read: impl FnOnce(&SubmissionPage, Row<'_>) -> R,
-    ) -> Option<Result<R, Error>> {
-        match self.ready() {
-            Ok(_) => self.take_row(read).map(Ok),
-            Err(error) => Some(Err(error)),
-        }
+    fn take(&mut self) -> Option<Submission> {
+        self.0.stream.as_mut().ok()?.take_ready()
     }
 }
 
@@ -197,45 +160,11 @@ impl Iterator for Submissions {
     type Item = Result<Submission, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.next_row(|_, row| row.to_submission())
+        self.ready().map(|_| self.take()).transpose()
     }
 }
 
 impl FusedIterator for Submissions {}
-
-impl<T: DeserializeOwned> TypedSubmissions<T> {
-    pub(super) fn new(items: Submissions) -> Self {
-        Self { items, of: PhantomData }
-    }
-
-    /// Where to go on; see
-    /// [`TypedSubmissions::resume_token`](crate::TypedSubmissions::resume_token).
-    pub fn resume_token(&self) -> ResumeToken {
-        self.items.resume_token()
-    }
-
-    /// The units of which submissions may be missing; see
-    /// [`TypedSubmissions::tie_overflows`](crate::TypedSubmissions::tie_overflows).
-    pub fn tie_overflows(&self) -> &[TieOverflow] {
-        self.items.tie_overflows()
-    }
-}
-
-impl<T: DeserializeOwned> Iterator for TypedSubmissions<T> {
-    type Item = Result<Result<TypedSubmission<T>, AnswersError>, Error>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.items.next_row(SubmissionPage::typed)
-    }
-}
-
-impl<T: DeserializeOwned> FusedIterator for TypedSubmissions<T> {}
-
-impl<T> std::fmt::Debug for TypedSubmissions<T> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("TypedSubmissions").field(&self.items).finish()
-    }
-}
 
 impl SubmissionPages {
     pub(super) fn new(pages: crate::SubmissionPages, runtime: Arc<Runtime>) -> Self {

@@ -15,7 +15,7 @@
 //!     .api_key("fsk_example".into())
 //!     .build_blocking()?;
 //! println!("{}", client.me()?.email);
-//! for submission in client.form("frm_1".parse()?).submissions().items() {
+//! for submission in client.form("frm_1").submissions().items() {
 //!     println!("{}", submission?.data.as_json());
 //! }
 //! # Ok(())
@@ -23,7 +23,7 @@
 //! ```
 //!
 //! The functions given to the client ([`on_event`](crate::ClientBuilder::on_event),
-//! [`stop_when`](ListSubmissions::stop_when)) run on its thread. When one of them panics, so does
+//! [`stop_when`](SubmissionQuery::stop_when)) run on its thread. When one of them panics, so does
 //! the call that was waiting; when one of them makes a call of the same client, that call fails
 //! with [`ErrorKind::Config`](crate::ErrorKind::Config), because it would wait for itself.
 
@@ -33,5 +33,5 @@ mod lists;
 mod runtime;
 
 pub use client::{Client, FormHandle};
-pub use list::ListSubmissions;
-pub use lists::{SubmissionPages, Submissions, TypedSubmissions};
+pub use list::SubmissionQuery;
+pub use lists::{SubmissionPages, Submissions};

@@ -1,6 +1,5 @@
 //! The one error type of this crate.
 
-mod answers;
 mod excerpt;
 mod kind;
 
@@ -14,7 +13,6 @@ use formsvc_protocol::ErrorCode;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
 
-pub use answers::AnswersError;
 pub(crate) use excerpt::{KEPT, Safe, body_start, cut, head, keep, looks_like_json, short};
 pub use kind::ErrorKind;
 

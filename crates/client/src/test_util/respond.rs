@@ -26,7 +26,7 @@ impl Refusal {
     }
 
     pub(super) fn of(code: ErrorCode) -> Self {
-        let message = code.row().map_or("It failed.", |row| row.meaning);
+        let message = code.info().map_or("It failed.", |info| info.meaning);
         let unavailable = code == ErrorCode::Unavailable;
         let retry_after = unavailable.then_some(Duration::from_secs(1));
         Self { code, message: message.to_owned(), retry_after }
@@ -37,7 +37,7 @@ impl Refusal {
     }
 
     pub(super) fn into_response(self) -> Response<Bytes> {
-        let status = self.code.row().and_then(|row| StatusCode::from_u16(row.status).ok());
+        let status = self.code.info().and_then(|info| StatusCode::from_u16(info.status).ok());
         let mut response = json(&ErrorBody::new(self.code, self.message));
         *response.status_mut() = status.unwrap_or(StatusCode::BAD_REQUEST);
         if let Some(wait) = self.retry_after {

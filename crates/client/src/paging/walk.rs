@@ -6,9 +6,10 @@
 //! previous page, or that shares the oldest time seen so far and was already yielded, is a duplicate
 //! and is dropped. Any other row violates the order and ends the walk.
 
+use std::collections::HashSet;
+
 use formsvc_protocol::{Cursor, Pagination};
 
-use super::id_set::{IdHash, IdSet};
 use super::tie::{
     Completeness, FallbackReason, SeenRow, TieGuard, TieOverflow, UnitOverflow, Verdict,
 };
@@ -23,10 +24,11 @@ const MAX_KNOWN_IDS: usize = 100_000;
 /// Rows that a request with the walk's own cursor must have room for: a known one and a new one.
 const MIN_ROWS_WITH_KNOWN: u32 = 2;
 
+type IdSet = HashSet<Box<str>>;
+
 /// A walk through one list.
 #[derive(Debug)]
 pub(crate) struct Walk {
-    hasher: IdHash,
     /// The service's cursor of the next page.
     cursor: Option<Cursor>,
     /// Time of the oldest row so far.
@@ -119,7 +121,6 @@ impl Walk {
     /// Starts at a cursor, or at the newest row.
     pub(crate) fn start(cursor: Option<Cursor>) -> Self {
         Self {
-            hasher: IdHash::default(),
             cursor,
             oldest: None,
             page: IdSet::default(),
@@ -147,11 +148,8 @@ impl Walk {
             (Some(cursor), Some(oldest)) => TieGuard::resume(cursor, oldest),
             _ => TieGuard::new(),
         };
-        let mut walk = Self { oldest, resumed_oldest: seen_oldest, ties, ..Self::start(cursor) };
-        for id in seen {
-            walk.resumed.insert(walk.hasher.hash(id), id);
-        }
-        walk
+        let resumed = seen.map(Box::from).collect();
+        Self { oldest, resumed, resumed_oldest: seen_oldest, ties, ..Self::start(cursor) }
     }
 
     /// Continues after units of which rows may be missing, instead of failing there.
@@ -193,24 +191,20 @@ impl Walk {
     pub(crate) fn known(&self) -> impl Iterator<Item = &str> {
         let tied = [&self.tied, &self.before].into_iter().filter(|_| self.tie_continues);
         let resumed = Some(&self.resumed).filter(|_| !self.is_past_resumed());
-        resumed
-            .into_iter()
-            .flat_map(IdSet::iter)
-            .chain(tied.flat_map(IdSet::iter))
-            .chain(self.page.iter())
+        resumed.into_iter().chain(tied).chain([&self.page]).flatten().map(|id| &**id)
     }
 
     /// Ids of earlier pages whose rows may come again on the last page.
     pub(crate) fn known_before(&self) -> impl Iterator<Item = &str> {
         let page = Some(&self.page).filter(|_| self.page_was_empty);
-        let earlier = self.tied.iter().chain(self.before.iter());
-        self.resumed.iter().chain(earlier).chain(page.into_iter().flat_map(IdSet::iter))
+        let earlier = [&self.resumed, &self.tied, &self.before];
+        earlier.into_iter().chain(page).flatten().map(|id| &**id)
     }
 
     /// Ids whose rows may come again when the last page is requested once more.
     pub(crate) fn known_once_more(&self) -> impl Iterator<Item = &str> {
         let page = Some(&self.page).filter(|_| !self.page_was_empty);
-        self.known_before().chain(page.into_iter().flat_map(IdSet::iter))
+        self.known_before().chain(page.into_iter().flatten().map(|id| &**id))
     }
 
     /// The time below which no known id can come again, if the last row yielded was at `yielded`.
@@ -272,14 +266,13 @@ impl Walk {
             if !std::mem::replace(&mut any_row, true) {
                 self.open_page();
             }
-            let hash = self.hasher.hash(id);
-            let known = self.is_known_before(hash, id);
+            let known = self.is_known_before(id);
             let newer = self.oldest.is_some_and(|oldest| time > oldest);
-            if newer && !known && !self.page.contains(hash, id) {
+            if newer && !known && !self.page.contains(id) {
                 outcome.next = NextStep::Failed(PagingError::OutOfOrder);
                 return None;
             }
-            if !self.page.insert(hash, id) || known {
+            if !self.page.insert(id.into()) || known {
                 outcome.duplicates.push(outcome.rows_in_order);
             } else {
                 any_new = true;
@@ -317,12 +310,11 @@ impl Walk {
 
     /// Whether a row may come again on the page that was just requested.
     fn is_known(&self, id: &str) -> bool {
-        let hash = self.hasher.hash(id);
-        self.is_known_before(hash, id) || self.page.contains(hash, id)
+        self.is_known_before(id) || self.page.contains(id)
     }
 
-    fn is_known_before(&self, hash: u64, id: &str) -> bool {
-        [&self.before, &self.tied, &self.resumed].iter().any(|set| set.contains(hash, id))
+    fn is_known_before(&self, id: &str) -> bool {
+        [&self.before, &self.tied, &self.resumed].iter().any(|set| set.contains(id))
     }
 
     /// Whether rows of the resume token would now break the order, and be noticed that way.
@@ -333,7 +325,7 @@ impl Walk {
     /// Starts the ids of a page, and drops those that can no longer come again.
     fn open_page(&mut self) {
         if self.tie_continues {
-            self.tied.absorb(&self.before);
+            self.tied.extend(self.before.drain());
         } else {
             self.tied.clear();
         }
@@ -356,7 +348,7 @@ impl Walk {
         let Some(next) = &pagination.next_cursor else {
             return NextStep::Failed(PagingError::Stuck(Stuck::NoCursor));
         };
-        let known = [&self.resumed, &self.tied, &self.before, &self.page].map(IdSet::len);
+        let known = [&self.resumed, &self.tied, &self.before, &self.page].map(HashSet::len);
         if self.tie_continues && known.iter().sum::<usize>() > MAX_KNOWN_IDS {
             return NextStep::Failed(PagingError::TooManyTies);
         }

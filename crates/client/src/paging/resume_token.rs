@@ -17,7 +17,7 @@ const VERSION: &str = "v1";
 const TIMES: std::ops::Range<i64> = -62_167_305_600_000_000..253_402_387_200_000_000;
 
 /// A place in a list of submissions, to go on from later, in another process too: see
-/// [`ListSubmissions::resume_from`](super::ListSubmissions::resume_from).
+/// [`SubmissionQuery::resume_from`](super::SubmissionQuery::resume_from).
 ///
 /// It holds the form's id, the cursor of the page, and the ids that may come again: those already
 /// yielded on that page, and those of the page before it. These are the ids of three pages at most,
@@ -34,7 +34,8 @@ const TIMES: std::ops::Range<i64> = -62_167_305_600_000_000..253_402_387_200_000
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResumeToken {
-    form: FormId,
+    /// `None` if the id of the form was invalid.
+    form: Option<FormId>,
     at: At,
     seen: Vec<SubmissionId>,
     seen_oldest: Option<i64>,
@@ -54,25 +55,26 @@ pub struct ResumeTokenError(&'static str);
 
 impl ResumeToken {
     pub(super) fn at_page<'i>(
-        form: FormId,
+        form: Option<FormId>,
         position: ListPosition,
         seen: impl Iterator<Item = &'i str>,
         seen_oldest: Option<i64>,
     ) -> Self {
-        let seen: Vec<_> = seen
+        let mut seen: Vec<_> = seen
             .map(|id| SubmissionId::new(id).expect("ids are checked as pages are read"))
             .collect();
+        seen.sort_unstable();
         let seen_oldest = seen_oldest.filter(|_| !seen.is_empty());
         Self { form, at: At::Page(position), seen, seen_oldest }
     }
 
-    pub(super) fn at_end(form: FormId) -> Self {
+    pub(super) fn at_end(form: Option<FormId>) -> Self {
         Self { form, at: At::End, seen: Vec::new(), seen_oldest: None }
     }
 
-    /// The form whose list it is a place in.
-    pub fn form_id(&self) -> &FormId {
-        &self.form
+    /// Returns the form; `None` in the token of a list whose form id was invalid.
+    pub fn form_id(&self) -> Option<&FormId> {
+        self.form.as_ref()
     }
 
     /// The cursor of the page to resume at; `None` at the newest page and at the end.
@@ -104,7 +106,7 @@ impl ResumeToken {
 /// `newest`, `end`, or a dot and the cursor.
 impl fmt::Display for ResumeToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{VERSION}:{}:", Encoded(self.form.as_str()))?;
+        write!(f, "{VERSION}:{}:", Encoded(self.form.as_ref().map_or("", FormId::as_str)))?;
         let oldest = match &self.at {
             At::Page(ListPosition { cursor: Some(cursor), oldest }) => {
                 write!(f, ".{}", Encoded(cursor.as_str()))?;
@@ -145,7 +147,9 @@ impl FromStr for ResumeToken {
         let [form, place, oldest, seen_oldest, seen] = parts[..] else {
             return Err(ResumeTokenError("not six parts"));
         };
-        let form = FormId::new(&decode(form)).map_err(|_| ResumeTokenError("no form id"))?;
+        let form = Some(decode(form)).filter(|form| !form.is_empty());
+        let form = form.map(|form| FormId::new(&form)).transpose();
+        let form = form.map_err(|_| ResumeTokenError("no form id"))?;
         let oldest = time(oldest)?;
         let at = match place.strip_prefix('.') {
             Some(cursor) => {
@@ -230,7 +234,7 @@ mod tests {
         ) {
             prop_assume!(form != "." && form != "..");
             let place = ListPosition { cursor: cursor.map(Cursor::new), oldest };
-            let form = FormId::new(&form).unwrap();
+            let form = Some(FormId::new(&form).unwrap());
             let token =
                 ResumeToken::at_page(form, place, seen.iter().map(String::as_str), floor);
             let text = token.to_string();
@@ -260,7 +264,7 @@ mod tests {
 
     #[test]
     fn the_end_is_a_place_too() {
-        let token = ResumeToken::at_end(FormId::new("frm_1").unwrap());
+        let token = ResumeToken::at_end(FormId::new("frm_1").ok());
         assert_eq!(token.to_string(), "v1:frm_1:end:::");
         assert!(token.to_string().parse::<ResumeToken>().unwrap().is_finished());
     }

@@ -2,7 +2,7 @@
 
 use formsvc_protocol::{Cursor, Pagination};
 
-use super::pages::{paging_error, refuses_cursor};
+use super::fetch::{paging_error, refuses_cursor};
 use super::walk::{NextStep, PagingWarning, Walk};
 use super::{Completeness, FallbackReason, TieOverflow};
 use crate::error::Error;
@@ -13,10 +13,12 @@ use crate::error::Error;
 ///
 /// Request the page at [`cursor`](Self::cursor) with [`rows_to_request`](Self::rows_to_request) rows,
 /// pass it to [`accept`](Self::accept), and repeat until the step is [`PageNext::Finished`].
+#[doc(hidden)]
 #[derive(Debug)]
 pub struct PageWalk(Walk);
 
 /// The decision about one page.
+#[doc(hidden)]
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct PageStep {
@@ -29,6 +31,7 @@ pub struct PageStep {
 }
 
 /// How a list continues after a page.
+#[doc(hidden)]
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum PageNext {
@@ -48,7 +51,7 @@ impl PageWalk {
         Self(Walk::start(start))
     }
 
-    /// See [`ListSubmissions::allow_incomplete`](crate::ListSubmissions::allow_incomplete).
+    /// See [`SubmissionQuery::allow_incomplete`](crate::SubmissionQuery::allow_incomplete).
     #[must_use]
     pub fn allow_incomplete(self, allow: bool) -> Self {
         Self(self.0.allow_incomplete(allow))

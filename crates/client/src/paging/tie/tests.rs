@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::pager::walk::{ListPosition, NextStep, PagingError, PagingWarning, Walk};
+use crate::paging::walk::{ListPosition, NextStep, PagingError, PagingWarning, Walk};
 
 /// How a service reads and issues cursors. All show times in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,7 +165,7 @@ fn run(service: &Service, mut walk: Walk, stop_after: usize) -> (Outcome, Walk) 
 
 fn new_ids(
     rows: &[(String, i64)],
-    outcome: &crate::pager::walk::PageOutcome,
+    outcome: &crate::paging::walk::PageOutcome,
 ) -> impl Iterator<Item = String> {
     let kept = rows[..outcome.rows_in_order].iter().enumerate();
     kept.filter(|(at, _)| !outcome.duplicates.contains(at)).map(|(_, (id, _))| id.clone())
