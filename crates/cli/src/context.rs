@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use formsvc_client::network::NetworkSettings;
 use formsvc_client::{
-    Client, Event, ExposeSecret, FallbackReason, Form, RateLimit, RetryReason, SecretString, Timeouts,
-    WaitReason,
+    Client, Event, ExposeSecret, FallbackReason, Form, RateLimit, RetryReason, SecretString,
+    Timeouts, WaitReason,
 };
 use formsvc_protocol::check_secret_text;
 use serde::Serialize;

@@ -5,7 +5,7 @@ use formsvc_protocol::{Form, FormId, IdError};
 use crate::error::{Error, ErrorKind};
 use crate::operation::FORMS;
 use crate::paging::SubmissionQuery;
-use crate::{Client, error::Safe, operation};
+use crate::{Client, error::EscapedText, operation};
 
 /// A form of the key's owner; cheap to create and to clone. Created by [`Client::form`].
 #[derive(Clone, Debug)]
@@ -45,11 +45,11 @@ impl Client {
         if let (Some(first), Some(second)) = (&first, found.next()) {
             let what = format!(
                 "two forms have the title `{}`: `{}` and `{}`; use the id",
-                Safe(title),
-                Safe(first.id.as_str()),
-                Safe(second.id.as_str())
+                EscapedText(title),
+                EscapedText(first.id.as_str()),
+                EscapedText(second.id.as_str())
             );
-            return Err(Error::parts(ErrorKind::Config, FORMS, what).into());
+            return Err(Error::config(FORMS, what));
         }
         Ok(first)
     }

@@ -1,19 +1,14 @@
-//! The client for programs that are not async: the same calls, which block the thread they are
-//! made on until the answer is there, and lists that are iterators.
-//!
-//! A blocking client has a thread of its own that does the work, so it can be used on any thread:
-//! in `main`, and also inside an async runtime, where it does not panic but holds up the task and
-//! its thread. An async program does better with the async [`Client`](crate::Client). The thread
-//! ends when the last clone and the last list of the client are dropped.
+//! A client for programs that are not async: its calls block the thread, and its lists are
+//! iterators.
 //!
 //! ```no_run
-//! use formsvc_client::Client;
+//! use formsvc_client::blocking::Client;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let client = Client::builder()
 //!     .base_url("https://forms.example")
-//!     .api_key("fsk_example".into())
-//!     .build_blocking()?;
+//!     .api_key("fsk_example")
+//!     .build()?;
 //! println!("{}", client.me()?.email);
 //! for submission in client.form("frm_1").submissions().items() {
 //!     println!("{}", submission?.data.as_json());
@@ -22,16 +17,31 @@
 //! # }
 //! ```
 //!
-//! The functions given to the client ([`on_event`](crate::ClientBuilder::on_event),
-//! [`stop_when`](SubmissionQuery::stop_when)) run on its thread. When one of them panics, so does
-//! the call that was waiting; when one of them makes a call of the same client, that call fails
-//! with [`ErrorKind::Config`](crate::ErrorKind::Config), because it would wait for itself.
+//! A blocking client owns a tokio runtime with one thread, which ends when the last clone and the
+//! last list of the client are dropped. Calls can be made from any thread that is not part of an
+//! async runtime. On a thread of one (`spawn_blocking` included), and in the functions passed to the
+//! client ([`on_event`](ClientBuilder::on_event), [`stop_when`](SubmissionQuery::stop_when)), they
+//! fail with [`ErrorKind::Config`](crate::ErrorKind::Config): use the async
+//! [`Client`](crate::Client) there.
+
+/// Setters that forward to the same setters of an async type.
+macro_rules! same_setters {
+    ($type:ident $field:tt: $( $(#[$attribute:meta])* $name:ident($($argument:ident: $kind:ty),*); )+) => {
+        $(
+            $(#[$attribute])*
+            #[doc = concat!("See [`", stringify!($type), "::", stringify!($name), "`](crate::",
+                stringify!($type), "::", stringify!($name), ").")]
+            pub fn $name(mut self $(, $argument: $kind)*) -> Self {
+                self.$field = self.$field.$name($($argument),*);
+                self
+            }
+        )+
+    };
+}
 
 mod client;
-mod list;
-mod lists;
 mod runtime;
+mod submissions;
 
-pub use client::{Client, FormHandle};
-pub use list::SubmissionQuery;
-pub use lists::{SubmissionPages, Submissions};
+pub use client::{Client, ClientBuilder, FormHandle};
+pub use submissions::{SubmissionPages, SubmissionQuery, Submissions};

@@ -8,8 +8,9 @@ use super::walk::{NextStep, PagingError, PagingWarning, Walk};
 use super::{SubmissionPage, TieOverflow};
 use crate::call::call;
 use crate::error::{Error, ErrorKind, Parts};
+use crate::event::emit;
 use crate::operation::SUBMISSIONS;
-use crate::{Client, Event, ResponseMeta};
+use crate::{Client, ClientEvent, ResponseMeta};
 
 pub(super) type Fetched = Result<(RawPage, ResponseMeta), Error>;
 
@@ -36,13 +37,14 @@ pub(super) fn accept_page(
     let page = page.keep(&outcome, meta);
     report_warning(client, outcome.warning);
     if outcome.next != NextStep::Retry {
-        client.shared.tell(|| Event::PageFetched {
+        let event = ClientEvent::PageFetched {
             rows: page.len(),
             duplicates: outcome.duplicates.len(),
             bytes: page.body_len(),
             has_more: page.has_more(),
             elapsed: page.meta().elapsed(),
-        });
+        };
+        emit(&client.shared, &event);
     }
     (page, outcome.next)
 }
@@ -66,20 +68,21 @@ pub(super) fn refuses_cursor(error: &Error) -> bool {
 
 fn report_warning(client: &Client, warning: Option<PagingWarning>) {
     let Some(warning) = warning else { return };
-    client.shared.tell(|| match warning {
-        PagingWarning::FellBack(why) => Event::Fallback { why },
-        PagingWarning::Overflow(overflow) => Event::TieOverflow(overflow.into()),
-    });
+    let event = match warning {
+        PagingWarning::FellBack(reason) => ClientEvent::Fallback { reason },
+        PagingWarning::Overflow(overflow) => ClientEvent::TieOverflow(overflow.into()),
+    };
+    emit(&client.shared, &event);
 }
 
 /// Returns the error of a list that cannot continue.
 pub(super) fn paging_error(error: PagingError) -> Parts {
     match error {
         PagingError::Stuck(stuck) => {
-            Error::parts(ErrorKind::PaginationStuck, SUBMISSIONS, stuck.message())
+            Error::parts(ErrorKind::Pagination, SUBMISSIONS, stuck.message())
         }
         PagingError::OutOfOrder => Error::parts(
-            ErrorKind::OutOfOrder,
+            ErrorKind::Pagination,
             SUBMISSIONS,
             "a submission is newer than the one before it, though the list is newest first",
         ),

@@ -29,6 +29,4 @@ pub use pages::SubmissionPages;
 pub use query::SubmissionQuery;
 pub use resume_token::{ResumeToken, ResumeTokenError};
 pub use submissions::Submissions;
-#[cfg(feature = "blocking")]
-pub(crate) use submissions::more_than;
 pub use tie::{Completeness, CursorUnit, FallbackReason, TieOverflow};

@@ -7,7 +7,7 @@ use super::bounds::Bounds;
 use super::fetch::{Fetched, accept_page, fetch_page, retries_refused, walk_error};
 use super::walk::{NextStep, Walk};
 use super::{ResumeToken, SubmissionPage, SubmissionPages, Submissions};
-use crate::error::{Error, ErrorKind, Safe};
+use crate::error::{Error, ErrorKind, EscapedText};
 use crate::operation::SUBMISSIONS;
 use crate::{BoxFuture, Client};
 
@@ -191,8 +191,8 @@ impl SubmissionQuery {
                 let of = token.form_id().map_or("", FormId::as_str);
                 return Err(config_error(format!(
                     "the resume token is for form `{}`, not `{}`",
-                    Safe(of),
-                    Safe(form.as_str())
+                    EscapedText(of),
+                    EscapedText(form.as_str())
                 )));
             }
             (Some(token), None) => token.walk(),

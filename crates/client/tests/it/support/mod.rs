@@ -6,7 +6,7 @@ pub(crate) mod fake;
 pub(crate) mod log;
 pub(crate) mod net;
 pub(crate) mod served;
-pub(crate) mod spans;
+
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The transport used unless another is given.
+//! The default transport: HTTP/1.1 by reqwest.
 
 use std::io;
 use std::time::Duration;
@@ -6,40 +6,41 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 
-use super::{AttemptContext, BoxFuture, Transport, TransportError, TransportErrorKind, causes};
+use super::{AttemptContext, BoxFuture, Transport, TransportError, TransportErrorKind};
 use crate::base_url::BaseUrl;
-use crate::builder::{bad_network, cannot_set_up};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind, causes};
 use crate::network::{ConnectFailureKind, NetworkSettings};
+use crate::operation::BUILD;
 
 /// Shorter than the idle timeouts of common gateways (60 s and 75 s), so that a connection is
-/// seldom reused in the moment the other side closes it.
+/// seldom reused just as the other side closes it.
 const POOL_IDLE: Duration = Duration::from_secs(15);
-/// Largest buffer allocated on the word of a `Content-Length`.
-const TRUSTED_LENGTH: u64 = 8 * 1024 * 1024;
+/// Largest buffer allocated because of a `Content-Length`.
+const MAX_ANNOUNCED: u64 = 8 * 1024 * 1024;
 
-/// HTTP/1.1 by reqwest: one pool, no redirects, no cookies.
-pub(crate) struct OverReqwest {
+/// One connection pool, without redirects and cookies.
+pub(crate) struct ReqwestTransport {
     client: reqwest::Client,
     network: NetworkSettings,
     base_url: String,
 }
 
-impl OverReqwest {
+impl ReqwestTransport {
     /// Creates the pool of connections to one base URL.
     pub(crate) fn new(
         base: &BaseUrl,
         connect_timeout: Duration,
         network: NetworkSettings,
     ) -> Result<Self, Error> {
+        let failed = "the HTTP client cannot be set up";
         if base.is_https() {
             #[cfg(feature = "rustls")]
-            network.load_trust_store().map_err(bad_network)?;
+            network.load_trust_store()?;
             #[cfg(not(feature = "rustls"))]
-            return Err(cannot_set_up("the cargo feature `rustls` is off".into()));
+            return Err(Error::config(BUILD, "`https` requires the cargo feature `rustls`"));
         }
-        let builder = network.http_client_builder().map_err(bad_network)?;
-        let client = builder
+        let client = network
+            .http_client_builder()?
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
             .referer(false)
@@ -47,7 +48,7 @@ impl OverReqwest {
             .pool_idle_timeout(POOL_IDLE)
             .connect_timeout(connect_timeout)
             .build()
-            .map_err(|error| cannot_set_up(error.into()))?;
+            .map_err(|error| Error::parts(ErrorKind::Config, BUILD, failed).with_source(error))?;
         Ok(Self { client, network, base_url: base.as_str().to_owned() })
     }
 
@@ -83,7 +84,7 @@ impl OverReqwest {
         }
     }
 
-    /// The error of a request without an answer.
+    /// Classifies the error of a request without an answer.
     fn no_answer(&self, error: reqwest::Error) -> TransportError {
         match self.network.connect_failure(&self.base_url, &error) {
             Some(failure) => TransportError::new(failure.kind().into(), failure),
@@ -102,7 +103,7 @@ impl From<ConnectFailureKind> for TransportErrorKind {
     }
 }
 
-impl Transport for OverReqwest {
+impl Transport for ReqwestTransport {
     fn send<'a>(
         &'a self,
         request: Request<Bytes>,
@@ -124,35 +125,32 @@ async fn read_body(
     }
     let mut next = chunk(answer).await?;
     if next.as_ref().is_some_and(|piece| Some(piece.len() as u64) == length) {
-        // Nearly every page comes in one piece, which need not be copied. Its end is read too, so
-        // that the connection can be used again.
+        // Most pages arrive in one piece, which need not be copied. Reading to the end lets the
+        // connection be reused.
         chunk(answer).await?;
         return Ok(next.unwrap_or_default());
     }
-    // Like sizes for like bodies: an allocator that adapts to what it saw, as glibc's does, settles.
-    let room = usize::try_from(announced.min(TRUSTED_LENGTH)).unwrap_or(0).next_power_of_two();
+    // Powers of two: similar bodies get equal buffers, which the allocator reuses.
+    let room = usize::try_from(announced.min(MAX_ANNOUNCED)).unwrap_or(0).next_power_of_two();
     let mut body = Vec::with_capacity(room);
     while let Some(piece) = next {
         if piece.len() > max_body - body.len() {
             return Err(too_large());
         }
         body.extend_from_slice(&piece);
-        // Only what is given back can be filled again.
+        // Frees the receive buffer before the next read fills it.
         drop(piece);
         next = chunk(answer).await?;
     }
     Ok(Bytes::from(body))
 }
 
-/// The first bytes of a body; a connection that has more to give is closed.
-async fn read_start(
-    answer: &mut reqwest::Response,
-    enough: usize,
-) -> Result<Bytes, TransportError> {
+/// Reads the first bytes of a body. If the body is longer, the connection is closed.
+async fn read_start(answer: &mut reqwest::Response, max: usize) -> Result<Bytes, TransportError> {
     let mut body = Vec::new();
     while let Some(piece) = chunk(answer).await? {
-        body.extend_from_slice(&piece[..piece.len().min(enough - body.len())]);
-        if body.len() == enough {
+        body.extend_from_slice(&piece[..piece.len().min(max - body.len())]);
+        if body.len() == max {
             break;
         }
     }
@@ -163,7 +161,7 @@ async fn chunk(answer: &mut reqwest::Response) -> Result<Option<Bytes>, Transpor
     answer.chunk().await.map_err(|error| failure(error, Phase::Body))
 }
 
-/// How far an exchange came.
+/// The part of an answer that was being received.
 #[derive(Clone, Copy)]
 enum Phase {
     Head,

@@ -1,4 +1,4 @@
-//! Reading `Retry-After`.
+//! Parses `Retry-After`.
 
 use std::time::{Duration, SystemTime};
 
@@ -13,8 +13,8 @@ pub(crate) const RETRY_AFTER_MAX: Duration = Duration::from_secs(60 * 60);
 /// Returns how long an answer asks to wait: seconds, with or without a fraction, or an HTTP date
 /// (RFC 9110 §10.2.3). A fraction is rounded up.
 ///
-/// A date is measured against the answer's own `Date`, so that a wrong local clock does no harm, and
-/// against `now` without one. A date in the past is zero, and more than an hour is an hour. `None` for
+/// A date is compared with the answer's `Date`, so that a wrong local clock does no harm; without
+/// one, with `now`. A date in the past is zero, and more than an hour is an hour. `None` for
 /// any other value.
 pub(crate) fn retry_after(
     headers: &HeaderMap,
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_and_fractions_are_obeyed() {
+    fn seconds_and_fractions_are_read() {
         let seconds = |n| Some(Duration::from_secs(n));
         assert_eq!(read("1.5", None), Some(Duration::from_millis(1_500)));
         assert_eq!(read("0.0001", None), Some(Duration::from_millis(1)));
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_date_is_measured_against_the_answers_own_date() {
+    fn date_is_compared_with_the_date_of_the_answer() {
         let at = "Thu, 01 Jan 2026 00:00:30 GMT";
         assert_eq!(read(at, None), Some(Duration::from_secs(30)));
         let skewed = Some("Thu, 01 Jan 2026 00:00:10 GMT");

@@ -1,9 +1,10 @@
-//! What an error was caused by.
+//! The causes of an error.
 
 use std::error::Error as StdError;
 use std::io;
 
-/// A chain of causes, with those that I/O errors wrap: their own `source` skips what they wrap.
+/// Iterates over an error and its causes, including the errors inside I/O errors, which `source`
+/// skips.
 pub(crate) fn causes<'a>(
     error: &'a (dyn StdError + 'static),
 ) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {

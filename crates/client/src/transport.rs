@@ -1,9 +1,6 @@
-//! The seam between the SDK and whatever speaks HTTP.
+//! The interface between the client and an HTTP implementation.
 
-mod causes;
-mod over_reqwest;
-#[cfg(feature = "tower")]
-mod over_tower;
+mod reqwest_transport;
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -13,27 +10,24 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 
-pub(crate) use causes::causes;
-pub(crate) use over_reqwest::OverReqwest;
-#[cfg(feature = "tower")]
-pub use over_tower::TowerTransport;
+pub(crate) use reqwest_transport::ReqwestTransport;
 
 /// A boxed future that can be sent between threads.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Sends one request and reads the whole answer. Implement it to test against a fake, or to use
-/// another HTTP library; retries, limits and decoding stay with the client.
+/// Sends one request and reads the whole answer. Implement it for another HTTP library, or for a
+/// fake in tests; the client adds retries, limits and decoding.
 ///
-/// The client drops the future when the attempt's time is over.
+/// The client drops the future when the time of the attempt is over.
 ///
 /// ```
-/// use bytes::Bytes;
-/// use formsvc_client::{AttemptContext, BoxFuture, Client, Transport, TransportError};
+/// use formsvc_client::bytes::Bytes;
+/// use formsvc_client::{AttemptContext, BoxFuture, Client, Transport, TransportError, http};
 ///
-/// /// Answers every request the same.
-/// struct Canned(&'static str);
+/// /// Sends the same answer to every request.
+/// struct FixedAnswer(&'static str);
 ///
-/// impl Transport for Canned {
+/// impl Transport for FixedAnswer {
 ///     fn send<'a>(
 ///         &'a self,
 ///         _request: http::Request<Bytes>,
@@ -46,8 +40,8 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
 /// let client = Client::builder()
 ///     .base_url("https://forms.example")
-///     .api_key("fsk_example".into())
-///     .transport(Canned(r#"{"id":"usr_1","email":"ada@example.org","name":"Ada"}"#))
+///     .api_key("fsk_example")
+///     .transport(FixedAnswer(r#"{"id":"usr_1","email":"ada@example.org","name":"Ada"}"#))
 ///     .build()?;
 /// assert_eq!(client.me().await?.name, "Ada");
 /// # Ok::<(), formsvc_client::Error>(())
@@ -56,10 +50,10 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub trait Transport: Send + Sync + 'static {
     /// Sends `request` and returns the answer with its whole body, whatever its status.
     ///
-    /// Redirects must not be followed: the API has none, and the request carries the key. A body
-    /// over [`AttemptContext::max_body`] should be given up early as
-    /// [`TransportErrorKind::TooLarge`]; where the status is not 200, as success,
-    /// [`AttemptContext::max_error_body`] bytes of it are enough.
+    /// Must not follow redirects: the API has none, and the request contains the API key. A body
+    /// longer than [`AttemptContext::max_body`] should end early as
+    /// [`TransportErrorKind::TooLarge`]. If the status is not 200, the first
+    /// [`AttemptContext::max_error_body`] bytes of the body are enough.
     fn send<'a>(
         &'a self,
         request: http::Request<Bytes>,
@@ -67,7 +61,7 @@ pub trait Transport: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<http::Response<Bytes>, TransportError>>;
 }
 
-/// What a transport may want to know about the attempt it makes.
+/// The attempt that a request belongs to, and its limits.
 #[derive(Clone, Copy, Debug)]
 pub struct AttemptContext {
     pub(crate) operation: &'static str,
@@ -78,63 +72,76 @@ pub struct AttemptContext {
 }
 
 impl AttemptContext {
+    /// Creates the context of a first attempt with the default limits, to test a [`Transport`].
+    #[cfg(feature = "test-util")]
+    pub fn for_test() -> Self {
+        Self {
+            operation: "me",
+            attempt: 1,
+            timeout: Duration::from_secs(30),
+            max_body: 32 << 20,
+            max_error_body: 64 << 10,
+        }
+    }
+
     /// The operation, such as `submissions.list`.
     pub fn operation(&self) -> &'static str {
         self.operation
     }
 
-    /// Which attempt of the call, from 1.
+    /// The number of the attempt in its call, from 1.
     pub fn attempt(&self) -> u32 {
         self.attempt
     }
 
-    /// Time this attempt has; the client keeps it, a transport need not.
+    /// The time this attempt has. The client enforces it; a transport need not.
     pub fn timeout(&self) -> Duration {
         self.timeout
     }
 
-    /// Largest body to read, in bytes.
+    /// The largest body to read, in bytes.
     pub fn max_body(&self) -> usize {
         self.max_body
     }
 
-    /// How much to read of the body of an answer whose status is not 200, in bytes: about 64 KiB.
-    /// Nobody looks at the rest.
+    /// The number of bytes to read of the body if the status is not 200, about 64 KiB. The client
+    /// ignores the rest.
     pub fn max_error_body(&self) -> usize {
         self.max_error_body
     }
 }
 
-/// How an attempt failed without a whole answer.
+/// How an attempt failed without a complete answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TransportErrorKind {
-    /// No connection: name resolution, TCP, proxy. Retried.
+    /// No connection: name resolution, TCP or proxy. Retried.
     Connect,
     /// TLS failed: the certificate is not trusted, or there is no common version. Not retried.
     Tls,
-    /// The proxy demands a user name and a password (407), or rejects them. Not retried.
+    /// The proxy requires a user name and a password (407), or rejects them. Not retried.
     ProxyAuth,
-    /// Too slow. Retried.
+    /// The time limit was exceeded. Retried.
     Timeout,
-    /// The connection broke before the answer was whole. Retried.
+    /// The connection broke before the answer was complete. Retried.
     Interrupted,
-    /// The body is over the cap. Not retried.
+    /// The body is larger than allowed. Not retried.
     TooLarge,
-    /// Anything else. Not retried.
+    /// Any other failure. Not retried.
     Other,
 }
 
-/// An attempt that brought no whole answer.
+/// An attempt without a complete answer.
 #[derive(Debug)]
 pub struct TransportError {
-    kind: TransportErrorKind,
-    source: Option<Box<dyn StdError + Send + Sync>>,
-    head: Option<Box<(StatusCode, HeaderMap)>>,
+    pub(crate) kind: TransportErrorKind,
+    pub(crate) source: Option<Box<dyn StdError + Send + Sync>>,
+    pub(crate) head: Option<Box<(StatusCode, HeaderMap)>>,
 }
 
 impl TransportError {
-    /// A failure and its cause. The cause must not show the request's headers.
+    /// Creates an error with its cause. The text of the cause must not contain the headers of the
+    /// request.
     pub fn new(
         kind: TransportErrorKind,
         source: impl Into<Box<dyn StdError + Send + Sync>>,
@@ -142,38 +149,27 @@ impl TransportError {
         Self { kind, source: Some(source.into()), head: None }
     }
 
-    /// A failure with nothing more to say.
+    /// Creates an error without a cause.
     pub fn from_kind(kind: TransportErrorKind) -> Self {
         Self { kind, source: None, head: None }
     }
 
-    /// Adds what did arrive, so that the error can tell status and request id.
+    /// Adds the status and the headers that were received before the failure.
     #[must_use]
     pub fn with_head(mut self, status: StatusCode, headers: HeaderMap) -> Self {
         self.head = Some(Box::new((status, headers)));
         self
     }
 
-    /// How it failed.
+    /// The kind of failure.
     pub fn kind(&self) -> TransportErrorKind {
         self.kind
     }
-
-    pub(crate) fn headers_mut(&mut self) -> Option<&mut HeaderMap> {
-        self.head.as_mut().map(|head| &mut head.1)
-    }
-
-    pub(crate) fn into_parts(self) -> TransportParts {
-        (self.kind, self.source, self.head.map(|head| *head))
-    }
 }
-
-pub(crate) type TransportParts =
-    (TransportErrorKind, Option<Box<dyn StdError + Send + Sync>>, Option<(StatusCode, HeaderMap)>);
 
 impl fmt::Display for TransportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.kind.what())
+        f.write_str(self.kind.message())
     }
 }
 
@@ -184,13 +180,12 @@ impl StdError for TransportError {
 }
 
 impl TransportErrorKind {
-    /// What failed, for a person.
-    pub(crate) fn what(self) -> &'static str {
+    pub(crate) fn message(self) -> &'static str {
         match self {
             Self::Connect | Self::ProxyAuth => "could not connect",
             Self::Tls => "could not agree on a secure connection",
             Self::Timeout => "the answer took too long",
-            Self::Interrupted => "the connection broke before the answer was whole",
+            Self::Interrupted => "the connection broke before the answer was complete",
             Self::TooLarge => "the answer is too large",
             Self::Other => "the request could not be sent",
         }
