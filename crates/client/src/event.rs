@@ -80,6 +80,9 @@ pub enum ClientEvent {
     /// Submissions of a unit of the cursor may be missing: see
     /// [`allow_incomplete`](crate::SubmissionQuery::allow_incomplete).
     TieOverflow(TieOverflow),
+    /// More than 10,000 submissions were made within 5 minutes, so the sync point keeps the ids of a
+    /// shorter time: it misses submissions that are committed later than that.
+    SyncOverlapShortened,
 }
 
 /// Why a failed attempt is retried.
@@ -157,6 +160,9 @@ fn log(event: &ClientEvent) {
         // The unit itself is a value of the cursor, which is not logged.
         ClientEvent::TieOverflow(overflow) => {
             warn!(rows = overflow.rows(), "more rows share a time than a page can show");
+        }
+        ClientEvent::SyncOverlapShortened => {
+            warn!("the sync point keeps the ids of less than 5 minutes");
         }
     }
 }

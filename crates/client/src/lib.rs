@@ -48,8 +48,9 @@ pub use formsvc_protocol::{
 pub use limiter::RateLimit;
 pub use options::RequestOptions;
 pub use paging::{
-    Completeness, CursorUnit, FallbackReason, ResumeToken, ResumeTokenError, SubmissionPage,
-    SubmissionPages, SubmissionQuery, Submissions, TieOverflow,
+    Completeness, CursorUnit, FallbackReason, NewSubmissions, ResumeToken, ResumeTokenError,
+    SubmissionPage, SubmissionPages, SubmissionQuery, Submissions, SyncPoint, SyncPointError,
+    TieOverflow,
 };
 #[doc(hidden)]
 pub use paging::{PageNext, PageStep, PageWalk};

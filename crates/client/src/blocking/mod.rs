@@ -44,4 +44,4 @@ mod runtime;
 mod submissions;
 
 pub use client::{Client, ClientBuilder, FormHandle};
-pub use submissions::{SubmissionPages, SubmissionQuery, Submissions};
+pub use submissions::{NewSubmissions, SubmissionPages, SubmissionQuery, Submissions};

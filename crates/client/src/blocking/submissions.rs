@@ -8,7 +8,7 @@ use formsvc_protocol::{Cursor, Submission, Timestamp};
 
 use super::runtime::OwnRuntime;
 use crate::operation::SUBMISSIONS;
-use crate::{Error, ResumeToken, SubmissionPage};
+use crate::{Error, ResumeToken, SubmissionPage, SyncPoint};
 
 /// A query for the submissions of a form: the blocking form of
 /// [`SubmissionQuery`](crate::SubmissionQuery). Sends nothing by itself.
@@ -41,6 +41,11 @@ impl SubmissionQuery {
         SubmissionPages { stream: self.query.pages(), runtime: self.runtime, failed: false }
     }
 
+    /// Returns an iterator over the submissions that are new since a sync point.
+    pub fn sync_from(self, point: &SyncPoint) -> NewSubmissions {
+        NewSubmissions { stream: self.query.sync_from(point), runtime: self.runtime, failed: false }
+    }
+
     /// Requests a single page.
     pub fn page(self) -> Result<SubmissionPage, Error> {
         self.runtime.block_on(SUBMISSIONS, self.query.page())
@@ -52,7 +57,7 @@ macro_rules! blocking_iterators {
         #[doc = concat!("The blocking form of [`", stringify!($name), "`](crate::", stringify!($name),
             "): an iterator that requests a page when it needs one, and ends after an error.")]
         ///
-        /// Resume token, completeness and warnings are those of the stream, through `Deref`.
+        /// Resume token, sync point, completeness and warnings are those of the stream, through `Deref`.
         #[must_use = "iterators do nothing unless they are consumed"]
         #[derive(Debug)]
         pub struct $name {
@@ -89,6 +94,7 @@ macro_rules! blocking_iterators {
 blocking_iterators! {
     Submissions(Submission);
     SubmissionPages(SubmissionPage);
+    NewSubmissions(Submission);
 }
 
 impl Submissions {

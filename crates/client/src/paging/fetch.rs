@@ -75,6 +75,11 @@ fn report_warning(client: &Client, warning: Option<PagingWarning>) {
     emit(&client.shared, &event);
 }
 
+/// Reports a sync point that keeps fewer than 5 minutes of ids.
+pub(super) fn report_short_overlap(client: &Client) {
+    emit(&client.shared, &ClientEvent::SyncOverlapShortened);
+}
+
 /// Returns the error of a list that cannot continue.
 pub(super) fn paging_error(error: PagingError) -> Parts {
     match error {

@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Mutex;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use futures_core::{FusedStream, Stream};
 
@@ -135,11 +135,14 @@ impl SubmissionPages {
                 self.done = true;
                 return Poll::Ready(None);
             }
-            let request =
-                self.request.get_or_insert_with(|| Mutex::new(self.query.fetch(&self.walk)));
-            let request = request.get_mut().expect("the lock is never taken");
-            let fetched = ready!(request.as_mut().poll(cx));
-            self.request = None;
+            // Taken out, so that a request that panics is dropped.
+            let mut request =
+                self.request.take().unwrap_or_else(|| Mutex::new(self.query.fetch(&self.walk)));
+            let future = request.get_mut().expect("the lock is never taken");
+            let Poll::Ready(fetched) = future.as_mut().poll(cx) else {
+                self.request = Some(request);
+                return Poll::Pending;
+            };
             match fetched {
                 Ok((page, meta)) => {
                     if let Some(page) = self.accept(page, meta) {

@@ -5,9 +5,11 @@ use formsvc_protocol::{Cursor, FormId, IdError, Submission, Timestamp};
 
 use super::bounds::Bounds;
 use super::fetch::{Fetched, accept_page, fetch_page, retries_refused, walk_error};
+use super::sealed_text::ListId;
+use super::sync_point::SyncRun;
 use super::walk::{NextStep, Walk};
-use super::{ResumeToken, SubmissionPage, SubmissionPages, Submissions};
-use crate::error::{Error, ErrorKind, EscapedText};
+use super::{NewSubmissions, ResumeToken, SubmissionPage, SubmissionPages, Submissions, SyncPoint};
+use crate::error::{Error, ErrorKind};
 use crate::operation::SUBMISSIONS;
 use crate::{BoxFuture, Client};
 
@@ -119,7 +121,7 @@ impl SubmissionQuery {
     /// Continues where more submissions share a unit of the service's cursor, a second or a
     /// millisecond, than a page can show. By default the list ends there with an
     /// [`ErrorKind::TieOverflow`]. If allowed, the rest of the list follows, each such unit is
-    /// reported as an [`Event::TieOverflow`](crate::Event::TieOverflow) and in
+    /// reported as an [`ClientEvent::TieOverflow`](crate::ClientEvent::TieOverflow) and in
     /// [`tie_overflows`](SubmissionPages::tie_overflows), and the result is
     /// [`Incomplete`](super::Completeness::Incomplete).
     ///
@@ -138,6 +140,32 @@ impl SubmissionQuery {
     /// Returns a stream of the pages.
     pub fn pages(self) -> SubmissionPages {
         SubmissionPages::new(self)
+    }
+
+    /// Returns a stream of the submissions that are new since a sync point: see
+    /// [`NewSubmissions`]. The query can set [`page_size`](Self::page_size) and
+    /// [`allow_incomplete`](Self::allow_incomplete); any other setting is an
+    /// [`ErrorKind::Config`].
+    pub fn sync_from(self, point: &SyncPoint) -> NewSubmissions {
+        let run = self.start_sync(point);
+        NewSubmissions::new(self, point.clone(), run)
+    }
+
+    fn start_sync(&self, point: &SyncPoint) -> Result<SyncRun, Error> {
+        let Bounds { since, until, stop_when } = &self.bounds;
+        let settings = [
+            ("start_at", self.start.is_some()),
+            ("resume_from", self.resume.is_some()),
+            ("since", since.is_some()),
+            ("until", until.is_some()),
+            ("stop_when", stop_when.is_some()),
+            ("max_pages", self.max_pages.is_some()),
+        ];
+        if let Some((name, _)) = settings.iter().find(|(_, is_set)| *is_set) {
+            return Err(config_error(format!("`sync_from` and `{name}` exclude each other")));
+        }
+        self.form()?;
+        SyncRun::start(point, self.list()).map_err(config_error)
     }
 
     /// Requests a single page.
@@ -176,7 +204,7 @@ impl SubmissionQuery {
 
     /// Returns the walk, or the error of an invalid setting; `None` at the end of the list.
     pub(super) fn walk(&self) -> Result<Option<Walk>, Error> {
-        let form = self.form()?;
+        self.form()?;
         if !(1..=PAGE_SIZE_MAX).contains(&self.page_size) {
             let size = self.page_size;
             return Err(config_error(format!("page size `{size}` is not in 1..={PAGE_SIZE_MAX}")));
@@ -187,15 +215,10 @@ impl SubmissionQuery {
             (Some(_), Some(_)) => {
                 return Err(config_error("`start_at` and `resume_from` exclude each other"));
             }
-            (Some(token), None) if token.form_id() != Some(form) => {
-                let of = token.form_id().map_or("", FormId::as_str);
-                return Err(config_error(format!(
-                    "the resume token is for form `{}`, not `{}`",
-                    EscapedText(of),
-                    EscapedText(form.as_str())
-                )));
+            (Some(token), None) => {
+                token.check(&self.list()).map_err(config_error)?;
+                token.walk()
             }
-            (Some(token), None) => token.walk(),
         };
         Ok(walk.map(|walk| walk.allow_incomplete(self.allow_incomplete)))
     }
@@ -204,9 +227,10 @@ impl SubmissionQuery {
         self.form.as_ref().map_err(|error| config_error(error.to_string()))
     }
 
-    /// Returns the form for resume tokens; `None` if its id is invalid.
-    pub(super) fn list(&self) -> Option<FormId> {
-        self.form.as_ref().ok().cloned()
+    /// Returns the list for resume tokens and sync points.
+    pub(super) fn list(&self) -> ListId {
+        let origin = self.client.shared.base.origin();
+        ListId { origin, form: self.form.as_ref().ok().cloned() }
     }
 
     /// Returns the token of the end of the list.

@@ -42,7 +42,7 @@ pub enum FallbackReason {
 }
 
 /// Whether a list contains every submission that the service has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Completeness {
     /// No submission between the first and the last one read is missing.

@@ -9,6 +9,7 @@
 use std::collections::HashSet;
 
 use formsvc_protocol::{Cursor, Pagination};
+use serde::{Deserialize, Serialize};
 
 use super::tie::{
     Completeness, FallbackReason, SeenRow, TieGuard, TieOverflow, UnitOverflow, Verdict,
@@ -56,7 +57,7 @@ pub(crate) struct Walk {
 }
 
 /// A position in a list: the service's cursor and the oldest time seen.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ListPosition {
     pub(crate) cursor: Option<Cursor>,
     pub(crate) oldest: Option<i64>,
