@@ -13,7 +13,7 @@ use crate::support::fake::{Answer, Fake, ok};
 async fn ask(builder: ClientBuilder, rows: u32, answer: Answer) -> Result<SubmissionPage, Error> {
     let fake = Fake::script([answer]);
     let client = builder.retry(RetryPolicy::none()).transport(fake.wire()).build().unwrap();
-    client.form("frm_1".parse().unwrap()).submissions().page_size(rows).page().await
+    client.form("frm_1").submissions().page_size(rows).page().await
 }
 
 /// The error of a list that is answered so.
@@ -53,7 +53,7 @@ async fn names_of_the_service_move_no_cursor_and_fill_no_log() {
 async fn a_form_id_turns_no_line_around() {
     let token: ResumeToken = "v1:frm_%E2%80%AE1:newest:::".parse().unwrap();
     let client = builder().transport(Fake::script([]).wire()).build().unwrap();
-    let list = client.form("frm_1".parse().unwrap()).submissions().resume_from(token);
+    let list = client.form("frm_1").submissions().resume_from(token);
     let text = shown(&list.page().await.unwrap_err());
     assert!(text.contains(r"frm_\u{202e}1") && !text.contains('\u{202e}'), "{text}");
 }
@@ -153,7 +153,7 @@ async fn debug_shows_no_answer() {
 
     let fake = Fake::script([ok(page_of(&rows(), None, false)), ok(USER)]);
     let client = builder().transport(fake.wire()).build().unwrap();
-    let mut items = client.form("frm_1".parse().unwrap()).submissions().items();
+    let mut items = client.form("frm_1").submissions().items();
     let item = items.try_next().await.unwrap().unwrap();
     let text = format!("{first} {second} {items:?} {item:?}");
     client.me().await.unwrap();
