@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -29,10 +30,10 @@ const MAX_BODY: usize = 32 << 20;
 const MAX_BODY_RANGE: std::ops::RangeInclusive<usize> = 1..=1 << 30;
 const PRODUCT: &str = concat!("formsvc-client/", env!("CARGO_PKG_VERSION"));
 
-/// The settings of a [`Client`]. Setters only store values; [`build`](Self::build) checks all of
-/// them.
+/// The settings of a client: of the async [`Client`], or of the blocking one. Setters only store
+/// values; `build` checks all of them.
 #[must_use]
-pub struct ClientBuilder {
+pub struct ClientBuilder<C = Client> {
     base_url: Option<String>,
     api_key: Option<Result<ApiKey, ApiKeyError>>,
     timeouts: Timeouts,
@@ -52,9 +53,10 @@ pub struct ClientBuilder {
     on_event: Option<OnEvent>,
     clock: Clock,
     random: Random,
+    client: PhantomData<fn() -> C>,
 }
 
-impl Default for ClientBuilder {
+impl<C> Default for ClientBuilder<C> {
     fn default() -> Self {
         Self {
             base_url: None,
@@ -76,11 +78,12 @@ impl Default for ClientBuilder {
             on_event: None,
             clock: Arc::new(SystemTime::now),
             random: Arc::new(random),
+            client: PhantomData,
         }
     }
 }
 
-impl ClientBuilder {
+impl<C> ClientBuilder<C> {
     /// Sets the address of the service; required. `https`, or `http` for this machine: `localhost`,
     /// `*.localhost`, 127.0.0.0/8, `[::1]`. A path is kept as a prefix; user info, a query or a
     /// fragment is refused.
@@ -219,12 +222,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Checks every setting and creates the client. Sends no request and needs no async runtime.
-    ///
-    /// Fails with [`ErrorKind::Config`](crate::ErrorKind::Config) if the base URL or the key is
-    /// missing, if a setting breaks a rule or contradicts another one, if a proxy or TLS variable of
-    /// the environment is invalid, or if TLS cannot be set up.
-    pub fn build(self) -> Result<Client, Error> {
+    /// Checks every setting and creates an async client.
+    pub(crate) fn build_async(self) -> Result<Client, Error> {
         self.check_contradictions()?;
         let url = self.base_url.as_deref().ok_or_else(|| invalid("no base URL is set"))?;
         let base = BaseUrl::read(url, self.allow_insecure_http).map_err(invalid)?;
@@ -243,12 +242,11 @@ impl ClientBuilder {
             headers.insert(name, value);
         }
         headers.insert(USER_AGENT, user_agent(self.user_agent.as_deref())?);
-        let transport = match &self.transport {
-            Some(transport) => Arc::clone(transport),
-            None => {
-                let network = self.network_settings()?;
-                Arc::new(ReqwestTransport::new(&base, self.timeouts.connect, network)?)
-            }
+        let transport = if let Some(transport) = &self.transport {
+            Arc::clone(transport)
+        } else {
+            let network = self.network_settings()?;
+            Arc::new(ReqwestTransport::new(&base, self.timeouts.connect, network)?)
         };
         Ok(Client {
             shared: Arc::new(Shared {
@@ -336,6 +334,7 @@ impl ClientBuilder {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "a function for `map_err`")]
 fn invalid(rule: impl ToString) -> Error {
     Error::config(BUILD, rule.to_string())
 }
@@ -357,7 +356,18 @@ fn user_agent(suffix: Option<&str>) -> Result<HeaderValue, Error> {
     Ok(HeaderValue::try_from(format!("{PRODUCT} {suffix}")).expect("visible ASCII is valid"))
 }
 
-impl fmt::Debug for ClientBuilder {
+impl ClientBuilder {
+    /// Checks every setting and creates the client. Sends no request and needs no async runtime.
+    ///
+    /// Fails with [`ErrorKind::Config`](crate::ErrorKind::Config) if the base URL or the key is
+    /// missing, if a setting breaks a rule or contradicts another one, if a proxy or TLS variable of
+    /// the environment is invalid, or if TLS cannot be set up.
+    pub fn build(self) -> Result<Client, Error> {
+        self.build_async()
+    }
+}
+
+impl<C> fmt::Debug for ClientBuilder<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // URLs are left out: before they are checked they may contain a password.
         f.debug_struct("ClientBuilder")

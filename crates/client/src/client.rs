@@ -43,7 +43,7 @@ impl Client {
     /// Fails with [`ErrorKind::Config`](crate::ErrorKind::Config) that names the variable if one is
     /// missing or invalid.
     pub fn from_env() -> Result<Self, Error> {
-        ClientBuilder::from_vars(|name| std::env::var_os(name))?.build()
+        ClientBuilder::<Self>::from_vars(|name| std::env::var_os(name))?.build()
     }
 
     /// Requests the owner of the key: `GET /api/v1/me` (SPEC §4). The cheapest way to check a key.

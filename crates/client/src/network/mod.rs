@@ -27,7 +27,7 @@ mod verifier;
 
 use std::ffi::OsString;
 #[cfg(feature = "rustls")]
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use url::Url;
 
@@ -137,7 +137,7 @@ impl NetworkSettings {
         pem: &[u8],
         setting: &'static str,
     ) -> Result<(), NetworkError> {
-        self.add_root_certificates(pem, CertificateOrigin { setting, path: Default::default() })
+        self.add_root_certificates(pem, CertificateOrigin { setting, path: PathBuf::new() })
     }
 
     /// Identifies the client to servers by a certificate (mutual TLS): a PEM text with the

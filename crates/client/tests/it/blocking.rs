@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use bytes::Bytes;
-use formsvc_client::blocking::{Client, ClientBuilder, SubmissionQuery};
+use formsvc_client::blocking::{Client, SubmissionQuery};
 use formsvc_client::{
     AttemptContext, BoxFuture, ErrorKind, RequestOptions, RetryPolicy, Submission, SubmissionId,
     Timeouts, Transport, TransportError,
@@ -14,12 +14,12 @@ use wiremock::matchers::{any, path};
 use wiremock::{Mock, MockServer};
 
 use crate::support::bodies::{FORMS, USER, last, page};
+use crate::support::builder_of as builder;
 use crate::support::fake::{Answer, Fake, ok, status};
 use crate::support::served::answer;
-use crate::support::{KEY, builder};
 
 fn client(fake: &Arc<Fake>) -> Client {
-    ClientBuilder::from(builder()).transport(fake.wire()).build().unwrap()
+    builder::<Client>().transport(fake.wire()).build().unwrap()
 }
 
 fn query(fake: &Arc<Fake>) -> SubmissionQuery {
@@ -113,7 +113,7 @@ fn call_over_a_socket_succeeds() {
         Mock::given(any()).respond_with(answer(200, &last([0]))).mount(&server).await;
         server
     });
-    let client = Client::builder().base_url(server.uri()).api_key(KEY).no_proxy().build().unwrap();
+    let client = builder::<Client>().base_url(server.uri()).no_proxy().build().unwrap();
     assert_eq!(client.me().unwrap().attempts(), 1);
     assert_eq!(client.form("frm_1").submissions().items().count(), 1);
 }
@@ -155,8 +155,8 @@ async fn call_inside_a_multi_thread_runtime_is_config_error() {
 fn time_limits_apply() {
     let fake = Fake::script([Answer::Silence]);
     let timeouts = Timeouts::new().attempt(Duration::from_millis(10));
-    let builder = Client::builder().base_url("https://forms.example").api_key(KEY);
-    let builder = builder.timeouts(timeouts).retry(RetryPolicy::none()).transport(fake.wire());
+    let builder =
+        builder::<Client>().timeouts(timeouts).retry(RetryPolicy::none()).transport(fake.wire());
     assert_eq!(builder.build().unwrap().me().unwrap_err().kind(), ErrorKind::Timeout);
 }
 
@@ -166,7 +166,7 @@ fn call_from_a_listener_is_config_error() {
     let results = Arc::new(Mutex::new(Vec::new()));
     let (used, received) = (own.clone(), results.clone());
     let fake = Fake::script([ok(USER)]);
-    let client = ClientBuilder::from(builder())
+    let client = builder::<Client>()
         .on_event(move |_| {
             let client = used.lock().unwrap().take().unwrap();
             received.lock().unwrap().push(client.me().map(|_| ()).map_err(|error| error.kind()));
@@ -227,7 +227,7 @@ impl Transport for LeakingTransport {
 fn runtime_ends_with_the_last_client_or_list() {
     let (sender, ended) = mpsc::channel();
     let transport = LeakingTransport(Mutex::new(sender));
-    let client = ClientBuilder::from(builder()).transport(transport).build().unwrap();
+    let client = builder::<Client>().transport(transport).build().unwrap();
     client.me().unwrap();
     let items = client.form("frm_1").submissions().items();
     drop(client);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use formsvc_client::{Client, Completeness, Cursor, ErrorKind, ClientEvent, RateLimit, SyncPoint};
+use formsvc_client::{Client, ClientEvent, Completeness, Cursor, ErrorKind, RateLimit, SyncPoint};
 use formsvc_protocol::FormInstant;
 use proptest::prelude::*;
 

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use formsvc_client::{
-    Completeness, Cursor, ErrorKind, ClientEvent, FallbackReason, RateLimit, ResumeToken, SubmissionQuery,
+    ClientEvent, Completeness, Cursor, ErrorKind, FallbackReason, RateLimit, ResumeToken,
+    SubmissionQuery,
 };
 use formsvc_protocol::FormInstant;
 

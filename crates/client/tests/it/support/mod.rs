@@ -14,8 +14,14 @@ pub(crate) const KEY: &str = "fsk_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG";
 
 /// A builder with a base URL and a key, and with the shortest pauses.
 pub(crate) fn builder() -> ClientBuilder {
+    builder_of::<Client>()
+}
+
+/// The same for an async or a blocking client.
+pub(crate) fn builder_of<C>() -> ClientBuilder<C> {
     log::log();
-    Client::builder().base_url("https://forms.example/base").api_key(KEY).random(|| 0.0)
+    let builder = ClientBuilder::<C>::default().base_url("https://forms.example/base");
+    builder.api_key(KEY).random(|| 0.0)
 }
 
 /// Retries after a millisecond, for tests over a real socket.
