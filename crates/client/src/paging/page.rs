@@ -108,6 +108,11 @@ impl SubmissionPage {
         self.rows
     }
 
+    /// Returns an iterator over the submissions, newest first.
+    pub fn iter(&self) -> std::slice::Iter<'_, Submission> {
+        self.rows.iter()
+    }
+
     /// Returns the number of submissions.
     pub fn len(&self) -> usize {
         self.rows.len()
@@ -179,7 +184,7 @@ impl<'a> IntoIterator for &'a SubmissionPage {
     type IntoIter = std::slice::Iter<'a, Submission>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.rows.iter()
+        self.iter()
     }
 }
 

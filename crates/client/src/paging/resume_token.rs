@@ -63,7 +63,7 @@ impl ResumeToken {
         Self(Content { list, position: None, seen: Vec::new(), seen_oldest: None })
     }
 
-    /// Returns the form; `None` in the token of a list whose form id was invalid.
+    /// Returns the form; `None` in the token of a list with an invalid form id.
     pub fn form_id(&self) -> Option<&FormId> {
         self.0.list.form.as_ref()
     }

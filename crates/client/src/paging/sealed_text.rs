@@ -173,7 +173,7 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
-/// Implements text, file and serde for a state whose only field is a private content type.
+/// Implements text, file and serde for a tuple struct with one private content type.
 macro_rules! sealed_text {
     ($type:ident, $error:ident, $prefix:literal, $name:literal) => {
         #[doc = concat!("The text is not a valid ", $name, ".")]

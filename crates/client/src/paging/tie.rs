@@ -1,7 +1,7 @@
 //! Chooses the cursor of each request so that rows that share a unit of the service's cursor are not
 //! lost. Pure: rows and cursors in, decisions out.
 //!
-//! A service whose cursor has only milliseconds (or seconds) cuts the time of the last row to that
+//! A service with cursors of milliseconds (or seconds) cuts the time of the last row to that
 //! unit and answers with strictly older rows. The rows that share the last row's unit and did not fit
 //! on the page are then dropped. To prevent this, the walk replaces such a cursor by one of its own:
 //!

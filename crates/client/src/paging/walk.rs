@@ -18,8 +18,8 @@ use super::tie::{
 /// Consecutive pages without a new row after which the list counts as stuck.
 const MAX_IDLE_PAGES: usize = 100;
 
-/// Most ids that are kept because their rows may come again. A service whose rows all have one time
-/// would require any number.
+/// Most ids that are kept to recognize repeated rows. A service that gives all rows one time would
+/// require any number.
 const MAX_KNOWN_IDS: usize = 100_000;
 
 /// Rows that a request with the walk's own cursor must have room for: a known one and a new one.
@@ -38,7 +38,7 @@ pub(crate) struct Walk {
     page: IdSet,
     /// Ids of the page before it.
     before: IdSet,
-    /// Ids of yet earlier pages whose rows share the oldest time.
+    /// Ids of earlier pages' rows with the oldest time.
     tied: IdSet,
     /// Ids of the resume token, and the time of the oldest among them.
     resumed: IdSet,
@@ -188,27 +188,27 @@ impl Walk {
         &self.requested
     }
 
-    /// Ids whose rows may come again on the next page.
+    /// Ids of rows that the next page may repeat.
     pub(crate) fn known(&self) -> impl Iterator<Item = &str> {
         let tied = [&self.tied, &self.before].into_iter().filter(|_| self.tie_continues);
         let resumed = Some(&self.resumed).filter(|_| !self.is_past_resumed());
         resumed.into_iter().chain(tied).chain([&self.page]).flatten().map(|id| &**id)
     }
 
-    /// Ids of earlier pages whose rows may come again on the last page.
+    /// Ids of earlier pages' rows that the last page may repeat.
     pub(crate) fn known_before(&self) -> impl Iterator<Item = &str> {
         let page = Some(&self.page).filter(|_| self.page_was_empty);
         let earlier = [&self.resumed, &self.tied, &self.before];
         earlier.into_iter().chain(page).flatten().map(|id| &**id)
     }
 
-    /// Ids whose rows may come again when the last page is requested once more.
+    /// Ids of rows that the last page may repeat if it is requested again.
     pub(crate) fn known_once_more(&self) -> impl Iterator<Item = &str> {
         let page = Some(&self.page).filter(|_| !self.page_was_empty);
         self.known_before().chain(page.into_iter().flatten().map(|id| &**id))
     }
 
-    /// The time below which no known id can come again, if the last row yielded was at `yielded`.
+    /// The time below which no known row can be repeated, if the last row yielded was at `yielded`.
     pub(crate) fn known_oldest(&self, yielded: Option<i64>) -> Option<i64> {
         let resumed = self.resumed_oldest.filter(|_| !self.resumed.is_empty());
         yielded.into_iter().chain(resumed).min()
@@ -309,7 +309,7 @@ impl Walk {
         false
     }
 
-    /// Whether a row may come again on the page that was just requested.
+    /// Whether an earlier page had the row.
     fn is_known(&self, id: &str) -> bool {
         self.is_known_before(id) || self.page.contains(id)
     }
@@ -318,12 +318,12 @@ impl Walk {
         [&self.before, &self.tied, &self.resumed].iter().any(|set| set.contains(id))
     }
 
-    /// Whether rows of the resume token would now break the order, and be noticed that way.
+    /// Whether rows of the resume token would now break the order, and need no id to be recognized.
     fn is_past_resumed(&self) -> bool {
         self.oldest.zip(self.resumed_oldest).is_some_and(|(oldest, resumed)| oldest < resumed)
     }
 
-    /// Starts the ids of a page, and drops those that can no longer come again.
+    /// Starts the ids of a page, and drops those that can no longer be repeated.
     fn open_page(&mut self) {
         if self.tie_continues {
             self.tied.extend(self.before.drain());

@@ -130,14 +130,14 @@ async fn stuck_list_yields_its_rows_then_error() {
     ] {
         let fake = Fake::script(bodies.into_iter().map(ok));
         let (ids, ended) = read(list(&fake)).await;
-        assert_eq!((ids.join(" "), ended), ("0 1".into(), Some(ErrorKind::PaginationStuck)));
+        assert_eq!((ids.join(" "), ended), ("0 1".into(), Some(ErrorKind::Pagination)));
     }
     let mut n = 0;
     let fake = Fake::rule(move |_| {
         n += 1;
         ok(page([], &n.to_string()))
     });
-    assert_eq!(read(list(&fake)).await, (vec![], Some(ErrorKind::PaginationStuck)));
+    assert_eq!(read(list(&fake)).await, (vec![], Some(ErrorKind::Pagination)));
     assert_eq!(fake.sent().len(), 100);
 }
 
@@ -148,7 +148,7 @@ async fn out_of_order_list_yields_good_rows_then_error() {
     assert_eq!(pages.try_next().await.unwrap().unwrap().len(), 2);
     assert_eq!(pages.try_next().await.unwrap().unwrap().len(), 1);
     let error = pages.try_next().await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::OutOfOrder);
+    assert_eq!(error.kind(), ErrorKind::Pagination);
     assert_eq!(error.json_path(), Some("data[1].created_at"));
     assert_eq!(error.request_id(), Some("req_1"));
     assert!(pages.try_next().await.unwrap().is_none());
@@ -208,11 +208,11 @@ async fn dropped_call_loses_no_page() {
 async fn form_accepts_texts_and_ids() {
     let fake = Fake::script([]);
     let client = builder().transport(fake.wire()).build().unwrap();
-    let id = FormId::new("frm_1").unwrap();
+    let (text, id) = ("frm_1".to_owned(), FormId::new("frm_1").unwrap());
     for form in [
         client.form("frm_1"),
-        client.form("frm_1".to_owned()),
-        client.form(&"frm_1".to_owned()),
+        client.form(text.clone()),
+        client.form(&text),
         client.form(&id),
         client.form(id.clone()),
     ] {

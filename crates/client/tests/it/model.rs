@@ -69,7 +69,7 @@ impl Plan {
     fn promise(&self) -> (Vec<u32>, Option<ErrorKind>) {
         let stuck = self.stuck_at.map(|(at, _)| at).filter(|at| *at < self.cuts.len());
         let (_, rows) = self.rows(stuck.unwrap_or(self.cuts.len() - 1));
-        ((0..rows).collect(), stuck.map(|_| ErrorKind::PaginationStuck))
+        ((0..rows).collect(), stuck.map(|_| ErrorKind::Pagination))
     }
 
     fn serve(self) -> Arc<Fake> {

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use formsvc_client::{Client, ClientEvent, Completeness, Cursor, ErrorKind, RateLimit, SyncPoint};
+use formsvc_client::{
+    Client, ClientEvent, Completeness, Cursor, ErrorKind, RateLimit, SyncPoint, blocking,
+};
 use formsvc_protocol::FormInstant;
 use proptest::prelude::*;
 
 use crate::support::bodies::{page_of, row_at};
-use crate::support::builder;
 use crate::support::fake::{Answer, Fake, ok, status};
+use crate::support::{builder, builder_of};
 
 const SECOND: i64 = 1_000_000;
 /// 2026-01-01T12:00:00Z.
@@ -340,6 +342,22 @@ async fn sync_with_other_bounds_is_config_error() {
         assert_eq!(error.kind(), ErrorKind::Config);
         assert!(error.to_string().contains(name), "{error}");
     }
+}
+
+#[test]
+fn blocking_sync_yields_new_rows() {
+    let form = form_with(3, 90);
+    let client =
+        builder_of::<blocking::Client>().transport(Form::serve(&form).wire()).build().unwrap();
+    let sync = |point: &SyncPoint| {
+        let mut new = client.form("frm_1").submissions().sync_from(point);
+        let ids: Vec<_> = new.by_ref().map(|row| row.unwrap().id.to_string()).collect();
+        (ids, new.sync_point())
+    };
+    let (ids, point) = sync(&SyncPoint::new());
+    assert_eq!(ids, ["sub_2", "sub_1", "sub_0"]);
+    form.lock().unwrap().commit(0);
+    assert_eq!(sync(&point).0, ["sub_3"]);
 }
 
 #[tokio::test]

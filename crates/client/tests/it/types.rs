@@ -1,9 +1,9 @@
 //! Auto traits of the public types.
 
 use formsvc_client::{
-    ApiKey, Client, ClientBuilder, ClientEvent, Error, FormHandle, RequestOptions, Response,
-    ResumeToken, SubmissionPage, SubmissionPages, SubmissionQuery, Submissions, TieOverflow,
-    TransportError, User,
+    AnswersError, ApiKey, Client, ClientBuilder, ClientEvent, Error, FormHandle, NewSubmissions,
+    RequestOptions, Response, ResumeToken, SubmissionPage, SubmissionPages, SubmissionQuery,
+    Submissions, SyncPoint, TieOverflow, TransportError, User,
 };
 use futures_core::{FusedStream, Stream};
 
@@ -22,6 +22,8 @@ fn public_types_are_send_sync_and_unpin() {
     everything::<FormHandle>();
     everything::<SubmissionQuery>();
     everything::<ResumeToken>();
+    everything::<SyncPoint>();
+    everything::<AnswersError>();
     everything::<SubmissionPage>();
     everything::<Response<User>>();
     everything::<Error>();
@@ -31,6 +33,7 @@ fn public_types_are_send_sync_and_unpin() {
     everything::<TieOverflow>();
     fused_stream::<Submissions>();
     fused_stream::<SubmissionPages>();
+    fused_stream::<NewSubmissions>();
     assert_eq!(size_of::<Result<(), Error>>(), size_of::<usize>());
 }
 
@@ -43,7 +46,9 @@ fn futures_of_calls_are_send() {
     sendable(&query.clone().page());
     sendable(&query.clone().items().try_next());
     sendable(&query.clone().items().try_collect_max(1));
-    sendable(&query.pages().try_next());
+    sendable(&query.clone().pages().try_next());
+    sendable(&query.sync_from(&SyncPoint::new()).try_next());
+    sendable(&client.find_form("Contact"));
 }
 
 #[test]
@@ -57,8 +62,10 @@ fn blocking_types_are_send_and_sync() {
     everything::<blocking::SubmissionQuery>();
     everything::<blocking::Submissions>();
     everything::<blocking::SubmissionPages>();
+    everything::<blocking::NewSubmissions>();
     iterator::<blocking::Submissions>();
     iterator::<blocking::SubmissionPages>();
+    iterator::<blocking::NewSubmissions>();
 }
 
 #[test]

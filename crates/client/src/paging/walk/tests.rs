@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A page: the rows by number, and where the list goes on. A row's number gives its id, and its
+/// A page: the numbers of its rows, and the next cursor. A row's number determines its id and its
 /// time, which three rows share.
 #[derive(Clone, Debug)]
 struct Page {
@@ -71,7 +71,7 @@ fn irregular_list() -> impl Strategy<Value = (u32, Vec<Page>)> {
         let (mut at, mut start_before, mut pages) = (0, 0, Vec::new());
         for (number, (fresh, again)) in (0_u8..).zip(cuts) {
             let from = at.max(again) - again;
-            // Only rows of the page before may come again, once there is one.
+            // Only rows of the page before may be repeated.
             let from = from.max(start_before);
             if fresh > 0 {
                 pages.push(page(&(from..at + fresh).collect::<Vec<_>>(), number));
