@@ -1,3 +1,4 @@
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 //! Wire types of the form submissions service: the JSON of its REST API and webhooks, and the rules
 //! that client and server share. Pure data and pure decisions without I/O.
 //!
