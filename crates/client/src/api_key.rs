@@ -82,7 +82,7 @@ impl ApiKey {
         clean
     }
 
-    /// Removes the key from foreign headers; a header whose name contains the key is removed.
+    /// Removes the key from foreign headers; a header with the key in its name is removed.
     pub(crate) fn redact_headers(&self, headers: &mut HeaderMap) {
         if self.0.len() < REDACTED_FROM {
             return;

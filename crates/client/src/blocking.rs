@@ -42,7 +42,7 @@ use crate::{
     SyncPoint,
 };
 
-/// A [client](crate::Client) whose calls block. Clones are cheap and share everything.
+/// A client with the calls of [`Client`](crate::Client), which block the thread. Clones are cheap and share everything.
 #[derive(Clone, Debug)]
 pub struct Client {
     client: crate::Client,

@@ -1,5 +1,7 @@
 //! Parses the body of an answer, or returns the reason why it cannot be used.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
@@ -10,7 +12,7 @@ use crate::error::looks_like_json;
 pub(crate) struct Broken {
     /// Whether the body ends before its JSON does. A retry may receive the rest.
     pub(crate) truncated: bool,
-    pub(crate) what: &'static str,
+    pub(crate) what: Cow<'static, str>,
     pub(crate) json_path: Option<String>,
     pub(crate) why: String,
     pub(crate) body: Vec<u8>,
@@ -48,7 +50,13 @@ fn text(body: &[u8]) -> Result<&str, Broken> {
         } else {
             NOT_JSON
         };
-        Broken { truncated, what, json_path: None, why: error.to_string(), body: body.to_vec() }
+        Broken {
+            truncated,
+            what: what.into(),
+            json_path: None,
+            why: error.to_string(),
+            body: body.to_vec(),
+        }
     })
 }
 
@@ -67,13 +75,13 @@ fn broken(text: &str, path: Option<String>, error: &serde_json::Error) -> Broken
     let json_path = path.filter(|path| what == UNEXPECTED || !matches!(&**path, "" | "." | "?"));
     // An empty body is truncated too: JSON was announced, and none of it was received.
     let truncated = error.is_eof();
-    Broken { truncated, what, json_path, why: error.to_string(), body: text.into() }
+    Broken { truncated, what: what.into(), json_path, why: error.to_string(), body: text.into() }
 }
 
 /// Returns the error of JSON that breaks a rule of the API at `path`.
 pub(crate) fn rule_broken(body: &[u8], path: &str, why: String) -> Broken {
     let json_path = Some(path.to_owned());
-    Broken { truncated: false, what: UNEXPECTED, json_path, why, body: body.to_vec() }
+    Broken { truncated: false, what: UNEXPECTED.into(), json_path, why, body: body.to_vec() }
 }
 
 #[cfg(test)]

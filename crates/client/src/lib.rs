@@ -59,7 +59,7 @@ pub use retry::RetryPolicy;
 pub use timeouts::Timeouts;
 pub use transport::{AttemptContext, BoxFuture, Transport, TransportError, TransportErrorKind};
 
-/// The guide, whose examples need every feature.
+/// The guide; its examples need every feature.
 #[cfg(all(doctest, feature = "blocking", feature = "jiff", feature = "test-util"))]
 #[doc = include_str!("../../../docs/SDK.md")]
 struct Guide;

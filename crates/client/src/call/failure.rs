@@ -7,7 +7,6 @@ use formsvc_protocol::paths::REQUEST_ID;
 use formsvc_protocol::{ErrorBody, ErrorCode};
 use http::{HeaderMap, StatusCode};
 
-use super::content_encoding::ContentEncodingError;
 use super::seconds;
 use crate::api_key::ApiKey;
 use crate::base_url::BaseUrl;
@@ -72,10 +71,7 @@ impl Failure {
         body: &[u8],
         key: &ApiKey,
     ) -> Self {
-        let mut parts = Error::parts(ErrorKind::Api, BUILD, "");
-        parts.status = Some(status);
-        parts.request_id = request_id(headers);
-        parts.headers = Some(headers.clone());
+        let mut parts = parts_of_answer(ErrorKind::Api, "".into(), status, headers);
         let kept = keep(body, key);
         let text = std::str::from_utf8(head(body, key)).ok();
         if let Some(Ok(ErrorBody { error })) = text.map(read) {
@@ -89,7 +85,7 @@ impl Failure {
         Self { cause: FailureCause::Status(status), retry_after, parts: Box::new(parts) }
     }
 
-    /// A 200 whose body cannot be used.
+    /// A 200 with an unusable body.
     pub(super) fn broken(
         status: StatusCode,
         headers: &HeaderMap,
@@ -100,59 +96,19 @@ impl Failure {
         let path = broken.json_path.map(|path| cut(&key.redact(path), PATH_KEPT).to_owned());
         let what = match &path {
             Some(path) => format!("{} at `{}`", broken.what, EscapedText(short(path))).into(),
-            None => broken.what.into(),
+            None => broken.what,
         };
-        let mut parts = Parts { what, ..Error::parts(ErrorKind::Decode, BUILD, "") };
-        parts.status = Some(status);
-        parts.request_id = request_id(headers);
-        parts.headers = Some(headers.clone());
+        let mut parts = parts_of_answer(ErrorKind::Decode, what, status, headers);
         parts.json_path = path;
         let kept = keep(&broken.body, key);
         parts.body_start = body_start(headers, &kept);
         parts.body = Some(kept);
-        let why = key.redact(broken.why);
-        parts.source = Some(EscapedText(short(&why)).to_string().into());
+        if !broken.why.is_empty() {
+            let why = key.redact(broken.why);
+            parts.source = Some(EscapedText(short(&why)).to_string().into());
+        }
         let cause = if broken.truncated { FailureCause::Truncated } else { FailureCause::Broken };
         Self { cause, retry_after: None, parts: Box::new(parts) }
-    }
-
-    /// A 200 with an unsupported content encoding, or with a body that does not match its encoding.
-    pub(super) fn undecodable(
-        status: StatusCode,
-        headers: &HeaderMap,
-        error: ContentEncodingError,
-        body: &[u8],
-        key: &ApiKey,
-    ) -> Self {
-        let (what, truncated, why) = match error {
-            ContentEncodingError::Unsupported(encoding) => {
-                let encoding = EscapedText(cut(&encoding, CODE_KEPT)).to_string();
-                let what = format!(
-                    "the answer's content encoding `{encoding}` is not supported, only gzip"
-                );
-                (Cow::from(what), false, None)
-            }
-            ContentEncodingError::Damaged(why) => {
-                (Cow::from("the answer is not the gzip it is declared to be"), false, Some(why))
-            }
-            ContentEncodingError::Truncated(why) => {
-                (Cow::from("the answer is cut short"), true, Some(why))
-            }
-            ContentEncodingError::TooLarge => {
-                (Cow::from(TransportErrorKind::TooLarge.message()), false, None)
-            }
-        };
-        let broken = Broken {
-            truncated,
-            what: "",
-            json_path: None,
-            why: why.map_or_else(String::new, |why| why.to_string()),
-            body: body.to_vec(),
-        };
-        let mut failure = Self::broken(status, headers, broken, key);
-        failure.parts.what = what;
-        failure.parts.source.take_if(|source| source.to_string().is_empty());
-        failure
     }
 
     pub(super) fn status(&self) -> Option<StatusCode> {
@@ -211,6 +167,19 @@ fn error_kind(kind: TransportErrorKind) -> ErrorKind {
         TransportErrorKind::TooLarge => ErrorKind::TooLarge,
         TransportErrorKind::Interrupted | TransportErrorKind::Other => ErrorKind::Transport,
     }
+}
+
+fn parts_of_answer(
+    kind: ErrorKind,
+    what: Cow<'static, str>,
+    status: StatusCode,
+    headers: &HeaderMap,
+) -> Parts {
+    let mut parts = Error::parts(kind, BUILD, what);
+    parts.status = Some(status);
+    parts.request_id = request_id(headers);
+    parts.headers = Some(headers.clone());
+    parts
 }
 
 fn request_id(headers: &HeaderMap) -> Option<String> {

@@ -146,21 +146,15 @@ impl Call<'_> {
             let body = content_encoding::decode_start(&headers, &body, KEPT + key.len());
             return Err(Failure::refused(status, &headers, wait, &body, key));
         }
-        // The limit applies to the body as it is received and as it is decompressed.
-        let decoded = if body.len() > self.shared.max_body {
-            Err(ContentEncodingError::TooLarge)
-        } else {
-            content_encoding::decode(&headers, &body, self.shared.max_body)
-        };
-        let body = match decoded {
+        let body = match content_encoding::decode(&headers, &body, self.shared.max_body) {
             Ok(body) => body,
             Err(ContentEncodingError::TooLarge) => {
                 let error = TransportError::from_kind(TransportErrorKind::TooLarge);
                 let error = error.with_head(status, headers);
                 return Err(Failure::no_answer(error, &self.shared.base, |_| None));
             }
-            Err(error) => {
-                return Err(Failure::undecodable(status, &headers, error, &body, key));
+            Err(ContentEncodingError::Broken(broken)) => {
+                return Err(Failure::broken(status, &headers, broken, key));
             }
         };
         match decode(&body) {

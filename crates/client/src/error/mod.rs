@@ -38,7 +38,7 @@ pub struct Error(Box<Parts>);
 pub(crate) struct Parts {
     pub(crate) kind: ErrorKind,
     pub(crate) operation: Operation,
-    /// The text of kinds whose text does not follow from the answer.
+    /// The text, for kinds that do not derive it from the answer.
     pub(crate) what: Cow<'static, str>,
     pub(crate) status: Option<StatusCode>,
     pub(crate) code: Option<ErrorCode>,
@@ -145,12 +145,6 @@ impl Error {
     /// The operation, such as `submissions.list`.
     pub fn operation(&self) -> &'static str {
         self.0.operation.name
-    }
-
-    /// The template of the path, such as `/api/v1/forms/{form_id}/submissions`; empty if the client
-    /// could not be built, and for the caller's own paths.
-    pub fn url_template(&self) -> &'static str {
-        self.0.operation.template
     }
 
     /// The headers, if there was an answer, without the API key. Untrusted.

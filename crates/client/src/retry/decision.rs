@@ -17,7 +17,7 @@ pub(crate) enum FailureCause {
     Status(StatusCode),
     /// No complete answer.
     Transport(TransportErrorKind),
-    /// A success whose body is cut short.
+    /// A success with a body that is cut short.
     Truncated,
     /// A complete answer that violates the contract; a retry would return the same.
     Broken,

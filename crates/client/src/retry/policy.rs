@@ -5,8 +5,8 @@ use std::time::Duration;
 
 /// The number and the pace of retries of a call.
 ///
-/// Retried: 408, 429, 500, 502, 503, 504; a failed or broken connection; a timeout; a success whose
-/// body is cut short. Not retried: 400, 401, 403, 404 and every other status.
+/// Retried: 408, 429, 500, 502, 503, 504; a failed or broken connection; a timeout; a success
+/// with a body that is cut short. Not retried: 400, 401, 403, 404 and every other status.
 ///
 /// The pause before retry *n* is a random part of `base × 2ⁿ⁻¹` ("full jitter"), at least the value
 /// of `Retry-After` (seconds or a date), plus 0–10 % so that clients do not retry at the same time. A

@@ -25,9 +25,9 @@ pub enum Fault {
     Silent,
     /// A success after this delay.
     Slow(Duration),
-    /// A page without rows that reports more rows, and whose cursor leads to the requested page.
+    /// A page without rows that reports more rows, with a cursor that leads to the requested page.
     EmptyPage,
-    /// A page that reports more rows, and whose cursor leads to the same page.
+    /// A page that reports more rows, with a cursor that leads to the same page.
     StuckCursor,
     /// A page that begins with the last row of the page before; not possible for a page of one row.
     RepeatedRow,

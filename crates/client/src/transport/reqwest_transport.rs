@@ -88,7 +88,7 @@ impl ReqwestTransport {
     fn no_answer(&self, error: reqwest::Error) -> TransportError {
         match self.network.connect_failure(&self.base_url, &error) {
             Some(failure) => TransportError::new(failure.kind().into(), failure),
-            None => failure(error, Phase::Head),
+            None => failure(error, false),
         }
     }
 }
@@ -158,23 +158,16 @@ async fn read_start(answer: &mut reqwest::Response, max: usize) -> Result<Bytes,
 }
 
 async fn chunk(answer: &mut reqwest::Response) -> Result<Option<Bytes>, TransportError> {
-    answer.chunk().await.map_err(|error| failure(error, Phase::Body))
-}
-
-/// The part of an answer that was being received.
-#[derive(Clone, Copy)]
-enum Phase {
-    Head,
-    Body,
+    answer.chunk().await.map_err(|error| failure(error, true))
 }
 
 /// Classifies the errors of an exchange by their causes; the kinds of reqwest are coarse. The URL
 /// is removed: it contains the cursor.
-fn failure(error: reqwest::Error, phase: Phase) -> TransportError {
+fn failure(error: reqwest::Error, in_body: bool) -> TransportError {
     let error = error.without_url();
     let kind = if error.is_timeout() {
         TransportErrorKind::Timeout
-    } else if matches!(phase, Phase::Body) || error.is_request() || is_broken(&error) {
+    } else if in_body || error.is_request() || is_broken(&error) {
         TransportErrorKind::Interrupted
     } else {
         TransportErrorKind::Other

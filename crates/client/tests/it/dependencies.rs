@@ -20,7 +20,7 @@ fn default_build_has_few_crates() {
     assert!(crates.len() <= CRATES_MAX, "{} crates: {crates:#?}", crates.len());
 }
 
-/// Crates whose types must not be part of the API, so that their versions can change.
+/// Crates that must not be part of the API, so that their versions can change.
 const PRIVATE: [&str; 11] = [
     "reqwest",
     "rustls",

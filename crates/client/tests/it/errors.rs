@@ -103,7 +103,6 @@ async fn service_error_contains_code_and_message() {
     assert_eq!(error.message(), Some("no such form"));
     assert!(error.is_not_found() && !error.is_auth() && !error.is_retryable());
     assert_eq!(error.operation(), "submissions.list");
-    assert_eq!(error.url_template(), "/api/v1/forms/{form_id}/submissions");
     assert_eq!(
         error.to_string(),
         "submissions.list: 404 form_not_found: no such form (request id r7, 1 attempt)"
