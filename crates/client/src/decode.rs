@@ -110,7 +110,7 @@ mod tests {
             (r#"{"data":[["frm_1"]]}"#, UNEXPECTED, false, Some("data[0]")),
         ] {
             let broken = broken(body);
-            assert_eq!((broken.what, broken.truncated), (what, truncated), "{body}");
+            assert_eq!((&*broken.what, broken.truncated), (what, truncated), "{body}");
             assert_eq!(broken.json_path.as_deref(), path, "{body}");
             assert_eq!(broken.body, body.as_bytes());
         }
