@@ -1,46 +1,60 @@
-//! The API key: checked once, sent on every request, shown nowhere.
+//! The API key: checked once, sent with every request, never shown.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::str::FromStr;
 
 use formsvc_protocol::check_secret_text;
 use http::{HeaderMap, HeaderValue};
-use secrecy::{ExposeSecret, SecretString};
+use zeroize::Zeroizing;
 
-/// Shorter keys are not looked for in foreign text: removing them would garble it.
+/// Shorter keys are not searched for in foreign text: their removal would garble the text.
 const REDACTED_FROM: usize = 8;
 const REDACTED: &str = "[api key]";
 
-/// A key that can stand in a header. Its Debug shows nothing of it.
-pub(crate) struct ApiKey {
-    secret: SecretString,
-    authorization: HeaderValue,
-}
+/// An API key of the service (SPEC §5): visible ASCII, not in quotation marks.
+///
+/// The Debug output does not contain the key, and its memory is overwritten when the key is dropped.
+///
+/// ```
+/// use formsvc_client::ApiKey;
+/// let key = ApiKey::try_from("fsk_example")?;
+/// assert_eq!(format!("{key:?}"), "[api key]");
+/// assert!(ApiKey::try_from("\"fsk_example\"").is_err());
+/// # Ok::<(), formsvc_client::ApiKeyError>(())
+/// ```
+#[derive(Clone)]
+pub struct ApiKey(Zeroizing<String>);
+
+/// The rule that the text of an [`ApiKey`] breaks. Does not contain the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApiKeyError(String);
 
 impl ApiKey {
-    /// Checks that the key is visible ASCII and not in quotation marks. The error names the rule and
-    /// never contains the key.
-    pub(crate) fn check(secret: &SecretString) -> Result<Self, String> {
-        let text = secret.expose_secret();
-        check_secret_text(text).map_err(|problem| format!("the API key {problem}"))?;
+    fn new(text: Zeroizing<String>) -> Result<Self, ApiKeyError> {
+        let error = |problem: &dyn fmt::Display| ApiKeyError(format!("the API key {problem}"));
+        check_secret_text(&text).map_err(|problem| error(&problem))?;
         if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err("the API key has a character that is not visible ASCII".to_owned());
+            return Err(error(&"contains a character that is not visible ASCII"));
         }
-        let mut authorization = HeaderValue::try_from(format!("Bearer {text}"))
-            .expect("visible ASCII can stand in a header");
-        authorization.set_sensitive(true);
-        Ok(Self { secret: secret.clone(), authorization })
+        Ok(Self(text))
     }
 
-    /// The value of `Authorization` (SPEC §5), marked sensitive.
+    /// Returns the value of `Authorization` (SPEC §5), marked sensitive.
     pub(crate) fn authorization(&self) -> HeaderValue {
-        self.authorization.clone()
+        let text = Zeroizing::new(format!("Bearer {}", self.0.as_str()));
+        let mut value = HeaderValue::try_from(text.as_str()).expect("visible ASCII is valid");
+        value.set_sensitive(true);
+        value
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.secret.expose_secret().len()
+        self.0.len()
     }
 
-    /// Text from outside without the key, should the service have echoed it.
+    /// Removes the key from foreign text, in case the service echoed it.
     pub(crate) fn redact(&self, text: String) -> String {
-        let key = self.secret.expose_secret();
+        let key = self.0.as_str();
         if key.len() >= REDACTED_FROM && text.contains(key) {
             text.replace(key, REDACTED)
         } else {
@@ -48,9 +62,9 @@ impl ApiKey {
         }
     }
 
-    /// Bytes from outside without the key.
+    /// Removes the key from foreign bytes.
     pub(crate) fn redact_bytes(&self, bytes: &[u8]) -> Vec<u8> {
-        let key = self.secret.expose_secret().as_bytes();
+        let key = self.0.as_bytes();
         if key.len() < REDACTED_FROM {
             return bytes.to_vec();
         }
@@ -68,16 +82,15 @@ impl ApiKey {
         clean
     }
 
-    /// Headers from outside without the key, in whichever of them the service echoed it.
+    /// Removes the key from foreign headers; a header with the key in its name is removed.
     pub(crate) fn redact_headers(&self, headers: &mut HeaderMap) {
-        let key = self.secret.expose_secret();
-        if key.len() < REDACTED_FROM {
+        if self.0.len() < REDACTED_FROM {
             return;
         }
-        // Names arrive in lower case, which would still show most of a key.
-        let lower = key.to_ascii_lowercase();
+        // Header names are lower case, which would still show most of a key.
+        let lower = Zeroizing::new(self.0.to_ascii_lowercase());
         let named: Vec<_> =
-            headers.keys().filter(|name| name.as_str().contains(&lower)).cloned().collect();
+            headers.keys().filter(|name| name.as_str().contains(lower.as_str())).cloned().collect();
         for name in named {
             headers.remove(name);
         }
@@ -85,15 +98,51 @@ impl ApiKey {
             let clean = self.redact_bytes(value.as_bytes());
             if clean != value.as_bytes() {
                 *value = HeaderValue::from_bytes(&clean)
-                    .expect("what could stand in a header still can without the key");
+                    .expect("a valid value without the key is still valid");
             }
         }
     }
 }
 
-impl std::fmt::Debug for ApiKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl TryFrom<String> for ApiKey {
+    type Error = ApiKeyError;
+    fn try_from(text: String) -> Result<Self, ApiKeyError> {
+        Self::new(Zeroizing::new(text))
+    }
+}
+
+impl TryFrom<&str> for ApiKey {
+    type Error = ApiKeyError;
+    fn try_from(text: &str) -> Result<Self, ApiKeyError> {
+        text.to_owned().try_into()
+    }
+}
+
+impl FromStr for ApiKey {
+    type Err = ApiKeyError;
+    fn from_str(text: &str) -> Result<Self, ApiKeyError> {
+        text.try_into()
+    }
+}
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(REDACTED)
+    }
+}
+
+impl fmt::Display for ApiKeyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ApiKeyError {}
+
+/// For functions that accept an [`ApiKey`] as well as its text.
+impl From<Infallible> for ApiKeyError {
+    fn from(never: Infallible) -> Self {
+        match never {}
     }
 }
 
@@ -115,22 +164,22 @@ mod tests {
             ("\"fsk_a\"", "a quotation mark (\")"),
             ("'fsk_a'", "a quotation mark (')"),
         ] {
-            let error = ApiKey::check(&SecretString::from(bad)).unwrap_err();
+            let error = ApiKey::try_from(bad).unwrap_err().to_string();
             assert!(error.contains(problem) && !error.contains("fsk"), "{bad:?}: {error}");
         }
     }
 
     #[test]
-    fn the_header_is_sensitive_and_debug_shows_nothing() {
-        let key = ApiKey::check(&SecretString::from("fsk_0123456789")).unwrap();
+    fn authorization_is_sensitive_and_debug_redacted() {
+        let key = ApiKey::try_from("fsk_0123456789").unwrap();
         assert!(key.authorization().is_sensitive());
         let shown = format!("{key:?} {:?}", key.authorization());
         assert!(!shown.contains("0123"), "{shown}");
     }
 
     #[test]
-    fn every_echo_of_the_key_is_removed() {
-        let key = ApiKey::check(&SecretString::from("fsk_0123456789")).unwrap();
+    fn redaction_removes_every_echo_of_the_key() {
+        let key = ApiKey::try_from("fsk_0123456789").unwrap();
         let echo = "no such key fsk_0123456789, fsk_0123456789!";
         let clean = "no such key [api key], [api key]!";
         assert_eq!(key.redact(echo.to_owned()), clean);
@@ -138,8 +187,8 @@ mod tests {
     }
 
     #[test]
-    fn headers_lose_the_key_and_nothing_else() {
-        let key = ApiKey::check(&SecretString::from("fsk_0123456789ABC")).unwrap();
+    fn redacted_headers_lose_only_the_key() {
+        let key = ApiKey::try_from("fsk_0123456789ABC").unwrap();
         let mut headers = HeaderMap::new();
         headers.insert("x-a", HeaderValue::from_static("Bearer fsk_0123456789ABC"));
         headers.append("x-a", HeaderValue::from_static("second"));

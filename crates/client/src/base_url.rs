@@ -1,4 +1,4 @@
-//! The base address: checked once, then only ever appended to.
+//! The base URL: checked once; the paths of requests are appended to it.
 
 use std::error::Error;
 use std::fmt::{self, Write};
@@ -9,14 +9,13 @@ use formsvc_protocol::paths::SUBMISSIONS;
 use url::Url;
 use url::form_urlencoded::byte_serialize;
 
-/// The address of a service, which passed every rule: `https`, or `http` on this machine, with a host,
-/// and nothing else but a port and a path.
+/// The URL of a service: `https`, or `http` for this machine, with a host, an optional port and an
+/// optional path.
 ///
-/// [`ClientBuilder::base_url`] holds its text to the same rules when the client is made. Whoever asks
-/// for an address, or keeps one, asks here first; two spellings of one place are equal.
+/// [`ClientBuilder::base_url`] applies the same rules. Parse a URL with this type to check it before
+/// it is stored; two spellings of the same URL are equal.
 ///
-/// On this machine are `localhost`, every name that ends in `.localhost`, 127.0.0.0/8 and `[::1]`; a
-/// name that only begins like one of them is anybody's.
+/// `http` is allowed for `localhost`, every name that ends in `.localhost`, 127.0.0.0/8 and `[::1]`.
 ///
 /// ```
 /// use formsvc_client::BaseUrl;
@@ -38,7 +37,8 @@ pub struct BaseUrl {
     loopback: bool,
 }
 
-/// The rule that the text of a [`BaseUrl`] breaks. It does not repeat the text, which may hold a password.
+/// The rule that the text of a [`BaseUrl`] breaks. Does not contain the text, which may include a
+/// password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaseUrlError(String);
 
@@ -65,12 +65,12 @@ impl FromStr for BaseUrl {
 }
 
 impl BaseUrl {
-    /// Reads an address and holds it to the rules.
+    /// Parses and checks a URL.
     pub fn parse(text: &str) -> Result<Self, BaseUrlError> {
         Self::read(text, false)
     }
 
-    /// The same, and `http` to any host where that was asked for.
+    /// Parses and checks a URL; `allow_insecure_http` allows `http` for every host.
     pub(crate) fn read(text: &str, allow_insecure_http: bool) -> Result<Self, BaseUrlError> {
         let wrong = |rule: String| Err(BaseUrlError(rule));
         let url = match Url::parse(text) {
@@ -92,7 +92,7 @@ impl BaseUrl {
             other => return wrong(format!("the base URL has the scheme `{other}`, not `https`")),
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return wrong("the base URL holds a user name or password".to_owned());
+            return wrong("the base URL contains a user name or password".to_owned());
         }
         if url.query().is_some() || url.fragment().is_some() {
             return wrong("the base URL has a query or a fragment".to_owned());
@@ -106,37 +106,33 @@ impl BaseUrl {
         })
     }
 
-    /// Scheme, host, port if it is not the usual one, and path if there is one, without a slash at the end.
+    /// Scheme, host, port if it is not the default, and path, without a slash at the end.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Whether it is on this machine.
+    /// True if the host always is this machine.
     pub fn is_loopback(&self) -> bool {
         self.loopback
     }
 
-    #[cfg(feature = "tracing")]
-    pub(crate) fn host(&self) -> &str {
-        &self.host
-    }
-
-    #[cfg(feature = "tracing")]
-    pub(crate) fn port(&self) -> u16 {
-        self.port
+    /// Returns scheme, host and port.
+    pub(crate) fn origin(&self) -> String {
+        let scheme = if self.https { "https" } else { "http" };
+        format!("{scheme}://{}:{}", self.host, self.port)
     }
 
     pub(crate) fn is_https(&self) -> bool {
         self.https
     }
 
-    /// The address of a path that needs no encoding.
+    /// Returns the URL of a path that needs no encoding.
     pub(crate) fn join(&self, path: &str) -> String {
         format!("{}{path}", self.text)
     }
 
-    /// The address of a path and query of the caller's own. `query` stands in place of what the path
-    /// has under the same names. The error is the rule that is broken, after "the path …".
+    /// Returns the URL of the caller's own path and query. `query` replaces parameters of the path with
+    /// the same name. The error is the broken rule, to follow "the path".
     pub(crate) fn raw(&self, path: &str, query: &[(&str, &str)]) -> Result<String, &'static str> {
         check_path(path)?;
         let mut url = Url::parse(&self.join(path)).map_err(|_| "cannot be read")?;
@@ -146,14 +142,14 @@ impl BaseUrl {
             let kept = kept.map(|(name, value)| (name.as_str(), value.as_str()));
             url.query_pairs_mut().clear().extend_pairs(kept).extend_pairs(query);
         }
-        // Whatever the rules above forgot: nothing but an address under the base is asked for.
+        // A second line of defence: the URL must be below the base URL.
         let under = url.as_str().strip_prefix(&self.text).is_some_and(|rest| rest.starts_with('/'));
-        if under { Ok(url.into()) } else { Err("leads out of the base URL") }
+        if under { Ok(url.into()) } else { Err("leaves the base URL") }
     }
 
-    /// The address of a page of submissions (SPEC §4).
+    /// Returns the URL of a page of submissions (SPEC §4).
     pub(crate) fn submissions(&self, form: &str, limit: u32, cursor: Option<&str>) -> String {
-        let (before, after) = SUBMISSIONS.around_form_id().expect("the list is that of one form");
+        let (before, after) = SUBMISSIONS.around_form_id().expect("the path contains a form id");
         let mut address = self.join(before);
         address.extend(byte_serialize(form.as_bytes()));
         write!(address, "{after}?limit={limit}").expect("writing to a string succeeds");
@@ -165,19 +161,18 @@ impl BaseUrl {
     }
 }
 
-/// A path of the caller's own, with every place in it where it could lead out of the base address taken
-/// for what a server might make of it.
+/// Refuses paths that could leave the base URL, in every spelling that a server might decode.
 fn check_path(path: &str) -> Result<(), &'static str> {
     if !path.starts_with('/') || path.starts_with("//") {
         return Err("does not begin with one `/`");
     }
     if path.contains(['\\', '#']) || path.chars().any(char::is_control) {
-        return Err("holds a backslash, a `#` or a control character");
+        return Err("contains a backslash, a `#` or a control character");
     }
     let before_query = path.split('?').next().unwrap_or_default().to_ascii_lowercase();
     let plain = before_query.replace("%2e", ".").replace("%2f", "/").replace("%5c", "/");
     if plain.split('/').any(|segment| matches!(segment, "." | "..")) {
-        return Err("holds the segment `.` or `..`");
+        return Err("contains the segment `.` or `..`");
     }
     Ok(())
 }
@@ -187,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plain_http_is_for_this_machine_only() {
+    fn http_is_allowed_for_this_machine_only() {
         for good in [
             "https://api.example.org",
             "http://localhost:8080",
@@ -226,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_a_place_may_stand_in_it() {
+    fn user_info_query_and_fragment_are_refused() {
         for bad in
             ["https://u@h", "https://u:p4ss@h", "https://h?a=1", "https://h/#x", "https://h?"]
         {
@@ -236,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_prefix_is_kept_and_values_are_encoded() {
+    fn path_prefix_is_kept_and_values_are_encoded() {
         let base = BaseUrl::parse("https://h.example/tenant/a/").unwrap();
         assert_eq!(base.join("/api/v1/me"), "https://h.example/tenant/a/api/v1/me");
         assert_eq!(
@@ -252,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_of_the_callers_own_stays_under_the_base() {
+    fn raw_path_stays_below_the_base_url() {
         let base = BaseUrl::parse("https://h.example/tenant/a").unwrap();
         for (path, query, address) in [
             ("/api/v1/forms", &[][..], "/api/v1/forms"),
@@ -292,7 +287,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_path_leads_out_of_the_base(
+        fn no_raw_path_leaves_the_base_url(
             path in r"(/|\.|%2e|%2E|%2f|\\|\?|#|@|:|a|é|\s){0,12}",
         ) {
             for text in ["https://h.example", "https://h.example/tenant/a"] {

@@ -1,53 +1,62 @@
-//! Building a client.
+//! The builder of clients.
 
-use std::error::Error as StdError;
+use std::ffi::OsString;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use http::{HeaderMap, HeaderValue};
-use secrecy::SecretString;
+use http::header::USER_AGENT;
+use http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::api_key::ApiKey;
+use crate::api_key::{ApiKey, ApiKeyError};
 use crate::base_url::BaseUrl;
-use crate::error::{Error, ErrorKind, Parts};
-use crate::limit::Gate;
-use crate::network::{NetworkError, NetworkSettings};
+use crate::error::Error;
+use crate::limiter::Limiter;
+use crate::network::NetworkSettings;
 use crate::operation::BUILD;
+use crate::options::{CheckedHeader, check_header};
 use crate::retry::Budget;
 use crate::shared::{Clock, OnEvent, Random, Shared};
-use crate::transport::OverReqwest;
-use crate::{Client, Event, RateLimit, RetryPolicy, Timeouts, Transport};
+use crate::transport::ReqwestTransport;
+use crate::{Client, ClientEvent, RateLimit, RetryPolicy, Timeouts, Transport};
 
-/// Longest single wait unless set.
+/// Default of the longest single wait.
 const MAX_WAIT: Duration = Duration::from_secs(120);
-/// Largest body unless set: twice what the service puts on a page of more than one submission.
+/// Default of the largest body: twice the size at which the service ends a page.
 const MAX_BODY: usize = 32 << 20;
-/// What it may be set to. Places in a body are kept in 32 bits.
+/// Positions in a body are 32 bits.
 const MAX_BODY_RANGE: std::ops::RangeInclusive<usize> = 1..=1 << 30;
-const USER_AGENT: &str = concat!("formsvc-client/", env!("CARGO_PKG_VERSION"));
+const PRODUCT: &str = concat!("formsvc-client/", env!("CARGO_PKG_VERSION"));
 
-/// The settings of a [`Client`]. Setters only store; [`build`](Self::build) checks everything.
+/// The settings of a client: of the async [`Client`], or of the blocking one. Setters only store
+/// values; `build` checks all of them.
 #[must_use]
-pub struct ClientBuilder {
+pub struct ClientBuilder<C = Client> {
     base_url: Option<String>,
-    api_key: Option<SecretString>,
+    api_key: Option<Result<ApiKey, ApiKeyError>>,
     timeouts: Timeouts,
     retry: RetryPolicy,
     rate_limit: RateLimit,
     max_wait: Duration,
     max_body: usize,
     allow_insecure_http: bool,
-    user_agent_suffix: Option<String>,
+    user_agent: Option<String>,
+    headers: Vec<CheckedHeader>,
+    proxy: Option<String>,
+    no_proxy: bool,
     network: Option<NetworkSettings>,
+    root_certificates: Vec<Vec<u8>>,
+    client_identity: Option<Vec<u8>>,
     transport: Option<Arc<dyn Transport>>,
     on_event: Option<OnEvent>,
     clock: Clock,
     random: Random,
+    client: PhantomData<fn() -> C>,
 }
 
-impl Default for ClientBuilder {
+impl<C> Default for ClientBuilder<C> {
     fn default() -> Self {
         Self {
             base_url: None,
@@ -58,18 +67,24 @@ impl Default for ClientBuilder {
             max_wait: MAX_WAIT,
             max_body: MAX_BODY,
             allow_insecure_http: false,
-            user_agent_suffix: None,
+            user_agent: None,
+            headers: Vec::new(),
+            proxy: None,
+            no_proxy: false,
             network: None,
+            root_certificates: Vec::new(),
+            client_identity: None,
             transport: None,
             on_event: None,
             clock: Arc::new(SystemTime::now),
             random: Arc::new(random),
+            client: PhantomData,
         }
     }
 }
 
-impl ClientBuilder {
-    /// The address of the service; required. `https`, or `http` for this machine: `localhost`,
+impl<C> ClientBuilder<C> {
+    /// Sets the address of the service; required. `https`, or `http` for this machine: `localhost`,
     /// `*.localhost`, 127.0.0.0/8, `[::1]`. A path is kept as a prefix; user info, a query or a
     /// fragment is refused.
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
@@ -77,131 +92,172 @@ impl ClientBuilder {
         self
     }
 
-    /// The API key (SPEC §5); required. Sent only to the base address, and shown nowhere.
-    pub fn api_key(mut self, key: SecretString) -> Self {
-        self.api_key = Some(key);
+    /// Sets the API key (SPEC §5), as an [`ApiKey`] or as text; required. It is sent only to the base
+    /// URL, and never shown.
+    pub fn api_key(mut self, key: impl TryInto<ApiKey, Error: Into<ApiKeyError>>) -> Self {
+        self.api_key = Some(key.try_into().map_err(Into::into));
         self
     }
 
-    /// How long things may take.
+    /// Sets the time limits.
     pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
         self.timeouts = timeouts;
         self
     }
 
-    /// How often and how fast to try again.
+    /// Sets the number and the pace of retries.
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.retry = policy;
         self
     }
 
-    /// The client's own limit on requests; by default the service's, 300 per minute (SPEC §8).
+    /// Sets the client's own limit on requests. Default: the service's limit, 300 per minute
+    /// (SPEC §8).
     pub fn rate_limit(mut self, limit: RateLimit) -> Self {
         self.rate_limit = limit;
         self
     }
 
-    /// Longest single wait: for the limiter, for a 429 another clone was given, or because of
-    /// `Retry-After`. A call that would have to wait longer fails at once with
-    /// [`ErrorKind::RateLimitWait`]. Default 120 s; [`Timeouts::overall`] bounds waits too.
+    /// Sets the longest single wait: for the limiter, after a 429, or because of `Retry-After`. A
+    /// call that would have to wait longer fails at once with
+    /// [`ErrorKind::RateLimitWait`](crate::ErrorKind::RateLimitWait). Default 120 s;
+    /// [`Timeouts::overall`] limits waits too.
     pub fn max_wait(mut self, wait: Duration) -> Self {
         self.max_wait = wait;
         self
     }
 
-    /// Largest body of an answer, in bytes; a larger one is an [`ErrorKind::TooLarge`]. Default
-    /// 32 MiB: the service ends a page at 16 MiB of submissions. At least 1, at most 1 GiB.
+    /// Sets the largest body of an answer in bytes, 1 to 1 GiB; a larger one is an
+    /// [`ErrorKind::TooLarge`](crate::ErrorKind::TooLarge). Default 32 MiB: the service ends a page
+    /// at 16 MiB of submissions.
     ///
-    /// Memory for a list is bounded by it: a body for each page held, and a few dozen bytes for
-    /// each submission and answer on it.
+    /// A list keeps one page in memory: its body and its decoded submissions.
     pub fn max_body(mut self, bytes: usize) -> Self {
         self.max_body = bytes;
         self
     }
 
-    /// Allows `http` to other machines. The API key then travels in the clear.
+    /// Allows `http` to other machines. The API key is then sent unencrypted.
     pub fn allow_insecure_http(mut self, allow: bool) -> Self {
         self.allow_insecure_http = allow;
         self
     }
 
-    /// Text added to `User-Agent`, such as `acme-sync/1.2`.
-    pub fn user_agent_suffix(mut self, suffix: impl Into<String>) -> Self {
-        self.user_agent_suffix = Some(suffix.into());
+    /// Appends a product to `User-Agent`, such as `acme-sync/1.2`. Visible ASCII.
+    pub fn user_agent(mut self, suffix: impl Into<String>) -> Self {
+        self.user_agent = Some(suffix.into());
         self
     }
 
-    /// Sets proxy and TLS settings. By default [`build`](Self::build) reads them from the environment:
-    /// [`NetworkSettings::from_env`].
+    /// Adds a header to every request; the last value of a name is sent. Names that the client or
+    /// HTTP itself sets, such as `Authorization`, are refused.
+    pub fn default_header(
+        mut self,
+        name: impl TryInto<HeaderName>,
+        value: impl TryInto<HeaderValue>,
+    ) -> Self {
+        self.headers.push(check_header(name, value));
+        self
+    }
+
+    /// Sends all requests through this proxy, such as `http://user:password@proxy.example:3128`; the
+    /// proxy variables of the environment are ignored. Schemes: `http`, `https`, `socks5`,
+    /// `socks5h`. Requests to localhost are sent directly.
+    pub fn proxy(mut self, url: impl Into<String>) -> Self {
+        self.proxy = Some(url.into());
+        self
+    }
+
+    /// Sends all requests directly; the proxy variables of the environment are ignored.
+    pub fn no_proxy(mut self) -> Self {
+        self.no_proxy = true;
+        self
+    }
+
+    /// Sets proxy and TLS settings. Default: the settings of the environment, as
+    /// [`NetworkSettings::from_env`] reads them.
     pub fn network(mut self, settings: NetworkSettings) -> Self {
         self.network = Some(settings);
         self
     }
 
-    /// Sends requests by other means than the built-in HTTP client, which then takes no part:
-    /// connecting, proxies and TLS are the transport's.
+    /// Trusts the certificates of a PEM text as well: of an authority, or of a server itself.
+    #[cfg(feature = "rustls")]
+    pub fn add_root_certificate(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.root_certificates.push(pem.into());
+        self
+    }
+
+    /// Identifies the client to the server by a certificate (mutual TLS): a PEM text with the
+    /// certificate chain and its private key. Never shown.
+    #[cfg(feature = "rustls")]
+    pub fn client_identity(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.client_identity = Some(pem.into());
+        self
+    }
+
+    /// Sends requests through another HTTP implementation. Connections, proxies and TLS are then the
+    /// responsibility of the transport.
     pub fn transport(mut self, transport: impl Transport) -> Self {
         self.transport = Some(Arc::new(transport));
         self
     }
 
-    /// Hears of every attempt, retry, wait and page.
-    pub fn on_event(mut self, listener: impl Fn(&Event) + Send + Sync + 'static) -> Self {
+    /// Sets a function that is called with every event: attempts, retries, waits and pages.
+    pub fn on_event(mut self, listener: impl Fn(&ClientEvent) + Send + Sync + 'static) -> Self {
         self.on_event = Some(Arc::new(listener));
         self
     }
 
-    /// The wall clock a `Retry-After` date is measured against when the answer has no `Date`;
-    /// for tests. Waits and timeouts use tokio's clock.
+    /// Sets the wall clock, for tests. The client compares it with a `Retry-After` date if the answer
+    /// has no `Date`. Waits and time limits use tokio's clock.
     pub fn clock(mut self, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         self.clock = Arc::new(now);
         self
     }
 
-    /// The source of the randomness in pauses, numbers in 0..1; for tests.
+    /// Sets the source of random numbers in 0..1 for the pauses between retries, for tests.
     pub fn random(mut self, random: impl Fn() -> f64 + Send + Sync + 'static) -> Self {
         self.random = Arc::new(random);
         self
     }
 
-    /// Checks every setting and makes the client. Sends nothing and needs no runtime.
-    ///
-    /// Fails with [`ErrorKind::Config`] on a base URL or key that is missing or breaks a rule, a
-    /// time limit of zero, a cap of bodies out of range, a `User-Agent` suffix that is not visible
-    /// ASCII, a proxy or TLS variable that cannot be used, or TLS that cannot be set up.
-    pub fn build(self) -> Result<Client, Error> {
-        let Some(base_url) = &self.base_url else { return Err(wrong("no base URL is set")) };
-        let base = BaseUrl::read(base_url, self.allow_insecure_http)
-            .map_err(|error| wrong(error.to_string()))?;
-        let Some(key) = &self.api_key else { return Err(wrong("no API key is set")) };
-        let key = ApiKey::check(key).map_err(wrong)?;
-        check_timeouts(self.timeouts)?;
+    /// Checks every setting and creates an async client.
+    pub(crate) fn build_async(self) -> Result<Client, Error> {
+        self.check_contradictions()?;
+        let url = self.base_url.as_deref().ok_or_else(|| invalid("no base URL is set"))?;
+        let base = BaseUrl::read(url, self.allow_insecure_http).map_err(invalid)?;
+        let key = self.api_key.clone().ok_or_else(|| invalid("no API key is set"))?;
+        let key = key.map_err(invalid)?;
+        self.timeouts.check().map_err(invalid)?;
         if !MAX_BODY_RANGE.contains(&self.max_body) {
             let (bytes, most) = (self.max_body, MAX_BODY_RANGE.end());
-            return Err(wrong(format!("the largest body `{bytes}` is not in 1..={most} bytes")));
+            return Err(invalid(format!("`max_body` is {bytes}, not in 1..={most} bytes")));
         }
-        let user_agent = user_agent(self.user_agent_suffix.as_deref())?;
-        let transport = if let Some(transport) = self.transport {
-            transport
+        let limiter = Limiter::new(self.rate_limit)
+            .ok_or_else(|| invalid("`rate_limit` is zero requests per minute"))?;
+        let mut headers = HeaderMap::new();
+        for header in &self.headers {
+            let (name, value) = header.clone().map_err(invalid)?;
+            headers.insert(name, value);
+        }
+        headers.insert(USER_AGENT, user_agent(self.user_agent.as_deref())?);
+        let transport = if let Some(transport) = &self.transport {
+            Arc::clone(transport)
         } else {
-            let network = match self.network {
-                Some(network) => network,
-                None => environment()?,
-            };
-            Arc::new(OverReqwest::new(&base, self.timeouts.connect, network)?)
+            let network = self.network_settings()?;
+            Arc::new(ReqwestTransport::new(&base, self.timeouts.connect, network)?)
         };
         Ok(Client {
             shared: Arc::new(Shared {
                 transport,
                 base,
                 key: Arc::new(key),
-                user_agent,
-                headers: HeaderMap::new(),
+                headers,
                 timeouts: self.timeouts,
                 budget: Arc::new(Budget::new(self.retry.budget)),
                 retry: self.retry,
-                rate_limit: self.rate_limit,
-                gate: Arc::new(Gate::new(self.rate_limit)),
+                limiter: Arc::new(limiter),
                 max_wait: self.max_wait,
                 max_body: self.max_body,
                 on_event: self.on_event,
@@ -210,70 +266,110 @@ impl ClientBuilder {
             }),
         })
     }
+
+    /// Creates a builder with base URL and API key from variables.
+    pub(crate) fn from_vars(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
+        const BASE_URL: &str = "FORMSVC_BASE_URL";
+        const API_KEY: &str = "FORMSVC_API_KEY";
+        let text = |name: &str| match lookup(name).map(OsString::into_string) {
+            Some(Ok(text)) if !text.is_empty() => Ok(text),
+            Some(Err(_)) => Err(invalid(format!("`{name}` is not UTF-8 text"))),
+            _ => Err(invalid(format!("the environment variable `{name}` is not set"))),
+        };
+        let url = text(BASE_URL)?;
+        BaseUrl::parse(&url).map_err(|error| invalid(format!("`{BASE_URL}`: {error}")))?;
+        let key = ApiKey::try_from(text(API_KEY)?)
+            .map_err(|error| invalid(format!("`{API_KEY}`: {error}")))?;
+        Ok(Self::default().base_url(url).api_key(key))
+    }
+
+    fn check_contradictions(&self) -> Result<(), Error> {
+        let proxy = ("proxy", self.proxy.is_some());
+        let no_proxy = ("no_proxy", self.no_proxy);
+        let network = ("network", self.network.is_some());
+        let root = ("add_root_certificate", !self.root_certificates.is_empty());
+        let identity = ("client_identity", self.client_identity.is_some());
+        let transport = ("transport", self.transport.is_some());
+        let pairs = [
+            (proxy, no_proxy),
+            (network, proxy),
+            (network, no_proxy),
+            (transport, proxy),
+            (transport, no_proxy),
+            (transport, network),
+            (transport, root),
+            (transport, identity),
+        ];
+        match pairs.iter().find(|(first, second)| first.1 && second.1) {
+            Some(((first, _), (second, _))) => Err(invalid(format!(
+                "`{first}` and `{second}` contradict each other; set only one of them"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the settings of the built-in HTTP client.
+    fn network_settings(&self) -> Result<NetworkSettings, Error> {
+        #[cfg_attr(not(feature = "rustls"), expect(unused_mut, reason = "only TLS changes it"))]
+        let mut network = match (&self.network, &self.proxy) {
+            (Some(network), _) => network.clone(),
+            (None, Some(url)) => NetworkSettings::from_env_with_proxy(url)?,
+            (None, None) if self.no_proxy => NetworkSettings::from_env_without_proxy()?,
+            (None, None) => NetworkSettings::from_env()?,
+        };
+        #[cfg(feature = "tracing")]
+        for warning in network.warnings() {
+            tracing::warn!("{warning}");
+        }
+        #[cfg(feature = "rustls")]
+        {
+            for pem in &self.root_certificates {
+                network.add_root_certificate_setting(pem, "add_root_certificate")?;
+            }
+            if let Some(pem) = &self.client_identity {
+                network.set_client_identity(pem)?;
+            }
+        }
+        Ok(network)
+    }
 }
 
-/// A number in 0..1 that tells processes and calls apart; jitter needs no more. The standard library
-/// seeds each state anew.
+#[expect(clippy::needless_pass_by_value, reason = "a function for `map_err`")]
+fn invalid(rule: impl ToString) -> Error {
+    Error::config(BUILD, rule.to_string())
+}
+
+/// Returns a number in 0..1 that differs between processes and calls; jitter needs no more. The
+/// standard library seeds each state anew.
 fn random() -> f64 {
     let bits = RandomState::new().hash_one(0_u8) >> (u64::BITS - 32);
     f64::from(u32::try_from(bits).expect("32 bits are left")) / f64::from(u32::MAX)
 }
 
-fn check_timeouts(timeouts: Timeouts) -> Result<(), Error> {
-    let overall = timeouts.overall.unwrap_or(Duration::MAX);
-    for (name, limit) in
-        [("connect", timeouts.connect), ("attempt", timeouts.attempt), ("overall", overall)]
-    {
-        if limit.is_zero() {
-            return Err(wrong(format!("the time limit `{name}` is zero")));
-        }
-    }
-    Ok(())
-}
-
 fn user_agent(suffix: Option<&str>) -> Result<HeaderValue, Error> {
     let Some(suffix) = suffix.filter(|suffix| !suffix.is_empty()) else {
-        return Ok(HeaderValue::from_static(USER_AGENT));
+        return Ok(HeaderValue::from_static(PRODUCT));
     };
-    let printable = |byte: u8| byte == b' ' || byte.is_ascii_graphic();
-    if !suffix.bytes().all(printable) {
-        return Err(wrong("the `User-Agent` suffix has a character that is not visible ASCII"));
+    if !suffix.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) {
+        return Err(invalid("`user_agent` contains a character that is not visible ASCII"));
     }
-    Ok(HeaderValue::try_from(format!("{USER_AGENT} {suffix}"))
-        .expect("visible ASCII can stand in a header"))
+    Ok(HeaderValue::try_from(format!("{PRODUCT} {suffix}")).expect("visible ASCII is valid"))
 }
 
-pub(crate) fn wrong(what: impl Into<std::borrow::Cow<'static, str>>) -> Error {
-    Error::parts(ErrorKind::Config, BUILD, what).into()
-}
-
-/// The network settings of this process. Settings that are ignored are logged.
-fn environment() -> Result<NetworkSettings, Error> {
-    let network = NetworkSettings::from_env().map_err(bad_network)?;
-    #[cfg(feature = "tracing")]
-    for warning in network.warnings() {
-        tracing::warn!("{warning}");
-    }
-    Ok(network)
-}
-
-/// The error of a proxy or TLS setting.
-pub(crate) fn bad_network(error: NetworkError) -> Error {
-    let parts = Error::parts(ErrorKind::Config, BUILD, error.to_string());
-    match error.into_source() {
-        Some(source) => parts.with_source(source).into(),
-        None => parts.into(),
+impl ClientBuilder {
+    /// Checks every setting and creates the client. Sends no request and needs no async runtime.
+    ///
+    /// Fails with [`ErrorKind::Config`](crate::ErrorKind::Config) if the base URL or the key is
+    /// missing, if a setting breaks a rule or contradicts another one, if a proxy or TLS variable of
+    /// the environment is invalid, or if TLS cannot be set up.
+    pub fn build(self) -> Result<Client, Error> {
+        self.build_async()
     }
 }
 
-pub(crate) fn cannot_set_up(source: Box<dyn StdError + Send + Sync>) -> Error {
-    let parts: Parts = Error::parts(ErrorKind::Config, BUILD, "the HTTP client cannot be set up");
-    parts.with_source(source).into()
-}
-
-impl fmt::Debug for ClientBuilder {
+impl<C> fmt::Debug for ClientBuilder<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The base URL is left out: before it is checked it may hold a password.
+        // URLs are left out: before they are checked they may contain a password.
         f.debug_struct("ClientBuilder")
             .field("api_key", &self.api_key)
             .field("timeouts", &self.timeouts)
@@ -282,8 +378,44 @@ impl fmt::Debug for ClientBuilder {
             .field("max_wait", &self.max_wait)
             .field("max_body", &self.max_body)
             .field("allow_insecure_http", &self.allow_insecure_http)
-            .field("user_agent_suffix", &self.user_agent_suffix)
+            .field("user_agent", &self.user_agent)
+            .field("no_proxy", &self.no_proxy)
             .field("network", &self.network)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from_vars(vars: &[(&str, &str)]) -> Result<ClientBuilder, Error> {
+        ClientBuilder::from_vars(|name| {
+            vars.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
+        })
+    }
+
+    #[test]
+    fn environment_sets_base_url_and_key() {
+        let url = ("FORMSVC_BASE_URL", "http://localhost:1/base/");
+        let builder = from_vars(&[url, ("FORMSVC_API_KEY", "fsk_1")]).unwrap();
+        let client = builder.no_proxy().build().unwrap();
+        assert_eq!(client.base_url(), "http://localhost:1/base");
+    }
+
+    #[test]
+    fn environment_error_names_the_variable() {
+        let url = ("FORMSVC_BASE_URL", "https://forms.example");
+        for (vars, rule) in [
+            (&[][..], "the environment variable `FORMSVC_BASE_URL` is not set"),
+            (&[("FORMSVC_BASE_URL", "")], "the environment variable `FORMSVC_BASE_URL` is not set"),
+            (&[("FORMSVC_BASE_URL", "ftp://h")], "`FORMSVC_BASE_URL`: the base URL"),
+            (&[url], "the environment variable `FORMSVC_API_KEY` is not set"),
+            (&[url, ("FORMSVC_API_KEY", "a b")], "`FORMSVC_API_KEY`: the API key contains"),
+        ] {
+            let error = from_vars(vars).unwrap_err();
+            assert_eq!(error.kind(), crate::ErrorKind::Config);
+            assert!(error.to_string().contains(rule), "{error}");
+        }
     }
 }

@@ -1,27 +1,25 @@
-//! The client.
+//! The client and its calls.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use formsvc_protocol::{Form, FormId, FormList, User};
-use secrecy::SecretString;
+use formsvc_protocol::{Form, FormList, User};
 
-use crate::api_key::ApiKey;
-use crate::builder::{ClientBuilder, wrong};
+use crate::api_key::{ApiKey, ApiKeyError};
+use crate::builder::ClientBuilder;
 use crate::call::call;
-use crate::form::FormHandle;
 use crate::shared::Shared;
-use crate::{Error, ErrorKind, RequestOptions, Response, decode, operation};
+use crate::{Error, RequestOptions, Response, decode, operation};
 
 /// A client of the service's REST API (SPEC §4). Clones are cheap and share one connection pool,
-/// one rate limiter and one retry budget: make one client per API key and clone it.
+/// one rate limiter and one retry budget: create one client per API key and clone it.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), formsvc_client::Error> {
 /// use formsvc_client::Client;
 /// let client = Client::builder()
 ///     .base_url("https://forms.example")
-///     .api_key("fsk_example".into())
+///     .api_key("fsk_example")
 ///     .build()?;
 /// println!("{}", client.me().await?.email);
 /// # Ok(())
@@ -33,22 +31,30 @@ pub struct Client {
 }
 
 impl Client {
-    /// Starts with the settings; nothing is checked before
-    /// [`build`](ClientBuilder::build).
+    /// Returns a builder without settings.
     pub fn builder() -> ClientBuilder {
         ClientBuilder::default()
     }
 
-    /// The owner of the key: `GET /api/v1/me` (SPEC §4). The cheapest way to check a key.
+    /// Creates a client with base URL and API key from the environment variables `FORMSVC_BASE_URL`
+    /// and `FORMSVC_API_KEY`. Proxy and TLS variables apply as in
+    /// [`network`](ClientBuilder::network).
+    ///
+    /// Fails with [`ErrorKind::Config`](crate::ErrorKind::Config) that names the variable if one is
+    /// missing or invalid.
+    pub fn from_env() -> Result<Self, Error> {
+        ClientBuilder::<Self>::from_vars(|name| std::env::var_os(name))?.build()
+    }
+
+    /// Requests the owner of the key: `GET /api/v1/me` (SPEC §4). The cheapest way to check a key.
     pub async fn me(&self) -> Result<Response<User>, Error> {
         let address = self.shared.base.join(operation::ME.template);
         let (user, meta) = call(&self.shared, operation::ME, address, decode::json::<User>).await?;
         Ok(Response::new(user, meta))
     }
 
-    /// The owner's forms, newest first, at most
-    /// [`FORMS_LISTED_MAX`](formsvc_protocol::limits::FORMS_LISTED_MAX): `GET /api/v1/forms`
-    /// (SPEC §4). The service has no way to list more.
+    /// Requests the owner's forms, newest first: `GET /api/v1/forms` (SPEC §4). The service returns
+    /// at most [`FORMS_LISTED_MAX`](formsvc_protocol::limits::FORMS_LISTED_MAX).
     pub async fn forms(&self) -> Result<Response<Vec<Form>>, Error> {
         let address = self.shared.base.join(operation::FORMS.template);
         let (list, meta) =
@@ -56,17 +62,18 @@ impl Client {
         Ok(Response::new(list.data, meta))
     }
 
-    /// The body of a path, exactly as the service sent it, after gzip is decoded: for what this client has no call for. It waits, tries
-    /// again and bounds the body like any other call.
+    /// Requests a path and returns the body as the service sent it, after gzip is decoded: for
+    /// endpoints that this client has no call for. Waits, retries and limits the body like any other
+    /// call.
     ///
-    /// `path` begins with `/`, goes below the base URL, and may have a query; what cannot stand in an
-    /// address is percent-encoded. `query` is added to it, encoded, and stands in place of what the path
-    /// has under the same names. Fails with [`ErrorKind::Config`], before the
-    /// key is sent anywhere, on a path that could lead out of the base URL: one with the segment `..`,
-    /// a backslash, a fragment or a control character.
+    /// `path` begins with `/`, is appended to the base URL and may have a query; characters that a URL
+    /// must not contain are percent-encoded. `query` replaces parameters of the path with the same
+    /// name. A path that could leave the base URL is an
+    /// [`ErrorKind::Config`](crate::ErrorKind::Config), before any request: one with the segment
+    /// `..`, a backslash, a fragment or a control character.
     ///
-    /// A status other than 200 is an [`ErrorKind::Api`], which has the
-    /// [body](Error::body) and the [headers](Error::headers).
+    /// A status other than 200 is an [`ErrorKind::Api`](crate::ErrorKind::Api) with
+    /// [body](Error::body) and [headers](Error::headers).
     ///
     /// ```
     /// # async fn example(client: formsvc_client::Client) -> Result<(), formsvc_client::Error> {
@@ -80,19 +87,21 @@ impl Client {
         path: &str,
         query: &[(&str, &str)],
     ) -> Result<Response<Bytes>, Error> {
-        let address = self.shared.base.raw(path, query).map_err(|rule| {
-            Error::from(Error::parts(ErrorKind::Config, operation::RAW, format!("the path {rule}")))
-        })?;
+        let address = self
+            .shared
+            .base
+            .raw(path, query)
+            .map_err(|rule| Error::config(operation::RAW, format!("the path {rule}")))?;
         let whole = |body: &Bytes| Ok(body.clone());
         let (body, meta) = call(&self.shared, operation::RAW, address, whole).await?;
         Ok(Response::new(body, meta))
     }
 
-    /// The same client with other settings for its calls: cheap, for one call or for many. It shares
-    /// the pool, the limiter, the retry budget and the listener with this one.
+    /// Returns a client with other settings of calls. It shares the connection pool, the limiter, the
+    /// retry budget and the listener with this one, so it is cheap to create for a single call.
     ///
-    /// Fails with [`ErrorKind::Config`] on a time limit of zero, or on a
-    /// header that is the client's own.
+    /// Fails with [`ErrorKind::Config`](crate::ErrorKind::Config) for a time limit of zero, and for a
+    /// header that the client itself sets.
     ///
     /// ```
     /// # async fn example(client: formsvc_client::Client) -> Result<(), formsvc_client::Error> {
@@ -107,31 +116,29 @@ impl Client {
     /// # }
     /// ```
     pub fn with_options(&self, options: RequestOptions) -> Result<Self, Error> {
-        options.check().map_err(wrong)?;
-        Ok(Self { shared: Arc::new(self.shared.with_options(options)) })
+        let shared = self.shared.with_options(options);
+        let shared = shared.map_err(|rule| Error::config(operation::BUILD, rule))?;
+        Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// The same client with another API key: it shares the connections and all settings, and has a
-    /// limiter and a retry budget of its own, because the service counts per key (SPEC §8). Keep
-    /// it, and clone it, rather than make it anew for each call: a new one knows nothing of
-    /// requests already sent.
+    /// Returns a client with another API key. It shares the connection pool and all settings, and has
+    /// its own limiter and retry budget, because the service counts requests per key (SPEC §8). Keep
+    /// it instead of creating it for each call: a new limiter does not count earlier requests.
     ///
-    /// Fails with [`ErrorKind::Config`] on a key that is empty, in quotation marks or not
-    /// visible ASCII.
-    #[expect(clippy::needless_pass_by_value, reason = "the same as in the builder")]
-    pub fn with_api_key(&self, key: SecretString) -> Result<Self, Error> {
-        let key = ApiKey::check(&key).map_err(wrong)?;
+    /// Fails with [`ErrorKind::Config`](crate::ErrorKind::Config) for a key that is empty, in
+    /// quotation marks or not visible ASCII.
+    pub fn with_api_key(
+        &self,
+        key: impl TryInto<ApiKey, Error: Into<ApiKeyError>>,
+    ) -> Result<Self, Error> {
+        let key = key.try_into().map_err(Into::into);
+        let key = key.map_err(|error| Error::config(operation::BUILD, error.to_string()))?;
         Ok(Self { shared: Arc::new(self.shared.with_key(key)) })
     }
 
-    /// The base URL, without a slash at the end. It holds no secret.
+    /// The base URL, without a slash at the end. It contains no secret.
     pub fn base_url(&self) -> &str {
         self.shared.base.as_str()
-    }
-
-    /// A handle on one form. Sends nothing; whether the form exists shows on use.
-    pub fn form(&self, id: FormId) -> FormHandle {
-        FormHandle::new(self.clone(), id)
     }
 }
 

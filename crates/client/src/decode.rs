@@ -1,19 +1,18 @@
-//! From the bytes of an answer to a value, or to a reason why not.
+//! Parses the body of an answer, or returns the reason why it cannot be used.
+
+use std::borrow::Cow;
 
 use bytes::Bytes;
-use faststr::FastStr;
-use formsvc_protocol::Objects;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::looks_like_json;
 
-/// An answer that could not be used.
+/// A body that cannot be used.
 #[derive(Debug)]
 pub(crate) struct Broken {
-    /// The body ends before the JSON does: the answer was cut short, and may be whole next time.
+    /// Whether the body ends before its JSON does. A retry may receive the rest.
     pub(crate) truncated: bool,
-    pub(crate) what: &'static str,
+    pub(crate) what: Cow<'static, str>,
     pub(crate) json_path: Option<String>,
     pub(crate) why: String,
     pub(crate) body: Vec<u8>,
@@ -24,20 +23,26 @@ const NOT_JSON: &str = "the answer is not JSON";
 const CUT_SHORT: &str = "the answer is cut short";
 const UNEXPECTED: &str = "the answer is not what the API promises";
 
-/// A byte order mark in UTF-8.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+/// Parses a body. A byte order mark before the JSON is skipped (RFC 8259 §8.1 allows that).
+pub(crate) fn json<T: DeserializeOwned>(body: &Bytes) -> Result<T, Broken> {
+    read(text(body)?)
+}
 
-/// Returns the text of a body, without a copy. JSON is UTF-8, and a parser may ignore a byte order mark
-/// (RFC 8259 §8.1).
-pub(crate) fn text(body: &Bytes) -> Result<FastStr, Broken> {
-    let text = match body.strip_prefix(BYTE_ORDER_MARK) {
-        Some(text) => body.slice_ref(text),
-        None => body.clone(),
-    };
-    FastStr::from_bytes(text).map_err(|_| {
-        let why = std::str::from_utf8(body).expect_err("it was just refused");
+/// Parses a text.
+pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, Broken> {
+    let mut parser = serde_json::Deserializer::from_str(text);
+    let value = serde_path_to_error::deserialize(&mut parser);
+    let value =
+        value.map_err(|error| broken(text, Some(error.path().to_string()), error.inner()))?;
+    parser.end().map_err(|error| broken(text, None, &error))?;
+    Ok(value)
+}
+
+fn text(body: &[u8]) -> Result<&str, Broken> {
+    let text = body.strip_prefix("\u{feff}".as_bytes()).unwrap_or(body);
+    std::str::from_utf8(text).map_err(|error| {
         // A body cut inside a character is cut, not wrong.
-        let truncated = why.error_len().is_none() && looks_like_json(body);
+        let truncated = error.error_len().is_none() && looks_like_json(body);
         let what = if truncated {
             CUT_SHORT
         } else if looks_like_json(body) {
@@ -45,44 +50,17 @@ pub(crate) fn text(body: &Bytes) -> Result<FastStr, Broken> {
         } else {
             NOT_JSON
         };
-        Broken { truncated, what, json_path: None, why: why.to_string(), body: body.to_vec() }
+        Broken {
+            truncated,
+            what: what.into(),
+            json_path: None,
+            why: error.to_string(),
+            body: body.to_vec(),
+        }
     })
 }
 
-/// Reads an owned value.
-pub(crate) fn json<T: DeserializeOwned>(body: &Bytes) -> Result<T, Broken> {
-    read(&text(body)?)
-}
-
-/// Reads a value that may borrow from the text. What is promised to be an object has to be one.
-pub(crate) fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Broken> {
-    let mut reader = serde_json::Deserializer::from_str(text);
-    let value = T::deserialize(Objects(&mut reader)).and_then(|value| reader.end().map(|()| value));
-    value.map_err(|error| {
-        // Learning the path takes reading it once more, which only failures pay for.
-        let mut again = serde_json::Deserializer::from_str(text);
-        let path = path_of(serde_path_to_error::deserialize::<_, T>(Objects(&mut again)));
-        unreadable(text, &error, path)
-    })
-}
-
-/// The root of the JSON, as a place.
-const ROOT: &str = ".";
-
-/// The place of what is wrong with JSON that is whole: that of the member, where one is missing. The
-/// parser names it by its message alone.
-fn place_of(error: &serde_json::Error, path: Option<String>) -> String {
-    let message = error.to_string();
-    let missing = message.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
-    match (path, missing) {
-        (Some(path), Some(name)) => format!("{path}.{name}"),
-        (None, Some(name)) => name.to_owned(),
-        (path, None) => path.unwrap_or_else(|| ROOT.to_owned()),
-    }
-}
-
-/// A text the parser refused.
-fn unreadable(text: &str, error: &serde_json::Error, path: Option<String>) -> Broken {
+fn broken(text: &str, path: Option<String>, error: &serde_json::Error) -> Broken {
     let what = if !looks_like_json(text.as_bytes()) {
         NOT_JSON
     } else if error.is_eof() {
@@ -92,31 +70,23 @@ fn unreadable(text: &str, error: &serde_json::Error, path: Option<String>) -> Br
     } else {
         NOT_JSON
     };
-    let json_path = if what == UNEXPECTED { Some(place_of(error, path)) } else { path };
-    // An empty or blank body is cut short too: somebody announced JSON and sent none of it.
+    // The path of a member whose name is not parsed yet ends with a question mark.
+    let path = path.map(|path| path.trim_end_matches(".?").to_owned());
+    let json_path = path.filter(|path| what == UNEXPECTED || !matches!(&**path, "" | "." | "?"));
+    // An empty body is truncated too: JSON was announced, and none of it was received.
     let truncated = error.is_eof();
-    Broken { truncated, what, json_path, why: error.to_string(), body: text.into() }
+    Broken { truncated, what: what.into(), json_path, why: error.to_string(), body: text.into() }
 }
 
-/// A text that is JSON, but breaks a rule of the contract at `path`.
-pub(crate) fn rule_broken(text: &str, path: String, why: String) -> Broken {
-    let body = text.into();
-    Broken { truncated: false, what: UNEXPECTED, json_path: Some(path), why, body }
-}
-
-/// Where a second reading failed.
-pub(crate) fn path_of<T>(
-    reading: Result<T, serde_path_to_error::Error<serde_json::Error>>,
-) -> Option<String> {
-    let path = reading.err()?.path().to_string();
-    // The place of a member whose name was not read yet prints as a question mark.
-    let known = path.trim_end_matches(".?");
-    Some(known.to_owned()).filter(|path| !matches!(path.as_str(), "" | "." | "?"))
+/// Returns the error of JSON that breaks a rule of the API at `path`.
+pub(crate) fn rule_broken(body: &[u8], path: &str, why: String) -> Broken {
+    let json_path = Some(path.to_owned());
+    Broken { truncated: false, what: UNEXPECTED.into(), json_path, why, body: body.to_vec() }
 }
 
 #[cfg(test)]
 mod tests {
-    use formsvc_protocol::{FormList, PageRef};
+    use formsvc_protocol::{FormList, Page, Submission};
 
     use super::*;
 
@@ -125,49 +95,46 @@ mod tests {
     }
 
     #[test]
-    fn each_way_to_be_unreadable_is_told_apart() {
+    fn each_unusable_body_has_its_own_reason() {
         for (body, what, truncated, path) in [
             ("<html>502</html>", NOT_JSON, false, None),
             ("", NOT_JSON, true, None),
             (r#"{"data":[{"id":"frm_1","public_id":"x""#, CUT_SHORT, true, Some("data[0]")),
             (r#"{"data":[}"#, NOT_JSON, false, Some("data[0]")),
+            (r#"{"data":[]} x"#, NOT_JSON, false, None),
             (r#"{"data":{}}"#, UNEXPECTED, false, Some("data")),
             (r#"{"data":[{"id":""}]}"#, UNEXPECTED, false, Some("data[0].id")),
-            (r"{}", UNEXPECTED, false, Some("data")),
-            (r#"{"data":[{}]}"#, UNEXPECTED, false, Some("data[0].id")),
+            (r"{}", UNEXPECTED, false, Some(".")),
+            (r#"{"data":[{}]}"#, UNEXPECTED, false, Some("data[0]")),
             ("[[]]", UNEXPECTED, false, Some(".")),
             (r#"{"data":[["frm_1"]]}"#, UNEXPECTED, false, Some("data[0]")),
         ] {
             let broken = broken(body);
-            assert_eq!((broken.what, broken.truncated), (what, truncated), "{body}");
+            assert_eq!((&*broken.what, broken.truncated), (what, truncated), "{body}");
             assert_eq!(broken.json_path.as_deref(), path, "{body}");
             assert_eq!(broken.body, body.as_bytes());
         }
     }
 
     #[test]
-    fn an_array_is_no_object_though_it_has_all_members_in_order() {
-        let form = r#"["frm_1","f","T","published","2026-01-01T00:00:00.000Z","2026-01-01T00:00:00.000Z","/f/f"]"#;
-        for text in [format!("[[{form}]]"), format!(r#"{{"data":[{form}]}}"#)] {
-            let broken = read::<FormList>(&text).unwrap_err();
-            assert!(
-                broken.why.starts_with("invalid type: sequence, expected an object"),
-                "{broken:?}"
-            );
-        }
+    fn array_with_all_members_in_order_is_not_an_object() {
         let page = |row: &str, end: &str| format!(r#"{{"data":[{row}],"pagination":{end}}}"#);
         let (row, end) = (
             r#"{"id":"s","data":{"Q":[1.0]},"created_at":"2026-01-01T00:00:00.000Z"}"#,
             r#"{"next_cursor":null,"has_more":false}"#,
         );
-        let text = page(row, end);
-        assert_eq!(read::<PageRef<'_>>(&text).unwrap().data[0].data.get(), r#"{"Q":[1.0]}"#);
+        let whole: Page<Submission> = read(&page(row, end)).unwrap();
+        assert_eq!(whole.data[0].data.as_json(), r#"{"Q":[1.0]}"#);
         for (text, path) in [
             (page(r#"["s",{"Q":1},"2026-01-01T00:00:00.000Z"]"#, end), "data[0]"),
             (page(row, "[null,false]"), "pagination"),
         ] {
-            let broken = read::<PageRef<'_>>(&text).unwrap_err();
+            let broken = read::<Page<Submission>>(&text).unwrap_err();
             assert_eq!(broken.json_path.as_deref(), Some(path), "{text}");
+            assert!(
+                broken.why.starts_with("invalid type: sequence, expected an object"),
+                "{broken:?}"
+            );
         }
     }
 
@@ -175,15 +142,14 @@ mod tests {
     fn byte_order_mark_before_json_is_ignored() {
         let body = Bytes::from_static(b"\xef\xbb\xbf{\"data\":[]}");
         assert_eq!(json::<FormList>(&body).unwrap().data.len(), 0);
-        assert_eq!(text(&body).unwrap(), r#"{"data":[]}"#);
         let twice = Bytes::from_static("\u{feff}\u{feff}{\"data\":[]}".as_bytes());
         assert_eq!(json::<FormList>(&twice).unwrap_err().what, NOT_JSON);
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_wrong_unless_they_are_cut() {
-        assert_eq!(text(&Bytes::from_static(b"\x1f\x8b\x08")).unwrap_err().what, NOT_JSON);
-        assert!(!text(&Bytes::from_static(b"{\"a\":\"\xff\"}")).unwrap_err().truncated);
-        assert!(text(&Bytes::from_static(b"{\"a\":\"\xc3")).unwrap_err().truncated);
+    fn invalid_utf8_is_wrong_unless_it_is_cut() {
+        assert_eq!(text(b"\x1f\x8b\x08").unwrap_err().what, NOT_JSON);
+        assert!(!text(b"{\"a\":\"\xff\"}").unwrap_err().truncated);
+        assert!(text(b"{\"a\":\"\xc3").unwrap_err().truncated);
     }
 }

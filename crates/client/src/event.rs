@@ -1,34 +1,39 @@
-//! What a client tells while it works.
+//! Events that a client reports while it works.
 
+use std::fmt;
 use std::time::Duration;
 
 use http::StatusCode;
 
+use crate::shared::Shared;
 use crate::{ErrorKind, FallbackReason, TieOverflow, TransportErrorKind};
 
-/// Something that happened during a call, for progress bars and logs. Given to the function set
-/// with [`on_event`](crate::ClientBuilder::on_event) as it happens, on the task that makes the
-/// call; that function should be quick.
+/// A step of a call, for progress bars and logs. The client passes it to the function set with
+/// [`on_event`](crate::ClientBuilder::on_event), on the task that makes the call; that function
+/// should be quick.
 ///
-/// Holds no key, no address, no body.
+/// With the cargo feature `tracing`, the client also logs events with the `tracing` crate: retries,
+/// waits, fallbacks and tie overflows as warnings, attempts and pages at debug level.
+///
+/// Contains no API key, no address and no body.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Event {
+pub enum ClientEvent {
     /// A request was answered, or failed.
     #[non_exhaustive]
     Attempt {
         /// The operation, such as `submissions.list`.
         operation: &'static str,
-        /// Which attempt of the call, from 1.
+        /// Number of the attempt in its call, from 1.
         attempt: u32,
-        /// The status, when there was an answer.
+        /// The status, if there was an answer.
         status: Option<StatusCode>,
-        /// The kind of failure, when it is one.
+        /// The kind of failure, if the attempt failed.
         failure: Option<ErrorKind>,
-        /// Time the attempt took.
+        /// Duration of the attempt.
         elapsed: Duration,
     },
-    /// The call will try again.
+    /// An attempt failed, and the call will retry.
     #[non_exhaustive]
     RetryScheduled {
         /// The operation.
@@ -37,64 +42,127 @@ pub enum Event {
         attempt: u32,
         /// Time until the next attempt.
         delay: Duration,
-        /// Why the attempt failed.
-        why: RetryReason,
+        /// Reason of the retry.
+        reason: RetryReason,
     },
-    /// The call waits for the rate limit before it sends anything.
+    /// The call waits for the rate limit before it sends a request.
     #[non_exhaustive]
     RateLimited {
         /// The operation.
         operation: &'static str,
-        /// How long.
+        /// Duration of the wait.
         wait: Duration,
-        /// What asks for the wait.
-        why: WaitReason,
+        /// Reason of the wait.
+        reason: WaitReason,
     },
-    /// A page of submissions arrived and was understood.
+    /// A page of submissions was received and decoded.
     #[non_exhaustive]
     PageFetched {
-        /// Rows that are new to the list, duplicates not counted; those that the list's bounds then
-        /// leave out are among them.
+        /// Rows that are new to the list, without duplicates. Includes rows that the bounds of the
+        /// list then exclude.
         rows: usize,
-        /// Rows dropped because an earlier page had them.
+        /// Rows dropped because an earlier page contained them.
         duplicates: usize,
         /// Size of the body in bytes.
         bytes: usize,
-        /// Whether the service says there is more.
+        /// True if the service reports more rows.
         has_more: bool,
-        /// Time the call took, waits included.
+        /// Duration of the call, waits included.
         elapsed: Duration,
     },
-    /// From now on a list is not proven complete: submissions that share a time could be missing. Once
-    /// for each list.
+    /// From now on the list is not proven complete: submissions that share a time could be missing.
+    /// Once for each list.
     #[non_exhaustive]
     Fallback {
-        /// Why.
-        why: FallbackReason,
+        /// Reason of the fallback.
+        reason: FallbackReason,
     },
     /// Submissions of a unit of the cursor may be missing: see
-    /// [`ListSubmissions::allow_incomplete`](crate::ListSubmissions::allow_incomplete).
+    /// [`allow_incomplete`](crate::SubmissionQuery::allow_incomplete).
     TieOverflow(TieOverflow),
+    /// More than 10,000 submissions were made within 5 minutes, so the sync point keeps the ids of a
+    /// shorter time: it misses submissions that are committed later than that.
+    SyncOverlapShortened,
 }
 
-/// Why an attempt failed in a way worth another try.
+/// Why a failed attempt is retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RetryReason {
     /// The service answered with this status.
     Status(StatusCode),
-    /// No whole answer arrived.
+    /// No complete answer was received.
     Transport(TransportErrorKind),
-    /// A success whose body ends too early.
+    /// The body of a success is cut short.
     Truncated,
 }
 
-/// What asks a call to wait before it sends.
+/// Why a call waits before it sends a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WaitReason {
-    /// The client's own limiter: one more request now would exceed the limit (SPEC §8).
+    /// The client's own limiter: another request now would exceed the limit (SPEC §8).
     Limit,
-    /// A 429 that this client, or a clone of it, was given.
+    /// This client, or a clone of it, received a 429.
     CoolDown,
+}
+
+impl fmt::Display for RetryReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Status(status) => write!(f, "status {}", status.as_u16()),
+            Self::Transport(kind) => f.write_str(kind.message()),
+            Self::Truncated => f.write_str("the answer is cut short"),
+        }
+    }
+}
+
+impl fmt::Display for WaitReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Limit => "the client's rate limit",
+            Self::CoolDown => "a 429 of the service",
+        })
+    }
+}
+
+/// Passes an event to the listener, and logs it with the feature `tracing`.
+pub(crate) fn emit(shared: &Shared, event: &ClientEvent) {
+    #[cfg(feature = "tracing")]
+    log(event);
+    if let Some(listener) = &shared.on_event {
+        listener(event);
+    }
+}
+
+#[cfg(feature = "tracing")]
+fn log(event: &ClientEvent) {
+    use tracing::{debug, warn};
+
+    match event {
+        ClientEvent::Attempt { operation, attempt, status, failure, elapsed } => {
+            let status = status.map(|status| status.as_u16());
+            let failure = failure.map(ErrorKind::as_str);
+            debug!(operation, attempt, status, failure, ?elapsed, "attempt completed");
+        }
+        ClientEvent::RetryScheduled { operation, attempt, delay, reason } => {
+            warn!(operation, attempt, ?delay, %reason, "attempt failed, retry scheduled");
+        }
+        ClientEvent::RateLimited { operation, wait, reason } => {
+            warn!(operation, ?wait, %reason, "waiting for the rate limit");
+        }
+        ClientEvent::PageFetched { rows, duplicates, bytes, has_more, elapsed } => {
+            debug!(rows, duplicates, bytes, has_more, ?elapsed, "page fetched");
+        }
+        ClientEvent::Fallback { reason } => {
+            warn!(?reason, "the list is not proven complete");
+        }
+        // The unit itself is a value of the cursor, which is not logged.
+        ClientEvent::TieOverflow(overflow) => {
+            warn!(rows = overflow.rows(), "more rows share a time than a page can show");
+        }
+        ClientEvent::SyncOverlapShortened => {
+            warn!("the sync point keeps the ids of less than 5 minutes");
+        }
+    }
 }

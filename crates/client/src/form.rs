@@ -1,37 +1,70 @@
-//! One form.
+//! Forms of the key's owner.
 
-use formsvc_protocol::FormId;
-use serde::de::DeserializeOwned;
+use formsvc_protocol::{Form, FormId, IdError};
 
-use crate::Client;
-use crate::pager::{ListSubmissions, TypedSubmissions};
+use crate::error::{Error, ErrorKind};
+use crate::operation::FORMS;
+use crate::paging::SubmissionQuery;
+use crate::{Client, error::EscapedText, operation};
 
-/// A form of the key's owner; cheap to make and to clone.
+/// A form of the key's owner; cheap to create and to clone. Created by [`Client::form`].
 #[derive(Clone, Debug)]
 pub struct FormHandle {
     client: Client,
-    id: FormId,
+    id: Result<FormId, IdError>,
+}
+
+impl Client {
+    /// Returns a handle to a form, by its id: `&str`, `String`, [`FormId`] or `&FormId`.
+    ///
+    /// Sends nothing. The first call that uses the handle fails with [`ErrorKind::Config`] if the id
+    /// is invalid, and with the service's `form_not_found` if the form does not exist.
+    pub fn form<I>(&self, id: I) -> FormHandle
+    where
+        I: TryInto<FormId>,
+        I::Error: Into<IdError>,
+    {
+        FormHandle { client: self.clone(), id: id.try_into().map_err(Into::into) }
+    }
+
+    /// Returns the form with exactly this title; `None` if there is none. Two forms with the title
+    /// are an [`ErrorKind::Config`] that names both ids. Requests the list of forms.
+    ///
+    /// ```no_run
+    /// # async fn example(client: formsvc_client::Client) -> Result<(), formsvc_client::Error> {
+    /// if let Some(form) = client.find_form("Contact").await? {
+    ///     let submissions = client.form(&form.id).submissions().items().try_collect_max(100).await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn find_form(&self, title: &str) -> Result<Option<Form>, Error> {
+        let forms = self.forms().await?.into_inner();
+        let mut found = forms.into_iter().filter(|form| form.title == title);
+        let first = found.next();
+        if let (Some(first), Some(second)) = (&first, found.next()) {
+            let what = format!(
+                "two forms have the title `{}`: `{}` and `{}`; use the id",
+                EscapedText(title),
+                EscapedText(first.id.as_str()),
+                EscapedText(second.id.as_str())
+            );
+            return Err(Error::config(FORMS, what));
+        }
+        Ok(first)
+    }
 }
 
 impl FormHandle {
-    pub(crate) fn new(client: Client, id: FormId) -> Self {
-        Self { client, id }
+    /// Returns the id, or an [`ErrorKind::Config`] if it is invalid.
+    pub fn id(&self) -> Result<&FormId, Error> {
+        self.id.as_ref().map_err(|error| {
+            Error::parts(ErrorKind::Config, operation::SUBMISSIONS, error.to_string()).into()
+        })
     }
 
-    /// The form's identifier.
-    pub fn id(&self) -> &FormId {
-        &self.id
-    }
-
-    /// The form's submissions with the answers read as a `T`: short for
-    /// [`submissions().items_as()`](ListSubmissions::items_as).
-    pub fn submissions_as<T: DeserializeOwned>(&self) -> TypedSubmissions<T> {
-        self.submissions().items_as()
-    }
-
-    /// The form's submissions, newest first (SPEC §4). Sends nothing before the first page is
-    /// asked for.
-    pub fn submissions(&self) -> ListSubmissions {
-        ListSubmissions::new(self.client.clone(), self.id.clone())
+    /// Returns a query for the form's submissions, newest first (SPEC §4). Sends nothing.
+    pub fn submissions(&self) -> SubmissionQuery {
+        SubmissionQuery::new(self.client.clone(), self.id.clone())
     }
 }

@@ -11,52 +11,55 @@ mod decode;
 mod error;
 mod event;
 mod form;
-mod limit;
+mod limiter;
 pub mod network;
 mod operation;
 mod options;
-mod pager;
+mod paging;
 mod response;
 mod retry;
 mod shared;
 #[cfg(feature = "test-util")]
 pub mod test_util;
 mod timeouts;
-mod trace;
 mod transport;
 
+/// Buffers of bodies, as in the signatures of this crate.
+pub use bytes;
+/// Types of HTTP, as in the signatures of this crate.
+pub use http;
+
+pub use api_key::{ApiKey, ApiKeyError};
 pub use base_url::{BaseUrl, BaseUrlError};
 pub use builder::ClientBuilder;
 pub use client::Client;
-pub use error::{AnswersError, Error, ErrorKind};
-pub use event::{Event, RetryReason, WaitReason};
+pub use error::{Error, ErrorKind};
+pub use event::{ClientEvent, RetryReason, WaitReason};
 pub use form::FormHandle;
-/// An instant that the wire cannot show; of the conversions of [`Timestamp`].
+/// A time that [`Timestamp`] cannot express.
 #[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
 pub use formsvc_protocol::OutOfRange;
-/// The wire's types, as they appear in this crate's signatures.
+/// Types of the wire format, as in the signatures of this crate.
 pub use formsvc_protocol::{
-    AnswerPlace, Answers, Cursor, ErrorCode, ErrorCodeRow, Form, FormId, FormStatus, IdError,
-    Literal, Literals, NotAnObject, Pagination, PublicId, Submission, SubmissionId, TimeError,
+    Answer, Answers, AnswersError, Cursor, ErrorCode, ErrorCodeInfo, ExtraMembers, Form, FormId,
+    FormStatus, IdError, NotAnObject, Pagination, PublicId, Submission, SubmissionId, TimeError,
     Timestamp, UnknownErrorCode, UnknownFormStatus, User, UserId, limits::PAGE_SIZE_MAX,
 };
-pub use limit::RateLimit;
+pub use limiter::RateLimit;
 pub use options::RequestOptions;
-pub use pager::{
-    Completeness, CursorUnit, FallbackReason, ListSubmissions, PageNext, PageStep, PageWalk,
-    ResumeToken, ResumeTokenError, Row, SubmissionPage, SubmissionPages, Submissions, TieOverflow,
-    TypedSubmission, TypedSubmissions,
+pub use paging::{
+    Completeness, CursorUnit, FallbackReason, NewSubmissions, ResumeToken, ResumeTokenError,
+    SubmissionPage, SubmissionPages, SubmissionQuery, Submissions, SyncPoint, SyncPointError,
+    TieOverflow,
 };
+#[doc(hidden)]
+pub use paging::{PageNext, PageStep, PageWalk};
 pub use response::{Response, ResponseMeta};
 pub use retry::RetryPolicy;
-/// What API keys are passed in; its Debug shows nothing.
-pub use secrecy::{ExposeSecret, SecretString};
 pub use timeouts::Timeouts;
-#[cfg(feature = "tower")]
-pub use transport::TowerTransport;
 pub use transport::{AttemptContext, BoxFuture, Transport, TransportError, TransportErrorKind};
 
-/// The guide, whose examples need every feature.
+/// The guide; its examples need every feature.
 #[cfg(all(doctest, feature = "blocking", feature = "jiff", feature = "test-util"))]
 #[doc = include_str!("../../../docs/SDK.md")]
 struct Guide;

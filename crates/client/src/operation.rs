@@ -1,9 +1,9 @@
-//! The operations of the API, as errors, events and spans name them.
+//! The operations of the API, as errors and events name them.
 
 use formsvc_protocol::paths::{self, Endpoint};
 
-/// A call's name and the template of its path. Never the address itself: that holds ids and
-/// cursors, which do not belong in logs.
+/// The name of a call and the template of its path. Never the path itself: it contains ids and
+/// cursors, which must not get into logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Operation {
     pub(crate) name: &'static str,
@@ -19,6 +19,6 @@ impl Operation {
 pub(crate) const BUILD: Operation = Operation { name: "client.build", template: "" };
 pub(crate) const ME: Operation = Operation::of(paths::ME);
 pub(crate) const FORMS: Operation = Operation::of(paths::FORMS);
-/// A path of the caller's own, which stays out of logs: it may hold ids and cursors.
+/// The caller's own path. It may contain ids and cursors, so it has no template.
 pub(crate) const RAW: Operation = Operation { name: "raw", template: "" };
 pub(crate) const SUBMISSIONS: Operation = Operation::of(paths::SUBMISSIONS);

@@ -1,38 +1,35 @@
-//! What a client is made of.
+//! The state that clones of a client share.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use http::{HeaderMap, HeaderValue};
+use http::HeaderMap;
 
 use crate::api_key::ApiKey;
 use crate::base_url::BaseUrl;
-use crate::limit::Gate;
+use crate::limiter::Limiter;
 use crate::retry::Budget;
-use crate::{Event, RateLimit, RequestOptions, RetryPolicy, Timeouts, Transport};
+use crate::{ClientEvent, RequestOptions, RetryPolicy, Timeouts, Transport};
 
-/// Hears of events.
-pub(crate) type OnEvent = Arc<dyn Fn(&Event) + Send + Sync>;
-/// Tells the wall clock's time.
+pub(crate) type OnEvent = Arc<dyn Fn(&ClientEvent) + Send + Sync>;
+/// The wall clock.
 pub(crate) type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
-/// Yields numbers in 0..1.
+/// Returns numbers in 0..1.
 pub(crate) type Random = Arc<dyn Fn() -> f64 + Send + Sync>;
 
-/// One pool, one key, one limiter, one retry budget, and the settings of calls. Clients that differ
-/// in settings share the parts; clones share the whole.
+/// One connection pool, API key, limiter and retry budget, and the settings of calls. Clones of a
+/// client share all of it; clients with other settings share the pool, limiter and budget.
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) transport: Arc<dyn Transport>,
     pub(crate) base: BaseUrl,
     pub(crate) key: Arc<ApiKey>,
-    pub(crate) user_agent: HeaderValue,
-    /// Sent along with every request.
+    /// Sent with every request, `User-Agent` included.
     pub(crate) headers: HeaderMap,
     pub(crate) timeouts: Timeouts,
     pub(crate) retry: RetryPolicy,
     pub(crate) budget: Arc<Budget>,
-    pub(crate) rate_limit: RateLimit,
-    pub(crate) gate: Arc<Gate>,
+    pub(crate) limiter: Arc<Limiter>,
     pub(crate) max_wait: Duration,
     pub(crate) max_body: usize,
     pub(crate) on_event: Option<OnEvent>,
@@ -41,35 +38,29 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// The same with other settings of calls; the options were checked.
-    pub(crate) fn with_options(&self, options: RequestOptions) -> Self {
-        let RequestOptions { attempt, overall, retry, max_wait, headers } = options;
+    /// Returns the same with other settings of calls.
+    pub(crate) fn with_options(&self, options: RequestOptions) -> Result<Self, String> {
         let mut other = self.clone();
-        other.timeouts.attempt = attempt.unwrap_or(self.timeouts.attempt);
-        other.timeouts.overall = overall.unwrap_or(self.timeouts.overall);
-        other.retry = retry.unwrap_or(other.retry);
-        other.max_wait = max_wait.unwrap_or(self.max_wait);
-        for (name, value) in &headers {
-            other.headers.insert(name, value.clone());
+        for header in options.headers {
+            let (name, value) = header?;
+            other.headers.insert(name, value);
         }
-        other
+        other.timeouts.attempt = options.attempt.unwrap_or(self.timeouts.attempt);
+        other.timeouts.overall = options.overall.unwrap_or(self.timeouts.overall);
+        other.timeouts.check()?;
+        other.retry = options.retry.unwrap_or(other.retry);
+        other.max_wait = options.max_wait.unwrap_or(self.max_wait);
+        Ok(other)
     }
 
-    /// The same with another key. Limits are counted per key (SPEC §8), and one account's failures
-    /// are not another's.
+    /// Returns the same with another key. The service counts requests per key (SPEC §8), and the
+    /// failures of one account must not use up the retries of another.
     pub(crate) fn with_key(&self, key: ApiKey) -> Self {
         Self {
             key: Arc::new(key),
-            gate: Arc::new(Gate::new(self.rate_limit)),
+            limiter: Arc::new(self.limiter.for_other_key()),
             budget: Arc::new(Budget::new(self.budget.retries())),
             ..self.clone()
-        }
-    }
-
-    /// Tells an event, which is only made when somebody listens.
-    pub(crate) fn tell(&self, event: impl FnOnce() -> Event) {
-        if let Some(listener) = &self.on_event {
-            listener(&event());
         }
     }
 }

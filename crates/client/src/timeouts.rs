@@ -1,8 +1,8 @@
-//! How long things may take.
+//! Time limits of calls.
 
 use std::time::Duration;
 
-/// Time limits of a call. Every call has one, always.
+/// Time limits of a call.
 ///
 /// ```
 /// use std::time::Duration;
@@ -28,23 +28,36 @@ impl Timeouts {
         }
     }
 
-    /// To connect, TLS included.
+    /// Limits the time to connect, TLS included.
     pub fn connect(mut self, limit: Duration) -> Self {
         self.connect = limit;
         self
     }
 
-    /// For one attempt, from sending the request to the last byte of the answer.
+    /// Limits one attempt, from sending the request to the last byte of the answer.
     pub fn attempt(mut self, limit: Duration) -> Self {
         self.attempt = limit;
         self
     }
 
-    /// For one whole call (one page, for lists): attempts, waits for the rate limit and pauses
-    /// between retries. `None` leaves it to the other limits.
+    /// Limits one call (for lists: one page) with its attempts, waits for the rate limit and pauses
+    /// between retries. `None` leaves only the other limits.
     pub fn overall(mut self, limit: Option<Duration>) -> Self {
         self.overall = limit;
         self
+    }
+
+    /// Checks that no limit is zero.
+    pub(crate) fn check(self) -> Result<(), String> {
+        let overall = self.overall.unwrap_or(Duration::MAX);
+        for (name, limit) in
+            [("connect", self.connect), ("attempt", self.attempt), ("overall", overall)]
+        {
+            if limit.is_zero() {
+                return Err(format!("the time limit `{name}` is zero"));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -1,6 +1,7 @@
 //! The answers of a submission: a JSON object kept as the text it arrived in.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -11,111 +12,172 @@ use serde_json::value::RawValue;
 ///
 /// ```
 /// use formsvc_protocol::Answers;
-/// let answers = Answers::parse(r#"{"Amount": 12.50, "Name": "Zoë"}"#)?;
-/// assert_eq!(answers.as_json(), r#"{"Amount": 12.50, "Name": "Zoë"}"#);
-/// assert_eq!(answers.fields()[0].1.get(), "12.50");
+/// let answers = Answers::parse(r#"{"Amount": 12.50, "Name": "Zo\u00eb"}"#)?;
+/// assert_eq!(answers.as_json(), r#"{"Amount": 12.50, "Name": "Zo\u00eb"}"#);
+/// assert_eq!(answers.get("Name").unwrap().as_str().as_deref(), Some("Zoë"));
+/// assert_eq!(answers.get("Amount").unwrap().number_text(), Some("12.50"));
+/// assert!(answers.get("E-mail").is_none());
 /// # Ok::<(), formsvc_protocol::NotAnObject>(())
 /// ```
 ///
-/// Its Debug says how long the text is and shows none of it: answers do not belong in logs.
+/// The Debug output is the length of the text: answers do not belong in logs.
 #[derive(Clone)]
 pub struct Answers(Box<RawValue>);
 
-impl std::fmt::Debug for Answers {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Answers({} bytes)", self.as_json().len())
-    }
-}
-
-/// The text is not one JSON object.
-#[derive(Debug)]
-pub struct NotAnObject(serde_json::Error);
+/// One answer: a JSON value inside [`Answers`].
+///
+/// The Debug output is the length of the text.
+#[derive(Clone, Copy)]
+pub struct Answer<'a>(&'a RawValue);
 
 impl Answers {
-    /// Takes JSON text, which must be exactly one object.
+    /// Parses JSON text, which must be exactly one object.
     pub fn parse(json: impl Into<String>) -> Result<Self, NotAnObject> {
         RawValue::from_string(json.into()).and_then(Self::from_raw).map_err(NotAnObject)
     }
 
     fn from_raw<E: serde::de::Error>(raw: Box<RawValue>) -> Result<Self, E> {
-        check(&raw).map(|()| Self(raw))
+        check_object(&raw).map(|()| Self(raw))
     }
 
-    /// Whether a JSON value is an object of answers, without keeping it.
+    /// Returns an error if a JSON value is not an object of answers.
     pub fn check(value: &RawValue) -> Result<(), NotAnObject> {
-        check(value).map_err(NotAnObject)
+        check_object(value).map_err(NotAnObject)
     }
 
-    /// The exact text.
+    /// Returns the exact text.
     pub fn as_json(&self) -> &str {
         self.0.get()
     }
 
-    /// Label and raw value of each answer, in order; a label that stands twice is listed twice. A
-    /// label that is JSON but not Unicode (a lone `\ud800` escape) is given as its JSON literal,
-    /// quotes and all.
-    pub fn fields(&self) -> Vec<(Cow<'_, str>, &RawValue)> {
+    /// Returns the answer to a label: the first one, if the label occurs more than once.
+    pub fn get(&self, label: &str) -> Option<Answer<'_>> {
+        self.fields().into_iter().find(|(known, _)| known == label).map(|(_, answer)| answer)
+    }
+
+    /// Returns label and answer of each field, in order; a repeated label is listed repeatedly. A
+    /// label that contains a lone surrogate escape (`\ud800`) is given as its JSON literal.
+    pub fn fields(&self) -> Vec<(Cow<'_, str>, Answer<'_>)> {
         struct Fields;
+
         impl<'de> Visitor<'de> for Fields {
-            type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            type Value = Vec<(Cow<'de, str>, Answer<'de>)>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object of answers")
             }
+
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut fields = Vec::new();
                 while let Some((label, value)) = map.next_entry::<&'de RawValue, &'de RawValue>()? {
-                    fields.push((text_of(label.get()), value));
+                    fields.push((decode_string(label.get()), Answer(value)));
                 }
                 Ok(fields)
             }
         }
+
         serde_json::Deserializer::from_str(self.as_json())
             .deserialize_map(Fields)
             .expect("the text was checked to be one object")
     }
 
-    /// The answers as a type of the caller's.
-    pub fn to<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
-        serde_json::from_str(self.as_json())
+    /// Deserializes the answers into a type of the caller. The error contains the JSON path.
+    ///
+    /// ```
+    /// use formsvc_protocol::Answers;
+    /// #[derive(Debug, serde::Deserialize)]
+    /// struct Order {
+    ///     #[serde(rename = "Amount")]
+    ///     amount: u32,
+    /// }
+    /// let order: Order = Answers::parse(r#"{"Amount": 3}"#)?.to()?;
+    /// assert_eq!(order.amount, 3);
+    /// let error = Answers::parse(r#"{"Amount": "3"}"#)?.to::<Order>().unwrap_err();
+    /// assert!(error.to_string().starts_with("answers do not match at `Amount`: invalid type"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn to<T: DeserializeOwned>(&self) -> Result<T, AnswersError> {
+        deserialize(&self.0)
     }
 }
 
-fn check<E: serde::de::Error>(value: &RawValue) -> Result<(), E> {
-    if value.get().starts_with('{') {
-        Ok(())
-    } else {
-        Err(E::custom(format_args!("expected an object of answers, found {}", kind_of(value))))
+impl<'a> Answer<'a> {
+    /// Returns the exact JSON text.
+    pub fn as_json(self) -> &'a str {
+        self.0.get()
+    }
+
+    /// Returns the text of a JSON string, unescaped; `None` for any other value. A text that
+    /// contains a lone surrogate escape (`\ud800`) is returned as its JSON literal.
+    pub fn as_str(self) -> Option<Cow<'a, str>> {
+        self.starts_with(b"\"").then(|| decode_string(self.as_json()))
+    }
+
+    /// Returns the value of `true` or `false`.
+    pub fn as_bool(self) -> Option<bool> {
+        match self.as_json() {
+            "true" => Some(true),
+            "false" => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Returns a whole number that fits into 64 bits. `1.0` and `1e2` are no such numbers.
+    pub fn as_i64(self) -> Option<i64> {
+        self.number_text()?.parse().ok()
+    }
+
+    /// Returns the exact digits of a number, of any size and precision.
+    pub fn number_text(self) -> Option<&'a str> {
+        self.starts_with(b"-0123456789").then(|| self.as_json())
+    }
+
+    /// Returns true for `null`.
+    pub fn is_null(self) -> bool {
+        self.as_json() == "null"
+    }
+
+    /// Returns the items of an array, such as the choices of a checkbox group.
+    pub fn items(self) -> Option<Vec<Self>> {
+        if !self.starts_with(b"[") {
+            return None;
+        }
+        let items: Vec<&'a RawValue> =
+            serde_json::from_str(self.as_json()).expect("the text was checked to be JSON");
+        Some(items.into_iter().map(Self).collect())
+    }
+
+    /// Deserializes the answer into a type of the caller. The error contains the JSON path.
+    pub fn to<T: DeserializeOwned>(self) -> Result<T, AnswersError> {
+        deserialize(self.0)
+    }
+
+    fn starts_with(self, first_bytes: &[u8]) -> bool {
+        self.as_json().as_bytes().first().is_some_and(|byte| first_bytes.contains(byte))
     }
 }
 
-/// What kind of JSON value a text is, for messages.
-fn kind_of(raw: &RawValue) -> &'static str {
-    match raw.get().as_bytes().first() {
-        Some(b'[') => "an array",
-        Some(b'"') => "a string",
-        Some(b't' | b'f') => "a boolean",
-        Some(b'n') => "null",
-        _ => "a number",
+impl fmt::Debug for Answers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Answers({} bytes)", self.as_json().len())
     }
 }
 
-/// The text of a JSON string literal; the literal itself when it is not Unicode (a lone `\ud800`
-/// escape) or no string. Copies nothing unless there are escapes.
-///
-/// ```
-/// use formsvc_protocol::text_of;
-/// assert_eq!(text_of(r#""Zo\u00eb""#), "Zoë");
-/// assert_eq!(text_of(r#""\ud800""#), r#""\ud800""#);
-/// ```
-pub fn text_of(literal: &str) -> Cow<'_, str> {
-    match literal.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
-        Some(text) if memchr::memchr(b'\\', text.as_bytes()).is_none() => Cow::Borrowed(text),
-        _ => serde_json::from_str::<String>(literal).map_or(Cow::Borrowed(literal), Cow::Owned),
+impl fmt::Debug for Answer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Answer({} bytes)", self.as_json().len())
     }
 }
 
+/// Compares the texts, not their meaning.
 impl PartialEq for Answers {
-    /// Equal text, not equal meaning.
+    fn eq(&self, other: &Self) -> bool {
+        self.as_json() == other.as_json()
+    }
+}
+
+/// Compares the texts, not their meaning.
+impl PartialEq for Answer<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.as_json() == other.as_json()
     }
@@ -133,8 +195,47 @@ impl<'de> Deserialize<'de> for Answers {
     }
 }
 
-impl std::fmt::Display for NotAnObject {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+/// Answers that do not match the type they were deserialized into.
+///
+/// The message contains the path and serde's reason, which may quote an answer.
+#[derive(Debug)]
+pub struct AnswersError {
+    path: String,
+    source: serde_json::Error,
+}
+
+impl AnswersError {
+    /// Returns the JSON path of the mismatch, such as `Address.City` or `Choices[2]`; `.` for the
+    /// whole value.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+}
+
+impl fmt::Display for AnswersError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "answers do not match at `{}`: {}", self.path, self.source)
+    }
+}
+
+impl std::error::Error for AnswersError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
+}
+
+fn deserialize<T: DeserializeOwned>(value: &RawValue) -> Result<T, AnswersError> {
+    serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(value.get())).map_err(
+        |error| AnswersError { path: error.path().to_string(), source: error.into_inner() },
+    )
+}
+
+/// The text is not one JSON object.
+#[derive(Debug)]
+pub struct NotAnObject(serde_json::Error);
+
+impl fmt::Display for NotAnObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("not a JSON object of answers")
     }
 }
@@ -145,12 +246,39 @@ impl std::error::Error for NotAnObject {
     }
 }
 
+fn check_object<E: serde::de::Error>(value: &RawValue) -> Result<(), E> {
+    let kind = match value.get().as_bytes().first() {
+        Some(b'{') => return Ok(()),
+        Some(b'[') => "an array",
+        Some(b'"') => "a string",
+        Some(b't' | b'f') => "a boolean",
+        Some(b'n') => "null",
+        _ => "a number",
+    };
+    Err(E::custom(format_args!("expected an object of answers, found {kind}")))
+}
+
+/// Returns the text of a JSON string literal. A literal that contains a lone surrogate escape
+/// (`\ud800`) has no text and is returned unchanged, as is any value that is not a string.
+///
+/// ```
+/// use formsvc_protocol::decode_string;
+/// assert_eq!(decode_string(r#""Zo\u00eb""#), "Zoë");
+/// assert_eq!(decode_string(r#""\ud800""#), r#""\ud800""#);
+/// ```
+pub fn decode_string(literal: &str) -> Cow<'_, str> {
+    match literal.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+        Some(text) if !text.contains('\\') => Cow::Borrowed(text),
+        _ => serde_json::from_str::<String>(literal).map_or(Cow::Borrowed(literal), Cow::Owned),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn text_is_kept_to_the_letter() {
+    fn text_is_kept_byte_for_byte() {
         for text in [
             "{}",
             r#"{"b":1,"a":2,"b":3}"#,
@@ -174,9 +302,55 @@ mod tests {
     #[test]
     fn fields_keep_order_repeats_and_escapes() {
         let answers = Answers::parse(r#"{"z":1,"a\n":"x","z":null}"#).unwrap();
-        let fields: Vec<_> = answers.fields().into_iter().map(|(k, v)| (k, v.get())).collect();
+        let fields: Vec<_> = answers.fields().into_iter().map(|(k, v)| (k, v.as_json())).collect();
         assert_eq!(fields, [("z".into(), "1"), ("a\n".into(), "\"x\""), ("z".into(), "null")]);
         let answers = Answers::parse(r#"{"\ud800":1}"#).unwrap();
         assert_eq!(answers.fields()[0].0, r#""\ud800""#);
+    }
+
+    #[test]
+    fn get_returns_the_first_answer_to_a_label() {
+        let answers = Answers::parse(r#"{"a":1,"\u0062":2,"a":3}"#).unwrap();
+        assert_eq!(answers.get("a").unwrap().as_i64(), Some(1));
+        assert_eq!(answers.get("b").unwrap().as_i64(), Some(2));
+        assert_eq!(answers.get("c"), None);
+    }
+
+    #[test]
+    fn answer_accessors_match_one_kind_of_value_each() {
+        let json =
+            r#"{"a":"x\n","b":true,"c":-7,"d":12.50,"e":null,"f":[1,"y",[]],"g":{"k":1},"h":1e2}"#;
+        let answers = Answers::parse(json).unwrap();
+        let get = |label| answers.get(label).unwrap();
+        let labels = ["a", "b", "c", "d", "e", "f", "g", "h"];
+        assert_eq!(
+            labels.map(|l| get(l).as_str().is_some()).map(u8::from),
+            [1, 0, 0, 0, 0, 0, 0, 0]
+        );
+        assert_eq!(get("a").as_str().unwrap(), "x\n");
+        assert_eq!(
+            labels.map(|l| get(l).as_bool().is_some()).map(u8::from),
+            [0, 1, 0, 0, 0, 0, 0, 0]
+        );
+        assert_eq!(
+            labels.map(|l| get(l).as_i64().is_some()).map(u8::from),
+            [0, 0, 1, 0, 0, 0, 0, 0]
+        );
+        let numbers = labels.map(|l| get(l).number_text());
+        assert_eq!(numbers, [None, None, Some("-7"), Some("12.50"), None, None, None, Some("1e2")]);
+        assert_eq!(labels.map(|l| get(l).is_null()).map(u8::from), [0, 0, 0, 0, 1, 0, 0, 0]);
+        let items: Vec<_> = get("f").items().unwrap().into_iter().map(Answer::as_json).collect();
+        assert_eq!(items, ["1", "\"y\"", "[]"]);
+        assert!(get("g").items().is_none());
+        assert_eq!(get("f").items().unwrap()[0].to::<u8>().unwrap(), 1);
+    }
+
+    #[test]
+    fn type_mismatch_error_contains_path_and_reason() {
+        let answers = Answers::parse(r#"{"Choices":["a",2]}"#).unwrap();
+        let error = answers.to::<std::collections::HashMap<String, Vec<String>>>().unwrap_err();
+        assert_eq!(error.path(), "Choices[1]");
+        let message = error.to_string();
+        assert!(message.contains("`Choices[1]`: invalid type: integer `2`"), "{message}");
     }
 }

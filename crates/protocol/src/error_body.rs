@@ -1,27 +1,30 @@
 //! The body of every REST error (SPEC §7).
 
-use serde::{Deserialize, Serialize};
-
 use crate::ErrorCode;
+use crate::wire_object::wire_object;
 
-/// `{"error":{"code":…,"message":…}}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ErrorBody {
-    /// The one member.
-    pub error: ErrorDetail,
+wire_object! {
+    /// `{"error":{"code":…,"message":…}}`.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ErrorBody {
+        /// The error.
+        error: ErrorDetail,
+    }
 }
 
-/// What went wrong: a stable code, and a sentence for a person.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ErrorDetail {
-    /// Stable across releases.
-    pub code: ErrorCode,
-    /// Human-readable; may change at any time.
-    pub message: String,
+wire_object! {
+    /// A stable code and a message for people.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ErrorDetail {
+        /// Stable across releases.
+        code: ErrorCode,
+        /// Human-readable; may change at any time.
+        message: String,
+    }
 }
 
 impl ErrorBody {
-    /// The body for a code and a message.
+    /// Creates the body for a code and a message.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { error: ErrorDetail { code, message: message.into() } }
     }

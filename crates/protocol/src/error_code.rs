@@ -1,32 +1,32 @@
-//! The error codes of the REST API: one table, from which the server's statuses, the client's
-//! matching, the command line's exit codes and docs/ERRORS.md follow.
+//! The error codes of the REST API: one table, from which the statuses of the server, the codes of
+//! the client and docs/ERRORS.md follow.
 
 use crate::open_enum::open_enum;
 
-/// What a row of the table says about a code.
+/// Status and meaning of an error code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct ErrorCodeRow {
-    /// The HTTP status it is sent with.
+pub struct ErrorCodeInfo {
+    /// HTTP status of the answer.
     pub status: u16,
-    /// What happened, for a person.
+    /// Meaning, as a sentence.
     pub meaning: &'static str,
-    /// Whether the service's specification (SPEC §7) lists it. The others are sent by the reference
-    /// service for conditions the specification is silent on; other deployments may not send them.
+    /// True if the specification lists the code (SPEC §7). The reference service sends the other
+    /// codes for conditions that the specification leaves open.
     pub specified: bool,
 }
 
 macro_rules! error_codes {
     ($( $variant:ident = $text:literal, $status:literal, $spec:ident, $meaning:literal; )+) => {
         open_enum! {
-            /// A stable error code (SPEC §7): match on this, never on a message.
+            /// A stable error code (SPEC §7). Match on the code, never on a message.
             ///
             /// ```
             /// use formsvc_protocol::ErrorCode;
             /// assert_eq!(ErrorCode::from("key_revoked"), ErrorCode::KeyRevoked);
             /// let later = ErrorCode::from("quota_exhausted");
             /// assert_eq!(later.as_str(), "quota_exhausted");
-            /// assert!(later.row().is_none());
+            /// assert!(later.info().is_none());
             /// ```
             pub enum ErrorCode / UnknownErrorCode {
                 $( #[doc = $meaning] $variant = $text, )+
@@ -34,10 +34,10 @@ macro_rules! error_codes {
         }
 
         impl ErrorCode {
-            /// The row of the table, or `None` for a code this release does not know.
-            pub fn row(&self) -> Option<ErrorCodeRow> {
+            /// Returns status and meaning, or `None` for a code that this release does not know.
+            pub fn info(&self) -> Option<ErrorCodeInfo> {
                 match self {
-                    $( Self::$variant => Some(ErrorCodeRow {
+                    $( Self::$variant => Some(ErrorCodeInfo {
                         status: $status,
                         meaning: $meaning,
                         specified: error_codes!(@$spec),
@@ -76,11 +76,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_six_codes_of_the_specification_carry_its_statuses() {
+    fn specified_codes_have_their_statuses() {
         let specified: Vec<_> = ErrorCode::KNOWN
             .iter()
             .filter_map(|code| {
-                code.row().filter(|row| row.specified).map(|row| (row.status, code.as_str()))
+                code.info().filter(|info| info.specified).map(|info| (info.status, code.as_str()))
             })
             .collect();
         assert_eq!(
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn every_known_code_parses_back_to_itself() {
+    fn known_code_parses_to_itself() {
         for code in ErrorCode::KNOWN {
             assert_eq!(&ErrorCode::from(code.as_str()), code);
         }

@@ -1,8 +1,7 @@
 //! The webhook event (SPEC §6).
 
-use serde::{Deserialize, Serialize};
-
 use crate::open_enum::open_enum;
+use crate::wire_object::wire_object;
 use crate::{Answers, FormId, SubmissionId, Timestamp};
 
 open_enum! {
@@ -13,26 +12,28 @@ open_enum! {
     }
 }
 
-/// The body of a delivery.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct WebhookEvent {
-    /// What happened.
-    pub event: EventKind,
-    /// The submission; the idempotency key of the delivery: receivers deduplicate on it.
-    pub submission_id: SubmissionId,
-    /// The form it was made to.
-    pub form_id: FormId,
-    /// Title of the form.
-    pub form_title: String,
-    /// The answers, as exact JSON text.
-    pub data: Answers,
-    /// When the submission was made.
-    pub created_at: Timestamp,
+wire_object! {
+    /// The body of a delivery.
+    #[derive(Clone, Debug, PartialEq)]
+    #[non_exhaustive]
+    pub struct WebhookEvent {
+        /// Kind of the event.
+        event: EventKind,
+        /// The submission. It is the idempotency key of the delivery: receivers deduplicate on it.
+        submission_id: SubmissionId,
+        /// The form of the submission.
+        form_id: FormId,
+        /// Title of the form.
+        form_title: String,
+        /// The answers, as exact JSON text.
+        data: Answers,
+        /// The time at which the submission was made.
+        created_at: Timestamp,
+    }
 }
 
 impl WebhookEvent {
-    /// A `submission.created` event from its parts.
+    /// Creates a `submission.created` event from its parts.
     pub fn submission_created(
         submission_id: SubmissionId,
         form_id: FormId,

@@ -1,44 +1,48 @@
 //! The form (SPEC §2, §4).
 
-use serde::{Deserialize, Serialize};
-
 use crate::open_enum::open_enum;
-use crate::{FormId, PublicId, Timestamp};
+use crate::wire_object::wire_object;
+use crate::{ExtraMembers, FormId, PublicId, Timestamp};
 
 open_enum! {
-    /// Status of a form (SPEC §2 shows only `published`; the others are the reference service's).
+    /// Status of a form. SPEC §2 shows only `published`; the reference service adds the others.
     pub enum FormStatus / UnknownFormStatus {
         /// Being written; accepts no submissions.
         Draft = "draft",
         /// Accepts submissions.
         Published = "published",
-        /// No longer accepts submissions; those it has stay readable.
+        /// No longer accepts submissions; its submissions stay readable.
         Closed = "closed",
     }
 }
 
-/// A form, as listed by `GET /api/v1/forms`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Form {
-    /// Identifier; names the form in API paths.
-    pub id: FormId,
-    /// Identifier in the form's public address.
-    pub public_id: PublicId,
-    /// Title.
-    pub title: String,
-    /// Whether it accepts submissions.
-    pub status: FormStatus,
-    /// When it was created.
-    pub created_at: Timestamp,
-    /// When it was last changed.
-    pub updated_at: Timestamp,
-    /// Path of the public form, relative to the base address: `/f/<public_id>`.
-    pub url: String,
+wire_object! {
+    /// A form, as listed by `GET /api/v1/forms`.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct Form {
+        /// Identifier; names the form in API paths.
+        id: FormId,
+        /// Identifier in the form's public address.
+        public_id: PublicId,
+        /// Title.
+        title: String,
+        /// Status; decides whether the form accepts submissions.
+        status: FormStatus,
+        /// The time at which it was created.
+        created_at: Timestamp,
+        /// The time of its last change.
+        updated_at: Timestamp,
+        /// Path of the public form, relative to the base address: `/f/<public_id>`.
+        url: String,
+    }
+    +
+    /// Members that a later release of the service added.
+    extra
 }
 
 impl Form {
-    /// A form from its parts; `url` follows from the public id.
+    /// Creates a form from its parts; `url` follows from the public id.
     pub fn new(
         id: FormId,
         public_id: PublicId,
@@ -47,15 +51,18 @@ impl Form {
         created_at: Timestamp,
         updated_at: Timestamp,
     ) -> Self {
-        let url = format!("/f/{public_id}");
-        Self { id, public_id, title: title.into(), status, created_at, updated_at, url }
+        let (title, url) = (title.into(), format!("/f/{public_id}"));
+        let extra = ExtraMembers::default();
+        Self { id, public_id, title, status, created_at, updated_at, url, extra }
     }
 }
 
-/// The body of `GET /api/v1/forms`: newest first, at most
-/// [`FORMS_LISTED_MAX`](crate::limits::FORMS_LISTED_MAX).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FormList {
-    /// The forms.
-    pub data: Vec<Form>,
+wire_object! {
+    /// The body of `GET /api/v1/forms`: newest first, at most
+    /// [`FORMS_LISTED_MAX`](crate::limits::FORMS_LISTED_MAX) forms.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct FormList {
+        /// The forms.
+        data: Vec<Form>,
+    }
 }

@@ -1,5 +1,6 @@
-//! Identifiers: one type each, so that a user id cannot be passed where a form id is meant.
+//! Identifiers: one type for each resource, so that a user id cannot be passed as a form id.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 
@@ -8,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// Longest identifier accepted, in bytes.
 const MAX_LEN: usize = 128;
 
-/// The text cannot be an identifier.
+/// The text is not a valid identifier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdError {
     kind: &'static str,
@@ -23,12 +24,16 @@ impl fmt::Display for IdError {
 
 impl std::error::Error for IdError {}
 
-/// The rules every identifier obeys. The specification gives ids no form, so anything that can
-/// stand in a path segment is accepted; our own ids carry a prefix.
-fn check(kind: &'static str, text: &str) -> Result<(), IdError> {
-    if is_plain(text) {
-        return Ok(());
+/// Lets one bound accept texts and ids: the conversion of an id into itself cannot fail.
+impl From<Infallible> for IdError {
+    fn from(never: Infallible) -> Self {
+        match never {}
     }
+}
+
+/// Checks the rules of all identifiers. The specification defines no shape, so any text that is
+/// safe as one path segment is accepted.
+fn check(kind: &'static str, text: &str) -> Result<(), IdError> {
     let rule = if text.is_empty() {
         "cannot be empty"
     } else if text.len() > MAX_LEN {
@@ -43,13 +48,6 @@ fn check(kind: &'static str, text: &str) -> Result<(), IdError> {
     Err(IdError { kind, rule })
 }
 
-/// Whether an id needs no closer look, which nearly none does. Looks at every byte whatever it
-/// finds, which the compiler turns into a few wide instructions.
-fn is_plain(text: &str) -> bool {
-    let plain = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'-');
-    (1..=MAX_LEN).contains(&text.len()) && text.bytes().fold(true, |all, byte| all & plain(byte))
-}
-
 macro_rules! ids {
     ($( $(#[$meta:meta])* $name:ident, $kind:literal, $prefix:literal; )+) => {$(
         $(#[$meta])*
@@ -57,21 +55,16 @@ macro_rules! ids {
         pub struct $name(Box<str>);
 
         impl $name {
-            /// How ids made by the reference service begin.
+            /// Prefix of the ids that the reference service generates.
             pub const PREFIX: &'static str = $prefix;
 
-            /// Takes any text that can stand in a path segment: 1 to 128 bytes, no spaces, control
-            /// characters or any of `/ \ ? # %`.
+            /// Accepts any text that is safe as one path segment: 1 to 128 bytes without spaces,
+            /// control characters and `/ \ ? # %`; not `.` or `..`.
             pub fn new(text: &str) -> Result<Self, IdError> {
-                Self::check(text).map(|()| Self(text.into()))
+                check($kind, text).map(|()| Self(text.into()))
             }
 
-            /// Whether [`new`](Self::new) would take the text, without keeping it.
-            pub fn check(text: &str) -> Result<(), IdError> {
-                check($kind, text)
-            }
-
-            /// The reference service's form of an id: the prefix, then 128 bits in lower-case hex.
+            /// Creates an id of the reference service: the prefix, then 128 bits in lower-case hex.
             pub fn from_bits(bits: [u8; 16]) -> Self {
                 let mut digits = [0; 32];
                 hex::encode_to_slice(bits, &mut digits).expect("two digits a byte");
@@ -79,16 +72,16 @@ macro_rules! ids {
                 Self([Self::PREFIX, digits].concat().into())
             }
 
-            /// The bits of an id made by [`from_bits`](Self::from_bits); `None` for any other id.
+            /// Returns the bits of an id from [`from_bits`](Self::from_bits); `None` for other ids.
             pub fn to_bits(&self) -> Option<[u8; 16]> {
                 let digits = self.0.strip_prefix(Self::PREFIX)?;
                 let mut bits = [0; 16];
-                // Upper-case digits would decode too, but are a different id.
+                // Upper-case digits decode too, but are a different id.
                 let lower = digits.bytes().fold(true, |all, b| all & !b.is_ascii_uppercase());
                 hex::decode_to_slice(digits, &mut bits).ok().filter(|()| lower).map(|()| bits)
             }
 
-            /// The text.
+            /// Returns the text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -98,6 +91,45 @@ macro_rules! ids {
             type Err = IdError;
             fn from_str(text: &str) -> Result<Self, IdError> {
                 Self::new(text)
+            }
+        }
+
+        impl TryFrom<&str> for $name {
+            type Error = IdError;
+            fn try_from(text: &str) -> Result<Self, IdError> {
+                Self::new(text)
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = IdError;
+            fn try_from(text: String) -> Result<Self, IdError> {
+                Self::new(&text)
+            }
+        }
+
+        impl TryFrom<&String> for $name {
+            type Error = IdError;
+            fn try_from(text: &String) -> Result<Self, IdError> {
+                Self::new(text)
+            }
+        }
+
+        impl From<&$name> for $name {
+            fn from(id: &$name) -> Self {
+                id.clone()
+            }
+        }
+
+        impl PartialEq<str> for $name {
+            fn eq(&self, text: &str) -> bool {
+                &*self.0 == text
+            }
+        }
+
+        impl PartialEq<&str> for $name {
+            fn eq(&self, text: &&str) -> bool {
+                &*self.0 == *text
             }
         }
 
@@ -137,11 +169,11 @@ ids! {
     PublicId, "public id", "";
     /// Identifier of a submission; the idempotency key of its webhook deliveries (SPEC §6).
     SubmissionId, "submission id", "sub_";
-    /// Identifier of an API key, which names it without being it.
+    /// Identifier of an API key; not the key itself.
     KeyId, "key id", "key_";
     /// Identifier of a webhook endpoint.
     EndpointId, "endpoint id", "whe_";
-    /// Identifier of a delivery: one submission on its way to one endpoint.
+    /// Identifier of a delivery of one submission to one endpoint.
     DeliveryId, "delivery id", "dlv_";
 }
 
@@ -150,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_own_ids_carry_their_prefix_and_give_their_bits_back() {
+    fn generated_id_has_prefix_and_returns_its_bits() {
         let bits = *b"0123456789abcdef";
         let id = SubmissionId::from_bits(bits);
         assert_eq!(id.as_str(), "sub_30313233343536373839616263646566");
@@ -165,7 +197,15 @@ mod tests {
     }
 
     #[test]
-    fn ids_of_other_deployments_are_accepted_unless_they_could_change_a_path() {
+    fn id_compares_and_converts_with_text() {
+        let id = FormId::try_from("frm_1".to_owned()).unwrap();
+        assert!(id == "frm_1" && id == *"frm_1" && id != "frm_2");
+        assert_eq!(FormId::from(&id), id);
+        assert!(FormId::try_from("").is_err());
+    }
+
+    #[test]
+    fn foreign_id_is_accepted_unless_it_changes_a_path() {
         for good in ["42", "a.b~c", "é", "0190a0b0-0000-7000-8000-000000000000", "...", "a+b=c"] {
             assert_eq!(FormId::new(good).unwrap().as_str(), good);
         }
@@ -177,10 +217,10 @@ mod tests {
     }
 
     #[test]
-    fn every_single_character_is_judged_by_the_rules() {
+    fn each_character_follows_the_rules() {
         for c in '\0'..='\u{2fff}' {
             let bad = c == '.' || "/\\?#%".contains(c) || c.is_control() || c.is_whitespace();
-            assert_eq!(SubmissionId::check(c.encode_utf8(&mut [0; 4])).is_err(), bad, "{c:?}");
+            assert_eq!(SubmissionId::new(c.encode_utf8(&mut [0; 4])).is_err(), bad, "{c:?}");
         }
     }
 }

@@ -11,7 +11,7 @@ const MICROS_PER_MS: i64 = 1_000;
 /// How far ahead of the clock a form's instants may run before they advance by microseconds.
 const AHEAD_MAX_MICROS: i64 = 1_000_000;
 
-/// The exact place of a submission in its form: microseconds since 1970, unique within the form.
+/// The exact position of a submission in its form: microseconds since 1970, unique in the form.
 ///
 /// Each accepted submission takes the [`next`](Self::next) instant of its form inside the
 /// transaction that stores it, so commit order is instant order, and a reader that asks for
@@ -21,41 +21,42 @@ const AHEAD_MAX_MICROS: i64 = 1_000_000;
 pub struct FormInstant(i64);
 
 impl FormInstant {
-    /// The first instant that can be printed, 0000-01-01T00:00:00Z.
+    /// The first instant of the year 0: 0000-01-01T00:00:00Z.
     pub const MIN: Self = Self(-62_167_219_200_000_000);
     /// 1970-01-01T00:00:00Z.
     pub const EPOCH: Self = Self(0);
-    /// The last instant that can be printed, 9999-12-31T23:59:59.999999Z.
+    /// The last instant of the year 9999: 9999-12-31T23:59:59.999999Z.
     pub const MAX: Self = Self(253_402_300_799_999_999);
 
-    /// An instant from microseconds since 1970-01-01T00:00:00Z, brought into the printable range.
+    /// Creates an instant from microseconds since 1970-01-01T00:00:00Z, clamped to
+    /// [`MIN`](Self::MIN) and [`MAX`](Self::MAX).
     pub fn from_micros(micros: i64) -> Self {
         Self(micros.clamp(Self::MIN.0, Self::MAX.0))
     }
 
-    /// Microseconds since 1970-01-01T00:00:00Z.
+    /// Returns microseconds since 1970-01-01T00:00:00Z.
     pub fn micros(self) -> i64 {
         self.0
     }
 
-    /// The instant a duration later.
+    /// Returns the instant that is this much later, [`MAX`](Self::MAX) at most.
     #[must_use]
     pub fn plus(self, duration: Duration) -> Self {
         let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
         Self::from_micros(self.0.saturating_add(micros))
     }
 
-    /// How long after an earlier instant this one is; zero when it is not after it.
+    /// Returns the time since an earlier instant; zero if `earlier` is not earlier.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
-    /// The instant of the next submission of a form.
+    /// Returns the instant of the next submission of a form.
     ///
-    /// Normally the next whole millisecond that is free. When a burst has run the form's clock more
-    /// than a second ahead of `now`, instants advance by microseconds instead, so that a million
-    /// submissions a second stay unique and close to their true time. A clock that steps back
-    /// never takes the form's instants with it.
+    /// This is the next free whole millisecond. When a burst has moved the form's clock more than a
+    /// second ahead of `now`, instants advance by one microsecond instead, so that a million
+    /// submissions a second stay unique and close to their true time. When the system's clock steps
+    /// back, the form's clock does not.
     ///
     /// ```
     /// use formsvc_protocol::FormInstant;
@@ -76,40 +77,40 @@ impl FormInstant {
         }
     }
 
-    /// The cursor that continues after this instant: 3 fraction digits when it is a whole
-    /// millisecond, else 6.
+    /// Returns the cursor of the rows strictly older than this instant: 3 fraction digits for a
+    /// whole millisecond, else 6.
     pub fn to_cursor(self) -> Cursor {
         let printable = self.printable();
         let digits = if printable.0.rem_euclid(MICROS_PER_MS) == 0 { 3 } else { 6 };
         Cursor::new(printable.print(digits))
     }
 
-    /// `created_at` as shown: milliseconds, cut, never rounded up.
+    /// Returns `created_at` as the API shows it: milliseconds, cut, never rounded up.
     pub fn to_timestamp(self) -> Timestamp {
         let printable = self.printable();
         Timestamp::from_parts(printable.print(3), printable)
     }
 
-    /// An instant that was read can lie outside the years that can be printed, by its offset or by
-    /// having been rounded up.
+    /// Clamps the instant to the years 0 to 9999: an offset or rounding up can move a parsed instant
+    /// out of them.
     fn printable(self) -> Self {
         Self::from_micros(self.0)
     }
 
     fn print(self, digits: usize) -> String {
-        rfc3339::print(SignedDuration::from_micros(self.0), digits)
-            .expect("callers bring it into the years that can be printed")
+        rfc3339::format(SignedDuration::from_micros(self.0), digits)
+            .expect("callers clamp it to the years 0 to 9999")
     }
 
-    /// Reads a cursor: the bound such that `instant < bound` holds exactly for the instants
-    /// strictly older than the cursor. A cursor finer than a microsecond rounds up, so that the
-    /// microsecond it lies in still counts as older.
+    /// Parses a cursor into the bound for which `instant < bound` selects exactly the instants
+    /// strictly older than the cursor. A cursor finer than a microsecond is rounded up, so that the
+    /// microsecond that contains it counts as older.
     pub fn parse_cursor(text: &str) -> Result<Self, TimeError> {
-        rfc3339::micros_ceil(text).map(Self)
+        rfc3339::parse_micros_ceil(text).map(Self)
     }
 
     pub(crate) fn parse_floor(text: &str) -> Result<Self, TimeError> {
-        rfc3339::micros_floor(text).map(Self)
+        rfc3339::parse_micros_floor(text).map(Self)
     }
 }
 
@@ -120,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cursors_show_microseconds_only_when_there_are_any() {
+    fn cursor_has_micros_only_if_needed() {
         let whole = FormInstant::from_micros(1_767_225_600_120_000);
         assert_eq!(whole.to_cursor().as_str(), "2026-01-01T00:00:00.120Z");
         let fine = FormInstant::from_micros(1_767_225_600_120_001);
@@ -129,10 +130,9 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_beyond_the_years_that_can_be_printed_is_printed_as_the_last_that_can() {
+    fn cursor_outside_printable_years_is_clamped() {
         for (text, printed) in [
             ("9999-12-31T23:59:59.999999999Z", "9999-12-31T23:59:59.999999Z"),
-            ("9999-12-31T23:59:60Z", "9999-12-31T23:59:59.999999Z"),
             ("0000-01-01T00:00:00+23:59", "0000-01-01T00:00:00.000Z"),
         ] {
             let instant = FormInstant::parse_cursor(text).unwrap();
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_between_two_microseconds_includes_the_one_it_lies_in() {
+    fn cursor_finer_than_a_micro_rounds_up() {
         let bound = FormInstant::parse_cursor("1970-01-01T00:00:00.000001500Z").unwrap();
         assert_eq!(bound.micros(), 2);
         let before = FormInstant::parse_cursor("1969-12-31T23:59:59.999998500Z").unwrap();
@@ -150,14 +150,14 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_steps_back_does_not_take_the_form_with_it() {
+    fn next_instant_increases_when_clock_steps_back() {
         let last = FormInstant::from_micros(2_000_000_000);
         let next = FormInstant::next(FormInstant::from_micros(0), Some(last));
         assert_eq!(next.micros(), 2_000_000_001);
     }
 
     #[test]
-    fn what_is_added_is_the_time_between_and_nothing_is_before_the_past() {
+    fn plus_and_since_are_inverse() {
         let now = FormInstant::from_micros(1_767_225_600_120_001);
         for time in [Duration::ZERO, Duration::from_micros(1), Duration::from_secs(86_400)] {
             let later = now.plus(time);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn instants_end_where_they_can_no_longer_be_printed() {
+    fn instants_saturate_at_min_and_max() {
         let span =
             Duration::from_micros(FormInstant::MAX.micros().abs_diff(FormInstant::MIN.micros()));
         assert_eq!(FormInstant::MAX.since(FormInstant::MIN), span);
@@ -185,7 +185,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn instants_strictly_increase_whatever_the_clock_does(
+        fn next_instants_strictly_increase(
             clock in prop::collection::vec(0_i64..5_000_000, 1..400),
         ) {
             let mut last = None;
@@ -197,7 +197,7 @@ mod tests {
         }
 
         #[test]
-        fn a_cursor_excludes_its_own_instant_and_nothing_older(micros in -1_000_000_i64..1_000_000) {
+        fn cursor_bound_equals_its_instant(micros in -1_000_000_i64..1_000_000) {
             let instant = FormInstant::from_micros(micros);
             let bound = FormInstant::parse_cursor(instant.to_cursor().as_str()).unwrap();
             prop_assert_eq!(bound, instant);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_stays_within_a_second_of_the_clock() {
+    fn burst_stays_within_one_second_of_clock() {
         let now = FormInstant::from_micros(1_700_000_000_000_000);
         let mut last = None;
         for _ in 0..10_000 {

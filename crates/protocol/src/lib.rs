@@ -1,35 +1,34 @@
-//! The wire of the form submissions service: what its REST API and its webhooks say, and the rules
-//! both sides must agree on. Pure data and pure decisions; no I/O, no async, no clock of its own.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
+//! Wire types of the form submissions service: the JSON of its REST API and webhooks, and the rules
+//! that client and server share. Pure data and pure decisions without I/O.
 //!
 //! | Concept | Module | SPEC |
 //! |---|---|---|
 //! | user, form, submission, page | [`User`], [`Form`], [`Submission`], [`Page`] | §2, §4 |
-//! | answers kept as exact JSON text | [`Answers`] | §2 |
-//! | pages and answers found in their text, without values | [`PagePlaces`], [`Literals`] | §4 |
+//! | answers as exact JSON text, members of later releases | [`Answers`], [`ExtraMembers`] | §2 |
 //! | times on the wire, form instants, cursors | [`Timestamp`], [`FormInstant`], [`Cursor`] | §2, §4 |
 //! | error codes and the error body | [`ErrorCode`], [`ErrorBody`] | §7 |
 //! | endpoints | [`paths`] | §4 |
-//! | arrays that must not pass for objects | [`Objects`] | |
-//! | text that is not safe to show | [`is_unsafe_in_terminals`], [`is_stray_selector`] | |
-//! | keys and secrets damaged by copying | [`check_secret_text`] | |
+//! | characters that are unsafe to print | [`is_unsafe_in_terminals`], [`is_stray_selector`] | |
 //! | limits | [`limits`], [`RollingWindow`] | §8 |
+//! | webhook event, signature, pauses between attempts | [`WebhookEvent`], [`signature`], [`RetrySchedule`], [`retry_after()`] | §5, §6 |
+//! | keys and secrets damaged by copying | [`check_secret_text`] | |
 //! | hosts that always are this machine | [`is_localhost`], [`is_localhost_name`] | |
-//! | webhook event, signature, and when a delivery is tried again | [`WebhookEvent`], [`signature`], [`RetrySchedule`], [`retry_after()`] | §5, §6 |
 //!
-//! Everything tolerates what a later release of the service may add: unknown fields are skipped,
-//! unknown values of closed sets (`status`, `code`, `event`) are kept and round-trip.
+//! Additions of a later release of the service are no errors: unknown members are kept in `extra` or
+//! skipped, and unknown values of `status`, `code` and `event` are kept.
 
 mod answers;
 mod cursor;
 mod error_body;
 mod error_code;
 mod event;
+mod extra;
 mod form;
 mod id;
 mod instant;
 pub mod limits;
 mod localhost;
-mod objects;
 mod open_enum;
 mod page;
 pub mod paths;
@@ -38,7 +37,6 @@ mod retry_after;
 mod retry_schedule;
 mod rfc3339;
 mod rolling_window;
-mod scan;
 mod secret_text;
 pub mod signature;
 mod submission;
@@ -46,24 +44,24 @@ mod timestamp;
 #[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
 mod timestamp_conversions;
 mod user;
+mod wire_object;
 
-pub use answers::{Answers, NotAnObject, text_of};
+pub use answers::{Answer, Answers, AnswersError, NotAnObject, decode_string};
 pub use cursor::Cursor;
 pub use error_body::{ErrorBody, ErrorDetail};
-pub use error_code::{ErrorCode, ErrorCodeRow, UnknownErrorCode};
+pub use error_code::{ErrorCode, ErrorCodeInfo, UnknownErrorCode};
 pub use event::{EventKind, UnknownEventKind, WebhookEvent};
+pub use extra::ExtraMembers;
 pub use form::{Form, FormList, FormStatus, UnknownFormStatus};
 pub use id::{DeliveryId, EndpointId, FormId, IdError, KeyId, PublicId, SubmissionId, UserId};
 pub use instant::FormInstant;
 pub use localhost::{is_localhost, is_localhost_name};
-pub use objects::Objects;
-pub use page::{Page, PageRef, Pagination, SubmissionRef};
+pub use page::{Page, Pagination};
 pub use printable::{is_stray_selector, is_unsafe_in_terminals};
 pub use retry_after::{delay_seconds, retry_after};
 pub use retry_schedule::RetrySchedule;
 pub use rfc3339::TimeError;
 pub use rolling_window::RollingWindow;
-pub use scan::{AnswerPlace, Literal, Literals, PagePlaces, Place, RowPlaces};
 pub use secret_text::{SecretTextError, check_secret_text};
 pub use submission::Submission;
 pub use timestamp::Timestamp;

@@ -1,9 +1,9 @@
-//! Closed sets on our side that stay open on the wire: a value we do not know is kept, not refused.
+//! Enums of known strings that keep unknown values of the wire instead of refusing them.
 
 /// Declares an enum of known strings plus `Other`, whose text is private.
 ///
-/// The text of an unknown value can only be read through `as_str()`, so that giving a value a
-/// variant of its own in a later release cannot silently change the meaning of a user's `match`.
+/// The text of an unknown value is available through `as_str()` only, so that a later release can
+/// add a variant for it without changing the meaning of a user's `match`.
 macro_rules! open_enum {
     (
         $(#[$meta:meta])*
@@ -16,19 +16,26 @@ macro_rules! open_enum {
         #[non_exhaustive]
         pub enum $name {
             $( $(#[$vmeta])* $variant, )+
-            /// A value this release does not know; read it with `as_str()`.
+            /// A value that this release does not know; `as_str()` returns its text.
             Other($unknown),
         }
 
-        #[doc = concat!("The text of a [`", stringify!($name), "`] this release does not know.")]
+        #[doc = concat!("The text of a [`", stringify!($name), "`] that this release does not know.")]
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         pub struct $unknown(Box<str>);
 
+        impl $unknown {
+            /// Returns the text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
         impl $name {
-            /// Every value this release knows, in the order of the table.
+            /// All values that this release knows, in the order of the table.
             pub const KNOWN: &[Self] = &[$( Self::$variant, )+];
 
-            /// The text as it stands on the wire.
+            /// Returns the text of the wire.
             pub fn as_str(&self) -> &str {
                 match self {
                     $( Self::$variant => $text, )+

@@ -1,76 +1,43 @@
-//! Pages of the submissions list (SPEC §4): owned for callers, borrowed for whoever must not pay
-//! for copies.
+//! Pages of the submissions list (SPEC §4).
 
-use std::borrow::Cow;
-
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::value::RawValue;
+use serde::{Deserialize, Serialize};
 
 use crate::Cursor;
+use crate::wire_object::wire_object;
 
-/// One page, owned.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Page<T> {
-    /// The items, newest first.
-    pub data: Vec<T>,
-    /// Where the list goes on.
-    pub pagination: Pagination,
+wire_object! {
+    /// One page of a list.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Page<T> {
+        /// The items, newest first.
+        data: Vec<T>,
+        /// The position of the next page.
+        pagination: Pagination,
+    }
 }
 
 /// The pagination object (SPEC §2).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "PaginationMembers")]
 pub struct Pagination {
-    /// To be passed as `cursor` in the next request. `null`, missing and empty all read as `None`.
-    #[serde(default, deserialize_with = "cursor_or_nothing")]
+    /// The `cursor` of the next request. `None` for `null`, an empty text or a missing member.
     pub next_cursor: Option<Cursor>,
-    /// Whether more submissions remain; this alone decides.
+    /// True if more items remain. This alone decides whether the list continues.
     pub has_more: bool,
 }
 
-fn cursor_or_nothing<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<Cursor>, D::Error> {
-    let cursor = Option::<Cursor>::deserialize(deserializer)?;
-    Ok(cursor.filter(|cursor| !cursor.as_str().is_empty()))
+wire_object! {
+    /// The pagination object as it is sent.
+    struct PaginationMembers {
+        next_cursor: Option<Cursor> = None,
+        has_more: bool,
+    }
 }
 
-/// One page that borrows from the text it was read from; nothing is copied unless it is escaped.
-#[derive(Debug, Deserialize)]
-pub struct PageRef<'a> {
-    /// The submissions, newest first.
-    #[serde(borrow)]
-    pub data: Vec<SubmissionRef<'a>>,
-    /// Where the list goes on.
-    pub pagination: Pagination,
-}
-
-/// One submission that borrows, its members unchecked: see [`SubmissionId::check`], [`Answers::check`]
-/// and [`Timestamp::micros_of`].
-///
-/// [`SubmissionId::check`]: crate::SubmissionId::check
-/// [`Answers::check`]: crate::Answers::check
-/// [`Timestamp::micros_of`]: crate::Timestamp::micros_of
-#[derive(Deserialize)]
-pub struct SubmissionRef<'a> {
-    /// Identifier.
-    #[serde(borrow)]
-    pub id: Cow<'a, str>,
-    /// The answers as exact text.
-    #[serde(borrow)]
-    pub data: &'a RawValue,
-    /// When it was made.
-    #[serde(borrow)]
-    pub created_at: Cow<'a, str>,
-}
-
-/// Without the answers, which do not belong in logs.
-impl std::fmt::Debug for SubmissionRef<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SubmissionRef")
-            .field("id", &self.id)
-            .field("data", &format_args!("{} bytes", self.data.get().len()))
-            .field("created_at", &self.created_at)
-            .finish()
+impl From<PaginationMembers> for Pagination {
+    fn from(members: PaginationMembers) -> Self {
+        let next_cursor = members.next_cursor.filter(|cursor| !cursor.as_str().is_empty());
+        Self { next_cursor, has_more: members.has_more }
     }
 }
 
@@ -79,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_cursor_reads_the_same_in_all_three_spellings() {
+    fn cursor_null_empty_or_missing_is_none() {
         for text in [
             r#"{"next_cursor":null,"has_more":false}"#,
             r#"{"next_cursor":"","has_more":false}"#,
@@ -91,10 +58,18 @@ mod tests {
     }
 
     #[test]
-    fn the_borrowed_page_copies_nothing_that_has_no_escapes() {
-        let text = r#"{"data":[{"id":"sub_1","data":{"a":1.0},"created_at":"2026-01-01T00:00:00.000Z","x":[]}],"pagination":{"next_cursor":"c","has_more":true}}"#;
-        let page: PageRef<'_> = serde_json::from_str(text).unwrap();
-        assert!(matches!(page.data[0].id, Cow::Borrowed("sub_1")));
-        assert_eq!(page.data[0].data.get(), r#"{"a":1.0}"#);
+    fn array_in_place_of_an_object_is_an_error() {
+        for text in ["[null,false]", r#"[[],{"has_more":false}]"#] {
+            let error = serde_json::from_str::<Pagination>(text).unwrap_err().to_string();
+            assert!(error.starts_with("invalid type: sequence, expected an object"), "{error}");
+            assert!(serde_json::from_str::<Page<crate::Submission>>(text).is_err());
+        }
+    }
+
+    #[test]
+    fn repeated_member_is_an_error_that_names_it() {
+        let text = r#"{"has_more":false,"has_more":true}"#;
+        let error = serde_json::from_str::<Pagination>(text).unwrap_err().to_string();
+        assert!(error.starts_with("duplicate field `has_more`"), "{error}");
     }
 }

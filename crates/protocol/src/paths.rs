@@ -8,26 +8,26 @@
 //! assert_eq!(format!("{before}frm_1{after}"), "/api/v1/forms/frm_1/submissions");
 //! ```
 
-/// The header of every answer that carries the id of its request.
+/// The response header with the id of the request.
 pub const REQUEST_ID: &str = "x-request-id";
 
-/// What stands for the form's id in a template.
+/// Placeholder of the form's id in a template.
 const FORM_ID: &str = "{form_id}";
 
 /// One endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Endpoint {
-    /// The method it answers.
+    /// HTTP method.
     pub method: &'static str,
-    /// Its path, in which `{form_id}` stands for a percent-encoded [`FormId`](crate::FormId).
+    /// Path, with `{form_id}` in place of the percent-encoded [`FormId`](crate::FormId).
     pub template: &'static str,
-    /// How errors, events and spans name a call of it.
+    /// Name of the operation in errors, events and spans.
     pub operation: &'static str,
-    /// The section of the service's public specification that describes it.
+    /// Section of the specification.
     pub spec: &'static str,
 }
 
-/// The owner of the key: a [`User`](crate::User).
+/// Returns the owner of the key, a [`User`](crate::User).
 pub const ME: Endpoint =
     Endpoint { method: "GET", template: "/api/v1/me", operation: "me", spec: "§4" };
 
@@ -47,7 +47,7 @@ pub const SUBMISSIONS: Endpoint = Endpoint {
 pub const ENDPOINTS: [Endpoint; 3] = [ME, FORMS, SUBMISSIONS];
 
 impl Endpoint {
-    /// The path before and after the form's id; `None` when it has none.
+    /// Returns the path before and after the form's id; `None` if the path has no form id.
     pub fn around_form_id(&self) -> Option<(&'static str, &'static str)> {
         self.template.split_once(FORM_ID)
     }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_endpoints_share_an_address_or_a_name() {
+    fn endpoints_have_distinct_paths_and_names() {
         let addresses: BTreeSet<_> = ENDPOINTS.iter().map(|e| (e.method, e.template)).collect();
         let names: BTreeSet<_> = ENDPOINTS.iter().map(|e| e.operation).collect();
         assert_eq!((addresses.len(), names.len()), (ENDPOINTS.len(), ENDPOINTS.len()));

@@ -1,17 +1,17 @@
-//! Which characters of a stranger's text must not reach a terminal or a log as they are.
+//! Characters that must not reach a terminal or a log unescaped.
 
-/// Whether a character makes a terminal act, turns the direction of writing, breaks a line or shows
-/// as nothing, so that what is read differs from what is there:
+/// Returns true for a character that controls a terminal, changes the direction of text, breaks a
+/// line or is invisible, so that the displayed text differs from the actual text:
 ///
-/// - the controls (C0, DEL, C1), with which escape sequences begin;
-/// - the marks, embeddings, overrides and isolates of the bidirectional algorithm;
+/// - control characters (C0, DEL, C1), which start escape sequences;
+/// - marks, embeddings, overrides and isolates of the bidirectional algorithm;
 /// - line and paragraph separators;
-/// - what has no width or no shape: zero-width spaces and joiners, invisible operators, fillers, the
-///   byte order mark, annotation and musical formatting, tags, and the Braille pattern without dots,
-///   which no program takes for the space that it looks like.
+/// - characters without width or shape: zero-width spaces and joiners, invisible operators, fillers,
+///   the byte order mark, annotation and musical formatting, tags, and the Braille pattern without
+///   dots, which looks like a space.
 ///
-/// Variation selectors and combining marks are not among them: emoji and many scripts need them. Of
-/// the selectors [`is_stray_selector`] tells those that nothing needs.
+/// Variation selectors and combining marks return false: emoji and many scripts need them.
+/// [`is_stray_selector`] finds the variation selectors that have no effect.
 ///
 /// ```
 /// use formsvc_protocol::is_unsafe_in_terminals;
@@ -28,7 +28,7 @@ pub fn is_unsafe_in_terminals(c: char) -> bool {
         | '\u{ad}' | '\u{34f}'
         // Arabic letter mark.
         | '\u{61c}'
-        // Fillers of Hangul, vowels of Khmer and separators of Mongolian that show as nothing.
+        // Invisible: Hangul fillers, Khmer inherent vowels, the Mongolian vowel separator.
         | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}' | '\u{3164}' | '\u{ffa0}'
         // Zero width, direction, line and paragraph, invisible operators.
         | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
@@ -40,13 +40,12 @@ pub fn is_unsafe_in_terminals(c: char) -> bool {
         | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Whether a character is a variation selector that selects nothing, by the character before it.
+/// Returns true for a variation selector that has no effect after the character before it.
 ///
-/// A selector shows nothing itself. One chooses how the character before it looks: the heart as a
-/// picture (U+FE0F), the form of an ideograph in a name (U+E0100 and up). A second one, or one that
-/// follows nothing, a space or a letter that has no other forms, changes nothing that is seen. There are
-/// 256 of them, so that a row of them holds bytes that nobody sees, and that go along when text is
-/// copied from a terminal.
+/// A selector is invisible. It chooses the form of the preceding character: the heart as a picture
+/// (U+FE0F), or the variant of an ideograph in a name (U+E0100 and up). A second selector, and a
+/// selector at the start of a text or after a space or a letter without variants, has no effect.
+/// There are 256 selectors, so a sequence of them can hide arbitrary bytes in copied text.
 ///
 /// ```
 /// use formsvc_protocol::is_stray_selector;
@@ -75,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_of_what_is_unsafe() {
+    fn unsafe_ranges_match_the_table() {
         for (name, first, last) in [
             ("C0", '\0', '\u{1f}'),
             ("DEL and C1", '\u{7f}', '\u{9f}'),
@@ -109,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_selector_is_stray_unless_it_is_the_first_after_something_that_has_forms() {
+    fn selector_is_stray_unless_it_selects_a_form() {
         for c in '\0'..=char::MAX {
             let name = c.escape_unicode();
             let known = matches!(u32::from(c), 0x180b..=0x180d | 0x180f | 0xfe00..=0xfe0f | 0xe0100..=0xe01ef);
@@ -126,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn every_control_is_unsafe_and_no_letter_that_shows() {
+    fn controls_are_unsafe_and_visible_letters_safe() {
         for c in '\0'..=char::MAX {
             let filler = matches!(c, '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}');
             if c.is_control() {

@@ -1,25 +1,25 @@
-//! When a failed delivery is tried again (SPEC §6 rules 2 and 3, which leave the pauses open).
+//! Pauses between the attempts of a delivery (SPEC §6 rules 2 and 3 leave them open).
 
 use std::time::Duration;
 
 use crate::limits::DELIVERY_RETRIES;
 use crate::retry_after::RETRY_AFTER_MAX;
 
-/// The pauses between the attempts of a delivery: exponential backoff, with jitter on top.
+/// Exponential backoff with jitter between the attempts of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RetrySchedule {
     /// Pause before the first retry.
     pub base: Duration,
-    /// What each further pause is multiplied by.
+    /// Factor from one pause to the next.
     pub factor: u32,
-    /// How much of a pause is added at random at most, so that deliveries that failed together do not
-    /// come back together: 0.2 is a fifth.
+    /// Largest random addition, as a fraction of the pause, so that deliveries that failed together
+    /// are not retried together. 0.2 is 20 %.
     pub jitter: f64,
     /// Retries after the first attempt.
     pub retries: u32,
 }
 
-/// 10 s, 60 s and 360 s, each up to a fifth longer.
+/// 10 s, 60 s and 360 s, each up to 20 % longer.
 impl Default for RetrySchedule {
     fn default() -> Self {
         let base = Duration::from_secs(10);
@@ -28,8 +28,9 @@ impl Default for RetrySchedule {
 }
 
 impl RetrySchedule {
-    /// The pause before a retry, the first being number 1. `random` is between 0 and 1. What the
-    /// endpoint asked for can make the pause longer, up to an hour, and never shorter.
+    /// Returns the pause before a retry; the first retry has number 1. `random` is between 0 and 1.
+    /// `asked_for`, the endpoint's `Retry-After`, can lengthen the pause up to one hour, never shorten
+    /// it.
     pub fn pause(&self, retry: u32, random: f64, asked_for: Option<Duration>) -> Duration {
         let multiplied = self.factor.checked_pow(retry.saturating_sub(1)).unwrap_or(u32::MAX);
         let pause = self.base.saturating_mul(multiplied);
@@ -38,8 +39,8 @@ impl RetrySchedule {
         pause.max(asked_for.unwrap_or_default().min(RETRY_AFTER_MAX))
     }
 
-    /// The longest a delivery can take from its first attempt to its last, if every attempt takes as
-    /// long as it may and no endpoint asks for more.
+    /// Returns the longest time from the start of the first attempt to the end of the last one, when
+    /// each attempt takes `attempt` and the endpoint sends no `Retry-After`.
     pub fn window(&self, attempt: Duration) -> Duration {
         (1..=self.retries)
             .map(|retry| self.pause(retry, 1.0, None).saturating_add(attempt))
@@ -58,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pauses_are_10_60_and_360_seconds_and_up_to_a_fifth_longer() {
+    fn default_pauses_are_10_60_360_s_plus_jitter() {
         let schedule = RetrySchedule::default();
         let pauses = |random| [1, 2, 3].map(|retry| schedule.pause(retry, random, None));
         assert_eq!(pauses(0.0), [secs(10), secs(60), secs(360)]);
@@ -68,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_can_ask_for_more_patience_up_to_an_hour_and_never_for_less() {
+    fn retry_after_lengthens_pause_up_to_one_hour() {
         let pause = |asked| RetrySchedule::default().pause(1, 0.0, Some(secs(asked)));
         assert_eq!(
             [0, 9, 11, 3_600, 3_601, u64::MAX].map(pause).map(|pause| pause.as_secs()),
@@ -78,7 +79,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pauses_never_shrink_and_stay_within_the_jitter(
+        fn pauses_grow_and_stay_within_the_jitter(
             base in 0u64..1_000_000, factor in 1u32..100, jitter in 0.0..1.0, random in 0.0..1.0,
         ) {
             let base = Duration::from_millis(base);

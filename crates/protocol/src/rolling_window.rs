@@ -1,19 +1,18 @@
-//! The rate limit's arithmetic (SPEC §8), the same for the server that enforces it and the client
-//! that keeps to it.
+//! The rate limiter's algorithm (SPEC §8), shared by the server and the client.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-/// Counts requests in 1-second buckets and admits at most `limit` in any window of that length.
+/// Counts requests in 1-second buckets and admits at most `limit` requests in any window.
 ///
-/// A bucket counts until its youngest possible request is a whole window old, so the bound holds for
-/// every window, wherever it starts; the price is that a request may be held up to a second longer
-/// than an exact log of instants would. A client that must never be refused asks for a window two
-/// seconds longer than the server's: one for the phase between the two clocks' seconds, one for
-/// requests that travel at different speeds.
+/// A bucket counts until the youngest request it can contain is a whole window old. The bound
+/// therefore holds for every window, wherever it starts; a request may wait up to one second longer
+/// than with a log of exact instants. A client that must never be refused uses a window two seconds
+/// longer than the server's: one for the phase between the seconds of both clocks, one for
+/// different network latencies.
 ///
-/// Time is the caller's: any monotonic duration since a fixed start.
+/// The caller passes the time: a monotonic duration since any fixed start.
 ///
 /// ```
 /// use std::{num::NonZeroU32, time::Duration};
@@ -29,20 +28,20 @@ use std::time::Duration;
 pub struct RollingWindow {
     limit: u32,
     window_secs: u64,
-    /// Second and number of requests in it, oldest first; only seconds that have any.
+    /// Second and number of its requests, oldest first; seconds without requests are left out.
     buckets: VecDeque<(u64, u32)>,
     total: u32,
 }
 
 impl RollingWindow {
-    /// A window that admits `limit` requests per `window`, which is rounded up to whole seconds.
+    /// Creates a window that admits `limit` requests per `window`, rounded up to whole seconds.
     pub fn new(limit: NonZeroU32, window: Duration) -> Self {
         let window_secs = window.as_secs() + u64::from(window.subsec_nanos() > 0);
         Self { limit: limit.get(), window_secs, buckets: VecDeque::new(), total: 0 }
     }
 
-    /// Counts a request at `now`, or says how long until one would be admitted. A refused request
-    /// counts for nothing.
+    /// Counts a request at `now`. Returns the time until a request would be admitted if the window is
+    /// full; a refused request is not counted.
     pub fn try_acquire(&mut self, now: Duration) -> Result<(), Duration> {
         self.check(now)?;
         let second = self.second(now);
@@ -54,7 +53,7 @@ impl RollingWindow {
         Ok(())
     }
 
-    /// Says what [`try_acquire`](Self::try_acquire) would, and counts nothing.
+    /// Returns the result of [`try_acquire`](Self::try_acquire) without counting a request.
     pub fn check(&mut self, now: Duration) -> Result<(), Duration> {
         self.forget_before(self.second(now));
         if self.total < self.limit {
@@ -64,12 +63,12 @@ impl RollingWindow {
         Err(Duration::from_secs(oldest + self.window_secs + 1).saturating_sub(now))
     }
 
-    /// The bucket of an instant. A clock that steps back must not open one before the newest.
+    /// Returns the bucket of an instant: never one before the newest, also if the clock steps back.
     fn second(&self, now: Duration) -> u64 {
         self.buckets.back().map_or(now.as_secs(), |(last, _)| now.as_secs().max(*last))
     }
 
-    /// Whether nothing in the window would be counted at `now`; such a window can be dropped.
+    /// Returns true if no request counts at `now`; such a window can be dropped.
     pub fn is_idle(&self, now: Duration) -> bool {
         self.buckets.back().is_none_or(|(last, _)| last + self.window_secs < now.as_secs())
     }
@@ -97,7 +96,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_window_ever_holds_more_than_the_limit(
+        fn no_window_admits_more_than_the_limit(
             gaps in prop::collection::vec(0_u64..3_000, 1..300),
             limit in 1_u32..20,
         ) {
@@ -116,7 +115,7 @@ mod tests {
         }
 
         #[test]
-        fn whoever_waits_as_told_is_admitted(
+        fn request_after_the_wait_is_admitted(
             gaps in prop::collection::vec(0_u64..800, 1..200),
             limit in 1_u32..20,
         ) {
@@ -133,7 +132,7 @@ mod tests {
         }
 
         #[test]
-        fn a_client_two_seconds_wider_is_never_refused(
+        fn client_with_wider_window_is_never_refused(
             phase in 0_u64..1_000,
             travel in prop::collection::vec(0_u64..1_000, 200),
             gaps in prop::collection::vec(0_u64..500, 200),
@@ -155,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_request_spends_nothing() {
+    fn refused_request_is_not_counted() {
         let mut window = window(2, 60);
         assert!(window.try_acquire(Duration::ZERO).is_ok());
         assert!(window.try_acquire(Duration::from_secs(30)).is_ok());
@@ -167,27 +166,27 @@ mod tests {
     }
 
     #[test]
-    fn a_check_says_what_a_request_would_be_told_and_spends_nothing() {
+    fn check_equals_try_acquire_and_counts_nothing() {
         let mut window = window(1, 60);
         for _ in 0..3 {
             assert_eq!(window.check(Duration::ZERO), Ok(()));
         }
         assert_eq!(window.try_acquire(Duration::ZERO), Ok(()));
-        let told = window.check(Duration::from_secs(30));
-        assert_eq!(told, Err(Duration::from_secs(31)));
-        assert_eq!(window.try_acquire(Duration::from_secs(30)), told);
+        let refused = window.check(Duration::from_secs(30));
+        assert_eq!(refused, Err(Duration::from_secs(31)));
+        assert_eq!(window.try_acquire(Duration::from_secs(30)), refused);
         assert_eq!(window.check(Duration::from_secs(61)), Ok(()));
     }
 
     #[test]
-    fn a_clock_that_steps_back_admits_no_more() {
+    fn clock_stepping_back_admits_no_more() {
         let mut window = window(1, 60);
         assert!(window.try_acquire(Duration::from_secs(100)).is_ok());
         assert_eq!(window.try_acquire(Duration::from_secs(10)), Err(Duration::from_secs(151)));
     }
 
     #[test]
-    fn an_idle_window_says_so() {
+    fn window_without_requests_is_idle() {
         let mut window = window(5, 60);
         assert!(window.is_idle(Duration::ZERO));
         window.try_acquire(Duration::from_secs(1)).unwrap();

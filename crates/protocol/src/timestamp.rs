@@ -1,4 +1,4 @@
-//! Times as resources show them.
+//! Times of resources, as the wire shows them.
 
 use jiff::SignedDuration;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -8,7 +8,7 @@ use crate::rfc3339::{self, TimeError};
 
 /// A time on the wire (SPEC §2): `YYYY-MM-DDThh:mm:ss.sssZ`, kept as the text it arrived in.
 ///
-/// Ordered and compared by the instant it means, to the microsecond.
+/// Comparison, order and hash use the instant, to the microsecond, not the text.
 ///
 /// ```
 /// use formsvc_protocol::Timestamp;
@@ -28,17 +28,22 @@ impl Timestamp {
         Self { text: text.into(), instant }
     }
 
-    /// The text, unchanged.
+    /// Returns the current time of the system's clock, in milliseconds.
+    pub fn now() -> Self {
+        FormInstant::from_micros(jiff::Timestamp::now().as_microsecond()).to_timestamp()
+    }
+
+    /// Returns the text, unchanged.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Microseconds since 1970-01-01T00:00:00Z; a finer fraction is cut.
+    /// Returns microseconds since 1970-01-01T00:00:00Z; a finer fraction is cut.
     pub fn unix_micros(&self) -> i64 {
         self.instant.micros()
     }
 
-    /// Nanoseconds since 1970-01-01T00:00:00Z, with nothing cut.
+    /// Returns nanoseconds since 1970-01-01T00:00:00Z.
     ///
     /// ```
     /// use formsvc_protocol::Timestamp;
@@ -47,11 +52,11 @@ impl Timestamp {
     /// # Ok::<(), formsvc_protocol::TimeError>(())
     /// ```
     pub fn unix_nanos(&self) -> i128 {
-        rfc3339::nanos(&self.text).expect("the text was read before")
+        rfc3339::parse_nanos(&self.text).expect("the text was parsed before")
     }
 
-    /// The time of an instant, in as many digits as it takes: 3, or 6, or 9. `None` outside the
-    /// years 0 to 9999.
+    /// Creates a time from nanoseconds since 1970, with as many fraction digits as it needs: 3, 6
+    /// or 9. Returns `None` outside the years 0 to 9999.
     ///
     /// ```
     /// use formsvc_protocol::Timestamp;
@@ -68,19 +73,7 @@ impl Timestamp {
         };
         let secs = i64::try_from(nanos.div_euclid(1_000_000_000)).ok()?;
         let rest = i32::try_from(nanos.rem_euclid(1_000_000_000)).expect("below 10⁹");
-        rfc3339::print(SignedDuration::new(secs, rest), digits)?.parse().ok()
-    }
-
-    /// What [`unix_micros`](Self::unix_micros) of a text would be, without keeping the text: for
-    /// whoever checks many.
-    ///
-    /// ```
-    /// use formsvc_protocol::Timestamp;
-    /// assert_eq!(Timestamp::micros_of("1970-01-01T00:00:00.001Z"), Ok(1_000));
-    /// assert!(Timestamp::micros_of("1970-01-01").is_err());
-    /// ```
-    pub fn micros_of(text: &str) -> Result<i64, TimeError> {
-        FormInstant::parse_floor(text).map(FormInstant::micros)
+        rfc3339::format(SignedDuration::new(secs, rest), digits)?.parse().ok()
     }
 }
 

@@ -1,12 +1,12 @@
-//! Timestamps as the instants of other crates, and back. Exact both ways, to the nanosecond; only
-//! the text of a timestamp may come back spelled another way (`+00:00` as `Z`, `.12` as `.120`).
+//! Conversions between [`Timestamp`] and the instants of jiff, chrono and time, exact to the
+//! nanosecond. The text of a timestamp may be normalised (`+00:00` to `Z`, `.12` to `.120`).
 
 use std::fmt;
 
 use crate::Timestamp;
 
-/// An instant that the other type cannot hold: a timestamp has the years 0 to 9999, an instant of
-/// jiff ends some hours before 9999 does.
+/// The instant is outside the range of the target type: the years 0 to 9999 for a timestamp; jiff's
+/// range ends some hours before the year 9999 does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfRange(());
 
@@ -50,7 +50,7 @@ impl From<&Timestamp> for chrono::DateTime<chrono::Utc> {
     }
 }
 
-/// A leap second reads as the second after.
+/// A leap second becomes the second after it.
 #[cfg(feature = "chrono")]
 impl<Z: chrono::TimeZone> TryFrom<chrono::DateTime<Z>> for Timestamp {
     type Error = OutOfRange;
@@ -82,7 +82,7 @@ mod tests {
 
     use super::*;
 
-    /// There and back again: the instant stays to the nanosecond.
+    /// Converts the time to each crate's type and back.
     fn through_every_crate(time: &Timestamp) -> Vec<Timestamp> {
         let mut back = vec![Timestamp::from_unix_nanos(time.unix_nanos()).unwrap()];
         #[cfg(feature = "jiff")]
@@ -103,7 +103,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_instant_survives_every_crate(
+        fn instant_survives_each_conversion(
             nanos in -62_167_219_200_000_000_000_i128..253_402_300_800_000_000_000,
             cut in prop::sample::select(vec![1_i128, 1_000, 1_000_000]),
         ) {
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wires_own_spelling_comes_back_unchanged() {
+    fn wire_text_survives_each_conversion() {
         for text in
             ["2026-01-31T09:30:00.120Z", "0000-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z"]
         {
@@ -128,12 +128,12 @@ mod tests {
 
     #[cfg(feature = "jiff")]
     #[test]
-    fn what_the_wire_cannot_show_is_refused() {
+    fn instant_outside_years_0_to_9999_is_refused() {
         let error = Timestamp::try_from(jiff::Timestamp::MIN).unwrap_err();
         assert_eq!(error.to_string(), "the instant is out of range");
         let late: Timestamp = "9999-12-31T23:59:59.999Z".parse().unwrap();
         assert_eq!(jiff::Timestamp::try_from(&late), Err(error));
-        // An offset may put an instant outside the years; it can still be handed on.
+        // An offset can move an instant out of the years 0 to 9999; it still converts.
         let early: Timestamp = "0000-01-01T00:00:00+01:00".parse().unwrap();
         assert_eq!(jiff::Timestamp::try_from(&early).unwrap().as_second(), -62_167_222_800);
         #[cfg(feature = "chrono")]

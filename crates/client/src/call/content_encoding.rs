@@ -1,5 +1,6 @@
 //! Decodes the content encoding of an answer: gzip, or none.
 
+use std::borrow::Cow;
 use std::io::{self, Read};
 
 use bytes::Bytes;
@@ -7,20 +8,22 @@ use flate2::read::MultiGzDecoder;
 use http::HeaderMap;
 use http::header::CONTENT_ENCODING;
 
+use crate::decode::Broken;
+use crate::error::{EscapedText, cut};
+
 /// `Accept-Encoding` of every request. Without it, any encoding would be acceptable (RFC 9110 §12.5.3).
 pub(super) const ACCEPTED: &str = "gzip";
 
-/// Why a body could not be decoded.
+/// Characters of an unknown encoding that an error shows.
+const MAX_ENCODING_SHOWN: usize = 100;
+
+/// A body that cannot be decoded.
 #[derive(Debug)]
 pub(super) enum ContentEncodingError {
     /// The decoded body is larger than allowed.
     TooLarge,
-    /// The encoding is not gzip: the value of the header.
-    Unsupported(String),
-    /// The body is not gzip, or is damaged.
-    Damaged(io::Error),
-    /// The body ends before the gzip stream does.
-    Truncated(io::Error),
+    /// The encoding is not supported, or the body is damaged or cut short.
+    Broken(Broken),
 }
 
 /// Returns the body without its content encoding, of at most `max` bytes.
@@ -29,18 +32,30 @@ pub(super) fn decode(
     body: &Bytes,
     max: usize,
 ) -> Result<Bytes, ContentEncodingError> {
-    if !is_gzip(headers)? {
-        return Ok(body.clone());
-    }
-    let (decoded, end) = gunzip(body, max.saturating_add(1));
+    let broken = |truncated, what: Cow<'static, str>, why: String| {
+        let body = body.to_vec();
+        ContentEncodingError::Broken(Broken { truncated, what, json_path: None, why, body })
+    };
+    let is_gzip = is_gzip(headers).map_err(|encoding| {
+        let encoding = EscapedText(cut(&encoding, MAX_ENCODING_SHOWN)).to_string();
+        let what =
+            format!("the answer's content encoding `{encoding}` is not supported, only gzip");
+        broken(false, what.into(), String::new())
+    })?;
+    let (decoded, end) =
+        if is_gzip { gunzip(body, max.saturating_add(1)) } else { (body.clone(), Ok(())) };
     match end {
         // Checked first: whether the rest is damaged does not matter then.
         _ if decoded.len() > max => Err(ContentEncodingError::TooLarge),
-        Ok(()) => Ok(decoded.into()),
+        Ok(()) => Ok(decoded),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-            Err(ContentEncodingError::Truncated(error))
+            Err(broken(true, "the answer is cut short".into(), error.to_string()))
         }
-        Err(error) => Err(ContentEncodingError::Damaged(error)),
+        Err(error) => Err(broken(
+            false,
+            "the answer is not the gzip it is declared to be".into(),
+            error.to_string(),
+        )),
     }
 }
 
@@ -50,20 +65,21 @@ pub(super) fn decode_start(headers: &HeaderMap, body: &Bytes, max: usize) -> Byt
     match is_gzip(headers) {
         Ok(true) => match gunzip(body, max) {
             (decoded, Err(_)) if decoded.is_empty() => body.clone(),
-            (decoded, _) => decoded.into(),
+            (decoded, _) => decoded,
         },
         Ok(false) | Err(_) => body.clone(),
     }
 }
 
 /// Decodes up to `max` bytes; also returns them when the rest is damaged.
-fn gunzip(body: &[u8], max: usize) -> (Vec<u8>, io::Result<()>) {
+fn gunzip(body: &[u8], max: usize) -> (Bytes, io::Result<()>) {
     let mut decoded = Vec::new();
     let end = MultiGzDecoder::new(body).take(max as u64).read_to_end(&mut decoded);
-    (decoded, end.map(drop))
+    (decoded.into(), end.map(drop))
 }
 
-fn is_gzip(headers: &HeaderMap) -> Result<bool, ContentEncodingError> {
+/// Returns true for gzip and false without an encoding; the error is another encoding.
+fn is_gzip(headers: &HeaderMap) -> Result<bool, String> {
     let values = headers.get_all(CONTENT_ENCODING).iter();
     let text: Vec<_> = values.map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
     let text = text.join(", ");
@@ -77,7 +93,7 @@ fn is_gzip(headers: &HeaderMap) -> Result<bool, ContentEncodingError> {
         {
             Ok(true)
         }
-        _ => Err(ContentEncodingError::Unsupported(text)),
+        _ => Err(text),
     }
 }
 
@@ -121,8 +137,9 @@ mod tests {
     fn other_encoding_is_named() {
         for values in [&["br"][..], &["zstd"], &["deflate"], &["gzip, gzip"], &["gzip", "br"]] {
             let error = decode(&encoded_as(values), &gzip(b"{}"), 9).unwrap_err();
-            let ContentEncodingError::Unsupported(name) = error else { panic!("{error:?}") };
-            assert_eq!(name, values.join(", "));
+            let ContentEncodingError::Broken(broken) = error else { panic!("{error:?}") };
+            assert!(broken.what.contains(&format!("`{}`", values.join(", "))), "{broken:?}");
+            assert!(!broken.truncated);
         }
     }
 
@@ -141,10 +158,10 @@ mod tests {
         let whole = gzip(b"{\"id\":\"usr_1\"}");
         let cut = whole.slice(..whole.len() - 9);
         let error = decode(&encoded_as(&["gzip"]), &cut, 99).unwrap_err();
-        assert!(matches!(error, ContentEncodingError::Truncated(_)), "{error:?}");
+        assert!(matches!(error, ContentEncodingError::Broken(ref b) if b.truncated), "{error:?}");
         let plain = Bytes::from_static(b"{\"id\":\"usr_1\"}");
         let error = decode(&encoded_as(&["gzip"]), &plain, 99).unwrap_err();
-        assert!(matches!(error, ContentEncodingError::Damaged(_)), "{error:?}");
+        assert!(matches!(error, ContentEncodingError::Broken(ref b) if !b.truncated), "{error:?}");
         assert_eq!(decode_start(&encoded_as(&["gzip"]), &plain, 99), plain);
     }
 }

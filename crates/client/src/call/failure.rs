@@ -1,4 +1,4 @@
-//! A failed attempt with everything its error will tell.
+//! A failed attempt, and the error that the call reports if it is the last one.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -7,61 +7,60 @@ use formsvc_protocol::paths::REQUEST_ID;
 use formsvc_protocol::{ErrorBody, ErrorCode};
 use http::{HeaderMap, StatusCode};
 
-use super::content_encoding::ContentEncodingError;
 use super::seconds;
 use crate::api_key::ApiKey;
 use crate::base_url::BaseUrl;
 use crate::decode::{Broken, read};
-use crate::error::{Error, ErrorKind, Parts, Safe, body_start, cut, head, keep, short};
+use crate::error::{Error, ErrorKind, EscapedText, Parts, body_start, cut, head, keep, short};
 use crate::operation::{BUILD, Operation};
-use crate::retry::{Failed, Limits, RETRY_AFTER_MAX};
+use crate::retry::{FailureCause, Limits, RETRY_AFTER_MAX};
 use crate::transport::{TransportError, TransportErrorKind};
 
 /// Characters of a service's code, and of its message, that an error keeps.
 const CODE_KEPT: usize = 100;
 const MESSAGE_KEPT: usize = 2_000;
-/// Characters of a place in JSON that an error keeps. The names in it may be a stranger's.
+/// Characters of a JSON path that an error keeps. Names in the path may be foreign text.
 const PATH_KEPT: usize = 1_000;
 
-/// What the retry decision looks at, and the error it becomes when it is final. Its headers come
-/// without the API key; its texts lose it in [`Parts::redact`].
+/// A failed attempt. Its headers do not contain the API key; [`Parts::redact`] removes it from the
+/// texts.
 pub(super) struct Failure {
-    pub(super) failed: Failed,
+    pub(super) cause: FailureCause,
     pub(super) retry_after: Option<Duration>,
     parts: Box<Parts>,
 }
 
 impl Failure {
-    /// No whole answer. When its head did arrive and is an error status, that status is what
-    /// counts: the body of a 404 is not worth asking for again.
+    /// No complete answer. If its head was received and has an error status, the status counts:
+    /// the body of a 404 is not worth a retry.
     pub(super) fn no_answer(
         error: TransportError,
         base: &BaseUrl,
         retry_after: impl FnOnce(&HeaderMap) -> Option<Duration>,
     ) -> Self {
-        let (kind, source, head) = error.into_parts();
+        let TransportError { kind, source, head } = error;
         let what = match kind {
             TransportErrorKind::Connect | TransportErrorKind::ProxyAuth => {
-                format!("{} to {}", kind.what(), base.as_str()).into()
+                format!("{} to {}", kind.message(), base.as_str()).into()
             }
-            TransportErrorKind::Tls => format!("{} with {}", kind.what(), base.as_str()).into(),
-            _ => Cow::Borrowed(kind.what()),
+            TransportErrorKind::Tls => format!("{} with {}", kind.message(), base.as_str()).into(),
+            _ => Cow::Borrowed(kind.message()),
         };
         let mut parts = Error::parts(error_kind(kind), BUILD, what);
         parts.source = source;
-        let mut failed = Failed::Transport(kind);
+        let mut cause = FailureCause::Transport(kind);
         let mut wait = None;
-        if let Some((status, headers)) = head {
+        if let Some((status, headers)) = head.map(|head| *head) {
             parts.status = Some(status);
             parts.request_id = request_id(&headers);
             parts.headers = Some(headers.clone());
             if status != StatusCode::OK {
-                failed = Failed::Status(status);
+                cause = FailureCause::Status(status);
                 parts.kind = ErrorKind::Api;
                 wait = retry_after(&headers);
             }
         }
-        Self { failed, retry_after: wait, parts: Box::new(parts) }
+        Self { cause, retry_after: wait, parts: Box::new(parts) }
     }
 
     /// An answer with another status than 200.
@@ -72,10 +71,7 @@ impl Failure {
         body: &[u8],
         key: &ApiKey,
     ) -> Self {
-        let mut parts = Error::parts(ErrorKind::Api, BUILD, "");
-        parts.status = Some(status);
-        parts.request_id = request_id(headers);
-        parts.headers = Some(headers.clone());
+        let mut parts = parts_of_answer(ErrorKind::Api, "".into(), status, headers);
         let kept = keep(body, key);
         let text = std::str::from_utf8(head(body, key)).ok();
         if let Some(Ok(ErrorBody { error })) = text.map(read) {
@@ -86,73 +82,33 @@ impl Failure {
             parts.body_start = body_start(headers, &kept);
         }
         parts.body = Some(kept);
-        Self { failed: Failed::Status(status), retry_after, parts: Box::new(parts) }
+        Self { cause: FailureCause::Status(status), retry_after, parts: Box::new(parts) }
     }
 
-    /// A 200 whose body cannot be used.
+    /// A 200 with an unusable body.
     pub(super) fn broken(
         status: StatusCode,
         headers: &HeaderMap,
         broken: Broken,
         key: &ApiKey,
     ) -> Self {
-        // Cut after the redaction, or half a key could survive at the edge.
+        // Redacted before the cut, which could leave half of a key.
         let path = broken.json_path.map(|path| cut(&key.redact(path), PATH_KEPT).to_owned());
         let what = match &path {
-            Some(path) => format!("{} at `{}`", broken.what, Safe(short(path))).into(),
-            None => broken.what.into(),
+            Some(path) => format!("{} at `{}`", broken.what, EscapedText(short(path))).into(),
+            None => broken.what,
         };
-        let mut parts = Parts { what, ..Error::parts(ErrorKind::Decode, BUILD, "") };
-        parts.status = Some(status);
-        parts.request_id = request_id(headers);
-        parts.headers = Some(headers.clone());
+        let mut parts = parts_of_answer(ErrorKind::Decode, what, status, headers);
         parts.json_path = path;
         let kept = keep(&broken.body, key);
         parts.body_start = body_start(headers, &kept);
         parts.body = Some(kept);
-        let why = key.redact(broken.why);
-        parts.source = Some(Safe(short(&why)).to_string().into());
-        let failed = if broken.truncated { Failed::Truncated } else { Failed::Broken };
-        Self { failed, retry_after: None, parts: Box::new(parts) }
-    }
-
-    /// A 200 with an unsupported content encoding, or with a body that does not match its encoding.
-    pub(super) fn undecodable(
-        status: StatusCode,
-        headers: &HeaderMap,
-        error: ContentEncodingError,
-        body: &[u8],
-        key: &ApiKey,
-    ) -> Self {
-        let (what, truncated, why) = match error {
-            ContentEncodingError::Unsupported(encoding) => {
-                let encoding = Safe(cut(&encoding, CODE_KEPT)).to_string();
-                let what = format!(
-                    "the answer's content encoding `{encoding}` is not supported, only gzip"
-                );
-                (Cow::from(what), false, None)
-            }
-            ContentEncodingError::Damaged(why) => {
-                (Cow::from("the answer is not the gzip it is declared to be"), false, Some(why))
-            }
-            ContentEncodingError::Truncated(why) => {
-                (Cow::from("the answer is cut short"), true, Some(why))
-            }
-            ContentEncodingError::TooLarge => {
-                (Cow::from(TransportErrorKind::TooLarge.what()), false, None)
-            }
-        };
-        let broken = Broken {
-            truncated,
-            what: "",
-            json_path: None,
-            why: why.map_or_else(String::new, |why| why.to_string()),
-            body: body.to_vec(),
-        };
-        let mut failure = Self::broken(status, headers, broken, key);
-        failure.parts.what = what;
-        failure.parts.source.take_if(|source| source.to_string().is_empty());
-        failure
+        if !broken.why.is_empty() {
+            let why = key.redact(broken.why);
+            parts.source = Some(EscapedText(short(&why)).to_string().into());
+        }
+        let cause = if broken.truncated { FailureCause::Truncated } else { FailureCause::Broken };
+        Self { cause, retry_after: None, parts: Box::new(parts) }
     }
 
     pub(super) fn status(&self) -> Option<StatusCode> {
@@ -165,26 +121,26 @@ impl Failure {
 
     /// The error of a final failure.
     pub(super) fn into_parts(self, operation: Operation) -> Parts {
-        let retryable = self.failed.retry_reason().is_some();
+        let retryable = self.cause.retry_reason().is_some();
         Parts { operation, retryable, retry_after: self.retry_after, ..*self.parts }
     }
 
-    /// The error of a failure that asks for a longer wait than the limits allow. A 429 then is a
-    /// question of waiting; any other failure stays what it is.
+    /// The error of a failure that requires a longer wait than the limits allow. A 429 becomes
+    /// [`ErrorKind::RateLimitWait`]; any other failure keeps its kind.
     pub(super) fn too_long_a_wait(self, operation: Operation, limits: Limits) -> Parts {
-        let throttled = self.failed == Failed::Status(StatusCode::TOO_MANY_REQUESTS);
+        let throttled = self.cause == FailureCause::Status(StatusCode::TOO_MANY_REQUESTS);
         let mut parts = self.into_parts(operation);
         if throttled {
             parts.kind = ErrorKind::RateLimitWait;
             let code = parts.code.as_ref().map(ErrorCode::as_str).map(short);
-            let code = code.map_or_else(String::new, |code| format!(" {}", Safe(code)));
+            let code = code.map_or_else(String::new, |code| format!(" {}", EscapedText(code)));
             parts.what = format!("429{code}: {}", why_too_long(parts.retry_after, limits)).into();
         }
         parts
     }
 }
 
-/// Which limit does not allow the wait that a 429 asks for.
+/// Names the limit that does not allow the wait that a 429 requires.
 fn why_too_long(asked: Option<Duration>, limits: Limits) -> String {
     let allowed = match limits.time_left {
         Some(left) if asked.is_none_or(|wait| wait <= limits.max_wait) => {
@@ -193,7 +149,7 @@ fn why_too_long(asked: Option<Duration>, limits: Limits) -> String {
         _ => format!("at most {} are allowed", seconds(limits.max_wait)),
     };
     match asked {
-        // What is longer counts as an hour: how long it was is not known here.
+        // The exact value of a longer wait is not known here.
         Some(RETRY_AFTER_MAX) => {
             format!("the service asks for a wait of an hour or more, and {allowed}")
         }
@@ -211,6 +167,19 @@ fn error_kind(kind: TransportErrorKind) -> ErrorKind {
         TransportErrorKind::TooLarge => ErrorKind::TooLarge,
         TransportErrorKind::Interrupted | TransportErrorKind::Other => ErrorKind::Transport,
     }
+}
+
+fn parts_of_answer(
+    kind: ErrorKind,
+    what: Cow<'static, str>,
+    status: StatusCode,
+    headers: &HeaderMap,
+) -> Parts {
+    let mut parts = Error::parts(kind, BUILD, what);
+    parts.status = Some(status);
+    parts.request_id = request_id(headers);
+    parts.headers = Some(headers.clone());
+    parts
 }
 
 fn request_id(headers: &HeaderMap) -> Option<String> {

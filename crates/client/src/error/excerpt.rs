@@ -1,4 +1,4 @@
-//! How much of a foreign body an error keeps and shows.
+//! The part of a foreign body that an error keeps and shows.
 
 use bytes::Bytes;
 use formsvc_protocol::is_unsafe_in_terminals;
@@ -9,16 +9,16 @@ use crate::api_key::ApiKey;
 
 /// Bytes of a body an error keeps.
 pub(crate) const KEPT: usize = 64 * 1024;
-/// Characters of a page or of plain text that an error's text shows.
+/// Characters of HTML or plain text that the text of an error shows.
 const TEXT_SHOWN: usize = 200;
-/// Characters of a body of another kind that an error's text shows.
+/// Characters of another text that the text of an error shows.
 const OTHER_SHOWN: usize = 40;
-/// Bytes of a body that is no text that an error's text shows.
+/// Bytes of binary data that the text of an error shows.
 const BINARY_SHOWN: usize = 16;
-/// Characters of a service's message an error's text shows.
+/// Characters of a service's message that the text of an error shows.
 const MESSAGE_SHOWN: usize = 500;
 
-/// The first 64 KiB of a body without the API key, should the service have echoed it.
+/// Returns the first 64 KiB of a body, without the API key.
 pub(crate) fn keep(body: &[u8], key: &ApiKey) -> Bytes {
     // The cut comes after the redaction, or half a key could survive at its edge.
     let mut clean = key.redact_bytes(head(body, key));
@@ -26,12 +26,12 @@ pub(crate) fn keep(body: &[u8], key: &ApiKey) -> Bytes {
     Bytes::from(clean)
 }
 
-/// As much of a body as is looked at to keep some of it.
+/// Returns the beginning of a body that [`keep`] reads.
 pub(crate) fn head<'b>(body: &'b [u8], key: &ApiKey) -> &'b [u8] {
     &body[..body.len().min(KEPT + key.len())]
 }
 
-/// Returns the beginning of a body that an error's text shows, sanitized: of a page or plain text up to
+/// Returns the beginning of a body that the text of an error shows, sanitized: of a page or plain text up to
 /// 200 characters, of another text up to 40, of binary data 16 bytes, escaped.
 ///
 /// `None` for an empty body, and for JSON, which may contain answers of submitters; a text is cut before
@@ -58,7 +58,7 @@ pub(crate) fn body_start(headers: &HeaderMap, body: &[u8]) -> Option<String> {
     let whole = if is_markup { &*text } else { text.split(['{', '[']).next().unwrap_or_default() };
     let shown = cut(whole, if is_page { TEXT_SHOWN } else { OTHER_SHOWN });
     let more = if shown.len() < body.len() { "…" } else { "" };
-    Some(format!("{}{more}", Safe(shown)))
+    Some(format!("{}{more}", EscapedText(shown)))
 }
 
 fn is_declared_text(headers: &HeaderMap) -> bool {
@@ -67,23 +67,23 @@ fn is_declared_text(headers: &HeaderMap) -> bool {
     ["text/html", "text/plain"].iter().any(|text| kind.eq_ignore_ascii_case(text))
 }
 
-/// What follows a byte order mark, and the prefix that keeps scripts from reading JSON.
+/// Removes a byte order mark, and the prefix that prevents scripts from reading JSON.
 fn without_guard(body: &[u8]) -> &[u8] {
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body).trim_ascii_start();
     let body = body.strip_prefix(b")]}'").unwrap_or(body);
     body.strip_prefix(b",").unwrap_or(body)
 }
 
-/// Whether a body could be JSON by its first character; HTML and plain text are not.
+/// True if the first character is that of a JSON object or array.
 pub(crate) fn looks_like_json(body: &[u8]) -> bool {
     body.iter().find(|byte| !byte.is_ascii_whitespace()).is_some_and(|b| matches!(b, b'{' | b'['))
 }
 
-/// Text from outside, made safe to print: characters a terminal would act on, and those that turn
-/// the direction of writing or do not show, are escaped.
-pub(crate) struct Safe<'a>(pub(crate) &'a str);
+/// Foreign text that is safe to print: control characters, invisible characters and those that
+/// change the direction of writing are escaped.
+pub(crate) struct EscapedText<'a>(pub(crate) &'a str);
 
-impl std::fmt::Display for Safe<'_> {
+impl std::fmt::Display for EscapedText<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         use std::fmt::Write;
         for c in self.0.chars() {
@@ -97,28 +97,26 @@ impl std::fmt::Display for Safe<'_> {
     }
 }
 
-/// The first 500 characters of a message, more than any service needs to say what is wrong.
+/// Returns the first 500 characters of a message.
 pub(crate) fn short(message: &str) -> &str {
     cut(message, MESSAGE_SHOWN)
 }
 
-/// The first so many characters.
+/// Returns the first `characters` characters.
 pub(crate) fn cut(text: &str, characters: usize) -> &str {
     text.char_indices().nth(characters).map_or(text, |(end, _)| &text[..end])
 }
 
 #[cfg(test)]
 mod tests {
-    use secrecy::SecretString;
-
     use super::*;
 
     fn key() -> ApiKey {
-        ApiKey::check(&SecretString::from("fsk_secret_value")).unwrap()
+        ApiKey::try_from("fsk_secret_value").unwrap()
     }
 
     #[test]
-    fn a_key_on_the_edge_of_the_cut_is_removed_whole() {
+    fn key_at_the_cut_is_removed_completely() {
         let body = format!("{}fsk_secret_value tail", "x".repeat(KEPT - 4));
         let kept = keep(body.as_bytes(), &key());
         assert_eq!(kept.len(), KEPT);
@@ -132,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn start_of_page_is_short_and_moves_no_cursor() {
+    fn start_of_page_is_short_and_escaped() {
         let body = format!("<\u{1b}[2J\u{202e}\u{200b}\n{}", "é".repeat(500));
         let shown = body_start(&HeaderMap::new(), body.as_bytes()).unwrap();
         assert!(shown.starts_with(r"<\u{1b}[2J\u{202e}\u{200b}\n"), "{shown}");
@@ -151,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_cut_between_characters() {
+    fn text_is_cut_between_characters() {
         assert_eq!(cut(&"é".repeat(201), 200), "é".repeat(200));
         assert_eq!(short("enough"), "enough");
         assert_eq!(short(&"x".repeat(9_000)).len(), MESSAGE_SHOWN);
@@ -193,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_told_by_its_first_character() {
+    fn json_is_recognised_by_its_first_character() {
         assert!(looks_like_json(b"\n {\"a\":1}"));
         for other in [&b"<html>"[..], b"", b"Bad Gateway", b"\xff"] {
             assert!(!looks_like_json(other));

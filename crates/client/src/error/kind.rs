@@ -1,42 +1,39 @@
 //! The kinds of failure.
 
-/// What kind of failure an [`Error`](crate::Error) is: match on this, never on text.
+/// The kind of failure of an [`Error`](crate::Error). Match on the kind, never on the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// A setting or an argument breaks a rule; nothing was sent.
+    /// A setting or an argument breaks a rule; no request was sent.
     Config,
-    /// No connection: name resolution, TCP or TLS.
+    /// No connection: name resolution, TCP, proxy or TLS.
     Connect,
-    /// An attempt, or the whole call, took longer than its [`Timeouts`](crate::Timeouts) allow.
+    /// An attempt, or the whole call, exceeded its [`Timeouts`](crate::Timeouts).
     Timeout,
-    /// The connection broke while the request was under way.
+    /// The connection broke while the request was in flight.
     Transport,
     /// The service answered with another status than 200 (SPEC §7): see
     /// [`status`](crate::Error::status) and [`code`](crate::Error::code).
     Api,
-    /// The answer is not JSON, is cut short, or is not what the API promises (more submissions than
-    /// were asked for, say): see [`json_path`](crate::Error::json_path).
+    /// The answer is not JSON, is cut short, or violates the API's contract: see
+    /// [`json_path`](crate::Error::json_path).
     Decode,
-    /// More than the caller or this library is ready to hold: a body over
-    /// [`ClientBuilder::max_body`](crate::ClientBuilder::max_body), more items
-    /// than `try_collect_max` allows.
+    /// A body is larger than [`max_body`](crate::ClientBuilder::max_body), or a list is longer than
+    /// the caller allows.
     TooLarge,
-    /// The rate limit demands a longer wait than [`max_wait`](crate::ClientBuilder::max_wait) or
-    /// the time left allow: see [`retry_after`](crate::Error::retry_after).
+    /// The rate limit requires a longer wait than [`max_wait`](crate::ClientBuilder::max_wait) or the
+    /// remaining time of the call allows: see [`retry_after`](crate::Error::retry_after).
     RateLimitWait,
-    /// The list says there is more but does not say where, or goes in circles.
-    PaginationStuck,
-    /// A row is newer than the row before it, though the list is newest first (SPEC §4); going on
-    /// could lose or repeat rows.
-    OutOfOrder,
+    /// The pages of a list do not lead to its end: the cursor is missing or repeats, or a row is
+    /// newer than the row before it (SPEC §4). Continuing could lose or repeat rows.
+    Pagination,
     /// More submissions share a unit of the service's cursor, a second or a millisecond, than a page
     /// can show: some may be missing.
     TieOverflow,
 }
 
 impl ErrorKind {
-    /// A stable lower-case name, also used as `error.type` in spans.
+    /// A stable name in lower case, for logs and metrics.
     ///
     /// ```
     /// assert_eq!(formsvc_client::ErrorKind::RateLimitWait.as_str(), "rate_limit_wait");
@@ -51,8 +48,7 @@ impl ErrorKind {
             Self::Decode => "decode",
             Self::TooLarge => "too_large",
             Self::RateLimitWait => "rate_limit_wait",
-            Self::PaginationStuck => "pagination_stuck",
-            Self::OutOfOrder => "out_of_order",
+            Self::Pagination => "pagination",
             Self::TieOverflow => "tie_overflow",
         }
     }

@@ -1,6 +1,6 @@
-//! The one error type of this crate.
+//! The error type of this crate.
 
-mod answers;
+mod causes;
 mod excerpt;
 mod kind;
 
@@ -14,18 +14,17 @@ use formsvc_protocol::ErrorCode;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
 
-pub use answers::AnswersError;
-pub(crate) use excerpt::{KEPT, Safe, body_start, cut, head, keep, looks_like_json, short};
+pub(crate) use causes::causes;
+pub(crate) use excerpt::{EscapedText, KEPT, body_start, cut, head, keep, looks_like_json, short};
 pub use kind::ErrorKind;
 
 use crate::api_key::ApiKey;
-use crate::network::ConnectFailure;
 use crate::operation::Operation;
 
-/// Why a call failed.
+/// The failure of a call.
 ///
-/// Display says what failed, [`source`](StdError::source) says why, and neither repeats the other.
-/// Neither shows the API key, an address with its query, or control characters sent by a stranger.
+/// Display names the failure, and [`source`](StdError::source) its cause; neither repeats the other.
+/// Neither contains the API key, a URL with its query, or control characters of foreign text.
 ///
 /// ```
 /// use formsvc_client::{Client, ErrorKind};
@@ -39,7 +38,7 @@ pub struct Error(Box<Parts>);
 pub(crate) struct Parts {
     pub(crate) kind: ErrorKind,
     pub(crate) operation: Operation,
-    /// What failed, for kinds whose text does not follow from the answer.
+    /// The text, for kinds that do not derive it from the answer.
     pub(crate) what: Cow<'static, str>,
     pub(crate) status: Option<StatusCode>,
     pub(crate) code: Option<ErrorCode>,
@@ -84,44 +83,61 @@ impl Error {
         }
     }
 
-    /// What kind of failure it is.
+    /// The error of a setting or an argument that breaks a rule.
+    pub(crate) fn config(operation: Operation, what: impl Into<Cow<'static, str>>) -> Self {
+        Self::parts(ErrorKind::Config, operation, what).into()
+    }
+
+    /// Creates an error of this kind, to test the error handling of a program.
+    #[cfg(feature = "test-util")]
+    pub fn for_test(kind: ErrorKind) -> Self {
+        let operation = crate::operation::ME;
+        let what = format!("an error of kind `{kind}` for a test");
+        Parts { attempts: 1, ..Self::parts(kind, operation, what) }.into()
+    }
+
+    /// Returns the source if it is a `T`.
+    pub(crate) fn source_as<T: StdError + 'static>(&self) -> Option<&T> {
+        self.0.source.as_deref()?.downcast_ref()
+    }
+
+    /// The kind of failure.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// The service's code (SPEC §7), when it answered with an error of its shape.
+    /// The service's error code (SPEC §7), if the answer contains one.
     pub fn code(&self) -> Option<&ErrorCode> {
         self.0.code.as_ref()
     }
 
-    /// The HTTP status, whenever there was an answer; also when its body could not be read.
+    /// The HTTP status, if there was an answer, even if its body could not be read.
     pub fn status(&self) -> Option<StatusCode> {
         self.0.status
     }
 
-    /// The service's sentence for a person, cut after 2,000 characters. Untrusted: it may hold
+    /// The service's message for people, cut after 2,000 characters. Untrusted: it may contain
     /// control characters, which Display escapes.
     pub fn message(&self) -> Option<&str> {
         self.0.message.as_deref()
     }
 
-    /// The answer's `X-Request-Id`: quote it to the operator of the service.
+    /// The answer's `X-Request-Id`, for reports to the operator of the service.
     pub fn request_id(&self) -> Option<&str> {
         self.0.request_id.as_deref()
     }
 
-    /// How long to wait before another try is worth it, when the service or the limiter said so.
-    /// Of the service's `Retry-After` at most one hour counts.
+    /// The wait that the service or the limiter asks for before another try, at most one hour.
     pub fn retry_after(&self) -> Option<Duration> {
         self.0.retry_after
     }
 
-    /// Requests sent by this call; 0 when it failed before the first.
+    /// The number of requests that the call sent; 0 if it failed before the first.
     pub fn attempts(&self) -> u32 {
         self.0.attempts
     }
 
-    /// Time from the start of the call to this error, waits included.
+    /// The time from the start of the call to this error, waits included.
     pub fn elapsed(&self) -> Duration {
         self.0.elapsed
     }
@@ -131,20 +147,13 @@ impl Error {
         self.0.operation.name
     }
 
-    /// The template of the path, such as `/api/v1/forms/{form_id}/submissions`; empty when the
-    /// client could not be built, and for a path of the caller's own.
-    pub fn url_template(&self) -> &'static str {
-        self.0.operation.template
-    }
-
-    /// The headers, whenever there was an answer; without the API key should the service have echoed
-    /// it. Untrusted.
+    /// The headers, if there was an answer, without the API key. Untrusted.
     pub fn headers(&self) -> Option<&HeaderMap> {
         self.0.headers.as_ref()
     }
 
     /// Up to 64 KiB of the body of an error (SPEC §7), or of a body that could not be used, without the
-    /// API key. It may hold answers of submitters.
+    /// API key. It may contain answers of submitters.
     pub fn body(&self) -> Option<&Bytes> {
         self.0.body.as_ref()
     }
@@ -154,41 +163,35 @@ impl Error {
         self.0.content_type()
     }
 
-    /// The beginning of a body that is no JSON, such as `<!doctype html>…`, escaped so that it can be
-    /// printed. `None` when there is no body, or one that may contain answers of submitters.
+    /// The beginning of a body that is not JSON, such as `<!doctype html>…`, escaped for printing.
+    /// `None` without a body, and for a body that may contain answers of submitters.
     pub fn body_start(&self) -> Option<&str> {
         self.0.body_start.as_deref()
     }
 
-    /// Where in the JSON a [`Decode`](ErrorKind::Decode) error lies, such as
-    /// `data[3].created_at`, cut after 1,000 characters. Names in it may be the service's:
-    /// untrusted text, which Display escapes.
+    /// The position of a [`Decode`](ErrorKind::Decode) error in the JSON, such as
+    /// `data[3].created_at`, cut after 1,000 characters. Untrusted: names in it may come from the
+    /// service; Display escapes them.
     pub fn json_path(&self) -> Option<&str> {
         self.0.json_path.as_deref()
     }
 
-    /// Why no connection was made, if this is an error of the built-in HTTP client's connection.
-    pub fn connect_failure(&self) -> Option<&ConnectFailure> {
-        self.0.source.as_deref()?.downcast_ref()
-    }
-
-    /// Whether the same call may succeed later with nothing changed on this side.
+    /// True if the same call may succeed later without any change by the caller.
     pub fn is_retryable(&self) -> bool {
         self.0.retryable
     }
 
-    /// Whether the service refused the key (401: missing, unknown or revoked).
+    /// True if the service refused the key (401: missing, unknown or revoked).
     pub fn is_auth(&self) -> bool {
         self.0.status == Some(StatusCode::UNAUTHORIZED)
     }
 
-    /// Whether the answer was a 404. One without a [`code`](Self::code) may be a gateway's page, which
-    /// says nothing about what the service has.
+    /// True if the status is 404. Without a [`code`](Self::code), the answer may be a gateway's page.
     pub fn is_not_found(&self) -> bool {
         self.0.status == Some(StatusCode::NOT_FOUND)
     }
 
-    /// Whether the rate limit is in the way: a 429, or a wait that would take too long.
+    /// True for a 429, and for a wait for the rate limit that would take too long.
     pub fn is_rate_limited(&self) -> bool {
         self.0.kind == ErrorKind::RateLimitWait
             || self.0.status == Some(StatusCode::TOO_MANY_REQUESTS)
@@ -210,13 +213,13 @@ impl Parts {
         self
     }
 
-    /// The same without the API key, in whichever text the service echoed it. The request id, the
-    /// body and the source are clean before they come here.
+    /// Removes the API key from the texts that the service may have echoed it in. Request id, body
+    /// and source do not contain it here.
     pub(crate) fn redact(mut self, key: &ApiKey) -> Self {
         let clean = |text: Option<String>| text.map(|text| key.redact(text));
         self.what = match self.what {
             Cow::Owned(what) => key.redact(what).into(),
-            ours @ Cow::Borrowed(_) => ours,
+            literal @ Cow::Borrowed(_) => literal,
         };
         self.code = self.code.map(|code| key.redact(code.as_str().to_owned()).as_str().into());
         self.message = clean(self.message);
@@ -230,8 +233,8 @@ impl Parts {
                 f,
                 "{} {}: {}",
                 status.as_u16(),
-                Safe(short(code.as_str())),
-                Safe(short(message))
+                EscapedText(short(code.as_str())),
+                EscapedText(short(message))
             );
         }
         write!(f, "{status}")?;
@@ -246,7 +249,7 @@ impl Parts {
     /// a compressed body is recognisable. JSON may contain answers of submitters and stays out of logs.
     fn write_excerpt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.content_type(), &self.headers) {
-            (Some(kind), _) => write!(f, ", content type `{}`", Safe(kind))?,
+            (Some(kind), _) => write!(f, ", content type `{}`", EscapedText(kind))?,
             (None, Some(_)) => f.write_str(", no content type")?,
             (None, None) => {}
         }
@@ -279,7 +282,7 @@ impl fmt::Display for Error {
         };
         f.write_str(" (")?;
         if let Some(id) = &parts.request_id {
-            write!(f, "request id {}, ", Safe(short(id)))?;
+            write!(f, "request id {}, ", EscapedText(short(id)))?;
         }
         write!(f, "{attempts})")
     }
@@ -294,12 +297,12 @@ impl fmt::Debug for Error {
             out.field("status", &status.as_u16());
         }
         if let Some(path) = &parts.json_path {
-            out.field("json_path", &format_args!("`{}`", Safe(short(path))));
+            out.field("json_path", &format_args!("`{}`", EscapedText(short(path))));
         }
         if let Some(wait) = parts.retry_after {
             out.field("retry_after", &wait);
         }
-        // The parser's sentence may quote an answer.
+        // The parser's message may quote an answer.
         if let (Some(source), true) = (&parts.source, parts.kind != ErrorKind::Decode) {
             out.field("source", source);
         }

@@ -4,6 +4,9 @@ use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::fmt;
 
+use crate::error::{Error, ErrorKind};
+use crate::operation::BUILD;
+
 /// A proxy or TLS setting that cannot be used. Its text names the variable or flag, and never shows
 /// the value of a proxy variable, which may contain a password.
 #[derive(Debug)]
@@ -33,10 +36,6 @@ impl NetworkError {
         Self { source: Some(source.into()), ..self }
     }
 
-    pub(crate) fn into_source(self) -> Option<Box<dyn StdError + Send + Sync>> {
-        self.source
-    }
-
     /// How to correct the setting.
     pub fn hint(&self) -> Option<&'static str> {
         self.hint
@@ -52,5 +51,15 @@ impl fmt::Display for NetworkError {
 impl StdError for NetworkError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
+    }
+}
+
+impl From<NetworkError> for Error {
+    fn from(error: NetworkError) -> Self {
+        let parts = Self::parts(ErrorKind::Config, BUILD, error.message);
+        match error.source {
+            Some(source) => parts.with_source(source).into(),
+            None => parts.into(),
+        }
     }
 }

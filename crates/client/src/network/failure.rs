@@ -8,7 +8,7 @@ use http::StatusCode;
 use url::Url;
 
 use super::{NetworkSettings, ProxyInfo};
-use crate::transport::causes;
+use crate::error::{Error, causes};
 
 /// The kinds of failed connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +90,13 @@ impl fmt::Display for ConnectFailure {
 }
 
 impl StdError for ConnectFailure {}
+
+impl Error {
+    /// Returns why no connection was made, if the built-in HTTP client failed to connect.
+    pub fn connect_failure(&self) -> Option<&ConnectFailure> {
+        self.source_as()
+    }
+}
 
 /// A name that could not be resolved.
 #[derive(Debug)]

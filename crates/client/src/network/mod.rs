@@ -14,6 +14,8 @@
 
 mod error;
 mod failure;
+#[cfg(feature = "rustls")]
+mod identity;
 mod no_proxy;
 mod probe;
 mod proxy;
@@ -25,7 +27,7 @@ mod verifier;
 
 use std::ffi::OsString;
 #[cfg(feature = "rustls")]
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use url::Url;
 
@@ -38,7 +40,7 @@ pub use trust::CertificateOrigin;
 use proxy::ProxySettings;
 use resolver::Resolver;
 #[cfg(feature = "rustls")]
-use trust::TrustStore;
+use {identity::ClientIdentity, trust::TrustStore};
 
 /// The proxy and TLS settings of outgoing requests. Its Debug output contains no passwords.
 ///
@@ -60,6 +62,8 @@ pub struct NetworkSettings {
     proxies: ProxySettings,
     #[cfg(feature = "rustls")]
     trust: Arc<TrustStore>,
+    #[cfg(feature = "rustls")]
+    identity: Option<Arc<ClientIdentity>>,
 }
 
 impl NetworkSettings {
@@ -69,6 +73,8 @@ impl NetworkSettings {
             proxies: ProxySettings::default(),
             #[cfg(feature = "rustls")]
             trust: Arc::new(TrustStore::system()),
+            #[cfg(feature = "rustls")]
+            identity: None,
         }
     }
 
@@ -83,10 +89,33 @@ impl NetworkSettings {
 
     /// Reads the same variables through `lookup`.
     pub fn from_vars(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, NetworkError> {
+        Self::with_proxies(ProxySettings::from_vars(&lookup)?, &lookup)
+    }
+
+    /// Sends all requests through one proxy; reads the TLS variables of the environment.
+    pub(crate) fn from_env_with_proxy(url: &str) -> Result<Self, NetworkError> {
+        Self::with_proxies(ProxySettings::for_all(url)?, &|name| std::env::var_os(name))
+    }
+
+    /// Sends all requests directly; reads the TLS variables of the environment.
+    pub(crate) fn from_env_without_proxy() -> Result<Self, NetworkError> {
+        Self::with_proxies(ProxySettings::default(), &|name| std::env::var_os(name))
+    }
+
+    #[cfg_attr(
+        not(feature = "rustls"),
+        expect(unused_variables, clippy::unnecessary_wraps, reason = "only TLS reads variables")
+    )]
+    fn with_proxies(
+        proxies: ProxySettings,
+        lookup: &dyn Fn(&str) -> Option<OsString>,
+    ) -> Result<Self, NetworkError> {
         Ok(Self {
-            proxies: ProxySettings::from_vars(&lookup)?,
+            proxies,
             #[cfg(feature = "rustls")]
-            trust: Arc::new(TrustStore::from_vars(&lookup)?),
+            trust: Arc::new(TrustStore::from_vars(lookup)?),
+            #[cfg(feature = "rustls")]
+            identity: None,
         })
     }
 
@@ -98,6 +127,24 @@ impl NetworkSettings {
         origin: CertificateOrigin,
     ) -> Result<(), NetworkError> {
         self.trust = Arc::new(self.trust.with_roots(pem, origin)?);
+        Ok(())
+    }
+
+    /// Trusts the certificates of a PEM text that a setting contains.
+    #[cfg(feature = "rustls")]
+    pub(crate) fn add_root_certificate_setting(
+        &mut self,
+        pem: &[u8],
+        setting: &'static str,
+    ) -> Result<(), NetworkError> {
+        self.add_root_certificates(pem, CertificateOrigin { setting, path: PathBuf::new() })
+    }
+
+    /// Identifies the client to servers by a certificate (mutual TLS): a PEM text with the
+    /// certificate chain and its private key.
+    #[cfg(feature = "rustls")]
+    pub fn set_client_identity(&mut self, pem: &[u8]) -> Result<(), NetworkError> {
+        self.identity = Some(Arc::new(ClientIdentity::parse(pem)?));
         Ok(())
     }
 
@@ -161,7 +208,12 @@ impl NetworkSettings {
             builder.proxy(self.proxies.for_reqwest())
         };
         #[cfg(feature = "rustls")]
-        let builder = builder.tls_backend_preconfigured(verifier::client_config(&self.trust)?);
+        let builder = builder.tls_backend_preconfigured(self.tls_config()?);
         Ok(builder)
+    }
+
+    #[cfg(feature = "rustls")]
+    fn tls_config(&self) -> Result<rustls::ClientConfig, NetworkError> {
+        verifier::client_config(&self.trust, self.identity.as_deref())
     }
 }

@@ -46,8 +46,7 @@ impl NetworkSettings {
         {
             use rustls::pki_types::ServerName;
 
-            let mut config =
-                super::verifier::client_config(&self.trust).map_err(io::Error::other)?;
+            let mut config = self.tls_config().map_err(io::Error::other)?;
             config.alpn_protocols.clear();
             let name = ServerName::try_from(bare.to_owned()).map_err(io::Error::other)?;
             let connector = tokio_rustls::TlsConnector::from(std::sync::Arc::new(config));

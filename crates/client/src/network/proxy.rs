@@ -50,7 +50,8 @@ impl ProxyInfo {
         &self.url
     }
 
-    /// The variable that sets the proxy, in the case it was found in.
+    /// The variable that sets the proxy, in the case it was found in; `proxy` for a proxy that the
+    /// program set.
     pub fn variable(&self) -> &str {
         self.variable
     }
@@ -81,6 +82,13 @@ impl fmt::Debug for Proxy {
 }
 
 impl Proxy {
+    fn parse(value: &str, setting: &'static str) -> Result<Self, NetworkError> {
+        let url = parse(value).map_err(|rule| {
+            NetworkError::setting(setting, format!("is not a proxy URL: {rule}")).with_hint(ENCODE)
+        })?;
+        Ok(Self { url, variable: setting })
+    }
+
     fn info(&self) -> ProxyInfo {
         let (url, host) = (&self.url, self.url.host_str().unwrap_or_default());
         ProxyInfo {
@@ -114,6 +122,12 @@ impl ProxySettings {
                 None => NoProxy::default(),
             },
         })
+    }
+
+    /// One proxy for every URL, set by the program.
+    pub(super) fn for_all(url: &str) -> Result<Self, NetworkError> {
+        let proxy = Some(Proxy::parse(url.trim(), "proxy")?);
+        Ok(Self { https: proxy.clone(), http: proxy, no_proxy: NoProxy::default() })
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -181,10 +195,7 @@ fn proxy(
     names: &[&'static str],
 ) -> Result<Option<Proxy>, NetworkError> {
     let Some((variable, value)) = text(lookup, names)? else { return Ok(None) };
-    let url = parse(&value).map_err(|rule| {
-        NetworkError::setting(variable, format!("is not a proxy URL: {rule}")).with_hint(ENCODE)
-    })?;
-    Ok(Some(Proxy { url, variable }))
+    Proxy::parse(&value, variable).map(Some)
 }
 
 /// Reads the URL of a proxy; without a scheme it is `http`. The error is the broken rule, without the

@@ -28,8 +28,19 @@ const FILE_MAX: u64 = 8 << 20;
 pub struct CertificateOrigin {
     /// The flag or variable, such as `--cacert`.
     pub setting: &'static str,
-    /// The path of the file or directory.
+    /// The path of the file or directory; empty if the setting itself contains the certificates.
     pub path: PathBuf,
+}
+
+impl CertificateOrigin {
+    /// The error of certificates that break a rule.
+    fn refuse(&self, rule: &str) -> NetworkError {
+        if self.path.as_os_str().is_empty() {
+            return NetworkError::setting(self.setting, rule);
+        }
+        let path = self.path.display();
+        NetworkError::setting(self.setting, format!("names `{path}`, which {rule}"))
+    }
 }
 
 /// Certificates of one origin; at least one.
@@ -157,12 +168,11 @@ impl fmt::Display for TrustStore {
             }
             let (count, origin) = (listed.certificates.len(), &listed.origin);
             let plural = if count == 1 { "" } else { "s" };
-            write!(
-                f,
-                "{count} certificate{plural} of `{}` ({})",
-                origin.path.display(),
-                origin.setting
-            )?;
+            write!(f, "{count} certificate{plural} of ")?;
+            if !origin.path.as_os_str().is_empty() {
+                write!(f, "`{}` ", origin.path.display())?;
+            }
+            write!(f, "({})", origin.setting)?;
         }
         Ok(())
     }
@@ -206,24 +216,15 @@ fn unreadable(setting: &'static str, path: &Path, error: io::Error) -> NetworkEr
 }
 
 fn parse(pem: &[u8], origin: CertificateOrigin) -> Result<Certificates, NetworkError> {
-    let path = origin.path.display();
-    let mut certificates = Vec::new();
-    for certificate in CertificateDer::pem_slice_iter(pem) {
-        let certificate = certificate.map_err(|error| {
-            NetworkError::setting(origin.setting, format!("names `{path}`, which is not valid PEM"))
-                .with_hint(PEM_HINT)
-                .because(error)
-        })?;
-        certificates.push(certificate);
-    }
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    let certificates = certificates
+        .map_err(|error| origin.refuse("is not valid PEM").with_hint(PEM_HINT).because(error))?;
     if certificates.is_empty() {
-        let rule = format!("names `{path}`, which contains no certificate");
-        return Err(NetworkError::setting(origin.setting, rule).with_hint(PEM_HINT));
+        return Err(origin.refuse("contains no certificate").with_hint(PEM_HINT));
     }
     let (added, _) = RootCertStore::empty().add_parsable_certificates(certificates.iter().cloned());
     if added == 0 {
-        let rule = format!("names `{path}`, which contains no usable certificate");
-        return Err(NetworkError::setting(origin.setting, rule));
+        return Err(origin.refuse("contains no usable certificate"));
     }
     Ok(Certificates { origin, certificates })
 }

@@ -12,19 +12,26 @@ use rustls::{
 };
 
 use super::error::NetworkError;
+use super::identity::{self, ClientIdentity};
 use super::trust::TrustStore;
 
-/// The TLS configuration of clients with a trust store.
-pub(super) fn client_config(trust: &Arc<TrustStore>) -> Result<ClientConfig, NetworkError> {
+/// The TLS configuration of clients with a trust store, and with a certificate of their own.
+pub(super) fn client_config(
+    trust: &Arc<TrustStore>,
+    identity: Option<&ClientIdentity>,
+) -> Result<ClientConfig, NetworkError> {
     let provider = Arc::new(ring::default_provider());
     let verifier = TrustVerifier { trust: Arc::clone(trust), provider: Arc::clone(&provider) };
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| NetworkError::new("TLS cannot be set up").because(error))?;
-    let mut config = builder
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(verifier))
-        .with_no_client_auth();
+    let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
+    let mut config = match identity.map(ClientIdentity::parts) {
+        Some((chain, key)) => builder
+            .with_client_auth_cert(chain, key)
+            .map_err(|error| identity::refuse("cannot be used").because(error))?,
+        None => builder.with_no_client_auth(),
+    };
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
 }

@@ -1,14 +1,14 @@
-//! The bound on retries that all clones of a client share.
+//! The limit on retries that all clones of a client share.
 
 use std::sync::Mutex;
 
-/// Tokens a retry costs; a success at the first attempt earns one.
+/// Tokens that a retry costs; a success at the first attempt earns one token.
 const RETRY_COST: u64 = 5;
 
 /// A token bucket. Failing calls drain it, succeeding calls fill it.
 #[derive(Debug)]
 pub(crate) struct Budget {
-    /// Tokens left and at most; `None` has no bound.
+    /// The remaining and the largest number of tokens; `None` means no limit.
     tokens: Option<(Mutex<u64>, u64)>,
 }
 
@@ -18,13 +18,13 @@ impl Budget {
         Self { tokens: full.map(|full| (Mutex::new(full), full)) }
     }
 
-    /// The retries that a full budget allows.
+    /// Returns the number of retries of a full budget.
     pub(crate) fn retries(&self) -> Option<u32> {
         let (_, full) = self.tokens.as_ref()?;
-        Some(u32::try_from(full / RETRY_COST).expect("it was made from 32 bits"))
+        Some(u32::try_from(full / RETRY_COST).expect("the number was made from 32 bits"))
     }
 
-    /// Takes the price of one retry, if it is there.
+    /// Takes the tokens of one retry; returns false if there are too few.
     pub(crate) fn try_spend(&self) -> bool {
         let Some((tokens, _)) = &self.tokens else { return true };
         let mut left = tokens.lock().expect("no code panics while it holds this lock");
@@ -37,7 +37,7 @@ impl Budget {
         }
     }
 
-    /// A call succeeded after `retries`.
+    /// Returns tokens after a call that succeeded after `retries` retries.
     pub(crate) fn earn(&self, retries: u32) {
         let Some((tokens, full)) = &self.tokens else { return };
         let earned = if retries == 0 { 1 } else { u64::from(retries) * RETRY_COST };
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failures_drain_it_and_successes_fill_it_up_to_the_brim() {
+    fn failures_drain_and_successes_refill_the_budget() {
         let budget = Budget::new(Some(2));
         assert!(budget.try_spend() && budget.try_spend());
         assert!(!budget.try_spend());
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_succeeds_after_retries_costs_nothing() {
+    fn success_after_retries_returns_their_tokens() {
         let budget = Budget::new(Some(1));
         for _ in 0..10 {
             assert!(budget.try_spend());
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_bound_it_never_ends() {
+    fn unlimited_budget_allows_every_retry() {
         let budget = Budget::new(None);
         assert!((0..10_000).all(|_| budget.try_spend()));
     }

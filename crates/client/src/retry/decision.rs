@@ -1,5 +1,4 @@
-//! Whether to try again, and after how long. Pure: what happened and a random number go in, a
-//! decision comes out.
+//! Decides whether and when a call retries. Pure: a failure and random numbers in, a decision out.
 
 use std::time::Duration;
 
@@ -11,41 +10,41 @@ use crate::{RetryReason, TransportErrorKind};
 /// Share of a pause that is added at random.
 const SPREAD: f64 = 0.1;
 
-/// A failed attempt, as far as the decision looks at it.
+/// The cause of a failed attempt, as the decision needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Failed {
+pub(crate) enum FailureCause {
     /// An answer with an error status.
     Status(StatusCode),
-    /// No whole answer.
+    /// No complete answer.
     Transport(TransportErrorKind),
-    /// A success whose body ends too early.
+    /// A success with a body that is cut short.
     Truncated,
-    /// A whole answer that breaks the contract; asking again would bring the same.
+    /// A complete answer that violates the contract; a retry would return the same.
     Broken,
 }
 
-/// The bounds a pause must keep to.
+/// The limits of a pause.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Longest `Retry-After` that is obeyed by waiting.
+    /// Longest `Retry-After` that the call waits for.
     pub(crate) max_wait: Duration,
-    /// Time left of the whole call.
+    /// Remaining time of the call.
     pub(crate) time_left: Option<Duration>,
 }
 
-/// What to do after a failed attempt.
+/// The step after a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// Try again after this pause.
+    /// Retry after this pause.
     After(Duration, RetryReason),
     /// The failure is final.
     Stop,
-    /// It could be tried again, but only after a longer wait than the limits allow.
+    /// A retry is possible, but only after a longer wait than the limits allow.
     TooLong,
 }
 
-impl Failed {
-    /// Why the same call may succeed later; `None` when it will not.
+impl FailureCause {
+    /// Returns the reason for a retry; `None` if a retry cannot help.
     pub(crate) fn retry_reason(self) -> Option<RetryReason> {
         use TransportErrorKind::{Connect, Interrupted, Other, ProxyAuth, Timeout, Tls, TooLarge};
         match self {
@@ -60,23 +59,23 @@ impl Failed {
     }
 }
 
-/// Decides about attempt number `attempt` (from 1). `random` yields numbers in 0..1.
+/// Decides after attempt number `attempt` (from 1). `random` returns numbers in 0..1.
 pub(crate) fn decide(
     policy: &RetryPolicy,
-    failed: Failed,
+    cause: FailureCause,
     attempt: u32,
     retry_after: Option<Duration>,
     limits: Limits,
     random: impl Fn() -> f64,
 ) -> Decision {
-    let Some(why) = failed.retry_reason() else { return Decision::Stop };
+    let Some(reason) = cause.retry_reason() else { return Decision::Stop };
     if attempt >= policy.max_attempts.get() {
         return Decision::Stop;
     }
     if retry_after.is_some_and(|wait| wait > limits.max_wait) {
         return Decision::TooLong;
     }
-    let throttled = failed == Failed::Status(StatusCode::TOO_MANY_REQUESTS);
+    let throttled = cause == FailureCause::Status(StatusCode::TOO_MANY_REQUESTS);
     let base = if throttled { policy.throttle_base } else { policy.base };
     let doubled = 2_u32.saturating_pow(attempt - 1);
     let backoff = base.saturating_mul(doubled).min(policy.max_delay);
@@ -84,14 +83,14 @@ pub(crate) fn decide(
     let random = || Some(random()).filter(|random| (0.0..=1.0).contains(random)).unwrap_or(1.0);
     let pause = part(backoff, random()).max(retry_after.unwrap_or(Duration::ZERO));
     let pause = pause.saturating_add(part(pause, SPREAD * random()));
-    // Sleeping into a timeout that is certain helps nobody.
+    // The call would time out during the pause.
     if limits.time_left.is_some_and(|left| pause >= left) {
         return Decision::TooLong;
     }
-    Decision::After(pause, why)
+    Decision::After(pause, reason)
 }
 
-/// A share of a duration; never more than the whole, whatever rounding does.
+/// Returns a share of a duration, never more than the whole.
 fn part(whole: Duration, share: f64) -> Duration {
     Duration::try_from_secs_f64(whole.as_secs_f64() * share).unwrap_or(whole).min(whole)
 }
@@ -106,11 +105,16 @@ mod tests {
 
     const FREE: Limits = Limits { max_wait: Duration::from_secs(120), time_left: None };
 
-    fn status(code: u16) -> Failed {
-        Failed::Status(StatusCode::from_u16(code).unwrap())
+    fn status(code: u16) -> FailureCause {
+        FailureCause::Status(StatusCode::from_u16(code).unwrap())
     }
 
-    fn pause(failed: Failed, attempt: u32, after: Option<u64>, random: f64) -> Option<Duration> {
+    fn pause(
+        failed: FailureCause,
+        attempt: u32,
+        after: Option<u64>,
+        random: f64,
+    ) -> Option<Duration> {
         let after = after.map(Duration::from_secs);
         match decide(&RetryPolicy::standard(), failed, attempt, after, FREE, || random) {
             Decision::After(pause, _) => Some(pause),
@@ -119,28 +123,28 @@ mod tests {
     }
 
     #[test]
-    fn the_table_of_what_is_tried_again() {
+    fn retryable_causes_match_the_table() {
         for code in 300..600 {
             let tried = pause(status(code), 1, None, 0.5).is_some();
             assert_eq!(tried, [408, 429, 500, 502, 503, 504].contains(&code), "{code}");
         }
         for (failed, tried) in [
-            (Failed::Transport(TransportErrorKind::Connect), true),
-            (Failed::Transport(TransportErrorKind::Timeout), true),
-            (Failed::Transport(TransportErrorKind::Interrupted), true),
-            (Failed::Transport(TransportErrorKind::Tls), false),
-            (Failed::Transport(TransportErrorKind::ProxyAuth), false),
-            (Failed::Transport(TransportErrorKind::TooLarge), false),
-            (Failed::Transport(TransportErrorKind::Other), false),
-            (Failed::Truncated, true),
-            (Failed::Broken, false),
+            (FailureCause::Transport(TransportErrorKind::Connect), true),
+            (FailureCause::Transport(TransportErrorKind::Timeout), true),
+            (FailureCause::Transport(TransportErrorKind::Interrupted), true),
+            (FailureCause::Transport(TransportErrorKind::Tls), false),
+            (FailureCause::Transport(TransportErrorKind::ProxyAuth), false),
+            (FailureCause::Transport(TransportErrorKind::TooLarge), false),
+            (FailureCause::Transport(TransportErrorKind::Other), false),
+            (FailureCause::Truncated, true),
+            (FailureCause::Broken, false),
         ] {
             assert_eq!(pause(failed, 1, None, 0.5).is_some(), tried, "{failed:?}");
         }
     }
 
     #[test]
-    fn the_table_of_pauses() {
+    fn pauses_match_the_table() {
         let ms = |n| Some(Duration::from_millis(n));
         for (failed, attempt, after, random, expected) in [
             (status(503), 1, None, 0.0, ms(0)),
@@ -162,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_into_a_certain_timeout_is_not_begun() {
+    fn pause_longer_than_the_remaining_time_is_too_long() {
         let limits = Limits { time_left: Some(Duration::from_secs(7)), ..FREE };
         let policy = RetryPolicy::standard();
         let decide = |after| {
@@ -174,7 +178,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_pause_is_never_shorter_than_asked_nor_longer_than_bounded(
+        fn pause_is_at_least_retry_after_and_within_bounds(
             attempt in 1_u32..u32::MAX,
             after in prop::option::of(0_u64..=120),
             random in any::<f64>(),

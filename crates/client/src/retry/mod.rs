@@ -1,11 +1,11 @@
-//! When a call tries again. Every call is a GET, so all of them may.
+//! Retries of failed attempts. Every call is a GET and may be repeated.
 
-mod after;
 mod budget;
 mod decision;
 mod policy;
+mod retry_after;
 
-pub(crate) use after::{RETRY_AFTER_MAX, retry_after};
 pub(crate) use budget::Budget;
-pub(crate) use decision::{Decision, Failed, Limits, decide};
+pub(crate) use decision::{Decision, FailureCause, Limits, decide};
 pub use policy::RetryPolicy;
+pub(crate) use retry_after::{RETRY_AFTER_MAX, retry_after};

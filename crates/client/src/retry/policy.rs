@@ -3,14 +3,14 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-/// How often and how fast a call tries again.
+/// The number and the pace of retries of a call.
 ///
-/// Tried again: 408, 429, 500, 502, 503, 504; no connection; a timeout; a connection that breaks;
-/// a success whose body is cut short. Never: 400, 401, 403, 404 and every other status.
+/// Retried: 408, 429, 500, 502, 503, 504; a failed or broken connection; a timeout; a success
+/// with a body that is cut short. Not retried: 400, 401, 403, 404 and every other status.
 ///
-/// The pause before retry *n* is a random part of `base × 2ⁿ⁻¹` ("full jitter"), but at least what
-/// `Retry-After` asks for (seconds or a date), plus 0–10 % so that clients told the same do not
-/// come back together. A 429 also holds back every clone of the client for as long.
+/// The pause before retry *n* is a random part of `base × 2ⁿ⁻¹` ("full jitter"), at least the value
+/// of `Retry-After` (seconds or a date), plus 0–10 % so that clients do not retry at the same time. A
+/// 429 pauses every clone of the client.
 ///
 /// ```
 /// use std::{num::NonZeroU32, time::Duration};
@@ -30,8 +30,8 @@ pub struct RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// 4 attempts; base 200 ms, after a 429 1 s; pauses of at most 20 s (`Retry-After` may ask for
-    /// more); a budget of 100 retries.
+    /// Returns 4 attempts; base 200 ms, after a 429 1 s; pauses of at most 20 s (`Retry-After` may
+    /// require more); a budget of 100 retries.
     pub fn standard() -> Self {
         Self {
             max_attempts: NonZeroU32::new(4).expect("4 is not 0"),
@@ -42,33 +42,33 @@ impl RetryPolicy {
         }
     }
 
-    /// One attempt, no retry.
+    /// Returns a policy of one attempt, without retries.
     pub fn none() -> Self {
         Self { max_attempts: NonZeroU32::MIN, ..Self::standard() }
     }
 
-    /// Attempts of one call, the first included.
+    /// Sets the number of attempts of a call, the first included.
     #[must_use]
     pub fn max_attempts(mut self, attempts: NonZeroU32) -> Self {
         self.max_attempts = attempts;
         self
     }
 
-    /// Upper bound of the first pause; it doubles with each retry.
+    /// Sets the upper limit of the first pause; it doubles with each retry.
     #[must_use]
     pub fn base_delay(mut self, base: Duration) -> Self {
         self.base = base;
         self
     }
 
-    /// The same after a 429 that names no time.
+    /// Sets the same limit for a 429 without `Retry-After`.
     #[must_use]
     pub fn throttle_base_delay(mut self, base: Duration) -> Self {
         self.throttle_base = base;
         self
     }
 
-    /// Longest pause of our own choice. `Retry-After` may ask for longer, up to
+    /// Sets the longest pause. `Retry-After` may require a longer one, up to
     /// [`max_wait`](crate::ClientBuilder::max_wait).
     #[must_use]
     pub fn max_delay(mut self, max: Duration) -> Self {
@@ -76,10 +76,10 @@ impl RetryPolicy {
         self
     }
 
-    /// Retries that all clones together may spend without a success in between; a call that
-    /// succeeds after retries gives back what it spent, one that succeeds at once gives back a
-    /// fifth of a retry. When nothing is left, calls fail with their first failure, which keeps a
-    /// fleet from hammering a service that is down. `None` takes the bound away.
+    /// Sets the number of retries that all clones together may use without a success in between. A
+    /// call that succeeds after retries returns them, a call that succeeds at once returns a fifth of
+    /// a retry. With an empty budget, calls fail with their first failure, which protects a service
+    /// that is down. `None` removes the limit.
     #[must_use]
     pub fn budget(mut self, retries: Option<u32>) -> Self {
         self.budget = retries;

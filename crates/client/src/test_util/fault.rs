@@ -1,37 +1,34 @@
-//! How a request can go wrong.
+//! Failures of the mock.
 
 use std::time::Duration;
 
 use formsvc_protocol::ErrorCode;
 use http::StatusCode;
 
-/// What one request meets instead of a good answer; see
-/// [`fail_next`](super::MockService::fail_next).
+/// A failure of one request; see [`fail_next`](super::MockService::fail_next).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// An error of the service (SPEC §7) with the status that belongs to the code; 400 for a code
-    /// that this release does not know.
+    /// An error of the service (SPEC §7) with the status of the code; 400 for an unknown code.
     Error(ErrorCode),
     /// 429 `rate_limited` with this `Retry-After`, in whole seconds.
     RateLimited(Duration),
     /// Any status and body, such as a gateway's page.
     Status(StatusCode, String),
-    /// Nobody can be reached.
+    /// No connection can be made.
     Unreachable,
     /// The connection breaks before the answer.
     Disconnected,
-    /// The answer breaks off in the middle.
+    /// The answer is cut short.
     Truncated,
-    /// No answer, ever.
+    /// No answer arrives.
     Silent,
-    /// A good answer, but only after this long.
+    /// A success after this delay.
     Slow(Duration),
-    /// A page without rows that says there is more, and leads on to the page that was asked for.
+    /// A page without rows that reports more rows, with a cursor that leads to the requested page.
     EmptyPage,
-    /// A page that says there is more, and leads back to itself.
+    /// A page that reports more rows, with a cursor that leads to the same page.
     StuckCursor,
-    /// A page that begins with the last row of the page before; a page of one row has no room for
-    /// it.
+    /// A page that begins with the last row of the page before; not possible for a page of one row.
     RepeatedRow,
 }

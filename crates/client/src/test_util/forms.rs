@@ -1,4 +1,4 @@
-//! The forms of the mock and their rows, as pages are cut from them. Pure.
+//! The forms of the mock and their pages. Pure.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use formsvc_protocol::{Cursor, Form, FormInstant, Page, Pagination, Submission};
 
 use super::Fault;
 
-/// A form and its submissions by instant, which no two share.
+/// A form and its submissions by time, which is unique.
 #[derive(Debug)]
 pub(super) struct StoredForm {
     pub(super) form: Form,
@@ -18,7 +18,7 @@ impl StoredForm {
         Self { form, rows: BTreeMap::new() }
     }
 
-    /// Adds rows. Of those with one time, the later added is the newer.
+    /// Adds a row. Of rows with the same time, the last one added is the newest.
     pub(super) fn add(&mut self, row: Submission) {
         let mut instant = row.created_at.unix_micros();
         while self.rows.contains_key(&instant) {
@@ -27,7 +27,7 @@ impl StoredForm {
         self.rows.insert(instant, row);
     }
 
-    /// The page of at most `limit` rows strictly older than the cursor.
+    /// Returns a page of at most `limit` rows that are older than the cursor.
     pub(super) fn page(
         &self,
         limit: usize,
@@ -36,29 +36,29 @@ impl StoredForm {
     ) -> Page<Submission> {
         let before = cursor.map_or(i64::MAX, |(_, instant)| instant.micros());
         let older = self.rows.range(..before).rev();
-        let again = match fault {
+        let repeated = match fault {
             Some(Fault::RepeatedRow) if limit > 1 => self.rows.range(before..).next(),
             _ => None,
         };
-        let limit = limit - usize::from(again.is_some());
+        let limit = limit - usize::from(repeated.is_some());
         let mut page: Vec<_> = older.clone().take(limit).collect();
         let mut has_more = older.count() > page.len();
         let mut next = page.last().map(|(instant, _)| cursor_of(**instant));
         match fault {
             Some(Fault::EmptyPage) => {
                 next = Some(match cursor {
-                    Some((asked, _)) => spelled_otherwise(asked),
+                    Some((requested, _)) => with_other_spelling(requested),
                     None => cursor_of(self.rows.last_key_value().map_or(0, |(at, _)| at + 1)),
                 });
                 (page, has_more) = (Vec::new(), true);
             }
             Some(Fault::StuckCursor) => {
-                next = cursor.map(|(asked, _)| asked.clone()).or(next);
+                next = cursor.map(|(requested, _)| requested.clone()).or(next);
                 has_more = true;
             }
             _ => {}
         }
-        page.splice(0..0, again);
+        page.splice(0..0, repeated);
         let data = page.into_iter().map(|(_, row)| row.clone()).collect();
         Page { data, pagination: Pagination { next_cursor: next, has_more } }
     }
@@ -68,8 +68,8 @@ fn cursor_of(instant: i64) -> Cursor {
     FormInstant::from_micros(instant).to_cursor()
 }
 
-/// The same instant in another text.
-fn spelled_otherwise(cursor: &Cursor) -> Cursor {
+/// Returns another text of the same time.
+fn with_other_spelling(cursor: &Cursor) -> Cursor {
     let text = cursor.as_str();
     Cursor::new(match text.strip_suffix('Z') {
         Some(utc) => format!("{utc}+00:00"),

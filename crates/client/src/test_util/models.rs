@@ -1,12 +1,13 @@
-//! Resources made of little. Their public constructors make them of more:
-//! [`Submission::new`], [`Form::new`], [`User::new`](crate::User::new).
+//! Short constructors of resources. [`Submission::new`], [`Form::new`] and
+//! [`User::new`](crate::User::new) set every member.
 
 use formsvc_protocol::{Answers, Form, FormStatus, Submission, Timestamp};
 
 /// 2026-01-01T00:00:00Z.
 const NEW_YEAR_NANOS: i128 = 1_767_225_600_000_000_000;
 
-/// A submission. Panics when a part breaks its rule: an id, the JSON text of an object, a time.
+/// Creates a submission from an id, the JSON text of an object and a time. Panics if one of them is
+/// invalid.
 pub fn submission(id: &str, answers: &str, created_at: &str) -> Submission {
     Submission::new(
         id.parse().unwrap_or_else(|error| panic!("`{id}`: {error}")),
@@ -15,8 +16,8 @@ pub fn submission(id: &str, answers: &str, created_at: &str) -> Submission {
     )
 }
 
-/// So many submissions, newest first, a second apart and all of January 2026 or before: `sub_1` is
-/// the oldest. The one answer of each is its number, under `Number`.
+/// Creates `rows` submissions, newest first and one second apart, the newest on 2026-01-01: `sub_1`
+/// is the oldest. The answer `Number` of each is its number.
 pub fn generate(rows: u32) -> Vec<Submission> {
     let one = |n: u32| {
         let age = i128::from(rows - n) * 1_000_000_000;
@@ -26,7 +27,7 @@ pub fn generate(rows: u32) -> Vec<Submission> {
     (1..=rows).rev().map(one).collect()
 }
 
-/// A published form of New Year 2026. Panics when the id breaks its rule.
+/// Creates a form published on 2026-01-01. Panics if the id is invalid.
 pub fn form(id: &str, title: &str) -> Form {
     let time = Timestamp::from_unix_nanos(NEW_YEAR_NANOS).expect("within the years 0 to 9999");
     Form::new(

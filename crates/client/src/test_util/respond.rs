@@ -1,4 +1,4 @@
-//! What the mock answers. Pure: the state and a request go in, a status and a body come out.
+//! The answers of the mock. Pure: the state and a request in, a response out.
 
 use std::time::Duration;
 
@@ -13,20 +13,20 @@ use serde::Serialize;
 use super::Fault;
 use super::service::{SeenRequest, State};
 
-/// An error answer on its way.
-pub(super) struct Refusal {
+/// An error of the service.
+pub(super) struct ServiceError {
     code: ErrorCode,
     message: String,
     retry_after: Option<Duration>,
 }
 
-impl Refusal {
+impl ServiceError {
     fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), retry_after: None }
     }
 
     pub(super) fn of(code: ErrorCode) -> Self {
-        let message = code.row().map_or("It failed.", |row| row.meaning);
+        let message = code.info().map_or("It failed.", |info| info.meaning);
         let unavailable = code == ErrorCode::Unavailable;
         let retry_after = unavailable.then_some(Duration::from_secs(1));
         Self { code, message: message.to_owned(), retry_after }
@@ -37,7 +37,7 @@ impl Refusal {
     }
 
     pub(super) fn into_response(self) -> Response<Bytes> {
-        let status = self.code.row().and_then(|row| StatusCode::from_u16(row.status).ok());
+        let status = self.code.info().and_then(|info| StatusCode::from_u16(info.status).ok());
         let mut response = json(&ErrorBody::new(self.code, self.message));
         *response.status_mut() = status.unwrap_or(StatusCode::BAD_REQUEST);
         if let Some(wait) = self.retry_after {
@@ -55,18 +55,18 @@ fn json(value: &impl Serialize) -> Response<Bytes> {
     Response::new(Bytes::from(text))
 }
 
-/// A good answer, or a refusal, in the order of the service's checks: the key, the rate limit, the
-/// parameters, the form.
+/// Returns the answer to a request. Checks in the order of the service: key, rate limit, parameters,
+/// form.
 pub(super) fn respond(
     state: &mut State,
     seen: &SeenRequest,
     headers: &HeaderMap,
     fault: Option<&Fault>,
     now: Duration,
-) -> Result<Response<Bytes>, Refusal> {
+) -> Result<Response<Bytes>, ServiceError> {
     authorize(state, headers)?;
     if let Some(window) = &mut state.limit {
-        window.try_acquire(now).map_err(Refusal::rate_limited)?;
+        window.try_acquire(now).map_err(ServiceError::rate_limited)?;
     }
     match seen.operation {
         "me" => Ok(json(&state.user)),
@@ -79,28 +79,28 @@ pub(super) fn respond(
             let (limit, cursor) = parameters(seen)?;
             let form =
                 state.forms.iter().find(|stored| Some(&stored.form.id) == seen.form.as_ref());
-            let form = form.ok_or_else(|| Refusal::of(ErrorCode::FormNotFound))?;
+            let form = form.ok_or_else(|| ServiceError::of(ErrorCode::FormNotFound))?;
             let cursor = seen.cursor.as_ref().zip(cursor);
             Ok(json(&form.page(limit, cursor, fault)))
         }
-        _ => Err(Refusal::of(ErrorCode::NotFound)),
+        _ => Err(ServiceError::of(ErrorCode::NotFound)),
     }
 }
 
-fn authorize(state: &State, headers: &HeaderMap) -> Result<(), Refusal> {
+fn authorize(state: &State, headers: &HeaderMap) -> Result<(), ServiceError> {
     let Some(value) = headers.get(AUTHORIZATION) else {
-        return Err(Refusal::of(ErrorCode::MissingAuthorization));
+        return Err(ServiceError::of(ErrorCode::MissingAuthorization));
     };
     let key = value.to_str().ok().and_then(|value| value.strip_prefix("Bearer "));
     match key.and_then(|key| state.keys.iter().find(|(known, _)| known == key)) {
-        None => Err(Refusal::of(ErrorCode::InvalidKey)),
-        Some((_, revoked)) if *revoked => Err(Refusal::of(ErrorCode::KeyRevoked)),
+        None => Err(ServiceError::of(ErrorCode::InvalidKey)),
+        Some((_, revoked)) if *revoked => Err(ServiceError::of(ErrorCode::KeyRevoked)),
         Some(_) => Ok(()),
     }
 }
 
-fn parameters(seen: &SeenRequest) -> Result<(usize, Option<FormInstant>), Refusal> {
-    let bad = |what: String| Refusal::new(ErrorCode::BadRequest, what);
+fn parameters(seen: &SeenRequest) -> Result<(usize, Option<FormInstant>), ServiceError> {
+    let bad = |what: String| ServiceError::new(ErrorCode::BadRequest, what);
     let limit = match &seen.limit {
         None => Some(PAGE_SIZE_DEFAULT),
         Some(text) => text.parse().ok().filter(|limit| (1..=PAGE_SIZE_MAX).contains(limit)),

@@ -1,4 +1,4 @@
-//! The service.
+//! The mock service.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -17,24 +17,24 @@ use url::form_urlencoded::parse;
 
 use super::Fault;
 use super::forms::StoredForm;
-use super::respond::{Refusal, respond};
+use super::respond::{ServiceError, respond};
 use crate::{
     AttemptContext, BoxFuture, Client, ClientBuilder, RateLimit, RetryPolicy, Transport,
     TransportError, TransportErrorKind,
 };
 
-/// A service in memory; see the [module](super). Clones are handles on the same service.
+/// A service in memory; see the [module](super). Clones are handles to the same service.
 ///
-/// Without settings it has a user, no forms, and takes the key [`API_KEY`](Self::API_KEY).
+/// A new service has a user and no forms, and accepts the key [`API_KEY`](Self::API_KEY).
 #[derive(Clone)]
 pub struct MockService {
     state: Arc<Mutex<State>>,
 }
 
-/// What a service holds.
+/// The state of the service.
 pub(super) struct State {
     pub(super) user: User,
-    /// Keys, and whether they were revoked.
+    /// Keys; true if the key is revoked.
     pub(super) keys: Vec<(String, bool)>,
     /// Oldest first.
     pub(super) forms: Vec<StoredForm>,
@@ -44,15 +44,15 @@ pub(super) struct State {
     started: Instant,
 }
 
-/// A request that reached the service.
+/// A request that the service received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SeenRequest {
-    /// The operation, such as `submissions.list`; `unknown` for a path that is none's.
+    /// The operation, such as `submissions.list`; `unknown` for another path.
     pub operation: &'static str,
-    /// Which attempt of its call it was, from 1.
+    /// The number of the attempt in its call, from 1.
     pub attempt: u32,
-    /// The form asked for.
+    /// The form in the path.
     pub form: Option<FormId>,
     /// The parameter `limit`.
     pub limit: Option<String>,
@@ -63,10 +63,10 @@ pub struct SeenRequest {
 }
 
 impl MockService {
-    /// The key that every mock takes, unless it is [revoked](Self::revoke).
+    /// The key that every mock accepts, unless it is [revoked](Self::revoke).
     pub const API_KEY: &'static str = "fsk_mock00000000000000000000000000000000000000000";
 
-    /// A service without forms.
+    /// Creates a service without forms.
     pub fn new() -> Self {
         let user = User::new("usr_1".parse().expect("an id"), "ada@example.org", "Ada");
         let state = State {
@@ -81,29 +81,29 @@ impl MockService {
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// The owner of every key.
+    /// Sets the owner of every key.
     #[must_use]
     pub fn user(self, user: User) -> Self {
         self.state().user = user;
         self
     }
 
-    /// One more key that is taken.
+    /// Adds a key.
     #[must_use]
     pub fn api_key(self, key: &str) -> Self {
         self.state().keys.push((key.to_owned(), false));
         self
     }
 
-    /// One more form, the newest.
+    /// Adds a form; it is the newest.
     #[must_use]
     pub fn form(self, form: Form) -> Self {
         self.state().forms.push(StoredForm::new(form));
         self
     }
 
-    /// Submissions of a form, in any order; of those with the same time, the one that stands first
-    /// is the newest. Panics when there is no such form.
+    /// Adds submissions to a form, in any order; of those with the same time, the first one is the
+    /// newest. Panics if the form does not exist.
     #[must_use]
     pub fn submissions(self, form: &str, rows: impl IntoIterator<Item = Submission>) -> Self {
         let rows: Vec<_> = rows.into_iter().collect();
@@ -113,45 +113,46 @@ impl MockService {
         self
     }
 
-    /// Answers with 429 beyond so many requests in any minute (SPEC §8), counted on tokio's clock.
-    /// Without this there is no limit.
+    /// Answers 429 to more requests than this in any minute (SPEC §8) of tokio's clock. Default: no
+    /// limit. Panics if the limit is zero.
     #[must_use]
-    pub fn rate_limit(self, per_minute: NonZeroU32) -> Self {
-        self.state().limit = Some(RollingWindow::new(per_minute, RATE_WINDOW));
+    pub fn rate_limit(self, per_minute: u32) -> Self {
+        let limit = NonZeroU32::new(per_minute).expect("the limit is not zero");
+        self.state().limit = Some(RollingWindow::new(limit, RATE_WINDOW));
         self
     }
 
-    /// A submission is made, as from now. Panics when there is no such form.
+    /// Adds a submission to a form. Panics if the form does not exist.
     pub fn submit(&self, form: &str, row: Submission) {
         let mut state = self.state();
         let stored = state.forms.iter_mut().find(|stored| stored.form.id.as_str() == form);
         stored.unwrap_or_else(|| panic!("the mock has no form `{form}`")).add(row);
     }
 
-    /// A key is revoked. Panics when it is not known.
+    /// Revokes a key. Panics if the key is unknown.
     pub fn revoke(&self, key: &str) {
         let mut state = self.state();
         let known = state.keys.iter_mut().find(|(known, _)| known == key);
         known.expect("the mock knows the key").1 = true;
     }
 
-    /// The next request meets this; called again, the one after it. Faults of pages are kept until
-    /// submissions are asked for.
+    /// Makes the next request fail; a second call is for the request after it. Faults of pages apply
+    /// to the next request of submissions.
     pub fn fail_next(&self, fault: Fault) {
         self.state().faults.push_back(fault);
     }
 
-    /// The requests so far, those that met a fault included.
+    /// Returns the requests so far, failed ones included.
     pub fn requests(&self) -> Vec<SeenRequest> {
         self.state().seen.clone()
     }
 
-    /// A client of this service. It retries without pauses, and does not limit itself.
+    /// Creates a client of this service that retries without pauses and has no rate limit.
     pub fn client(&self) -> Client {
-        self.client_builder().build().expect("the settings are right")
+        self.client_builder().build().expect("the settings are valid")
     }
 
-    /// The settings of [`client`](Self::client), to be changed.
+    /// Returns the builder of [`client`](Self::client), for other settings.
     pub fn client_builder(&self) -> ClientBuilder {
         let retry = RetryPolicy::standard()
             .base_delay(Duration::ZERO)
@@ -159,25 +160,25 @@ impl MockService {
             .budget(None);
         Client::builder()
             .base_url("https://forms.example")
-            .api_key(Self::API_KEY.into())
+            .api_key(Self::API_KEY)
             .retry(retry)
             .rate_limit(RateLimit::off())
             .transport(self.clone())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // A test that panicked elsewhere may still want to look.
+        // A failed test may still inspect the service.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes the request and decides; the caller waits, or fails, as told.
+    /// Records the request and returns its fault and its answer.
     fn take(&self, request: &Request<Bytes>, attempt: u32) -> (Option<Fault>, Response<Bytes>) {
         let mut state = self.state();
         let seen = SeenRequest::of(request, attempt);
         let fault = state.take_fault(&seen);
         let mut response = match &fault {
-            Some(Fault::Error(code)) => Refusal::of(code.clone()).into_response(),
-            Some(Fault::RateLimited(wait)) => Refusal::rate_limited(*wait).into_response(),
+            Some(Fault::Error(code)) => ServiceError::of(code.clone()).into_response(),
+            Some(Fault::RateLimited(wait)) => ServiceError::rate_limited(*wait).into_response(),
             Some(Fault::Status(status, body)) => {
                 let mut response = Response::new(Bytes::from(body.clone()));
                 *response.status_mut() = *status;
@@ -186,8 +187,8 @@ impl MockService {
             Some(Fault::Unreachable | Fault::Disconnected | Fault::Silent) => Response::default(),
             _ => {
                 let now = state.started.elapsed();
-                let good = respond(&mut state, &seen, request.headers(), fault.as_ref(), now);
-                good.unwrap_or_else(Refusal::into_response)
+                let response = respond(&mut state, &seen, request.headers(), fault.as_ref(), now);
+                response.unwrap_or_else(ServiceError::into_response)
             }
         };
         if fault == Some(Fault::Truncated) {
@@ -202,7 +203,7 @@ impl MockService {
 }
 
 impl State {
-    /// The fault this request meets. Those of pages wait for a request of pages.
+    /// Returns the fault of this request. Faults of pages are kept for a request of submissions.
     fn take_fault(&mut self, seen: &SeenRequest) -> Option<Fault> {
         let next = self.faults.front()?;
         if next.is_of_pages() && seen.form.is_none() { None } else { self.faults.pop_front() }
@@ -224,7 +225,7 @@ impl Fault {
 impl SeenRequest {
     fn of(request: &Request<Bytes>, attempt: u32) -> Self {
         let path = request.uri().path();
-        // A base address may have a path of its own.
+        // The base URL may have a path.
         let path = path.find("/api/").map_or(path, |at| &path[at..]);
         let found = ENDPOINTS.iter().find_map(|endpoint| match endpoint.around_form_id() {
             None => (path == endpoint.template).then_some((endpoint.operation, None)),
@@ -255,7 +256,7 @@ impl Transport for MockService {
     ) -> BoxFuture<'a, Result<Response<Bytes>, TransportError>> {
         Box::pin(async move {
             let (fault, response) = self.take(&request, context.attempt());
-            let fails = |kind| Err(TransportError::new(kind, "a fault of the mock"));
+            let fails = |kind| Err(TransportError::new(kind, "a fault of the mock service"));
             match fault {
                 Some(Fault::Unreachable) => fails(TransportErrorKind::Connect),
                 Some(Fault::Disconnected) => fails(TransportErrorKind::Interrupted),

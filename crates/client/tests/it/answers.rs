@@ -42,7 +42,7 @@ async fn gzip_answer_is_decoded() {
     .await;
     let client = served.client();
     client.me().await.unwrap();
-    let mut items = client.form("frm_1".parse().unwrap()).submissions().items();
+    let mut items = client.form("frm_1").submissions().items();
     assert_eq!(items.try_collect_max(9).await.unwrap().len(), 3);
     for request in served.requests().await {
         assert_eq!(request.headers["accept-encoding"], "gzip");
@@ -99,7 +99,7 @@ async fn byte_order_mark_is_accepted() {
     .await;
     let client = served.client();
     client.me().await.unwrap();
-    let mut items = client.form("frm_1".parse().unwrap()).submissions().items();
+    let mut items = client.form("frm_1").submissions().items();
     assert_eq!(items.try_collect_max(9).await.unwrap().len(), 2);
 }
 

@@ -1,30 +1,29 @@
-//! The client that blocks, with and without a runtime around it.
+//! The blocking client.
 
-use std::error::Error as _;
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use bytes::Bytes;
-use formsvc_client::blocking::{Client, ListSubmissions};
+use formsvc_client::blocking::{Client, SubmissionQuery};
 use formsvc_client::{
-    AttemptContext, BoxFuture, ErrorKind, RequestOptions, RetryPolicy, Row, SubmissionId,
-    TieOverflow, Timeouts, Transport, TransportError,
+    AttemptContext, BoxFuture, ErrorKind, RequestOptions, RetryPolicy, Submission, SubmissionId,
+    Timeouts, Transport, TransportError,
 };
 use http::{Request, Response};
-use wiremock::matchers::{any, path, query_param};
+use wiremock::matchers::{any, path};
 use wiremock::{Mock, MockServer};
 
-use crate::support::bodies::{FORMS, USER, last, page, page_of, row_at, time};
-use crate::support::builder;
+use crate::support::bodies::{FORMS, USER, last, page};
+use crate::support::builder_of as builder;
 use crate::support::fake::{Answer, Fake, ok, status};
 use crate::support::served::answer;
 
 fn client(fake: &Arc<Fake>) -> Client {
-    builder().transport(fake.wire()).build_blocking().unwrap()
+    builder::<Client>().transport(fake.wire()).build().unwrap()
 }
 
-fn list(fake: &Arc<Fake>) -> ListSubmissions {
-    client(fake).form("frm_1".parse().unwrap()).submissions()
+fn query(fake: &Arc<Fake>) -> SubmissionQuery {
+    client(fake).form("frm_1").submissions()
 }
 
 #[test]
@@ -34,46 +33,47 @@ fn calls_and_lists_work_without_a_runtime() {
     let client = client(&fake);
     assert_eq!(client.me().unwrap().name, "Ada");
     assert_eq!(client.forms().unwrap().len(), 1);
-    let form = client.form("frm_1".parse().unwrap());
+    let form = client.form("frm_1");
     let ids: Vec<_> = form.submissions().items().map(|item| item.unwrap().id).collect();
     assert_eq!(
         ids.iter().map(SubmissionId::as_str).collect::<Vec<_>>(),
         ["sub_0", "sub_1", "sub_2"]
     );
     assert_eq!(form.submissions().page().unwrap().len(), 1);
-    assert_eq!(form.id().as_str(), "frm_1");
+    assert_eq!(form.id().unwrap().as_str(), "frm_1");
 }
 
 #[test]
-fn a_list_asks_for_a_page_when_it_is_needed() {
+fn page_is_requested_when_it_is_needed() {
     let fake = Fake::script([ok(page([0, 1], "a")), ok(last([2]))]);
-    let mut items = list(&fake).items();
-    for asked in [1, 1, 2] {
+    let mut items = query(&fake).items();
+    for requests in [1, 1, 2] {
         items.next().unwrap().unwrap();
-        assert_eq!(fake.sent().len(), asked);
+        assert_eq!(fake.sent().len(), requests);
     }
     assert!(items.next().is_none() && items.next().is_none());
     assert!(items.resume_token().is_finished());
 
-    let fake = Fake::script([ok(page([0], "a")), ok(page([1], "b")), ok(last([2]))]);
-    let mut pages = list(&fake).prefetch(true).pages();
-    for asked in [2, 3, 3] {
+    let fake = Fake::script([ok(page([0], "a")), ok(last([1]))]);
+    let mut pages = query(&fake).pages();
+    for requests in [1, 2] {
         assert_eq!(pages.next().unwrap().unwrap().len(), 1);
-        assert_eq!(fake.sent().len(), asked);
+        assert_eq!(fake.sent().len(), requests);
     }
     assert!(pages.next().is_none());
 }
 
 #[test]
 fn settings_tokens_and_errors_are_those_of_the_async_client() {
-    let fake =
-        Fake::script([ok(page([0, 1, 2, 3], "a")), ok(page([0, 1, 2, 3], "a")), status(403)]);
-    let mut items = list(&fake).page_size(4).stop_when(|row: Row<'_>| row.id() == "sub_2").items();
+    let rows = || ok(page([0, 1, 2, 3], "a"));
+    let fake = Fake::script([rows(), rows(), status(403)]);
+    let stop = |row: &Submission| row.id == "sub_2";
+    let mut items = query(&fake).page_size(4).stop_when(stop).items();
     assert_eq!(items.by_ref().count(), 2);
     let token = items.resume_token();
-    let mut rest = list(&fake).page_size(4).with(|list| list.resume_from(token)).items();
-    assert_eq!(rest.next().unwrap().unwrap().id.as_str(), "sub_2");
-    assert_eq!(rest.next().unwrap().unwrap().id.as_str(), "sub_3");
+    let mut rest = query(&fake).page_size(4).resume_from(token).items();
+    assert_eq!(rest.next().unwrap().unwrap().id, "sub_2");
+    assert_eq!(rest.next().unwrap().unwrap().id, "sub_3");
     let error = rest.next().unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Api);
     assert!(rest.next().is_none());
@@ -81,30 +81,18 @@ fn settings_tokens_and_errors_are_those_of_the_async_client() {
 }
 
 #[test]
-fn answers_are_read_as_a_type() {
-    let fake = Fake::script([ok(last([0, 1]))]);
-    let form = client(&fake).form("frm_1".parse().unwrap());
-    let mut items = form.submissions_as::<std::collections::BTreeMap<String, bool>>();
-    let error = items.next().unwrap().unwrap().unwrap_err();
-    assert_eq!(error.json_path(), "data[0].data.Number");
-    assert!(error.source().is_some() && items.next().unwrap().unwrap().is_err());
-    assert!(items.next().is_none() && items.resume_token().is_finished());
-}
-
-#[test]
-fn options_and_another_key_share_the_thread() {
+fn options_and_another_key_share_the_runtime() {
     let fake = Fake::script([status(503), ok(USER), ok(USER)]);
     let client = client(&fake);
     let once = client.with_options(RequestOptions::new().retry(RetryPolicy::none())).unwrap();
     assert_eq!(once.me().unwrap_err().attempts(), 1);
-    client.with_api_key("fsk_other".into()).unwrap().me().unwrap();
-    // The thread lives as long as anything of it does.
+    client.with_api_key("fsk_other").unwrap().me().unwrap();
     drop(client);
     once.me().unwrap();
 }
 
 #[test]
-fn one_client_serves_many_threads() {
+fn client_serves_many_threads() {
     let fake = Fake::rule(|_| ok(USER));
     let client = client(&fake);
     std::thread::scope(|scope| {
@@ -115,145 +103,112 @@ fn one_client_serves_many_threads() {
     assert_eq!(fake.sent().len(), 8);
 }
 
-/// Makes, uses and drops everything where it stands, over a real socket.
-fn everything(url: &str) {
-    let client = builder().base_url(url).build_blocking().unwrap();
+#[test]
+fn call_over_a_socket_succeeds() {
+    // The server needs a runtime of its own.
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let server = runtime.block_on(async {
+        let server = MockServer::start().await;
+        Mock::given(path("/api/v1/me")).respond_with(answer(200, USER)).mount(&server).await;
+        Mock::given(any()).respond_with(answer(200, &last([0]))).mount(&server).await;
+        server
+    });
+    let client = builder::<Client>().base_url(server.uri()).no_proxy().build().unwrap();
     assert_eq!(client.me().unwrap().attempts(), 1);
-    let list = client.form("frm_1".parse().unwrap()).submissions().prefetch(true);
-    let mut pages = list.clone().pages();
-    assert_eq!(pages.next().unwrap().unwrap().len(), 1);
-    // Dropped with a request under way, and the client before its list.
-    drop(client);
-    drop(pages);
-    assert!(list.page().is_ok());
+    assert_eq!(client.form("frm_1").submissions().items().count(), 1);
 }
 
-/// A service whose second page takes longer than anybody here waits for.
-async fn served() -> MockServer {
-    let server = MockServer::start().await;
-    let second = query_param("cursor", "a");
-    let late = answer(200, &last([1])).set_delay(Duration::from_secs(60));
-    Mock::given(path("/api/v1/me")).respond_with(answer(200, USER)).mount(&server).await;
-    Mock::given(second).respond_with(late).mount(&server).await;
-    let first = answer(200, &page([0], "a"));
-    Mock::given(any()).respond_with(first).mount(&server).await;
-    server
+/// Every call fails with a config error; construction and drop work.
+fn assert_refused() {
+    let fake = Fake::script([]);
+    let client = client(&fake);
+    let query = client.form("frm_1").submissions();
+    for error in [
+        client.me().unwrap_err(),
+        client.forms().unwrap_err(),
+        client.find_form("Contact").unwrap_err(),
+        client.get_raw("/x", &[]).unwrap_err(),
+        query.clone().page().unwrap_err(),
+        query.clone().items().try_collect_max(1).unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::Config);
+        assert!(error.to_string().contains("inside an async runtime"), "{error}");
+    }
+    let (mut items, mut pages) = (query.clone().items(), query.pages());
+    assert_eq!(items.next().unwrap().unwrap_err().kind(), ErrorKind::Config);
+    assert_eq!(pages.next().unwrap().unwrap_err().kind(), ErrorKind::Config);
+    assert!(items.next().is_none() && pages.next().is_none());
 }
 
 #[tokio::test]
-async fn inside_a_runtime_of_one_thread_it_blocks_and_does_not_panic() {
-    let served = served().await;
-    everything(&served.uri());
+async fn call_inside_a_current_thread_runtime_is_config_error() {
+    assert_refused();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn inside_a_runtime_of_many_threads_it_blocks_and_does_not_panic() {
-    let served = served().await;
-    let url = served.uri();
-    tokio::spawn(async move { everything(&url) }).await.unwrap();
-}
-
-#[tokio::test]
-async fn where_blocking_is_meant_to_be_it_works_too() {
-    let served = served().await;
-    let url = served.uri();
-    tokio::task::spawn_blocking(move || everything(&url)).await.unwrap();
+async fn call_inside_a_multi_thread_runtime_is_config_error() {
+    tokio::spawn(async { assert_refused() }).await.unwrap();
+    tokio::task::spawn_blocking(assert_refused).await.unwrap();
 }
 
 #[test]
-fn time_limits_hold() {
+fn time_limits_apply() {
     let fake = Fake::script([Answer::Silence]);
     let timeouts = Timeouts::new().attempt(Duration::from_millis(10));
-    let client = builder().timeouts(timeouts).retry(RetryPolicy::none()).transport(fake.wire());
-    assert_eq!(client.build_blocking().unwrap().me().unwrap_err().kind(), ErrorKind::Timeout);
+    let builder =
+        builder::<Client>().timeouts(timeouts).retry(RetryPolicy::none()).transport(fake.wire());
+    assert_eq!(builder.build().unwrap().me().unwrap_err().kind(), ErrorKind::Timeout);
 }
 
 #[test]
-fn a_call_from_within_a_call_fails_instead_of_waiting_for_itself() {
+fn call_from_a_listener_is_config_error() {
     let own = Arc::new(Mutex::new(None::<Client>));
     let results = Arc::new(Mutex::new(Vec::new()));
-    let (used, heard) = (own.clone(), results.clone());
+    let (used, received) = (own.clone(), results.clone());
     let fake = Fake::script([ok(USER)]);
-    let client = builder()
+    let client = builder::<Client>()
         .on_event(move |_| {
             let client = used.lock().unwrap().take().unwrap();
-            heard.lock().unwrap().push(client.me().map(|_| ()).map_err(|error| error.kind()));
-            let mut items = client.form("frm_1".parse().unwrap()).submissions().items();
-            let next = items.next().unwrap().map(|_| ()).map_err(|error| error.kind());
-            heard.lock().unwrap().push(next);
+            received.lock().unwrap().push(client.me().map(|_| ()).map_err(|error| error.kind()));
         })
         .transport(fake.wire())
-        .build_blocking()
+        .build()
         .unwrap();
     *own.lock().unwrap() = Some(client.clone());
     client.me().unwrap();
-    assert_eq!(*results.lock().unwrap(), [Err(ErrorKind::Config); 2]);
+    assert_eq!(*results.lock().unwrap(), [Err(ErrorKind::Config)]);
 }
 
 #[test]
-fn a_panic_of_the_callers_function_reaches_the_caller_and_nobody_else() {
+fn panic_of_a_callback_reaches_the_caller() {
     let fake = Fake::script([ok(page([0], "a")), ok(last([1])), ok(USER), ok(last([1]))]);
     let client = client(&fake);
-    let list = client.form("frm_1".parse().unwrap()).submissions();
-    let stop = |row: Row<'_>| if row.id() == "sub_1" { panic!("mine") } else { false };
-    let mut items = list.clone().stop_when(stop).items();
+    let query = client.form("frm_1").submissions();
+    let stop = |row: &Submission| if row.id == "sub_1" { panic!("test") } else { false };
+    let mut items = query.clone().stop_when(stop).items();
     items.next().unwrap().unwrap();
+    let token = items.resume_token();
     let next = std::panic::AssertUnwindSafe(|| items.next());
     assert!(std::panic::catch_unwind(next).is_err());
     client.me().unwrap();
-    assert!(items.next().is_none() && items.tie_overflows().is_empty(), "it has ended");
-    let rest = list.resume_from(items.resume_token()).items().try_collect_max(9).unwrap();
-    assert_eq!(rest.len(), 1, "its token still knows the place before the panic");
+    let rest = query.resume_from(token).items().try_collect_max(9).unwrap();
+    assert_eq!(rest.len(), 1);
 }
 
 #[test]
-fn collecting_refuses_to_grow_beyond_its_bound() {
+fn collecting_more_than_the_maximum_is_too_large() {
     let answers = || [ok(page([0, 1], "a")), ok(last([2]))];
     let fake = Fake::script(answers());
-    let mut items = list(&fake).items();
+    let mut items = query(&fake).items();
     assert_eq!(items.try_collect_max(2).unwrap_err().kind(), ErrorKind::TooLarge);
-    assert_eq!(items.next().unwrap().unwrap().id.as_str(), "sub_2");
     let fake = Fake::script(answers());
-    assert_eq!(list(&fake).items().try_collect_max(3).unwrap().len(), 3);
+    assert_eq!(query(&fake).items().try_collect_max(3).unwrap().len(), 3);
 }
 
-#[test]
-fn tie_overflows_are_reported_by_every_list() {
-    let overflow = || {
-        let tied = |n| row_at(n, &time(7));
-        let page = |rows: [u32; 2]| page_of(&rows.map(tied), Some(&time(7)), true);
-        [ok(page([0, 1])), ok(page([0, 1])), ok(last([9])), ok(last([9]))]
-    };
-    let list = |fake| list(fake).page_size(2).allow_incomplete(true);
-    let found =
-        |overflows: &[TieOverflow]| overflows.iter().map(TieOverflow::rows).collect::<Vec<_>>();
+/// Spawns a task on the runtime of the client, which keeps the sender until the runtime ends.
+struct LeakingTransport(Mutex<mpsc::Sender<()>>);
 
-    let fake = Fake::rule(by_turns(overflow()));
-    let mut items = list(&fake).items();
-    assert_eq!(items.by_ref().filter_map(Result::ok).count(), 3);
-    assert_eq!(found(items.tie_overflows()), [2]);
-    let fake = Fake::rule(by_turns(overflow()));
-    let mut typed = list(&fake).items_as::<serde_json::Value>();
-    assert_eq!(typed.by_ref().filter_map(Result::ok).count(), 3);
-    assert_eq!(found(typed.tie_overflows()), [2]);
-    let fake = Fake::rule(by_turns(overflow()));
-    let mut pages = list(&fake).pages();
-    assert_eq!(pages.by_ref().filter_map(Result::ok).count(), 2);
-    assert_eq!(found(pages.tie_overflows()), [2]);
-}
-
-/// One answer after the other.
-fn by_turns(
-    answers: impl IntoIterator<Item = Answer>,
-) -> impl FnMut(&Request<Bytes>) -> Answer + Send + 'static {
-    let mut answers = answers.into_iter().collect::<std::collections::VecDeque<_>>();
-    move |_| answers.pop_front().unwrap_or_else(|| status(403))
-}
-
-/// Leaves a task behind on the client's runtime, which holds the sender until the runtime ends.
-struct Squatter(Mutex<mpsc::Sender<()>>);
-
-impl Transport for Squatter {
+impl Transport for LeakingTransport {
     fn send<'a>(
         &'a self,
         _request: Request<Bytes>,
@@ -269,13 +224,14 @@ impl Transport for Squatter {
 }
 
 #[test]
-fn the_thread_ends_with_the_last_use_of_it() {
+fn runtime_ends_with_the_last_client_or_list() {
     let (sender, ended) = mpsc::channel();
-    let client = builder().transport(Squatter(Mutex::new(sender))).build_blocking().unwrap();
+    let transport = LeakingTransport(Mutex::new(sender));
+    let client = builder::<Client>().transport(transport).build().unwrap();
     client.me().unwrap();
-    let items = client.form("frm_1".parse().unwrap()).submissions().items();
+    let items = client.form("frm_1").submissions().items();
     drop(client);
-    assert_eq!(ended.try_recv(), Err(mpsc::TryRecvError::Empty), "a list still uses it");
+    assert_eq!(ended.try_recv(), Err(mpsc::TryRecvError::Empty), "the list still uses it");
     drop(items);
     let end = ended.recv_timeout(Duration::from_secs(10));
     assert_eq!(end, Err(mpsc::RecvTimeoutError::Disconnected));

@@ -1,15 +1,16 @@
-//! Lists that end early, and what they leave out.
+//! Lists with a time range or a stop condition.
 
 use std::sync::{Arc, Mutex};
 
 use formsvc_client::test_util::{MockService, form, submission};
 use formsvc_client::{
-    Client, ErrorKind, ListSubmissions, RateLimit, ResumeToken, Row, Submission, Timestamp,
+    Client, ErrorKind, RateLimit, ResumeToken, Submission, SubmissionQuery, Timestamp,
 };
 use formsvc_protocol::FormInstant;
 use http::Request;
 use proptest::prelude::*;
 
+use crate::resume::seen_ids;
 use crate::support::bodies::{last, page, page_of, row_at, time};
 use crate::support::builder;
 use crate::support::fake::{Answer, Fake, ok};
@@ -26,9 +27,9 @@ fn page_of_three(request: &Request<bytes::Bytes>, rows: u32) -> Answer {
     if to < rows { ok(page(from..to, &to.to_string())) } else { ok(last(from..rows)) }
 }
 
-fn list(fake: &Arc<Fake>) -> ListSubmissions {
+fn list(fake: &Arc<Fake>) -> SubmissionQuery {
     let client = builder().transport(fake.wire()).build().unwrap();
-    client.form("frm_1".parse().unwrap()).submissions()
+    client.form("frm_1").submissions()
 }
 
 fn at(row: u32) -> Timestamp {
@@ -39,13 +40,13 @@ fn number(id: &str) -> u32 {
     id["sub_".len()..].parse().unwrap()
 }
 
-async fn read(list: ListSubmissions) -> Vec<u32> {
+async fn read(list: SubmissionQuery) -> Vec<u32> {
     let all = list.items().try_collect_max(99).await.unwrap();
     all.iter().map(|item| number(item.id.as_str())).collect()
 }
 
 #[tokio::test]
-async fn since_is_inclusive_and_asks_for_nothing_older() {
+async fn since_is_inclusive_and_requests_nothing_older() {
     let fake = three_by_three(30);
     assert_eq!(read(list(&fake).since(at(3))).await, [0, 1, 2, 3]);
     assert_eq!(fake.sent().len(), 2);
@@ -53,7 +54,7 @@ async fn since_is_inclusive_and_asks_for_nothing_older() {
 }
 
 #[tokio::test]
-async fn until_is_exclusive_and_walks_over_what_is_newer() {
+async fn until_is_exclusive_and_skips_newer_rows() {
     let fake = three_by_three(8);
     assert_eq!(read(list(&fake).until(at(4))).await, [5, 6, 7]);
     assert_eq!(fake.sent().len(), 3);
@@ -61,39 +62,37 @@ async fn until_is_exclusive_and_walks_over_what_is_newer() {
 }
 
 #[tokio::test]
-async fn a_row_may_end_the_list_and_stays_out_of_it() {
+async fn stop_when_ends_list_before_the_row() {
     let fake = three_by_three(30);
-    let stop = |row: Row<'_>| row.id() == "sub_4";
+    let stop = |row: &Submission| row.id == "sub_4";
     assert_eq!(read(list(&fake).stop_when(stop)).await, [0, 1, 2, 3]);
     assert_eq!(fake.sent().len(), 2);
-    // It is heard even where `until` leaves rows out, or the walk would go past it.
+    // It also applies to rows that `until` leaves out.
     assert!(read(list(&fake).stop_when(stop).until(at(7))).await.is_empty());
     assert_eq!(fake.sent().len(), 4);
 }
 
 #[tokio::test]
-async fn bounds_hold_for_pages_too_and_no_page_is_prefetched_in_vain() {
-    for prefetch in [false, true] {
-        let fake = three_by_three(30);
-        let mut pages = list(&fake).since(at(6)).until(at(0)).prefetch(prefetch).pages();
-        let mut rows = Vec::new();
-        while let Some(page) = pages.try_next().await.unwrap() {
-            assert_eq!(page.len(), page.rows().len());
-            assert_eq!(page.row(0).map(Row::id), page.rows().next().map(Row::id));
-            rows.push(page.rows().map(|row| number(row.id())).collect::<Vec<_>>());
-            assert!(page.text().contains("has_more") && page.bytes() == page.text());
-        }
-        assert_eq!(rows, [vec![1, 2], vec![3, 4, 5], vec![6]]);
-        assert_eq!(fake.sent().len(), 3);
-        assert!(!pages.resume_token().is_finished());
+async fn bounds_apply_to_pages() {
+    let fake = three_by_three(30);
+    let mut pages = list(&fake).since(at(6)).until(at(0)).pages();
+    let mut rows = Vec::new();
+    while let Some(page) = pages.try_next().await.unwrap() {
+        rows.push(page.submissions().iter().map(|row| number(row.id.as_str())).collect::<Vec<_>>());
     }
+    assert_eq!(rows, [vec![1, 2], vec![3, 4, 5], vec![6]]);
+    assert_eq!(fake.sent().len(), 3);
+    assert!(!pages.resume_token().is_finished());
     let fake = three_by_three(30);
     let one = list(&fake).since(at(1)).until(at(0)).page().await.unwrap();
-    assert_eq!(one.rows().map(|row| number(row.id())).collect::<Vec<_>>(), [1]);
+    assert_eq!(
+        one.submissions().iter().map(|row| number(row.id.as_str())).collect::<Vec<_>>(),
+        [1]
+    );
 }
 
 #[tokio::test]
-async fn a_list_ended_by_its_bounds_can_be_gone_on_with() {
+async fn token_of_bounded_list_continues_after_bounds() {
     let fake = three_by_three(8);
     let mut items = list(&fake).since(at(4)).items();
     assert_eq!(items.try_collect_max(99).await.unwrap().len(), 5);
@@ -103,22 +102,22 @@ async fn a_list_ended_by_its_bounds_can_be_gone_on_with() {
     assert!(read(list(&fake).since(at(4)).resume_from(token.clone())).await.is_empty());
     assert_eq!(fake.sent().len(), sent + 1, "the same bounds end it at once");
     assert_eq!(read(list(&fake).resume_from(token)).await, [5, 6, 7]);
-    // The end of the service's list is the end, bounds or not.
+    // The end of the service's list ends it, with or without bounds.
     let mut items = list(&fake).since(at(59)).items();
     items.try_collect_max(99).await.unwrap();
     assert!(items.resume_token().is_finished());
 }
 
 #[tokio::test]
-async fn a_list_ended_by_its_bounds_does_not_mind_what_comes_after() {
+async fn rows_after_the_bounds_cause_no_error() {
     let fake = Fake::script([ok(page([0, 1, 5, 2], "a"))]);
     assert_eq!(read(list(&fake).since(at(1))).await, [0, 1]);
     let fake = Fake::script([ok(page([0, 1, 5], ""))]);
-    assert_eq!(read(list(&fake).stop_when(|row| row.id() == "sub_5")).await, [0, 1]);
+    assert_eq!(read(list(&fake).stop_when(|row| row.id == "sub_5")).await, [0, 1]);
 }
 
 #[tokio::test]
-async fn bounds_that_leave_no_time_are_refused() {
+async fn empty_time_range_is_config_error() {
     for (since, until) in [(at(3), at(3)), (at(3), at(4))] {
         let fake = Fake::script([]);
         let list = list(&fake).since(since).until(until);
@@ -133,7 +132,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn stopped_anywhere_and_resumed_a_bounded_list_is_the_same(
+    fn bounded_list_resumed_anywhere_is_the_same(
         rows in 0_u32..20,
         since in prop::option::of(0_u32..20),
         until in prop::option::of(0_u32..20),
@@ -149,8 +148,8 @@ proptest! {
             if let Some(row) = until { list = list.until(at(row)); }
             let (stop, asked) = (stop.map(|row| format!("sub_{row}")), asked.clone());
             list.stop_when(move |row| {
-                asked.lock().unwrap().push(row.id().to_owned());
-                stop.as_deref() == Some(row.id())
+                asked.lock().unwrap().push(row.id.to_string());
+                stop.as_deref() == Some(row.id.as_str())
             })
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
@@ -170,7 +169,7 @@ proptest! {
                 list = bounded();
             }
             prop_assert_eq!(&all, &(start..end).collect::<Vec<_>>());
-            // Without its bounds, the list goes on where they ended it.
+            // Without the bounds, the list continues after them.
             all.extend(read(self::list(&fake).resume_from(token.unwrap())).await);
             prop_assert_eq!(all, (start..rows.max(start)).collect::<Vec<_>>());
             Ok(())
@@ -216,15 +215,9 @@ fn of_milliseconds(rows: &[Submission]) -> Client {
     builder().rate_limit(RateLimit::off()).transport(fake.wire()).build().unwrap()
 }
 
-/// Ids in the text of a token.
-fn ids_of(token: &ResumeToken) -> usize {
-    let text = token.to_string();
-    text.rsplit(':').next().unwrap().split(',').filter(|id| !id.is_empty()).count()
-}
-
 /// Reads the given numbers of rows one after another, each time from the token of the time before.
 async fn read_in_turns(
-    list: impl Fn() -> ListSubmissions,
+    list: impl Fn() -> SubmissionQuery,
     turns: &[usize],
     mut look: impl FnMut(&ResumeToken),
 ) -> Vec<u32> {
@@ -254,7 +247,7 @@ async fn token_within_tie_repeats_no_row() {
         let (rows, service) = tied(&times, apart_ms);
         let client = service.client();
         let list = || {
-            let list = client.form("frm_1".parse().unwrap()).submissions();
+            let list = client.form("frm_1").submissions();
             list.page_size(4)
         };
         for first in 0..rows.len() {
@@ -271,7 +264,7 @@ async fn page_fully_known_by_token_continues() {
     let (rows, _) = tied(&times, 1);
     let client = of_milliseconds(&rows);
     let list = || {
-        let list = client.form("frm_1".parse().unwrap()).submissions();
+        let list = client.form("frm_1").submissions();
         list.page_size(5)
     };
     for first in 0..rows.len() {
@@ -281,10 +274,10 @@ async fn page_fully_known_by_token_continues() {
 }
 
 #[tokio::test]
-async fn a_token_stays_short_however_often_it_is_used() {
+async fn token_stays_short_after_many_resumes() {
     for at_once in [3, 4, 5] {
         let fake = three_by_three(60);
-        let look = |token: &ResumeToken| assert!(ids_of(token) <= 6, "{token}");
+        let look = |token: &ResumeToken| assert!(seen_ids(token).len() <= 6, "{token}");
         let turns: Vec<_> = std::iter::repeat_n(at_once, 21).collect();
         assert_eq!(read_in_turns(|| list(&fake), &turns, look).await, (0..60).collect::<Vec<_>>());
     }
@@ -301,7 +294,7 @@ proptest! {
         until in prop::option::of(60_u32..120),
         stop in prop::option::of(0_usize..100),
         turns in prop::collection::vec(0_usize..30, 0..5),
-        (prefetch, milliseconds) in any::<(bool, bool)>(),
+        milliseconds in any::<bool>(),
         apart_ms in prop::sample::select(vec![1_u32, 1_000, 3_600_000]),
     ) {
         let (rows, service) = tied(&times, apart_ms);
@@ -315,12 +308,11 @@ proptest! {
             service.client()
         };
         let bounded = || {
-            let list = client.form("frm_1".parse().unwrap()).submissions();
-            let mut list = list.page_size(size).prefetch(prefetch);
+            let mut list = client.form("frm_1").submissions().page_size(size);
             if let Some(n) = since { list = list.since(time(n)); }
             if let Some(n) = until { list = list.until(time(n)); }
             let stop = stop.map(|n| format!("sub_{n}"));
-            list.stop_when(move |row| stop.as_deref() == Some(row.id()))
+            list.stop_when(move |row| stop.as_deref() == Some(row.id.as_str()))
         };
         let end = |row: &&Submission| {
             since.is_none_or(|n| row.created_at >= time(n))
@@ -335,7 +327,7 @@ proptest! {
         let turns: Vec<_> = turns.into_iter().chain([99]).collect();
         // Of three pages, and twice those of a tie.
         let most_ids = 3 * size as usize + 2 * most;
-        let look = |token: &ResumeToken| assert!(ids_of(token) <= most_ids, "{token}");
+        let look = |token: &ResumeToken| assert!(seen_ids(token).len() <= most_ids, "{token}");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let read = runtime.block_on(read_in_turns(bounded, &turns, look));
         prop_assert_eq!(read, expected);

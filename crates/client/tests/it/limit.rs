@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use formsvc_client::{
-    AttemptContext, BoxFuture, Client, ErrorKind, RateLimit, RequestOptions, Timeouts, Transport,
+    AttemptContext, BoxFuture, ErrorKind, RateLimit, RequestOptions, Timeouts, Transport,
     TransportError,
 };
 use formsvc_protocol::RollingWindow;
@@ -17,16 +17,12 @@ use crate::support::bodies::USER;
 use crate::support::builder;
 use crate::support::fake::{Fake, ok, throttled};
 
-fn per_minute(n: u32) -> RateLimit {
-    RateLimit::per_minute(NonZeroU32::new(n).unwrap())
-}
-
 fn no_overall() -> Timeouts {
     Timeouts::new().overall(None)
 }
 
 #[tokio::test(start_paused = true)]
-async fn fifty_tasks_never_make_a_service_of_the_same_limit_say_429() {
+async fn fifty_tasks_never_exceed_the_services_limit() {
     let start = Instant::now();
     let limit = NonZeroU32::new(300).unwrap();
     let service = Mutex::new(RollingWindow::new(limit, Duration::from_secs(60)));
@@ -61,19 +57,19 @@ async fn fifty_tasks_never_make_a_service_of_the_same_limit_say_429() {
     assert_eq!(*refused.lock().unwrap(), 0);
     let times = fake.times();
     assert_eq!(times.len(), 1_000);
-    // The same, counted without any code of ours: of 301 requests the last is a minute later.
+    // Counted again without RollingWindow: the last of 301 requests is a minute later.
     let crowded = times.windows(301).find(|some| some[300] - some[0] < Duration::from_secs(60));
     assert!(crowded.is_none(), "more than 300 requests within a minute");
-    // 1,000 requests are three full windows of 300 and a rest.
+    // 1,000 requests are three full windows of 300, and 100 more.
     let elapsed = start.elapsed().as_secs();
     assert!((3 * 60..=3 * 64).contains(&elapsed), "{elapsed}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_longer_than_max_wait_is_refused_at_once() {
+async fn wait_longer_than_max_wait_fails_at_once() {
     let fake = Fake::script([ok(USER)]);
     let client = builder()
-        .rate_limit(per_minute(1))
+        .rate_limit(RateLimit::per_minute(1))
         .max_wait(Duration::from_secs(5))
         .transport(fake.wire())
         .build()
@@ -88,11 +84,11 @@ async fn a_wait_longer_than_max_wait_is_refused_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_time_of_a_call_bounds_the_wait_too() {
+async fn overall_timeout_limits_the_wait() {
     let fake = Fake::script([ok(USER)]);
     let timeouts = Timeouts::new().overall(Some(Duration::from_secs(10)));
     let client = builder()
-        .rate_limit(per_minute(1))
+        .rate_limit(RateLimit::per_minute(1))
         .timeouts(timeouts)
         .transport(fake.wire())
         .build()
@@ -102,9 +98,12 @@ async fn the_time_of_a_call_bounds_the_wait_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_waiter_that_is_dropped_takes_nothing_and_holds_nobody_up() {
+async fn dropped_waiter_takes_nothing_and_delays_no_call() {
     let fake = Fake::script((0..3).map(|_| ok(USER)));
-    let client = builder().rate_limit(per_minute(1)).timeouts(no_overall()).transport(fake.wire());
+    let client = builder()
+        .rate_limit(RateLimit::per_minute(1))
+        .timeouts(no_overall())
+        .transport(fake.wire());
     let client = client.max_wait(Duration::from_secs(300)).build().unwrap();
     client.me().await.unwrap();
     for _ in 0..20 {
@@ -117,46 +116,20 @@ async fn a_waiter_that_is_dropped_takes_nothing_and_holds_nobody_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn waiters_are_served_in_the_order_they_came() {
-    let fake = Fake::rule(|_| ok(USER));
-    let client: Client = builder()
-        .rate_limit(per_minute(1))
-        .timeouts(no_overall())
-        .max_wait(Duration::from_secs(3_600))
-        .transport(fake.wire())
-        .build()
-        .unwrap();
-    let order = Arc::new(Mutex::new(Vec::new()));
-    let tasks: Vec<_> = (0..6)
-        .map(|n| {
-            let (client, order) = (client.clone(), order.clone());
-            tokio::spawn(async move {
-                tokio::time::sleep(Duration::from_millis(n)).await;
-                client.me().await.unwrap();
-                order.lock().unwrap().push(n);
-            })
-        })
-        .collect();
-    for task in tasks {
-        task.await.unwrap();
-    }
-    assert_eq!(*order.lock().unwrap(), [0, 1, 2, 3, 4, 5]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn every_retry_pays_the_limiter() {
+async fn every_retry_counts_against_the_limit() {
     let fake = Fake::script([throttled("0"), ok(USER)]);
-    let client = builder().rate_limit(per_minute(1)).transport(fake.wire()).build().unwrap();
+    let client =
+        builder().rate_limit(RateLimit::per_minute(1)).transport(fake.wire()).build().unwrap();
     client.me().await.unwrap();
     assert!(fake.gaps()[0] >= Duration::from_secs(60));
 }
 
-/// Says 429 to everything from the 100th request on until the time it names has passed, and takes
-/// 40 to 60 ms for each answer, so that many requests are under way at once.
+/// Answers 429 from the 100th request on, for the time in `Retry-After`, and takes 40 to 60 ms for
+/// each answer, so that many requests are in flight at once.
 struct Storm {
     sent: Mutex<u32>,
     began: Mutex<Option<Instant>>,
-    /// Requests that came although somebody had been told to wait.
+    /// Requests received after the first 429 was sent.
     too_late: Mutex<u32>,
     refused: Mutex<Vec<String>>,
 }
@@ -200,7 +173,7 @@ impl Transport for Storm {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_limiter_a_429_costs_each_task_at_most_one_request() {
+async fn first_429_pauses_every_task() {
     let storm = Arc::new(Storm {
         sent: Mutex::default(),
         began: Mutex::default(),
@@ -224,17 +197,17 @@ async fn without_a_limiter_a_429_costs_each_task_at_most_one_request() {
     for task in tasks {
         task.await.unwrap();
     }
-    assert_eq!(*storm.too_late.lock().unwrap(), 0, "the first 429 holds everybody back");
+    assert_eq!(*storm.too_late.lock().unwrap(), 0, "the first 429 pauses every task");
     let mut refused = storm.refused.lock().unwrap().clone();
     let all = refused.len();
     refused.sort();
     refused.dedup();
     assert_eq!(all, refused.len(), "a task was refused twice");
-    assert!(all > 10, "only {all} requests were under way when the storm broke");
+    assert!(all > 10, "only {all} requests were in flight at the first 429");
     assert_eq!(*storm.sent.lock().unwrap() as usize, 50 * 20 + all);
 }
 
-/// A transport that the test keeps a hand on.
+/// A transport that the test can inspect.
 struct Shared(Arc<Storm>);
 
 impl Transport for Shared {

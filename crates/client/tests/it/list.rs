@@ -1,21 +1,23 @@
 //! Lists of submissions.
 
-use formsvc_client::{Cursor, ErrorKind, Row};
+use std::collections::HashMap;
+
+use formsvc_client::{Cursor, ErrorKind, FormId};
 use futures_util::StreamExt;
 use futures_util::stream::FusedStream;
 use proptest::prelude::*;
 
-use crate::support::bodies::{last, page, page_of, row, row_at, time};
+use crate::support::bodies::{FORMS, last, page, page_of, row, row_at, time};
 use crate::support::builder;
 use crate::support::fake::{Answer, Fake, ok, status};
 
-fn list(fake: &std::sync::Arc<Fake>) -> formsvc_client::ListSubmissions {
+fn list(fake: &std::sync::Arc<Fake>) -> formsvc_client::SubmissionQuery {
     let client = builder().transport(fake.wire()).build().unwrap();
-    client.form("frm_1".parse().unwrap()).submissions()
+    client.form("frm_1").submissions()
 }
 
-/// Numbers of the rows, and the kind of the error that ended the list.
-async fn read(list: formsvc_client::ListSubmissions) -> (Vec<String>, Option<ErrorKind>) {
+/// Returns the numbers of the rows, and the kind of the error that ended the list.
+async fn read(list: formsvc_client::SubmissionQuery) -> (Vec<String>, Option<ErrorKind>) {
     let (mut items, mut ids) = (list.items(), Vec::new());
     let ended = loop {
         match items.try_next().await {
@@ -30,7 +32,7 @@ async fn read(list: formsvc_client::ListSubmissions) -> (Vec<String>, Option<Err
 }
 
 #[tokio::test]
-async fn items_come_from_every_page_in_order() {
+async fn items_are_read_from_all_pages_in_order() {
     let fake = Fake::script([
         ok(page([0, 1], "a+b c&d")),
         ok(page([], "e")),
@@ -45,62 +47,63 @@ async fn items_come_from_every_page_in_order() {
 }
 
 #[tokio::test]
-async fn a_submission_keeps_its_exact_text() {
+async fn submission_keeps_its_exact_text() {
     let json = r#"{ "Amount" : 1.50, "\u00e9":12345678901234567890.10, "Amount":null }"#;
     let created = "2026-01-31T09:30:00.120Z";
-    let escaped = format!(r#"{{"created_at":"{created}","data":{json},"id":"sub\u005f1","x":1}}"#);
+    let escaped =
+        format!(r#"{{"created_at":"{created}","data":{json},"id":"sub\u005f1","x":1.0}}"#);
     let fake = Fake::script([ok(page_of(&[escaped], None, false))]);
     let page = list(&fake).page().await.unwrap();
-    let rows: Vec<_> = page.rows().map(|row| (row.id(), row.data(), row.created_at())).collect();
-    assert_eq!(rows, [("sub_1", json, created)]);
-    assert_eq!(page.row(0).unwrap().unix_micros(), 1_769_851_800_120_000);
-    let owned = page.submissions();
-    assert_eq!(owned[0].data.as_json(), json);
-    assert_eq!(owned[0].id.as_str(), "sub_1");
-    assert_eq!(owned[0].created_at.as_str(), created);
-    assert_eq!(page.row(0).unwrap().text(), None);
-    // As services spell it, the whole of it is there as well, a row that is left out or not.
-    let plain =
-        |id| format!(r#"{{"x":[{{}}], "id":"{id}","data":{json},"created_at":"{created}"}}"#);
-    let (first, second) = (plain("sub_1"), plain("sub_2"));
-    let repeated = [first.clone(), first.clone(), second.clone()];
-    let fake = Fake::script([ok(page_of(&repeated, None, false))]);
-    let page = list(&fake).page().await.unwrap();
-    assert_eq!(page.rows().map(Row::text).collect::<Vec<_>>(), [Some(&*first), Some(&*second)]);
+    let submission = &page.submissions()[0];
+    assert_eq!(submission.data.as_json(), json);
+    assert!(submission.id == "sub_1");
+    assert_eq!(submission.created_at.as_str(), created);
+    assert_eq!(submission.created_at.unix_micros(), 1_769_851_800_120_000);
+    assert_eq!(submission.extra.get("x"), Some("1.0"));
+    assert_eq!(page.clone().into_submissions(), page.submissions());
 }
 
 #[tokio::test]
-async fn pages_give_rows_text_and_what_came_with_them() {
-    let bodies = [page([0, 1], "c"), last([1, 2])];
-    let fake = Fake::script(bodies.clone().map(ok));
+async fn page_iterates_over_new_rows_and_keeps_its_meta() {
+    let fake = Fake::script([ok(page([0, 1], "c")), ok(last([1, 2]))]);
     let mut pages = list(&fake).page_size(2).pages();
     let first = pages.try_next().await.unwrap().unwrap();
-    assert_eq!((first.len(), first.text(), first.has_more()), (2, bodies[0].as_str(), true));
+    assert_eq!((first.len(), first.is_empty(), first.has_more()), (2, false, true));
     assert_eq!(first.next_cursor().map(Cursor::as_str), Some("c"));
     assert_eq!(first.meta().request_id(), Some("req_1"));
     let second = pages.next().await.unwrap().unwrap();
-    assert_eq!(second.rows().map(Row::id).collect::<Vec<_>>(), ["sub_2"]);
-    assert_eq!(second.text(), bodies[1]);
+    assert_eq!((&second).into_iter().map(|row| row.id.as_str()).collect::<Vec<_>>(), ["sub_2"]);
+    assert_eq!(second.into_iter().map(|row| row.id.to_string()).collect::<Vec<_>>(), ["sub_2"]);
     assert!(pages.next().await.is_none() && pages.is_terminated());
     assert!(fake.sent()[0].contains("limit=2"));
 }
 
 #[tokio::test]
-async fn a_page_size_out_of_range_is_an_error_not_a_guess() {
+async fn typed_answers_error_names_the_path() {
+    let fake = Fake::script([ok(last([0]))]);
+    let submission = list(&fake).items().try_next().await.unwrap().unwrap();
+    let typed: HashMap<String, f64> = submission.data.to().unwrap();
+    assert_eq!(typed["Number"].to_bits(), 0.5_f64.to_bits());
+    let error = submission.data.to::<HashMap<String, bool>>().unwrap_err();
+    assert_eq!(error.path(), "Number");
+}
+
+#[tokio::test]
+async fn page_size_out_of_range_is_config_error() {
     for size in [0, 101, u32::MAX] {
         let fake = Fake::script([]);
         let error = list(&fake).page_size(size).items().try_next().await.unwrap_err();
         assert_eq!((error.kind(), error.attempts()), (ErrorKind::Config, 0));
         assert_eq!(
             error.to_string(),
-            format!("submissions.list: the page size `{size}` is not in 1..=100")
+            format!("submissions.list: page size `{size}` is not in 1..=100")
         );
         assert!(list(&fake).page_size(size).page().await.is_err());
     }
 }
 
 #[tokio::test]
-async fn max_pages_ends_the_list_and_the_token_leads_on() {
+async fn max_pages_ends_list_and_token_continues() {
     let fake = Fake::script([ok(page([0], "a")), ok(page([1], "b")), ok(last([2]))]);
     let mut items = list(&fake).max_pages(2).items();
     assert_eq!(items.try_collect_max(9).await.unwrap().len(), 2);
@@ -111,72 +114,14 @@ async fn max_pages_ends_the_list_and_the_token_leads_on() {
 }
 
 #[tokio::test]
-async fn the_next_page_is_asked_for_before_a_page_is_handed_on() {
-    let fake = Fake::script([ok(page([0], "a")), ok(page([1], "b")), ok(last([2]))]);
-    let mut pages = list(&fake).prefetch(true).pages();
-    for asked in [2, 3, 3] {
-        assert!(pages.try_next().await.unwrap().is_some());
-        assert_eq!(fake.sent().len(), asked);
-    }
-    assert!(pages.try_next().await.unwrap().is_none());
-}
-
-#[tokio::test]
-async fn prefetching_asks_for_no_page_beyond_max_pages() {
-    let fake = Fake::script([ok(page([0], "a")), ok(page([1], "b"))]);
-    let list = list(&fake).prefetch(true).max_pages(2);
-    assert_eq!(read(list).await, (vec!["0".into(), "1".into()], None));
-    assert_eq!(fake.sent().len(), 2);
-}
-
-#[tokio::test]
-async fn the_error_of_a_prefetched_page_comes_after_the_page_before_it() {
-    let fake = Fake::script([ok(page([0], "a")), status(403), ok(last([1]))]);
-    let mut pages = list(&fake).prefetch(true).pages();
-    assert_eq!(pages.try_next().await.unwrap().unwrap().len(), 1);
-    let token = pages.resume_token();
-    assert!(pages.try_next().await.is_err());
-    assert_eq!(read(list(&fake).resume_from(token)).await.0, ["1"]);
-}
-
-#[tokio::test]
-async fn a_page_that_waits_for_its_successors_request_is_not_lost() {
-    let fake = Fake::script([ok(page([0], "a")), ok(last([1]))]);
-    let mut pages = list(&fake).prefetch(true).pages();
-    // Polled once, the page has arrived, but others have their turn first.
-    assert!(futures_util::poll!(pages.next()).is_pending());
-    let token = pages.resume_token();
-    assert_eq!(token.cursor(), None);
-    let first = pages.try_next().await.unwrap().unwrap();
-    assert_eq!(first.rows().map(Row::id).collect::<Vec<_>>(), ["sub_0"]);
-}
-
-#[tokio::test]
-async fn the_token_of_an_empty_page_that_waits_still_knows_the_page_before() {
-    let fake = Fake::script([
-        ok(page([0, 1], "a")),
-        ok(page([], "b")),
-        ok(page([1, 2], "c")),
-        ok(last([1, 2])),
-    ]);
-    let mut pages = list(&fake).prefetch(true).pages();
-    pages.try_next().await.unwrap().unwrap();
-    // The empty page has arrived and waits.
-    assert!(futures_util::poll!(pages.next()).is_pending());
-    let token = pages.resume_token();
-    drop(pages);
-    assert_eq!(read(list(&fake).resume_from(token)).await, (vec!["2".into()], None));
-}
-
-#[tokio::test]
-async fn before_begins_at_a_cursor() {
+async fn start_at_sends_the_cursor() {
     let fake = Fake::script([ok(last([5]))]);
-    assert_eq!(read(list(&fake).before(Cursor::new("c"))).await.0, ["5"]);
+    assert_eq!(read(list(&fake).start_at(Cursor::new("c"))).await.0, ["5"]);
     assert!(fake.sent()[0].ends_with("&cursor=c"));
 }
 
 #[tokio::test]
-async fn a_list_that_leads_nowhere_gives_its_rows_and_then_an_error() {
+async fn stuck_list_yields_its_rows_then_error() {
     for bodies in [
         vec![page([0], "a"), page([1], "a")],
         vec![page([0, 1], "")],
@@ -185,32 +130,32 @@ async fn a_list_that_leads_nowhere_gives_its_rows_and_then_an_error() {
     ] {
         let fake = Fake::script(bodies.into_iter().map(ok));
         let (ids, ended) = read(list(&fake)).await;
-        assert_eq!((ids.join(" "), ended), ("0 1".into(), Some(ErrorKind::PaginationStuck)));
+        assert_eq!((ids.join(" "), ended), ("0 1".into(), Some(ErrorKind::Pagination)));
     }
     let mut n = 0;
     let fake = Fake::rule(move |_| {
         n += 1;
         ok(page([], &n.to_string()))
     });
-    assert_eq!(read(list(&fake)).await, (vec![], Some(ErrorKind::PaginationStuck)));
+    assert_eq!(read(list(&fake)).await, (vec![], Some(ErrorKind::Pagination)));
     assert_eq!(fake.sent().len(), 100);
 }
 
 #[tokio::test]
-async fn a_list_out_of_order_gives_the_good_rows_and_names_the_bad_one() {
+async fn out_of_order_list_yields_good_rows_then_error() {
     let fake = Fake::script([ok(page([4, 5], "a")), ok(page([6, 3, 7], "b"))]);
     let mut pages = list(&fake).pages();
     assert_eq!(pages.try_next().await.unwrap().unwrap().len(), 2);
     assert_eq!(pages.try_next().await.unwrap().unwrap().len(), 1);
     let error = pages.try_next().await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::OutOfOrder);
+    assert_eq!(error.kind(), ErrorKind::Pagination);
     assert_eq!(error.json_path(), Some("data[1].created_at"));
     assert_eq!(error.request_id(), Some("req_1"));
     assert!(pages.try_next().await.unwrap().is_none());
 }
 
 #[tokio::test]
-async fn rows_that_share_a_time_are_all_there_once() {
+async fn rows_of_one_time_are_yielded_once() {
     let tied = |n: u32| row_at(n, &time(7));
     let fake = Fake::script([
         ok(page_of(&[row(0), tied(1), tied(2)], Some("a"), true)),
@@ -221,13 +166,13 @@ async fn rows_that_share_a_time_are_all_there_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failing_page_ends_the_list_with_its_error() {
+async fn failed_page_ends_list_with_its_error() {
     let fake = Fake::script([ok(page([0], "a")), status(404)]);
     assert_eq!(read(list(&fake)).await, (vec!["0".into()], Some(ErrorKind::Api)));
 }
 
 #[tokio::test]
-async fn collecting_refuses_to_grow_beyond_its_bound() {
+async fn collect_over_max_is_too_large() {
     let fake = Fake::script([ok(page([0, 1], "a")), ok(last([2]))]);
     let mut items = list(&fake).items();
     let error = items.try_collect_max(2).await.unwrap_err();
@@ -238,7 +183,7 @@ async fn collecting_refuses_to_grow_beyond_its_bound() {
 }
 
 #[tokio::test]
-async fn a_list_can_be_read_on_another_task() {
+async fn list_can_be_read_on_another_task() {
     let fake = Fake::script([ok(page([0], "a")), ok(last([1]))]);
     let items = list(&fake).items();
     let count =
@@ -247,7 +192,7 @@ async fn a_list_can_be_read_on_another_task() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dropped_call_loses_no_page() {
+async fn dropped_call_loses_no_page() {
     let fake = Fake::script([ok(page([0], "a")), Answer::Silence, ok(last([1]))]);
     let mut items = list(&fake).items();
     items.try_next().await.unwrap();
@@ -256,14 +201,67 @@ async fn a_dropped_call_loses_no_page() {
         assert!(tokio::time::timeout(second, items.try_next()).await.is_err());
     }
     assert_eq!(items.try_next().await.unwrap().unwrap().id.as_str(), "sub_1");
-    assert_eq!(fake.sent().len(), 3, "the request under way was kept, then retried once");
+    assert_eq!(fake.sent().len(), 3, "the request in flight is kept, then retried once");
+}
+
+#[tokio::test]
+async fn form_accepts_texts_and_ids() {
+    let fake = Fake::script([]);
+    let client = builder().transport(fake.wire()).build().unwrap();
+    let (text, id) = ("frm_1".to_owned(), FormId::new("frm_1").unwrap());
+    for form in [
+        client.form("frm_1"),
+        client.form(text.clone()),
+        client.form(&text),
+        client.form(&id),
+        client.form(id.clone()),
+    ] {
+        assert_eq!(form.id().unwrap(), &id);
+    }
+}
+
+#[tokio::test]
+async fn invalid_form_id_is_config_error_of_first_call() {
+    let fake = Fake::script([]);
+    let client = builder().transport(fake.wire()).build().unwrap();
+    let form = client.form("a/b");
+    assert_eq!(form.id().unwrap_err().kind(), ErrorKind::Config);
+    let mut items = form.submissions().items();
+    let error = items.try_next().await.unwrap_err();
+    assert_eq!((error.kind(), error.attempts()), (ErrorKind::Config, 0));
+    assert!(error.to_string().contains("a form id has no spaces"), "{error}");
+    assert!(items.try_next().await.unwrap().is_none());
+    assert_eq!(items.resume_token().form_id(), None);
+    assert_eq!(form.submissions().page().await.unwrap_err().kind(), ErrorKind::Config);
+}
+
+#[tokio::test]
+async fn find_form_returns_exact_title_or_names_both_ids() {
+    let form = |id: &str, title: &str| {
+        let list = FORMS.replace("frm_1", id).replace(r#""T""#, &format!(r#""{title}""#));
+        list[list.find('[').unwrap() + 1..list.rfind(']').unwrap()].to_owned()
+    };
+    let two = |first: &str, second: &str| {
+        ok(format!(r#"{{"data":[{},{}]}}"#, form("frm_1", first), form("frm_2", second)))
+    };
+    let fake =
+        Fake::script([two("Contact", "contact"), two("A", "B"), two(r"A\u202e", r"A\u202e")]);
+    let client = builder().transport(fake.wire()).build().unwrap();
+    assert!(client.find_form("contact").await.unwrap().unwrap().id == "frm_2");
+    assert!(client.find_form("C").await.unwrap().is_none());
+    let error = client.find_form("A\u{202e}").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Config);
+    assert_eq!(
+        error.to_string(),
+        r"forms.list: two forms have the title `A\u{202e}`: `frm_1` and `frm_2`; use the id"
+    );
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn any_sequence_of_pages_gives_every_id_once_or_a_typed_error(
+    fn any_pages_yield_each_id_once_or_typed_error(
         pages in prop::collection::vec(
             (prop::collection::vec(0_u32..40, 0..6), any::<bool>(), 0_u8..30, 0_u8..12),
             1..12,

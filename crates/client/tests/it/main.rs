@@ -1,5 +1,5 @@
-//! Tests of the client from outside: over a fake transport on a paused clock wherever time
-//! matters, over a real socket for what only a socket shows.
+//! Tests of the client's public API: with a fake transport and a paused clock, or over a real
+//! socket.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic; the lint spares tests alone")]
 
@@ -23,8 +23,7 @@ mod retry;
 mod secrets;
 mod socket;
 mod support;
+mod sync;
 mod ties;
-mod tower;
-mod trace;
-mod typed;
+mod tracing;
 mod types;

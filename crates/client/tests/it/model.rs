@@ -1,25 +1,24 @@
-//! A list read from beginning to end, whatever stands in the way: the model of what the pager
-//! promises. A service cuts its list into pages in clumsy but honest ways, fails now and then, and
-//! the reader is killed and goes on from its token, again and again.
+//! Model of a list that is interrupted again and again: the service cuts pages irregularly and fails
+//! at random, and the reader is killed and resumes from its token.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use formsvc_client::{ErrorKind, ListSubmissions, ResumeToken};
+use formsvc_client::{ErrorKind, ResumeToken, SubmissionQuery};
 use proptest::prelude::*;
 
 use crate::support::bodies::{last, page, page_of, row};
 use crate::support::builder;
 use crate::support::fake::{Answer, Fake, ok, status};
 
-/// How a page is cut: new rows, and rows of the page before that come again.
+/// The rows of a page: the number of new rows, and of rows repeated from the page before.
 type Cut = (u32, u32);
 
-/// What happens to a page when it is asked for the first time.
+/// The failure of the first request for a page.
 #[derive(Clone, Copy, Debug)]
 enum Mishap {
     Refused,
-    /// 503 more often than the client tries.
+    /// 503 more often than the client retries.
     Down,
     CutShort,
 }
@@ -28,7 +27,7 @@ enum Mishap {
 struct Plan {
     cuts: Vec<Cut>,
     mishaps: Vec<(usize, Mishap)>,
-    /// From this page on the list leads nowhere: it names no cursor, or its own.
+    /// From this page on the list is stuck: without a cursor, or with its own.
     stuck_at: Option<(usize, bool)>,
 }
 
@@ -47,7 +46,7 @@ impl Plan {
     fn rows(&self, at: usize) -> (std::ops::Range<u32>, u32) {
         let from: u32 = self.cuts[..at].iter().map(|(fresh, _)| fresh).sum();
         let (fresh, again) = self.cuts[at];
-        // Only rows of the last page that had any may come again.
+        // Only rows of the last page with rows may be repeated.
         let before = self.cuts[..at].iter().rev().find(|(fresh, _)| *fresh > 0);
         let again = again.min(before.map_or(0, |(fresh, _)| *fresh));
         // An empty page repeats nothing.
@@ -66,11 +65,11 @@ impl Plan {
         if at + 1 == self.cuts.len() { last(rows) } else { page(rows, &(at + 1).to_string()) }
     }
 
-    /// The rows that can be reached, and how it ends.
+    /// Returns the rows that can be reached, and the error at the end.
     fn promise(&self) -> (Vec<u32>, Option<ErrorKind>) {
         let stuck = self.stuck_at.map(|(at, _)| at).filter(|at| *at < self.cuts.len());
         let (_, rows) = self.rows(stuck.unwrap_or(self.cuts.len() - 1));
-        ((0..rows).collect(), stuck.map(|_| ErrorKind::PaginationStuck))
+        ((0..rows).collect(), stuck.map(|_| ErrorKind::Pagination))
     }
 
     fn serve(self) -> Arc<Fake> {
@@ -107,9 +106,9 @@ impl Plan {
     }
 }
 
-/// Reads on from a token for at most so many rows, then is killed. Only the token's text survives.
+/// Reads at most this many rows. Only the token's text remains.
 async fn life(
-    list: ListSubmissions,
+    list: SubmissionQuery,
     rows: usize,
     read: &mut Vec<u32>,
 ) -> (String, Option<ErrorKind>) {
@@ -135,15 +134,11 @@ proptest! {
     fn every_id_is_yielded_once_or_error_is_typed(
         plan in plans(),
         lives in prop::collection::vec(0_usize..9, 0..9),
-        prefetch in any::<bool>(),
     ) {
         let (promised, reason) = plan.promise();
         let fake = plan.serve();
         let client = builder().transport(fake.wire()).build().unwrap();
-        let list = || {
-            let list = client.form("frm_1".parse().unwrap()).submissions();
-            list.prefetch(prefetch)
-        };
+        let list = || client.form("frm_1").submissions();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .start_paused(true)
@@ -151,7 +146,7 @@ proptest! {
             .unwrap();
         let (read, ended) = runtime.block_on(async {
             let (mut read, mut ended, mut next) = (Vec::new(), None, list());
-            // At last somebody lives long enough. Each mishap ends a life at most once.
+            // The last runs read to the end. Each failure ends a run at most once.
             for rows in lives.iter().copied().chain([1_000; 9]) {
                 let (token, reason) = life(next, rows, &mut read).await;
                 ended = reason;

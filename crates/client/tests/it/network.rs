@@ -215,9 +215,12 @@ async fn proxy_407_names_the_proxy_and_is_not_retried() {
             let error = failure(base_url, settings(&[("ALL_PROXY", &url)]).unwrap()).await;
             assert_eq!((kind(&error), error.attempts()), (ConnectFailureKind::ProxyAuth, 1));
             assert!(!error.is_retryable());
-            let told = error.connect_failure().unwrap().to_string();
+            let failure_text = error.connect_failure().unwrap().to_string();
             let expected = format!("the proxy http://{} (ALL_PROXY) {verb}", proxy.address);
-            assert!(told.starts_with(&expected) && told.ends_with("(407)"), "{told}");
+            assert!(
+                failure_text.starts_with(&expected) && failure_text.ends_with("(407)"),
+                "{failure_text}"
+            );
             assert!(!format!("{error:?}").contains("s3cret"));
             assert_eq!(proxy.log.take().len(), 1, "one request");
         }
@@ -245,8 +248,11 @@ async fn unreachable_proxy_is_named() {
             let url = format!("{scheme}://{gone}");
             let error = failure(base_url, settings(&[("ALL_PROXY", &url)]).unwrap()).await;
             assert_eq!(kind(&error), ConnectFailureKind::ProxyUnreachable, "{error:?}");
-            let told = error.connect_failure().unwrap().to_string();
-            assert!(told.starts_with(&format!("the proxy {url} (ALL_PROXY) cannot be")), "{told}");
+            let failure_text = error.connect_failure().unwrap().to_string();
+            assert!(
+                failure_text.starts_with(&format!("the proxy {url} (ALL_PROXY) cannot be")),
+                "{failure_text}"
+            );
         }
     }
 }
@@ -268,11 +274,11 @@ async fn certificate_problems_have_distinct_kinds() {
         let url = format!("http://{}", proxy.address);
         let error = failure(HTTPS, trusting(&authority, &[("HTTPS_PROXY", &url)])).await;
         assert_eq!((kind(&error), error.attempts()), (expected, 1), "{error:?}");
-        let told = error.connect_failure().unwrap().to_string();
+        let failure_text = error.connect_failure().unwrap().to_string();
         assert!(
-            told.starts_with("the certificate of forms.example:443 is")
-                || told.contains("has expired"),
-            "{told}"
+            failure_text.starts_with("the certificate of forms.example:443 is")
+                || failure_text.contains("has expired"),
+            "{failure_text}"
         );
     }
 }
@@ -284,10 +290,10 @@ async fn proxy_certificate_problem_names_the_proxy() {
     let url = format!("https://{}", proxy.address);
     let error = failure(HTTPS, settings(&[("HTTPS_PROXY", &url)]).unwrap()).await;
     assert_eq!(kind(&error), ConnectFailureKind::UnknownIssuer);
-    let told = error.connect_failure().unwrap().to_string();
+    let failure_text = error.connect_failure().unwrap().to_string();
     assert!(
-        told.starts_with(&format!("the certificate of the proxy {url} (HTTPS_PROXY)")),
-        "{told}"
+        failure_text.starts_with(&format!("the certificate of the proxy {url} (HTTPS_PROXY)")),
+        "{failure_text}"
     );
 }
 
@@ -357,6 +363,55 @@ fn unusable_ssl_cert_variable_is_named_with_its_path() {
         let error = settings(&[(name, &path)]).unwrap_err().to_string();
         assert_eq!(error, format!("`{name}` names `{path}`, which {rule}"));
     }
+}
+
+#[tokio::test]
+async fn proxy_setting_applies_to_every_scheme() {
+    let authority = Authority::new();
+    let tls = Server::https(authority.valid_for("forms.example"), USER);
+    let plain = Server::http(USER);
+    for (base_url, server) in [(HTTPS, &tls), (HTTP, &plain)] {
+        let proxy = HttpProxy::to(server.address);
+        let builder = builder().base_url(base_url).allow_insecure_http(true).retry(quick());
+        let builder = builder.proxy(format!("http://ada:s3cret@{}", proxy.address));
+        assert!(!format!("{builder:?}").contains("s3cret"));
+        let client = builder.add_root_certificate(&*authority.pem).build().unwrap();
+        client.me().await.unwrap();
+        assert_eq!(proxy.log.take().len(), 1, "{base_url}");
+    }
+    let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let client = builder().retry(quick()).proxy(format!("http://{gone}")).build().unwrap();
+    let failure = client.me().await.unwrap_err().connect_failure().unwrap().to_string();
+    assert!(
+        failure.starts_with(&format!("the proxy http://{gone} (proxy) cannot be")),
+        "{failure}"
+    );
+}
+
+#[tokio::test]
+async fn client_identity_is_sent_to_the_server() {
+    let authority = Authority::new();
+    let (identity, other) = (authority.valid_for("client"), Authority::new().valid_for("client"));
+    let server = Server::mutual_tls(authority.valid_for("localhost"), &authority, USER);
+    let url = format!("https://localhost:{}", server.address.port());
+    let builder = || {
+        let builder = builder().base_url(&url).retry(quick()).no_proxy();
+        builder.add_root_certificate(&*authority.pem)
+    };
+    let me = builder().client_identity(identity.pem_with_key()).build().unwrap().me().await;
+    assert_eq!(me.unwrap().name, "Ada");
+    for builder in [builder(), builder().client_identity(other.pem_with_key())] {
+        let error = builder.build().unwrap().me().await.unwrap_err();
+        assert!(error.status().is_none(), "{error:?}");
+    }
+    let without_key = builder().client_identity(&*identity.pem).build().unwrap_err().to_string();
+    assert!(without_key.contains("`client_identity` contains no usable private key"));
+    let key = identity.pem_with_key();
+    assert!(!format!("{:?}", builder().client_identity(&*key)).contains("PRIVATE"));
+    let mut network = NetworkSettings::direct();
+    network.set_client_identity(key.as_bytes()).unwrap();
+    let shown = format!("{network:?}");
+    assert!(shown.contains("ClientIdentity { certificates: 1, .. }"), "{shown}");
 }
 
 /// Set in the child process of the next test.

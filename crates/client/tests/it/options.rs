@@ -1,6 +1,5 @@
-//! Clients that share what they can.
+//! Clients with other options or another key.
 
-use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -14,11 +13,11 @@ use crate::support::fake::{Answer, Fake, ok, status, throttled};
 use crate::support::{KEY, builder};
 
 fn one_per_minute() -> RateLimit {
-    RateLimit::per_minute(NonZeroU32::MIN)
+    RateLimit::per_minute(1)
 }
 
 #[tokio::test(start_paused = true)]
-async fn options_change_what_they_name_and_nothing_else() {
+async fn options_change_only_the_given_settings() {
     let fake = Fake::script([Answer::Silence, status(503), ok(USER)]);
     let client = builder().transport(fake.wire()).build().unwrap();
     let options =
@@ -32,7 +31,7 @@ async fn options_change_what_they_name_and_nothing_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_overall_time_and_a_longest_wait_can_be_set_per_call() {
+async fn overall_timeout_and_max_wait_can_be_set_per_call() {
     let fake = Fake::rule(|_| Answer::Silence);
     let client = builder().transport(fake.wire()).build().unwrap();
     let short = RequestOptions::new().overall_timeout(Some(Duration::from_secs(3)));
@@ -48,7 +47,7 @@ async fn an_overall_time_and_a_longest_wait_can_be_set_per_call() {
 }
 
 #[tokio::test]
-async fn headers_travel_with_every_request_of_a_list() {
+async fn headers_are_sent_with_every_request_of_a_list() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let log = seen.clone();
     let fake = Fake::rule(move |request| {
@@ -65,20 +64,20 @@ async fn headers_travel_with_every_request_of_a_list() {
     let one = client.with_options(header("x-a", "1")).unwrap();
     let both = one.with_options(header("x-b", "2")).unwrap();
     for client in [&client, &one, &both] {
-        client.form("frm_1".parse().unwrap()).submissions().items().try_next().await.unwrap();
+        client.form("frm_1").submissions().items().try_next().await.unwrap();
     }
     let value = |text| Some(HeaderValue::from_static(text));
     assert_eq!(*seen.lock().unwrap(), [[None, None], [value("1"), None], [value("1"), value("2")]]);
 }
 
 #[test]
-fn options_that_break_a_rule_are_refused() {
+fn invalid_options_are_config_errors() {
     let client = builder().transport(Fake::script([]).wire()).build().unwrap();
     for name in [AUTHORIZATION, HOST, USER_AGENT] {
         let options = RequestOptions::new().header(name.clone(), HeaderValue::from_static("x"));
         let error = client.with_options(options).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Config);
-        assert!(error.to_string().contains(&format!("`{name}` is the client's own")), "{error}");
+        assert!(error.to_string().contains(&format!("`{name}` is set by the client")), "{error}");
     }
     for options in [
         RequestOptions::new().attempt_timeout(Duration::ZERO),
@@ -90,7 +89,7 @@ fn options_that_break_a_rule_are_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_with_options_shares_the_limiter_and_the_budget() {
+async fn client_with_options_shares_limiter_and_budget() {
     let fake = Fake::rule(|_| status(503));
     let policy = RetryPolicy::standard().budget(Some(3));
     let client = builder().retry(policy).transport(fake.wire()).build().unwrap();
@@ -106,7 +105,7 @@ async fn a_client_with_options_shares_the_limiter_and_the_budget() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_key_has_a_limiter_a_cool_down_and_a_budget_of_its_own() {
+async fn another_key_has_its_own_limiter_and_budget() {
     let fake = Fake::rule(|request| {
         match request.headers()[AUTHORIZATION].to_str().unwrap().strip_prefix("Bearer ").unwrap() {
             "fsk_other" => ok(USER),
@@ -119,11 +118,11 @@ async fn another_key_has_a_limiter_a_cool_down_and_a_budget_of_its_own() {
     let client = client.build().unwrap();
     assert_eq!(client.me().await.unwrap_err().attempts(), 1);
     let start = Instant::now();
-    let other = client.with_api_key("fsk_other".into()).unwrap();
+    let other = client.with_api_key("fsk_other").unwrap();
     other.me().await.unwrap();
     assert_eq!(start.elapsed(), Duration::ZERO, "it does not wait for the first key");
     // Its clones share its limiter.
     other.clone().me().await.unwrap();
     assert!(start.elapsed() >= Duration::from_secs(60));
-    assert!(client.with_api_key("".into()).is_err());
+    assert!(client.with_api_key("").is_err());
 }

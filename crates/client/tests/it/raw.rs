@@ -1,13 +1,13 @@
-//! Paths that the client has no call for.
+//! Requests of the caller's own paths.
 
 use formsvc_client::{ErrorCode, ErrorKind, RetryPolicy};
 
 use crate::support::bodies::error;
 use crate::support::fake::{Answer, Fake, ok, throttled};
-use crate::support::{KEY, builder};
+use crate::support::{KEY, builder, builder_of};
 
 #[tokio::test]
-async fn a_body_comes_exactly_as_the_service_sent_it() {
+async fn raw_body_is_returned_byte_for_byte() {
     let body = "\u{feff} not JSON \u{1b}[31m\r\n";
     let fake = Fake::script([ok(body)]);
     let client = builder().transport(fake.wire()).build().unwrap();
@@ -18,7 +18,7 @@ async fn a_body_comes_exactly_as_the_service_sent_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_waits_and_tries_again_like_any_call() {
+async fn raw_call_waits_and_retries() {
     let fake = Fake::script([throttled("7"), ok("done")]);
     let client = builder().transport(fake.wire()).build().unwrap();
     let answer = client.get_raw("/x", &[]).await.unwrap();
@@ -26,7 +26,7 @@ async fn it_waits_and_tries_again_like_any_call() {
 }
 
 #[tokio::test]
-async fn an_error_has_its_body_and_its_headers() {
+async fn raw_error_has_body_and_headers() {
     let body = error("form_not_found", &format!("no such form for {KEY}"));
     let headers = vec![("x-request-id", "req_2".to_owned()), ("x-echo", KEY.to_owned())];
     let fake = Fake::script([Answer::Status(404, headers, body.clone())]);
@@ -42,7 +42,7 @@ async fn an_error_has_its_body_and_its_headers() {
 }
 
 #[tokio::test]
-async fn a_path_that_leads_elsewhere_is_refused_before_anything_is_sent() {
+async fn path_outside_the_base_url_sends_no_request() {
     let fake = Fake::script([]);
     let client = builder().transport(fake.wire()).build().unwrap();
     for path in ["https://evil.example/", "//evil.example/", "/../x", "/%2e%2e/x", "x", "/a\nb"] {
@@ -53,9 +53,10 @@ async fn a_path_that_leads_elsewhere_is_refused_before_anything_is_sent() {
 }
 
 #[test]
-fn it_blocks_too() {
+fn raw_call_can_block() {
     let fake = Fake::script([ok("{}")]);
-    let client = builder().transport(fake.wire()).build_blocking().unwrap();
+    let client = builder_of::<formsvc_client::blocking::Client>();
+    let client = client.transport(fake.wire()).build().unwrap();
     assert_eq!(&client.get_raw("/x", &[("a", "b")]).unwrap()[..], b"{}");
     assert_eq!(fake.sent(), ["/base/x?a=b"]);
 }

@@ -1,4 +1,4 @@
-//! The retry table, row by row, on a paused clock.
+//! Retries, on a paused clock.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -17,7 +17,7 @@ fn secs(n: u64) -> Duration {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_retry_can_mend_is_tried_again() {
+async fn temporary_failure_is_retried() {
     for answer in [
         status(408),
         status(429),
@@ -41,7 +41,7 @@ async fn what_a_retry_can_mend_is_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_no_retry_can_mend_is_final_at_once() {
+async fn permanent_failure_is_not_retried() {
     for (answer, kind) in [
         (status(301), ErrorKind::Api),
         (status(204), ErrorKind::Api),
@@ -65,7 +65,7 @@ async fn what_no_retry_can_mend_is_final_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn attempts_end_with_the_last_failure() {
+async fn last_failure_is_returned_after_all_attempts() {
     let answers = [status(500), status(502), status(503), status(504)];
     let fake = Fake::script(answers);
     let client = builder().transport(fake.wire()).build().unwrap();
@@ -78,7 +78,7 @@ async fn attempts_end_with_the_last_failure() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pauses_double_up_to_their_bound() {
+async fn pauses_double_up_to_max_delay() {
     let fake = Fake::script((0..6).map(|_| status(500)));
     let policy = RetryPolicy::standard()
         .max_attempts(NonZeroU32::new(6).unwrap())
@@ -91,7 +91,7 @@ async fn pauses_double_up_to_their_bound() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn retry_after_is_obeyed_in_seconds_and_as_a_date() {
+async fn retry_after_applies_as_seconds_and_as_date() {
     let date = "Thu, 01 Jan 2026 00:00:20 GMT";
     let dated = |now: &str| {
         let headers = vec![("retry-after", date.to_owned()), ("date", now.to_owned())];
@@ -116,7 +116,7 @@ async fn retry_after_is_obeyed_in_seconds_and_as_a_date() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_that_is_too_long_is_reported_at_once() {
+async fn wait_longer_than_max_wait_fails_at_once() {
     for (answer, kind) in [
         (throttled("3600"), ErrorKind::RateLimitWait),
         (Answer::Status(503, vec![("retry-after", "3600".into())], String::new()), ErrorKind::Api),
@@ -132,7 +132,7 @@ async fn a_wait_that_is_too_long_is_reported_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_429_that_outlasts_the_calls_time_is_reported_with_its_code() {
+async fn retry_after_beyond_the_call_timeout_keeps_the_code() {
     let fake = Fake::script([throttled("30")]);
     let timeouts = Timeouts::new().overall(Some(secs(20)));
     let client = builder().timeouts(timeouts).transport(fake.wire()).build().unwrap();
@@ -147,19 +147,19 @@ async fn a_429_that_outlasts_the_calls_time_is_reported_with_its_code() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_that_is_too_long_is_told_with_the_longest_allowed() {
+async fn rate_limit_error_names_wait_and_limit() {
     let none = Timeouts::new().overall(None);
-    for (asked, told) in [
+    for (retry_after, expected) in [
         ("61", "61.0 s, and at most 60.0 s are allowed"),
         ("3600", "an hour or more, and at most 60.0 s are allowed"),
         ("99999999999999999999", "an hour or more, and at most 60.0 s are allowed"),
     ] {
-        let fake = Fake::script([throttled(asked)]);
+        let fake = Fake::script([throttled(retry_after)]);
         let client = builder().max_wait(secs(60)).timeouts(none).transport(fake.wire());
         let error = client.build().unwrap().me().await.unwrap_err();
-        let expected =
-            format!("me: 429 rate_limited: the service asks for a wait of {told} (1 attempt)");
-        assert_eq!(error.to_string(), expected);
+        let text =
+            format!("me: 429 rate_limited: the service asks for a wait of {expected} (1 attempt)");
+        assert_eq!(error.to_string(), text);
     }
     let left = Timeouts::new().overall(Some(Duration::from_millis(1)));
     let fake = Fake::script([Answer::Status(429, Vec::new(), String::new())]);
@@ -172,7 +172,7 @@ async fn a_wait_that_is_too_long_is_told_with_the_longest_allowed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn silence_ends_in_a_timeout_of_the_attempt_and_of_the_call() {
+async fn missing_answer_exceeds_attempt_and_call_timeout() {
     let fake = Fake::script((0..4).map(|_| Answer::Silence));
     let none = Timeouts::new().overall(None);
     let client = builder().timeouts(none).transport(fake.wire()).build().unwrap();
@@ -190,7 +190,7 @@ async fn silence_ends_in_a_timeout_of_the_attempt_and_of_the_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn clones_share_one_budget_of_retries() {
+async fn clones_share_the_retry_budget() {
     let fake = Fake::rule(|_| status(503));
     let policy = RetryPolicy::standard().budget(Some(5));
     let client = builder().retry(policy).transport(fake.wire()).build().unwrap();
@@ -200,7 +200,7 @@ async fn clones_share_one_budget_of_retries() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_429_holds_back_every_clone() {
+async fn a_429_pauses_every_clone() {
     let mut count = 0;
     let fake = Fake::rule(move |_| {
         count += 1;
@@ -227,7 +227,7 @@ async fn me(client: Client) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_whose_body_breaks_off_is_still_that_error() {
+async fn error_status_counts_although_its_body_is_cut() {
     let fake = Fake::script([Answer::BreaksOff(404, "req_broken")]);
     let client = builder().transport(fake.wire()).build().unwrap();
     let failure = client.me().await.unwrap_err();

@@ -1,4 +1,4 @@
-//! What only a real socket shows.
+//! Behaviour over a real socket.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use crate::support::served::{Served, answer};
 use crate::support::{KEY, builder, quick};
 
 #[tokio::test]
-async fn a_list_is_read_over_http() {
+async fn list_is_read_over_http() {
     let served = Served::script([
         answer(200, &page([0, 1], "2026-01-01T00:00:00+02:00")),
         answer(200, &last([2])),
     ])
     .await;
     let client = served.client();
-    let mut items = client.form("frm_1".parse().unwrap()).submissions().items();
+    let mut items = client.form("frm_1").submissions().items();
     assert_eq!(items.try_collect_max(9).await.unwrap().len(), 3);
     let requests = served.requests().await;
     assert_eq!(requests[0].url.path(), "/api/v1/forms/frm_1/submissions");
@@ -30,7 +30,7 @@ async fn a_list_is_read_over_http() {
 }
 
 #[tokio::test]
-async fn each_status_worth_a_retry_is_tried_again() {
+async fn temporary_status_is_retried() {
     for code in [408, 429, 500, 502, 503, 504] {
         let served = Served::script([
             ResponseTemplate::new(code).insert_header("retry-after", "0"),
@@ -42,7 +42,7 @@ async fn each_status_worth_a_retry_is_tried_again() {
 }
 
 #[tokio::test]
-async fn each_other_status_is_final() {
+async fn permanent_status_is_not_retried() {
     for code in [400, 401, 403, 404, 418, 501] {
         let served = Served::script([answer(code, "{}")]).await;
         let error = served.client().me().await.unwrap_err();
@@ -51,7 +51,7 @@ async fn each_other_status_is_final() {
 }
 
 #[tokio::test]
-async fn a_redirect_is_not_followed() {
+async fn redirect_is_not_followed() {
     let elsewhere = Served::script([]).await;
     let away = ResponseTemplate::new(302).insert_header("location", elsewhere.url());
     let served = Served::script([away]).await;
@@ -60,7 +60,7 @@ async fn a_redirect_is_not_followed() {
 }
 
 #[tokio::test]
-async fn a_retry_after_of_ten_hours_returns_at_once() {
+async fn retry_after_of_ten_hours_fails_at_once() {
     let throttled = answer(429, r#"{"error":{"code":"rate_limited","message":"wait"}}"#)
         .insert_header("retry-after", "36000");
     let served = Served::script([throttled]).await;
@@ -99,7 +99,7 @@ async fn me_once(url: &str) -> Error {
 }
 
 #[tokio::test]
-async fn an_answer_cut_short_is_asked_for_again() {
+async fn cut_answer_is_requested_again() {
     let whole = format!("{}{USER}", head(USER.len()));
     let cut = whole[..whole.len() - 9].to_owned();
     let (url, served) = raw(vec![cut, String::new(), whole]).await;
@@ -109,7 +109,7 @@ async fn an_answer_cut_short_is_asked_for_again() {
 }
 
 #[tokio::test]
-async fn a_cut_answer_keeps_status_and_request_id() {
+async fn cut_answer_error_has_status_and_request_id() {
     let (url, _served) = raw(vec![format!("{}{{\"id\":", head(500))]).await;
     let error = me_once(&url).await;
     assert_eq!((error.kind(), error.request_id()), (ErrorKind::Transport, Some("r1")));
@@ -118,14 +118,14 @@ async fn a_cut_answer_keeps_status_and_request_id() {
 }
 
 #[tokio::test]
-async fn a_body_announced_over_the_cap_is_not_read() {
+async fn body_announced_over_max_body_is_not_read() {
     let (url, _served) = raw(vec![head(300 << 20)]).await;
     let error = me_once(&url).await;
     assert_eq!((error.kind(), error.is_retryable()), (ErrorKind::TooLarge, false));
 }
 
 #[tokio::test]
-async fn nobody_listening_is_a_connect_error_that_names_the_service_and_no_path() {
+async fn refused_connection_error_names_host_without_path() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
@@ -136,7 +136,7 @@ async fn nobody_listening_is_a_connect_error_that_names_the_service_and_no_path(
 }
 
 #[tokio::test]
-async fn a_service_that_never_answers_times_out() {
+async fn missing_answer_is_timeout() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let timeouts = Timeouts::new().attempt(Duration::from_millis(30));
@@ -146,7 +146,7 @@ async fn a_service_that_never_answers_times_out() {
 }
 
 #[tokio::test]
-async fn a_name_under_localhost_is_this_machine() {
+async fn localhost_subdomain_connects_to_loopback() {
     let served = Served::script([answer(200, USER)]).await;
     let url = served.url().replace("127.0.0.1", "forms.localhost");
     let client = builder().base_url(url).build().unwrap();
@@ -154,7 +154,7 @@ async fn a_name_under_localhost_is_this_machine() {
 }
 
 #[tokio::test]
-async fn a_peer_that_speaks_no_tls_is_a_connect_error_and_final() {
+async fn server_without_tls_is_final_connect_error() {
     let (url, _served) = raw_tls().await;
     let client = builder().base_url(url.clone()).retry(quick()).build().unwrap();
     let error = client.me().await.unwrap_err();
@@ -175,7 +175,7 @@ async fn raw_tls() -> (String, tokio::task::JoinHandle<()>) {
 }
 
 #[tokio::test]
-async fn of_a_long_body_of_an_error_64_kib_are_waited_for() {
+async fn error_body_is_read_up_to_64_kib() {
     // It announces ten megabytes and ends long before.
     let head = "HTTP/1.1 404 Not Found\r\ncontent-length: 10000000\r\n\r\n";
     let (url, task) = raw(vec![format!("{head}{}", "x".repeat(100_000))]).await;

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use formsvc_client::{
-    Completeness, Cursor, ErrorKind, Event, FallbackReason, ListSubmissions, RateLimit, ResumeToken,
+    ClientEvent, Completeness, Cursor, ErrorKind, FallbackReason, RateLimit, ResumeToken,
+    SubmissionQuery,
 };
 use formsvc_protocol::FormInstant;
 
@@ -14,19 +15,19 @@ use crate::support::fake::{Answer, Fake, ok};
 
 type Events = Arc<Mutex<Vec<String>>>;
 
-fn list(fake: &Arc<Fake>, events: &Events) -> ListSubmissions {
+fn list(fake: &Arc<Fake>, events: &Events) -> SubmissionQuery {
     let log = events.clone();
-    let record = move |event: &Event| match event {
-        Event::Fallback { why, .. } => log.lock().unwrap().push(format!("{why:?}")),
-        Event::TieOverflow(overflow) => log.lock().unwrap().push(overflow.to_string()),
+    let record = move |event: &ClientEvent| match event {
+        ClientEvent::Fallback { reason, .. } => log.lock().unwrap().push(format!("{reason:?}")),
+        ClientEvent::TieOverflow(overflow) => log.lock().unwrap().push(overflow.to_string()),
         _ => {}
     };
     let client = builder().rate_limit(RateLimit::off()).on_event(record);
     let client = client.transport(fake.wire()).build().unwrap();
-    client.form("frm_1".parse().unwrap()).submissions()
+    client.form("frm_1").submissions()
 }
 
-/// What a list yielded, and how it ended.
+/// The rows that a list yielded, and its end.
 struct Read {
     ids: Vec<u32>,
     error: Option<formsvc_client::Error>,
@@ -34,7 +35,7 @@ struct Read {
     token: ResumeToken,
 }
 
-async fn read(list: ListSubmissions) -> Read {
+async fn read(list: SubmissionQuery) -> Read {
     let (mut items, mut ids) = (list.items(), Vec::new());
     let error = loop {
         match items.try_next().await {
@@ -51,7 +52,7 @@ fn cursors(fake: &Fake) -> Vec<String> {
     fake.sent().into_iter().map(|path| cursor(path).unwrap_or_default()).collect()
 }
 
-/// What a service does besides cutting its cursors.
+/// The behaviour of a service besides cutting its cursors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Quirk {
     None,
@@ -313,19 +314,23 @@ async fn refused_own_cursor_is_no_error_but_service_cursor_is() {
     assert_eq!(*events.lock().unwrap(), [format!("{:?}", FallbackReason::CursorRefused)]);
 
     let fake = Fake::script([Answer::Status(400, Vec::new(), body)]);
-    let list = list(&fake, &events).before(Cursor::new("x"));
+    let list = list(&fake, &events).start_at(Cursor::new("x"));
     assert_eq!(read(list).await.error.unwrap().kind(), ErrorKind::Api);
 }
 
 #[tokio::test]
 async fn resumed_list_tries_just_above_then_next_unit() {
-    let micros = 1_769_903_997_500_000_i64;
-    let cursor = "2026-01-31T23%3A59%3A57.500Z";
-    let token = format!("v1:frm_1:.{cursor}:{micros}:{micros}:sub_1,sub_2");
-    let fake = Fake::script([millis(&[(4, 3)], false), millis(&[(2, 2), (3, 2), (4, 3)], false)]);
-    let out = read(list(&fake, &Events::default()).resume_from(token.parse().unwrap())).await;
+    let fake = Fake::script([
+        millis(&[(1, 2), (2, 2)], true),
+        millis(&[(4, 3)], false),
+        millis(&[(2, 2), (3, 2), (4, 3)], false),
+    ]);
+    let mut pages = list(&fake, &Events::default()).pages();
+    pages.try_next().await.unwrap();
+    let token = pages.resume_token();
+    let out = read(list(&fake, &Events::default()).resume_from(token)).await;
     assert_eq!((out.ids, out.completeness), (vec![3, 4], Completeness::Proven));
-    assert_eq!(cursors(&fake), ["2026-01-31T23:59:57.500001Z", "2026-01-31T23:59:57.501Z"]);
+    assert_eq!(cursors(&fake)[1..], ["2026-01-31T23:59:57.500001Z", "2026-01-31T23:59:57.501Z"]);
 }
 
 #[tokio::test]

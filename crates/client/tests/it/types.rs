@@ -1,9 +1,9 @@
-//! What the compiler can promise.
+//! Auto traits of the public types.
 
 use formsvc_client::{
-    AnswersError, Client, Error, Event, FormHandle, ListSubmissions, RequestOptions, Response,
-    ResumeToken, SubmissionPage, SubmissionPages, Submissions, TieOverflow, TransportError,
-    TypedSubmission, TypedSubmissions, User,
+    AnswersError, ApiKey, Client, ClientBuilder, ClientEvent, Error, FormHandle, NewSubmissions,
+    RequestOptions, Response, ResumeToken, SubmissionPage, SubmissionPages, SubmissionQuery,
+    Submissions, SyncPoint, TieOverflow, TransportError, User,
 };
 use futures_core::{FusedStream, Stream};
 
@@ -15,64 +15,61 @@ fn fused_stream<T: FusedStream + Stream + Send + Sync + Unpin + 'static>() {}
 fn sendable<T: Send>(_: &T) {}
 
 #[test]
-fn every_type_can_be_sent_shared_moved_and_kept() {
+fn public_types_are_send_sync_and_unpin() {
+    everything::<ApiKey>();
     everything::<Client>();
+    everything::<ClientBuilder>();
     everything::<FormHandle>();
-    everything::<ListSubmissions>();
+    everything::<SubmissionQuery>();
     everything::<ResumeToken>();
+    everything::<SyncPoint>();
+    everything::<AnswersError>();
     everything::<SubmissionPage>();
     everything::<Response<User>>();
     everything::<Error>();
-    everything::<AnswersError>();
     everything::<RequestOptions>();
-    everything::<TypedSubmission<String>>();
     everything::<TransportError>();
-    everything::<Event>();
+    everything::<ClientEvent>();
     everything::<TieOverflow>();
     fused_stream::<Submissions>();
     fused_stream::<SubmissionPages>();
-    // Also of a type that cannot be shared itself.
-    fused_stream::<TypedSubmissions<std::cell::Cell<u8>>>();
+    fused_stream::<NewSubmissions>();
     assert_eq!(size_of::<Result<(), Error>>(), size_of::<usize>());
 }
 
 #[test]
-fn every_future_can_be_sent() {
+fn futures_of_calls_are_send() {
     let client = builder().transport(Fake::script([]).wire()).build().unwrap();
     sendable(&client.me());
     sendable(&client.forms());
-    let list = client.form("frm_1".parse().unwrap()).submissions();
-    sendable(&list.clone().page());
-    sendable(&list.clone().items().try_next());
-    sendable(&list.clone().items().try_collect_max(1));
-    sendable(&list.clone().pages().try_next());
-    sendable(&list.items_as::<String>().try_next());
-    sendable(&Client::builder());
+    let query = client.form("frm_1").submissions();
+    sendable(&query.clone().page());
+    sendable(&query.clone().items().try_next());
+    sendable(&query.clone().items().try_collect_max(1));
+    sendable(&query.clone().pages().try_next());
+    sendable(&query.sync_from(&SyncPoint::new()).try_next());
+    sendable(&client.find_form("Contact"));
 }
 
 #[test]
-fn blocking_types_can_be_sent_shared_moved_and_kept() {
+fn blocking_types_are_send_and_sync() {
     use formsvc_client::blocking;
 
     fn iterator<T: std::iter::FusedIterator>() {}
     everything::<blocking::Client>();
+    everything::<ClientBuilder<blocking::Client>>();
     everything::<blocking::FormHandle>();
-    everything::<blocking::ListSubmissions>();
+    everything::<blocking::SubmissionQuery>();
     everything::<blocking::Submissions>();
     everything::<blocking::SubmissionPages>();
-    everything::<blocking::TypedSubmissions<String>>();
+    everything::<blocking::NewSubmissions>();
     iterator::<blocking::Submissions>();
     iterator::<blocking::SubmissionPages>();
-    iterator::<blocking::TypedSubmissions<String>>();
+    iterator::<blocking::NewSubmissions>();
 }
 
 #[test]
-fn a_tower_service_that_cannot_be_shared_makes_a_transport_that_can() {
-    everything::<formsvc_client::TowerTransport<std::cell::Cell<u8>>>();
-}
-
-#[test]
-fn the_mock_can_be_sent_shared_moved_and_kept() {
+fn mock_types_are_send_and_sync() {
     everything::<formsvc_client::test_util::MockService>();
     everything::<formsvc_client::test_util::SeenRequest>();
 }

@@ -1,19 +1,19 @@
-//! Where the fixtures are, and how they are read.
+//! Reads the fixtures.
 
 use std::path::{Path, PathBuf};
 
-/// A path below the workspace's `fixtures/`.
+/// Returns a path below the workspace's `fixtures/`.
 pub(crate) fn path(below: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(below)
 }
 
-/// The bytes of a fixture.
+/// Reads the bytes of a fixture.
 pub(crate) fn bytes(below: &str) -> Vec<u8> {
     let path = path(below);
     std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The text of a fixture.
+/// Reads the text of a fixture.
 pub(crate) fn text(below: &str) -> String {
     String::from_utf8(bytes(below)).expect("text fixtures are UTF-8")
 }

@@ -1,4 +1,4 @@
-//! The data sets are what their README says they are.
+//! Compares the data sets with their README.
 
 use sha2::{Digest, Sha256};
 
@@ -24,7 +24,7 @@ fn rows() -> Vec<Row> {
 }
 
 #[test]
-fn every_data_set_has_the_hash_and_the_records_its_readme_states() {
+fn data_set_hash_and_count_match_readme() {
     let rows = rows();
     assert_eq!(rows.len(), 4, "the README's table has four rows");
     for Row { file, records, sha256 } in rows {
@@ -42,7 +42,7 @@ fn every_data_set_has_the_hash_and_the_records_its_readme_states() {
 }
 
 #[test]
-fn every_data_set_stands_in_the_readme() {
+fn readme_lists_each_data_set() {
     let mut found: Vec<_> = std::fs::read_dir(fixtures::path("forms"))
         .expect("fixtures/forms exists")
         .map(|entry| entry.expect("is readable").file_name().into_string().expect("is UTF-8"))

@@ -1,5 +1,5 @@
 //! A JSON text as a tree that keeps key order and the exact text of its leaves, for tests that
-//! damage one place of a golden and leave the rest to the letter.
+//! change one member of a golden.
 
 use formsvc_protocol::Answers;
 use serde_json::value::RawValue;
@@ -7,8 +7,7 @@ use serde_json::value::RawValue;
 /// Names and values of an object, in order.
 pub(crate) type Members = Vec<(String, Json)>;
 
-/// A JSON value. The answers of a submission, an object named `data`, are a leaf: their inside is
-/// the form's business.
+/// A JSON value. The answers of a submission, an object named `data`, are a leaf.
 #[derive(Clone, Debug)]
 pub(crate) enum Json {
     /// Members in order.
@@ -20,20 +19,21 @@ pub(crate) enum Json {
 }
 
 impl Json {
-    /// Reads a whole text.
+    /// Parses a whole text.
     pub(crate) fn parse(text: &str) -> Self {
-        Self::read("", serde_json::from_str(text).expect("is JSON"))
+        Self::read("", text)
     }
 
-    fn read(name: &str, raw: &RawValue) -> Self {
-        let text = raw.get();
+    fn read(name: &str, text: &str) -> Self {
         if text.starts_with('{') && name != "data" {
             let object = Answers::parse(text).expect("is an object");
             let members = object.fields().into_iter();
-            Self::Object(members.map(|(k, v)| (k.to_string(), Self::read(&k, v))).collect())
+            Self::Object(
+                members.map(|(k, v)| (k.to_string(), Self::read(&k, v.as_json()))).collect(),
+            )
         } else if text.starts_with('[') {
             let elements: Vec<&RawValue> = serde_json::from_str(text).expect("is an array");
-            Self::Array(elements.into_iter().map(|raw| Self::read("", raw)).collect())
+            Self::Array(elements.into_iter().map(|raw| Self::read("", raw.get())).collect())
         } else {
             Self::Leaf(text.to_owned())
         }
@@ -55,14 +55,14 @@ impl Json {
         }
     }
 
-    /// Every object in the tree, as its number in document order.
+    /// Returns the numbers of all objects, in document order.
     pub(crate) fn objects(&self) -> std::ops::Range<usize> {
         let mut count = 0;
         self.clone().visit_objects(&mut |_| count += 1);
         0..count
     }
 
-    /// A copy with the members of one object edited.
+    /// Returns a copy with the members of one object edited.
     pub(crate) fn with_object(&self, number: usize, edit: impl FnOnce(&mut Members)) -> Self {
         let (mut copy, mut seen, mut edit) = (self.clone(), 0, Some(edit));
         copy.visit_objects(&mut |members| {
@@ -76,7 +76,7 @@ impl Json {
         copy
     }
 
-    /// Number of the object and name of every member of every object.
+    /// Returns object number, name and value of each member of each object.
     pub(crate) fn members(&self) -> Vec<(usize, String, Json)> {
         let (mut found, mut number) = (Vec::new(), 0);
         self.clone().visit_objects(&mut |members| {

@@ -1,4 +1,4 @@
-//! What the protocol promises, held against fixtures that it did not write itself.
+//! Tests of the wire types against the fixtures.
 
 mod fixtures;
 mod forms;

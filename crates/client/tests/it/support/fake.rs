@@ -9,14 +9,14 @@ use formsvc_client::{AttemptContext, BoxFuture, Transport, TransportError, Trans
 use http::{Request, Response};
 use tokio::time::Instant;
 
-/// What a request meets.
+/// The result of a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
     Status(u16, Vec<(&'static str, String)>, String),
     Fails(TransportErrorKind),
-    /// A status, with this request id, whose body breaks off.
+    /// A status with this request id, and a body that breaks off.
     BreaksOff(u16, &'static str),
-    /// Nothing, ever.
+    /// No answer.
     Silence,
 }
 

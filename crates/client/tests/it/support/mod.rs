@@ -1,12 +1,10 @@
-//! Fakes that complain: a request nobody expected fails the test, and so does an answer nobody
-//! asked for.
+//! Fakes that fail the test when they receive an unexpected request, or when an answer is left over.
 
 pub(crate) mod bodies;
 pub(crate) mod fake;
 pub(crate) mod log;
 pub(crate) mod net;
 pub(crate) mod served;
-pub(crate) mod spans;
 
 use std::time::Duration;
 
@@ -14,13 +12,19 @@ use formsvc_client::{Client, ClientBuilder, RetryPolicy};
 
 pub(crate) const KEY: &str = "fsk_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG";
 
-/// A builder with a key , whose pauses are as short as they may be.
+/// A builder with a base URL and a key, and with the shortest pauses.
 pub(crate) fn builder() -> ClientBuilder {
-    log::log();
-    Client::builder().base_url("https://forms.example/base").api_key(KEY.into()).random(|| 0.0)
+    builder_of::<Client>()
 }
 
-/// Retries that take a millisecond, for tests over a real socket.
+/// The same for an async or a blocking client.
+pub(crate) fn builder_of<C>() -> ClientBuilder<C> {
+    log::log();
+    let builder = ClientBuilder::<C>::default().base_url("https://forms.example/base");
+    builder.api_key(KEY).random(|| 0.0)
+}
+
+/// Retries after a millisecond, for tests over a real socket.
 pub(crate) fn quick() -> RetryPolicy {
     let ms = Duration::from_millis(1);
     RetryPolicy::standard().base_delay(ms).throttle_base_delay(ms)

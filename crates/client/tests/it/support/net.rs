@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use rcgen::{BasicConstraints, Certificate, CertificateParams, IsCa, Issuer, KeyPair};
+use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 /// The entries of a log, in their order.
@@ -37,12 +38,19 @@ pub(crate) struct Identity {
     pub(crate) key: PrivateKeyDer<'static>,
     /// The certificate as text.
     pub(crate) pem: String,
+    key_pem: String,
 }
 
 impl Identity {
     fn new(certificate: &Certificate, key: &KeyPair) -> Self {
+        let key_pem = key.serialize_pem();
         let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
-        Self { certificate: certificate.der().clone(), key, pem: certificate.pem() }
+        Self { certificate: certificate.der().clone(), key, pem: certificate.pem(), key_pem }
+    }
+
+    /// The certificate and its key as text.
+    pub(crate) fn pem_with_key(&self) -> String {
+        format!("{}{}", self.pem, self.key_pem)
     }
 
     /// Signs itself. `is_ca` makes the certificate of an authority, as `openssl req -x509` does.
@@ -137,7 +145,31 @@ impl Server {
     }
 
     pub(crate) fn https(identity: Identity, body: &'static str) -> Self {
-        let config = tls(identity);
+        Self::with_tls(tls(identity), body)
+    }
+
+    /// Accepts only clients with a certificate of the authority.
+    pub(crate) fn mutual_tls(
+        identity: Identity,
+        authority: &Authority,
+        body: &'static str,
+    ) -> Self {
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_slice(authority.pem.as_bytes()).unwrap()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let verifier = rustls::server::WebPkiClientVerifier::builder_with_provider(
+            Arc::new(roots),
+            Arc::clone(&provider),
+        );
+        let config = rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_client_cert_verifier(verifier.build().unwrap())
+            .with_single_cert(vec![identity.certificate], identity.key);
+        Self::with_tls(Arc::new(config.unwrap()), body)
+    }
+
+    fn with_tls(config: Arc<rustls::ServerConfig>, body: &'static str) -> Self {
         let log = Log::default();
         let requests = log.clone();
         let address = listen(move |stream| {

@@ -1,0 +1,274 @@
+//! A client for programs that are not async: its calls block the thread, and its lists are
+//! iterators.
+//!
+//! ```no_run
+//! use formsvc_client::blocking::Client;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let client = Client::builder()
+//!     .base_url("https://forms.example")
+//!     .api_key("fsk_example")
+//!     .build()?;
+//! println!("{}", client.me()?.email);
+//! for submission in client.form("frm_1").submissions().items() {
+//!     println!("{}", submission?.data.as_json());
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A blocking client owns a tokio runtime with one thread, which ends when the last clone and the
+//! last list of the client are dropped. Calls can be made from any thread that is not part of an
+//! async runtime. On a thread of one (`spawn_blocking` included), and in the functions passed to the
+//! client ([`on_event`](crate::ClientBuilder::on_event), [`stop_when`](SubmissionQuery::stop_when)), they
+//! fail with [`ErrorKind::Config`](crate::ErrorKind::Config): use the async
+//! [`Client`](crate::Client) there.
+
+use std::future::poll_fn;
+use std::iter::FusedIterator;
+use std::ops::Deref;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use formsvc_protocol::{Cursor, Form, FormId, IdError, Submission, Timestamp, User};
+use futures_core::Stream;
+use tokio::runtime::{Builder, Handle, Runtime};
+
+use crate::error::{Error, ErrorKind};
+use crate::operation::{BUILD, FORMS, ME, Operation, RAW, SUBMISSIONS};
+use crate::{
+    ApiKey, ApiKeyError, ClientBuilder, RequestOptions, Response, ResumeToken, SubmissionPage,
+    SyncPoint,
+};
+
+/// A client with the calls of [`Client`](crate::Client), which block the thread. Clones are cheap and share everything.
+#[derive(Clone, Debug)]
+pub struct Client {
+    client: crate::Client,
+    runtime: Arc<OwnRuntime>,
+}
+
+/// A form of the key's owner; cheap to create and to clone.
+#[derive(Clone, Debug)]
+pub struct FormHandle {
+    form: crate::FormHandle,
+    runtime: Arc<OwnRuntime>,
+}
+
+impl ClientBuilder<Client> {
+    /// Checks every setting and creates the client with its thread. Fails like `build` of an async
+    /// client, and if no thread can be started.
+    pub fn build(self) -> Result<Client, Error> {
+        Ok(Client { client: self.build_async()?, runtime: Arc::new(OwnRuntime::start()?) })
+    }
+}
+
+impl Client {
+    /// Returns a builder without settings.
+    pub fn builder() -> ClientBuilder<Self> {
+        ClientBuilder::default()
+    }
+
+    /// See [`Client::from_env`](crate::Client::from_env).
+    pub fn from_env() -> Result<Self, Error> {
+        ClientBuilder::<Self>::from_vars(|name| std::env::var_os(name))?.build()
+    }
+
+    /// See [`Client::me`](crate::Client::me).
+    pub fn me(&self) -> Result<Response<User>, Error> {
+        self.runtime.block_on(ME, self.client.me())
+    }
+
+    /// See [`Client::forms`](crate::Client::forms).
+    pub fn forms(&self) -> Result<Response<Vec<Form>>, Error> {
+        self.runtime.block_on(FORMS, self.client.forms())
+    }
+
+    /// See [`Client::get_raw`](crate::Client::get_raw).
+    pub fn get_raw(&self, path: &str, query: &[(&str, &str)]) -> Result<Response<Bytes>, Error> {
+        self.runtime.block_on(RAW, self.client.get_raw(path, query))
+    }
+
+    /// See [`Client::find_form`](crate::Client::find_form).
+    pub fn find_form(&self, title: &str) -> Result<Option<Form>, Error> {
+        self.runtime.block_on(FORMS, self.client.find_form(title))
+    }
+
+    /// See [`Client::form`](crate::Client::form).
+    pub fn form(&self, id: impl TryInto<FormId, Error: Into<IdError>>) -> FormHandle {
+        FormHandle { form: self.client.form(id), runtime: Arc::clone(&self.runtime) }
+    }
+
+    /// See [`Client::with_options`](crate::Client::with_options).
+    pub fn with_options(&self, options: RequestOptions) -> Result<Self, Error> {
+        Ok(Self { client: self.client.with_options(options)?, ..self.clone() })
+    }
+
+    /// See [`Client::with_api_key`](crate::Client::with_api_key).
+    pub fn with_api_key(
+        &self,
+        key: impl TryInto<ApiKey, Error: Into<ApiKeyError>>,
+    ) -> Result<Self, Error> {
+        Ok(Self { client: self.client.with_api_key(key)?, ..self.clone() })
+    }
+}
+
+impl FormHandle {
+    /// See [`FormHandle::id`](crate::FormHandle::id).
+    pub fn id(&self) -> Result<&FormId, Error> {
+        self.form.id()
+    }
+
+    /// Returns a query for the form's submissions, newest first (SPEC §4). Sends nothing.
+    pub fn submissions(&self) -> SubmissionQuery {
+        SubmissionQuery { query: self.form.submissions(), runtime: Arc::clone(&self.runtime) }
+    }
+}
+
+/// A query for the submissions of a form: the blocking form of
+/// [`SubmissionQuery`](crate::SubmissionQuery). Sends nothing by itself.
+#[derive(Clone, Debug)]
+#[must_use = "a query does nothing until its items or pages are read"]
+pub struct SubmissionQuery {
+    query: crate::SubmissionQuery,
+    runtime: Arc<OwnRuntime>,
+}
+
+/// Setters of the async query.
+macro_rules! same_setters {
+    ($( $name:ident($argument:ident: $type:ty); )+) => { $(
+        #[doc = concat!("See [`SubmissionQuery::", stringify!($name), "`](crate::SubmissionQuery::",
+            stringify!($name), ").")]
+        pub fn $name(mut self, $argument: $type) -> Self {
+            self.query = self.query.$name($argument);
+            self
+        }
+    )+ };
+}
+
+impl SubmissionQuery {
+    same_setters! {
+        page_size(rows: u32);
+        start_at(cursor: Cursor);
+        resume_from(token: ResumeToken);
+        since(time: Timestamp);
+        until(time: Timestamp);
+        stop_when(stop: impl Fn(&Submission) -> bool + Send + Sync + 'static);
+        max_pages(pages: u64);
+        allow_incomplete(allow: bool);
+    }
+
+    /// Returns an iterator over the submissions.
+    pub fn items(self) -> Submissions {
+        BlockingList::new(self.query.items(), self.runtime)
+    }
+
+    /// Returns an iterator over the pages.
+    pub fn pages(self) -> SubmissionPages {
+        BlockingList::new(self.query.pages(), self.runtime)
+    }
+
+    /// Returns an iterator over the submissions that are new since a sync point.
+    pub fn sync_from(self, point: &SyncPoint) -> NewSubmissions {
+        BlockingList::new(self.query.sync_from(point), self.runtime)
+    }
+
+    /// Requests a single page.
+    pub fn page(self) -> Result<SubmissionPage, Error> {
+        self.runtime.block_on(SUBMISSIONS, self.query.page())
+    }
+}
+
+/// A list as an iterator that requests a page when it needs one, and ends after an error. The
+/// accessors of the stream, such as its resume token, are available through `Deref`.
+#[must_use = "iterators do nothing unless they are consumed"]
+#[derive(Debug)]
+pub struct BlockingList<S> {
+    stream: S,
+    runtime: Arc<OwnRuntime>,
+    failed: bool,
+}
+
+/// The blocking form of [`Submissions`](crate::Submissions).
+pub type Submissions = BlockingList<crate::Submissions>;
+/// The blocking form of [`SubmissionPages`](crate::SubmissionPages).
+pub type SubmissionPages = BlockingList<crate::SubmissionPages>;
+/// The blocking form of [`NewSubmissions`](crate::NewSubmissions).
+pub type NewSubmissions = BlockingList<crate::NewSubmissions>;
+
+impl<S> BlockingList<S> {
+    fn new(stream: S, runtime: Arc<OwnRuntime>) -> Self {
+        Self { stream, runtime, failed: false }
+    }
+}
+
+impl<T, S: Stream<Item = Result<T, Error>> + Unpin> Iterator for BlockingList<S> {
+    type Item = Result<T, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed {
+            return None;
+        }
+        let Self { stream, runtime, .. } = self;
+        let next = poll_fn(|cx| Pin::new(&mut *stream).poll_next(cx));
+        let item = runtime.block_on(SUBMISSIONS, async { next.await.transpose() });
+        self.failed = item.is_err();
+        item.transpose()
+    }
+}
+
+impl<T, S: Stream<Item = Result<T, Error>> + Unpin> FusedIterator for BlockingList<S> {}
+
+impl<S> Deref for BlockingList<S> {
+    type Target = S;
+
+    fn deref(&self) -> &S {
+        &self.stream
+    }
+}
+
+impl Submissions {
+    /// See [`Submissions::try_collect_max`](crate::Submissions::try_collect_max).
+    pub fn try_collect_max(&mut self, max: usize) -> Result<Vec<Submission>, Error> {
+        self.runtime.block_on(SUBMISSIONS, self.stream.try_collect_max(max))
+    }
+}
+
+/// A tokio runtime with one worker thread, shared by the clones of a client.
+#[derive(Debug)]
+struct OwnRuntime(Option<Runtime>);
+
+impl OwnRuntime {
+    fn start() -> Result<Self, Error> {
+        let mut builder = Builder::new_multi_thread();
+        let runtime = builder.worker_threads(1).thread_name("formsvc-client").enable_all().build();
+        let failed = "the thread of the blocking client cannot be started";
+        let failed = |error| Error::parts(ErrorKind::Config, BUILD, failed).with_source(error);
+        Ok(Self(Some(runtime.map_err(failed)?)))
+    }
+
+    /// Runs a call on this thread until it completes. Fails inside an async runtime, which the call
+    /// would block.
+    fn block_on<T>(
+        &self,
+        operation: Operation,
+        call: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        if Handle::try_current().is_ok() {
+            let what = "a blocking client cannot be used inside an async runtime; use the async \
+                        `formsvc_client::Client`, or another thread";
+            return Err(Error::config(operation, what));
+        }
+        self.0.as_ref().expect("the runtime is taken by drop only").block_on(call)
+    }
+}
+
+impl Drop for OwnRuntime {
+    fn drop(&mut self) {
+        // The drop of a tokio runtime waits for its threads, which panics inside another runtime.
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! The submissions of a list, page by page.
+
+use std::pin::Pin;
+use std::sync::Mutex;
+use std::task::{Context, Poll};
+
+use futures_core::{FusedStream, Stream};
+
+use super::fetch::{Fetched, accept_page, refuses_cursor, retries_refused, walk_error};
+use super::page::{PassedRows, RawPage};
+use super::walk::{ListPosition, NextStep, PagingError, Stuck, Walk};
+use super::{Completeness, ResumeToken, SubmissionPage, SubmissionQuery, TieOverflow};
+use crate::error::Error;
+use crate::{BoxFuture, ResponseMeta};
+
+/// The pages of a list: an owned, fused stream, `Send`, `Sync` and `Unpin`. Created by
+/// [`SubmissionQuery::pages`].
+///
+/// Pages that the service sends empty are yielded empty. The stream ends after an error; its
+/// [`resume_token`](Self::resume_token) stays valid. Dropping the stream cancels the request in
+/// flight.
+///
+/// ```no_run
+/// # async fn example(client: formsvc_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+/// let mut pages = client.form("frm_1").submissions().pages();
+/// while let Some(page) = pages.try_next().await? {
+///     for submission in &page {
+///         println!("{} {}", submission.id, submission.created_at);
+///     }
+///     println!("resume token: {}", pages.resume_token());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "streams do nothing unless polled"]
+pub struct SubmissionPages {
+    query: SubmissionQuery,
+    pages_left: Option<u64>,
+    walk: Walk,
+    /// The decision about the last page; `None` before the first.
+    next: Option<NextStep>,
+    /// The request in flight. The lock is never contended: it makes a future that is only `Send`
+    /// part of a stream that is `Sync`.
+    request: Option<Mutex<BoxFuture<'static, Fetched>>>,
+    /// The position after the bounds ended the list.
+    stopped: Option<ResumeToken>,
+    /// The error to yield next.
+    error: Option<Error>,
+    done: bool,
+}
+
+impl SubmissionPages {
+    pub(super) fn new(query: SubmissionQuery) -> Self {
+        let (walk, error) = match query.walk() {
+            Ok(walk) => (walk, None),
+            Err(error) => (None, Some(error)),
+        };
+        Self {
+            pages_left: query.max_pages,
+            query,
+            next: None,
+            request: None,
+            stopped: None,
+            done: walk.is_none(),
+            walk: walk.unwrap_or_else(|| Walk::start(None)),
+            error,
+        }
+    }
+
+    /// Returns the next page; `None` at the end. Cancel safe: a dropped call loses no page.
+    pub async fn try_next(&mut self) -> Result<Option<SubmissionPage>, Error> {
+        std::future::poll_fn(|cx| self.poll_page(cx)).await.transpose()
+    }
+
+    /// Returns whether the pages so far contain every submission that the service has between the
+    /// first and the last one.
+    pub fn completeness(&self) -> Completeness {
+        self.walk.completeness()
+    }
+
+    /// Returns the units of which submissions may be missing, newest first; empty unless
+    /// [`allow_incomplete`](SubmissionQuery::allow_incomplete) is set.
+    pub fn tie_overflows(&self) -> &[TieOverflow] {
+        self.walk.overflows()
+    }
+
+    /// Returns the position after the pages yielded so far; valid at any time, also after an error.
+    pub fn resume_token(&self) -> ResumeToken {
+        if let Some(token) = &self.stopped {
+            return token.clone();
+        }
+        let oldest = self.walk.known_oldest(self.walk.oldest());
+        match self.next {
+            None => self.query.first_token(),
+            Some(NextStep::Finished) => self.query.end_token(),
+            Some(
+                NextStep::Continue
+                | NextStep::Retry
+                | NextStep::Failed(PagingError::TieOverflow(_)),
+            ) => self.token(self.walk.position(), self.walk.known(), oldest),
+            // No cursor leads on from the last page, so it is requested again; its rows are known.
+            Some(NextStep::Failed(_)) => {
+                let position = self.walk.position_before().clone();
+                self.token(position, self.walk.known_once_more(), oldest)
+            }
+        }
+    }
+
+    /// Returns the position within the last page after these rows of it.
+    pub(super) fn token_within_page(&self, passed: &PassedRows) -> ResumeToken {
+        let position = self.walk.position_before().clone();
+        let oldest = self.walk.known_oldest(passed.last_time.or(position.oldest));
+        self.token(position, self.walk.known_before().chain(passed.ids()), oldest)
+    }
+
+    fn token<'i>(
+        &self,
+        position: ListPosition,
+        seen: impl Iterator<Item = &'i str>,
+        seen_oldest: Option<i64>,
+    ) -> ResumeToken {
+        ResumeToken::at_page(self.query.list(), position, seen, seen_oldest)
+    }
+
+    pub(crate) fn poll_page(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<SubmissionPage, Error>>> {
+        loop {
+            if let Some(error) = self.error.take() {
+                self.done = true;
+                return Poll::Ready(Some(Err(error)));
+            }
+            if self.done || self.pages_left == Some(0) {
+                self.done = true;
+                return Poll::Ready(None);
+            }
+            // Taken out, so that a request that panics is dropped.
+            let mut request =
+                self.request.take().unwrap_or_else(|| Mutex::new(self.query.fetch(&self.walk)));
+            let future = request.get_mut().expect("the lock is never taken");
+            let Poll::Ready(fetched) = future.as_mut().poll(cx) else {
+                self.request = Some(request);
+                return Poll::Pending;
+            };
+            match fetched {
+                Ok((page, meta)) => {
+                    if let Some(page) = self.accept(page, meta) {
+                        return Poll::Ready(Some(Ok(page)));
+                    }
+                }
+                Err(error) if retries_refused(&self.query.client, &mut self.walk, &error) => {}
+                Err(error) => {
+                    // Without the cursor of the last page, no request leads on from it.
+                    if refuses_cursor(&error) && self.next.is_some() {
+                        self.next = Some(NextStep::Failed(PagingError::Stuck(Stuck::Refused)));
+                    }
+                    self.error = Some(error);
+                }
+            }
+        }
+    }
+
+    /// Returns the page to yield; `None` if its rows do not count.
+    fn accept(&mut self, page: RawPage, meta: ResponseMeta) -> Option<SubmissionPage> {
+        let (mut page, next) = accept_page(&self.query.client, &mut self.walk, page, meta);
+        if next == NextStep::Retry {
+            return None;
+        }
+        self.next = Some(next);
+        if let NextStep::Failed(overflow @ PagingError::TieOverflow(_)) = next {
+            self.error = Some(walk_error(overflow, &page));
+            return None;
+        }
+        self.pages_left = self.pages_left.map(|left| left - 1);
+        if page.apply(&self.query.bounds) {
+            self.stopped = Some(self.token_within_page(&page.all_passed()));
+            self.done = true;
+            return Some(page);
+        }
+        match next {
+            NextStep::Continue | NextStep::Retry => {}
+            NextStep::Finished => self.done = true,
+            NextStep::Failed(failure) => self.error = Some(walk_error(failure, &page)),
+        }
+        Some(page)
+    }
+}
+
+impl Stream for SubmissionPages {
+    type Item = Result<SubmissionPage, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.poll_page(cx)
+    }
+}
+
+impl FusedStream for SubmissionPages {
+    fn is_terminated(&self) -> bool {
+        self.done && self.error.is_none()
+    }
+}
+
+impl std::fmt::Debug for SubmissionPages {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SubmissionPages")
+            .field("query", &self.query)
+            .field("cursor", &self.walk.cursor())
+            .field("done", &self.done)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,253 @@
+//! The settings of a list of submissions.
+
+use formsvc_protocol::limits::PAGE_SIZE_MAX;
+use formsvc_protocol::{Cursor, FormId, IdError, Submission, Timestamp};
+
+use super::bounds::Bounds;
+use super::fetch::{Fetched, accept_page, fetch_page, retries_refused, walk_error};
+use super::sealed_text::ListId;
+use super::sync_point::SyncRun;
+use super::walk::{NextStep, Walk};
+use super::{NewSubmissions, ResumeToken, SubmissionPage, SubmissionPages, Submissions, SyncPoint};
+use crate::error::{Error, ErrorKind};
+use crate::operation::SUBMISSIONS;
+use crate::{BoxFuture, Client};
+
+/// A query for the submissions of a form, newest first (SPEC §4): settings, then
+/// [`items`](Self::items), [`pages`](Self::pages) or [`page`](Self::page). Sends nothing by itself.
+///
+/// Invalid settings are an [`ErrorKind::Config`] of the first page.
+///
+/// ```no_run
+/// # async fn example(client: formsvc_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+/// let since = "2026-01-01T00:00:00Z".parse()?;
+/// let mut items = client.form("frm_1").submissions().since(since).items();
+/// while let Some(submission) = items.try_next().await? {
+///     println!("{} {}", submission.id, submission.data.as_json());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a query does nothing until its items or pages are read"]
+pub struct SubmissionQuery {
+    pub(super) client: Client,
+    form: Result<FormId, IdError>,
+    page_size: u32,
+    start: Option<Cursor>,
+    resume: Option<ResumeToken>,
+    pub(super) max_pages: Option<u64>,
+    pub(super) bounds: Bounds,
+    allow_incomplete: bool,
+}
+
+impl SubmissionQuery {
+    pub(crate) fn new(client: Client, form: Result<FormId, IdError>) -> Self {
+        Self {
+            client,
+            form,
+            page_size: PAGE_SIZE_MAX,
+            start: None,
+            resume: None,
+            max_pages: None,
+            bounds: Bounds::default(),
+            allow_incomplete: false,
+        }
+    }
+
+    /// Sets the submissions per request, 1 to 100 (SPEC §8). The default is 100, because each
+    /// request counts against the rate limit. Every page but the first repeats a known submission,
+    /// which is dropped; pages of one are therefore requested with two.
+    pub fn page_size(mut self, rows: u32) -> Self {
+        self.page_size = rows;
+        self
+    }
+
+    /// Starts at a cursor of the service instead of at the newest submission.
+    pub fn start_at(mut self, cursor: Cursor) -> Self {
+        self.start = Some(cursor);
+        self
+    }
+
+    /// Continues where an earlier list stopped. The token must be for the same form and service,
+    /// and excludes [`start_at`](Self::start_at).
+    pub fn resume_from(mut self, token: ResumeToken) -> Self {
+        self.resume = Some(token);
+        self
+    }
+
+    /// Ends the list before the first submission older than this time. Older pages are not
+    /// requested. The comparison is exact to the microsecond.
+    ///
+    /// The resume token then leads to the submissions left out: it is
+    /// [finished](ResumeToken::is_finished) only at the end of the service's list.
+    pub fn since(mut self, time: Timestamp) -> Self {
+        self.bounds.since = Some(time);
+        self
+    }
+
+    /// Leaves out the submissions made at this time or later. The API cannot skip them, so their
+    /// pages are requested all the same; [`start_at`](Self::start_at) avoids that. With
+    /// [`since`](Self::since), this must be the later time.
+    ///
+    /// A resume token is after the submissions left out.
+    pub fn until(mut self, time: Timestamp) -> Self {
+        self.bounds.until = Some(time);
+        self
+    }
+
+    /// Ends the list before the first submission for which `stop` returns true. It is called once
+    /// per submission, newest first, as the page arrives, also for submissions that
+    /// [`until`](Self::until) leaves out. The resume token then leads to the submissions left out.
+    ///
+    /// ```no_run
+    /// # async fn example(client: formsvc_client::Client) -> Result<(), formsvc_client::Error> {
+    /// let query = client.form("frm_1").submissions().stop_when(|submission| submission.id == "sub_9");
+    /// let newer_than_sub_9 = query.items().try_collect_max(1_000).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn stop_when(mut self, stop: impl Fn(&Submission) -> bool + Send + Sync + 'static) -> Self {
+        self.bounds.stop_when = Some(std::sync::Arc::new(stop));
+        self
+    }
+
+    /// Ends the list after this many pages. The resume token then leads to the next page.
+    pub fn max_pages(mut self, pages: u64) -> Self {
+        self.max_pages = Some(pages);
+        self
+    }
+
+    /// Continues where more submissions share a unit of the service's cursor, a second or a
+    /// millisecond, than a page can show. By default the list ends there with an
+    /// [`ErrorKind::TieOverflow`]. If allowed, the rest of the list follows, each such unit is
+    /// reported as an [`ClientEvent::TieOverflow`](crate::ClientEvent::TieOverflow) and in
+    /// [`tie_overflows`](SubmissionPages::tie_overflows), and the result is
+    /// [`Incomplete`](super::Completeness::Incomplete).
+    ///
+    /// A larger [`page_size`](Self::page_size) shows more submissions of a unit. A single
+    /// [`page`](Self::page) always fails there.
+    pub fn allow_incomplete(mut self, allow: bool) -> Self {
+        self.allow_incomplete = allow;
+        self
+    }
+
+    /// Returns a stream of the submissions.
+    pub fn items(self) -> Submissions {
+        Submissions::new(self.pages())
+    }
+
+    /// Returns a stream of the pages.
+    pub fn pages(self) -> SubmissionPages {
+        SubmissionPages::new(self)
+    }
+
+    /// Returns a stream of the submissions that are new since a sync point: see
+    /// [`NewSubmissions`]. The query can set [`page_size`](Self::page_size) and
+    /// [`allow_incomplete`](Self::allow_incomplete); any other setting is an
+    /// [`ErrorKind::Config`].
+    pub fn sync_from(self, point: &SyncPoint) -> NewSubmissions {
+        let run = self.start_sync(point);
+        NewSubmissions::new(self, point.clone(), run)
+    }
+
+    fn start_sync(&self, point: &SyncPoint) -> Result<SyncRun, Error> {
+        let Bounds { since, until, stop_when } = &self.bounds;
+        let settings = [
+            ("start_at", self.start.is_some()),
+            ("resume_from", self.resume.is_some()),
+            ("since", since.is_some()),
+            ("until", until.is_some()),
+            ("stop_when", stop_when.is_some()),
+            ("max_pages", self.max_pages.is_some()),
+        ];
+        if let Some((name, _)) = settings.iter().find(|(_, is_set)| *is_set) {
+            return Err(config_error(format!("`sync_from` and `{name}` exclude each other")));
+        }
+        self.form()?;
+        SyncRun::start(point, self.list()).map_err(config_error)
+    }
+
+    /// Requests a single page.
+    pub async fn page(mut self) -> Result<SubmissionPage, Error> {
+        self.allow_incomplete = false;
+        let Some(mut walk) = self.walk()? else {
+            return Err(config_error("the resume token is at the end of the list"));
+        };
+        loop {
+            let (page, meta) = match self.fetch(&walk).await {
+                Ok(fetched) => fetched,
+                Err(error) if retries_refused(&self.client, &mut walk, &error) => continue,
+                Err(error) => return Err(error),
+            };
+            let (mut page, next) = accept_page(&self.client, &mut walk, page, meta);
+            return match next {
+                NextStep::Retry => continue,
+                _ if page.apply(&self.bounds) => Ok(page),
+                NextStep::Failed(error) if !error.comes_after_the_page() => {
+                    Err(walk_error(error, &page))
+                }
+                NextStep::Continue | NextStep::Finished | NextStep::Failed(_) => Ok(page),
+            };
+        }
+    }
+
+    /// Requests the next page of a walk.
+    pub(super) fn fetch(&self, walk: &Walk) -> BoxFuture<'static, Fetched> {
+        let form = match self.form() {
+            Ok(form) => form.clone(),
+            Err(error) => return Box::pin(async { Err(error) }),
+        };
+        let (rows, cursor) = (walk.rows_to_request(self.page_size), walk.cursor().cloned());
+        Box::pin(fetch_page(self.client.clone(), form, rows, cursor))
+    }
+
+    /// Returns the walk, or the error of an invalid setting; `None` at the end of the list.
+    pub(super) fn walk(&self) -> Result<Option<Walk>, Error> {
+        self.form()?;
+        if !(1..=PAGE_SIZE_MAX).contains(&self.page_size) {
+            let size = self.page_size;
+            return Err(config_error(format!("page size `{size}` is not in 1..={PAGE_SIZE_MAX}")));
+        }
+        self.bounds.check().map_err(config_error)?;
+        let walk = match (&self.resume, &self.start) {
+            (None, start) => Some(Walk::start(start.clone())),
+            (Some(_), Some(_)) => {
+                return Err(config_error("`start_at` and `resume_from` exclude each other"));
+            }
+            (Some(token), None) => {
+                token.check(&self.list()).map_err(config_error)?;
+                token.walk()
+            }
+        };
+        Ok(walk.map(|walk| walk.allow_incomplete(self.allow_incomplete)))
+    }
+
+    fn form(&self) -> Result<&FormId, Error> {
+        self.form.as_ref().map_err(|error| config_error(error.to_string()))
+    }
+
+    /// Returns the list for resume tokens and sync points.
+    pub(super) fn list(&self) -> ListId {
+        let origin = self.client.shared.base.origin();
+        ListId { origin, form: self.form.as_ref().ok().cloned() }
+    }
+
+    /// Returns the token of the end of the list.
+    pub(super) fn end_token(&self) -> ResumeToken {
+        ResumeToken::at_end(self.list())
+    }
+
+    /// Returns the token of the start of the list.
+    pub(super) fn first_token(&self) -> ResumeToken {
+        if let Some(token) = &self.resume {
+            return token.clone();
+        }
+        let position = Walk::start(self.start.clone()).position();
+        ResumeToken::at_page(self.list(), position, std::iter::empty(), None)
+    }
+}
+
+fn config_error(what: impl Into<std::borrow::Cow<'static, str>>) -> Error {
+    Error::parts(ErrorKind::Config, SUBMISSIONS, what).into()
+}

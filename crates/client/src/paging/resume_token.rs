@@ -1,0 +1,156 @@
+//! A position in a list, to resume from.
+
+use formsvc_protocol::{Cursor, FormId, SubmissionId};
+use serde::{Deserialize, Serialize};
+
+use super::sealed_text::{ListId, sealed_text};
+use super::walk::{ListPosition, Walk};
+
+/// A position in a list of submissions, to resume from later or in another process: see
+/// [`SubmissionQuery::resume_from`](super::SubmissionQuery::resume_from).
+///
+/// Contains the service's origin, the form's id, the cursor of the page, and the ids that may be
+/// repeated: those yielded of that page, those of the page before it, and those that share the
+/// oldest time, however often a list is resumed. It contains no API key and no answers.
+///
+/// The text is one line of visible ASCII with a checksum: truncated or altered text is refused, and
+/// so is a token of another form or another service. It has a few kilobytes, so keep only the
+/// latest.
+///
+/// ```no_run
+/// # async fn example(client: formsvc_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+/// use formsvc_client::ResumeToken;
+/// let token = ResumeToken::load("contact.token")?;
+/// let mut items = client.form("frm_1").submissions().resume_from(token).items();
+/// while let Some(submission) = items.try_next().await? {
+///     println!("{}", submission.id);
+///     items.resume_token().save("contact.token")?;
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResumeToken(Content);
+
+sealed_text!(ResumeToken, ResumeTokenError, "fsr1_", "resume token");
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Content {
+    list: ListId,
+    /// `None` at the end of the list.
+    position: Option<ListPosition>,
+    seen: Vec<SubmissionId>,
+    /// The oldest time of the seen rows, in microseconds since 1970.
+    seen_oldest: Option<i64>,
+}
+
+impl ResumeToken {
+    pub(super) fn at_page<'i>(
+        list: ListId,
+        position: ListPosition,
+        seen: impl Iterator<Item = &'i str>,
+        seen_oldest: Option<i64>,
+    ) -> Self {
+        let mut seen: Vec<_> = seen
+            .map(|id| SubmissionId::new(id).expect("ids are checked when a page is parsed"))
+            .collect();
+        seen.sort_unstable();
+        let seen_oldest = seen_oldest.filter(|_| !seen.is_empty());
+        Self(Content { list, position: Some(position), seen, seen_oldest })
+    }
+
+    pub(super) fn at_end(list: ListId) -> Self {
+        Self(Content { list, position: None, seen: Vec::new(), seen_oldest: None })
+    }
+
+    /// Returns the form; `None` in the token of a list with an invalid form id.
+    pub fn form_id(&self) -> Option<&FormId> {
+        self.0.list.form.as_ref()
+    }
+
+    /// Returns the cursor of the page to resume at; `None` at the newest page and at the end.
+    pub fn cursor(&self) -> Option<&Cursor> {
+        self.0.position.as_ref()?.cursor.as_ref()
+    }
+
+    /// Returns true at the end of the list. A list resumed there yields nothing and sends nothing.
+    pub fn is_finished(&self) -> bool {
+        self.0.position.is_none()
+    }
+
+    /// Returns an error that names both lists if the token is for another one.
+    pub(super) fn check(&self, list: &ListId) -> Result<(), String> {
+        self.0.list.check(list, "resume token")
+    }
+
+    /// Returns the walk that continues here; `None` at the end.
+    pub(super) fn walk(&self) -> Option<Walk> {
+        let position = self.0.position.clone()?;
+        let seen = self.0.seen.iter().map(SubmissionId::as_str);
+        Some(Walk::resume(position, seen, self.0.seen_oldest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn list(form: &str) -> ListId {
+        ListId { origin: "https://forms.example:443".to_owned(), form: FormId::new(form).ok() }
+    }
+
+    proptest! {
+        #[test]
+        fn token_survives_text_and_json(
+            form in "[a-zA-Z0-9é:,.+&=_-]{1,20}",
+            cursor in prop::option::of("\\PC*"),
+            oldest in any::<Option<i64>>(),
+            seen in prop::collection::vec("[a-z:,+&=é_]{1,9}", 0..5),
+            seen_oldest in any::<Option<i64>>(),
+        ) {
+            let position = ListPosition { cursor: cursor.map(Cursor::new), oldest };
+            let seen = seen.iter().map(String::as_str);
+            let token = ResumeToken::at_page(list(&form), position, seen, seen_oldest);
+            let text = token.to_string();
+            prop_assert!(text.bytes().all(|b| b.is_ascii_graphic() && !b"'\"`$\\".contains(&b)));
+            prop_assert_eq!(text.parse::<ResumeToken>().unwrap(), token.clone());
+            let json = serde_json::to_string(&token).unwrap();
+            prop_assert_eq!(serde_json::from_str::<ResumeToken>(&json).unwrap(), token);
+        }
+
+        #[test]
+        fn parsing_any_text_does_not_panic(text in "(fsr1_)?\\PC*") {
+            prop_assert!(text.parse::<ResumeToken>().is_err());
+        }
+    }
+
+    #[test]
+    fn walk_from_an_extreme_time_does_not_overflow() {
+        for oldest in [i64::MIN, i64::MAX] {
+            for cursor in ["c", "9999-12-31T23:59:59.999999Z"] {
+                let position =
+                    ListPosition { cursor: Some(Cursor::new(cursor)), oldest: Some(oldest) };
+                let token = ResumeToken::at_page(list("frm_1"), position, std::iter::empty(), None);
+                assert!(token.walk().unwrap().cursor().is_some());
+            }
+        }
+    }
+
+    #[test]
+    fn token_at_the_end_is_finished() {
+        let token: ResumeToken = ResumeToken::at_end(list("frm_1")).to_string().parse().unwrap();
+        assert!(token.is_finished() && token.walk().is_none());
+        assert_eq!(token.form_id().unwrap(), &"frm_1");
+    }
+
+    #[test]
+    fn damaged_token_is_refused_with_the_rule() {
+        let text = ResumeToken::at_end(list("frm_1")).to_string();
+        let error = text[..text.len() - 1].parse::<ResumeToken>().unwrap_err();
+        assert_eq!(error.to_string(), "resume token is damaged: the checksum does not match");
+        let error = "v1:frm_1:end:::".parse::<ResumeToken>().unwrap_err();
+        assert_eq!(error.to_string(), "resume token has an unknown prefix");
+    }
+}

@@ -1,0 +1,220 @@
+//! The state between two runs of a sync, and the decisions of a run. Pure, except for the file that
+//! keeps the state.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
+use formsvc_protocol::{FormId, Submission, SubmissionId, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::ResumeToken;
+use super::sealed_text::{ListId, sealed_text};
+
+/// Rows committed this much later than their `created_at` are still found, in microseconds.
+const OVERLAP_MICROS: i64 = 5 * 60 * 1_000_000;
+
+/// Most ids of the overlap that are kept.
+const MAX_IDS: usize = 10_000;
+
+/// The position up to which the submissions of a form were read: the state between two runs of
+/// [`SubmissionQuery::sync_from`](super::SubmissionQuery::sync_from).
+///
+/// Contains the newest time, the ids of the submissions of the 5 minutes before it (at most 10,000),
+/// and the position of an interrupted walk. The text is one line of visible ASCII with a checksum:
+/// truncated or altered text is refused, and so is a point of another form or another service. It
+/// contains no API key and no answers.
+///
+/// ```no_run
+/// # async fn example(client: formsvc_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+/// use formsvc_client::SyncPoint;
+/// let path = std::path::Path::new("contact.sync");
+/// let point = if path.exists() { SyncPoint::load(path)? } else { SyncPoint::new() };
+/// let mut new = client.form("frm_1").submissions().sync_from(&point);
+/// while let Some(submission) = new.try_next().await? {
+///     println!("{}", submission.id);
+/// }
+/// new.sync_point().save(path)?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SyncPoint(Content);
+
+sealed_text!(SyncPoint, SyncPointError, "fsp1_", "sync point");
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Content {
+    /// `None` until the first run.
+    list: Option<ListId>,
+    complete: Option<Mark>,
+    unfinished: Option<Unfinished>,
+}
+
+/// The upper end of a range of rows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Mark {
+    /// The newest time, in microseconds since 1970.
+    newest: i64,
+    /// Start of the overlap: all known rows at or after this time are in `ids`.
+    overlap_start: i64,
+    /// Id and time of each row of the overlap.
+    ids: Vec<(SubmissionId, i64)>,
+}
+
+/// A walk that has not reached the complete range yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Unfinished {
+    token: ResumeToken,
+    head: Mark,
+}
+
+impl SyncPoint {
+    /// Creates the point of a form of which nothing was read yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns the form; `None` before the first run.
+    pub fn form_id(&self) -> Option<&FormId> {
+        self.0.list.as_ref()?.form.as_ref()
+    }
+
+    /// Returns true if a walk was interrupted. The next run finishes it first.
+    pub fn is_unfinished(&self) -> bool {
+        self.0.unfinished.is_some()
+    }
+}
+
+impl Mark {
+    fn new(newest: i64) -> Self {
+        Self { newest, overlap_start: newest.saturating_sub(OVERLAP_MICROS), ids: Vec::new() }
+    }
+
+    fn add(&mut self, id: &SubmissionId, time: i64) {
+        if time >= self.overlap_start {
+            self.ids.push((id.clone(), time));
+            self.shorten();
+        }
+    }
+
+    /// Raises the start of the overlap until it contains at most [`MAX_IDS`] rows. Rows of one time
+    /// leave it together, because a walk ends at a time and not between two rows.
+    fn shorten(&mut self) {
+        if self.ids.len() > MAX_IDS {
+            self.ids.sort_by_key(|(_, time)| Reverse(*time));
+            let dropped = self.ids[MAX_IDS].1;
+            self.ids.retain(|(_, time)| *time > dropped);
+            self.overlap_start = dropped.saturating_add(1);
+        }
+    }
+
+    /// Joins the mark of a finished walk with the older range that the walk has reached.
+    fn join(self, older: Option<Self>) -> Self {
+        let Some(older) = older else { return self };
+        let newest = self.newest.max(older.newest);
+        let overlap_start = self.overlap_start.max(older.overlap_start);
+        let mut seen = HashSet::new();
+        let ids = self.ids.into_iter().chain(older.ids);
+        let ids = ids.filter(|(id, time)| *time >= overlap_start && seen.insert(id.clone()));
+        let mut joined = Self { newest, overlap_start, ids: ids.collect() };
+        joined.shorten();
+        joined
+    }
+
+    fn is_shortened(&self) -> bool {
+        self.overlap_start > self.newest.saturating_sub(OVERLAP_MICROS)
+    }
+}
+
+/// The next walk of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum NextWalk {
+    /// Continue the interrupted walk.
+    Resume(ResumeToken),
+    /// Start at the newest row.
+    Newest,
+    /// Both walks are finished.
+    None,
+}
+
+/// The decisions of one run: the next walk, its end, and which of its rows are new.
+#[derive(Debug)]
+pub(super) struct SyncRun {
+    list: ListId,
+    complete: Option<Mark>,
+    /// Ids of the complete range's overlap.
+    known: HashSet<SubmissionId>,
+    /// Mark of the current or interrupted walk; `None` before its first row.
+    head: Option<Mark>,
+    next: NextWalk,
+}
+
+impl SyncRun {
+    /// Starts a run. Returns an error that names both lists if the point is for another one.
+    pub(super) fn start(point: &SyncPoint, list: ListId) -> Result<Self, String> {
+        let Content { list: other, complete, unfinished } = point.0.clone();
+        other.map_or(Ok(()), |other| other.check(&list, "sync point"))?;
+        let (head, next) = match unfinished {
+            Some(Unfinished { token, head }) => (Some(head), NextWalk::Resume(token)),
+            None => (None, NextWalk::Newest),
+        };
+        let mut run = Self { list, complete: None, known: HashSet::new(), head, next };
+        run.set_complete(complete);
+        Ok(run)
+    }
+
+    fn set_complete(&mut self, complete: Option<Mark>) {
+        let ids = complete.iter().flat_map(|mark| &mark.ids);
+        self.known = ids.map(|(id, _)| id.clone()).collect();
+        self.complete = complete;
+    }
+
+    pub(super) fn next_walk(&self) -> &NextWalk {
+        &self.next
+    }
+
+    /// Returns the time before which a walk ends; `None` reads to the end of the list.
+    pub(super) fn lower_bound(&self) -> Option<Timestamp> {
+        let micros = self.complete.as_ref()?.overlap_start;
+        Timestamp::from_unix_nanos(i128::from(micros) * 1_000)
+    }
+
+    /// Records a row of the walk. Returns false for a row of an earlier run.
+    pub(super) fn accept(&mut self, row: &Submission) -> bool {
+        let time = row.created_at.unix_micros();
+        self.head.get_or_insert_with(|| Mark::new(time)).add(&row.id, time);
+        !self.known.contains(&row.id)
+    }
+
+    /// Records the end of the walk. Returns true if the overlap is shorter than 5 minutes because
+    /// it contains too many rows.
+    pub(super) fn finish_walk(&mut self) -> bool {
+        let finished = self.head.take();
+        let is_shortened = finished.as_ref().is_some_and(Mark::is_shortened);
+        if let Some(head) = finished {
+            let joined = head.join(self.complete.take());
+            self.set_complete(Some(joined));
+        }
+        self.next = match self.next {
+            NextWalk::Resume(_) => NextWalk::Newest,
+            NextWalk::Newest | NextWalk::None => NextWalk::None,
+        };
+        is_shortened
+    }
+
+    /// Returns the point after the rows accepted so far. `token` is the position of the current
+    /// walk; without it, the point is that before the next walk.
+    pub(super) fn point(&self, token: Option<ResumeToken>) -> SyncPoint {
+        let token = token.or_else(|| match &self.next {
+            NextWalk::Resume(token) => Some(token.clone()),
+            NextWalk::Newest | NextWalk::None => None,
+        });
+        let unfinished =
+            token.zip(self.head.clone()).map(|(token, head)| Unfinished { token, head });
+        SyncPoint(Content {
+            list: Some(self.list.clone()),
+            complete: self.complete.clone(),
+            unfinished,
+        })
+    }
+}

@@ -1,0 +1,236 @@
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// A page: the numbers of its rows, and the next cursor. A row's number determines its id and its
+/// time, which three rows share.
+#[derive(Clone, Debug)]
+struct Page {
+    rows: Vec<u32>,
+    next: Option<u8>,
+    has_more: bool,
+}
+
+fn time(row: u32) -> i64 {
+    -i64::from(row / 3)
+}
+
+fn page(rows: &[u32], next: u8) -> Page {
+    Page { rows: rows.to_vec(), next: Some(next), has_more: true }
+}
+
+fn last(rows: &[u32]) -> Page {
+    Page { rows: rows.to_vec(), next: None, has_more: false }
+}
+
+fn accept(walk: &mut Walk, page: &Page) -> (Vec<u32>, NextStep) {
+    let ids: Vec<String> = page.rows.iter().map(|row| format!("sub_{row}")).collect();
+    let rows = ids.iter().map(String::as_str).zip(page.rows.iter().map(|row| time(*row)));
+    let next_cursor = page.next.map(|next| Cursor::new(next.to_string()));
+    let outcome = walk.accept(rows, &Pagination { next_cursor, has_more: page.has_more });
+    let kept = page.rows[..outcome.rows_in_order].iter().copied().enumerate();
+    let kept =
+        kept.filter(|(at, _)| !outcome.duplicates.contains(at)).map(|(_, row)| row).collect();
+    (kept, outcome.next)
+}
+
+/// Feeds pages until the walk ends.
+fn walk(pages: &[Page]) -> (Vec<u32>, NextStep) {
+    let mut walk = Walk::start(None);
+    let mut all = Vec::new();
+    for page in pages {
+        let (rows, next) = accept(&mut walk, page);
+        all.extend(rows);
+        if next != NextStep::Continue {
+            return (all, next);
+        }
+    }
+    (all, NextStep::Continue)
+}
+
+fn any_page() -> impl Strategy<Value = Page> {
+    let rows = prop::collection::vec(0_u32..30, 0..8);
+    let sorted = any::<bool>();
+    (rows, sorted, prop::option::weighted(0.95, any::<u8>()), prop::bool::weighted(0.9)).prop_map(
+        |(mut rows, sorted, next, has_more)| {
+            if sorted {
+                rows.sort_unstable();
+            }
+            Page { rows, next, has_more }
+        },
+    )
+}
+
+/// A list in irregular pages: some pages empty, some repeating the end of
+/// the page before.
+fn irregular_list() -> impl Strategy<Value = (u32, Vec<Page>)> {
+    let cuts = prop::collection::vec((0_u32..7, 0_u32..7), 1..40);
+    cuts.prop_map(|cuts| {
+        let (mut at, mut start_before, mut pages) = (0, 0, Vec::new());
+        for (number, (fresh, again)) in (0_u8..).zip(cuts) {
+            let from = at.max(again) - again;
+            // Only rows of the page before may be repeated.
+            let from = from.max(start_before);
+            if fresh > 0 {
+                pages.push(page(&(from..at + fresh).collect::<Vec<_>>(), number));
+                (start_before, at) = (from, at + fresh);
+            } else {
+                pages.push(page(&[], number));
+            }
+        }
+        pages.push(last(&[]));
+        (at, pages)
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_pages_yield_each_id_once(
+        pages in prop::collection::vec(any_page(), 1..30),
+    ) {
+        let (rows, next) = walk(&pages);
+        let once: BTreeSet<_> = rows.iter().copied().collect();
+        prop_assert_eq!(once.len(), rows.len(), "{:?}", rows);
+        if next == NextStep::Finished {
+            let until = pages.iter().position(|page| !page.has_more).unwrap();
+            let all: BTreeSet<_> = pages[..=until].iter().flat_map(|p| p.rows.clone()).collect();
+            prop_assert_eq!(once, all);
+        }
+    }
+
+    #[test]
+    fn irregular_pages_are_read_in_order((rows, pages) in irregular_list()) {
+        prop_assert_eq!(walk(&pages), ((0..rows).collect(), NextStep::Finished));
+    }
+
+    #[test]
+    fn resume_at_any_row_equals_uninterrupted_walk(
+        (rows, pages) in irregular_list(),
+        stops in prop::collection::vec(0_usize..12, 1..6),
+    ) {
+        let mut all = Vec::new();
+        let (mut position, mut seen, mut oldest) = (ListPosition::default(), Vec::<String>::new(), None);
+        for stop in stops {
+            let mut walk = Walk::resume(position.clone(), seen.iter().map(String::as_str), oldest);
+            let mut left = stop;
+            loop {
+                let at = walk.cursor().map_or(0, |c| c.as_str().parse::<usize>().unwrap() + 1);
+                let (kept, next) = accept(&mut walk, &pages[at]);
+                if kept.len() > left {
+                    // Stops within this page.
+                    all.extend(&kept[..left]);
+                    let handed_on = kept[..left].iter().map(|row| format!("sub_{row}"));
+                    let known = walk.known_before().map(str::to_owned);
+                    seen = known.chain(handed_on).collect();
+                    position = walk.position_before().clone();
+                    let last = kept[..left].last().map(|row| time(*row)).or(position.oldest);
+                    oldest = walk.known_oldest(last);
+                    break;
+                }
+                left -= kept.len();
+                all.extend(kept);
+                if next == NextStep::Finished {
+                    prop_assert_eq!(all, (0..rows).collect::<Vec<_>>());
+                    return Ok(());
+                }
+                prop_assert_eq!(next, NextStep::Continue);
+            }
+        }
+        let read = u32::try_from(all.len()).unwrap();
+        prop_assert_eq!(all, (0..read).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn empty_page_continues() {
+    let pages = [page(&[0], 1), page(&[], 2), page(&[], 3), last(&[5])];
+    assert_eq!(walk(&pages), (vec![0, 5], NextStep::Finished));
+}
+
+#[test]
+fn missing_cursor_is_stuck_after_rows() {
+    let pages = [page(&[0], 1), Page { rows: vec![3], next: None, has_more: true }];
+    assert_eq!(walk(&pages), (vec![0, 3], NextStep::Failed(PagingError::Stuck(Stuck::NoCursor))));
+}
+
+#[test]
+fn repeated_cursor_is_stuck() {
+    let pages = [page(&[0], 1), page(&[3], 1)];
+    assert_eq!(walk(&pages), (vec![0, 3], NextStep::Failed(PagingError::Stuck(Stuck::Circle))));
+}
+
+#[test]
+fn cursor_circle_without_new_rows_is_stuck() {
+    let pages = [page(&[0], 1), page(&[0], 2), page(&[0], 3), page(&[0], 1)];
+    assert_eq!(walk(&pages), (vec![0], NextStep::Failed(PagingError::Stuck(Stuck::Circle))));
+}
+
+#[test]
+fn hundred_pages_without_new_row_are_stuck() {
+    let idle: Vec<Page> = (1..=150).map(|next| page(&[], next)).collect();
+    let mut walk = Walk::start(None);
+    let ended = idle.iter().position(|page| accept(&mut walk, page).1 != NextStep::Continue);
+    assert_eq!(ended, Some(MAX_IDLE_PAGES - 1));
+    let mut busy = idle.clone();
+    busy[60] = page(&[0], 61);
+    let mut walk = Walk::start(None);
+    let ended = busy.iter().position(|page| accept(&mut walk, page).1 != NextStep::Continue);
+    assert_eq!(ended, None.or(Some(60 + MAX_IDLE_PAGES)).filter(|at| *at < busy.len()));
+}
+
+#[test]
+fn newer_row_ends_walk_after_good_rows() {
+    let pages = [page(&[6, 7, 0, 9], 1)];
+    assert_eq!(walk(&pages), (vec![6, 7], NextStep::Failed(PagingError::OutOfOrder)));
+    // Also when it comes a page later.
+    let pages = [page(&[6, 7], 1), page(&[9, 0], 2)];
+    assert_eq!(walk(&pages), (vec![6, 7, 9], NextStep::Failed(PagingError::OutOfOrder)));
+}
+
+#[test]
+fn ties_across_pages_are_not_repeated() {
+    // Rows 3, 4 and 5 share a time; row 3 comes again two pages later.
+    let pages = [page(&[0, 3], 1), page(&[4], 2), page(&[5], 3), last(&[3, 4, 6])];
+    assert_eq!(walk(&pages), (vec![0, 3, 4, 5, 6], NextStep::Finished));
+}
+
+#[test]
+fn resumed_rows_moved_by_new_rows_not_repeated() {
+    // Before the stop the newest page was 10, 11, 12; now 0 and 1 came on top of it.
+    let seen = ["sub_10", "sub_11"];
+    let mut walk = Walk::resume(ListPosition::default(), seen.into_iter(), Some(time(11)));
+    assert_eq!(accept(&mut walk, &page(&[0, 1, 10], 1)), (vec![0, 1], NextStep::Continue));
+    assert_eq!(accept(&mut walk, &last(&[11, 12, 13])), (vec![12, 13], NextStep::Finished));
+}
+
+#[test]
+fn resumed_ids_are_dropped_when_passed() {
+    let mut walk = Walk::resume(ListPosition::default(), ["sub_0"].into_iter(), Some(time(0)));
+    accept(&mut walk, &page(&[0, 3], 1));
+    accept(&mut walk, &page(&[6], 2));
+    accept(&mut walk, &page(&[9], 3));
+    assert_eq!(walk.known().collect::<Vec<_>>(), ["sub_9"]);
+}
+
+#[test]
+fn endless_ties_are_bounded() {
+    let mut walk = Walk::start(None);
+    let mut pages = 0;
+    let next = loop {
+        let ids: Vec<String> = (0..1_000).map(|n| format!("sub_{pages}_{n}")).collect();
+        let rows = ids.iter().map(|id| (id.as_str(), 7));
+        let next_cursor = Some(Cursor::new(pages.to_string()));
+        let outcome = walk.accept(rows, &Pagination { next_cursor, has_more: true });
+        pages += 1;
+        if outcome.next != NextStep::Continue {
+            break outcome.next;
+        }
+        assert!(pages <= 101, "not bounded");
+    };
+    assert_eq!((next, pages), (NextStep::Failed(PagingError::TooManyTies), 101));
+    // A token of this place does not forget how many there are.
+    let known: Vec<String> = walk.known().map(str::to_owned).collect();
+    assert!(known.len() > 100_000 && known.len() <= 101_000);
+}

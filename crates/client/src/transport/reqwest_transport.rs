@@ -1,0 +1,183 @@
+//! The default transport: HTTP/1.1 by reqwest.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+
+use super::{AttemptContext, BoxFuture, Transport, TransportError, TransportErrorKind};
+use crate::base_url::BaseUrl;
+use crate::error::{Error, ErrorKind, causes};
+use crate::network::{ConnectFailureKind, NetworkSettings};
+use crate::operation::BUILD;
+
+/// Shorter than the idle timeouts of common gateways (60 s and 75 s), so that a connection is
+/// seldom reused just as the other side closes it.
+const POOL_IDLE: Duration = Duration::from_secs(15);
+/// Largest buffer allocated because of a `Content-Length`.
+const MAX_ANNOUNCED: u64 = 8 * 1024 * 1024;
+
+/// One connection pool, without redirects and cookies.
+pub(crate) struct ReqwestTransport {
+    client: reqwest::Client,
+    network: NetworkSettings,
+    base_url: String,
+}
+
+impl ReqwestTransport {
+    /// Creates the pool of connections to one base URL.
+    pub(crate) fn new(
+        base: &BaseUrl,
+        connect_timeout: Duration,
+        network: NetworkSettings,
+    ) -> Result<Self, Error> {
+        let failed = "the HTTP client cannot be set up";
+        if base.is_https() {
+            #[cfg(feature = "rustls")]
+            network.load_trust_store()?;
+            #[cfg(not(feature = "rustls"))]
+            return Err(Error::config(BUILD, "`https` requires the cargo feature `rustls`"));
+        }
+        let client = network
+            .http_client_builder()?
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .referer(false)
+            .tcp_nodelay(true)
+            .pool_idle_timeout(POOL_IDLE)
+            .connect_timeout(connect_timeout)
+            .build()
+            .map_err(|error| Error::parts(ErrorKind::Config, BUILD, failed).with_source(error))?;
+        Ok(Self { client, network, base_url: base.as_str().to_owned() })
+    }
+
+    async fn exchange(
+        &self,
+        request: Request<Bytes>,
+        context: &AttemptContext,
+    ) -> Result<Response<Bytes>, TransportError> {
+        let (parts, body) = request.into_parts();
+        let mut builder =
+            self.client.request(parts.method, parts.uri.to_string()).headers(parts.headers);
+        if !body.is_empty() {
+            builder = builder.body(body);
+        }
+        let mut answer = builder.send().await.map_err(|error| self.no_answer(error))?;
+        let status = answer.status();
+        if let Some(refusal) = self.network.proxy_refusal(&self.base_url, status) {
+            return Err(TransportError::new(TransportErrorKind::ProxyAuth, refusal));
+        }
+        let headers = std::mem::take(answer.headers_mut());
+        let body = match status {
+            StatusCode::OK => read_body(&mut answer, context.max_body()).await,
+            _ => read_start(&mut answer, context.max_error_body()).await,
+        };
+        match body {
+            Ok(body) => {
+                let mut response = Response::new(body);
+                *response.status_mut() = status;
+                *response.headers_mut() = headers;
+                Ok(response)
+            }
+            Err(error) => Err(error.with_head(status, headers)),
+        }
+    }
+
+    /// Classifies the error of a request without an answer.
+    fn no_answer(&self, error: reqwest::Error) -> TransportError {
+        match self.network.connect_failure(&self.base_url, &error) {
+            Some(failure) => TransportError::new(failure.kind().into(), failure),
+            None => failure(error, false),
+        }
+    }
+}
+
+impl From<ConnectFailureKind> for TransportErrorKind {
+    fn from(kind: ConnectFailureKind) -> Self {
+        match kind {
+            ConnectFailureKind::ProxyAuth => Self::ProxyAuth,
+            kind if kind.is_tls() => Self::Tls,
+            _ => Self::Connect,
+        }
+    }
+}
+
+impl Transport for ReqwestTransport {
+    fn send<'a>(
+        &'a self,
+        request: Request<Bytes>,
+        context: &'a AttemptContext,
+    ) -> BoxFuture<'a, Result<Response<Bytes>, TransportError>> {
+        Box::pin(self.exchange(request, context))
+    }
+}
+
+async fn read_body(
+    answer: &mut reqwest::Response,
+    max_body: usize,
+) -> Result<Bytes, TransportError> {
+    let too_large = || TransportError::from_kind(TransportErrorKind::TooLarge);
+    let length = answer.content_length();
+    let announced = length.unwrap_or(0);
+    if announced > max_body as u64 {
+        return Err(too_large());
+    }
+    let mut next = chunk(answer).await?;
+    if next.as_ref().is_some_and(|piece| Some(piece.len() as u64) == length) {
+        // Most pages arrive in one piece, which need not be copied. Reading to the end lets the
+        // connection be reused.
+        chunk(answer).await?;
+        return Ok(next.unwrap_or_default());
+    }
+    // Powers of two: similar bodies get equal buffers, which the allocator reuses.
+    let room = usize::try_from(announced.min(MAX_ANNOUNCED)).unwrap_or(0).next_power_of_two();
+    let mut body = Vec::with_capacity(room);
+    while let Some(piece) = next {
+        if piece.len() > max_body - body.len() {
+            return Err(too_large());
+        }
+        body.extend_from_slice(&piece);
+        // Frees the receive buffer before the next read fills it.
+        drop(piece);
+        next = chunk(answer).await?;
+    }
+    Ok(Bytes::from(body))
+}
+
+/// Reads the first bytes of a body. If the body is longer, the connection is closed.
+async fn read_start(answer: &mut reqwest::Response, max: usize) -> Result<Bytes, TransportError> {
+    let mut body = Vec::new();
+    while let Some(piece) = chunk(answer).await? {
+        body.extend_from_slice(&piece[..piece.len().min(max - body.len())]);
+        if body.len() == max {
+            break;
+        }
+    }
+    Ok(Bytes::from(body))
+}
+
+async fn chunk(answer: &mut reqwest::Response) -> Result<Option<Bytes>, TransportError> {
+    answer.chunk().await.map_err(|error| failure(error, true))
+}
+
+/// Classifies the errors of an exchange by their causes; the kinds of reqwest are coarse. The URL
+/// is removed: it contains the cursor.
+fn failure(error: reqwest::Error, in_body: bool) -> TransportError {
+    let error = error.without_url();
+    let kind = if error.is_timeout() {
+        TransportErrorKind::Timeout
+    } else if in_body || error.is_request() || is_broken(&error) {
+        TransportErrorKind::Interrupted
+    } else {
+        TransportErrorKind::Other
+    };
+    TransportError::new(kind, error)
+}
+
+fn is_broken(error: &reqwest::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    causes(error).filter_map(|error| error.downcast_ref::<io::Error>()).any(|error| {
+        matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
+    })
+}

@@ -1,0 +1,392 @@
+//! Syncs: several runs that together yield every submission once.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use formsvc_client::{
+    Client, ClientEvent, Completeness, Cursor, ErrorKind, RateLimit, SyncPoint, blocking,
+};
+use formsvc_protocol::FormInstant;
+use proptest::prelude::*;
+
+use crate::support::bodies::{page_of, row_at};
+use crate::support::fake::{Answer, Fake, ok, status};
+use crate::support::{builder, builder_of};
+
+const SECOND: i64 = 1_000_000;
+/// 2026-01-01T12:00:00Z.
+const NOON: i64 = 1_767_268_800 * SECOND;
+/// Latest commit of a row after its time.
+const LATE: i64 = 5 * 60 * SECOND;
+
+/// A form whose rows are committed and deleted while it is read.
+#[derive(Debug)]
+struct Form {
+    now: i64,
+    /// Precision of the service's cursors, in microseconds.
+    unit: i64,
+    /// Number of each row by its time in microseconds and a tie breaker.
+    rows: BTreeMap<(i64, u32), u32>,
+    committed: u32,
+    fail_next: bool,
+}
+
+type Shared = Arc<Mutex<Form>>;
+
+impl Form {
+    fn new(unit: i64) -> Shared {
+        let rows = BTreeMap::new();
+        Arc::new(Mutex::new(Self { now: NOON, unit, rows, committed: 0, fail_next: false }))
+    }
+
+    /// Commits a row with a time that is `late` microseconds in the past.
+    fn commit(&mut self, late: i64) {
+        let time = (self.now - late).div_euclid(self.unit) * self.unit;
+        // More rows in one unit than a page can show are a tie overflow.
+        let ties = self.rows.range((time, 0)..(time + self.unit, 0)).count();
+        if ties < 3 {
+            // The order of the rows of one unit is independent of the order of their commits.
+            let breaker = self.committed.wrapping_mul(2_654_435_761);
+            self.rows.insert((time, breaker), self.committed);
+            self.committed += 1;
+        }
+    }
+
+    fn delete(&mut self, row: usize) {
+        if let Some(key) = self.rows.keys().rev().nth(row).copied() {
+            self.rows.remove(&key);
+        }
+    }
+
+    fn answer(&mut self, query: &str) -> Answer {
+        if std::mem::take(&mut self.fail_next) {
+            return status(403);
+        }
+        let (mut limit, mut bound) = (25, i64::MAX);
+        for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
+            match &*name {
+                "limit" => limit = value.parse().unwrap(),
+                _ => bound = FormInstant::parse_cursor(&value).unwrap().micros(),
+            }
+        }
+        let bound = bound.saturating_sub(bound.rem_euclid(self.unit));
+        let mut older = self.rows.range(..(bound, 0)).rev();
+        let page: Vec<_> = older.by_ref().take(limit).collect();
+        let next = page.last().map(|((time, _), _)| FormInstant::from_micros(*time).to_cursor());
+        let shown = page.iter().map(|((time, _), row)| {
+            row_at(**row, FormInstant::from_micros(*time).to_timestamp().as_str())
+        });
+        let body = shown.collect::<Vec<_>>();
+        ok(page_of(&body, next.as_ref().map(Cursor::as_str), older.next().is_some()))
+    }
+
+    fn serve(form: &Shared) -> Arc<Fake> {
+        let form = form.clone();
+        Fake::rule(move |request| form.lock().unwrap().answer(request.uri().query().unwrap()))
+    }
+}
+
+fn client(fake: &Arc<Fake>) -> Client {
+    builder().rate_limit(RateLimit::off()).transport(fake.wire()).build().unwrap()
+}
+
+/// Returns the point as another process would read it.
+fn carried(point: &SyncPoint) -> SyncPoint {
+    point.to_string().parse().unwrap()
+}
+
+/// Reads at most `most` rows. Returns the point after them, and the error at the end.
+async fn run(
+    fake: &Arc<Fake>,
+    point: &SyncPoint,
+    most: usize,
+    read: &mut Vec<u32>,
+) -> (SyncPoint, Option<ErrorKind>) {
+    let mut new = client(fake).form("frm_1").submissions().page_size(5).sync_from(point);
+    for _ in 0..most {
+        match new.try_next().await {
+            Ok(Some(row)) => read.push(row.id.as_str()["sub_".len()..].parse().unwrap()),
+            Ok(None) => break,
+            Err(error) => return (new.sync_point(), Some(error.kind())),
+        }
+    }
+    (new.sync_point(), None)
+}
+
+async fn run_all(fake: &Arc<Fake>, point: &SyncPoint) -> (Vec<u32>, SyncPoint) {
+    let mut read = Vec::new();
+    let (point, error) = run(fake, point, usize::MAX, &mut read).await;
+    assert_eq!(error, None);
+    (read, point)
+}
+
+/// One step of the model.
+#[derive(Clone, Debug)]
+enum Step {
+    Commit {
+        late_secs: i64,
+    },
+    Delete(usize),
+    Advance {
+        secs: i64,
+    },
+    /// Reads this many rows of the current run.
+    Read(usize),
+    /// Stops the run and keeps only the text of its point.
+    Stop,
+    /// Makes the next request fail.
+    Fail,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        4 => Just(Step::Commit { late_secs: 0 }),
+        4 => (0_i64..=300).prop_map(|late_secs| Step::Commit { late_secs }),
+        1 => Just(Step::Commit { late_secs: 300 }),
+        1 => (0_usize..8).prop_map(Step::Delete),
+        3 => (0_i64..120).prop_map(|secs| Step::Advance { secs }),
+        1 => (300_i64..4_000).prop_map(|secs| Step::Advance { secs }),
+        5 => (1_usize..12).prop_map(Step::Read),
+        2 => Just(Step::Stop),
+        1 => Just(Step::Fail),
+    ];
+    prop::collection::vec(step, 1..120)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn each_row_is_yielded_once_over_all_runs(
+        unit in prop::sample::select(vec![1, 1_000, SECOND]),
+        steps in steps(),
+    ) {
+        let form = Form::new(unit);
+        let fake = Form::serve(&form);
+        let client = client(&fake);
+        let query = || client.form("frm_1").submissions().page_size(5);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let (mut read, mut new) = (Vec::new(), query().sync_from(&SyncPoint::new()));
+        let restart = |point: SyncPoint| query().sync_from(&carried(&point));
+        for step in steps {
+            match step {
+                Step::Commit { late_secs } => form.lock().unwrap().commit(late_secs * SECOND),
+                // The walk falls back where rows were deleted, and ties are then not proven complete.
+                Step::Delete(row) if unit == 1 => form.lock().unwrap().delete(row),
+                Step::Delete(_) => {}
+                Step::Advance { secs } => form.lock().unwrap().now += secs * SECOND,
+                Step::Fail => form.lock().unwrap().fail_next = true,
+                Step::Stop => new = restart(new.sync_point()),
+                Step::Read(rows) => {
+                    for _ in 0..rows {
+                        let Ok(Some(row)) = runtime.block_on(new.try_next()) else {
+                            new = restart(new.sync_point());
+                            break;
+                        };
+                        read.push(row.id.to_string());
+                    }
+                }
+            }
+        }
+        form.lock().unwrap().fail_next = false;
+        // The first run may finish an old walk; the second is then a whole one.
+        for _ in 0..2 {
+            while let Some(row) = runtime.block_on(new.try_next()).unwrap() {
+                read.push(row.id.to_string());
+            }
+            new = restart(new.sync_point());
+        }
+        let mut once = read.clone();
+        once.sort_unstable();
+        once.dedup();
+        prop_assert_eq!(once.len(), read.len(), "a row is repeated: {:?}", read);
+        for row in form.lock().unwrap().rows.values() {
+            let id = format!("sub_{row}");
+            prop_assert!(once.binary_search(&id).is_ok(), "{} is missing: {:?}", id, read);
+        }
+    }
+}
+
+fn form_with(rows: i64, apart_secs: i64) -> Shared {
+    let form = Form::new(1_000);
+    for _ in 0..rows {
+        let mut form = form.lock().unwrap();
+        form.now += apart_secs * SECOND;
+        form.commit(0);
+    }
+    form
+}
+
+#[tokio::test]
+async fn sync_with_nothing_new_sends_one_request() {
+    let form = form_with(12, 120);
+    let fake = Form::serve(&form);
+    let (read, point) = run_all(&fake, &SyncPoint::new()).await;
+    assert_eq!(read, (0..12).rev().collect::<Vec<_>>());
+    let sent = fake.sent().len();
+    let (read, again) = run_all(&fake, &point).await;
+    assert!(read.is_empty());
+    assert_eq!((fake.sent().len(), again), (sent + 1, point.clone()));
+    form.lock().unwrap().now += 1;
+    form.lock().unwrap().commit(0);
+    let (read, _) = run_all(&fake, &point).await;
+    assert_eq!((read, fake.sent().len()), (vec![12], sent + 2));
+}
+
+#[tokio::test]
+async fn row_committed_five_minutes_late_is_found() {
+    let form = form_with(12, 90);
+    let fake = Form::serve(&form);
+    let (_, point) = run_all(&fake, &SyncPoint::new()).await;
+    form.lock().unwrap().commit(LATE);
+    let (read, point) = run_all(&fake, &point).await;
+    assert_eq!(read, [12]);
+    assert!(run_all(&fake, &point).await.0.is_empty());
+}
+
+#[tokio::test]
+async fn deleted_rows_do_not_extend_the_sync() {
+    let form = form_with(40, 90);
+    let fake = Form::serve(&form);
+    let (_, point) = run_all(&fake, &SyncPoint::new()).await;
+    for _ in 0..4 {
+        form.lock().unwrap().delete(0);
+    }
+    let sent = fake.sent().len();
+    let (read, again) = run_all(&fake, &point).await;
+    assert_eq!((read.len(), fake.sent().len()), (0, sent + 1));
+    assert_eq!(again, point);
+}
+
+#[tokio::test]
+async fn interrupted_sync_continues_from_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("contact.sync");
+    let form = form_with(12, 90);
+    let fake = Form::serve(&form);
+    let mut read = Vec::new();
+    let (point, _) = run(&fake, &SyncPoint::new(), 7, &mut read).await;
+    assert!(point.is_unfinished());
+    form.lock().unwrap().commit(-SECOND);
+    point.save(&path).unwrap();
+    let point = SyncPoint::load(&path).unwrap();
+    assert_eq!(point.form_id().unwrap(), &"frm_1");
+    let (rest, point) = run_all(&fake, &point).await;
+    assert!(!point.is_unfinished());
+    read.extend(rest);
+    // The old walk is finished first; then the same run reads the new row.
+    assert_eq!(read, (0..12).rev().chain([12]).collect::<Vec<_>>());
+
+    std::fs::write(&path, &point.to_string()[..40]).unwrap();
+    let error = SyncPoint::load(&path).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::InvalidData);
+    let text = format!("`{}`: sync point is damaged", path.display());
+    assert!(error.to_string().contains(&text), "{error}");
+}
+
+#[tokio::test]
+async fn failed_sync_keeps_the_yielded_rows() {
+    let form = form_with(12, 90);
+    let fake = Form::serve(&form);
+    let client = client(&fake);
+    let mut new = client.form("frm_1").submissions().page_size(5).sync_from(&SyncPoint::new());
+    for _ in 0..5 {
+        new.try_next().await.unwrap().unwrap();
+    }
+    form.lock().unwrap().fail_next = true;
+    assert_eq!(new.try_next().await.unwrap_err().kind(), ErrorKind::Api);
+    assert!(new.try_next().await.unwrap().is_none());
+    assert_eq!(new.completeness(), Completeness::Proven);
+    let (rest, _) = run_all(&fake, &carried(&new.sync_point())).await;
+    assert_eq!(rest, (0..7).rev().collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn sync_point_of_another_list_is_refused() {
+    let fake = Form::serve(&form_with(2, 90));
+    let (_, point) = run_all(&fake, &SyncPoint::new()).await;
+    let sent = fake.sent().len();
+    let other = builder().base_url("http://localhost:1").transport(fake.wire()).build().unwrap();
+    for (query, named) in [
+        (client(&fake).form("frm_2").submissions(), "is for form `frm_1`, not `frm_2`"),
+        (
+            other.form("frm_1").submissions(),
+            "is for `https://forms.example:443`, not `http://localhost:1`",
+        ),
+    ] {
+        let mut new = query.sync_from(&point);
+        let error = new.try_next().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config);
+        assert!(error.to_string().ends_with(named), "{error}");
+        assert_eq!(new.sync_point(), point);
+        assert!(new.try_next().await.unwrap().is_none());
+    }
+    assert_eq!(fake.sent().len(), sent);
+}
+
+#[tokio::test]
+async fn sync_with_other_bounds_is_config_error() {
+    let fake = Fake::script([]);
+    let client = client(&fake);
+    let query = || client.form("frm_1").submissions();
+    let time = || "2026-01-01T00:00:00Z".parse().unwrap();
+    for (query, name) in [
+        (query().start_at(Cursor::new("c")), "start_at"),
+        (query().resume_from(query().items().resume_token()), "resume_from"),
+        (query().since(time()), "since"),
+        (query().until(time()), "until"),
+        (query().stop_when(|_| true), "stop_when"),
+        (query().max_pages(1), "max_pages"),
+        (client.form("a/b").submissions(), "form id"),
+    ] {
+        let error = query.sync_from(&SyncPoint::new()).try_next().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config);
+        assert!(error.to_string().contains(name), "{error}");
+    }
+}
+
+#[test]
+fn blocking_sync_yields_new_rows() {
+    let form = form_with(3, 90);
+    let client =
+        builder_of::<blocking::Client>().transport(Form::serve(&form).wire()).build().unwrap();
+    let sync = |point: &SyncPoint| {
+        let mut new = client.form("frm_1").submissions().sync_from(point);
+        let ids: Vec<_> = new.by_ref().map(|row| row.unwrap().id.to_string()).collect();
+        (ids, new.sync_point())
+    };
+    let (ids, point) = sync(&SyncPoint::new());
+    assert_eq!(ids, ["sub_2", "sub_1", "sub_0"]);
+    form.lock().unwrap().commit(0);
+    assert_eq!(sync(&point).0, ["sub_3"]);
+}
+
+#[tokio::test]
+async fn overlap_over_10_000_rows_is_shortened_and_reported() {
+    let form = Form::new(1_000);
+    for _ in 0..10_050 {
+        let mut form = form.lock().unwrap();
+        form.now += 1_000;
+        form.commit(0);
+    }
+    let fake = Form::serve(&form);
+    let events = Arc::new(Mutex::new(0));
+    let count = events.clone();
+    let client = builder()
+        .rate_limit(RateLimit::off())
+        .transport(fake.wire())
+        .on_event(move |event| {
+            *count.lock().unwrap() += u32::from(matches!(event, ClientEvent::SyncOverlapShortened));
+        })
+        .build()
+        .unwrap();
+    let mut new = client.form("frm_1").submissions().sync_from(&SyncPoint::new());
+    let mut read = 0;
+    while new.try_next().await.unwrap().is_some() {
+        read += 1;
+    }
+    assert_eq!((read, *events.lock().unwrap()), (10_050, 1));
+    let point = carried(&new.sync_point());
+    let mut new = client.form("frm_1").submissions().sync_from(&point);
+    assert!(new.try_next().await.unwrap().is_none(), "known rows are not repeated");
+}
