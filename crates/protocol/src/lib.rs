@@ -11,6 +11,7 @@
 //! | endpoints | [`paths`] | §4 |
 //! | arrays that must not pass for objects | [`Objects`] | |
 //! | text that is not safe to show | [`is_unsafe_in_terminals`], [`is_stray_selector`] | |
+//! | keys and secrets damaged by copying | [`check_secret_text`] | |
 //! | limits | [`limits`], [`RollingWindow`] | §8 |
 //! | webhook event, signature, and when a delivery is tried again | [`WebhookEvent`], [`signature`], [`RetrySchedule`], [`retry_after()`] | §5, §6 |
 //!
@@ -36,6 +37,7 @@ mod retry_schedule;
 mod rfc3339;
 mod rolling_window;
 mod scan;
+mod secret_text;
 pub mod signature;
 mod submission;
 mod timestamp;
@@ -54,11 +56,12 @@ pub use instant::FormInstant;
 pub use objects::Objects;
 pub use page::{Page, PageRef, Pagination, SubmissionRef};
 pub use printable::{is_stray_selector, is_unsafe_in_terminals};
-pub use retry_after::retry_after;
+pub use retry_after::{delay_seconds, retry_after};
 pub use retry_schedule::RetrySchedule;
 pub use rfc3339::TimeError;
 pub use rolling_window::RollingWindow;
 pub use scan::{AnswerPlace, Literal, Literals, PagePlaces, Place, RowPlaces};
+pub use secret_text::{SecretTextError, check_secret_text};
 pub use submission::Submission;
 pub use timestamp::Timestamp;
 #[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
