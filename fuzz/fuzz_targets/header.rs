@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use formsvc_fuzz::{NOW, SECRET};
 use formsvc_protocol::signature::{self, SignatureError, SignatureHeader, SigningSecret};
-use formsvc_receiver::Verifier;
 use hmac::{Hmac, KeyInit, Mac};
 use libfuzzer_sys::fuzz_target;
 use sha2::Sha256;
@@ -51,7 +50,6 @@ fn hmac(text: &str) -> String {
 fuzz_target!(|header: &[u8]| {
     let plain = plain(header);
     assert_eq!(SignatureHeader::parse(header).is_ok(), plain.is_some());
-    assert_eq!(Verifier::check_header(header).is_ok(), plain.is_some());
     let secrets =
         ["whsec_other", SECRET].map(|text| SigningSecret::new(&text.into()).expect("text"));
     let verify = |header: &[u8], now| signature::verify(header, BODY, &secrets, now, TOLERANCE);

@@ -118,14 +118,14 @@ pub(crate) fn example() -> (Vec<u8>, String, u64) {
 mod tests {
     use std::collections::HashSet;
 
-    use formsvc_receiver::{Event, Verifier};
+    use formsvc_receiver::{Verifier, WebhookEvent};
 
     use super::*;
 
     #[test]
     fn every_request_is_a_delivery_whether_it_was_signed_before_or_not() {
         let signed = Signed::new(7, 2);
-        let verifier = Verifier::builder().secret(SECRET.into()).build().unwrap();
+        let verifier = Verifier::new(SECRET).unwrap();
         let mut request = Vec::new();
         for place in 0..4 {
             signed.request(place, &mut request);
@@ -133,8 +133,8 @@ mod tests {
             let (head, body) = text.split_once("\r\n\r\n").unwrap();
             let header = head.lines().find_map(|line| line.strip_prefix("X-Service-Signature: "));
             assert_eq!(body.len(), BODY);
-            let event = verifier.verify_event(header.unwrap().as_bytes(), body.to_owned()).unwrap();
-            assert!(matches!(event.event(), Event::SubmissionCreated(_)), "{text}");
+            let event = verifier.verify(header.unwrap(), body.to_owned()).unwrap();
+            assert!(matches!(event.event(), WebhookEvent::SubmissionCreated(_)), "{text}");
         }
     }
 

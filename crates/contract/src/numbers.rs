@@ -2,7 +2,7 @@
 //! are constants, and text is put together at compile time of literals alone.
 
 use formsvc_protocol::limits::{DELIVERY_RETRIES, DELIVERY_TIMEOUT, SIGNATURE_TOLERANCE};
-use formsvc_receiver::MAX_BODY_DEFAULT;
+use formsvc_receiver::DEFAULT_MAX_BODY;
 
 /// Names macros of literals.
 macro_rules! numbers {
@@ -45,5 +45,5 @@ const _: () = {
     assert!(well_within!() < within!() && well_outside!() > outside!());
     assert!(answer_seconds!() == DELIVERY_TIMEOUT.as_secs());
     assert!(attempts!() == 1 + DELIVERY_RETRIES);
-    assert!(cap_mib!() << 20 == MAX_BODY_DEFAULT && oversize_mib!() > cap_mib!());
+    assert!(cap_mib!() << 20 == DEFAULT_MAX_BODY && oversize_mib!() > cap_mib!());
 };

@@ -100,12 +100,12 @@ impl std::fmt::Display for SignatureError {
 
 impl std::error::Error for SignatureError {}
 
-/// What verification found.
+/// A signature that matches one of the secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Verified {
+pub struct SignatureMatch {
     /// The header's `t`.
     pub unix_seconds: u64,
-    /// Which of the secrets matched, by its place in the list given.
+    /// Index of the secret that matches.
     pub secret_index: usize,
 }
 
@@ -117,7 +117,7 @@ pub fn verify(
     secrets: &[SigningSecret],
     now_unix_seconds: u64,
     tolerance: Duration,
-) -> Result<Verified, SignatureError> {
+) -> Result<SignatureMatch, SignatureError> {
     SignatureHeader::parse(header)?.verify(body, secrets, now_unix_seconds, tolerance)
 }
 
@@ -177,7 +177,7 @@ impl<'a> SignatureHeader<'a> {
         secrets: &[SigningSecret],
         now_unix_seconds: u64,
         tolerance: Duration,
-    ) -> Result<Verified, SignatureError> {
+    ) -> Result<SignatureMatch, SignatureError> {
         let mut matched = None;
         for (index, secret) in secrets.iter().enumerate() {
             // Equality of such outputs takes the same time wherever they differ.
@@ -192,7 +192,7 @@ impl<'a> SignatureHeader<'a> {
         }
         let secret_index = matched.ok_or(SignatureError::NoMatch)?;
         self.check_time(now_unix_seconds, tolerance)?;
-        Ok(Verified { unix_seconds: self.unix_seconds, secret_index })
+        Ok(SignatureMatch { unix_seconds: self.unix_seconds, secret_index })
     }
 
     /// The header's `t`, in Unix seconds: a stranger's word until the signature is known to be right.

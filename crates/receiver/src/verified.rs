@@ -1,4 +1,4 @@
-//! What only verification can make.
+//! The result of a successful verification.
 
 use std::fmt;
 use std::ops::Deref;
@@ -6,53 +6,48 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::{Event, SubmissionCreated, UnknownEvent};
+use crate::{SubmissionCreated, UnknownEvent, WebhookEvent};
 
-/// The proof that a body was signed: when, and with which secret. Only a
-/// [`Verifier`](crate::Verifier) makes one.
-///
-/// ```compile_fail,E0451
-/// let forged = formsvc_receiver::Signed { timestamp: 0, secret: "1".into() };
-/// ```
+/// The proof that a body was signed: the time of the signature and the secret that made it. Only a
+/// [`Verifier`](crate::Verifier) creates one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Signed {
+pub struct SignatureProof {
     timestamp: u64,
-    secret: Arc<str>,
+    secret_name: Arc<str>,
 }
 
-impl Signed {
-    pub(crate) fn new(timestamp: u64, secret: Arc<str>) -> Self {
-        Self { timestamp, secret }
+impl SignatureProof {
+    pub(crate) fn new(timestamp: u64, secret_name: Arc<str>) -> Self {
+        Self { timestamp, secret_name }
     }
 
-    /// The header's `t`, the time of the attempt, in Unix seconds (SPEC §5).
+    /// The header's `t` in Unix seconds: the time of the delivery attempt (SPEC §5).
     pub fn timestamp(&self) -> u64 {
         self.timestamp
     }
 
-    /// The name of the secret that signed it. When no delivery of a day names the old secret any
-    /// more, a rotation is over.
-    pub fn secret(&self) -> &str {
-        &self.secret
+    /// The name of the secret that signed the body.
+    pub fn secret_name(&self) -> &str {
+        &self.secret_name
     }
 }
 
-/// Something of a delivery whose signature was found right, with the exact body and the proof.
+/// An event with a valid signature, together with the exact body. Dereferences to the event.
 ///
-/// Only a [`Verifier`](crate::Verifier) makes one (in tests, `test_util` does), and none lets its
-/// event be changed: a function that takes a `Verified<Event>` cannot be called with what a stranger
-/// sent. Dereferences to the event.
+/// Only a [`Verifier`](crate::Verifier) creates one (and `test_util` in tests), and the event cannot
+/// be changed, so a function that takes a `Verified<WebhookEvent>` cannot be called with unverified
+/// data.
 ///
 /// ```compile_fail,E0451
-/// # use formsvc_receiver::{Event, Signed, Verified};
-/// fn forge(event: Event, signed: Signed) -> Verified<Event> {
-///     Verified { event, body: Default::default(), signed }
+/// # use formsvc_receiver::{SignatureProof, Verified, WebhookEvent};
+/// fn forge(event: WebhookEvent, proof: SignatureProof) -> Verified<WebhookEvent> {
+///     Verified { event, body: Default::default(), proof }
 /// }
 /// ```
 ///
 /// ```compile_fail,E0594
-/// # use formsvc_receiver::{Event, Verified};
-/// fn change(mut verified: Verified<Event>, other: Event) {
+/// # use formsvc_receiver::{Verified, WebhookEvent};
+/// fn change(mut verified: Verified<WebhookEvent>, other: WebhookEvent) {
 ///     *verified = other;
 /// }
 /// ```
@@ -60,12 +55,12 @@ impl Signed {
 pub struct Verified<T> {
     event: T,
     body: Bytes,
-    signed: Signed,
+    proof: SignatureProof,
 }
 
 impl<T> Verified<T> {
-    pub(crate) fn new(event: T, body: Bytes, signed: Signed) -> Self {
-        Self { event, body, signed }
+    pub(crate) fn new(event: T, body: Bytes, proof: SignatureProof) -> Self {
+        Self { event, body, proof }
     }
 
     /// The event.
@@ -73,51 +68,30 @@ impl<T> Verified<T> {
         &self.event
     }
 
-    /// The event, letting go of the proof.
+    /// The event without the proof.
     pub fn into_event(self) -> T {
         self.event
     }
 
-    /// The body exactly as it was signed. Cheap to clone.
+    /// The exact bytes of the body. Cheap to clone.
     pub fn body(&self) -> &Bytes {
         &self.body
     }
 
-    /// The proof.
-    pub fn signed(&self) -> &Signed {
-        &self.signed
-    }
-
-    /// The header's `t`, in Unix seconds.
-    pub fn timestamp(&self) -> u64 {
-        self.signed.timestamp
-    }
-
-    /// The name of the secret that signed it.
-    pub fn secret(&self) -> &str {
-        &self.signed.secret
-    }
-
-    /// Narrows the type of the event; the result is what was verified, or less.
-    fn narrowed<U, V>(
-        self,
-        narrow: impl FnOnce(T) -> Result<U, V>,
-    ) -> Result<Verified<U>, Verified<V>> {
-        let Self { event, body, signed } = self;
-        match narrow(event) {
-            Ok(event) => Ok(Verified { event, body, signed }),
-            Err(event) => Err(Verified { event, body, signed }),
-        }
+    /// The time of the signature and the secret that made it.
+    pub fn proof(&self) -> &SignatureProof {
+        &self.proof
     }
 }
 
-impl Verified<Event> {
-    /// The submission that the event tells of; the event of an unknown kind otherwise.
+impl Verified<WebhookEvent> {
+    /// The submission, or the unknown event as the error.
     pub fn into_submission(self) -> Result<Verified<SubmissionCreated>, Verified<UnknownEvent>> {
-        self.narrowed(|event| match event {
-            Event::SubmissionCreated(event) => Ok(event),
-            Event::Unknown(event) => Err(event),
-        })
+        let Self { event, body, proof } = self;
+        match event {
+            WebhookEvent::SubmissionCreated(event) => Ok(Verified { event, body, proof }),
+            WebhookEvent::Unknown(event) => Err(Verified { event, body, proof }),
+        }
     }
 }
 
@@ -129,10 +103,10 @@ impl<T> Deref for Verified<T> {
 }
 
 impl<T> fmt::Debug for Verified<T> {
-    /// Without event and body, which hold what people wrote.
+    /// Without event and body, which are personal data.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Verified")
-            .field("signed", &self.signed)
+            .field("proof", &self.proof)
             .field("body_length", &self.body.len())
             .finish_non_exhaustive()
     }

@@ -6,25 +6,21 @@
 //!
 //! What was handled is in `~/.local/state/webhook-receiver/rust.db`, or where `FORMSVC_INBOX` says. In a project
 //! of your own it needs
-//! `formsvc-receiver` with the features `axum` and `sqlite`, `axum`, and `tokio` with `macros`, `net`,
-//! `rt-multi-thread` and `time`.
+//! `formsvc-receiver` with the features `axum` and `sqlite`, `axum`, and `tokio` with `macros`, `net`
+//! and `rt-multi-thread`.
 
-#![expect(clippy::print_stdout, reason = "it is how an example tells what happens")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example prints its result")]
 
 use std::error::Error;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{FromRef, State};
 use axum::response::IntoResponse;
 use axum::routing::post;
-use formsvc_receiver::inbox::{DEFAULT_LEASE, SqliteInbox};
-use formsvc_receiver::{SubmissionCreated, Verified, Verifier, Webhook, process_once_detached};
+use formsvc_receiver::inbox::{ClaimToken, SqliteInbox};
+use formsvc_receiver::{SubmissionCreated, Verified, Verifier, process_once};
 use tokio::net::TcpListener;
-
-/// The service waits so long for an answer (SPEC §6); no sender may take longer for a body either.
-const TIME_LIMIT: Duration = Duration::from_secs(10);
 
 #[derive(Clone)]
 struct App {
@@ -38,14 +34,13 @@ impl FromRef<App> for Verifier {
     }
 }
 
-/// What the receiver is for. An error has the service send the submission again. What takes longer than
-/// some seconds belongs after the answer: see `inbox::Queue`.
-#[expect(clippy::unused_async, reason = "what a real handler does is nearly always async")]
+/// Handles a submission. After an error the service repeats the delivery. For work that takes longer than a few
+/// seconds, see `inbox::Queue`.
 async fn handle(
     submission: Verified<SubmissionCreated>,
+    _claim: ClaimToken,
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
-    // Debug writing keeps what strangers wrote from acting on the terminal; not all of it, which may be a
-    // megabyte.
+    // Debug escapes control characters, which would act on the terminal. A submission can have a megabyte.
     let shown = |text: &str| format!("{text:?}").chars().take(200).collect::<String>();
     println!("{} {}", shown(submission.submission_id.as_str()), shown(submission.data.as_json()));
     Ok(())
@@ -53,12 +48,13 @@ async fn handle(
 
 async fn hook(
     State(app): State<App>,
-    // Refused unless the signature is right: the raw bytes, of now, up to 1 MiB.
-    Webhook(submission): Webhook<SubmissionCreated>,
+    // Refused unless the signature is valid and current. A body has at most 1 MiB.
+    submission: Verified<SubmissionCreated>,
 ) -> impl IntoResponse {
-    // In a task of its own: a sender that hangs up does not end it half way.
-    let handler = |submission, _claim| handle(submission);
-    process_once_detached(app.inbox, submission, DEFAULT_LEASE, handler).await
+    // The handler completes even if the sender disconnects.
+    process_once(app.inbox, submission, handle)
+        .inspect_failure(|failure| eprintln!("{failure}"))
+        .await
 }
 
 /// Where what was handled is kept.
@@ -76,10 +72,7 @@ fn inbox() -> Result<PathBuf, Box<dyn Error>> {
 async fn main() -> Result<(), Box<dyn Error>> {
     let secret = std::env::var("FORMSVC_SIGNING_SECRET")
         .map_err(|_| "set FORMSVC_SIGNING_SECRET to the signing secret of the endpoint")?;
-    let verifier = Verifier::builder()
-        .secret(secret.into())
-        .read_timeout(TIME_LIMIT, tokio::time::sleep)
-        .build()?;
+    let verifier = Verifier::new(secret)?;
     let inbox = inbox()?;
     let app = App { verifier, inbox: SqliteInbox::open(inbox)? };
     let router = Router::new().route("/", post(hook)).with_state(app);

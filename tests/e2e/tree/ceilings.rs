@@ -8,6 +8,7 @@ use formsvc_tests::root;
 /// What is asked for, and the most crates that may bring, itself included, on Linux.
 const CEILINGS: &[(&str, &[&str], usize)] = &[
     ("formsvc-receiver", &["--no-default-features"], 35),
+    ("formsvc-receiver", &["--features=axum"], 45),
     // TLS by rustls, and spans.
     ("formsvc-client", &[], 110),
 ];

@@ -13,10 +13,8 @@ use axum::response::IntoResponse;
 use axum::routing::{MethodRouter, post};
 use axum::serve::ListenerExt;
 use bytes::Bytes;
-use formsvc_receiver::inbox::{
-    DEFAULT_LEASE, Inbox, InboxError, MemoryInbox, Queue, Recorded, SqliteInbox,
-};
-use formsvc_receiver::{Outcome, SubmissionCreated, Verifier, Webhook, process_once};
+use formsvc_receiver::inbox::{DedupeResult, Inbox, InboxError, MemoryInbox, Queue, SqliteInbox};
+use formsvc_receiver::{SubmissionCreated, Verified, Verifier, process_once};
 use tokio::net::TcpListener;
 
 use super::Listening;
@@ -68,8 +66,7 @@ impl<S> FromRef<App<S>> for Verifier {
 }
 
 fn router(variant: Receiving, file: &Path) -> Result<Router, BenchError> {
-    let verifier = Verifier::builder().secret(SECRET.into()).build();
-    let verifier = verifier.map_err(|why| BenchError::caused("no verifier", &why))?;
+    let verifier = Verifier::new(SECRET).map_err(|why| BenchError::caused("no verifier", &why))?;
     let no_inbox = |why: InboxError| BenchError::caused("no inbox", &why);
     let sqlite = || SqliteInbox::open(file).map_err(no_inbox);
     Ok(match variant {
@@ -98,28 +95,26 @@ async fn body(_: Bytes) -> StatusCode {
     StatusCode::OK
 }
 
-async fn verified(Webhook(_): Webhook<SubmissionCreated>) -> StatusCode {
+async fn verified(_: Verified<SubmissionCreated>) -> StatusCode {
     StatusCode::OK
 }
 
 /// Handles each submission once, before the answer; there is nothing to do.
 async fn once<I: Inbox>(
     State(app): State<App<I>>,
-    Webhook(submission): Webhook<SubmissionCreated>,
+    submission: Verified<SubmissionCreated>,
 ) -> impl IntoResponse {
-    let key = submission.submission_id.as_str();
-    let handler = |_claim| async { Ok::<(), Infallible>(()) };
-    let outcome: Outcome<_, _> = process_once(&app.store, key, DEFAULT_LEASE, handler).await;
-    outcome
+    process_once(app.store, submission, |_, _| async { Ok::<(), Infallible>(()) }).await
 }
 
 /// Keeps each submission, to be handled later.
 async fn kept(
     State(app): State<App<SqliteInbox>>,
-    Webhook(submission): Webhook<SubmissionCreated>,
+    submission: Verified<SubmissionCreated>,
 ) -> Result<StatusCode, InboxError> {
     let key = submission.submission_id.as_str();
-    let (Recorded::New | Recorded::Duplicate) = app.store.accept(key, submission.body()).await?;
+    let (DedupeResult::New | DedupeResult::Duplicate) =
+        app.store.accept(key, submission.body()).await?;
     Ok(StatusCode::OK)
 }
 
@@ -129,7 +124,7 @@ async fn logged(State(log): State<Log>, body: Bytes) -> StatusCode {
 
 async fn logged_once(
     State(app): State<App<SeenLog>>,
-    Webhook(submission): Webhook<SubmissionCreated>,
+    submission: Verified<SubmissionCreated>,
 ) -> StatusCode {
     status(app.store.append(submission.submission_id.as_str()).await)
 }

@@ -164,7 +164,7 @@ mod tests {
         let sent = replay.outgoing(&secrets, 7).unwrap();
         assert_eq!(sent.headers[EVENT], "form.closed");
         let clock = || UNIX_EPOCH + std::time::Duration::from_secs(7);
-        let verifier = Verifier::builder().secret(SECRET.into()).clock(clock).build().unwrap();
-        verifier.verify(sent.headers[SIGNATURE].as_bytes(), &sent.body).unwrap();
+        let verifier = Verifier::builder().secret(SECRET).clock(clock).build().unwrap();
+        verifier.verify_signature(&sent.headers[SIGNATURE], &sent.body).unwrap();
     }
 }

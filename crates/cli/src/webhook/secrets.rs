@@ -9,7 +9,7 @@ use std::sync::Arc;
 use clap::Args;
 use formsvc_client::{ExposeSecret, SecretString};
 use formsvc_protocol::signature::SigningSecret;
-use formsvc_receiver::{SECRET_MIN, Verifier, VerifierBuilder};
+use formsvc_receiver::{SigningSecret as ReceiverSecret, Verifier, VerifierBuilder};
 
 use crate::ask;
 use crate::context::Context;
@@ -64,9 +64,9 @@ impl SecretArgs {
             let name = place.name(&secrets);
             let secret = place.read(cx).await?;
             let text = secret.expose_secret();
-            if text.len() < SECRET_MIN {
-                let what =
-                    format!("the signing secret of {name} has fewer than {SECRET_MIN} bytes");
+            if text.len() < ReceiverSecret::MIN_BYTES {
+                let min = ReceiverSecret::MIN_BYTES;
+                let what = format!("the signing secret of {name} has fewer than {min} bytes");
                 return Err(CliError::usage(what)
                     .hint("such a secret was cut off or can be guessed: copy it again, whole"));
             }
@@ -190,7 +190,7 @@ impl Secrets {
     /// The beginning of a verifier with these secrets, for who sets the clock or the tolerance.
     pub(crate) fn builder(&self) -> VerifierBuilder {
         let add = |builder: VerifierBuilder, (name, secret): &(Arc<str>, SecretString)| {
-            builder.secret_named(&**name, secret.clone())
+            builder.named_secret(&**name, secret.expose_secret())
         };
         self.0.iter().fold(Verifier::builder(), add)
     }
@@ -281,7 +281,8 @@ mod tests {
         );
         let clock = || std::time::UNIX_EPOCH + std::time::Duration::from_secs(7);
         let verifier = secrets.builder().clock(clock).build().unwrap();
-        assert_eq!(verifier.verify(header.as_bytes(), b"{}").unwrap().secret(), "new");
+        let proof = verifier.verify_signature(header, b"{}").unwrap();
+        assert_eq!(proof.secret_name(), "new");
         assert!(secrets.is_previous("old") && !secrets.is_previous("new"));
         assert_eq!(secrets.all_signing().count(), 2);
         assert!(Secrets::default().verifier(1).unwrap().is_none());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use formsvc_protocol::signature::{HEADER, SignatureHeader};
-use formsvc_receiver::{Event, JsonProblem, Verifier, VerifyError, signature_header};
+use formsvc_receiver::{Verifier, VerifyError, WebhookEvent, signature_header};
 use http::HeaderMap;
 use jiff::Timestamp;
 
@@ -238,13 +238,7 @@ impl VerdictCode {
         if self != Self::BadEvent {
             return None;
         }
-        let error = Event::from_json(body.clone()).err()?;
-        let is_object = body.trim_ascii_start().starts_with(b"{");
-        Some(if error.problem() == JsonProblem::WrongShape && !is_object {
-            "it is JSON, and no object".to_owned()
-        } else {
-            error.to_string()
-        })
+        Some(WebhookEvent::from_json(body.clone()).err()?.to_string())
     }
 
     /// The verdict of a name.
@@ -266,7 +260,7 @@ pub(crate) fn judge(
     headers: &HeaderMap,
     body: &Bytes,
     came: Timestamp,
-) -> (Verdict, Option<Event>) {
+) -> (Verdict, Option<WebhookEvent>) {
     let header = signature_header(headers.get_all(HEADER));
     let claimed =
         header.as_ref().ok().and_then(|header| SignatureHeader::parse(header.as_bytes()).ok());
@@ -276,11 +270,10 @@ pub(crate) fn judge(
     let Some(verifier) = verifier else {
         return (Verdict { code: VerdictCode::Unchecked, secret: None, age }, None);
     };
-    let found = header
-        .and_then(|header| verifier.verify_event_at(header.as_bytes(), body.clone(), came.into()));
+    let found = header.and_then(|header| verifier.verify_at(header, body.clone(), came.into()));
     match found {
         Ok(event) => {
-            let secret = Some(event.secret().into());
+            let secret = Some(event.proof().secret_name().into());
             (Verdict { code: VerdictCode::Valid, secret, age }, Some(event.into_event()))
         }
         Err(error) => (Verdict { code: (&error).into(), secret: None, age }, None),
@@ -307,13 +300,13 @@ mod tests {
     #[test]
     fn what_the_receiver_refuses_has_its_name_and_status() {
         use VerifyError::{InFuture, Malformed, MissingHeader, NoMatch, TooLarge, TooOld};
-        let no_event = Event::from_json(Bytes::from_static(b"{")).unwrap_err();
-        let bad = VerifyError::BadJson(no_event);
+        let no_event = WebhookEvent::from_json(Bytes::from_static(b"{")).unwrap_err();
+        let bad = VerifyError::InvalidEvent(no_event);
         let errors = [MissingHeader, Malformed, NoMatch, TooOld, InFuture, TooLarge, bad];
         let mut rows: Vec<_> = VERDICTS.iter().filter(|row| row.is_refusal()).collect();
         for error in errors {
             let row = VerdictCode::from(&error).row();
-            assert_eq!((row.name, row.status), (error.code(), error.status()));
+            assert_eq!((row.name, row.status), (error.code(), error.status().as_u16()));
             rows.retain(|other| other.code != row.code);
         }
         assert!(rows.is_empty(), "{rows:?}");
@@ -324,15 +317,12 @@ mod tests {
         let lack =
             |body: &'static str| VerdictCode::BadEvent.lack(&Bytes::from_static(body.as_bytes()));
         for (body, told) in [
-            ("hunter2", "the text is not JSON, seen at line 1, column 1"),
-            ("", "the text ends too early, seen at line 1, column 0"),
-            (r#""hunter2""#, "it is JSON, and no object"),
-            (r#"["hunter2"]"#, "it is JSON, and no object"),
-            ("{}", "`event` is missing, seen at line 1, column 2"),
-            (
-                r#"{"event":"submission.created","submission_id":"hunter2"}"#,
-                "`form_id` is missing, seen at line 1, column 56",
-            ),
+            ("hunter2", "the body is not JSON (line 1, column 1)"),
+            ("", "the body is incomplete JSON (line 1, column 0)"),
+            (r#""hunter2""#, "the body is not a JSON object"),
+            (r#"["hunter2"]"#, "the body is not a JSON object"),
+            ("{}", "`event` is missing"),
+            (r#"{"event":"submission.created","submission_id":"hunter2"}"#, "`form_id` is missing"),
         ] {
             assert_eq!(lack(body).as_deref(), Some(told), "{body}");
         }

@@ -127,7 +127,7 @@ pub(super) fn tampered(body: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use formsvc_protocol::WebhookEvent;
-    use formsvc_receiver::Event;
+    use formsvc_receiver::WebhookEvent as ReceivedEvent;
 
     use super::*;
 
@@ -157,8 +157,8 @@ mod tests {
             assert!(!text.contains('@'), "{body:?}");
             let json: serde_json::Value = serde_json::from_str(text).unwrap();
             assert_eq!(json["event"], body.event(), "{body:?}");
-            match Event::from_json(bytes.clone()).unwrap() {
-                Event::SubmissionCreated(event) => {
+            match ReceivedEvent::from_json(bytes.clone()).unwrap() {
+                ReceivedEvent::SubmissionCreated(event) => {
                     assert_eq!(event.submission_id.as_str(), "sub_check_1");
                 }
                 _ => assert_eq!(body, Body::UnknownEvent),

@@ -14,8 +14,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{any, post};
 use formsvc_contract::receiver::{CHECKS, FORM_ID, Given, ID_PREFIX, Outcome, Report, Runner};
 use formsvc_contract::send::{SendError, SendErrorKind, Sender, SenderOptions};
-use formsvc_receiver::inbox::{DEFAULT_LEASE, MemoryInbox};
-use formsvc_receiver::{Outcome as Handled, SubmissionCreated, Verifier, Webhook, process_once};
+use formsvc_receiver::inbox::MemoryInbox;
+use formsvc_receiver::{ProcessOutcome, SubmissionCreated, Verified, Verifier, process_once};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use url::Url;
@@ -166,25 +166,25 @@ async fn our_own_receiver_is_sent_again_what_it_was_busy_with() {
     }
     async fn hook(
         State(App(_, inbox, busy)): State<App>,
-        Webhook(submission): Webhook<SubmissionCreated>,
+        submission: Verified<SubmissionCreated>,
     ) -> impl IntoResponse {
         let told = Arc::clone(&busy);
-        let handler = async |_| {
+        let handler = |submission: Verified<SubmissionCreated>, _| async move {
             if submission.submission_id.as_str().contains("at-once") {
                 // Not done before the three others were told to come again.
                 let _all = busy.acquire_many(3).await.unwrap();
             }
             Ok::<(), Infallible>(())
         };
-        let outcome = process_once(&inbox, &submission, DEFAULT_LEASE, handler).await;
-        if let Handled::InFlight { .. } = outcome {
+        let outcome = process_once(inbox, submission, handler).await;
+        if let ProcessOutcome::InFlight { .. } = outcome {
             told.add_permits(1);
         }
         outcome
     }
-    let verifier = Verifier::builder().secret(SECRET.into());
+    let verifier = Verifier::builder().secret(SECRET);
     let verifier = verifier.clock(|| SystemTime::UNIX_EPOCH + NOW).build().unwrap();
-    let app = App(verifier, MemoryInbox::builder().build().unwrap(), Arc::new(Semaphore::new(0)));
+    let app = App(verifier, MemoryInbox::new(), Arc::new(Semaphore::new(0)));
     let router = Router::new().route("/", post(hook)).with_state(app);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = Url::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();

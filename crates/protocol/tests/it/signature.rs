@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use formsvc_protocol::limits::SIGNATURE_TOLERANCE;
-use formsvc_protocol::signature::{SignatureError, SigningSecret, Verified, sign, verify};
+use formsvc_protocol::signature::{SignatureError, SignatureMatch, SigningSecret, sign, verify};
 use proptest::prelude::*;
 use serde::Deserialize;
 
@@ -37,9 +37,9 @@ fn secret(text: &str) -> SigningSecret {
 }
 
 /// What verification found, in the words of the vectors.
-fn in_words(result: Result<Verified, SignatureError>) -> Result<(u64, usize), &'static str> {
+fn in_words(result: Result<SignatureMatch, SignatureError>) -> Result<(u64, usize), &'static str> {
     match result {
-        Ok(Verified { unix_seconds, secret_index }) => Ok((unix_seconds, secret_index)),
+        Ok(SignatureMatch { unix_seconds, secret_index }) => Ok((unix_seconds, secret_index)),
         Err(SignatureError::Malformed) => Err("malformed"),
         Err(SignatureError::NoMatch) => Err("no_match"),
         Err(SignatureError::TooOld) => Err("too_old"),
@@ -162,7 +162,7 @@ proptest! {
         };
         let held = [secrets[held.index(secrets.len())].clone()];
         let found = verify(header.as_bytes(), &body, &held, now, SIGNATURE_TOLERANCE);
-        prop_assert_eq!(found, Ok(Verified { unix_seconds, secret_index: 0 }));
+        prop_assert_eq!(found, Ok(SignatureMatch { unix_seconds, secret_index: 0 }));
     }
 
     #[test]

@@ -1,135 +1,143 @@
-//! What claiming a key comes to.
+//! Claims of keys, and the rule that decides them in every store.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{InboxError, Scope};
+use super::InboxError;
+use super::scope::Scope;
 
-/// What [`Inbox::claim`](super::Inbox::claim) comes to.
+/// The result of [`Inbox::claim`](super::Inbox::claim).
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use = "a claim that is not completed or released blocks its key until its lease runs out"]
+#[must_use = "a claim blocks its key until it is completed, released, or its lease ends"]
 pub enum Claim {
-    /// The key is the caller's to handle.
+    /// The caller holds the claim and can handle the delivery.
     Acquired(ClaimToken),
-    /// It was handled, or is kept to be handled later: answer 200.
+    /// The delivery was handled, or is queued: respond with 200.
     Duplicate,
-    /// Somebody handles it now: answer 503, so that it is sent again.
+    /// Another caller holds a claim: respond with 503, so that the sender repeats the delivery.
     InFlight {
-        /// When the lease that holds it runs out, at least 1 ms.
+        /// Time until the lease of the other claim ends, at least 1 ms.
         retry_after: Duration,
     },
 }
 
-/// The right to complete or release what was claimed.
-///
-/// It is good in the store it comes from, and there until the claim is completed, released or taken over.
-#[derive(Clone, PartialEq, Eq)]
-pub struct ClaimToken(Arc<Token>);
-
-#[derive(PartialEq, Eq)]
-struct Token {
+/// The right to complete or release a claim. Valid in the store that issued it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimToken {
     scope: Scope,
-    key: Key,
+    key: Arc<str>,
     fence: i64,
-    /// The place in the queue of a delivery that was accepted.
-    place: Option<i64>,
+    /// Row of the queue, if the delivery was queued.
+    queue_row: Option<i64>,
 }
 
 impl ClaimToken {
-    /// A token of an inbox of one's own. Fails with [`InboxErrorKind::Setup`](super::InboxErrorKind::Setup)
-    /// for a name that is no [scope](super#scopes).
-    pub fn issue(scope: &str, key: &str, fence: u64) -> Result<Self, InboxError> {
-        Ok(Self::new(Scope::new(scope)?, key, fence.cast_signed()))
+    /// Creates a token for your own implementation of [`Inbox`](super::Inbox). Fails with
+    /// [`InvalidConfig`](super::InboxErrorKind::InvalidConfig) if the scope is not a
+    /// [valid name](super#scopes).
+    pub fn new(scope: &str, key: &str, fence: u64) -> Result<Self, InboxError> {
+        Ok(Self::issue(&Scope::new(scope)?, key, fence.cast_signed()))
     }
 
-    pub(super) fn new(scope: Scope, key: &str, fence: i64) -> Self {
-        Self(Arc::new(Token { scope, key: Key::of(key), fence, place: None }))
-    }
-
-    /// A token whose key ends a name that its store has anyway.
-    pub(super) fn named(scope: Scope, name: Arc<str>, key_at: usize, fence: i64) -> Self {
-        Self(Arc::new(Token { scope, key: Key { name, at: key_at }, fence, place: None }))
+    pub(super) fn issue(scope: &Scope, key: &str, fence: i64) -> Self {
+        Self { scope: scope.clone(), key: key.into(), fence, queue_row: None }
     }
 
     #[cfg(any(feature = "postgres", feature = "sqlite"))]
-    pub(super) fn queued(scope: Scope, key: &str, fence: i64, place: i64) -> Self {
-        Self(Arc::new(Token { scope, key: Key::of(key), fence, place: Some(place) }))
+    pub(super) fn with_queue_row(self, row: i64) -> Self {
+        Self { queue_row: Some(row), ..self }
     }
 
-    /// The idempotency key that was claimed.
+    /// The idempotency key.
     pub fn key(&self) -> &str {
-        self.0.key.as_str()
+        &self.key
     }
 
-    /// The name that its key ends; the key itself, unless the store [named](Self::named) it.
-    pub(super) fn name(&self) -> &str {
-        &self.0.key.name
-    }
-
-    /// The name of the scope it was claimed in.
+    /// The scope of the claim.
     pub fn scope(&self) -> &str {
-        self.0.scope.name()
+        self.scope.name()
     }
 
-    /// The fencing number: greater than that of every earlier claim of this key in this store. A system that
-    /// the handler writes to can keep the greatest it has seen and refuse smaller ones, and so refuse a
-    /// handler whose lease ran out unnoticed.
+    /// The fencing number: greater than the number of every earlier claim of this key. A system that the
+    /// handler writes to can refuse a number below the greatest one that it has seen, and so refuse a
+    /// handler after its lease ended.
     pub fn fence(&self) -> u64 {
-        self.0.fence.cast_unsigned()
+        self.fence.cast_unsigned()
     }
 
-    pub(super) fn number(&self) -> i64 {
-        self.0.fence
+    pub(super) fn fence_number(&self) -> i64 {
+        self.fence
     }
 
     #[cfg(any(feature = "postgres", feature = "sqlite"))]
-    pub(super) fn place(&self) -> Option<i64> {
-        self.0.place
+    pub(super) fn queue_row(&self) -> Option<i64> {
+        self.queue_row
     }
 }
 
-/// A key at the end of a longer name.
-struct Key {
-    name: Arc<str>,
-    at: usize,
-}
-
-impl Key {
-    fn of(key: &str) -> Self {
-        Self { name: key.into(), at: 0 }
-    }
-
-    fn as_str(&self) -> &str {
-        &self.name[self.at..]
-    }
-}
-
-impl PartialEq for Key {
-    /// Whatever stands before it.
-    fn eq(&self, other: &Self) -> bool {
-        self.as_str() == other.as_str()
-    }
-}
-
-impl Eq for Key {}
-
-impl fmt::Debug for ClaimToken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClaimToken")
-            .field("scope", &self.scope())
-            .field("key", &self.key())
-            .field("fence", &self.0.fence)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Whether a key is seen for the first time.
+/// Whether a key is new to a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "what is to be done depends on whether the key is new"]
-pub enum Recorded {
-    /// It is recorded now.
+#[must_use = "a duplicate must not be handled again"]
+pub enum DedupeResult {
+    /// The key is new, and was recorded.
     New,
-    /// It was before.
+    /// The key was recorded before.
     Duplicate,
+}
+
+/// State of a key in a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum KeyState {
+    /// Claimed until the lease ends.
+    Claimed,
+    /// Handled, and remembered until the mark expires.
+    Handled,
+    /// Queued until a worker completes it.
+    #[cfg(feature = "postgres")]
+    Queued,
+    /// Released by the holder of the claim.
+    #[cfg(feature = "postgres")]
+    Released,
+}
+
+impl KeyState {
+    /// The result of claiming a key in this state, `remaining` milliseconds before the state expires.
+    /// `None` if the key is free.
+    pub(super) fn blocks_claim(self, remaining: i64) -> Option<Claim> {
+        match self {
+            #[cfg(feature = "postgres")]
+            Self::Queued => Some(Claim::Duplicate),
+            #[cfg(feature = "postgres")]
+            Self::Released => None,
+            Self::Handled if remaining > 0 => Some(Claim::Duplicate),
+            Self::Claimed if remaining > 0 => {
+                let retry_after = Duration::from_millis(remaining.unsigned_abs());
+                Some(Claim::InFlight { retry_after })
+            }
+            Self::Handled | Self::Claimed => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn key_state_blocks_claim_until_it_expires() {
+        let in_flight = |ms| Some(Claim::InFlight { retry_after: Duration::from_millis(ms) });
+        for (state, remaining, expected) in [
+            (KeyState::Claimed, 5, in_flight(5)),
+            (KeyState::Claimed, 0, None),
+            (KeyState::Claimed, i64::MIN, None),
+            (KeyState::Handled, 1, Some(Claim::Duplicate)),
+            (KeyState::Handled, 0, None),
+            #[cfg(feature = "postgres")]
+            (KeyState::Queued, 0, Some(Claim::Duplicate)),
+            #[cfg(feature = "postgres")]
+            (KeyState::Released, 9, None),
+        ] {
+            assert_eq!(state.blocks_claim(remaining), expected, "{state:?} {remaining}");
+        }
+    }
 }

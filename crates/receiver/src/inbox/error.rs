@@ -1,64 +1,52 @@
-//! Why an inbox could not do what it was asked.
+//! Why an inbox operation failed.
 
 use std::error::Error;
 use std::fmt;
 
-/// Why an inbox failed. Holds no payload, no key and no secret.
+use bytes::Bytes;
+use http::{Response, StatusCode};
+
+use super::limits::{KEY_MAX, LEASE_MAX, LEASE_MIN, PAYLOAD_MAX};
+use crate::refusal::Refusal;
+
+/// A failed inbox operation. Contains no key, payload or secret.
 #[derive(Debug)]
 pub struct InboxError {
     kind: InboxErrorKind,
     source: Option<Box<dyn Error + Send + Sync>>,
 }
 
-/// The kinds of failure that callers tell apart.
+/// The kind of an [`InboxError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InboxErrorKind {
-    /// The key is empty or has more than [`KEY_MAX`](super::KEY_MAX) bytes. It will never be taken.
-    Key,
-    /// The payload has more than [`PAYLOAD_MAX`](super::PAYLOAD_MAX) bytes. It will never be taken.
-    Payload,
-    /// The lease is shorter than [`LEASE_MIN`](super::LEASE_MIN) or longer than
-    /// [`LEASE_MAX`](super::LEASE_MAX).
-    Lease,
-    /// A setting is one that is not possible, or the store's tables are not ones this release can use: the
-    /// source says why. Repeating helps nobody.
-    Setup,
-    /// The claim was taken over, completed or released. Nothing was changed.
+    /// The key is empty or longer than [`KEY_MAX`] bytes.
+    InvalidKey,
+    /// The payload is larger than [`PAYLOAD_MAX`] bytes.
+    PayloadTooLarge,
+    /// The lease is not within [`LEASE_MIN`] and [`LEASE_MAX`].
+    InvalidLease,
+    /// A setting is invalid, or the store's tables cannot be used by this release; see the source.
+    InvalidConfig,
+    /// The claim was taken over, completed or released before. Nothing was changed.
     ClaimLost,
-    /// The key is claimed by a handler in the same scope, and cannot be recorded meanwhile.
+    /// Another caller has a claim on the key.
     InFlight,
-    /// A bounded store has no room for another key. Nothing was forgotten to make some.
+    /// The memory inbox is full.
     Full,
-    /// The store cannot be reached, is busy, or has no room on its disk; that may pass.
+    /// The store is busy, not reachable, or out of disk space. A retry may succeed.
     Unavailable,
-    /// The store refused what should be right: it is damaged, or one of us has a bug.
+    /// The store reported an unexpected error: it is damaged, or this crate has a bug.
     Internal,
 }
 
-impl InboxErrorKind {
-    fn text(self) -> &'static str {
-        match self {
-            Self::Key => "a key has 1 to 256 bytes",
-            Self::Payload => "a payload has at most 8 MiB",
-            Self::Lease => "a lease lasts from 1 ms to 1 day",
-            Self::Setup => "the inbox cannot be set up",
-            Self::ClaimLost => "the claim was taken over, completed or released",
-            Self::InFlight => "the key is being handled",
-            Self::Full => "the inbox is full",
-            Self::Unavailable => "the inbox is unavailable",
-            Self::Internal => "the inbox failed",
-        }
-    }
-}
-
 impl InboxError {
-    /// An error for an inbox of one's own.
+    /// Creates an error for your own implementation of [`Inbox`](super::Inbox).
     pub fn new(kind: InboxErrorKind) -> Self {
         Self { kind, source: None }
     }
 
-    /// The same with what caused it, which must hold no payload.
+    /// Like [`new`](Self::new), with the cause, which must not contain a payload.
     pub fn with_source(
         kind: InboxErrorKind,
         source: impl Into<Box<dyn Error + Send + Sync>>,
@@ -66,34 +54,70 @@ impl InboxError {
         Self { kind, source: Some(source.into()) }
     }
 
-    /// What kind of failure it is.
+    pub(super) fn config(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::with_source(InboxErrorKind::InvalidConfig, source)
+    }
+
+    /// The kind of the failure.
     pub fn kind(&self) -> InboxErrorKind {
         self.kind
     }
 
-    /// Whether the same call may succeed later.
-    pub fn may_pass(&self) -> bool {
-        use InboxErrorKind::{ClaimLost, Full, InFlight, Internal, Key, Lease, Payload};
-        match self.kind {
-            InFlight | Full | InboxErrorKind::Unavailable => true,
-            Key | Payload | Lease | InboxErrorKind::Setup | ClaimLost | Internal => false,
-        }
+    /// True if a retry of the same call may succeed.
+    pub fn is_transient(&self) -> bool {
+        use InboxErrorKind::{Full, InFlight, Unavailable};
+        matches!(self.kind, InFlight | Full | Unavailable)
     }
 
-    /// The HTTP status that a delivery is answered with: never a 2xx, so the sender sends it again. 400 and
-    /// 413 where no repetition helps, 503 otherwise.
-    pub fn status(&self) -> u16 {
-        match self.kind {
-            InboxErrorKind::Key => 400,
-            InboxErrorKind::Payload => 413,
-            _ => 503,
-        }
+    pub(crate) fn refusal(&self) -> Refusal {
+        let (status, code, message) = match self.kind {
+            InboxErrorKind::InvalidKey => {
+                (StatusCode::BAD_REQUEST, "bad_event", "the submission id is invalid")
+            }
+            InboxErrorKind::PayloadTooLarge => {
+                (StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large", "the body is too large")
+            }
+            _ => return Self::UNAVAILABLE,
+        };
+        Refusal::new(status, code, message)
+    }
+
+    pub(crate) const UNAVAILABLE: Refusal = Refusal::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "unavailable",
+        "the receiver cannot store deliveries",
+    );
+
+    /// The status of the response: 400 or 413 if no retry can succeed, otherwise 503.
+    pub fn status(&self) -> StatusCode {
+        self.refusal().status
+    }
+
+    /// The response for the sender, never a success: `{"error":{"code":…,"message":…}}` (SPEC §7).
+    pub fn to_response(&self) -> Response<Bytes> {
+        self.refusal().to_response()
     }
 }
 
 impl fmt::Display for InboxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.kind.text())
+        match self.kind {
+            InboxErrorKind::InvalidKey => write!(f, "a key must have 1 to {KEY_MAX} bytes"),
+            InboxErrorKind::PayloadTooLarge => {
+                write!(f, "a payload must have at most {PAYLOAD_MAX} bytes")
+            }
+            InboxErrorKind::InvalidLease => {
+                write!(f, "a lease must be within {LEASE_MIN:?} and {LEASE_MAX:?}")
+            }
+            InboxErrorKind::InvalidConfig => f.write_str("the inbox cannot be opened"),
+            InboxErrorKind::ClaimLost => {
+                f.write_str("the claim was taken over, completed or released")
+            }
+            InboxErrorKind::InFlight => f.write_str("the key is claimed by another caller"),
+            InboxErrorKind::Full => f.write_str("the inbox is full"),
+            InboxErrorKind::Unavailable => f.write_str("the inbox is not available"),
+            InboxErrorKind::Internal => f.write_str("the inbox reported an unexpected error"),
+        }
     }
 }
 
@@ -109,37 +133,30 @@ impl From<InboxErrorKind> for InboxError {
     }
 }
 
-/// One failure told to everybody it concerns.
-#[cfg(feature = "sqlite")]
-#[derive(Clone, Debug)]
-pub(super) struct Shared {
-    pub(super) kind: InboxErrorKind,
-    pub(super) source: std::sync::Arc<dyn Error + Send + Sync>,
-}
-
-#[cfg(feature = "sqlite")]
-impl From<Shared> for InboxError {
-    fn from(shared: Shared) -> Self {
-        Self { kind: shared.kind, source: Some(Box::new(shared.source)) }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::{KEY_MAX, PAYLOAD_MAX};
+    use formsvc_protocol::ErrorBody;
+
     use super::*;
 
     #[test]
-    fn no_failure_is_answered_with_success() {
+    fn inbox_error_is_never_answered_with_success() {
         use InboxErrorKind::*;
-        for kind in [Key, Payload, Lease, Setup, ClaimLost, InFlight, Full, Unavailable, Internal] {
-            assert!(InboxError::new(kind).status() >= 400, "{kind:?}");
+        for (kind, status, code) in [
+            (InvalidKey, 400, "bad_event"),
+            (PayloadTooLarge, 413, "payload_too_large"),
+            (InvalidLease, 503, "unavailable"),
+            (InvalidConfig, 503, "unavailable"),
+            (ClaimLost, 503, "unavailable"),
+            (InFlight, 503, "unavailable"),
+            (Full, 503, "unavailable"),
+            (Unavailable, 503, "unavailable"),
+            (Internal, 503, "unavailable"),
+        ] {
+            let response = InboxError::new(kind).to_response();
+            assert_eq!(response.status().as_u16(), status, "{kind:?}");
+            let body: ErrorBody = serde_json::from_slice(response.body()).unwrap();
+            assert_eq!(body.error.code.as_str(), code, "{kind:?}");
         }
-    }
-
-    #[test]
-    fn messages_name_the_limits_that_hold() {
-        assert!(InboxErrorKind::Key.text().contains(&KEY_MAX.to_string()));
-        assert!(InboxErrorKind::Payload.text().contains(&(PAYLOAD_MAX >> 20).to_string()));
     }
 }

@@ -1,66 +1,70 @@
-//! What an inbox takes, and how long it remembers.
+//! Limits of keys, payloads, leases and marks.
 
 use std::time::Duration;
 
+use super::clock::to_millis;
 use super::{InboxError, InboxErrorKind};
 
-/// Longest key, in bytes. Those of the service have at most 128.
+/// Longest key in bytes. The service's ids have at most 128.
 pub const KEY_MAX: usize = 256;
-/// Longest payload that a queue keeps, in bytes: 8 MiB.
+/// Largest payload of a queue in bytes: 8 MiB.
 pub const PAYLOAD_MAX: usize = 8 << 20;
 /// Shortest lease: 1 ms.
 pub const LEASE_MIN: Duration = Duration::from_millis(1);
-/// Longest lease: a day.
+/// Longest lease: one day.
 pub const LEASE_MAX: Duration = Duration::from_secs(24 * 3_600);
-/// A lease for handlers that answer within the 10 s that the sender waits (SPEC §6): 30 s. What a process
-/// that died had claimed is handled again by the sender's second retry, about 70 s later, at the latest.
+/// Default lease: 30 s, for handlers that respond within the 10 s that the sender waits (SPEC §6). If a
+/// process dies, the sender's second retry, about 70 s later, is handled.
 ///
-/// A lease must end before the sender's last retry, some 7 minutes after its first attempt, or what a process
-/// that died had claimed is never handled. The service waits as long as a `Retry-After` of up to an hour asks,
-/// so leases of up to an hour are safe where [`InFlight`](super::Claim::InFlight) is answered with one.
+/// A lease must end before the sender's last retry, about 7 minutes after the first attempt. Otherwise
+/// the claim of a dead process blocks all retries.
 pub const DEFAULT_LEASE: Duration = Duration::from_secs(30);
-/// Longest lease of [`process_once`](crate::process_once): 5 minutes. What a process that died had claimed
-/// must be free again before the sender's last retry, some 7 minutes after its first attempt, or it is never
-/// handled. What takes longer belongs in a [`Queue`](super::Queue), which no sender waits for.
+/// Longest lease of [`process_once`](crate::process_once): 5 minutes, so that it ends before the sender's
+/// last retry. Use a [`Queue`](super::Queue) for work that takes longer.
 pub const PROCESS_LEASE_MAX: Duration = Duration::from_secs(300);
-/// How long a durable store remembers what was handled, unless told otherwise: 30 days. The sender's own
-/// retries end sooner, see [`TTL_MIN`]; what is sent again by hand comes days later.
+/// Default time to live of marks in durable stores: 30 days. The sender's retries end within
+/// [`TTL_MIN`]; deliveries that are resent by hand can come days later.
 pub const DEFAULT_TTL: Duration = Duration::from_secs(30 * 24 * 3_600);
-/// The least that a store can be told to remember: 4 hours. The sender tries four times (SPEC §6), each for
-/// up to 10 s, and a `Retry-After` can put each retry off by an hour at most; a mark that ended before the
-/// last retry would let it be handled twice.
+/// Shortest time to live of a mark: 4 hours. The sender makes 4 attempts of up to 10 s (SPEC §6), and
+/// `Retry-After` can delay each retry by up to one hour. A shorter mark would end before the last retry.
 pub const TTL_MIN: Duration = Duration::from_secs(4 * 3_600);
-/// The most: 10 years.
+/// Longest time to live of a mark: 10 years.
 pub const TTL_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
+
+/// Milliseconds that an expired claim is kept: its holder can still complete it.
+pub(super) const EXPIRED_CLAIM_KEPT: i64 = 24 * 3_600 * 1_000;
 
 pub(super) fn check_key(key: &str) -> Result<(), InboxError> {
     match key.len() {
         1..=KEY_MAX => Ok(()),
-        _ => Err(InboxErrorKind::Key.into()),
+        _ => Err(InboxErrorKind::InvalidKey.into()),
     }
 }
 
-/// The lease in milliseconds.
+/// Returns the lease in milliseconds.
 pub(super) fn check_lease(lease: Duration) -> Result<i64, InboxError> {
     if (LEASE_MIN..=LEASE_MAX).contains(&lease) {
-        Ok(super::clock::millis(lease))
+        Ok(to_millis(lease))
     } else {
-        Err(InboxErrorKind::Lease.into())
+        Err(InboxErrorKind::InvalidLease.into())
     }
 }
 
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub(super) fn check_payload(payload: &[u8]) -> Result<(), InboxError> {
-    if payload.len() > PAYLOAD_MAX { Err(InboxErrorKind::Payload.into()) } else { Ok(()) }
+    if payload.len() > PAYLOAD_MAX {
+        return Err(InboxErrorKind::PayloadTooLarge.into());
+    }
+    Ok(())
 }
 
-/// The time to live in milliseconds.
+/// Returns the time to live in milliseconds.
 pub(super) fn check_ttl(ttl: Duration) -> Result<i64, InboxError> {
     if (TTL_MIN..=TTL_MAX).contains(&ttl) {
-        return Ok(super::clock::millis(ttl));
+        return Ok(to_millis(ttl));
     }
-    let why = format!("a time to live of `{ttl:?}` is not between 4 hours and 10 years");
-    Err(InboxError::with_source(InboxErrorKind::Setup, why))
+    let (min, max) = (TTL_MIN.as_secs(), TTL_MAX.as_secs());
+    Err(InboxError::config(format!("time to live `{ttl:?}` is not within {min} s and {max} s")))
 }
 
 #[cfg(test)]
@@ -68,10 +72,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_shortest_memory_outlasts_the_senders_retries() {
-        let (attempts, limit, longest_pause) =
+    fn shortest_ttl_outlasts_retries_of_sender() {
+        let (attempts, timeout, longest_pause) =
             (4, Duration::from_secs(10), Duration::from_secs(3_600));
-        assert!(TTL_MIN > limit * attempts + longest_pause * (attempts - 1));
+        assert!(TTL_MIN > timeout * attempts + longest_pause * (attempts - 1));
         assert!(check_ttl(TTL_MIN).is_ok());
         assert!(check_ttl(TTL_MIN.saturating_sub(Duration::from_millis(1))).is_err());
         assert!(check_ttl(TTL_MAX).is_ok());
@@ -79,20 +83,9 @@ mod tests {
     }
 
     #[test]
-    fn what_a_dead_process_had_claimed_is_free_before_the_last_retry() {
+    fn lease_of_dead_process_ends_before_last_retry() {
         let pauses = [10, 60, 360].map(Duration::from_secs);
         assert!(DEFAULT_LEASE < pauses[0] + pauses[1]);
         assert!(PROCESS_LEASE_MAX < pauses.iter().sum::<Duration>());
-    }
-
-    #[test]
-    fn leases_and_keys_have_ends() {
-        for lease in [Duration::ZERO, Duration::from_micros(999), Duration::MAX] {
-            assert!(check_lease(lease).is_err(), "{lease:?}");
-        }
-        assert_eq!(check_lease(LEASE_MAX).unwrap(), 86_400_000);
-        assert!(check_key("").is_err());
-        assert!(check_key(&"k".repeat(KEY_MAX)).is_ok());
-        assert!(check_key(&"k".repeat(KEY_MAX + 1)).is_err());
     }
 }

@@ -1,32 +1,28 @@
-//! An inbox in memory, for one process.
+//! The inbox in memory, for one process.
 
-mod name;
-mod table;
-
-use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
 use std::future::ready;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use self::table::{Found, Table};
-use super::clock::{millis, until};
-use super::limits::{TTL_MIN, check_key, check_lease, check_ttl};
-use super::{Claim, ClaimToken, Clock, Inbox, InboxError, InboxErrorKind, InboxFuture, Scope};
+use super::claim::KeyState;
+use super::clock::{Clock, to_millis};
+use super::limits::{EXPIRED_CLAIM_KEPT, TTL_MIN, check_key, check_lease, check_ttl};
+use super::scope::Scope;
+use super::{Claim, ClaimToken, Inbox, InboxError, InboxErrorKind, InboxFuture};
 
-/// Keys remembered at most, unless told otherwise: some 20 MB.
+/// Default capacity in keys, about 20 MB.
 const DEFAULT_CAPACITY: usize = 100_000;
-/// How long a mark is kept, unless told otherwise: a day. A process does not remember longer than it runs.
+/// Default time to live of a mark: one day.
 const DEFAULT_TTL: Duration = Duration::from_secs(24 * 3_600);
-/// Keys whose time has come that each new claim forgets, at most.
-const PRUNED_BESIDE: usize = 2;
+/// Expired entries that each claim deletes. More than it adds, so that they do not accumulate.
+const PRUNED_PER_CLAIM: usize = 2;
 
-/// An inbox in memory. **One process only**: another process, or this one started again, knows nothing of
-/// what was handled. For tests, and for effects that bear being repeated after a restart.
+/// An inbox in memory, for **one process**: it is empty after a restart, and other processes do not see
+/// it. Use it for tests, and for handlers that are idempotent.
 ///
-/// It is bounded by a count of keys. When it is full of marks whose time has not come, it forgets [those that
-/// no sender will ask for](WhenFull::ForgetSettled), or does [as it was told](MemoryInboxBuilder::when_full).
-///
-/// Clones share what they remember. Nothing here waits: each future is ready when it is polled.
+/// The number of keys is limited; [`Eviction`] defines what happens to a new key when the inbox is full.
+/// Clones share their content.
 #[derive(Clone, Debug)]
 pub struct MemoryInbox {
     shared: Arc<Shared>,
@@ -39,122 +35,104 @@ struct Shared {
     clock: Clock,
     ttl: i64,
     capacity: usize,
-    when_full: WhenFull,
+    eviction: Eviction,
 }
 
-/// What a [`MemoryInbox`] does with a new key when it is full.
+/// The mark that a full [`MemoryInbox`] evicts for a new key. Claims are never evicted. If there is no
+/// mark to evict, the new key is refused with [`InboxErrorKind::Full`], which is answered with 503.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WhenFull {
-    /// Forgets the mark that was made first, if that is longer ago than the sender's retries can last, which
-    /// is [`TTL_MIN`]; otherwise refuses the key, as [`Refuse`](Self::Refuse) does. What is
-    /// forgotten is handled again only if somebody has it sent again by hand; [`MemoryInbox::forgotten`] counts
-    /// it.
-    ///
-    /// Strangers who fill in a public form decide how many deliveries there are: so they have to send more
-    /// than the capacity in 4 hours, and not in the whole time to live, before deliveries are refused.
+#[non_exhaustive]
+pub enum Eviction {
+    /// The oldest mark, if it is older than [`TTL_MIN`]: the sender's retries have ended, so only a
+    /// delivery that is resent by hand is handled twice.
     #[default]
-    ForgetSettled,
-    /// Refuses it with [`InboxErrorKind::Full`], which is answered with 503, so that the sender sends it
-    /// again later. Nothing is handled twice; a receiver that gets more than its capacity within the time to
-    /// live refuses deliveries, which are lost when the sender's retries end before there is room.
-    Refuse,
-    /// Forgets the mark that was made first. What is forgotten is handled again when it is delivered again;
-    /// [`MemoryInbox::forgotten`] counts it. Claims are never forgotten: when nothing but claims is left, the
-    /// key is refused.
-    ForgetOldest,
+    AfterRetries,
+    /// The oldest mark. Its submission is handled again if the sender repeats it.
+    Oldest,
+    /// None. Deliveries are refused until marks expire.
+    Never,
 }
 
 /// Settings of a [`MemoryInbox`].
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct MemoryInboxBuilder {
     capacity: usize,
     ttl: Duration,
-    when_full: WhenFull,
-    scope: Scope,
+    eviction: Eviction,
     clock: Clock,
 }
 
 impl MemoryInboxBuilder {
-    /// How many keys it holds at most, claims and marks together; 100,000 unless set, which take some 20 MB.
-    #[must_use]
-    pub fn capacity(mut self, keys: usize) -> Self {
-        self.capacity = keys;
-        self
+    /// Sets the maximum number of claims and marks of all scopes: 100,000 by default, about 20 MB.
+    pub fn capacity(self, keys: usize) -> Self {
+        Self { capacity: keys, ..self }
     }
 
-    /// How long a mark is kept, from [`TTL_MIN`] on; a day unless set.
-    #[must_use]
-    pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.ttl = ttl;
-        self
+    /// Sets the time to live of marks: one day by default, at least [`TTL_MIN`].
+    pub fn ttl(self, ttl: Duration) -> Self {
+        Self { ttl, ..self }
     }
 
-    /// What happens to a new key when it is full; [`WhenFull::ForgetSettled`] unless set.
-    #[must_use]
-    pub fn when_full(mut self, when_full: WhenFull) -> Self {
-        self.when_full = when_full;
-        self
+    /// Sets the rule for a full inbox: [`Eviction::AfterRetries`] by default.
+    pub fn eviction(self, eviction: Eviction) -> Self {
+        Self { eviction, ..self }
     }
 
-    /// The time that leases and marks go by; the system's unless set. When it is put back, they last longer
-    /// by as much.
-    #[must_use]
-    pub fn clock(mut self, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
-        self.clock = Clock::new(now);
-        self
+    /// Sets the clock: the system's by default.
+    pub fn clock(self, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
+        Self { clock: Clock::new(now), ..self }
     }
 
-    /// Makes it. Fails with [`InboxErrorKind::Setup`] for a capacity of 0 or a time to live out of range.
+    /// Creates the inbox. Fails with [`InboxErrorKind::InvalidConfig`] for an invalid setting.
     pub fn build(self) -> Result<MemoryInbox, InboxError> {
-        let ttl = check_ttl(self.ttl)?;
-        if self.capacity == 0 {
-            let why = "a capacity of `0` has room for nothing";
-            return Err(InboxError::with_source(InboxErrorKind::Setup, why));
+        let Self { capacity, ttl, eviction, clock } = self;
+        let ttl = check_ttl(ttl)?;
+        if capacity == 0 {
+            return Err(InboxError::config("capacity `0` has no room for a key"));
         }
-        let shared = Shared {
-            table: Mutex::default(),
-            clock: self.clock,
-            ttl,
-            capacity: self.capacity,
-            when_full: self.when_full,
-        };
-        Ok(MemoryInbox { shared: Arc::new(shared), scope: self.scope })
+        let shared = Shared { table: Mutex::default(), clock, ttl, capacity, eviction };
+        Ok(MemoryInbox { shared: Arc::new(shared), scope: Scope::default() })
     }
 }
 
 impl MemoryInbox {
-    /// Settings to begin with.
+    /// Creates an empty inbox with default settings.
+    pub fn new() -> Self {
+        Self::builder().build().expect("the default settings are valid")
+    }
+
+    /// Starts an inbox with other settings.
     pub fn builder() -> MemoryInboxBuilder {
         MemoryInboxBuilder {
             capacity: DEFAULT_CAPACITY,
             ttl: DEFAULT_TTL,
-            when_full: WhenFull::default(),
-            scope: Scope::default(),
+            eviction: Eviction::default(),
             clock: Clock::default(),
         }
     }
 
-    /// The same inbox for another [scope](super#scopes), with which it shares its capacity.
+    /// The same inbox with another [scope](super#scopes).
     pub fn scope(&self, name: &str) -> Result<Self, InboxError> {
         Ok(Self { shared: Arc::clone(&self.shared), scope: Scope::new(name)? })
     }
 
-    /// How many keys it holds, claims and marks, of all scopes.
+    /// Number of claims and marks of all scopes.
     pub fn len(&self) -> usize {
-        self.table().len()
+        self.table().entries.len()
     }
 
-    /// Whether it holds none.
+    /// True if there are no claims and no marks.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many marks were forgotten before their time, to make room.
-    pub fn forgotten(&self) -> u64 {
-        self.table().forgotten()
+    /// Number of marks that were evicted before they expired.
+    pub fn evicted(&self) -> u64 {
+        self.table().evicted
     }
 
-    /// Every change of the table is whole before anything can panic, so a poisoned lock hides no damage.
+    /// A panic cannot interrupt a change of the table, so a poisoned lock is safe to use.
     fn table(&self) -> MutexGuard<'_, Table> {
         self.shared.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -162,71 +140,77 @@ impl MemoryInbox {
     fn claim_now(&self, key: &str, lease: Duration) -> Result<Claim, InboxError> {
         check_key(key)?;
         let lease = check_lease(lease)?;
-        let (now, name) = (self.shared.clock.millis(), name(self.scope.name(), key));
+        let now = self.shared.clock.now_millis();
+        let name = table_key(self.scope.name(), key);
         let mut table = self.table();
-        table.prune(now, PRUNED_BESIDE);
-        if table.len() >= self.shared.capacity && table.find(&name, now).is_none() {
-            // A claim that has ended is kept for a handler that may come late, where there is room.
-            if !table.forget_claim(now) && !self.make_room(&mut table, now) {
-                return Err(InboxErrorKind::Full.into());
+        table.prune(now, PRUNED_PER_CLAIM);
+        if let Some(entry) = table.entries.get(&*name) {
+            if let Some(claim) = entry.state.blocks_claim(entry.until.saturating_sub(now)) {
+                return Ok(claim);
             }
+        } else if table.entries.len() >= self.shared.capacity && !self.make_room(&mut table, now) {
+            return Err(InboxErrorKind::Full.into());
         }
-        match table.claim(Arc::clone(&name), now, now.saturating_add(lease)) {
-            Ok(fence) => {
-                let (scope, key_at) = (self.scope.clone(), name.len() - key.len());
-                Ok(Claim::Acquired(ClaimToken::named(scope, name, key_at, fence)))
-            }
-            Err(Found::Claim { until: end }) => {
-                Ok(Claim::InFlight { retry_after: until(end, now) })
-            }
-            Err(Found::Mark | Found::Ended) => Ok(Claim::Duplicate),
-        }
+        table.last_fence += 1;
+        let fence = table.last_fence;
+        let until = now.saturating_add(lease);
+        table.insert(name, Entry { state: KeyState::Claimed, until, fence });
+        Ok(Claim::Acquired(ClaimToken::issue(&self.scope, key, fence)))
     }
 
-    /// Forgets a mark before its time, where that is allowed.
+    /// Deletes one entry that the settings allow to delete.
     fn make_room(&self, table: &mut Table, now: i64) -> bool {
-        match self.shared.when_full {
-            WhenFull::Refuse => false,
-            WhenFull::ForgetOldest => table.forget_oldest(i64::MAX),
-            WhenFull::ForgetSettled => {
-                // A mark ends a time to live after it was made.
-                let settled = self.shared.ttl.saturating_sub(millis(TTL_MIN));
-                table.forget_oldest(now.saturating_add(settled))
+        let evict_until = match self.shared.eviction {
+            Eviction::AfterRetries => {
+                // A mark expires `ttl` after it was made.
+                let age_left = self.shared.ttl.saturating_sub(to_millis(TTL_MIN));
+                now.saturating_add(age_left)
             }
+            Eviction::Oldest => i64::MAX,
+            Eviction::Never => i64::MIN,
+        };
+        if table.remove_first(KeyState::Claimed, now) {
+            return true;
         }
+        let has_evicted = table.remove_first(KeyState::Handled, evict_until);
+        table.evicted += u64::from(has_evicted);
+        has_evicted
     }
 
-    fn extend_now(&self, token: &ClaimToken, lease: Duration) -> Result<(), InboxError> {
-        let end = self.shared.clock.millis().saturating_add(check_lease(lease)?);
-        held(self.table().extend(&named(token), token.number(), end))
-    }
-
-    fn complete_now(&self, token: &ClaimToken) -> Result<(), InboxError> {
-        let end = self.shared.clock.millis().saturating_add(self.shared.ttl);
-        held(self.table().complete(&named(token), token.number(), end))
-    }
-
-    fn release_now(&self, token: &ClaimToken) -> Result<(), InboxError> {
-        held(self.table().release(&named(token), token.number()))
+    /// Replaces the entry of a claim, if the claim is still held.
+    fn update(
+        &self,
+        token: &ClaimToken,
+        allows_handled: bool,
+        to: impl FnOnce(i64) -> Option<(KeyState, i64)>,
+    ) -> Result<(), InboxError> {
+        let now = self.shared.clock.now_millis();
+        let name = table_key(token.scope(), token.key());
+        let mut table = self.table();
+        let fence = token.fence_number();
+        let is_held = table.entries.get(&*name).is_some_and(|entry| {
+            entry.fence == fence && (allows_handled || entry.state == KeyState::Claimed)
+        });
+        if !is_held {
+            return Err(InboxErrorKind::ClaimLost.into());
+        }
+        match to(now) {
+            Some((state, until)) => table.insert(name, Entry { state, until, fence }),
+            None => table.remove(&name),
+        }
+        Ok(())
     }
 }
 
-/// A key within the table; no scope has a NUL.
-fn name(scope: &str, key: &str) -> Arc<str> {
+impl Default for MemoryInbox {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Scope and key as one text. A scope contains no NUL.
+fn table_key(scope: &str, key: &str) -> Arc<str> {
     [scope, "\0", key].concat().into()
-}
-
-/// The key of a token within the table. One that was not made here has no name of the table's.
-fn named(token: &ClaimToken) -> Cow<'_, str> {
-    let (scope, key, name) = (token.scope(), token.key(), token.name());
-    if name.len() == scope.len() + 1 + key.len() {
-        return name.into();
-    }
-    Cow::Owned([scope, "\0", key].concat())
-}
-
-fn held(held: bool) -> Result<(), InboxError> {
-    if held { Ok(()) } else { Err(InboxErrorKind::ClaimLost.into()) }
 }
 
 impl Inbox for MemoryInbox {
@@ -235,24 +219,110 @@ impl Inbox for MemoryInbox {
     }
 
     fn extend<'a>(&'a self, token: &'a ClaimToken, lease: Duration) -> InboxFuture<'a, ()> {
-        Box::pin(async move { self.extend_now(token, lease) })
+        Box::pin(async move {
+            let lease = check_lease(lease)?;
+            let extended = |now: i64| Some((KeyState::Claimed, now.saturating_add(lease)));
+            self.update(token, false, extended)
+        })
     }
 
     fn complete<'a>(&'a self, token: &'a ClaimToken) -> InboxFuture<'a, ()> {
-        Box::pin(async move { self.complete_now(token) })
+        let ttl = self.shared.ttl;
+        let handled = move |now: i64| Some((KeyState::Handled, now.saturating_add(ttl)));
+        Box::pin(async move { self.update(token, true, handled) })
     }
 
     fn release<'a>(&'a self, token: &'a ClaimToken) -> InboxFuture<'a, ()> {
-        Box::pin(async move { self.release_now(token) })
-    }
-
-    fn abandon(&self, token: &ClaimToken) {
-        // Lost or released, it is nobody's any more.
-        let _ = self.release_now(token);
+        Box::pin(async move { self.update(token, false, |_| None) })
     }
 
     fn prune(&self, at_most: usize) -> InboxFuture<'_, usize> {
-        let now = self.shared.clock.millis();
+        let now = self.shared.clock.now_millis();
         Box::pin(ready(Ok(self.table().prune(now, at_most))))
+    }
+}
+
+/// The claims and marks. Times are milliseconds since 1970.
+#[derive(Debug, Default)]
+struct Table {
+    entries: HashMap<Arc<str>, Entry>,
+    /// The keys of all entries, ordered by state and expiry. Fencing numbers make the order unique.
+    by_expiry: BTreeMap<(KeyState, i64, i64), Arc<str>>,
+    last_fence: i64,
+    evicted: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    state: KeyState,
+    until: i64,
+    fence: i64,
+}
+
+impl Entry {
+    fn order(self) -> (KeyState, i64, i64) {
+        (self.state, self.until, self.fence)
+    }
+}
+
+impl Table {
+    /// Adds an entry, or replaces the entry of the key.
+    fn insert(&mut self, key: Arc<str>, entry: Entry) {
+        self.remove(&key);
+        self.by_expiry.insert(entry.order(), Arc::clone(&key));
+        self.entries.insert(key, entry);
+    }
+
+    fn remove(&mut self, key: &str) {
+        if let Some(entry) = self.entries.remove(key) {
+            self.by_expiry.remove(&entry.order());
+        }
+    }
+
+    /// Deletes the entry of a state that expires first, if it expires at `until` or earlier.
+    fn remove_first(&mut self, state: KeyState, until: i64) -> bool {
+        let range = (state, i64::MIN, i64::MIN)..=(state, until, i64::MAX);
+        let Some(key) = self.by_expiry.range(range).next().map(|(_, key)| Arc::clone(key)) else {
+            return false;
+        };
+        self.remove(&key);
+        true
+    }
+
+    /// Deletes expired entries. A claim is kept for a while after its lease ended.
+    fn prune(&mut self, now: i64, at_most: usize) -> usize {
+        let lease_ended = now.saturating_sub(EXPIRED_CLAIM_KEPT);
+        let mut remove_one = || {
+            self.remove_first(KeyState::Handled, now)
+                || self.remove_first(KeyState::Claimed, lease_ended)
+        };
+        (0..at_most).take_while(|_| remove_one()).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expired_claim_is_pruned_after_a_day() {
+        let mut table = Table::default();
+        table.insert("a".into(), Entry { state: KeyState::Claimed, until: 10, fence: 1 });
+        assert_eq!(table.prune(EXPIRED_CLAIM_KEPT + 9, 9), 0);
+        assert_eq!(table.prune(EXPIRED_CLAIM_KEPT + 10, 9), 1);
+        assert!(table.entries.is_empty() && table.by_expiry.is_empty());
+    }
+
+    #[test]
+    fn replaced_entry_leaves_one_key_in_order() {
+        let mut table = Table::default();
+        for (state, until) in
+            [(KeyState::Claimed, 1), (KeyState::Claimed, 2), (KeyState::Handled, 3)]
+        {
+            table.insert("a".into(), Entry { state, until, fence: 1 });
+            assert_eq!((table.entries.len(), table.by_expiry.len()), (1, 1));
+        }
+        assert!(!table.remove_first(KeyState::Claimed, i64::MAX));
+        assert!(table.remove_first(KeyState::Handled, 3));
     }
 }

@@ -1,4 +1,4 @@
-//! Deliveries that are acknowledged at once and handled later.
+//! Deliveries that are stored first and handled later.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,71 +6,69 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::{ClaimToken, Inbox, InboxFuture, Recorded};
+use super::{ClaimToken, DedupeResult, Inbox, InboxFuture};
 
-/// An inbox that keeps what was delivered until a worker has handled it.
+/// A durable inbox that stores deliveries until a worker has handled them.
 ///
-/// A receiver [accepts](Self::accept) a delivery and answers 200; workers take
-/// [what is next](Self::next), handle it, and [complete](Inbox::complete) it, or have it
-/// [retried](Self::retry) later. Only stores that outlive the process are queues: what was answered with 200
-/// is sent by nobody again.
+/// A receiver [accepts](Self::accept) a delivery and responds with 200. Workers take the
+/// [next](Self::next) delivery, handle it, and [complete](Inbox::complete) or [retry](Self::retry) it.
 ///
-/// Use a scope either with [`accept`](Self::accept) or with [`claim`](Inbox::claim). Where both are used on
-/// one, a key that was accepted is a duplicate for `claim`, and one that is claimed is refused by `accept`
-/// with [`InboxErrorKind::InFlight`](super::InboxErrorKind::InFlight).
+/// Use either [`accept`](Self::accept) or [`claim`](Inbox::claim) in a scope. If both are used, an
+/// accepted key is a duplicate for `claim`, and `accept` refuses a claimed key with
+/// [`InboxErrorKind::InFlight`](super::InboxErrorKind::InFlight).
 pub trait Queue: Inbox {
-    /// Keeps a delivery durably, unless the key was seen before; then answer 200 either way. The payload is
-    /// kept byte for byte, and shared until it is written; it has at most [`PAYLOAD_MAX`](super::PAYLOAD_MAX).
+    /// Stores a delivery, unless its key is known. It is durable when this returns: respond with 200 in
+    /// both cases. The payload is stored byte for byte and has at most
+    /// [`PAYLOAD_MAX`](super::PAYLOAD_MAX) bytes.
     ///
-    /// Only bytes that were verified should be kept: whoever reads them later has no signature.
-    fn accept<'a>(&'a self, key: &'a str, payload: &'a Bytes) -> InboxFuture<'a, Recorded>;
+    /// Accept only verified bytes: the worker cannot verify them again.
+    fn accept<'a>(&'a self, key: &'a str, payload: &'a Bytes) -> InboxFuture<'a, DedupeResult>;
 
-    /// Takes what is due, oldest first, for a lease; `None` when nothing is. What is not completed in time is
-    /// taken by the next who asks.
-    fn next(&self, lease: Duration) -> InboxFuture<'_, Option<Pending>>;
+    /// Claims the oldest due delivery for a lease; `None` if no delivery is due. If it is not completed
+    /// before the lease ends, another worker gets it.
+    fn next(&self, lease: Duration) -> InboxFuture<'_, Option<QueuedDelivery>>;
 
-    /// Gives back what was taken, to be due after a pause of at most [`LEASE_MAX`](super::LEASE_MAX).
-    /// [`release`](Inbox::release) is the same without one.
-    fn retry<'a>(&'a self, token: &'a ClaimToken, after: Duration) -> InboxFuture<'a, ()>;
+    /// Returns a delivery to the queue. It is due after the pause, which is limited to
+    /// [`LEASE_MAX`](super::LEASE_MAX). [`release`](Inbox::release) is the same without a pause.
+    fn retry<'a>(&'a self, token: &'a ClaimToken, pause: Duration) -> InboxFuture<'a, ()>;
 }
 
 impl<Q: Queue + ?Sized> Queue for Arc<Q> {
-    fn accept<'a>(&'a self, key: &'a str, payload: &'a Bytes) -> InboxFuture<'a, Recorded> {
+    fn accept<'a>(&'a self, key: &'a str, payload: &'a Bytes) -> InboxFuture<'a, DedupeResult> {
         (**self).accept(key, payload)
     }
 
-    fn next(&self, lease: Duration) -> InboxFuture<'_, Option<Pending>> {
+    fn next(&self, lease: Duration) -> InboxFuture<'_, Option<QueuedDelivery>> {
         (**self).next(lease)
     }
 
-    fn retry<'a>(&'a self, token: &'a ClaimToken, after: Duration) -> InboxFuture<'a, ()> {
-        (**self).retry(token, after)
+    fn retry<'a>(&'a self, token: &'a ClaimToken, pause: Duration) -> InboxFuture<'a, ()> {
+        (**self).retry(token, pause)
     }
 }
 
-/// A delivery that a worker took. Its Debug shows no payload.
+/// A delivery that a worker claimed from a queue. Debug does not show the payload.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Pending {
-    /// What completes it, or gives it back.
+pub struct QueuedDelivery {
+    /// Completes the delivery, or returns it to the queue.
     pub token: ClaimToken,
-    /// What was accepted, byte for byte.
-    pub payload: Vec<u8>,
-    /// How often it was taken, this time included. A worker that died counts: something that kills its
-    /// worker each time has many.
+    /// The accepted bytes.
+    pub payload: Bytes,
+    /// Number of claims of this delivery, including this one and those of workers that died.
     pub attempts: u32,
 }
 
-impl Pending {
-    /// A delivery for a queue of one's own.
-    pub fn new(token: ClaimToken, payload: Vec<u8>, attempts: u32) -> Self {
-        Self { token, payload, attempts }
+impl QueuedDelivery {
+    /// Creates a delivery for your own implementation of [`Queue`].
+    pub fn new(token: ClaimToken, payload: impl Into<Bytes>, attempts: u32) -> Self {
+        Self { token, payload: payload.into(), attempts }
     }
 }
 
-impl fmt::Debug for Pending {
+impl fmt::Debug for QueuedDelivery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pending")
+        f.debug_struct("QueuedDelivery")
             .field("token", &self.token)
             .field("payload_bytes", &self.payload.len())
             .field("attempts", &self.attempts)

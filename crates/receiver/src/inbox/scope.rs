@@ -1,29 +1,28 @@
-//! The names that keep handlers of one submission apart.
+//! Names that separate the handlers of one submission.
 
 use std::sync::Arc;
 
-use super::{InboxError, InboxErrorKind};
+use super::InboxError;
 
-/// Longest name, in bytes.
-const LEN_MAX: usize = 64;
-/// The name of who asked for none.
+/// Longest name in bytes.
+const MAX_BYTES: usize = 64;
 const DEFAULT: &str = "default";
 
-/// A name that was checked.
+/// A valid name of a scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Scope(Arc<str>);
+pub(super) struct Scope(Arc<str>);
 
 impl Scope {
-    pub(crate) fn new(name: &str) -> Result<Self, InboxError> {
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-        if (1..=LEN_MAX).contains(&name.len()) && name.bytes().all(plain) {
+    pub(super) fn new(name: &str) -> Result<Self, InboxError> {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+        if (1..=MAX_BYTES).contains(&name.len()) && name.bytes().all(is_plain) {
             return Ok(Self(name.into()));
         }
-        let why = "a scope is 1 to 64 letters, digits, `.`, `_` and `-`";
-        Err(InboxError::with_source(InboxErrorKind::Setup, why))
+        let rule = format!("a scope has 1 to {MAX_BYTES} letters, digits, `.`, `_` and `-`");
+        Err(InboxError::config(rule))
     }
 
-    pub(crate) fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         &self.0
     }
 }
@@ -37,15 +36,16 @@ impl Default for Scope {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::inbox::InboxErrorKind;
 
     #[test]
-    fn a_scope_is_a_plain_name() {
-        for name in ["a", "default", "billing.v2-EU_1", &"s".repeat(LEN_MAX)] {
+    fn scope_is_a_plain_name() {
+        for name in ["a", DEFAULT, "billing.v2-EU_1", &"s".repeat(MAX_BYTES)] {
             assert_eq!(Scope::new(name).unwrap().name(), name);
         }
-        for name in ["", " ", "a b", "é", "a\0", "a/b", &"s".repeat(LEN_MAX + 1)] {
-            assert_eq!(Scope::new(name).unwrap_err().kind(), InboxErrorKind::Setup, "{name:?}");
+        for name in ["", " ", "a b", "é", "a\0", "a/b", &"s".repeat(MAX_BYTES + 1)] {
+            let error = Scope::new(name).unwrap_err();
+            assert_eq!(error.kind(), InboxErrorKind::InvalidConfig, "{name:?}");
         }
-        assert!(Scope::new(DEFAULT).is_ok());
     }
 }

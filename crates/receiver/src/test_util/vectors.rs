@@ -1,35 +1,38 @@
-//! Signatures that another implementation computed, with what they must come to.
+//! Signature test vectors that another implementation computed.
 
 use serde::Deserialize;
 
-use crate::{SECRET_MIN, VerifyError};
+use crate::{SigningSecret, VerifyError};
 
-/// A signature vector, computed in another language: a delivery, and what must come of it.
+/// A delivery with a signature that was computed in another language, and the expected result of
+/// its verification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Vector {
-    /// What it shows.
+pub struct SignatureVector {
+    /// The property that the vector tests.
     pub name: String,
-    /// The secrets the receiver holds, in order; at least one.
+    /// The receiver's secrets in order, at least one.
     pub secrets: Vec<String>,
-    /// The receiver's clock, in Unix seconds.
+    /// The receiver's time in Unix seconds.
     pub now: u64,
     /// The value of `X-Service-Signature`.
     pub header: String,
-    /// The raw body, of any bytes.
+    /// The body: any bytes.
     pub body: Vec<u8>,
-    /// What must come of it.
-    pub expected: Expected,
+    /// The expected result.
+    pub expected: ExpectedResult,
 }
 
-/// What must come of a [`Vector`], with a tolerance of 300 seconds.
+/// The expected result of a [`SignatureVector`], with a tolerance of 300 seconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Expected {
-    /// The delivery is the service's.
-    Accepted {
+#[non_exhaustive]
+pub enum ExpectedResult {
+    /// The signature is valid.
+    #[non_exhaustive]
+    Valid {
         /// The header's `t`.
         timestamp: u64,
-        /// Which of the secrets signed it, by its place in the list.
+        /// Index of the secret that signed the body.
         secret_index: usize,
     },
     /// The delivery is refused.
@@ -37,59 +40,54 @@ pub enum Expected {
 }
 
 #[derive(Deserialize)]
-struct File {
-    vectors: Vec<Row>,
+struct VectorFile {
+    vectors: Vec<VectorRow>,
 }
 
 #[derive(Deserialize)]
-struct Row {
+struct VectorRow {
     name: String,
     secrets: Vec<String>,
     now: u64,
     header: String,
     body_hex: String,
-    expect: Expect,
+    expect: ExpectRow,
 }
 
 #[derive(Deserialize)]
-struct Expect {
+struct ExpectRow {
     unix_seconds: Option<u64>,
     secret_index: Option<usize>,
     refused: Option<String>,
 }
 
-/// All vectors, with secrets of at least [`SECRET_MIN`] bytes. They hold for any receiver of this service, in any language.
-pub fn vectors() -> Vec<Vector> {
-    let file: File = serde_json::from_str(include_str!("signatures.json")).expect("is checked");
-    // What holds no secret, or one that is too short, can be tested of functions, but no such receiver can be
-    // set up.
-    let long = |secret: &String| secret.len() >= SECRET_MIN;
-    let can_be = |row: &Row| !row.secrets.is_empty() && row.secrets.iter().all(long);
-    let rows = file.vectors.into_iter().filter(can_be);
-    rows.map(Row::into_vector).collect()
+/// Returns all vectors with secrets that are a valid [`SigningSecret`]. They apply to receivers in any
+/// language.
+pub fn signature_vectors() -> Vec<SignatureVector> {
+    let file: VectorFile =
+        serde_json::from_str(include_str!("signatures.json")).expect("a test reads the file");
+    let is_valid = |secret: &String| SigningSecret::try_from(secret.as_str()).is_ok();
+    let is_usable = |row: &VectorRow| !row.secrets.is_empty() && row.secrets.iter().all(is_valid);
+    file.vectors.into_iter().filter(is_usable).map(VectorRow::into_vector).collect()
 }
 
-impl Row {
-    fn into_vector(self) -> Vector {
+impl VectorRow {
+    fn into_vector(self) -> SignatureVector {
         let Self { name, secrets, now, header, body_hex, expect } = self;
-        let body = hex::decode(body_hex).expect("the file's bodies are hex");
+        let body = hex::decode(body_hex).expect("a test reads the file");
         let expected = match expect {
-            Expect { unix_seconds: Some(timestamp), secret_index: Some(secret_index), .. } => {
-                Expected::Accepted { timestamp, secret_index }
-            }
-            Expect { refused, .. } => Expected::Refused(refusal(refused.as_deref())),
+            ExpectRow {
+                unix_seconds: Some(timestamp), secret_index: Some(secret_index), ..
+            } => ExpectedResult::Valid { timestamp, secret_index },
+            ExpectRow { refused, .. } => ExpectedResult::Refused(match refused.as_deref() {
+                Some("malformed") => VerifyError::Malformed,
+                Some("no_match") => VerifyError::NoMatch,
+                Some("too_old") => VerifyError::TooOld,
+                Some("in_future") => VerifyError::InFuture,
+                other => unreachable!("the file has no result {other:?}"),
+            }),
         };
-        Vector { name, secrets, now, header, body, expected }
-    }
-}
-
-fn refusal(word: Option<&str>) -> VerifyError {
-    match word {
-        Some("malformed") => VerifyError::Malformed,
-        Some("no_match") => VerifyError::NoMatch,
-        Some("too_old") => VerifyError::TooOld,
-        Some("in_future") => VerifyError::InFuture,
-        other => unreachable!("the file has no other words than its README: {other:?}"),
+        SignatureVector { name, secrets, now, header, body, expected }
     }
 }
 
@@ -100,11 +98,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_vectors_are_those_of_the_fixtures() {
+    fn vectors_equal_the_shared_fixture() {
         let path =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/webhooks/signatures.json");
         let fixture = std::fs::read_to_string(path).unwrap();
-        assert!(fixture == include_str!("signatures.json"), "copy it again");
-        assert!(vectors().len() > 40, "{}", vectors().len());
+        assert!(fixture == include_str!("signatures.json"), "copy the fixture again");
+        assert!(signature_vectors().len() > 40, "{}", signature_vectors().len());
     }
 }

@@ -1,54 +1,41 @@
-//! Bodies that tell how far they were read.
+//! Request bodies that stall, break, or count how often they are read.
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
-use std::time::Duration;
 
-use axum::body::{Body, Bytes};
-use formsvc_receiver::VerifierBuilder;
-use http_body::{Frame, SizeHint};
-use tokio::sync::Notify;
+use axum::body::Bytes;
+use http_body::{Body, Frame, SizeHint};
 
-use crate::support::{SECRET, builder};
-
-/// A body of zeros, of any length, whose reader is watched.
-pub(crate) struct Watched {
-    piece: Bytes,
-    pieces: u64,
-    announces: bool,
-    polls: Arc<AtomicU64>,
+/// A body of 64 KiB chunks of zeros that counts its reads.
+pub(crate) struct CountedBody {
+    chunk: Bytes,
+    chunks_left: u64,
+    has_length: bool,
+    reads: Arc<AtomicU64>,
 }
 
-impl Watched {
-    /// A body of 64 KiB pieces.
-    pub(crate) fn of_length(bytes: u64) -> Self {
-        let piece = Bytes::from(vec![0; 64 << 10]);
-        Self { pieces: bytes >> 16, piece, announces: false, polls: Arc::default() }
+impl CountedBody {
+    pub(crate) fn new(bytes: u64) -> Self {
+        let chunk = Bytes::from(vec![0; 64 << 10]);
+        Self { chunk, chunks_left: bytes >> 16, has_length: false, reads: Arc::default() }
     }
 
-    /// A body that gives its length away, as one with a `Content-Length` does.
-    pub(crate) fn announced(mut self) -> Self {
-        self.announces = true;
+    /// Reports the length, like a body with `Content-Length`.
+    pub(crate) fn with_length(mut self) -> Self {
+        self.has_length = true;
         self
     }
 
-    pub(crate) fn polls(&self) -> Polls {
-        Polls(Arc::clone(&self.polls))
+    /// Returns the number of reads so far.
+    pub(crate) fn reads(&self) -> impl Fn() -> u64 + use<> {
+        let reads = Arc::clone(&self.reads);
+        move || reads.load(Ordering::Relaxed)
     }
 }
 
-/// How often a body was asked for more.
-pub(crate) struct Polls(Arc<AtomicU64>);
-
-impl Polls {
-    pub(crate) fn count(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-impl http_body::Body for Watched {
+impl Body for CountedBody {
     type Data = Bytes;
     type Error = std::io::Error;
 
@@ -56,61 +43,41 @@ impl http_body::Body for Watched {
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        self.polls.fetch_add(1, Ordering::Relaxed);
-        if self.pieces == 0 {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        if self.chunks_left == 0 {
             return Poll::Ready(None);
         }
-        self.pieces -= 1;
-        Poll::Ready(Some(Ok(Frame::data(self.piece.clone()))))
+        self.chunks_left -= 1;
+        Poll::Ready(Some(Ok(Frame::data(self.chunk.clone()))))
     }
 
     fn size_hint(&self) -> SizeHint {
-        if self.announces { SizeHint::with_exact(self.pieces << 16) } else { SizeHint::default() }
-    }
-}
-
-/// A body that does not come, and does not end.
-pub(crate) fn stalled() -> Body {
-    struct Stalled;
-    impl http_body::Body for Stalled {
-        type Data = Bytes;
-        type Error = std::io::Error;
-        fn poll_frame(
-            self: Pin<&mut Self>,
-            _: &mut Context<'_>,
-        ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-            Poll::Pending
+        if self.has_length {
+            SizeHint::with_exact(self.chunks_left << 16)
+        } else {
+            SizeHint::default()
         }
     }
-    Body::new(Stalled)
 }
 
-/// A verifier's limit of ten seconds; how often it began to run; and what ends it.
-pub(crate) fn time_limit() -> (VerifierBuilder, Arc<AtomicU64>, Arc<Notify>) {
-    let (begun, over) = (Arc::new(AtomicU64::new(0)), Arc::new(Notify::new()));
-    let (count, end) = (Arc::clone(&begun), Arc::clone(&over));
-    let limit = Duration::from_secs(10);
-    let builder = builder().secret(SECRET.into()).read_timeout(limit, move |asked| {
-        assert_eq!(asked, limit);
-        count.fetch_add(1, Ordering::Relaxed);
-        let end = Arc::clone(&end);
-        async move { end.notified().await }
-    });
-    (builder, begun, over)
+/// A body that never ends (`Stalled`), or fails (`Broken`).
+#[derive(Clone, Copy)]
+pub(crate) enum BadBody {
+    Stalled,
+    Broken,
 }
 
-/// A body that breaks off.
-pub(crate) fn broken() -> Body {
-    struct Broken;
-    impl http_body::Body for Broken {
-        type Data = Bytes;
-        type Error = std::io::Error;
-        fn poll_frame(
-            self: Pin<&mut Self>,
-            _: &mut Context<'_>,
-        ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-            Poll::Ready(Some(Err(std::io::Error::other("hunter2 hung up"))))
+impl Body for BadBody {
+    type Data = Bytes;
+    type Error = std::io::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        match *self {
+            Self::Stalled => Poll::Pending,
+            Self::Broken => Poll::Ready(Some(Err(std::io::Error::other("hunter2")))),
         }
     }
-    Body::new(Broken)
 }

@@ -1,15 +1,17 @@
-//! What the crate promises, seen from outside.
+//! Tests of the public API.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests may panic; the lint spares tests alone")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests may panic; the lint exempts only tests")]
 
+mod axum_extractor;
 mod bodies;
+mod event;
 mod examples;
 mod inbox;
-mod layer;
+mod postgres_cluster;
 mod process;
 mod sockets;
 mod stripe;
 mod support;
+mod tower_layer;
 mod vectors;
 mod verifier;
-mod webhook;

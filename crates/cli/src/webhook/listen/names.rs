@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use formsvc_receiver::Event;
+use formsvc_receiver::WebhookEvent;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -29,10 +29,12 @@ struct Members<'a> {
 
 impl Names {
     /// Those of a body, of which the event is known where it is signed.
-    pub(super) fn of(event: Option<&Event>, body: &[u8]) -> Self {
-        let Some(Event::SubmissionCreated(created)) = event else { return Self::of_body(body) };
+    pub(super) fn of(event: Option<&WebhookEvent>, body: &[u8]) -> Self {
+        let Some(event @ WebhookEvent::SubmissionCreated(created)) = event else {
+            return Self::of_body(body);
+        };
         Self {
-            event: taken(created.event.as_str()),
+            event: taken(event.kind()),
             submission_id: taken(created.submission_id.as_str()),
             form_id: taken(created.form_id.as_str()),
         }
@@ -82,8 +84,8 @@ mod tests {
         let body =
             br#"{"event":"submission.created","submission_id":"sub_\u00e9","form_id":"frm_1",
             "form_title":"","data":{},"created_at":"2026-01-01T00:00:00.000Z"}"#;
-        let event = Event::from_json(&body[..]).unwrap();
-        assert!(matches!(event, Event::SubmissionCreated(_)));
+        let event = WebhookEvent::from_json(&body[..]).unwrap();
+        assert!(matches!(event, WebhookEvent::SubmissionCreated(_)));
         let names = Names::of(Some(&event), b"");
         assert_eq!(names.submission_id.as_deref(), Some("sub_é"));
         assert_eq!(names, Names::of_body(body));

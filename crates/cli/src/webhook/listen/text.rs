@@ -210,7 +210,7 @@ fn hints(capture: &Capture, outcome: &Outcome, view: &View) -> Vec<String> {
     let mut hints: Vec<String> = outcome.forwards.iter().filter_map(of_forward).collect();
     let received = &capture.received;
     let lack = received.verdict.code.lack(&received.body);
-    hints.extend(lack.map(|lack| format!("the body is no event: {lack}")));
+    hints.extend(lack.map(|lack| format!("not a valid event: {lack}")));
     hints.extend(verdict_hint(capture));
     hints
 }
@@ -507,7 +507,7 @@ mod tests {
         sample.received.body = bytes::Bytes::from_static(br#"{"event":"submission.created"}"#);
         let told = lines(sample, None);
         assert!(told[0].contains("✗ no event"), "{told:?}");
-        let why = "the body is no event: `submission_id` is missing, seen at line 1, column 30";
+        let why = "not a valid event: `submission_id` is missing";
         assert_eq!(told[1].trim(), why);
         assert!(told.len() == 3 && told[2].contains("hint: look at the body"), "{told:?}");
     }

@@ -163,7 +163,7 @@ fn of_a_body_that_is_no_event_it_is_shown_what_is_wrong() {
     assert_eq!(listener.deliver(b"no event"), 200);
     assert_eq!(listener.end(), Some(0));
     let shown = lines_in(160, &home, &["webhook", "events", "show"], 0).join("\n");
-    let why = "the body is no event: the text is not JSON, seen at line 1, column 2";
+    let why = "the body is no event: the body is not JSON (line 1, column 2)";
     assert!(shown.contains(why), "{shown}");
 }
 

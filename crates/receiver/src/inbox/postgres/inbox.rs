@@ -1,57 +1,51 @@
-//! The inbox that callers hold.
+//! `PostgresInbox` and its settings.
 
+use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use deadpool_postgres::Pool;
-use tokio::runtime::Handle;
-use tokio_postgres::Row;
-use tokio_postgres::types::{ToSql, Type};
+use deadpool_postgres::{Client, Pool};
+use tokio_postgres::types::Type;
+use tokio_postgres::{Row, SimpleQueryMessage};
 
-use super::alone::query_alone;
-use super::answer::{Answer, BUSY_PAUSE, TRIES};
-use super::names::Names;
+use super::error::{inbox_error, pool_error};
+use super::names::TableNames;
 use super::schema;
-use super::sql::Sql;
-use super::task::in_task;
-use crate::inbox::clock::millis;
+use super::statements::{Param, Statements};
+use super::take_result::{ATTEMPTS, BUSY_RETRY_AFTER, TakeResult};
+use crate::inbox::clock::to_millis;
 use crate::inbox::limits::{check_key, check_lease, check_payload, check_ttl};
+use crate::inbox::scope::Scope;
 use crate::inbox::{
-    Claim, ClaimToken, DEFAULT_TTL, Inbox, InboxError, InboxErrorKind, InboxFuture, LEASE_MAX,
-    Pending, Queue, Recorded, Scope,
+    Claim, ClaimToken, DEFAULT_TTL, DedupeResult, Inbox, InboxError, InboxErrorKind, InboxFuture,
+    LEASE_MAX, Queue, QueuedDelivery,
 };
 
-/// Completions between two times that old keys are forgotten, and how many then are at most.
-const PRUNE_EVERY: u32 = 128;
-const PRUNED: usize = 512;
+/// Claims between two deletions of expired rows, and the number of rows that one deletes.
+const PRUNE_INTERVAL: i64 = 128;
+const PRUNED_ROWS: usize = 512;
 
-/// A parameter of a statement, with its type.
-pub(super) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
-
-/// An inbox, and a queue, in PostgreSQL (12 or later): for any number of receivers on any number of machines.
-/// Feature `postgres`.
+/// An inbox and a queue in PostgreSQL (12 or later), for any number of receivers. Feature `postgres`.
 ///
-/// Leases and marks go by the database's clock, and each operation is one statement on a connection of the
-/// caller's pool, prepared by nobody, so that poolers between do no harm. What was claimed, completed or
-/// accepted is committed durably, even where `synchronous_commit` is `off`; the other values of it are left
-/// as they are. A connection on which somebody left a transaction open is closed, and the operation fails with
-/// [`InboxErrorKind::Unavailable`].
+/// Leases and marks use the database's clock. Each operation is one statement without a prepared
+/// statement, so poolers such as PgBouncer can be used. Claims, marks and accepted deliveries are
+/// durable also if `synchronous_commit` is `off`.
 ///
-/// A claim, or what is next, whose future is dropped is given back, and a completion goes on, in a task of the
-/// tokio runtime that they are polled in. [`abandon`](Inbox::abandon) releases in a task of the tokio runtime it is called in. A pool without
-/// time limits waits for ever: give it some.
-///
-/// The types of deadpool-postgres 0.14 are part of this: a release of it that breaks them breaks this.
+/// **The pool** must have timeouts, and must not hand out connections with an open transaction: the
+/// inbox's changes would be rolled back with it. Recycle connections with
+/// `RecyclingMethod::Custom("ROLLBACK".into())`, or with `Verified` if no code of yours sends `BEGIN`
+/// itself. [`open`](PostgresInboxBuilder::open) checks the connection that it uses.
 ///
 /// ```no_run
 /// # async fn example(pool: deadpool_postgres::Pool) -> Result<(), formsvc_receiver::inbox::InboxError> {
 /// use formsvc_receiver::inbox::PostgresInbox;
 /// let inbox = PostgresInbox::builder(pool).schema("orders")?.open().await?;
-/// let letters = inbox.scope("letters")?;
+/// let newsletter = inbox.scope("newsletter")?;
 /// # Ok(()) }
 /// ```
+///
+/// The version of deadpool-postgres (0.14) is part of this API.
 #[derive(Clone, Debug)]
 pub struct PostgresInbox {
     shared: Arc<Shared>,
@@ -60,207 +54,167 @@ pub struct PostgresInbox {
 
 struct Shared {
     pool: Pool,
-    sql: Sql,
+    statements: Statements,
     ttl: i64,
-    completions: AtomicU32,
 }
 
-impl std::fmt::Debug for Shared {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // A pool shows who it connects as, and where.
+impl fmt::Debug for Shared {
+    /// Without the pool, which shows the user and the address of the database.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shared").field("ttl", &self.ttl).finish_non_exhaustive()
     }
 }
 
 /// Settings of a [`PostgresInbox`].
+#[must_use]
 pub struct PostgresInboxBuilder {
     pool: Pool,
-    names: Names,
+    names: TableNames,
     ttl: Duration,
     creates_tables: bool,
 }
 
-impl std::fmt::Debug for PostgresInboxBuilder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PostgresInboxBuilder")
-            .field("names", &self.names)
-            .field("ttl", &self.ttl)
-            .finish_non_exhaustive()
+impl fmt::Debug for PostgresInboxBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresInboxBuilder").field("names", &self.names).finish_non_exhaustive()
     }
 }
 
 impl PostgresInboxBuilder {
-    /// The schema that the tables are in, which must exist; the first of the connection's search path unless
-    /// set. It has at most 63 lower-case letters, digits and `_`, and begins with no digit.
+    /// Sets the schema of the tables, which must exist: the first of the search path by default. It has at
+    /// most 63 lower-case letters, digits and `_`.
     pub fn schema(self, schema: &str) -> Result<Self, InboxError> {
-        Ok(Self { names: self.names.in_schema(schema)?, ..self })
+        Ok(Self { names: self.names.with_schema(schema)?, ..self })
     }
 
-    /// What the names of the tables begin with; `formsvc_inbox` unless set. Of such a form too, with at most
-    /// 40 characters.
+    /// Sets the prefix of the table names: `formsvc_inbox` by default. It has at most 40 lower-case
+    /// letters, digits and `_`.
     pub fn table_prefix(self, prefix: &str) -> Result<Self, InboxError> {
         Ok(Self { names: self.names.with_prefix(prefix)?, ..self })
     }
 
-    /// How long a mark is kept, from [`TTL_MIN`](crate::inbox::TTL_MIN) on; [`DEFAULT_TTL`] unless set.
-    #[must_use]
+    /// Sets the time to live of marks: [`DEFAULT_TTL`] by default, at least
+    /// [`TTL_MIN`](crate::inbox::TTL_MIN).
     pub fn ttl(self, ttl: Duration) -> Self {
         Self { ttl, ..self }
     }
 
-    /// Whether [`open`](Self::open) makes tables that are missing; it does unless told otherwise, for which
-    /// the database's user must be allowed to. Where it is not, have
-    /// [`create_tables_sql`](Self::create_tables_sql) run by who is, and the user allowed to read and write
-    /// the tables and to use the sequence.
-    #[must_use]
+    /// Sets whether [`open`](Self::open) creates missing tables: true by default. If the database user may
+    /// not create tables, run [`create_tables_sql`](Self::create_tables_sql) as another user, and grant
+    /// access to the tables and the sequence.
     pub fn creates_tables(self, creates_tables: bool) -> Self {
         Self { creates_tables, ..self }
     }
 
-    /// The SQL that makes the tables.
+    /// The SQL that creates the tables, unless they exist.
     pub fn create_tables_sql(&self) -> String {
-        schema::tables(&self.names)
+        schema::create_tables_sql(&self.names)
     }
 
-    /// Makes it, with its tables.
+    /// Opens the inbox and creates its tables.
     ///
-    /// Fails with [`InboxErrorKind::Setup`] for a time to live out of range, for tables of a later
-    /// release, and for none where none are made; and with [`InboxErrorKind::Unavailable`] when the database cannot be reached.
+    /// Fails with [`InboxErrorKind::InvalidConfig`] for an invalid time to live, a pool that hands out a
+    /// connection with an open transaction, tables of another version, or missing tables if none are
+    /// created; with [`InboxErrorKind::Unavailable`] if the database is not reachable.
     pub async fn open(self) -> Result<PostgresInbox, InboxError> {
-        let ttl = check_ttl(self.ttl)?;
-        if self.creates_tables {
-            schema::migrate(&self.pool, &self.names).await?;
-        } else {
-            schema::inspect(&self.pool, &self.names).await?;
+        let Self { pool, names, ttl, creates_tables } = self;
+        let ttl = check_ttl(ttl)?;
+        let mut client = pool.get().await.map_err(pool_error)?;
+        check_no_open_transaction(&client).await?;
+        if creates_tables {
+            let tx = client.transaction().await.map_err(inbox_error)?;
+            schema::migrate(&tx, &names).await?;
+            tx.commit().await.map_err(inbox_error)?;
+        } else if !schema::check_version(&**client, &names).await? {
+            let table = names.table("_schema");
+            return Err(InboxError::config(format!("table {table} does not exist")));
         }
-        let (sql, pool) = (Sql::new(&self.names), self.pool);
-        let shared = Shared { pool, sql, ttl, completions: AtomicU32::new(0) };
+        drop(client);
+        let shared = Shared { pool, statements: Statements::new(&names), ttl };
         Ok(PostgresInbox { shared: Arc::new(shared), scope: Scope::default() })
     }
 }
 
+async fn check_no_open_transaction(client: &Client) -> Result<(), InboxError> {
+    // Equal only if this statement began the transaction. The simple protocol is required: in the
+    // extended protocol the transaction begins with an earlier message.
+    let sql = "SELECT transaction_timestamp() = statement_timestamp()";
+    let messages = client.simple_query(sql).await.map_err(inbox_error)?;
+    let is_true = |message: &SimpleQueryMessage| matches!(message, SimpleQueryMessage::Row(row) if row.get(0) == Some("t"));
+    if messages.iter().any(is_true) {
+        return Ok(());
+    }
+    Err(InboxError::config(
+        "the pool handed out a connection with an open transaction; \
+         recycle connections with `RecyclingMethod::Custom(\"ROLLBACK\".into())`",
+    ))
+}
+
 impl PostgresInbox {
-    /// Settings to begin with, and connections to use.
+    /// Starts an inbox that uses the connections of a pool.
     pub fn builder(pool: Pool) -> PostgresInboxBuilder {
-        let names = Names::default();
+        let names = TableNames::default();
         PostgresInboxBuilder { pool, names, ttl: DEFAULT_TTL, creates_tables: true }
     }
 
-    /// The same inbox for another [scope](crate::inbox#scopes).
+    /// The same inbox with another [scope](crate::inbox#scopes).
     pub fn scope(&self, name: &str) -> Result<Self, InboxError> {
         Ok(Self { shared: Arc::clone(&self.shared), scope: Scope::new(name)? })
     }
 
     async fn query(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, InboxError> {
-        query_alone(self.shared.pool.get().await?, sql, params).await
+        let client = self.shared.pool.get().await.map_err(pool_error)?;
+        client.query_typed(sql, params).await.map_err(inbox_error)
     }
 
-    /// Runs a statement that gives a row when the claim is held.
-    async fn held(&self, sql: &str, params: &[Param<'_>]) -> Result<(), InboxError> {
-        let rows = self.query(sql, params).await?;
-        if rows.is_empty() { Err(InboxErrorKind::ClaimLost.into()) } else { Ok(()) }
-    }
-
-    async fn claim_now(&self, key: &str, lease: i64) -> Result<Claim, InboxError> {
-        let (scope, bytes) = (self.scope.name(), key.as_bytes());
-        let params: &[Param<'_>] =
-            &[(&scope, Type::TEXT), (&bytes, Type::BYTEA), (&lease, Type::INT8)];
-        for _ in 0..TRIES {
-            let rows = self.query(&self.shared.sql.claim, params).await?;
-            return Ok(match Answer::read(rows.first())? {
-                Answer::Taken { fence } => {
-                    Claim::Acquired(ClaimToken::new(self.scope.clone(), key, fence))
-                }
-                Answer::Known => Claim::Duplicate,
-                Answer::Claimed { left } => Claim::InFlight { retry_after: left },
-                Answer::Changed => continue,
-            });
+    /// Runs a statement that returns a row if the claim is held.
+    async fn update(&self, sql: &str, params: &[Param<'_>]) -> Result<(), InboxError> {
+        if self.query(sql, params).await?.is_empty() {
+            return Err(InboxErrorKind::ClaimLost.into());
         }
-        Ok(Claim::InFlight { retry_after: BUSY_PAUSE })
-    }
-
-    async fn complete_now(&self, token: &ClaimToken) -> Result<(), InboxError> {
-        let (sql, named) = (&self.shared.sql, Named::of(token));
-        let [scope, key, fence] = named.params();
-        let ttl: Param<'_> = (&self.shared.ttl, Type::INT8);
-        match token.place() {
-            None => self.held(&sql.complete, &[scope, key, fence, ttl]).await?,
-            Some(place) => {
-                let place: Param<'_> = (&place, Type::INT8);
-                self.held(&sql.complete_queued, &[scope, key, fence, ttl, place]).await?;
-            }
-        }
-        self.prune_beside();
         Ok(())
     }
 
-    async fn next_now(&self, lease: i64) -> Result<Option<Pending>, InboxError> {
-        let scope = self.scope.name();
-        let params: &[Param<'_>] = &[(&scope, Type::TEXT), (&lease, Type::INT8)];
-        let rows = self.query(&self.shared.sql.next, params).await?;
-        let Some(row) = rows.first() else { return Ok(None) };
-        let key = String::from_utf8_lossy(row.try_get(1)?);
-        let (place, fence, attempts) =
-            (row.try_get(0)?, row.try_get(2)?, row.try_get::<_, i32>(3)?);
-        let token = ClaimToken::queued(self.scope.clone(), &key, fence, place);
-        Ok(Some(Pending::new(token, row.try_get(4)?, attempts.unsigned_abs())))
-    }
-
-    /// Gives back what was claimed for somebody who had gone, and so was no attempt. When it fails, the lease
-    /// runs out.
-    pub(super) async fn give_back(&self, token: &ClaimToken) {
-        let _ = self.release_as(token, 0, 1).await;
+    /// Runs a statement that takes a key, again if the row changed meanwhile.
+    async fn take(&self, sql: &str, key: &str, third: Param<'_>) -> Result<TakeResult, InboxError> {
+        check_key(key)?;
+        let (scope, key) = (self.scope.name(), key.as_bytes());
+        let params: &[Param<'_>] = &[(&scope, Type::TEXT), (&key, Type::BYTEA), third];
+        for _ in 0..ATTEMPTS {
+            let rows = self.query(sql, params).await?;
+            let result = TakeResult::read(rows.first())?;
+            if result != TakeResult::Changed {
+                return Ok(result);
+            }
+        }
+        Ok(TakeResult::Blocked(Claim::InFlight { retry_after: BUSY_RETRY_AFTER }))
     }
 
     async fn release_after(&self, token: &ClaimToken, pause: i64) -> Result<(), InboxError> {
-        self.release_as(token, pause, 0).await
-    }
-
-    /// Releases, taking back so many attempts.
-    async fn release_as(
-        &self,
-        token: &ClaimToken,
-        pause: i64,
-        taken_back: i32,
-    ) -> Result<(), InboxError> {
-        let sql = &self.shared.sql;
-        match token.place() {
-            None => self.held(&sql.release, &Named::of(token).params()).await,
-            Some(place) => {
-                let params: &[Param<'_>] = &[
-                    (&place, Type::INT8),
-                    (&token.number(), Type::INT8),
-                    (&pause, Type::INT8),
-                    (&taken_back, Type::INT4),
-                ];
-                self.held(&sql.release_queued, params).await
+        let statements = &self.shared.statements;
+        let claim = ClaimParams::new(token);
+        match token.queue_row() {
+            None => self.update(&statements.release, &claim.params()).await,
+            Some(row) => {
+                let [_, _, fence] = claim.params();
+                let params = &[(&row as _, Type::INT8), fence, (&pause as _, Type::INT8)];
+                self.update(&statements.release_queued, params).await
             }
-        }
-    }
-
-    /// Forgets old keys now and then, beside everything else.
-    fn prune_beside(&self) {
-        let done = self.shared.completions.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
-        if done.is_multiple_of(PRUNE_EVERY)
-            && let Ok(runtime) = Handle::try_current()
-        {
-            let inbox = self.clone();
-            // When it fails, the next time does it.
-            runtime.spawn(async move { inbox.prune(PRUNED).await });
         }
     }
 }
 
-/// What names a claim in SQL.
-struct Named<'a> {
+/// The columns that identify a claim.
+struct ClaimParams<'a> {
     scope: &'a str,
     key: &'a [u8],
     fence: i64,
 }
 
-impl<'a> Named<'a> {
-    fn of(token: &'a ClaimToken) -> Self {
-        Self { scope: token.scope(), key: token.key().as_bytes(), fence: token.number() }
+impl<'a> ClaimParams<'a> {
+    fn new(token: &'a ClaimToken) -> Self {
+        let (scope, key) = (token.scope(), token.key().as_bytes());
+        Self { scope, key, fence: token.fence_number() }
     }
 
     fn params(&self) -> [Param<'_>; 3] {
@@ -271,81 +225,104 @@ impl<'a> Named<'a> {
 impl Inbox for PostgresInbox {
     fn claim<'a>(&'a self, key: &'a str, lease: Duration) -> InboxFuture<'a, Claim> {
         Box::pin(async move {
-            check_key(key)?;
-            let (inbox, key, lease) = (self.clone(), Box::<str>::from(key), check_lease(lease)?);
-            in_task(self, async move { inbox.claim_now(&key, lease).await }).await
+            let lease = check_lease(lease)?;
+            let sql = &self.shared.statements.claim;
+            Ok(match self.take(sql, key, (&lease, Type::INT8)).await? {
+                TakeResult::Taken { fence } => {
+                    Claim::Acquired(ClaimToken::issue(&self.scope, key, fence))
+                }
+                TakeResult::Blocked(claim) => claim,
+                TakeResult::Changed => Claim::InFlight { retry_after: BUSY_RETRY_AFTER },
+            })
         })
     }
 
     fn extend<'a>(&'a self, token: &'a ClaimToken, lease: Duration) -> InboxFuture<'a, ()> {
         Box::pin(async move {
-            let (sql, lease) = (&self.shared.sql, check_lease(lease)?);
-            let (named, lease): (_, Param<'_>) = (Named::of(token), (&lease, Type::INT8));
-            let [scope, key, fence] = named.params();
-            match token.place() {
-                None => self.held(&sql.extend, &[scope, key, fence, lease]).await,
-                Some(place) => {
-                    self.held(&sql.extend_queued, &[(&place, Type::INT8), fence, lease]).await
+            let (statements, lease) = (&self.shared.statements, check_lease(lease)?);
+            let claim = ClaimParams::new(token);
+            let [scope, key, fence] = claim.params();
+            let lease: Param<'_> = (&lease, Type::INT8);
+            match token.queue_row() {
+                None => self.update(&statements.extend, &[scope, key, fence, lease]).await,
+                Some(row) => {
+                    let params = &[(&row as _, Type::INT8), fence, lease];
+                    self.update(&statements.extend_queued, params).await
                 }
             }
         })
     }
 
     fn complete<'a>(&'a self, token: &'a ClaimToken) -> InboxFuture<'a, ()> {
-        let (inbox, token) = (self.clone(), token.clone());
-        // Whoever asks has the effect already: a mark must follow.
-        Box::pin(in_task(self, async move { inbox.complete_now(&token).await }))
+        Box::pin(async move {
+            let statements = &self.shared.statements;
+            let claim = ClaimParams::new(token);
+            let [scope, key, fence] = claim.params();
+            let ttl: Param<'_> = (&self.shared.ttl, Type::INT8);
+            match token.queue_row() {
+                None => self.update(&statements.complete, &[scope, key, fence, ttl]).await?,
+                Some(row) => {
+                    let params = &[scope, key, fence, ttl, (&row as _, Type::INT8)];
+                    self.update(&statements.complete_queued, params).await?;
+                }
+            }
+            if token.fence_number() % PRUNE_INTERVAL == 0 {
+                // If this fails, a later call deletes the rows.
+                let _ = self.prune(PRUNED_ROWS).await;
+            }
+            Ok(())
+        })
     }
 
     fn release<'a>(&'a self, token: &'a ClaimToken) -> InboxFuture<'a, ()> {
         Box::pin(self.release_after(token, 0))
     }
 
-    fn abandon(&self, token: &ClaimToken) {
-        if let Ok(runtime) = Handle::try_current() {
-            let (inbox, token) = (self.clone(), token.clone());
-            // When it fails, the lease runs out.
-            runtime.spawn(async move { inbox.release(&token).await });
-        }
-    }
-
     fn prune(&self, at_most: usize) -> InboxFuture<'_, usize> {
         Box::pin(async move {
             let at_most = i64::try_from(at_most).unwrap_or(i64::MAX);
-            Ok(self.query(&self.shared.sql.prune, &[(&at_most, Type::INT8)]).await?.len())
+            let sql = &self.shared.statements.prune;
+            Ok(self.query(sql, &[(&at_most, Type::INT8)]).await?.len())
         })
     }
 }
 
 impl Queue for PostgresInbox {
-    fn accept<'a>(&'a self, key: &'a str, payload: &'a Bytes) -> InboxFuture<'a, Recorded> {
+    fn accept<'a>(&'a self, key: &'a str, payload: &'a Bytes) -> InboxFuture<'a, DedupeResult> {
         Box::pin(async move {
-            check_key(key)?;
             check_payload(payload)?;
-            let (scope, key, payload) = (self.scope.name(), key.as_bytes(), &payload[..]);
-            let params: &[Param<'_>] =
-                &[(&scope, Type::TEXT), (&key, Type::BYTEA), (&payload, Type::BYTEA)];
-            for _ in 0..TRIES {
-                let rows = self.query(&self.shared.sql.accept, params).await?;
-                return match Answer::read(rows.first())? {
-                    Answer::Taken { .. } => Ok(Recorded::New),
-                    Answer::Known => Ok(Recorded::Duplicate),
-                    Answer::Claimed { .. } => Err(InboxErrorKind::InFlight.into()),
-                    Answer::Changed => continue,
-                };
+            let (sql, payload) = (&self.shared.statements.accept, &payload[..]);
+            match self.take(sql, key, (&payload, Type::BYTEA)).await? {
+                TakeResult::Taken { .. } => Ok(DedupeResult::New),
+                TakeResult::Blocked(Claim::Duplicate) => Ok(DedupeResult::Duplicate),
+                TakeResult::Blocked(_) | TakeResult::Changed => {
+                    Err(InboxErrorKind::InFlight.into())
+                }
             }
-            Err(InboxErrorKind::InFlight.into())
         })
     }
 
-    fn next(&self, lease: Duration) -> InboxFuture<'_, Option<Pending>> {
+    fn next(&self, lease: Duration) -> InboxFuture<'_, Option<QueuedDelivery>> {
         Box::pin(async move {
-            let (inbox, lease) = (self.clone(), check_lease(lease)?);
-            in_task(self, async move { inbox.next_now(lease).await }).await
+            let (scope, lease) = (self.scope.name(), check_lease(lease)?);
+            let params: &[Param<'_>] = &[(&scope, Type::TEXT), (&lease, Type::INT8)];
+            let rows = self.query(&self.shared.statements.next, params).await?;
+            let Some(row) = rows.first() else { return Ok(None) };
+            self.queued_delivery(row).map(Some).map_err(inbox_error)
         })
     }
 
-    fn retry<'a>(&'a self, token: &'a ClaimToken, after: Duration) -> InboxFuture<'a, ()> {
-        Box::pin(self.release_after(token, millis(after.min(LEASE_MAX))))
+    fn retry<'a>(&'a self, token: &'a ClaimToken, pause: Duration) -> InboxFuture<'a, ()> {
+        Box::pin(self.release_after(token, to_millis(pause.min(LEASE_MAX))))
+    }
+}
+
+impl PostgresInbox {
+    fn queued_delivery(&self, row: &Row) -> Result<QueuedDelivery, tokio_postgres::Error> {
+        let key = String::from_utf8_lossy(row.try_get(1)?);
+        let token = ClaimToken::issue(&self.scope, &key, row.try_get(2)?);
+        let (attempts, payload): (i32, Vec<u8>) = (row.try_get(3)?, row.try_get(4)?);
+        let token = token.with_queue_row(row.try_get(0)?);
+        Ok(QueuedDelivery::new(token, payload, attempts.unsigned_abs()))
     }
 }

@@ -1,30 +1,31 @@
-//! Marks in a transaction of the caller's.
+//! Marks in a transaction of the caller.
 
 use std::time::Duration;
 
 use tokio_postgres::Transaction;
-use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::types::Type;
 
-use super::answer::{Answer, TRIES};
-use super::names::Names;
+use super::error::inbox_error;
+use super::names::TableNames;
 use super::schema;
-use super::sql::Sql;
+use super::statements::{Param, Statements};
+use super::take_result::{ATTEMPTS, TakeResult};
+use crate::inbox::clock::to_millis;
 use crate::inbox::limits::{check_key, check_ttl};
-use crate::inbox::{DEFAULT_TTL, InboxError, InboxErrorKind, Recorded, Scope};
+use crate::inbox::scope::Scope;
+use crate::inbox::{Claim, DEFAULT_TTL, DedupeResult, InboxError, InboxErrorKind};
 
-/// Marks of what was handled in the caller's own PostgreSQL database, so that an effect there and its mark
-/// commit together: after a crash both are there, or neither. Feature `postgres`.
+/// Marks of handled submissions in your own PostgreSQL database: an effect there and its mark commit in
+/// one transaction. Feature `postgres`.
 ///
-/// Mark the key first, and do nothing when it is a duplicate. Of two transactions on one key at once the second
-/// fails at once with [`InboxErrorKind::InFlight`], so that strangers who send one delivery many times do not
-/// have connections wait for each other. Above the level `READ COMMITTED`, one that began before another
-/// committed fails with [`InboxErrorKind::Unavailable`]. After an error the transaction is to be rolled back.
-///
-/// Answer with 2xx after the commit, which then waits for the disk: where `synchronous_commit` is `off`, a mark
-/// turns it on for its transaction.
+/// Mark the key first, do nothing if it is a duplicate, and respond with 2xx after the commit. The commit
+/// waits for the disk also if `synchronous_commit` is `off`. If two transactions mark the same key at
+/// once, the second fails at once with [`InboxErrorKind::InFlight`] and does not occupy its connection.
+/// Roll back after an error. A [`PostgresInbox`](super::PostgresInbox) with the same table names sees
+/// these marks, and marks see its claims.
 ///
 /// ```no_run
-/// use formsvc_receiver::inbox::{PostgresMarks, Recorded};
+/// use formsvc_receiver::inbox::{DedupeResult, PostgresMarks};
 /// # async fn example(mut client: tokio_postgres::Client, submission_id: &str) -> Result<(), Box<dyn std::error::Error>> {
 /// let marks = PostgresMarks::new();
 /// let tx = client.transaction().await?;
@@ -32,100 +33,97 @@ use crate::inbox::{DEFAULT_TTL, InboxError, InboxErrorKind, Recorded, Scope};
 /// tx.commit().await?;
 ///
 /// let tx = client.transaction().await?;
-/// if marks.mark(&tx, submission_id).await? == Recorded::New {
+/// if marks.mark(&tx, submission_id).await? == DedupeResult::New {
 ///     tx.execute("INSERT INTO orders DEFAULT VALUES", &[]).await?;
 /// }
 /// tx.commit().await?;
 /// # Ok(()) }
 /// ```
 ///
-/// A transaction of deadpool-postgres derefs to one of these. The types of tokio-postgres 0.7 are part of
-/// this: a release of it that breaks them breaks this.
-///
-/// A [`PostgresInbox`](super::PostgresInbox) with the same names knows these marks, and these know its
-/// claims.
+/// The version of tokio-postgres (0.7) is part of this API. A transaction of deadpool-postgres
+/// dereferences to one of tokio-postgres.
 #[derive(Debug)]
 pub struct PostgresMarks {
-    names: Names,
+    names: TableNames,
+    statements: Statements,
     scope: Scope,
     ttl: Duration,
-    sql: Sql,
 }
 
 impl PostgresMarks {
-    /// Marks in the scope `default`, kept for [`DEFAULT_TTL`], in tables along the search path.
+    /// Marks in the scope `default` with a time to live of [`DEFAULT_TTL`].
     pub fn new() -> Self {
-        let names = Names::default();
-        let sql = Sql::new(&names);
-        Self { names, scope: Scope::default(), ttl: DEFAULT_TTL, sql }
+        let names = TableNames::default();
+        let statements = Statements::new(&names);
+        Self { names, statements, scope: Scope::default(), ttl: DEFAULT_TTL }
     }
 
-    /// Marks of another [scope](crate::inbox#scopes).
+    /// Sets the [scope](crate::inbox#scopes).
     pub fn scope(self, name: &str) -> Result<Self, InboxError> {
         Ok(Self { scope: Scope::new(name)?, ..self })
     }
 
-    /// Marks that are kept for so long, from [`TTL_MIN`](crate::inbox::TTL_MIN) on.
+    /// Sets the time to live, at least [`TTL_MIN`](crate::inbox::TTL_MIN).
     pub fn ttl(self, ttl: Duration) -> Result<Self, InboxError> {
         check_ttl(ttl)?;
         Ok(Self { ttl, ..self })
     }
 
-    /// The schema that the tables are in; see
-    /// [`PostgresInboxBuilder::schema`](super::PostgresInboxBuilder::schema).
+    /// Sets the schema: see [`PostgresInboxBuilder::schema`](super::PostgresInboxBuilder::schema).
     pub fn schema(self, schema: &str) -> Result<Self, InboxError> {
-        let names = self.names.in_schema(schema)?;
-        Ok(Self { sql: Sql::new(&names), names, ..self })
+        let names = self.names.with_schema(schema)?;
+        Ok(Self { statements: Statements::new(&names), names, ..self })
     }
 
-    /// What the names of the tables begin with; see
+    /// Sets the prefix of the table names: see
     /// [`PostgresInboxBuilder::table_prefix`](super::PostgresInboxBuilder::table_prefix).
     pub fn table_prefix(self, prefix: &str) -> Result<Self, InboxError> {
         let names = self.names.with_prefix(prefix)?;
-        Ok(Self { sql: Sql::new(&names), names, ..self })
+        Ok(Self { statements: Statements::new(&names), names, ..self })
     }
 
-    /// The SQL that makes the tables, those of a [`PostgresInbox`](super::PostgresInbox).
+    /// The SQL that creates the tables, unless they exist.
     pub fn create_tables_sql(&self) -> String {
-        schema::tables(&self.names)
+        schema::create_tables_sql(&self.names)
     }
 
-    /// Makes the tables where there are none; others who do the same are waited for. Fails with
-    /// [`InboxErrorKind::Setup`] for tables of a later release.
+    /// Creates the tables, unless they exist. Waits for concurrent calls. Fails with
+    /// [`InboxErrorKind::InvalidConfig`] for tables of another version.
     pub async fn create_tables(&self, tx: &Transaction<'_>) -> Result<(), InboxError> {
-        schema::create(tx, &self.names).await
+        schema::migrate(tx, &self.names).await
     }
 
-    /// Marks a key as handled, if and when the transaction commits. For [`Recorded::Duplicate`] there is
-    /// nothing to do. Fails with [`InboxErrorKind::InFlight`] when an inbox has a claim on it, or another
-    /// transaction has marked it and not ended.
-    pub async fn mark(&self, tx: &Transaction<'_>, key: &str) -> Result<Recorded, InboxError> {
+    /// Marks a key as handled if the transaction commits. Fails with [`InboxErrorKind::InFlight`] if an
+    /// inbox has a claim on it, or another open transaction has marked it.
+    pub async fn mark(&self, tx: &Transaction<'_>, key: &str) -> Result<DedupeResult, InboxError> {
         check_key(key)?;
-        let (scope, key, ttl) = (self.scope.name(), key.as_bytes(), check_ttl(self.ttl)?);
-        let params: [(&(dyn ToSql + Sync), Type); 3] =
+        let (scope, key, ttl) = (self.scope.name(), key.as_bytes(), to_millis(self.ttl));
+        let params: [Param<'_>; 3] =
             [(&scope, Type::TEXT), (&key, Type::BYTEA), (&ttl, Type::INT8)];
-        // Until the transaction ends. Nobody waits for a lock here.
-        let begins = tx.query_typed_one(&self.sql.mark_begins, &params[..2]).await?;
-        if !begins.try_get::<_, bool>(0)? {
+        // Held until the transaction ends, so the statement below never waits for a row lock.
+        let lock = tx.query_typed_one(&self.statements.lock_mark, &params[..2]).await;
+        let is_locked = lock.and_then(|row| row.try_get::<_, bool>(0)).map_err(inbox_error)?;
+        if !is_locked {
             return Err(InboxErrorKind::InFlight.into());
         }
-        for _ in 0..TRIES {
-            let rows = tx.query_typed(&self.sql.mark, &params).await?;
-            return match Answer::read(rows.first())? {
-                Answer::Taken { .. } => Ok(Recorded::New),
-                Answer::Known => Ok(Recorded::Duplicate),
-                Answer::Claimed { .. } => Err(InboxErrorKind::InFlight.into()),
-                Answer::Changed => continue,
-            };
+        for _ in 0..ATTEMPTS {
+            let rows = tx.query_typed(&self.statements.mark, &params).await.map_err(inbox_error)?;
+            match TakeResult::read(rows.first())? {
+                TakeResult::Taken { .. } => return Ok(DedupeResult::New),
+                TakeResult::Blocked(Claim::Duplicate) => return Ok(DedupeResult::Duplicate),
+                TakeResult::Blocked(_) => return Err(InboxErrorKind::InFlight.into()),
+                TakeResult::Changed => {}
+            }
         }
         Err(InboxErrorKind::InFlight.into())
     }
 
-    /// Forgets marks of all scopes whose time has come, at most so many, and tells how many. Nothing else
-    /// forgets any, unless an inbox uses the same tables, so call it now and then.
+    /// Deletes at most this number of expired marks of all scopes, and returns how many it deleted. Call
+    /// it regularly: marks are not deleted otherwise, except by an inbox with the same tables.
     pub async fn prune(&self, tx: &Transaction<'_>, at_most: usize) -> Result<usize, InboxError> {
         let at_most = i64::try_from(at_most).unwrap_or(i64::MAX);
-        Ok(tx.query_typed(&self.sql.prune, &[(&at_most, Type::INT8)]).await?.len())
+        let deleted = tx.query_typed(&self.statements.prune, &[(&at_most, Type::INT8)]).await;
+        Ok(deleted.map_err(inbox_error)?.len())
     }
 }
 

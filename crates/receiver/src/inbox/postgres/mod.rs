@@ -1,17 +1,15 @@
-//! An inbox in PostgreSQL, for any number of receivers.
+//! The inbox in PostgreSQL, for any number of receivers.
 //!
-//! The database's clock is the only one. Each operation is one statement, which PostgreSQL carries out or
-//! not: a row of the table of keys is changed by who holds its lock, and everybody else looks again.
+//! Times are those of the database. Each operation is one statement, and so atomic: a statement that
+//! changes a key waits for the row's lock and then checks the row again.
 
-mod alone;
-mod answer;
-mod fault;
+mod error;
 mod inbox;
 mod marks;
 mod names;
 mod schema;
-mod sql;
-mod task;
+mod statements;
+mod take_result;
 
-pub use inbox::{PostgresInbox, PostgresInboxBuilder};
-pub use marks::PostgresMarks;
+pub use self::inbox::{PostgresInbox, PostgresInboxBuilder};
+pub use self::marks::PostgresMarks;

@@ -1,29 +1,28 @@
-//! What the tables are called.
+//! Names of the tables.
 
-use crate::inbox::{InboxError, InboxErrorKind};
+use crate::inbox::InboxError;
 
-/// What the names of all tables begin with, unless told otherwise.
 const DEFAULT_PREFIX: &str = "formsvc_inbox";
-/// Longest name of a schema, which is PostgreSQL's.
+/// Longest name of a schema in PostgreSQL.
 const SCHEMA_MAX: usize = 63;
-/// Longest prefix, which leaves room for what follows.
+/// Longest prefix. Leaves room for the suffix of each table.
 const PREFIX_MAX: usize = 40;
 
-/// A schema and a prefix that can stand in SQL.
+/// A schema and a prefix that are safe in SQL.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Names {
+pub(super) struct TableNames {
     schema: Option<String>,
     prefix: String,
 }
 
-impl Default for Names {
+impl Default for TableNames {
     fn default() -> Self {
         Self { schema: None, prefix: DEFAULT_PREFIX.into() }
     }
 }
 
-impl Names {
-    pub(super) fn in_schema(self, schema: &str) -> Result<Self, InboxError> {
+impl TableNames {
+    pub(super) fn with_schema(self, schema: &str) -> Result<Self, InboxError> {
         check(schema, SCHEMA_MAX)?;
         Ok(Self { schema: Some(schema.into()), ..self })
     }
@@ -33,31 +32,28 @@ impl Names {
         Ok(Self { prefix: prefix.into(), ..self })
     }
 
-    /// The name of a table or sequence, as it stands in SQL. Without a schema it is found, and made, along
-    /// the connection's search path.
-    pub(super) fn of(&self, rest: &str) -> String {
-        let name = self.bare(rest);
+    /// The quoted name of a table or sequence, with its schema if one is set.
+    pub(super) fn table(&self, suffix: &str) -> String {
+        let name = self.index(suffix);
         self.schema.as_ref().map_or(name.clone(), |schema| format!("\"{schema}\".{name}"))
     }
 
-    /// The name of an index, which is made where its table is.
-    pub(super) fn bare(&self, rest: &str) -> String {
-        format!("\"{}{rest}\"", self.prefix)
+    /// The quoted name of an index, which PostgreSQL creates in the schema of its table.
+    pub(super) fn index(&self, suffix: &str) -> String {
+        format!("\"{}{suffix}\"", self.prefix)
     }
 }
 
-/// Names are plain, so that whoever sets them sets nothing else.
-fn check(name: &str, len_max: usize) -> Result<(), InboxError> {
+fn check(name: &str, max_len: usize) -> Result<(), InboxError> {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
-    let begins = name.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
-    if begins && name.len() <= len_max && name.bytes().all(is_plain) {
+    let has_start = name.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
+    if has_start && name.len() <= max_len && name.bytes().all(is_plain) {
         return Ok(());
     }
-    let why = format!(
-        "a schema or prefix has at most {len_max} lower-case letters, digits and `_`, \
-         and begins with no digit"
-    );
-    Err(InboxError::with_source(InboxErrorKind::Setup, why))
+    Err(InboxError::config(format!(
+        "a schema or prefix has at most {max_len} lower-case letters, digits and `_`, and does not \
+         start with a digit"
+    )))
 }
 
 #[cfg(test)]
@@ -65,22 +61,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_quoted_and_stand_in_their_schema() {
-        let names = Names::default();
-        assert_eq!(names.of("_queue"), r#""formsvc_inbox_queue""#);
-        let names = names.in_schema("app").unwrap().with_prefix("order").unwrap();
-        assert_eq!(names.of(""), r#""app"."order""#);
-        assert_eq!(names.bare("_end"), r#""order_end""#);
+    fn table_name_is_quoted_with_its_schema() {
+        let names = TableNames::default();
+        assert_eq!(names.table("_queue"), r#""formsvc_inbox_queue""#);
+        let names = names.with_schema("app").unwrap().with_prefix("order").unwrap();
+        assert_eq!(names.table(""), r#""app"."order""#);
+        assert_eq!(names.index("_ends"), r#""order_ends""#);
     }
 
     #[test]
-    fn only_plain_names_are_taken() {
+    fn name_with_special_characters_is_refused() {
         let long = "a".repeat(PREFIX_MAX + 1);
         for name in ["", "A", "a b", "a\"", "a;", "1a", "é", "a.b", "a\0", "a-b", &long] {
-            assert!(Names::default().with_prefix(name).is_err(), "{name:?}");
+            assert!(TableNames::default().with_prefix(name).is_err(), "{name:?}");
         }
-        assert!(Names::default().in_schema(&"a".repeat(SCHEMA_MAX)).is_ok());
-        assert!(Names::default().in_schema(&"a".repeat(SCHEMA_MAX + 1)).is_err());
-        assert!(Names::default().in_schema("_a1").is_ok());
+        assert!(TableNames::default().with_schema(&"a".repeat(SCHEMA_MAX)).is_ok());
+        assert!(TableNames::default().with_schema(&"a".repeat(SCHEMA_MAX + 1)).is_err());
+        assert!(TableNames::default().with_schema("_a1").is_ok());
     }
 }

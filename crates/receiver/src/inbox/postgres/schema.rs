@@ -1,24 +1,23 @@
-//! The tables, and how older ones become current ones.
+//! Tables of the PostgreSQL inbox and their migration.
 
-use deadpool_postgres::Pool;
 use tokio_postgres::types::Type;
 use tokio_postgres::{GenericClient, Transaction};
 
-use super::alone::alone;
-use super::names::Names;
-use crate::inbox::{InboxError, InboxErrorKind};
+use super::error::inbox_error;
+use super::names::TableNames;
+use crate::inbox::InboxError;
 
-/// The version this release writes.
+/// The version that this release writes.
 const VERSION: i32 = 1;
-/// Of the lock that one process at a time migrates under. "fsvinbox".
-const LOCK: i64 = 0x6673_7669_6e62_6f78;
+/// Advisory lock of the migration: "fsvinbox" in ASCII.
+const MIGRATION_LOCK: i64 = 0x6673_7669_6e62_6f78;
 
-/// What makes the tables. Of keys, the state is 0 claimed, 1 queued, 2 handled, 3 released. A key is bytes,
-/// since text of PostgreSQL has no NUL; `encode(key, 'escape')` shows it.
-pub(super) fn tables(names: &Names) -> String {
-    let [keys, queue, fence, versions] =
-        ["", "_queue", "_fence", "_schema"].map(|rest| names.of(rest));
-    let [ends, due] = ["_ends", "_due"].map(|rest| names.bare(rest));
+/// The SQL that creates the tables. `statements` documents the states. Keys are bytes, because text in
+/// PostgreSQL cannot contain NUL.
+pub(super) fn create_tables_sql(names: &TableNames) -> String {
+    let [keys, queue, fence, version] =
+        ["", "_queue", "_fence", "_schema"].map(|suffix| names.table(suffix));
+    let [ends, due] = ["_ends", "_due"].map(|suffix| names.index(suffix));
     format!(
         r#"CREATE SEQUENCE IF NOT EXISTS {fence};
 CREATE TABLE IF NOT EXISTS {keys} (
@@ -40,55 +39,48 @@ CREATE TABLE IF NOT EXISTS {queue} (
     payload bytea NOT NULL
 );
 CREATE INDEX IF NOT EXISTS {due} ON {queue} (scope, due, place);
-CREATE TABLE IF NOT EXISTS {versions} (version integer NOT NULL);
-INSERT INTO {versions} SELECT {VERSION} WHERE NOT EXISTS (SELECT FROM {versions});
+CREATE TABLE IF NOT EXISTS {version} (version integer NOT NULL);
+INSERT INTO {version} SELECT {VERSION} WHERE NOT EXISTS (SELECT FROM {version});
 "#
     )
 }
 
-/// Makes the tables, or brings them to the current version, in one transaction; another process doing the
-/// same at the same time is waited for.
-pub(super) async fn migrate(pool: &Pool, names: &Names) -> Result<(), InboxError> {
-    let mut client = alone(pool.get().await?).await?;
-    let tx = client.transaction().await?;
-    create(&tx, names).await?;
-    Ok(tx.commit().await?)
-}
-
-/// The same within a transaction.
-pub(super) async fn create(tx: &Transaction<'_>, names: &Names) -> Result<(), InboxError> {
+/// Creates the tables, unless they exist. A lock makes concurrent migrations wait.
+pub(super) async fn migrate(tx: &Transaction<'_>, names: &TableNames) -> Result<(), InboxError> {
     let lock = "SELECT FROM pg_advisory_xact_lock($1)";
-    tx.query_typed(lock, &[(&LOCK, Type::INT8)]).await?;
-    if version(tx, names).await?.is_none() {
-        tx.batch_execute(&tables(names)).await?;
+    tx.query_typed(lock, &[(&MIGRATION_LOCK, Type::INT8)]).await.map_err(inbox_error)?;
+    if !check_version(tx, names).await? {
+        tx.batch_execute(&create_tables_sql(names)).await.map_err(inbox_error)?;
     }
     Ok(())
 }
 
-/// Refuses tables that this release does not know, and where there are none. Changes nothing.
-pub(super) async fn inspect(pool: &Pool, names: &Names) -> Result<(), InboxError> {
-    let client = pool.get().await?;
-    if version(&**client, names).await?.is_some() {
-        return Ok(());
+/// Returns true if the tables exist. Refuses tables of another version. Changes nothing.
+pub(super) async fn check_version(
+    client: &impl GenericClient,
+    names: &TableNames,
+) -> Result<bool, InboxError> {
+    let table = names.table("_schema");
+    let exists = "SELECT to_regclass($1) IS NOT NULL";
+    let exists: bool = query_value(client, exists, &[(&table, Type::TEXT)]).await?;
+    if !exists {
+        return Ok(false);
     }
-    let why = format!("there is no table `{}`", names.of("_schema"));
-    Err(InboxError::with_source(InboxErrorKind::Setup, why))
+    let version = format!("SELECT max(version) FROM {table}");
+    let version: Option<i32> = query_value(client, &version, &[]).await?;
+    if version != Some(VERSION) {
+        let version = version.unwrap_or_default();
+        let problem = format!("the tables have version `{version}`; this release uses {VERSION}");
+        return Err(InboxError::config(problem));
+    }
+    Ok(true)
 }
 
-/// The version of the tables, if there are any; one of a later release is refused.
-async fn version(client: &impl GenericClient, names: &Names) -> Result<Option<i32>, InboxError> {
-    let versions = names.of("_schema");
-    let exists = "SELECT to_regclass($1) IS NOT NULL";
-    let exists = client.query_typed(exists, &[(&versions, Type::TEXT)]).await?;
-    let exists = exists.first().map_or(Ok(false), |row| row.try_get(0))?;
-    if !exists {
-        return Ok(None);
-    }
-    let found = client.query_typed(&format!("SELECT version FROM {versions}"), &[]).await?;
-    let found: i32 = found.first().map_or(Ok(0), |row| row.try_get(0))?;
-    if !(0..=VERSION).contains(&found) {
-        let why = format!("the tables have version `{found}`; this release knows `{VERSION}`");
-        return Err(InboxError::with_source(InboxErrorKind::Setup, why));
-    }
-    Ok(Some(found))
+async fn query_value<T: for<'a> tokio_postgres::types::FromSql<'a>>(
+    client: &impl GenericClient,
+    sql: &str,
+    params: &[super::statements::Param<'_>],
+) -> Result<T, InboxError> {
+    let row = client.query_typed_one(sql, params).await.map_err(inbox_error)?;
+    row.try_get(0).map_err(inbox_error)
 }

@@ -1,27 +1,26 @@
-//! Marks in a transaction of the caller's.
+//! Marks in a transaction of the caller.
 
 use std::time::{Duration, SystemTime};
 
 use rusqlite::{Connection, Transaction};
 
-use super::tx::Tx;
+use super::error::inbox_error;
 use super::{schema, tables};
+use crate::inbox::clock::{Clock, to_millis};
 use crate::inbox::limits::{check_key, check_ttl};
-use crate::inbox::{Clock, DEFAULT_TTL, InboxError, InboxErrorKind, Recorded, Scope};
+use crate::inbox::scope::Scope;
+use crate::inbox::{DEFAULT_TTL, DedupeResult, InboxError};
 
-/// `PRAGMA synchronous` as SQLite numbers it.
-const FULL: i64 = 2;
-
-/// Marks of what was handled in the caller's own SQLite database, so that an effect there and its mark
-/// commit together: after a crash both are there, or neither. Feature `sqlite`.
+/// Marks of handled submissions in your own SQLite database: an effect there and its mark commit in one
+/// transaction. Feature `sqlite`.
 ///
-/// Begin the transaction as `IMMEDIATE`, mark the key first, and do nothing when it is a duplicate. Of two
-/// transactions on one key the second waits for the first, or fails as busy; it never sees the key as new
-/// once the first has committed. Answer with 2xx after the commit. The connection's `synchronous` must be `FULL`
-/// or `EXTRA`, so that the commit waits for the disk: `FULL` is what SQLite starts with.
+/// Begin the transaction as `IMMEDIATE`, mark the key first, do nothing if it is a duplicate, and respond
+/// with 2xx after the commit. `PRAGMA synchronous` must be `FULL` (SQLite's default) or `EXTRA`. A
+/// [`SqliteInbox`](super::SqliteInbox) of the same database sees these marks, but marks do not see its
+/// claims: use one of the two in a scope.
 ///
 /// ```
-/// use formsvc_receiver::inbox::{Recorded, SqliteMarks};
+/// use formsvc_receiver::inbox::{DedupeResult, SqliteMarks};
 /// use rusqlite::{Connection, TransactionBehavior};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let (submission_id, total) = ("sub_1", 12);
@@ -30,17 +29,14 @@ const FULL: i64 = 2;
 /// marks.create_table(&db)?; // once, as a migration
 /// # db.execute_batch("CREATE TABLE orders (total INTEGER)")?;
 /// let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-/// if marks.mark(&tx, submission_id)? == Recorded::New {
+/// if marks.mark(&tx, submission_id)? == DedupeResult::New {
 ///     tx.execute("INSERT INTO orders VALUES (?1)", [total])?;
 /// }
 /// tx.commit()?;
 /// # Ok(()) }
 /// ```
 ///
-/// The types of rusqlite 0.41 are part of this: a release of it that breaks them breaks this.
-///
-/// A [`SqliteInbox`](super::SqliteInbox) of the same database knows these marks. Use one of the two for a
-/// scope: a mark does not look at claims.
+/// The version of rusqlite (0.41) is part of this API.
 #[derive(Clone, Debug)]
 pub struct SqliteMarks {
     scope: Scope,
@@ -49,67 +45,69 @@ pub struct SqliteMarks {
 }
 
 impl SqliteMarks {
-    /// What makes the table of marks, where there is none. It may be changed by later releases only so that
-    /// running it again brings a table of this one up to date.
+    /// The SQL that creates the table of marks, unless it exists.
     pub const CREATE_TABLE: &'static str = schema::MARKS;
 
-    /// Marks in the scope `default`, kept for [`DEFAULT_TTL`].
+    /// Marks in the scope `default` with a time to live of [`DEFAULT_TTL`].
     pub fn new() -> Self {
         Self { scope: Scope::default(), ttl: DEFAULT_TTL, clock: Clock::default() }
     }
 
-    /// Marks of another [scope](crate::inbox#scopes).
+    /// Sets the [scope](crate::inbox#scopes).
     pub fn scope(self, name: &str) -> Result<Self, InboxError> {
         Ok(Self { scope: Scope::new(name)?, ..self })
     }
 
-    /// Marks that are kept for so long, from [`TTL_MIN`](crate::inbox::TTL_MIN) on.
+    /// Sets the time to live, at least [`TTL_MIN`](crate::inbox::TTL_MIN).
     pub fn ttl(self, ttl: Duration) -> Result<Self, InboxError> {
         check_ttl(ttl)?;
         Ok(Self { ttl, ..self })
     }
 
-    /// The time that marks go by; the system's unless set.
+    /// Sets the clock: the system's by default.
     #[must_use]
     pub fn clock(self, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         Self { clock: Clock::new(now), ..self }
     }
 
-    /// Makes the table of marks, where there is none, by [`CREATE_TABLE`](Self::CREATE_TABLE).
+    /// Creates the table with [`CREATE_TABLE`](Self::CREATE_TABLE).
     pub fn create_table(&self, db: &Connection) -> Result<(), InboxError> {
-        Ok(db.execute_batch(Self::CREATE_TABLE)?)
+        db.execute_batch(Self::CREATE_TABLE).map_err(inbox_error)
     }
 
-    /// Marks a key as handled, if and when the transaction commits. For [`Recorded::Duplicate`] there is
-    /// nothing to do. Fails with [`InboxErrorKind::Setup`] where the commit would not outlive a power cut: the
-    /// database is a file and `synchronous` is `NORMAL` or `OFF`.
-    pub fn mark(&self, tx: &Transaction<'_>, key: &str) -> Result<Recorded, InboxError> {
+    /// Marks a key as handled if the transaction commits. Fails with
+    /// [`InvalidConfig`](crate::inbox::InboxErrorKind::InvalidConfig) if `PRAGMA synchronous` is `NORMAL`
+    /// or `OFF`, because the mark could be lost in a power failure.
+    pub fn mark(&self, tx: &Transaction<'_>, key: &str) -> Result<DedupeResult, InboxError> {
         check_key(key)?;
         check_durable(tx)?;
-        let (now, ttl) = (self.clock.millis(), check_ttl(self.ttl)?);
-        Ok(tables::mark(&Tx::on(tx), &self.scope, key, now, now.saturating_add(ttl))?)
+        let now = self.clock.now_millis();
+        let until = now.saturating_add(to_millis(self.ttl));
+        tables::mark(tx, &self.scope, key, now, until).map_err(inbox_error)
     }
 
-    /// Forgets marks of all scopes whose time has come, at most so many, and tells how many. Nothing else
-    /// forgets any, so call it now and then.
+    /// Deletes at most this number of expired marks of all scopes, and returns how many it deleted. Call
+    /// it regularly: marks are not deleted otherwise.
     pub fn prune(&self, db: &Connection, at_most: usize) -> Result<usize, InboxError> {
-        Ok(tables::prune_marks(&Tx::on(db), self.clock.millis(), at_most)?)
+        tables::prune_marks(db, self.clock.now_millis(), at_most).map_err(inbox_error)
     }
 }
 
-/// Refuses a file whose commits do not wait for the disk.
+/// Refuses a file database without synchronous commits.
 fn check_durable(tx: &Transaction<'_>) -> Result<(), InboxError> {
+    /// The number of `FULL` in `PRAGMA synchronous`.
+    const FULL: i64 = 2;
     if tx.path().is_none_or(str::is_empty) {
         return Ok(());
     }
-    // Not from the cache: SQLite looks while it prepares the statement, and not when it runs it.
-    let synchronous: i64 = tx.query_row("PRAGMA synchronous", [], |row| row.get(0))?;
-    if synchronous >= FULL {
-        return Ok(());
+    // Not cached: SQLite reads the setting when it prepares the statement.
+    let synchronous: i64 =
+        tx.query_row("PRAGMA synchronous", [], |row| row.get(0)).map_err(inbox_error)?;
+    if synchronous < FULL {
+        let problem = format!("`PRAGMA synchronous` is `{synchronous}`; set it to `FULL`");
+        return Err(InboxError::config(problem));
     }
-    let why =
-        format!("`PRAGMA synchronous` is `{synchronous}`: a power cut takes marks. Set `FULL`");
-    Err(InboxError::with_source(InboxErrorKind::Setup, why))
+    Ok(())
 }
 
 impl Default for SqliteMarks {

@@ -1,25 +1,25 @@
-//! The tables, and how older ones become current ones.
+//! Tables of the SQLite inbox and their migration.
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::inbox::{InboxError, InboxErrorKind};
+use super::error::inbox_error;
+use crate::inbox::InboxError;
 
-/// Marks, which durable stores and callers' own databases share.
+/// The table of marks, which an inbox and `SqliteMarks` share.
 pub(super) const MARKS: &str = "
 CREATE TABLE IF NOT EXISTS formsvc_inbox_marks (
     scope TEXT NOT NULL,
     key BLOB NOT NULL,
     fence INTEGER NOT NULL,
-    -- Milliseconds since 1970; of a delivery that is queued, the end of time.
+    -- Milliseconds since 1970; the largest integer for a queued delivery.
     until_ms INTEGER NOT NULL,
     PRIMARY KEY (scope, key)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS formsvc_inbox_marks_end ON formsvc_inbox_marks (until_ms);
 ";
 
-/// The rest. Claims stand apart from marks: they are few, so that a claim writes the same pages again
-/// however many marks there are.
-const REST: &str = "
+/// The tables of an inbox beside the marks.
+const INBOX: &str = "
 CREATE TABLE formsvc_inbox_claims (
     scope TEXT NOT NULL,
     key BLOB NOT NULL,
@@ -33,60 +33,45 @@ CREATE TABLE formsvc_inbox_queue (
     key BLOB NOT NULL,
     fence INTEGER NOT NULL,
     attempts INTEGER NOT NULL,
-    -- Of what a worker has, the end of its lease.
+    -- For a delivery that a worker has claimed, the end of the lease.
     due_ms INTEGER NOT NULL,
     payload BLOB NOT NULL
 ) STRICT;
 CREATE INDEX formsvc_inbox_queue_due ON formsvc_inbox_queue (scope, due_ms, place);
 CREATE TABLE formsvc_inbox (
     version INTEGER NOT NULL,
+    -- The last fencing number.
     fence INTEGER NOT NULL
 ) STRICT;
-INSERT INTO formsvc_inbox VALUES (0, 0);
+INSERT INTO formsvc_inbox VALUES (1, 0);
 ";
 
-/// The version this release writes.
+/// The version that this release writes.
 const VERSION: i64 = 1;
-/// Fencing numbers that are skipped each time the file is opened: a power cut can take the last claims, and
-/// with them the knowledge of their numbers.
-const SKIPPED: i64 = 1 << 20;
 
-/// Refuses a database whose tables are of a later release. Changes nothing.
-pub(super) fn inspect(connection: &Connection) -> Result<i64, InboxError> {
+/// Returns true if the tables exist. Refuses tables of a later release. Changes nothing.
+pub(super) fn check_version(connection: &Connection) -> Result<bool, InboxError> {
     let exists = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'formsvc_inbox')";
-    let exists: bool = connection.query_row(exists, [], |row| row.get(0)).map_err(unreadable)?;
+    let exists: bool = connection.query_row(exists, [], |row| row.get(0)).map_err(inbox_error)?;
     if !exists {
-        return Ok(0);
+        return Ok(false);
     }
-    let found = "SELECT version FROM formsvc_inbox";
-    let found: i64 = connection.query_row(found, [], |row| row.get(0))?;
-    if (0..=VERSION).contains(&found) {
-        return Ok(found);
+    let version = "SELECT version FROM formsvc_inbox";
+    let version: i64 = connection.query_row(version, [], |row| row.get(0)).map_err(inbox_error)?;
+    if version != VERSION {
+        let problem = format!("the tables have version `{version}`; this release uses {VERSION}");
+        return Err(InboxError::config(problem));
     }
-    let why = format!("the tables have version `{found}`, and this release knows `{VERSION}`");
-    Err(InboxError::with_source(InboxErrorKind::Setup, why))
+    Ok(true)
 }
 
-/// A file that is no database is a mistake in the settings.
-fn unreadable(error: rusqlite::Error) -> InboxError {
-    match error.sqlite_error_code() {
-        Some(rusqlite::ErrorCode::NotADatabase) => {
-            InboxError::with_source(InboxErrorKind::Setup, error)
-        }
-        _ => error.into(),
-    }
-}
-
-/// Brings the tables to the current version, in one transaction; another process doing the same at the same
-/// time is waited for.
+/// Creates the tables in one transaction, unless they exist.
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), InboxError> {
-    let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    if inspect(&tx)? == 0 {
-        tx.execute_batch(MARKS)?;
-        tx.execute_batch(REST)?;
+    let tx = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(inbox_error)?;
+    if !check_version(&tx)? {
+        tx.execute_batch(MARKS).and_then(|()| tx.execute_batch(INBOX)).map_err(inbox_error)?;
     }
-    let set = "UPDATE formsvc_inbox SET version = ?1, fence = fence + ?2";
-    tx.execute(set, [VERSION, SKIPPED])?;
-    tx.commit()?;
-    Ok(())
+    tx.commit().map_err(inbox_error)
 }

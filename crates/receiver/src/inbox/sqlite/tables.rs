@@ -1,222 +1,207 @@
-//! What is done to the tables, each within a transaction of the caller's. Times are milliseconds.
+//! Operations on the tables, each inside a transaction of the caller. Times are milliseconds.
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Result, params};
 
-use super::tx::Tx;
-use crate::inbox::{ClaimToken, Pending, Recorded, Scope};
+use crate::inbox::claim::KeyState;
+use crate::inbox::limits::EXPIRED_CLAIM_KEPT;
+use crate::inbox::scope::Scope;
+use crate::inbox::{Claim, ClaimToken, DedupeResult, QueuedDelivery};
 
-type Result<T> = rusqlite::Result<T>;
-
-/// The end of a mark that is queued.
+/// Expiry of the mark of a queued delivery.
 const NEVER: i64 = i64::MAX;
-/// How long a claim is kept whose lease has ended: its handler may still complete it.
-const CLAIM_KEPT: i64 = 24 * 3_600 * 1_000;
 
-pub(super) enum Claimed {
-    Acquired { fence: i64 },
-    Duplicate,
-    InFlight { until: i64 },
+/// Returns the next fencing number.
+fn next_fence(tx: &Connection) -> Result<i64> {
+    tx.prepare_cached("UPDATE formsvc_inbox SET fence = fence + 1 RETURNING fence")?
+        .query_row([], |row| row.get(0))
 }
 
-fn is_marked(tx: &Tx<'_>, scope: &Scope, key: &str, now: i64) -> Result<bool> {
-    tx.sql("SELECT 1 FROM formsvc_inbox_marks WHERE scope = ?1 AND key = ?2 AND until_ms > ?3")?
-        .exists(params![scope.name(), key.as_bytes(), now])
-}
-
-/// The end of the lease of a claim, which may have come.
-fn claimed_until(tx: &Tx<'_>, scope: &Scope, key: &str) -> Result<Option<i64>> {
-    tx.sql("SELECT until_ms FROM formsvc_inbox_claims WHERE scope = ?1 AND key = ?2")?
-        .query_row(params![scope.name(), key.as_bytes()], |row| row.get(0))
-        .optional()
+/// The mark or claim that prevents a new claim of a key.
+fn blocking_claim(tx: &Connection, scope: &Scope, key: &str, now: i64) -> Result<Option<Claim>> {
+    let blocking = |sql, state: KeyState| {
+        let until = tx
+            .prepare_cached(sql)?
+            .query_row(params![scope.name(), key.as_bytes()], |row| row.get::<_, i64>(0))
+            .optional()?;
+        Ok(until.and_then(|until| state.blocks_claim(until.saturating_sub(now))))
+    };
+    let mark = blocking(
+        "SELECT until_ms FROM formsvc_inbox_marks WHERE scope = ?1 AND key = ?2",
+        KeyState::Handled,
+    )?;
+    if mark.is_some() {
+        return Ok(mark);
+    }
+    blocking(
+        "SELECT until_ms FROM formsvc_inbox_claims WHERE scope = ?1 AND key = ?2",
+        KeyState::Claimed,
+    )
 }
 
 pub(super) fn claim(
-    tx: &Tx<'_>,
+    tx: &Connection,
     scope: &Scope,
     key: &str,
     now: i64,
     lease: i64,
-) -> Result<Claimed> {
-    let fence = tx.next_fence()?;
-    let (name, until) = (scope.name(), now.saturating_add(lease));
-    // One statement for what nearly all are: new.
-    let changed = tx
-        .sql(
-            "INSERT INTO formsvc_inbox_claims AS was SELECT ?1, ?2, ?3, ?4 WHERE NOT EXISTS
-                 (SELECT 1 FROM formsvc_inbox_marks WHERE scope = ?1 AND key = ?2 AND until_ms > ?5)
-             ON CONFLICT DO UPDATE SET fence = excluded.fence, until_ms = excluded.until_ms
-                 WHERE was.until_ms <= ?5",
-        )?
-        .execute(params![name, key.as_bytes(), fence, until, now])?;
-    if changed > 0 {
-        tx.take_fence();
-        return Ok(Claimed::Acquired { fence });
+) -> Result<Claim> {
+    if let Some(claim) = blocking_claim(tx, scope, key, now)? {
+        return Ok(claim);
     }
-    if is_marked(tx, scope, key, now)? {
-        return Ok(Claimed::Duplicate);
-    }
-    Ok(Claimed::InFlight { until: claimed_until(tx, scope, key)?.unwrap_or(now) })
+    let fence = next_fence(tx)?;
+    tx.prepare_cached("INSERT OR REPLACE INTO formsvc_inbox_claims VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![scope.name(), key.as_bytes(), fence, now.saturating_add(lease)])?;
+    Ok(Claim::Acquired(ClaimToken::issue(scope, key, fence)))
 }
 
-/// `false` when the claim is lost, here and below.
-pub(super) fn extend(tx: &Tx<'_>, held: &ClaimToken, until: i64) -> Result<bool> {
-    let changed = if let Some(place) = held.place() {
-        tx.sql("UPDATE formsvc_inbox_queue SET due_ms = ?3 WHERE place = ?1 AND fence = ?2")?
-            .execute([place, held.number(), until])?
+/// Returns false if the claim is lost, like the functions below.
+pub(super) fn extend(tx: &Connection, token: &ClaimToken, until: i64) -> Result<bool> {
+    let changed = if let Some(row) = token.queue_row() {
+        tx.prepare_cached(
+            "UPDATE formsvc_inbox_queue SET due_ms = ?3 WHERE place = ?1 AND fence = ?2",
+        )?
+        .execute([row, token.fence_number(), until])?
     } else {
-        tx.sql(
+        tx.prepare_cached(
             "UPDATE formsvc_inbox_claims SET until_ms = ?4
              WHERE scope = ?1 AND key = ?2 AND fence = ?3",
         )?
-        .execute(params![held.scope(), held.key().as_bytes(), held.number(), until])?
+        .execute(params![
+            token.scope(),
+            token.key().as_bytes(),
+            token.fence_number(),
+            until
+        ])?
     };
     Ok(changed > 0)
 }
 
-/// Gives a claim up. What is queued is due then, and has a new fencing number, so that the old one is worth
-/// nothing.
-pub(super) fn release(tx: &Tx<'_>, held: &ClaimToken, due: i64) -> Result<bool> {
-    release_as(tx, held, due, 0)
+/// Releases a claim. A queued delivery is due at `due`, with a new fencing number.
+pub(super) fn release(tx: &Connection, token: &ClaimToken, due: i64) -> Result<bool> {
+    let Some(row) = token.queue_row() else { return delete_claim(tx, token) };
+    let changed = tx
+        .prepare_cached(
+            "UPDATE formsvc_inbox_queue SET due_ms = ?3, fence = ?4 WHERE place = ?1 AND fence = ?2",
+        )?
+        .execute([row, token.fence_number(), due, next_fence(tx)?])?;
+    Ok(changed > 0)
 }
 
-/// Gives back what was claimed for somebody who had gone, and so was no attempt.
-pub(super) fn give_back(tx: &Tx<'_>, held: &ClaimToken, now: i64) -> Result<bool> {
-    release_as(tx, held, now, 1)
+fn delete_claim(tx: &Connection, token: &ClaimToken) -> Result<bool> {
+    let deleted = tx
+        .prepare_cached(
+            "DELETE FROM formsvc_inbox_claims WHERE scope = ?1 AND key = ?2 AND fence = ?3",
+        )?
+        .execute(params![token.scope(), token.key().as_bytes(), token.fence_number()])?;
+    Ok(deleted > 0)
 }
 
-fn release_as(tx: &Tx<'_>, held: &ClaimToken, due: i64, taken_back: i64) -> Result<bool> {
-    let Some(place) = held.place() else { return remove_claim(tx, held) };
-    let still = "SELECT 1 FROM formsvc_inbox_queue WHERE place = ?1 AND fence = ?2";
-    if !tx.sql(still)?.exists([place, held.number()])? {
-        return Ok(false);
-    }
-    let fence = tx.next_fence()?;
-    tx.take_fence();
-    tx.sql(
-        "UPDATE formsvc_inbox_queue SET due_ms = ?2, fence = ?3, attempts = max(attempts - ?4, 0)
-         WHERE place = ?1",
-    )?
-    .execute([place, due, fence, taken_back])?;
-    Ok(true)
-}
-
-fn remove_claim(tx: &Tx<'_>, held: &ClaimToken) -> Result<bool> {
-    let removed = tx
-        .sql("DELETE FROM formsvc_inbox_claims WHERE scope = ?1 AND key = ?2 AND fence = ?3")?
-        .execute(params![held.scope(), held.key().as_bytes(), held.number()])?;
-    Ok(removed > 0)
-}
-
-pub(super) fn complete(tx: &Tx<'_>, held: &ClaimToken, until: i64) -> Result<bool> {
-    let was_held = match held.place() {
-        None => remove_claim(tx, held)?,
-        Some(place) => {
-            tx.sql("DELETE FROM formsvc_inbox_queue WHERE place = ?1 AND fence = ?2")?
-                .execute([place, held.number()])?
+/// Marks the key of a claim as handled.
+pub(super) fn complete(tx: &Connection, token: &ClaimToken, until: i64) -> Result<bool> {
+    let is_held = match token.queue_row() {
+        None => delete_claim(tx, token)?,
+        Some(row) => {
+            tx.prepare_cached("DELETE FROM formsvc_inbox_queue WHERE place = ?1 AND fence = ?2")?
+                .execute([row, token.fence_number()])?
                 > 0
         }
     };
-    if was_held {
-        set_mark(tx, held, until)?;
+    let key = params![token.scope(), token.key().as_bytes(), token.fence_number(), until];
+    if is_held {
+        tx.prepare_cached("INSERT OR REPLACE INTO formsvc_inbox_marks VALUES (?1, ?2, ?3, ?4)")?
+            .execute(key)?;
         return Ok(true);
     }
-    // Completed before, and asked again.
-    tx.sql(
+    // A repeated call: the mark has the fencing number of this claim.
+    tx.prepare_cached(
         "SELECT 1 FROM formsvc_inbox_marks
-         WHERE scope = ?1 AND key = ?2 AND fence = ?3 AND until_ms < ?4",
+         WHERE scope = ?1 AND key = ?2 AND fence = ?3 AND until_ms <= ?4",
     )?
-    .exists(params![held.scope(), held.key().as_bytes(), held.number(), NEVER])
+    .exists(key)
 }
 
-fn set_mark(tx: &Tx<'_>, held: &ClaimToken, until: i64) -> Result<()> {
-    tx.sql(
-        "INSERT INTO formsvc_inbox_marks VALUES (?1, ?2, ?3, ?4)
-         ON CONFLICT DO UPDATE SET fence = excluded.fence, until_ms = excluded.until_ms",
-    )?
-    .execute(params![held.scope(), held.key().as_bytes(), held.number(), until])
-    .map(drop)
-}
-
-/// Marks a key unless it is marked.
+/// Marks a key as handled, unless it is marked. Uses the table of marks only.
 pub(super) fn mark(
-    tx: &Tx<'_>,
+    tx: &Connection,
     scope: &Scope,
     key: &str,
     now: i64,
     until: i64,
-) -> Result<Recorded> {
-    let changed = tx.sql(
-        "INSERT INTO formsvc_inbox_marks AS was VALUES (?1, ?2, 0, ?3)
-         ON CONFLICT DO UPDATE SET fence = 0, until_ms = excluded.until_ms WHERE was.until_ms <= ?4",
-    )?
-    .execute(params![scope.name(), key.as_bytes(), until, now])?;
-    Ok(if changed > 0 { Recorded::New } else { Recorded::Duplicate })
+) -> Result<DedupeResult> {
+    let changed = tx
+        .prepare_cached(
+            "INSERT INTO formsvc_inbox_marks AS mark VALUES (?1, ?2, 0, ?3)
+             ON CONFLICT DO UPDATE SET fence = 0, until_ms = excluded.until_ms
+             WHERE mark.until_ms <= ?4",
+        )?
+        .execute(params![scope.name(), key.as_bytes(), until, now])?;
+    Ok(if changed > 0 { DedupeResult::New } else { DedupeResult::Duplicate })
 }
 
-/// Keeps a delivery; `None` while somebody has a claim on its key.
+/// Queues a delivery; `None` if another caller has a claim on its key.
 pub(super) fn accept(
-    tx: &Tx<'_>,
+    tx: &Connection,
     scope: &Scope,
     key: &str,
     payload: &[u8],
     now: i64,
-) -> Result<Option<Recorded>> {
-    let claimed = claimed_until(tx, scope, key)?;
-    if claimed.is_some_and(|until| until > now) {
-        let marked = is_marked(tx, scope, key, now)?;
-        return Ok(marked.then_some(Recorded::Duplicate));
+) -> Result<Option<DedupeResult>> {
+    match blocking_claim(tx, scope, key, now)? {
+        None => {}
+        Some(Claim::Duplicate) => return Ok(Some(DedupeResult::Duplicate)),
+        Some(_) => return Ok(None),
     }
-    let recorded = mark(tx, scope, key, now, NEVER)?;
-    if recorded == Recorded::New {
-        if claimed.is_some() {
-            // Its lease has ended, and it is taken over.
-            tx.sql("DELETE FROM formsvc_inbox_claims WHERE scope = ?1 AND key = ?2")?
-                .execute(params![scope.name(), key.as_bytes()])?;
-        }
-        tx.sql(
-            "INSERT INTO formsvc_inbox_queue (scope, key, fence, attempts, due_ms, payload)
-             VALUES (?1, ?2, 0, 0, ?3, ?4)",
-        )?
-        .execute(params![scope.name(), key.as_bytes(), now, payload])?;
-    }
-    Ok(Some(recorded))
+    // Takes over an expired claim.
+    tx.prepare_cached("DELETE FROM formsvc_inbox_claims WHERE scope = ?1 AND key = ?2")?
+        .execute(params![scope.name(), key.as_bytes()])?;
+    let result = mark(tx, scope, key, now, NEVER)?;
+    tx.prepare_cached(
+        "INSERT INTO formsvc_inbox_queue (scope, key, fence, attempts, due_ms, payload)
+         VALUES (?1, ?2, 0, 0, ?3, ?4)",
+    )?
+    .execute(params![scope.name(), key.as_bytes(), now, payload])?;
+    Ok(Some(result))
 }
 
-pub(super) fn next(tx: &Tx<'_>, scope: &Scope, now: i64, lease: i64) -> Result<Option<Pending>> {
-    let found = tx
-        .sql(
+/// Claims the oldest due delivery of the queue.
+pub(super) fn next(
+    tx: &Connection,
+    scope: &Scope,
+    now: i64,
+    lease: i64,
+) -> Result<Option<QueuedDelivery>> {
+    let row = tx
+        .prepare_cached(
             "SELECT place FROM formsvc_inbox_queue WHERE scope = ?1 AND due_ms <= ?2
-         ORDER BY due_ms, place LIMIT 1",
+             ORDER BY due_ms, place LIMIT 1",
         )?
         .query_row(params![scope.name(), now], |row| row.get::<_, i64>(0))
         .optional()?;
-    let Some(place) = found else { return Ok(None) };
-    let fence = tx.next_fence()?;
-    tx.take_fence();
-    tx.sql(
+    let Some(queue_row) = row else { return Ok(None) };
+    let fence = next_fence(tx)?;
+    tx.prepare_cached(
         "UPDATE formsvc_inbox_queue SET fence = ?2, due_ms = ?3, attempts = attempts + 1
-         WHERE place = ?1 RETURNING key, attempts, payload",
+         WHERE place = ?1 RETURNING key, payload, attempts",
     )?
-    .query_row([place, fence, now.saturating_add(lease)], |row| {
+    .query_row([queue_row, fence, now.saturating_add(lease)], |row| {
         let key = String::from_utf8_lossy(row.get_ref(0)?.as_blob()?).into_owned();
-        let token = ClaimToken::queued(scope.clone(), &key, fence, place);
-        Ok(Some(Pending::new(token, row.get(2)?, row.get(1)?)))
+        let token = ClaimToken::issue(scope, &key, fence).with_queue_row(queue_row);
+        Ok(Some(QueuedDelivery::new(token, row.get::<_, Vec<u8>>(1)?, row.get(2)?)))
     })
 }
 
-/// Forgets marks whose time has come, at most so many.
-pub(super) fn prune_marks(tx: &Tx<'_>, now: i64, at_most: usize) -> Result<usize> {
-    let at_most = i64::try_from(at_most).unwrap_or(i64::MAX);
-    tx.sql(
+/// Deletes expired marks, and returns how many it deleted.
+pub(super) fn prune_marks(tx: &Connection, now: i64, at_most: usize) -> Result<usize> {
+    tx.prepare_cached(
         "DELETE FROM formsvc_inbox_marks WHERE (scope, key) IN (
              SELECT scope, key FROM formsvc_inbox_marks WHERE until_ms <= ?1
              ORDER BY until_ms LIMIT ?2)",
     )?
-    .execute([now, at_most])
+    .execute(params![now, i64::try_from(at_most).unwrap_or(i64::MAX)])
 }
 
-/// Forgets claims that nobody came back for. There are few claims: those under way, and what crashes left.
-pub(super) fn prune_claims(tx: &Tx<'_>, now: i64) -> Result<usize> {
-    tx.sql("DELETE FROM formsvc_inbox_claims WHERE until_ms <= ?1")?
-        .execute([now.saturating_sub(CLAIM_KEPT)])
+/// Deletes claims of processes that died. The table is small, so it needs no index for this.
+pub(super) fn prune_claims(tx: &Connection, now: i64) -> Result<usize> {
+    tx.prepare_cached("DELETE FROM formsvc_inbox_claims WHERE until_ms <= ?1")?
+        .execute([now.saturating_sub(EXPIRED_CLAIM_KEPT)])
 }

@@ -1,4 +1,4 @@
-//! Inboxes: one contract that each store keeps, and what each promises beyond it.
+//! Inboxes: a contract for all stores, and the properties of each.
 
 mod contract;
 mod memory;

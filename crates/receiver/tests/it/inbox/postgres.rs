@@ -1,10 +1,8 @@
 //! The inbox in PostgreSQL.
 
-mod cluster;
-mod connections;
 mod durability;
 mod marks;
-mod tables;
+mod open;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,39 +10,38 @@ use std::time::Duration;
 use deadpool_postgres::Pool;
 use formsvc_receiver::inbox::PostgresInbox;
 
-use super::contract::{World, inbox_contract, queue_contract};
-use cluster::Cluster;
+use super::contract::{TestStore, inbox_contract, queue_contract};
+use crate::postgres_cluster::Cluster;
 
-async fn open(pool: &Pool) -> PostgresInbox {
+async fn open_inbox(pool: &Pool) -> PostgresInbox {
     let ttl = Duration::from_secs(86_400);
     PostgresInbox::builder(pool.clone()).ttl(ttl).open().await.unwrap()
 }
 
-async fn fresh() -> Option<World> {
-    let pool = Cluster::or_skip()?.fresh_schema().await;
-    let inbox = open(&pool).await;
-    let elsewhere = Arc::new(open(&pool).await);
+async fn empty_store() -> Option<TestStore> {
+    let pool = Cluster::shared()?.new_schema().await;
+    let inbox = Arc::new(open_inbox(&pool).await);
+    let second = Arc::new(open_inbox(&pool).await);
     let other_scope = Arc::new(inbox.scope("other").unwrap());
-    let inbox = Arc::new(inbox);
-    Some(World {
-        queues: Some([inbox.clone(), elsewhere.clone(), other_scope.clone()]),
+    Some(TestStore {
+        queues: Some([inbox.clone(), second.clone(), other_scope.clone()]),
         inbox,
-        elsewhere,
+        second,
         other_scope,
-        pass: Box::new(move |time| Box::pin(pass(pool.clone(), time))),
-        _keep: Box::new(()),
+        advance: Box::new(move |time| Box::pin(advance(pool.clone(), time))),
+        _directory: None,
     })
 }
 
-/// Lets time pass: the database's clock cannot be moved, so everything else is moved back.
-async fn pass(pool: Pool, time: Duration) {
-    let back = format!(
+/// Moves all stored times back, because the database's clock cannot be advanced.
+async fn advance(pool: Pool, time: Duration) {
+    let sql = format!(
         "UPDATE formsvc_inbox SET until = until - interval '{0} milliseconds';
          UPDATE formsvc_inbox_queue SET due = due - interval '{0} milliseconds'",
         time.as_millis()
     );
-    pool.get().await.unwrap().batch_execute(&back).await.unwrap();
+    pool.get().await.unwrap().batch_execute(&sql).await.unwrap();
 }
 
-inbox_contract!(fresh);
-queue_contract!(fresh);
+inbox_contract!(empty_store);
+queue_contract!(empty_store);

@@ -6,37 +6,37 @@ mod marks;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use formsvc_receiver::inbox::SqliteInbox;
 
-use super::contract::{Clock, World, inbox_contract, queue_contract};
+use super::contract::{ManualClock, TestStore, inbox_contract, queue_contract};
 
-fn open(path: &Path, clock: &Clock) -> SqliteInbox {
+fn open(path: &Path, clock: &ManualClock) -> SqliteInbox {
     let now = clock.clone();
-    let ttl = std::time::Duration::from_secs(86_400);
+    let ttl = Duration::from_secs(86_400);
     SqliteInbox::builder().ttl(ttl).clock(move || now.now()).open(path).unwrap()
 }
 
-#[expect(clippy::unused_async, reason = "other stores wait until they are there")]
-async fn fresh() -> Option<World> {
-    let dir = tempfile::tempdir().unwrap();
-    let (path, clock) = (dir.path().join("inbox.db"), Clock::default());
-    let inbox = open(&path, &clock);
-    let elsewhere = Arc::new(open(&path, &clock));
+#[expect(clippy::unused_async, reason = "the contract expects an async function")]
+async fn empty_store() -> Option<TestStore> {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, clock) = (directory.path().join("inbox.db"), ManualClock::default());
+    let inbox = Arc::new(open(&path, &clock));
+    let second = Arc::new(open(&path, &clock));
     let other_scope = Arc::new(inbox.scope("other").unwrap());
-    let inbox = Arc::new(inbox);
-    Some(World {
-        queues: Some([inbox.clone(), elsewhere.clone(), other_scope.clone()]),
+    Some(TestStore {
+        queues: Some([inbox.clone(), second.clone(), other_scope.clone()]),
         inbox,
-        elsewhere,
+        second,
         other_scope,
-        pass: Box::new(move |time| {
-            clock.pass(time);
+        advance: Box::new(move |time| {
+            clock.advance(time);
             Box::pin(std::future::ready(()))
         }),
-        _keep: Box::new(dir),
+        _directory: Some(directory),
     })
 }
 
-inbox_contract!(fresh);
-queue_contract!(fresh);
+inbox_contract!(empty_store);
+queue_contract!(empty_store);

@@ -1,24 +1,20 @@
 //! A receiver to try the checks on: our own, in this process, on loopback.
 
 use std::convert::Infallible;
-use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{FromRef, State};
 use axum::response::IntoResponse;
 use axum::routing::post;
-use formsvc_receiver::inbox::{DEFAULT_LEASE, MemoryInbox};
-use formsvc_receiver::{SubmissionCreated, Verifier, Webhook, process_once_detached};
-use secrecy::SecretString;
+use formsvc_receiver::inbox::MemoryInbox;
+use formsvc_receiver::{SubmissionCreated, Verified, Verifier, process_once};
+use secrecy::{ExposeSecret, SecretString};
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 use url::Url;
 
 use crate::error::CliError;
 use crate::exit::Exit;
-
-/// How long a sender may take for a body.
-const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A receiver that ends when this is dropped.
 pub(super) struct Demo {
@@ -46,12 +42,8 @@ impl Demo {
         };
         let secret: String = (0..32).map(|_| fastrand::alphanumeric()).collect();
         let secret: SecretString = format!("whsec_{secret}").into();
-        let verifier = Verifier::builder()
-            .secret(secret.clone())
-            .read_timeout(READ_TIMEOUT, tokio::time::sleep)
-            .build()
-            .map_err(|error| failed(&error))?;
-        let inbox = MemoryInbox::builder().build().map_err(|error| failed(&error))?;
+        let verifier = Verifier::new(secret.expose_secret()).map_err(|error| failed(&error))?;
+        let inbox = MemoryInbox::new();
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(|error| failed(&error))?;
         let address = listener.local_addr().map_err(|error| failed(&error))?;
         let url = format!("http://{address}/").parse().map_err(|error| failed(&error))?;
@@ -69,8 +61,7 @@ impl Drop for Demo {
 
 async fn take(
     State(app): State<App>,
-    Webhook(submission): Webhook<SubmissionCreated>,
+    submission: Verified<SubmissionCreated>,
 ) -> impl IntoResponse {
-    let handled = |_, _| async { Ok::<(), Infallible>(()) };
-    process_once_detached(app.inbox, submission, DEFAULT_LEASE, handled).await
+    process_once(app.inbox, submission, |_, _| async { Ok::<(), Infallible>(()) }).await
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use formsvc_client::SecretString;
 use formsvc_protocol::limits::SIGNATURE_TOLERANCE;
 use formsvc_protocol::signature::SignatureHeader;
-use formsvc_receiver::{Event, Verifier, VerifyError, signature_header};
+use formsvc_receiver::{Verifier, VerifyError, WebhookEvent, signature_header};
 use serde::Serialize;
 
 use super::explained::{Explained, Why};
@@ -63,16 +63,16 @@ impl Judged {
         let at = if clock.ignores_age { signed.unwrap_or(clock.at) } else { clock.at };
         let verified = header.and_then(|header| {
             let verifier = verifier(secrets, clock.tolerance, at).ok_or(VerifyError::NoMatch)?;
-            verifier.verify(header, &delivery.body)
+            verifier.verify_signature(header, &delivery.body)
         });
         match verified {
             Ok(verified) => Self {
-                verdict: match Event::from_json(delivery.body.clone()) {
+                verdict: match WebhookEvent::from_json(delivery.body.clone()) {
                     Ok(_) => VerdictCode::Valid,
                     Err(_) => VerdictCode::BadEvent,
                 },
-                previous: secrets.is_previous(verified.secret()),
-                secret: Some(verified.secret().into()),
+                previous: secrets.is_previous(verified.secret_name()),
+                secret: Some(verified.secret_name().into()),
                 signed,
                 clock,
                 explained: None,
@@ -133,9 +133,9 @@ impl Judged {
 
     /// The item that is shown; without what the verdict means where an error says it beside.
     pub(super) fn item(&self, delivery: &Delivery, tells_meaning: bool) -> Item {
-        let event = Event::from_json(delivery.body.clone()).ok();
+        let event = WebhookEvent::from_json(delivery.body.clone()).ok();
         let submission = match &event {
-            Some(Event::SubmissionCreated(event)) => Some(event.submission_id.to_string()),
+            Some(WebhookEvent::SubmissionCreated(event)) => Some(event.submission_id.to_string()),
             _ => None,
         };
         Item {
@@ -200,7 +200,7 @@ pub(super) fn is_signed(header: &[u8], body: &[u8], secrets: &Secrets) -> bool {
     let at = SignatureHeader::parse(header).map(|header| header.unix_seconds());
     at.ok()
         .and_then(|at| verifier(secrets, None, at))
-        .is_some_and(|verifier| verifier.verify(header, body).is_ok())
+        .is_some_and(|verifier| verifier.verify_signature(header, body).is_ok())
 }
 
 fn verifier(secrets: &Secrets, tolerance: Option<Duration>, at: u64) -> Option<Verifier> {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use clap::Args;
 use formsvc_client::SecretString;
-use formsvc_receiver::TOLERANCE_MAX;
+use formsvc_receiver::MAX_TOLERANCE;
 
 use self::judged::{Clock, Judged};
 use self::source::{Headers, Source};
@@ -104,7 +104,7 @@ fn api_key(cx: &Context) -> Option<SecretString> {
 
 fn tolerance(text: &str) -> Result<Duration, String> {
     let read = duration(text)?;
-    if read > TOLERANCE_MAX {
+    if read > MAX_TOLERANCE {
         return Err("expected a duration of an hour at most; `--ignore-age` takes any".to_owned());
     }
     Ok(read)

@@ -1,78 +1,76 @@
-//! A claim lasts as long as its lease, and then until somebody takes it over.
+//! A claim can be taken over after its lease ended.
 
 use std::time::Duration;
 
-use super::claims::{acquired, claim_at_once};
-use super::world::{LEASE, World, acquire, assert_lost, is_duplicate, is_in_flight};
+use super::claims::claim_from_100_tasks;
+use super::test_store::{LEASE, TestStore, acquire, assert_lost, is_duplicate, is_in_flight};
 
-const MOMENT: Duration = Duration::from_secs(2);
-/// A lease has a moment left.
-const BEFORE_ITS_END: Duration = LEASE.saturating_sub(MOMENT);
+const SHORT: Duration = Duration::from_secs(2);
+const ALMOST_LEASE: Duration = LEASE.saturating_sub(SHORT);
 
-pub(crate) async fn a_lease_that_ran_out_is_taken_over(world: World) {
-    world.acquire("sub_1").await;
-    world.pass(BEFORE_ITS_END).await;
-    assert!(is_in_flight(&*world.elsewhere, "sub_1").await);
-    world.pass(MOMENT).await;
-    acquire(&*world.elsewhere, "sub_1").await;
-    assert!(is_in_flight(&*world.inbox, "sub_1").await);
+pub(crate) async fn expired_claim_is_taken_over(store: TestStore) {
+    store.acquire("sub_1").await;
+    store.advance(ALMOST_LEASE).await;
+    assert!(is_in_flight(&*store.second, "sub_1").await);
+    store.advance(SHORT).await;
+    acquire(&*store.second, "sub_1").await;
+    assert!(is_in_flight(&*store.inbox, "sub_1").await);
 }
 
-pub(crate) async fn a_claim_that_was_taken_over_changes_nothing(world: World) {
-    let slow = world.acquire("sub_1").await;
-    world.pass(LEASE).await;
-    let next = acquire(&*world.elsewhere, "sub_1").await;
-    assert_lost(&*world.inbox, &slow).await;
-    assert!(is_in_flight(&*world.inbox, "sub_1").await, "it is still the other's");
-    world.elsewhere.complete(&next).await.unwrap();
-    assert_lost(&*world.inbox, &slow).await;
-    assert!(is_duplicate(&*world.inbox, "sub_1").await);
+pub(crate) async fn claim_taken_over_changes_nothing(store: TestStore) {
+    let slow = store.acquire("sub_1").await;
+    store.advance(LEASE).await;
+    let next = acquire(&*store.second, "sub_1").await;
+    assert_lost(&*store.inbox, &slow).await;
+    assert!(is_in_flight(&*store.inbox, "sub_1").await);
+    store.second.complete(&next).await.unwrap();
+    assert_lost(&*store.inbox, &slow).await;
+    assert!(is_duplicate(&*store.inbox, "sub_1").await);
 }
 
-pub(crate) async fn of_a_hundred_that_take_over_one_does(world: World) {
-    world.acquire("sub_1").await;
-    world.pass(LEASE).await;
-    assert_eq!(acquired(&claim_at_once(&world, "sub_1").await), 1);
+pub(crate) async fn one_of_100_takeovers_succeeds(store: TestStore) {
+    store.acquire("sub_1").await;
+    store.advance(LEASE).await;
+    assert_eq!(claim_from_100_tasks(&store, "sub_1").await, 1);
 }
 
-pub(crate) async fn a_lease_that_ran_out_completes_while_nobody_took_over(world: World) {
-    let token = world.acquire("sub_1").await;
-    world.pass(LEASE * 100).await;
-    // What others do meanwhile does not count against it.
-    world.handle("sub_2").await;
-    world.inbox.complete(&token).await.unwrap();
-    assert!(is_duplicate(&*world.elsewhere, "sub_1").await);
+pub(crate) async fn expired_claim_can_be_completed(store: TestStore) {
+    let token = store.acquire("sub_1").await;
+    store.advance(LEASE * 100).await;
+    store.handle("sub_2").await;
+    store.inbox.complete(&token).await.unwrap();
+    assert!(is_duplicate(&*store.second, "sub_1").await);
 }
 
-pub(crate) async fn an_extended_lease_holds_longer(world: World) {
-    let token = world.acquire("sub_1").await;
-    world.pass(BEFORE_ITS_END).await;
-    world.inbox.extend(&token, LEASE).await.unwrap();
-    world.pass(BEFORE_ITS_END).await;
-    assert!(is_in_flight(&*world.elsewhere, "sub_1").await);
-    world.pass(MOMENT).await;
-    acquire(&*world.elsewhere, "sub_1").await;
-    assert_lost(&*world.inbox, &token).await;
+pub(crate) async fn extended_lease_ends_later(store: TestStore) {
+    let token = store.acquire("sub_1").await;
+    store.advance(ALMOST_LEASE).await;
+    store.inbox.extend(&token, LEASE).await.unwrap();
+    store.advance(ALMOST_LEASE).await;
+    assert!(is_in_flight(&*store.second, "sub_1").await);
+    store.advance(SHORT).await;
+    acquire(&*store.second, "sub_1").await;
+    assert_lost(&*store.inbox, &token).await;
 }
 
-pub(crate) async fn a_shortened_lease_ends_sooner(world: World) {
-    let token = world.acquire("sub_1").await;
-    world.inbox.extend(&token, MOMENT).await.unwrap();
-    world.pass(MOMENT).await;
-    acquire(&*world.elsewhere, "sub_1").await;
+pub(crate) async fn shortened_lease_ends_earlier(store: TestStore) {
+    let token = store.acquire("sub_1").await;
+    store.inbox.extend(&token, SHORT).await.unwrap();
+    store.advance(SHORT).await;
+    acquire(&*store.second, "sub_1").await;
 }
 
-pub(crate) async fn fencing_numbers_grow(world: World) {
+pub(crate) async fn fencing_numbers_increase(store: TestStore) {
     let mut last = 0;
     for round in 0..6 {
-        let inbox = if round % 2 == 0 { &world.inbox } else { &world.elsewhere };
+        let inbox = if round % 2 == 0 { &store.inbox } else { &store.second };
         let token = acquire(&**inbox, "sub_1").await;
         assert!(token.fence() > last, "{} after {last}", token.fence());
         last = token.fence();
         if round < 3 {
             inbox.release(&token).await.unwrap();
         } else {
-            world.pass(LEASE).await;
+            store.advance(LEASE).await;
         }
     }
 }

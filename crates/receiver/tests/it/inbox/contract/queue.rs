@@ -1,269 +1,210 @@
-//! Deliveries that are acknowledged at once and handled later.
+//! Queues: deliveries that are stored first and handled later.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
-use std::task::Poll;
+use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use formsvc_receiver::inbox::{
-    ClaimToken, InboxErrorKind, LEASE_MAX, PAYLOAD_MAX, Pending, Queue, Recorded,
-};
+use formsvc_receiver::bytes::Bytes;
+use formsvc_receiver::inbox::{DedupeResult, InboxErrorKind, PAYLOAD_MAX, Queue, QueuedDelivery};
 
-use super::world::{
-    LEASE, SHORTLY_BEFORE_THE_END, TTL, World, acquire, assert_lost, is_duplicate, wait_until,
-};
-use crate::support::polled;
+use super::test_store::{ALMOST_TTL, LEASE, TTL, TestStore, acquire, assert_lost, is_duplicate};
 
-async fn accept(queue: &dyn Queue, key: &str) {
-    assert_eq!(
-        queue.accept(key, &Bytes::copy_from_slice(key.as_bytes())).await.unwrap(),
-        Recorded::New
-    );
+async fn accept(queue: &dyn Queue, key: &str) -> DedupeResult {
+    queue.accept(key, &Bytes::copy_from_slice(key.as_bytes())).await.unwrap()
 }
 
-async fn take(queue: &dyn Queue) -> Pending {
-    queue.next(LEASE).await.unwrap().expect("something is due")
+async fn accept_new(queue: &dyn Queue, key: &str) {
+    assert_eq!(accept(queue, key).await, DedupeResult::New, "{key}");
+}
+
+async fn next(queue: &dyn Queue) -> QueuedDelivery {
+    queue.next(LEASE).await.unwrap().expect("a delivery is due")
 }
 
 async fn is_idle(queue: &dyn Queue) -> bool {
     queue.next(LEASE).await.unwrap().is_none()
 }
 
-pub(crate) async fn what_is_taken_for_somebody_who_has_gone_is_no_attempt(world: World) {
-    let [queue, elsewhere, _] = world.queue();
-    accept(&*queue, "sub_1").await;
-    let mut made = 0;
-    for round in 0..20 {
-        let mut next = queue.next(LEASE_MAX);
-        let at_once = polled(next.as_mut()).await;
-        for _ in 0..round {
-            tokio::task::yield_now().await;
-        }
-        drop(next);
-        // Nothing, where what was asked for in the round before is only now taken for nobody.
-        if let Poll::Ready(taken) = at_once
-            && let Some(pending) = taken.unwrap()
-        {
-            queue.release(&pending.token).await.unwrap();
-            made += 1;
-        }
-        // Whoever is told of it has it, and gives it back as somebody who tried.
-        let attempts = Mutex::new(None);
-        wait_until(async || {
-            let pending = elsewhere.next(LEASE_MAX).await.unwrap();
-            let Some(pending) = pending else { return false };
-            *attempts.lock().unwrap() = Some(pending.attempts);
-            elsewhere.release(&pending.token).await.unwrap();
-            true
-        })
-        .await;
-        made += 1;
-        assert_eq!(attempts.into_inner().unwrap(), Some(made), "attempts that were made");
-    }
-}
-
-pub(crate) async fn what_was_accepted_is_handled_once(world: World) {
-    let [queue, elsewhere, _] = world.queue();
+pub(crate) async fn accepted_delivery_is_handled_once(store: TestStore) {
+    let [queue, second, _] = store.queues();
     assert!(is_idle(&*queue).await);
-    accept(&*queue, "sub_1").await;
-    assert_eq!(
-        elsewhere.accept("sub_1", &Bytes::from_static(b"again")).await.unwrap(),
-        Recorded::Duplicate
-    );
-    let pending = take(&*elsewhere).await;
-    assert_eq!((&*pending.payload, pending.attempts), (&b"sub_1"[..], 1));
-    assert_eq!(pending.token.key(), "sub_1");
-    assert!(is_idle(&*queue).await, "it is taken");
-    assert_eq!(
-        queue.accept("sub_1", &Bytes::from_static(b"again")).await.unwrap(),
-        Recorded::Duplicate
-    );
-    elsewhere.complete(&pending.token).await.unwrap();
-    elsewhere.complete(&pending.token).await.expect("completing again does no harm");
-    world.pass(LEASE * 2).await;
+    accept_new(&*queue, "sub_1").await;
+    assert_eq!(accept(&*second, "sub_1").await, DedupeResult::Duplicate);
+    let delivery = next(&*second).await;
+    assert_eq!((&*delivery.payload, delivery.attempts), (&b"sub_1"[..], 1));
+    assert_eq!(delivery.token.key(), "sub_1");
     assert!(is_idle(&*queue).await);
-    assert_eq!(
-        queue.accept("sub_1", &Bytes::from_static(b"again")).await.unwrap(),
-        Recorded::Duplicate
-    );
+    assert_eq!(accept(&*queue, "sub_1").await, DedupeResult::Duplicate);
+    second.complete(&delivery.token).await.unwrap();
+    second.complete(&delivery.token).await.expect("completion can be repeated");
+    store.advance(LEASE * 2).await;
+    assert_eq!(accept(&*queue, "sub_1").await, DedupeResult::Duplicate);
     assert!(is_idle(&*queue).await);
 }
 
-pub(crate) async fn of_a_hundred_that_accept_one_key_one_is_new(world: World) {
-    let [queue, elsewhere, _] = world.queue();
-    let tasks: Vec<_> = (0..100)
-        .map(|task| {
-            let queue = Arc::clone(if task % 2 == 0 { &queue } else { &elsewhere });
-            tokio::spawn(
-                async move { queue.accept("sub_1", &Bytes::from_static(b"{}")).await.unwrap() },
-            )
-        })
-        .collect();
+pub(crate) async fn one_of_100_concurrent_accepts_is_new(store: TestStore) {
+    let [queue, second, _] = store.queues();
+    let accept_once = |task: usize| {
+        let queue = Arc::clone(if task.is_multiple_of(2) { &queue } else { &second });
+        tokio::spawn(async move { accept(&*queue, "sub_1").await })
+    };
+    let tasks: Vec<_> = (0..100).map(accept_once).collect();
     let mut new = 0;
     for task in tasks {
-        new += u32::from(task.await.unwrap() == Recorded::New);
+        new += u32::from(task.await.unwrap() == DedupeResult::New);
     }
     assert_eq!(new, 1);
-    take(&*queue).await;
+    next(&*queue).await;
     assert!(is_idle(&*queue).await);
 }
 
-pub(crate) async fn what_was_accepted_is_kept_byte_for_byte(world: World) {
-    let [queue, ..] = world.queue();
-    let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
-    for (key, payload) in [("sub_1", &bytes[..]), ("sub_2", &[]), ("\0🦀'", b"\0")] {
-        assert_eq!(
-            queue.accept(key, &Bytes::copy_from_slice(payload)).await.unwrap(),
-            Recorded::New
-        );
-        let pending = take(&*queue).await;
-        assert_eq!(pending.token.key(), key);
-        assert!(pending.payload == payload, "{key}");
-        let shown = format!("{pending:?}");
-        assert!(shown.len() < 300, "{shown}");
+pub(crate) async fn payload_is_stored_byte_for_byte(store: TestStore) {
+    let [queue, ..] = store.queues();
+    let long: Vec<u8> = (0..=255).cycle().take(100_000).collect();
+    for (key, payload) in [("sub_1", &long[..]), ("sub_2", &[]), ("\0🦀'", b"\0")] {
+        let result = queue.accept(key, &Bytes::copy_from_slice(payload)).await.unwrap();
+        assert_eq!(result, DedupeResult::New);
+        let delivery = next(&*queue).await;
+        assert_eq!(delivery.token.key(), key);
+        assert!(delivery.payload == payload, "{key}");
+        assert!(format!("{delivery:?}").len() < 300, "{key}");
     }
 }
 
-pub(crate) async fn the_oldest_is_next(world: World) {
-    let [queue, ..] = world.queue();
+pub(crate) async fn oldest_delivery_is_next(store: TestStore) {
+    let [queue, ..] = store.queues();
     for key in ["c", "a", "b"] {
-        accept(&*queue, key).await;
+        accept_new(&*queue, key).await;
     }
     for key in ["c", "a", "b"] {
-        assert_eq!(take(&*queue).await.token.key(), key);
+        assert_eq!(next(&*queue).await.token.key(), key);
     }
 }
 
-pub(crate) async fn workers_take_each_its_own(world: World) {
-    let [queue, elsewhere, _] = world.queue();
+pub(crate) async fn workers_get_different_deliveries(store: TestStore) {
+    let [queue, second, _] = store.queues();
     for number in 0..40 {
-        accept(&*queue, &format!("sub_{number}")).await;
+        accept_new(&*queue, &format!("sub_{number}")).await;
     }
-    let tasks: Vec<_> = (0..40)
-        .map(|task| {
-            let queue = Arc::clone(if task % 2 == 0 { &queue } else { &elsewhere });
-            tokio::spawn(async move { take(&*queue).await.token.key().to_owned() })
-        })
-        .collect();
-    let mut taken = BTreeSet::new();
+    let work = |task: usize| {
+        let queue = Arc::clone(if task.is_multiple_of(2) { &queue } else { &second });
+        tokio::spawn(async move { next(&*queue).await.token.key().to_owned() })
+    };
+    let tasks: Vec<_> = (0..40).map(work).collect();
+    let mut keys = BTreeSet::new();
     for task in tasks {
-        taken.insert(task.await.unwrap());
+        keys.insert(task.await.unwrap());
     }
-    assert_eq!(taken.len(), 40);
+    assert_eq!(keys.len(), 40);
     assert!(is_idle(&*queue).await);
 }
 
-pub(crate) async fn a_worker_that_died_is_succeeded_and_comes_too_late(world: World) {
-    let [queue, elsewhere, _] = world.queue();
-    accept(&*queue, "sub_1").await;
-    let slow = take(&*queue).await;
-    world.pass(LEASE).await;
-    let next = take(&*elsewhere).await;
-    assert_eq!(next.attempts, 2);
-    assert!(next.token.fence() > slow.token.fence());
+pub(crate) async fn late_worker_loses_its_claim(store: TestStore) {
+    let [queue, second, _] = store.queues();
+    accept_new(&*queue, "sub_1").await;
+    let slow = next(&*queue).await;
+    queue.extend(&slow.token, LEASE * 2).await.unwrap();
+    store.advance(LEASE).await;
+    assert!(is_idle(&*second).await, "the lease was extended");
+    store.advance(LEASE).await;
+    let again = next(&*second).await;
+    assert_eq!(again.attempts, 2);
+    assert!(again.token.fence() > slow.token.fence());
     assert_lost(&*queue, &slow.token).await;
-    assert!(is_idle(&*queue).await, "it is still the other's");
-    elsewhere.complete(&next.token).await.unwrap();
+    second.complete(&again.token).await.unwrap();
     assert_lost(&*queue, &slow.token).await;
 }
 
-async fn give_back(queue: &dyn Queue, token: &ClaimToken, pause: Duration) {
-    queue.retry(token, pause).await.unwrap();
-    let error = queue.retry(token, pause).await.unwrap_err();
+pub(crate) async fn retried_delivery_is_due_after_pause(store: TestStore) {
+    let [queue, second, _] = store.queues();
+    accept_new(&*queue, "sub_1").await;
+    let delivery = next(&*queue).await;
+    queue.retry(&delivery.token, LEASE * 3).await.unwrap();
+    let error = queue.retry(&delivery.token, Duration::ZERO).await.unwrap_err();
     assert_eq!(error.kind(), InboxErrorKind::ClaimLost);
-    assert_lost(queue, token).await;
-}
-
-pub(crate) async fn what_is_retried_is_due_after_its_pause(world: World) {
-    let [queue, elsewhere, _] = world.queue();
-    accept(&*queue, "sub_1").await;
-    let pending = take(&*queue).await;
-    give_back(&*queue, &pending.token, LEASE * 3).await;
-    accept(&*queue, "sub_2").await;
-    assert_eq!(take(&*elsewhere).await.token.key(), "sub_2", "it holds up nobody");
-    world.pass(LEASE * 2).await;
-    assert_eq!(take(&*queue).await.token.key(), "sub_2", "its lease has ended, the pause has not");
-    world.pass(LEASE).await;
-    let again = take(&*elsewhere).await;
-    let again = if again.token.key() == "sub_1" { again } else { take(&*elsewhere).await };
+    assert_lost(&*queue, &delivery.token).await;
+    accept_new(&*queue, "sub_2").await;
+    let other = next(&*second).await;
+    assert_eq!(other.token.key(), "sub_2", "the queue is not blocked");
+    second.complete(&other.token).await.unwrap();
+    store.advance(LEASE * 2).await;
+    assert!(is_idle(&*queue).await);
+    store.advance(LEASE).await;
+    let again = next(&*second).await;
     assert_eq!((again.token.key(), again.attempts), ("sub_1", 2));
 }
 
-pub(crate) async fn what_is_released_is_due_at_once(world: World) {
-    let [queue, elsewhere, _] = world.queue();
-    accept(&*queue, "sub_1").await;
-    let pending = take(&*queue).await;
-    queue.release(&pending.token).await.unwrap();
-    assert_lost(&*queue, &pending.token).await;
-    assert_eq!(take(&*elsewhere).await.attempts, 2);
+pub(crate) async fn released_delivery_is_due_at_once(store: TestStore) {
+    let [queue, second, _] = store.queues();
+    accept_new(&*queue, "sub_1").await;
+    let delivery = next(&*queue).await;
+    queue.release(&delivery.token).await.unwrap();
+    assert_lost(&*queue, &delivery.token).await;
+    assert_eq!(next(&*second).await.attempts, 2);
 }
 
-pub(crate) async fn what_is_queued_outlasts_the_time_to_live(world: World) {
-    let [queue, ..] = world.queue();
-    accept(&*queue, "sub_1").await;
-    world.pass(TTL * 2).await;
+pub(crate) async fn queued_delivery_does_not_expire(store: TestStore) {
+    let [queue, ..] = store.queues();
+    accept_new(&*queue, "sub_1").await;
+    store.advance(TTL * 2).await;
     assert_eq!(queue.prune(100).await.unwrap(), 0);
-    assert_eq!(queue.accept("sub_1", &Bytes::from_static(b"")).await.unwrap(), Recorded::Duplicate);
-    let pending = take(&*queue).await;
-    queue.complete(&pending.token).await.unwrap();
-    world.pass(SHORTLY_BEFORE_THE_END).await;
-    assert_eq!(queue.accept("sub_1", &Bytes::from_static(b"")).await.unwrap(), Recorded::Duplicate);
-    world.pass(LEASE).await;
-    accept(&*queue, "sub_1").await;
-    assert_eq!(take(&*queue).await.attempts, 1);
+    assert_eq!(accept(&*queue, "sub_1").await, DedupeResult::Duplicate);
+    let delivery = next(&*queue).await;
+    queue.complete(&delivery.token).await.unwrap();
+    store.advance(ALMOST_TTL).await;
+    assert_eq!(accept(&*queue, "sub_1").await, DedupeResult::Duplicate);
+    store.advance(LEASE).await;
+    accept_new(&*queue, "sub_1").await;
+    assert_eq!(next(&*queue).await.attempts, 1);
 }
 
-pub(crate) async fn a_key_that_is_claimed_cannot_be_accepted(world: World) {
-    let [queue, ..] = world.queue();
-    let token = world.acquire("sub_1").await;
+pub(crate) async fn claimed_key_is_not_accepted(store: TestStore) {
+    let [queue, ..] = store.queues();
+    let token = store.acquire("sub_1").await;
     let error = queue.accept("sub_1", &Bytes::from_static(b"{}")).await.unwrap_err();
-    assert_eq!((error.kind(), error.status()), (InboxErrorKind::InFlight, 503));
+    assert_eq!((error.kind(), error.is_transient()), (InboxErrorKind::InFlight, true));
     assert!(is_idle(&*queue).await);
-    world.inbox.complete(&token).await.unwrap();
-    assert_eq!(
-        queue.accept("sub_1", &Bytes::from_static(b"{}")).await.unwrap(),
-        Recorded::Duplicate
-    );
+    store.inbox.complete(&token).await.unwrap();
+    assert_eq!(accept(&*queue, "sub_1").await, DedupeResult::Duplicate);
     assert!(is_idle(&*queue).await);
 }
 
-pub(crate) async fn a_claim_that_ran_out_does_not_keep_a_key_from_being_accepted(world: World) {
-    let [queue, ..] = world.queue();
-    let token = world.acquire("sub_1").await;
-    world.pass(LEASE).await;
-    accept(&*queue, "sub_1").await;
-    assert_lost(&*world.inbox, &token).await;
-    let pending = take(&*queue).await;
-    queue.complete(&pending.token).await.unwrap();
+pub(crate) async fn expired_claim_does_not_block_accept(store: TestStore) {
+    let [queue, ..] = store.queues();
+    let token = store.acquire("sub_1").await;
+    store.advance(LEASE).await;
+    accept_new(&*queue, "sub_1").await;
+    assert_lost(&*store.inbox, &token).await;
+    let delivery = next(&*queue).await;
+    queue.complete(&delivery.token).await.unwrap();
 }
 
-pub(crate) async fn what_was_accepted_is_a_duplicate_for_a_claim(world: World) {
-    let [queue, ..] = world.queue();
-    accept(&*queue, "sub_1").await;
-    assert!(is_duplicate(&*world.inbox, "sub_1").await);
-    take(&*queue).await;
-    assert!(is_duplicate(&*world.elsewhere, "sub_1").await);
-    world.pass(LEASE).await;
-    assert!(is_duplicate(&*world.inbox, "sub_1").await);
+pub(crate) async fn accepted_key_is_a_duplicate_for_claims(store: TestStore) {
+    let [queue, ..] = store.queues();
+    accept_new(&*queue, "sub_1").await;
+    assert!(is_duplicate(&*store.inbox, "sub_1").await);
+    next(&*queue).await;
+    assert!(is_duplicate(&*store.second, "sub_1").await);
+    store.advance(LEASE).await;
+    assert!(is_duplicate(&*store.inbox, "sub_1").await);
 }
 
-pub(crate) async fn scopes_have_queues_of_their_own(world: World) {
-    let [queue, _, other] = world.queue();
-    accept(&*queue, "sub_1").await;
+pub(crate) async fn queues_of_scopes_are_independent(store: TestStore) {
+    let [queue, _, other] = store.queues();
+    accept_new(&*queue, "sub_1").await;
     assert!(is_idle(&*other).await);
-    accept(&*other, "sub_1").await;
-    assert_ne!(take(&*other).await.token, take(&*queue).await.token);
-    acquire(&*world.other_scope, "sub_2").await;
+    accept_new(&*other, "sub_1").await;
+    assert_ne!(next(&*other).await.token, next(&*queue).await.token);
+    acquire(&*store.other_scope, "sub_2").await;
 }
 
-pub(crate) async fn a_payload_has_bounds(world: World) {
-    let [queue, ..] = world.queue();
-    let longest = vec![7; PAYLOAD_MAX];
-    assert_eq!(queue.accept("sub_1", &Bytes::from(longest.clone())).await.unwrap(), Recorded::New);
-    assert!(take(&*queue).await.payload == longest);
+pub(crate) async fn payload_size_is_limited(store: TestStore) {
+    let [queue, ..] = store.queues();
+    let largest = Bytes::from(vec![7; PAYLOAD_MAX]);
+    assert_eq!(queue.accept("sub_1", &largest).await.unwrap(), DedupeResult::New);
+    assert!(next(&*queue).await.payload == largest);
     let error = queue.accept("sub_2", &Bytes::from(vec![7; PAYLOAD_MAX + 1])).await.unwrap_err();
-    assert_eq!((error.kind(), error.status()), (InboxErrorKind::Payload, 413));
-    let error = queue.accept("", &Bytes::from_static(b"")).await.unwrap_err();
-    assert_eq!(error.kind(), InboxErrorKind::Key);
+    assert_eq!(error.kind(), InboxErrorKind::PayloadTooLarge);
+    let error = queue.accept("", &Bytes::new()).await.unwrap_err();
+    assert_eq!(error.kind(), InboxErrorKind::InvalidKey);
 }

@@ -1,60 +1,58 @@
-//! What a crash of the database leaves.
+//! Operations survive a crash of the database.
 
-use bytes::Bytes;
+use formsvc_receiver::bytes::Bytes;
 use formsvc_receiver::inbox::{
-    Claim, ClaimToken, DEFAULT_LEASE, Inbox, PostgresInbox, Queue, Recorded,
+    Claim, ClaimToken, DEFAULT_LEASE, DedupeResult, Inbox, PostgresInbox, Queue,
 };
 
-use super::Cluster;
+use crate::postgres_cluster::Cluster;
 
 async fn acquire(inbox: &PostgresInbox, key: &str) -> ClaimToken {
     match inbox.claim(key, DEFAULT_LEASE).await.unwrap() {
         Claim::Acquired(token) => token,
-        other => panic!("{key} is not free: {other:?}"),
+        claim => panic!("{key} is not free: {claim:?}"),
     }
 }
 
-/// The database is told not to wait for its disk, and loses what nobody waited for.
 #[tokio::test]
-async fn what_was_answered_outlives_a_crash_whatever_the_settings() {
-    // What is written outlives the server's processes, which alone end here, without being synchronized.
+async fn operations_survive_crash_with_asynchronous_commit() {
+    // The operating system survives this crash, so `fsync` is not needed.
     let settings = ["synchronous_commit=off", "wal_writer_delay=10000ms", "fsync=off"];
     let Some(cluster) = Cluster::start(&settings) else { return };
-    let pool = cluster.fresh_schema().await;
-    let inbox = PostgresInbox::builder(pool.clone()).open().await.unwrap();
+    let restart = || {
+        cluster.crash();
+        cluster.serve(&settings);
+    };
+    let inbox = PostgresInbox::builder(cluster.new_schema().await).open().await.unwrap();
     let token = acquire(&inbox, "handled").await;
     inbox.complete(&token).await.unwrap();
-    cluster.crash();
-    cluster.serve(&settings);
-    assert_eq!(claim_when_back(&inbox, "handled").await, Claim::Duplicate);
+    restart();
+    assert_eq!(claim_after_restart(&inbox, "handled").await, Claim::Duplicate);
 
-    // Its number must not be given to another while its holder goes on.
     let token = acquire(&inbox, "claimed").await;
-    cluster.crash();
-    cluster.serve(&settings);
-    let again = claim_when_back(&inbox, "claimed").await;
-    assert!(matches!(again, Claim::InFlight { .. }), "{again:?}");
+    restart();
+    let claim = claim_after_restart(&inbox, "claimed").await;
+    assert!(matches!(claim, Claim::InFlight { .. }), "{claim:?}");
     assert!(acquire(&inbox, "later").await.fence() > token.fence());
 
-    assert_eq!(inbox.accept("accepted", &Bytes::from_static(b"{}")).await.unwrap(), Recorded::New);
-    cluster.crash();
-    cluster.serve(&settings);
-    assert_eq!(claim_when_back(&inbox, "accepted").await, Claim::Duplicate);
-    let pending = inbox.next(DEFAULT_LEASE).await.unwrap().expect("it is queued");
-    inbox.complete(&pending.token).await.unwrap();
-    cluster.crash();
-    cluster.serve(&settings);
-    assert_eq!(claim_when_back(&inbox, "accepted").await, Claim::Duplicate);
+    let payload = Bytes::from_static(b"{}");
+    assert_eq!(inbox.accept("accepted", &payload).await.unwrap(), DedupeResult::New);
+    restart();
+    assert_eq!(claim_after_restart(&inbox, "accepted").await, Claim::Duplicate);
+    let delivery = inbox.next(DEFAULT_LEASE).await.unwrap().unwrap();
+    inbox.complete(&delivery.token).await.unwrap();
+    restart();
+    assert_eq!(claim_after_restart(&inbox, "accepted").await, Claim::Duplicate);
     assert!(inbox.next(DEFAULT_LEASE).await.unwrap().is_none());
 }
 
-/// Claims once the pool has noticed that its connections are gone.
-async fn claim_when_back(inbox: &PostgresInbox, key: &str) -> Claim {
+/// Claims a key after the pool has discarded its broken connections.
+async fn claim_after_restart(inbox: &PostgresInbox, key: &str) -> Claim {
     for _ in 0..16 {
         match inbox.claim(key, DEFAULT_LEASE).await {
             Ok(claim) => return claim,
-            Err(error) => assert!(error.may_pass(), "{error:?}"),
+            Err(error) => assert!(error.is_transient(), "{error:?}"),
         }
     }
-    panic!("the database does not come back");
+    panic!("the database is not available")
 }

@@ -1,124 +1,101 @@
-//! Processes that share a file or are killed, and what the file knows afterwards.
+//! Processes that share a file or are killed.
 //!
-//! Each test starts this binary again to run one test, [`child`], which does its part when a variable says
-//! which, and may be killed while it does.
+//! Each test starts this binary again with the test [`child`], which runs the operation that an
+//! environment variable names.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use bytes::Bytes;
+use formsvc_receiver::bytes::Bytes;
 use formsvc_receiver::inbox::{
-    Claim, DEFAULT_LEASE, Inbox, LEASE_MAX, Queue, Recorded, SqliteInbox, SqliteMarks,
+    Claim, DEFAULT_LEASE, DedupeResult, Inbox, Queue, SqliteInbox, SqliteMarks,
 };
 use rusqlite::{Connection, TransactionBehavior};
 
-/// The part and the file of a child.
-const PART: &str = "FORMSVC_INBOX_PART";
+const OPERATION: &str = "FORMSVC_INBOX_OPERATION";
 const FILE: &str = "FORMSVC_INBOX_FILE";
+/// Prefix of a child's reports: the test harness also writes to stdout.
+const REPORT: &str = "report: ";
+/// Number of keys that processes race for.
+const SHARED_KEYS: usize = 100;
 
-/// What comes before each line that counts: the harness writes lines too.
-const MARK: &str = "said: ";
-
-fn say(line: &str) {
+fn report(text: &str) {
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{MARK}{line}").and_then(|()| out.flush()).expect("somebody listens");
+    writeln!(out, "{REPORT}{text}").and_then(|()| out.flush()).unwrap();
 }
 
 #[tokio::test]
 async fn child() {
-    let (Some(part), Some(file)) = (std::env::var_os(PART), std::env::var_os(FILE)) else { return };
+    let (Some(operation), Some(file)) = (std::env::var_os(OPERATION), std::env::var_os(FILE))
+    else {
+        return;
+    };
     let file = PathBuf::from(file);
-    match part.to_str().expect("a plain name") {
-        "complete" => complete_forever(&file).await,
-        "accept" => accept_forever(&file).await,
-        "claim" => claim_and_wait(&file).await,
+    match operation.to_str().unwrap() {
+        "complete" => complete(&file, usize::MAX).await,
+        "race" => complete(&file, SHARED_KEYS).await,
+        "accept" => accept(&file).await,
         "mark" => mark_and_wait(&file),
-        "share" => handle_what_is_free(&file).await,
-        other => panic!("no part is called {other}"),
+        other => panic!("unknown operation {other}"),
     }
 }
 
-async fn complete_forever(file: &Path) {
+/// Completes the keys that are free, and reports each.
+async fn complete(file: &Path, count: usize) {
     let inbox = SqliteInbox::open(file).unwrap();
-    for number in 0.. {
-        let key = format!("sub_{number}");
-        let Claim::Acquired(token) = inbox.claim(&key, DEFAULT_LEASE).await.unwrap() else {
-            panic!("{key} is free")
-        };
-        inbox.complete(&token).await.unwrap();
-        say(&key);
-    }
-}
-
-async fn accept_forever(file: &Path) {
-    let inbox = SqliteInbox::open(file).unwrap();
-    for number in 0.. {
-        let key = format!("sub_{number}");
-        assert_eq!(
-            inbox.accept(&key, &Bytes::copy_from_slice(key.as_bytes())).await.unwrap(),
-            Recorded::New
-        );
-        say(&key);
-    }
-}
-
-/// Keys that processes race for.
-const SHARED: usize = 100;
-
-async fn handle_what_is_free(file: &Path) {
-    let inbox = SqliteInbox::open(file).unwrap();
-    for number in 0..SHARED {
-        let key = format!("sub_{number}");
+    for key in (0..count).map(|number| format!("sub_{number}")) {
         if let Claim::Acquired(token) = inbox.claim(&key, DEFAULT_LEASE).await.unwrap() {
             inbox.complete(&token).await.unwrap();
-            say(&key);
+            report(&key);
         }
     }
 }
 
-async fn claim_and_wait(file: &Path) {
+async fn accept(file: &Path) {
     let inbox = SqliteInbox::open(file).unwrap();
-    let claim = inbox.claim("sub_1", LEASE_MAX).await.unwrap();
-    assert!(matches!(claim, Claim::Acquired(_)));
-    say("claimed");
-    std::future::pending::<()>().await;
+    for key in (0..).map(|number| format!("sub_{number}")) {
+        let payload = Bytes::copy_from_slice(key.as_bytes());
+        assert_eq!(inbox.accept(&key, &payload).await.unwrap(), DedupeResult::New);
+        report(&key);
+    }
 }
 
 fn mark_and_wait(file: &Path) {
     let mut db = Connection::open(file).unwrap();
     let tx = db.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
-    assert_eq!(SqliteMarks::new().mark(&tx, "sub_1").unwrap(), Recorded::New);
+    assert_eq!(SqliteMarks::new().mark(&tx, "sub_1").unwrap(), DedupeResult::New);
     tx.execute("INSERT INTO effects VALUES ('sub_1')", []).unwrap();
-    say("marked");
+    report("marked");
     loop {
         std::thread::park();
     }
 }
 
-/// A child at its part, killed when it is dropped.
-struct Part {
+/// A child process, killed on drop.
+struct Process {
     child: Child,
     lines: BufReader<ChildStdout>,
 }
 
-impl Part {
-    fn start(part: &str, file: &Path) -> Self {
-        let module = module_path!().split_once("::").expect("a module of the binary").1;
+impl Process {
+    fn start(operation: &str, file: &Path) -> Self {
+        let module = module_path!().split_once("::").unwrap().1;
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args([&format!("{module}::child"), "--exact", "--nocapture", "--test-threads=1"]);
-        command.env(PART, part).env(FILE, file).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().unwrap();
+        command.env(OPERATION, operation).env(FILE, file);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
         Self { child, lines }
     }
 
-    /// The next that it says; `None` when it has ended. The harness may begin its line.
-    fn heard(&mut self) -> Option<String> {
+    /// The next report; `None` after the process ended.
+    fn next_report(&mut self) -> Option<String> {
         let mut line = String::new();
         while self.lines.read_line(&mut line).unwrap() > 0 {
-            if let Some((_, said)) = line.split_once(MARK).filter(|_| line.ends_with('\n')) {
-                return Some(said.trim_end().to_owned());
+            let report = line.split_once(REPORT).filter(|_| line.ends_with('\n'));
+            if let Some((_, report)) = report {
+                return Some(report.trim_end().to_owned());
             }
             line.clear();
         }
@@ -126,94 +103,79 @@ impl Part {
     }
 
     fn kill(&mut self) {
-        // SIGKILL: it has no say in it.
+        // SIGKILL. Fails if the process ended before.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-impl Drop for Part {
+impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
     }
 }
 
-/// What a part said before it was killed while saying more.
-fn said_before_it_was_killed(part: &str, file: &Path) -> Vec<String> {
-    let mut part = Part::start(part, file);
-    let mut said: Vec<_> = (0..20).map(|_| part.heard().expect("it goes on")).collect();
-    part.kill();
-    said.extend(std::iter::from_fn(|| part.heard()));
-    said
+fn temp_file() -> (tempfile::TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("inbox.db");
+    (directory, file)
+}
+
+/// Kills a process after 20 reports. Returns all its reports.
+fn kill_after_20_reports(operation: &str, file: &Path) -> Vec<String> {
+    let mut process = Process::start(operation, file);
+    let mut reports: Vec<_> = (0..20).map(|_| process.next_report().unwrap()).collect();
+    process.kill();
+    reports.extend(std::iter::from_fn(|| process.next_report()));
+    reports
 }
 
 #[tokio::test]
-async fn what_was_completed_is_known_after_its_process_was_killed() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("inbox.db");
-    let said = said_before_it_was_killed("complete", &file);
+async fn completed_key_survives_kill() {
+    let (_directory, file) = temp_file();
+    let reports = kill_after_20_reports("complete", &file);
     let inbox = SqliteInbox::open(&file).unwrap();
-    for key in &said {
+    for key in &reports {
         assert_eq!(inbox.claim(key, DEFAULT_LEASE).await.unwrap(), Claim::Duplicate, "{key}");
     }
 }
 
 #[tokio::test]
-async fn what_was_accepted_is_handled_after_its_process_was_killed() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("inbox.db");
-    let said = said_before_it_was_killed("accept", &file);
+async fn accepted_delivery_survives_kill() {
+    let (_directory, file) = temp_file();
+    let reports = kill_after_20_reports("accept", &file);
     let inbox = SqliteInbox::open(&file).unwrap();
-    for key in &said {
-        let pending = inbox.next(DEFAULT_LEASE).await.unwrap().expect("it is there");
-        assert_eq!((pending.token.key(), &*pending.payload), (&**key, key.as_bytes()));
+    for key in &reports {
+        let delivery = inbox.next(DEFAULT_LEASE).await.unwrap().unwrap();
+        assert_eq!((delivery.token.key(), &*delivery.payload), (&**key, key.as_bytes()));
     }
 }
 
 #[test]
-fn of_processes_that_race_for_a_key_one_handles_it() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("inbox.db");
-    let mut parts = [(); 3].map(|()| Part::start("share", &file));
-    let mut said: Vec<_> =
-        parts.iter_mut().flat_map(|part| std::iter::from_fn(|| part.heard())).collect();
-    said.sort();
-    let mut expected: Vec<_> = (0..SHARED).map(|number| format!("sub_{number}")).collect();
+fn one_of_racing_processes_handles_each_key() {
+    let (_directory, file) = temp_file();
+    let mut processes = [(); 3].map(|()| Process::start("race", &file));
+    let mut reports: Vec<_> = processes
+        .iter_mut()
+        .flat_map(|process| std::iter::from_fn(|| process.next_report()))
+        .collect();
+    reports.sort();
+    let mut expected: Vec<_> = (0..SHARED_KEYS).map(|number| format!("sub_{number}")).collect();
     expected.sort();
-    assert_eq!(said, expected);
-}
-
-#[tokio::test]
-async fn a_claim_of_another_process_is_seen_and_ends_with_its_lease() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("inbox.db");
-    let mut part = Part::start("claim", &file);
-    assert_eq!(part.heard().as_deref(), Some("claimed"));
-    let inbox = SqliteInbox::open(&file).unwrap();
-    let in_flight = || async {
-        matches!(inbox.claim("sub_1", DEFAULT_LEASE).await.unwrap(), Claim::InFlight { .. })
-    };
-    assert!(in_flight().await);
-    part.kill();
-    assert!(in_flight().await, "nobody knows that it is dead");
-    let later = std::time::SystemTime::now() + LEASE_MAX;
-    let inbox = SqliteInbox::builder().clock(move || later).open(&file).unwrap();
-    let claim = inbox.claim("sub_1", DEFAULT_LEASE).await.unwrap();
-    assert!(matches!(claim, Claim::Acquired(_)), "{claim:?}");
+    assert_eq!(reports, expected);
 }
 
 #[test]
-fn a_process_killed_between_effect_and_commit_leaves_neither() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("a.db");
+fn kill_before_commit_leaves_no_effect_and_no_mark() {
+    let (_directory, file) = temp_file();
     let mut db = Connection::open(&file).unwrap();
     db.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE effects (key TEXT)").unwrap();
     SqliteMarks::new().create_table(&db).unwrap();
-    let mut part = Part::start("mark", &file);
-    assert_eq!(part.heard().as_deref(), Some("marked"));
-    part.kill();
-    let sql = "SELECT count(*) FROM effects";
-    assert_eq!(db.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
+    let mut process = Process::start("mark", &file);
+    assert_eq!(process.next_report().as_deref(), Some("marked"));
+    process.kill();
+    let effects = db.query_row("SELECT count(*) FROM effects", [], |row| row.get(0));
+    assert_eq!(effects, Ok(0));
     let tx = db.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
-    assert_eq!(SqliteMarks::new().mark(&tx, "sub_1").unwrap(), Recorded::New);
+    assert_eq!(SqliteMarks::new().mark(&tx, "sub_1").unwrap(), DedupeResult::New);
 }

@@ -1,135 +1,118 @@
-//! Marks that commit with the caller's effect.
+//! Marks in a transaction of the caller.
 
 use std::path::Path;
+use std::time::Duration;
 
 use formsvc_receiver::inbox::{
-    Claim, DEFAULT_LEASE, Inbox, InboxErrorKind, KEY_MAX, Recorded, SqliteInbox, SqliteMarks,
+    Claim, DEFAULT_LEASE, DedupeResult, Inbox, InboxErrorKind, SqliteInbox, SqliteMarks,
 };
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::super::contract::Clock;
+use super::super::contract::ManualClock;
 
-fn database(path: &Path) -> Connection {
+fn open_database(path: &Path) -> Connection {
     let db = Connection::open(path).unwrap();
-    db.busy_timeout(std::time::Duration::from_secs(5)).unwrap();
+    db.busy_timeout(Duration::from_secs(5)).unwrap();
     db.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE IF NOT EXISTS effects (key TEXT)")
         .unwrap();
     SqliteMarks::new().create_table(&db).unwrap();
     db
 }
 
-fn effects(db: &Connection) -> i64 {
+fn new_database() -> (tempfile::TempDir, Connection) {
+    let directory = tempfile::tempdir().unwrap();
+    let db = open_database(&directory.path().join("a.db"));
+    (directory, db)
+}
+
+fn count_effects(db: &Connection) -> i64 {
     db.query_row("SELECT count(*) FROM effects", [], |row| row.get(0)).unwrap()
 }
 
-/// Handles a key; commits or leaves it.
-fn handle(db: &mut Connection, marks: &SqliteMarks, key: &str, commit: bool) -> Recorded {
+fn handle(db: &mut Connection, marks: &SqliteMarks, key: &str, commit: bool) -> DedupeResult {
     let tx = db.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
-    let recorded = marks.mark(&tx, key).unwrap();
-    if recorded == Recorded::New {
+    let result = marks.mark(&tx, key).unwrap();
+    if result == DedupeResult::New {
         tx.execute("INSERT INTO effects VALUES (?1)", [key]).unwrap();
     }
     if commit {
         tx.commit().unwrap();
     }
-    recorded
+    result
 }
 
 #[test]
-fn a_file_whose_commits_do_not_wait_for_the_disk_is_refused() {
-    let dir = tempfile::tempdir().unwrap();
-    let marks = SqliteMarks::new();
-    let mut db = database(&dir.path().join("a.db"));
+fn mark_requires_synchronous_commits() {
+    let (_directory, mut db) = new_database();
     for (synchronous, is_refused) in [("NORMAL", true), ("FULL", false), ("OFF", true)] {
         db.pragma_update(None, "synchronous", synchronous).unwrap();
         let tx = db.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
-        let refused = marks.mark(&tx, "k").err().map(|error| error.kind());
-        assert_eq!(refused, is_refused.then_some(InboxErrorKind::Setup), "{synchronous}");
+        let error = SqliteMarks::new().mark(&tx, "k").err().map(|error| error.kind());
+        assert_eq!(error, is_refused.then_some(InboxErrorKind::InvalidConfig), "{synchronous}");
     }
     let mut memory = Connection::open_in_memory().unwrap();
-    marks.create_table(&memory).unwrap();
+    SqliteMarks::new().create_table(&memory).unwrap();
     memory.pragma_update(None, "synchronous", "OFF").unwrap();
     let tx = memory.transaction().unwrap();
-    assert_eq!(marks.mark(&tx, "k").unwrap(), Recorded::New, "no power cut leaves any of it");
+    assert_eq!(SqliteMarks::new().mark(&tx, "k").unwrap(), DedupeResult::New);
 }
 
 #[test]
-fn effect_and_mark_are_both_there_or_neither() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut db = database(&dir.path().join("a.db"));
+fn effect_and_mark_commit_together() {
+    let (_directory, mut db) = new_database();
     let marks = SqliteMarks::new();
-    assert_eq!(handle(&mut db, &marks, "k", false), Recorded::New);
-    assert_eq!(effects(&db), 0);
-    assert_eq!(handle(&mut db, &marks, "k", true), Recorded::New, "it was not handled");
-    assert_eq!(handle(&mut db, &marks, "k", true), Recorded::Duplicate);
-    assert_eq!(effects(&db), 1);
+    assert_eq!(handle(&mut db, &marks, "k", false), DedupeResult::New);
+    assert_eq!(count_effects(&db), 0);
+    assert_eq!(handle(&mut db, &marks, "k", true), DedupeResult::New);
+    assert_eq!(handle(&mut db, &marks, "k", true), DedupeResult::Duplicate);
+    assert_eq!(count_effects(&db), 1);
 }
 
 #[test]
-fn of_transactions_on_one_key_at_once_one_has_its_effect() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("a.db");
-    let db = database(&path);
+fn one_of_concurrent_transactions_has_its_effect() {
+    let (directory, db) = new_database();
+    let path = directory.path().join("a.db");
     let start = std::sync::Barrier::new(8);
-    let new = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..8)
-            .map(|_| {
-                scope.spawn(|| {
-                    let mut db = database(&path);
-                    start.wait();
-                    handle(&mut db, &SqliteMarks::new(), "k", true) == Recorded::New
-                })
-            })
-            .collect();
-        threads.into_iter().filter_map(|thread| thread.join().unwrap().then_some(())).count()
+    let handle_once = || {
+        let mut db = open_database(&path);
+        start.wait();
+        handle(&mut db, &SqliteMarks::new(), "k", true)
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(handle_once);
+        }
     });
-    assert_eq!((new, effects(&db)), (1, 1));
+    assert_eq!(count_effects(&db), 1);
 }
 
 #[test]
-fn marks_end_are_pruned_and_have_scopes() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut db = database(&dir.path().join("a.db"));
-    let (clock, ttl) = (Clock::default(), std::time::Duration::from_secs(86_400));
+fn marks_have_scopes_and_expire() {
+    let (_directory, mut db) = new_database();
+    let (clock, ttl) = (ManualClock::default(), Duration::from_secs(86_400));
     let now = clock.clone();
     let marks = SqliteMarks::new().clock(move || now.now()).ttl(ttl).unwrap();
     let other = marks.clone().scope("other").unwrap();
-    for key in ["a", "b", "c"] {
-        assert_eq!(handle(&mut db, &marks, key, true), Recorded::New);
+    for (marks, key) in [(&marks, "a"), (&marks, "b"), (&marks, "c"), (&other, "a")] {
+        assert_eq!(handle(&mut db, marks, key, true), DedupeResult::New);
     }
-    assert_eq!(handle(&mut db, &other, "a", true), Recorded::New);
     assert_eq!(marks.prune(&db, 9).unwrap(), 0);
-    clock.pass(ttl);
-    assert_eq!(handle(&mut db, &marks, "a", true), Recorded::New);
+    clock.advance(ttl);
+    assert_eq!(handle(&mut db, &marks, "a", true), DedupeResult::New);
     assert_eq!(marks.prune(&db, 2).unwrap(), 2);
     assert_eq!(marks.prune(&db, 9).unwrap(), 1);
-    assert_eq!(handle(&mut db, &marks, "a", true), Recorded::Duplicate);
-}
-
-#[test]
-fn a_key_and_a_time_to_live_have_bounds() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut db = database(&dir.path().join("a.db"));
-    let tx = db.transaction().unwrap();
-    for key in ["", &"k".repeat(KEY_MAX + 1)] {
-        let error = SqliteMarks::new().mark(&tx, key).unwrap_err();
-        assert_eq!(error.kind(), InboxErrorKind::Key);
-    }
-    let error = SqliteMarks::new().ttl(std::time::Duration::ZERO).unwrap_err();
-    assert_eq!(error.kind(), InboxErrorKind::Setup);
+    assert_eq!(handle(&mut db, &marks, "a", true), DedupeResult::Duplicate);
 }
 
 #[tokio::test]
-async fn an_inbox_of_the_same_database_knows_what_was_marked() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("a.db");
-    let mut db = database(&path);
-    assert_eq!(handle(&mut db, &SqliteMarks::new(), "marked", true), Recorded::New);
-    let inbox = SqliteInbox::open(&path).unwrap();
+async fn inbox_of_same_database_sees_marks() {
+    let (directory, mut db) = new_database();
+    assert_eq!(handle(&mut db, &SqliteMarks::new(), "marked", true), DedupeResult::New);
+    let inbox = SqliteInbox::open(directory.path().join("a.db")).unwrap();
     assert_eq!(inbox.claim("marked", DEFAULT_LEASE).await.unwrap(), Claim::Duplicate);
     let Claim::Acquired(token) = inbox.claim("handled", DEFAULT_LEASE).await.unwrap() else {
-        panic!("it is free")
+        panic!("not free")
     };
     inbox.complete(&token).await.unwrap();
-    assert_eq!(handle(&mut db, &SqliteMarks::new(), "handled", true), Recorded::Duplicate);
+    assert_eq!(handle(&mut db, &SqliteMarks::new(), "handled", true), DedupeResult::Duplicate);
 }

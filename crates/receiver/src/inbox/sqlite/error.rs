@@ -1,0 +1,24 @@
+//! Kinds of SQLite errors.
+
+use rusqlite::ErrorCode;
+
+use crate::inbox::{InboxError, InboxErrorKind};
+
+pub(super) fn inbox_error(error: rusqlite::Error) -> InboxError {
+    let kind = match error.sqlite_error_code() {
+        // Another process has the lock, the disk is full or broken, or memory is short.
+        Some(
+            ErrorCode::DatabaseBusy
+            | ErrorCode::DatabaseLocked
+            | ErrorCode::DiskFull
+            | ErrorCode::SystemIoFailure
+            | ErrorCode::CannotOpen
+            | ErrorCode::ReadOnly
+            | ErrorCode::OutOfMemory
+            | ErrorCode::FileLockingProtocolFailed,
+        ) => InboxErrorKind::Unavailable,
+        Some(ErrorCode::NotADatabase) => InboxErrorKind::InvalidConfig,
+        _ => InboxErrorKind::Internal,
+    };
+    InboxError::with_source(kind, error)
+}
