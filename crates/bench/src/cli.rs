@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-#[derive(Debug, Parser)]
+#[derive(Parser)]
 #[command(
     name = "formsvc-bench",
     about = "Compare formsvc with the tools a user would pick instead"
@@ -18,8 +18,8 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// Options of every comparison.
-#[derive(Debug, Args)]
+/// Options of every comparison. Without `Debug`: the URL of the database may contain a password.
+#[derive(Args)]
 pub(crate) struct Options {
     /// Rounds; each measures every program once, in turn
     #[arg(long, global = true, default_value = "5")]
@@ -48,7 +48,7 @@ pub(crate) struct Options {
         default_value = "python3"
     )]
     pub(crate) python: PathBuf,
-    /// Directory whose `node_modules` contains `express` and `stripe`
+    /// Directory with `node_modules/express` and `node_modules/stripe`
     #[arg(
         long,
         global = true,
@@ -57,8 +57,8 @@ pub(crate) struct Options {
         default_value = "."
     )]
     pub(crate) node: PathBuf,
-    /// URL of an empty PostgreSQL database for `server`; without it only SQLite is measured
-    // Only a variable: a password in an argument is visible to every user of the machine.
+    /// URL of an empty PostgreSQL database. Only a variable: arguments are visible to every user of
+    /// the machine.
     #[arg(skip = std::env::var_os("FORMSVC_BENCH_POSTGRES"))]
     pub(crate) postgres: Option<OsString>,
 }
@@ -75,7 +75,8 @@ pub(crate) enum Command {
     Client,
     /// Compare the CSV export with Python, `curl` and `jq`, and `dlt`; measure memory per format
     Export,
-    /// Measure the service on SQLite and on PostgreSQL: submissions, pages, deliveries
+    /// Measure submissions, pages and deliveries of the service on SQLite, and on PostgreSQL if
+    /// `FORMSVC_BENCH_POSTGRES` contains the URL of an empty database
     Server,
     #[command(flatten)]
     Part(Part),
