@@ -33,9 +33,9 @@ fmt:
 gen:
     cargo run -q -p xtask -- gen
 
-# The benchmarks; prints ratios, asserts nothing
+# Compare with what a user would pick instead; prints ratios, asserts nothing (docs/PERFORMANCE.md)
 bench *ARGS:
-    cargo build --release -p formsvc-bench
+    cargo build --release -p formsvc-cli -p formsvc-server
     cargo run --release -p formsvc-bench -- {{ ARGS }}
 
 # The documentation of the crates, opened

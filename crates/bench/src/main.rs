@@ -1,4 +1,4 @@
-//! The `formsvc-bench` command; everything is in the library.
+//! The `formsvc-bench` command; the library contains the code.
 
 #[cfg(target_os = "linux")]
 fn main() -> std::process::ExitCode {
@@ -7,6 +7,6 @@ fn main() -> std::process::ExitCode {
 
 #[cfg(not(target_os = "linux"))]
 fn main() -> std::process::ExitCode {
-    // The benchmarks read /proc and pin processes to cores.
+    // Pinning to cores works on Linux only.
     std::process::ExitCode::FAILURE
 }

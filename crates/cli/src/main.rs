@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-/// Rows, pages and deliveries are made by one thread and dropped by another, which the C library's
-/// allocator is slow at: docs/PERFORMANCE.md has what it costs.
+/// One thread allocates rows, pages and deliveries and another one frees them. The C library's
+/// allocator is slow in this case.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

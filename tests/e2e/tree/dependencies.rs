@@ -22,7 +22,7 @@ const MAY_SEE: &[(&str, &[&str])] = &[
             "formsvc-server",
         ],
     ),
-    ("formsvc-bench", ALL),
+    ("formsvc-bench", &["formsvc-client", "formsvc-receiver"]),
     ("formsvc-tests", ALL),
     ("xtask", ALL),
 ];
