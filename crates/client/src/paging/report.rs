@@ -1,63 +1,24 @@
-//! Requests one page, passes it to the walk, and reports both as events and errors.
+//! The events and errors of a walk.
 
-use formsvc_protocol::{Cursor, FormId};
 use http::StatusCode;
 
-use super::page::RawPage;
-use super::walk::{NextStep, PagingError, PagingWarning, Walk};
+use super::walk::{PagingError, PagingWarning};
 use super::{SubmissionPage, TieOverflow};
-use crate::call::call;
 use crate::error::{Error, ErrorKind, Parts};
 use crate::event::emit;
 use crate::operation::SUBMISSIONS;
-use crate::{Client, ClientEvent, ResponseMeta};
+use crate::{Client, ClientEvent};
 
-pub(super) type Fetched = Result<(RawPage, ResponseMeta), Error>;
-
-/// Requests a page.
-pub(super) async fn fetch_page(
-    client: Client,
-    form: FormId,
-    rows: u32,
-    cursor: Option<Cursor>,
-) -> Fetched {
-    let cursor = cursor.as_ref().map(Cursor::as_str);
-    let address = client.shared.base.submissions(form.as_str(), rows, cursor);
-    call(&client.shared, SUBMISSIONS, address, |body| RawPage::parse(body, rows)).await
-}
-
-/// Passes a page to the walk and reports it.
-pub(super) fn accept_page(
-    client: &Client,
-    walk: &mut Walk,
-    page: RawPage,
-    meta: ResponseMeta,
-) -> (SubmissionPage, NextStep) {
-    let outcome = walk.accept(page.rows(), page.pagination());
-    let page = page.keep(&outcome, meta);
-    report_warning(client, outcome.warning);
-    if outcome.next != NextStep::Retry {
-        let event = ClientEvent::PageFetched {
-            rows: page.len(),
-            duplicates: outcome.duplicates.len(),
-            bytes: page.body_len(),
-            has_more: page.has_more(),
-            elapsed: page.meta().elapsed(),
-        };
-        emit(&client.shared, &event);
-    }
-    (page, outcome.next)
-}
-
-/// Returns true if the failed request is repeated with another cursor, because the service refused
-/// one that it had not issued.
-pub(super) fn retries_refused(client: &Client, walk: &mut Walk, error: &Error) -> bool {
-    if !refuses_cursor(error) {
-        return false;
-    }
-    let Some(outcome) = walk.refused() else { return false };
-    report_warning(client, outcome.warning);
-    true
+/// Reports a page.
+pub(super) fn report_page(client: &Client, page: &SubmissionPage, duplicates: usize) {
+    let event = ClientEvent::PageFetched {
+        rows: page.len(),
+        duplicates,
+        bytes: page.body_len(),
+        has_more: page.has_more(),
+        elapsed: page.meta().elapsed(),
+    };
+    emit(&client.shared, &event);
 }
 
 /// Returns true if the service may have refused the cursor.
@@ -66,7 +27,8 @@ pub(super) fn refuses_cursor(error: &Error) -> bool {
     error.status().is_some_and(|status| refuses.contains(&status))
 }
 
-fn report_warning(client: &Client, warning: Option<PagingWarning>) {
+/// Reports a reason why rows could be missing.
+pub(super) fn report_warning(client: &Client, warning: Option<PagingWarning>) {
     let Some(warning) = warning else { return };
     let event = match warning {
         PagingWarning::FellBack(reason) => ClientEvent::Fallback { reason },
