@@ -3,7 +3,7 @@
 use http::StatusCode;
 
 use super::walk::{PagingError, PagingWarning};
-use super::{SubmissionPage, TieOverflow};
+use super::SubmissionPage;
 use crate::error::{Error, ErrorKind, Parts};
 use crate::event::emit;
 use crate::operation::SUBMISSIONS;
@@ -32,7 +32,7 @@ pub(super) fn report_warning(client: &Client, warning: Option<PagingWarning>) {
     let Some(warning) = warning else { return };
     let event = match warning {
         PagingWarning::FellBack(reason) => ClientEvent::Fallback { reason },
-        PagingWarning::Overflow(overflow) => ClientEvent::TieOverflow(overflow.into()),
+        PagingWarning::Overflow(overflow) => ClientEvent::TieOverflow(overflow),
     };
     emit(&client.shared, &event);
 }
@@ -60,11 +60,8 @@ pub(super) fn paging_error(error: PagingError) -> Parts {
              recognized",
         ),
         PagingError::TieOverflow(overflow) => {
-            let what = format!(
-                "more submissions share a {} than a page can show: {}",
-                overflow.unit,
-                TieOverflow::from(overflow)
-            );
+            let unit = overflow.unit();
+            let what = format!("more submissions share a {unit} than a page can show: {overflow}");
             Error::parts(ErrorKind::TieOverflow, SUBMISSIONS, what)
         }
     }

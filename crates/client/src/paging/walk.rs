@@ -12,7 +12,7 @@ use formsvc_protocol::{Cursor, Pagination};
 use serde::{Deserialize, Serialize};
 
 use super::tie::{
-    Completeness, FallbackReason, SeenRow, TieGuard, TieOverflow, UnitOverflow, Verdict,
+    Completeness, FallbackReason, SeenRow, TieGuard, TieOverflow, Verdict,
 };
 
 /// Consecutive pages without a new row after which the list counts as stuck.
@@ -76,7 +76,7 @@ pub(crate) struct PageOutcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PagingWarning {
     FellBack(FallbackReason),
-    Overflow(UnitOverflow),
+    Overflow(TieOverflow),
 }
 
 /// How the walk continues after a page.
@@ -99,7 +99,7 @@ pub(crate) enum PagingError {
     /// The row after the last good one is newer than the one before it.
     OutOfOrder,
     /// Rows of a unit of the cursor may be missing.
-    TieOverflow(UnitOverflow),
+    TieOverflow(TieOverflow),
     /// More rows share one time than ids are kept.
     TooManyTies,
 }
