@@ -21,7 +21,7 @@
 //! last list of the client are dropped. Calls can be made from any thread that is not part of an
 //! async runtime. On a thread of one (`spawn_blocking` included), and in the functions passed to the
 //! client ([`on_event`](crate::ClientBuilder::on_event), [`stop_when`](SubmissionQuery::stop_when)), they
-//! fail with [`ErrorKind::Config`](crate::ErrorKind::Config): use the async
+//! fail with [`ErrorKind::Config`]: use the async
 //! [`Client`](crate::Client) there.
 
 use std::future::poll_fn;

@@ -9,18 +9,19 @@
 //! | the same decisions for callers that fetch pages themselves | `page_walk` | no |
 //! | position to resume from, state between two syncs | `resume_token`, `sync_point` | no |
 //! | text and file of both | `sealed_text` | files |
-//! | one page | `page`, `fetch` | `fetch` |
+//! | one page | `page` | no |
+//! | events and errors | `report` | no |
 //! | stream of pages | `pages` | yes |
 //! | stream of submissions | `submissions` | through `pages` |
 //! | stream of new submissions | `new_submissions` | through `submissions` |
 
 mod bounds;
-mod fetch;
 mod new_submissions;
 mod page;
 mod page_walk;
 mod pages;
 mod query;
+mod report;
 mod resume_token;
 mod sealed_text;
 mod submissions;

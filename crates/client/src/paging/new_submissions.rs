@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 use formsvc_protocol::Submission;
 use futures_core::{FusedStream, Stream};
 
-use super::fetch::report_short_overlap;
+use super::report::report_short_overlap;
 use super::sync_point::{NextWalk, SyncRun};
 use super::{Completeness, SubmissionQuery, Submissions, SyncPoint};
 use crate::error::Error;

@@ -1,7 +1,5 @@
 //! One page of submissions.
 
-use std::fmt;
-
 use bytes::Bytes;
 use formsvc_protocol::{Cursor, Page, Pagination, Submission, SubmissionId};
 
@@ -22,8 +20,8 @@ pub(crate) struct RawPage {
 /// One page of submissions, newest first, without the rows that an earlier page had and without
 /// those that the list's bounds exclude.
 ///
-/// The Debug output shows the ids and no answers.
-#[derive(Clone)]
+/// The Debug output shows no answers.
+#[derive(Clone, Debug)]
 pub struct SubmissionPage {
     rows: Vec<Submission>,
     /// Rows before them that the bounds exclude as too new.
@@ -165,6 +163,10 @@ impl SubmissionPage {
         (self.rows, self.too_new)
     }
 
+    pub(super) fn is_out_of_order(&self) -> bool {
+        self.out_of_order.is_some()
+    }
+
     pub(super) fn out_of_order_path(&self) -> Option<String> {
         self.out_of_order.map(|at| format!("data[{at}].created_at"))
     }
@@ -185,16 +187,5 @@ impl<'a> IntoIterator for &'a SubmissionPage {
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
-    }
-}
-
-impl fmt::Debug for SubmissionPage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SubmissionPage")
-            .field("ids", &self.rows.iter().map(|row| row.id.as_str()).collect::<Vec<_>>())
-            .field("has_more", &self.has_more())
-            .field("next_cursor", &self.next_cursor().map(Cursor::as_str))
-            .field("request_id", &self.meta.request_id())
-            .finish_non_exhaustive()
     }
 }

@@ -2,7 +2,7 @@
 
 use formsvc_protocol::{Cursor, Pagination};
 
-use super::fetch::{paging_error, refuses_cursor};
+use super::report::{paging_error, refuses_cursor};
 use super::walk::{NextStep, PagingWarning, Walk};
 use super::{Completeness, FallbackReason, TieOverflow};
 use crate::error::Error;

@@ -6,12 +6,14 @@ use std::task::{Context, Poll};
 
 use futures_core::{FusedStream, Stream};
 
-use super::fetch::{Fetched, accept_page, refuses_cursor, retries_refused, walk_error};
 use super::page::{PassedRows, RawPage};
+use super::report::{refuses_cursor, report_page, report_warning, walk_error};
 use super::walk::{ListPosition, NextStep, PagingError, Stuck, Walk};
 use super::{Completeness, ResumeToken, SubmissionPage, SubmissionQuery, TieOverflow};
 use crate::error::Error;
 use crate::{BoxFuture, ResponseMeta};
+
+pub(super) type Fetched = Result<(RawPage, ResponseMeta), Error>;
 
 /// The pages of a list: an owned, fused stream, `Send`, `Sync` and `Unpin`. Created by
 /// [`SubmissionQuery::pages`].
@@ -92,7 +94,7 @@ impl SubmissionPages {
         let oldest = self.walk.known_oldest(self.walk.oldest());
         match self.next {
             None => self.query.first_token(),
-            Some(NextStep::Finished) => self.query.end_token(),
+            Some(NextStep::Finished) => ResumeToken::at_end(self.query.list()),
             Some(
                 NextStep::Continue
                 | NextStep::Retry
@@ -137,7 +139,7 @@ impl SubmissionPages {
             }
             // Taken out, so that a request that panics is dropped.
             let mut request =
-                self.request.take().unwrap_or_else(|| Mutex::new(self.query.fetch(&self.walk)));
+                self.request.take().unwrap_or_else(|| Mutex::new(self.query.request(&self.walk)));
             let future = request.get_mut().expect("the lock is never taken");
             let Poll::Ready(fetched) = future.as_mut().poll(cx) else {
                 self.request = Some(request);
@@ -149,7 +151,7 @@ impl SubmissionPages {
                         return Poll::Ready(Some(Ok(page)));
                     }
                 }
-                Err(error) if retries_refused(&self.query.client, &mut self.walk, &error) => {}
+                Err(error) if self.retries_refused(&error) => {}
                 Err(error) => {
                     // Without the cursor of the last page, no request leads on from it.
                     if refuses_cursor(&error) && self.next.is_some() {
@@ -161,12 +163,25 @@ impl SubmissionPages {
         }
     }
 
+    /// Returns true if the service refused a cursor that it had not issued, so that the request is
+    /// repeated with another one.
+    fn retries_refused(&mut self, error: &Error) -> bool {
+        let outcome = if refuses_cursor(error) { self.walk.refused() } else { None };
+        outcome.is_some_and(|outcome| {
+            report_warning(&self.query.client, outcome.warning);
+            true
+        })
+    }
+
     /// Returns the page to yield; `None` if its rows do not count.
     fn accept(&mut self, page: RawPage, meta: ResponseMeta) -> Option<SubmissionPage> {
-        let (mut page, next) = accept_page(&self.query.client, &mut self.walk, page, meta);
+        let outcome = self.walk.accept(page.rows(), page.pagination());
+        let (mut page, next) = (page.keep(&outcome, meta), outcome.next);
+        report_warning(&self.query.client, outcome.warning);
         if next == NextStep::Retry {
             return None;
         }
+        report_page(&self.query.client, &page, outcome.duplicates.len());
         self.next = Some(next);
         if let NextStep::Failed(overflow @ PagingError::TieOverflow(_)) = next {
             self.error = Some(walk_error(overflow, &page));

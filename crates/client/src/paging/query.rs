@@ -4,19 +4,21 @@ use formsvc_protocol::limits::PAGE_SIZE_MAX;
 use formsvc_protocol::{Cursor, FormId, IdError, Submission, Timestamp};
 
 use super::bounds::Bounds;
-use super::fetch::{Fetched, accept_page, fetch_page, retries_refused, walk_error};
+use super::page::RawPage;
+use super::pages::Fetched;
 use super::sealed_text::ListId;
 use super::sync_point::SyncRun;
-use super::walk::{NextStep, Walk};
+use super::walk::{ListPosition, Walk};
 use super::{NewSubmissions, ResumeToken, SubmissionPage, SubmissionPages, Submissions, SyncPoint};
-use crate::error::{Error, ErrorKind};
+use crate::call::call;
+use crate::error::Error;
 use crate::operation::SUBMISSIONS;
 use crate::{BoxFuture, Client};
 
 /// A query for the submissions of a form, newest first (SPEC §4): settings, then
 /// [`items`](Self::items), [`pages`](Self::pages) or [`page`](Self::page). Sends nothing by itself.
 ///
-/// Invalid settings are an [`ErrorKind::Config`] of the first page.
+/// Invalid settings are an [`ErrorKind::Config`](crate::ErrorKind::Config) of the first page.
 ///
 /// ```no_run
 /// # async fn example(client: formsvc_client::Client) -> Result<(), Box<dyn std::error::Error>> {
@@ -120,7 +122,7 @@ impl SubmissionQuery {
 
     /// Continues where more submissions share a unit of the service's cursor, a second or a
     /// millisecond, than a page can show. By default the list ends there with an
-    /// [`ErrorKind::TieOverflow`]. If allowed, the rest of the list follows, each such unit is
+    /// [`ErrorKind::TieOverflow`](crate::ErrorKind::TieOverflow). If allowed, the rest of the list follows, each such unit is
     /// reported as an [`ClientEvent::TieOverflow`](crate::ClientEvent::TieOverflow) and in
     /// [`tie_overflows`](SubmissionPages::tie_overflows), and the result is
     /// [`Incomplete`](super::Completeness::Incomplete).
@@ -145,7 +147,7 @@ impl SubmissionQuery {
     /// Returns a stream of the submissions that are new since a sync point: see
     /// [`NewSubmissions`]. The query can set [`page_size`](Self::page_size) and
     /// [`allow_incomplete`](Self::allow_incomplete); any other setting is an
-    /// [`ErrorKind::Config`].
+    /// [`ErrorKind::Config`](crate::ErrorKind::Config).
     pub fn sync_from(self, point: &SyncPoint) -> NewSubmissions {
         let run = self.start_sync(point);
         NewSubmissions::new(self, point.clone(), run)
@@ -170,36 +172,27 @@ impl SubmissionQuery {
 
     /// Requests a single page.
     pub async fn page(mut self) -> Result<SubmissionPage, Error> {
-        self.allow_incomplete = false;
-        let Some(mut walk) = self.walk()? else {
+        (self.allow_incomplete, self.max_pages) = (false, None);
+        let mut pages = self.pages();
+        let Some(page) = pages.try_next().await? else {
             return Err(config_error("the resume token is at the end of the list"));
         };
-        loop {
-            let (page, meta) = match self.fetch(&walk).await {
-                Ok(fetched) => fetched,
-                Err(error) if retries_refused(&self.client, &mut walk, &error) => continue,
-                Err(error) => return Err(error),
-            };
-            let (mut page, next) = accept_page(&self.client, &mut walk, page, meta);
-            return match next {
-                NextStep::Retry => continue,
-                _ if page.apply(&self.bounds) => Ok(page),
-                NextStep::Failed(error) if !error.comes_after_the_page() => {
-                    Err(walk_error(error, &page))
-                }
-                NextStep::Continue | NextStep::Finished | NextStep::Failed(_) => Ok(page),
-            };
+        if page.is_out_of_order() {
+            // The error that follows the rows in order.
+            pages.try_next().await?;
         }
+        Ok(page)
     }
 
     /// Requests the next page of a walk.
-    pub(super) fn fetch(&self, walk: &Walk) -> BoxFuture<'static, Fetched> {
-        let form = match self.form() {
-            Ok(form) => form.clone(),
-            Err(error) => return Box::pin(async { Err(error) }),
-        };
+    pub(super) fn request(&self, walk: &Walk) -> BoxFuture<'static, Fetched> {
+        let (client, form) = (self.client.clone(), self.form().cloned());
         let (rows, cursor) = (walk.rows_to_request(self.page_size), walk.cursor().cloned());
-        Box::pin(fetch_page(self.client.clone(), form, rows, cursor))
+        Box::pin(async move {
+            let cursor = cursor.as_ref().map(Cursor::as_str);
+            let url = client.shared.base.submissions(form?.as_str(), rows, cursor);
+            call(&client.shared, SUBMISSIONS, url, |body| RawPage::parse(body, rows)).await
+        })
     }
 
     /// Returns the walk, or the error of an invalid setting; `None` at the end of the list.
@@ -233,21 +226,16 @@ impl SubmissionQuery {
         ListId { origin, form: self.form.as_ref().ok().cloned() }
     }
 
-    /// Returns the token of the end of the list.
-    pub(super) fn end_token(&self) -> ResumeToken {
-        ResumeToken::at_end(self.list())
-    }
-
     /// Returns the token of the start of the list.
     pub(super) fn first_token(&self) -> ResumeToken {
         if let Some(token) = &self.resume {
             return token.clone();
         }
-        let position = Walk::start(self.start.clone()).position();
+        let position = ListPosition { cursor: self.start.clone(), oldest: None };
         ResumeToken::at_page(self.list(), position, std::iter::empty(), None)
     }
 }
 
 fn config_error(what: impl Into<std::borrow::Cow<'static, str>>) -> Error {
-    Error::parts(ErrorKind::Config, SUBMISSIONS, what).into()
+    Error::config(SUBMISSIONS, what)
 }

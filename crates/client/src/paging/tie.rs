@@ -23,7 +23,6 @@ mod unit;
 use formsvc_protocol::{Cursor, FormInstant, Pagination};
 
 pub use overflow::TieOverflow;
-pub(crate) use overflow::UnitOverflow;
 pub use unit::CursorUnit;
 use unit::{cursor_like, instant_of};
 
@@ -131,7 +130,7 @@ pub(crate) enum Verdict {
     /// The same, with the service's cursor.
     FallBack(FallbackReason),
     /// Rows of a unit may be missing before its rows.
-    Overflow(UnitOverflow),
+    Overflow(TieOverflow),
 }
 
 /// A row as the decisions see it.
@@ -332,9 +331,9 @@ impl TieGuard {
     fn overflow(&mut self, unit: UnitStart) -> Verdict {
         let count = UNITS.iter().position(|of| *of == unit.unit).map(|at| self.counts[at]);
         let rows = count.map_or(0, |(start, rows)| if start == unit.start { rows } else { 0 });
-        let overflow = UnitOverflow { unit: unit.unit, start: unit.start, rows };
+        let overflow = TieOverflow { unit: unit.unit, start: unit.start, rows };
         if self.allow_incomplete {
-            self.overflows.push(overflow.into());
+            self.overflows.push(overflow);
         }
         Verdict::Overflow(overflow)
     }

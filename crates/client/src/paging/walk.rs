@@ -12,7 +12,7 @@ use formsvc_protocol::{Cursor, Pagination};
 use serde::{Deserialize, Serialize};
 
 use super::tie::{
-    Completeness, FallbackReason, SeenRow, TieGuard, TieOverflow, UnitOverflow, Verdict,
+    Completeness, FallbackReason, SeenRow, TieGuard, TieOverflow, Verdict,
 };
 
 /// Consecutive pages without a new row after which the list counts as stuck.
@@ -36,10 +36,8 @@ pub(crate) struct Walk {
     oldest: Option<i64>,
     /// Ids of the last page that had rows.
     page: IdSet,
-    /// Ids of the page before it.
-    before: IdSet,
-    /// Ids of earlier pages' rows with the oldest time.
-    tied: IdSet,
+    /// Ids of the page before it, and of the pages before that whose rows have the oldest time.
+    earlier: IdSet,
     /// Ids of the resume token, and the time of the oldest among them.
     resumed: IdSet,
     resumed_oldest: Option<i64>,
@@ -78,7 +76,7 @@ pub(crate) struct PageOutcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PagingWarning {
     FellBack(FallbackReason),
-    Overflow(UnitOverflow),
+    Overflow(TieOverflow),
 }
 
 /// How the walk continues after a page.
@@ -101,7 +99,7 @@ pub(crate) enum PagingError {
     /// The row after the last good one is newer than the one before it.
     OutOfOrder,
     /// Rows of a unit of the cursor may be missing.
-    TieOverflow(UnitOverflow),
+    TieOverflow(TieOverflow),
     /// More rows share one time than ids are kept.
     TooManyTies,
 }
@@ -125,8 +123,7 @@ impl Walk {
             cursor,
             oldest: None,
             page: IdSet::default(),
-            before: IdSet::default(),
-            tied: IdSet::default(),
+            earlier: IdSet::default(),
             resumed: IdSet::default(),
             resumed_oldest: None,
             page_was_empty: false,
@@ -190,7 +187,7 @@ impl Walk {
 
     /// Ids of rows that the next page may repeat.
     pub(crate) fn known(&self) -> impl Iterator<Item = &str> {
-        let tied = [&self.tied, &self.before].into_iter().filter(|_| self.tie_continues);
+        let tied = Some(&self.earlier).filter(|_| self.tie_continues);
         let resumed = Some(&self.resumed).filter(|_| !self.is_past_resumed());
         resumed.into_iter().chain(tied).chain([&self.page]).flatten().map(|id| &**id)
     }
@@ -198,8 +195,7 @@ impl Walk {
     /// Ids of earlier pages' rows that the last page may repeat.
     pub(crate) fn known_before(&self) -> impl Iterator<Item = &str> {
         let page = Some(&self.page).filter(|_| self.page_was_empty);
-        let earlier = [&self.resumed, &self.tied, &self.before];
-        earlier.into_iter().chain(page).flatten().map(|id| &**id)
+        [&self.resumed, &self.earlier].into_iter().chain(page).flatten().map(|id| &**id)
     }
 
     /// Ids of rows that the last page may repeat if it is requested again.
@@ -315,7 +311,7 @@ impl Walk {
     }
 
     fn is_known_before(&self, id: &str) -> bool {
-        [&self.before, &self.tied, &self.resumed].iter().any(|set| set.contains(id))
+        self.earlier.contains(id) || self.resumed.contains(id)
     }
 
     /// Whether rows of the resume token would now break the order, and need no id to be recognized.
@@ -325,16 +321,13 @@ impl Walk {
 
     /// Starts the ids of a page, and drops those that can no longer be repeated.
     fn open_page(&mut self) {
-        if self.tie_continues {
-            self.tied.extend(self.before.drain());
-        } else {
-            self.tied.clear();
+        if !self.tie_continues {
+            self.earlier.clear();
         }
         if self.is_past_resumed() {
             self.resumed.clear();
         }
-        std::mem::swap(&mut self.page, &mut self.before);
-        self.page.clear();
+        self.earlier.extend(self.page.drain());
     }
 
     fn next_step(&mut self, any_new: bool, pagination: &Pagination) -> NextStep {
@@ -349,8 +342,8 @@ impl Walk {
         let Some(next) = &pagination.next_cursor else {
             return NextStep::Failed(PagingError::Stuck(Stuck::NoCursor));
         };
-        let known = [&self.resumed, &self.tied, &self.before, &self.page].map(HashSet::len);
-        if self.tie_continues && known.iter().sum::<usize>() > MAX_KNOWN_IDS {
+        let known = self.resumed.len() + self.earlier.len() + self.page.len();
+        if self.tie_continues && known > MAX_KNOWN_IDS {
             return NextStep::Failed(PagingError::TooManyTies);
         }
         let next = Some(next);
@@ -370,13 +363,6 @@ impl Walk {
 impl PageOutcome {
     fn new(next: NextStep) -> Self {
         Self { rows_in_order: 0, duplicates: Vec::new(), next, warning: None }
-    }
-}
-
-impl PagingError {
-    /// Whether the rows before it are a good page, so that a single page can be returned.
-    pub(crate) fn comes_after_the_page(self) -> bool {
-        matches!(self, Self::Stuck(_) | Self::TooManyTies)
     }
 }
 

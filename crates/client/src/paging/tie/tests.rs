@@ -364,7 +364,7 @@ const TIED: [i64; 6] = [5_000, 4_000, 3_002, 3_001, 3_000, 2_000];
 fn overflow_names_unit_and_rows_received() {
     let service = Service::new(Millis, &TIED, 3);
     let out = read(&service, false);
-    let overflow = UnitOverflow { unit: CursorUnit::Millisecond, start: 3_000, rows: 3 };
+    let overflow = TieOverflow { unit: CursorUnit::Millisecond, start: 3_000, rows: 3 };
     assert_eq!(out.ended, Some(NextStep::Failed(PagingError::TieOverflow(overflow))));
     let out = read(&service, true);
     assert_eq!(
@@ -384,7 +384,7 @@ fn second_cursors_with_millisecond_rows_use_one_second() {
     let out = read(&service, false);
     assert_eq!((&out.ids, out.completeness), (&all(&service), Completeness::Proven));
     let out = read(&Service { limit: 3, ..service }, false);
-    let overflow = UnitOverflow { unit: CursorUnit::Second, start: 7_000_000, rows: 3 };
+    let overflow = TieOverflow { unit: CursorUnit::Second, start: 7_000_000, rows: 3 };
     assert_eq!(out.ended, Some(NextStep::Failed(PagingError::TieOverflow(overflow))));
 }
 
