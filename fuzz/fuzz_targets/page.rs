@@ -78,7 +78,7 @@ fn same(found: &SubmissionPage, rows: &[Row], pagination: &Pagination) {
         let answers = row.answers();
         assert_eq!(answers.iter().len(), fields.len());
         for ((label, value), (text, raw)) in answers.iter().zip(fields) {
-            assert_eq!(formsvc_protocol::text_of(label), text);
+            assert_eq!(formsvc_protocol::decode_string(label), text);
             assert_eq!(value.text, raw.get());
             let inner = value.text.trim_matches('"');
             assert!(!value.plain || !inner.contains(['\\', ',']), "{inner} is plain");

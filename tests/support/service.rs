@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use formsvc_client::{
-    AttemptContext, BoxFuture, Client, Form, RateLimit as ClientRateLimit, SecretString, Transport,
+    AttemptContext, BoxFuture, Client, Form, RateLimit as ClientRateLimit, Transport,
     TransportError, User,
 };
 use formsvc_server::admin::{Admin, FormOptions};
@@ -17,6 +17,7 @@ use formsvc_server::serve::{Running, ServeOptions, Server};
 use formsvc_server::store::sqlite::SqliteStore;
 use formsvc_server::store::{Clock, Store, system_clock};
 use http_body_util::BodyExt;
+use secrecy::SecretString;
 
 /// A service over a database in memory.
 pub struct Service {

@@ -6,7 +6,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use formsvc_client::{Client, RateLimit as ClientRateLimit, SecretString, SubmissionId};
+use formsvc_client::{Client, RateLimit as ClientRateLimit, SubmissionId};
 use formsvc_protocol::{EndpointId, Form, User};
 use formsvc_server::admin::{Admin, FormOptions};
 use formsvc_server::delivery::{Deliveries, DeliveryOptions, Equipment, system_random};
@@ -18,6 +18,7 @@ use formsvc_server::store::sqlite::SqliteStore;
 use formsvc_server::store::{NewEndpoint, SealedSecret, Store, steady_clock, system_clock};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
+use secrecy::SecretString;
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::task::JoinSet;

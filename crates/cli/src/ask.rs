@@ -9,8 +9,8 @@ use std::io::{self, Write};
 use std::thread;
 
 use dialoguer::Password;
-use formsvc_client::SecretString;
 use formsvc_protocol::check_secret_text;
+use secrecy::SecretString;
 use tokio::sync::oneshot;
 
 use crate::error::CliError;
@@ -31,7 +31,7 @@ pub(crate) async fn hidden(prompt: &str) -> Result<SecretString, CliError> {
 
 /// Asks for a line; nothing of it shows.
 pub(crate) async fn hidden_line(prompt: &str) -> Result<SecretString, CliError> {
-    use formsvc_client::ExposeSecret;
+    use secrecy::ExposeSecret;
 
     let prompt = prompt.to_owned();
     let typed = put(true, move || {
@@ -139,7 +139,7 @@ fn read_line(prompt: &str) -> io::Result<String> {
 
 /// The key in what was typed or pasted.
 fn key_of(typed: &SecretString) -> Result<SecretString, CliError> {
-    use formsvc_client::ExposeSecret;
+    use secrecy::ExposeSecret;
 
     let key = without_paste_marks(typed.expose_secret());
     let wrong = if key.is_empty() {
@@ -167,7 +167,7 @@ fn is_yes(typed: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use formsvc_client::ExposeSecret;
+    use secrecy::ExposeSecret;
 
     use super::*;
 

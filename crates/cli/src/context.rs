@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use formsvc_client::network::NetworkSettings;
 use formsvc_client::{
-    Client, Event, ExposeSecret, FallbackReason, Form, RateLimit, RetryReason, SecretString,
-    Timeouts, WaitReason,
+    Client, ClientEvent, FallbackReason, Form, RateLimit, RetryReason, Timeouts, WaitReason,
 };
 use formsvc_protocol::check_secret_text;
+use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 use tokio::sync::{OnceCell, oneshot};
 
@@ -177,10 +177,10 @@ impl Context {
         let (progress, verbose) = (self.progress.clone(), self.settings.verbose > 0);
         let mut builder = Client::builder()
             .base_url(base_url)
-            .api_key(key)
+            .api_key(key.expose_secret())
             .timeouts(self.timeouts())
             .network(self.network()?.clone())
-            .user_agent_suffix(concat!("formsvc/", env!("CARGO_PKG_VERSION")))
+            .user_agent(concat!("formsvc/", env!("CARGO_PKG_VERSION")))
             .on_event(move |event| report(&progress, verbose, event));
         if let Some(max_wait) = self.settings.max_wait {
             builder = builder.max_wait(max_wait);
@@ -267,9 +267,9 @@ pub(crate) fn no_base_url() -> CliError {
 }
 
 /// Tells of waits, which would otherwise look like a hang; with `-v` of every request.
-fn report(progress: &Progress, verbose: bool, event: &Event) {
+fn report(progress: &Progress, verbose: bool, event: &ClientEvent) {
     match event {
-        Event::Attempt { operation, attempt, status, failure, elapsed, .. } if verbose => {
+        ClientEvent::Attempt { operation, attempt, status, failure, elapsed, .. } if verbose => {
             let outcome = match (status, failure) {
                 (Some(status), _) => format!("status {}", status.as_u16()),
                 (None, Some(failure)) => format!("failed ({failure})"),
@@ -279,20 +279,20 @@ fn report(progress: &Progress, verbose: bool, event: &Event) {
             progress
                 .remark(&format!("{operation}: {outcome} in {millis:.1} ms, attempt {attempt}"));
         }
-        Event::PageFetched { duplicates: repeated @ 1.., .. } if verbose => {
+        ClientEvent::PageFetched { duplicates: repeated @ 1.., .. } if verbose => {
             progress.remark(&format!("the service sent {repeated} rows again; each is taken once"));
         }
-        Event::Fallback { why, .. } => warn_of_fallback(progress, *why),
-        Event::RateLimited { wait, why, .. } => {
-            let why = match why {
+        ClientEvent::Fallback { reason, .. } => warn_of_fallback(progress, *reason),
+        ClientEvent::RateLimited { wait, reason, .. } => {
+            let why = match reason {
                 WaitReason::CoolDown => "the service's rate limit (it said 429)",
                 WaitReason::Limit => "--max-rate",
                 _ => "the rate limit",
             };
             progress.waiting(*wait, why);
         }
-        Event::RetryScheduled { delay, why, .. } => {
-            let why = match why {
+        ClientEvent::RetryScheduled { delay, reason, .. } => {
+            let why = match reason {
                 RetryReason::Status(status) => format!("another try (status {})", status.as_u16()),
                 RetryReason::Truncated => "another try (the answer was cut short)".to_owned(),
                 _ => "another try (the connection failed)".to_owned(),

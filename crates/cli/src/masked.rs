@@ -1,6 +1,6 @@
 //! A key as it may be shown: enough to tell one's keys apart, and to find it in the dashboard.
 
-use formsvc_client::{ExposeSecret, SecretString};
+use secrecy::{ExposeSecret, SecretString};
 
 /// Most characters that are shown from the beginning; the dashboard shows a few more.
 const SHOWN_MAX: usize = 8;

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use formsvc_protocol::text_of;
+use formsvc_protocol::decode_string;
 use serde_json::value::RawValue;
 
 use crate::members;
@@ -191,7 +191,7 @@ impl Node {
             Some(b'{') => {
                 let members = members::of_object(value.get()).map_err(EditError::NotJson)?;
                 let member = |(key, value): (&RawValue, &RawValue)| Member {
-                    name: text_of(key.get()).into_owned(),
+                    name: decode_string(key.get()).into_owned(),
                     key: place(key),
                     value: place(value),
                 };

@@ -4,7 +4,6 @@ use formsvc_client::SubmissionPages;
 
 use crate::error::ExportError;
 use crate::format::{RecordWriter, Written};
-use crate::record::Record;
 
 /// How far an export has come, told after each page.
 #[derive(Clone, Copy, Debug)]
@@ -26,11 +25,11 @@ pub async fn export(
 ) -> Result<Written, ExportError> {
     let mut submissions = 0;
     while let Some(page) = pages.try_next().await? {
-        let records: Vec<Record<'_>> = page.rows().map(Record::from).collect();
-        writer.write(&records)?;
-        submissions += records.len() as u64;
-        if let Some(last) = records.last() {
-            on_progress(Progress { submissions, reached: last.created_at });
+        let rows = page.submissions();
+        writer.write(rows)?;
+        submissions += rows.len() as u64;
+        if let Some(last) = rows.last() {
+            on_progress(Progress { submissions, reached: last.created_at.as_str() });
         }
     }
     let written = writer.finish()?;

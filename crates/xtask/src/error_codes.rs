@@ -7,7 +7,7 @@ use crate::markdown::Section;
 /// One row for each code this release knows.
 pub(crate) fn section() -> Section {
     let rows = ErrorCode::KNOWN.iter().filter_map(|code| {
-        let row = code.row()?;
+        let row = code.info()?;
         let specified = if row.specified { "yes" } else { "no" };
         Some(vec![
             format!("`{code}`"),

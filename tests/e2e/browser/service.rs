@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use formsvc_client::ExposeSecret;
 use formsvc_protocol::{Form, FormStatus, User};
 use formsvc_server::admin::{Admin, FormOptions, Registrar};
 use formsvc_server::dashboard::{self, Dashboard, DashboardOptions, DashboardParts};
@@ -15,6 +14,7 @@ use formsvc_server::serve::{Running, ServeOptions, Server};
 use formsvc_server::store::sqlite::SqliteStore;
 use formsvc_server::store::{Store, system_clock};
 use formsvc_tests::browser::Browser;
+use secrecy::ExposeSecret;
 
 const PASSWORD: &str = "correct horse battery staple";
 

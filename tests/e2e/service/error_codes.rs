@@ -1,7 +1,8 @@
 //! Each error code of SPEC §7 by a real request, as the SDK sees it.
 
-use formsvc_client::{Cursor, ErrorCode, ErrorKind, FormId, RetryPolicy, SecretString};
+use formsvc_client::{Cursor, ErrorCode, ErrorKind, FormId, RetryPolicy};
 use formsvc_tests::service::{Service, client_over, per_minute, real_clock};
+use secrecy::SecretString;
 
 #[tokio::test]
 async fn each_of_the_six_codes_reaches_the_caller_of_the_sdk() {

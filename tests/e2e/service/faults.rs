@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use formsvc_client::{
-    Client, Error, ErrorCode, ErrorKind, Event, ExposeSecret, RateLimit, RetryPolicy, Timeouts,
+    Client, Error, ErrorCode, ErrorKind, Event, RateLimit, RetryPolicy, Timeouts,
 };
 use formsvc_protocol::{Answers, FormId, FormInstant, FormStatus, PublicId, SubmissionId};
 use formsvc_server::faults::Faults;
 use formsvc_server::serve::Running;
 use formsvc_server::store::{NewForm, StagedSubmission};
 use formsvc_tests::service::Service;
+use secrecy::ExposeSecret;
 
 /// 2026-01-01T00:00:00.000Z
 const MIDNIGHT: i64 = 1_767_225_600_000_000;

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use formsvc_client::{Event, ExposeSecret, RetryPolicy};
+use formsvc_client::{Event, RetryPolicy};
 use formsvc_tests::service::{Service, client_over, per_minute, tokio_clock};
+use secrecy::ExposeSecret;
 
 #[tokio::test(start_paused = true)]
 async fn the_301st_request_waits_as_told_and_then_passes() {

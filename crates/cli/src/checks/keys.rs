@@ -1,6 +1,6 @@
 //! Where the API key comes from, and what could keep it from getting there.
 
-use formsvc_client::SecretString;
+use secrecy::SecretString;
 
 use super::{Check, files};
 use crate::context::{Context, no_base_url};

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use formsvc_client::{ExposeSecret, PublicId};
+use formsvc_client::PublicId;
 use formsvc_server::delivery::{DeliveryOptions, read_retry_base, read_retry_factor};
 use formsvc_server::egress::{AllowEntry, EgressPolicy};
 use formsvc_server::faults::{FAULTS, FaultError, FaultSetting, FaultSide};
 use formsvc_server::ready_file;
+use secrecy::ExposeSecret;
 use serde::Serialize;
 
 use crate::args::{Rate, duration, rate, whole};

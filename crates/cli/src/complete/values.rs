@@ -7,7 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use clap_complete::engine::CompletionCandidate;
-use formsvc_client::{Client, Form, RateLimit, SecretString, Timeouts};
+use formsvc_client::{Client, Form, RateLimit, Timeouts};
+use secrecy::SecretString;
 
 use super::beginning;
 use super::cache::{self, Known};

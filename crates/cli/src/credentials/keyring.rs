@@ -6,9 +6,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use formsvc_client::{ExposeSecret, SecretString};
 use keyring_core::{CredentialStore, Entry, Error};
 use secrecy::zeroize::Zeroizing;
+use secrecy::{ExposeSecret, SecretString};
 
 use super::Account;
 use super::bounded::within;

@@ -19,7 +19,7 @@ use std::fmt;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use formsvc_client::{ExposeSecret, SecretString};
+use secrecy::{ExposeSecret, SecretString};
 
 pub(crate) use account::{Account, check_profile};
 use error::Absence;

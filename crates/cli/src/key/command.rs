@@ -3,7 +3,7 @@
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use formsvc_client::SecretString;
+use secrecy::SecretString;
 use secrecy::zeroize::Zeroizing;
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
@@ -132,7 +132,7 @@ fn told(status: ExitStatus) -> String {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use formsvc_client::ExposeSecret;
+    use secrecy::ExposeSecret;
 
     use super::*;
 

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use formsvc_client::SecretString;
 use formsvc_protocol::check_secret_text;
 use formsvc_protocol::signature::SECRET_PREFIX;
+use secrecy::SecretString;
 use secrecy::zeroize::Zeroizing;
 
 use crate::error::CliError;
@@ -138,7 +138,7 @@ fn read(kind: &Kind, from: &mut dyn Read) -> io::Result<Zeroizing<String>> {
 
 #[cfg(test)]
 mod tests {
-    use formsvc_client::ExposeSecret;
+    use secrecy::ExposeSecret;
 
     use super::*;
 

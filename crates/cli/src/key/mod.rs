@@ -11,7 +11,7 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::thread;
 
-use formsvc_client::{ExposeSecret, SecretString};
+use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::oneshot;
 
 use crate::ask;

@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
-use formsvc_export::{Cell, Columns, cell};
-use formsvc_protocol::text_of;
+use formsvc_protocol::decode_string;
+use formsvc_table::{Cell, Columns, cell};
 
 use super::listing::pairs;
 
@@ -127,7 +127,7 @@ impl<'a> AnswerColumns<'a> {
 fn answers(object: &str) -> impl Iterator<Item = Answer<'_>> {
     let mut seen: HashMap<Cow<'_, str>, usize> = HashMap::new();
     pairs(object).into_iter().map(move |(label, value)| {
-        let text = text_of(label.get());
+        let text = decode_string(label.get());
         let count = seen.entry(text.clone()).or_default();
         let key = (text, *count);
         *count += 1;

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use formsvc_export::cell;
-use formsvc_protocol::text_of;
+use formsvc_protocol::decode_string;
+use formsvc_table::cell;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -124,7 +124,7 @@ fn members(object: &str, most: usize) -> Vec<Part> {
         if !parts.is_empty() {
             parts.push(part(BETWEEN, Look::Past));
         }
-        let label = text_of(label.get());
+        let label = decode_string(label.get());
         let label = fit::shortened(one_line(&label).trim(), most / LABEL_PART);
         parts.push(part(format!("{label}: "), Look::Past));
         parts.push(part(fit::shortened(text.trim(), most), Look::Plain));
@@ -189,7 +189,7 @@ fn painted(line: &[Part], paint: Paint) -> String {
 
 #[cfg(test)]
 mod tests {
-    use formsvc_export::Cell;
+    use formsvc_table::Cell;
     use proptest::prelude::*;
 
     use super::*;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use formsvc_export::guarded;
+use formsvc_table::guarded;
 
 use super::grid::Grid;
 use super::listing::Listing;

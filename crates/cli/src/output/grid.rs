@@ -1,6 +1,6 @@
 //! The items of a listing as rows of cells under headings.
 
-use formsvc_export::Cell;
+use formsvc_table::Cell;
 
 use super::field::Kind;
 

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
 use formsvc_contract::members;
-use formsvc_export::{Cell, cell};
-use formsvc_protocol::text_of;
+use formsvc_protocol::decode_string;
+use formsvc_table::{Cell, cell};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -219,7 +219,7 @@ type Members<'a> = HashMap<Cow<'a, str>, &'a str>;
 /// it does for nearly every reader of JSON.
 fn members(object: &str) -> Members<'_> {
     let pairs = pairs(object).into_iter();
-    pairs.map(|(name, value)| (text_of(name.get()), value.get())).collect()
+    pairs.map(|(name, value)| (decode_string(name.get()), value.get())).collect()
 }
 
 /// The value of one member of an object.

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use formsvc_export::Cell;
+use formsvc_table::Cell;
 use unicode_width::UnicodeWidthStr;
 
 use super::field::Kind;

@@ -16,7 +16,7 @@ const UNITS: [(i64, &str); 5] =
 /// How far an RFC 3339 instant is from now, in whole units: `2 hours ago`, `in 3 days`; nothing for
 /// text that is no instant. `now` is in microseconds since 1970.
 pub(super) fn relative(instant: &str, now: i64) -> Option<String> {
-    let past = now.checked_sub(Timestamp::micros_of(instant).ok()?)? / MICROS;
+    let past = now.checked_sub(instant.parse::<Timestamp>().ok()?.unix_micros())? / MICROS;
     let far = past.abs();
     let Some((unit, name)) = UNITS.iter().find(|(unit, _)| far >= *unit) else {
         return Some("just now".to_owned());
@@ -29,7 +29,7 @@ pub(super) fn relative(instant: &str, now: i64) -> Option<String> {
 /// The same in few characters, seconds included: `8s ago`, `2h ago`.
 fn short(instant: &str, now: i64) -> Option<String> {
     const LETTERS: [(i64, char); 4] = [(DAY, 'd'), (HOUR, 'h'), (MINUTE, 'm'), (1, 's')];
-    let past = now.checked_sub(Timestamp::micros_of(instant).ok()?)? / MICROS;
+    let past = now.checked_sub(instant.parse::<Timestamp>().ok()?.unix_micros())? / MICROS;
     let far = past.abs();
     let Some((unit, letter)) = LETTERS.iter().find(|(unit, _)| far >= *unit) else {
         return Some("now".to_owned());
@@ -79,7 +79,7 @@ impl Times<'_> {
 
 /// An RFC 3339 instant on the clock of a time zone; nothing for text that is no instant.
 pub(super) fn local(instant: &str, zone: &TimeZone) -> Option<Zoned> {
-    let micros = Timestamp::micros_of(instant).ok()?;
+    let micros = instant.parse::<Timestamp>().ok()?.unix_micros();
     Some(jiff::Timestamp::from_microsecond(micros).ok()?.to_zoned(zone.clone()))
 }
 

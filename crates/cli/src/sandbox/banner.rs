@@ -1,7 +1,8 @@
 //! What a sandbox says when it answers.
 
-use formsvc_client::{ExposeSecret, PublicId};
+use formsvc_client::PublicId;
 use formsvc_server::faults::CONTROL;
+use secrecy::ExposeSecret;
 
 use super::{Facts, Key, Webhook};
 

@@ -1,7 +1,8 @@
 //! The API key of a sandbox.
 
-use formsvc_client::{SecretString, User};
+use formsvc_client::User;
 use formsvc_server::admin::{Admin, AdminError};
+use secrecy::SecretString;
 
 /// A key that opens the sandbox's forms. It opens nothing else, so it may be shown.
 #[derive(Clone, Debug)]

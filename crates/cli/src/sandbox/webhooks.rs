@@ -1,9 +1,10 @@
 //! The endpoints of a sandbox: those it is started with, and those its database has from before.
 
-use formsvc_client::{Form, FormId, PublicId, SecretString};
+use formsvc_client::{Form, FormId, PublicId};
 use formsvc_server::admin::{Admin, Registrar};
 use formsvc_server::egress::EndpointUrl;
 use formsvc_server::store::{ENDPOINTS_MAX, EndpointStatus};
+use secrecy::SecretString;
 
 use crate::error::CliError;
 use crate::exit::Exit;

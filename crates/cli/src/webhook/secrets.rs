@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use formsvc_client::{ExposeSecret, SecretString};
 use formsvc_protocol::signature::SigningSecret;
 use formsvc_receiver::{SigningSecret as ReceiverSecret, Verifier, VerifierBuilder};
+use secrecy::{ExposeSecret, SecretString};
 
 use crate::ask;
 use crate::context::Context;

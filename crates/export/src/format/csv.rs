@@ -1,26 +1,20 @@
-//! Comma-separated values: one column a question, the right header, whenever a question appears.
+//! Comma-separated values: one column for each label.
 //!
-//! Rows are written as they come, under the columns known so far. A label met later opens a new
-//! stretch of wider rows; if that happened, [`finish`](CsvWriter::finish) copies the rows once more
-//! under the full header, widening the earlier ones. Memory does not grow with the rows.
+//! Rows are written under the columns known so far. A new label starts a stretch of wider rows; then
+//! [`finish`](CsvWriter::finish) copies the rows once more under the complete header and widens the
+//! earlier ones. Memory does not grow with the number of rows.
 
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufReader, Seek, SeekFrom, Write};
 
-use formsvc_protocol::{Literal, text_of};
+use formsvc_client::{Answer, Submission};
+use formsvc_table::{Cell, Columns, cell};
 
 use crate::blocks::Blocks;
-use crate::cell::cell;
-use crate::columns::Columns;
 use crate::destination::Destination;
 use crate::error::{ExportError, Operation};
-use crate::format::csv_text::{end_row, put_cell, put_guarded_cell, put_plain_cell};
 use crate::format::widen::{Stretch, widen};
 use crate::format::{RecordWriter, Written};
-use crate::guard::needs_guard;
-use crate::place::Places;
-use crate::record::Record;
 
 /// The table's own columns, before those of the answers.
 const OWN_COLUMNS: [&str; 2] = ["id", "created_at"];
@@ -30,14 +24,15 @@ const READ: usize = 128 * 1024;
 
 pub(super) struct CsvWriter<'a> {
     rows: Blocks<Work<'a>>,
-    places: Places,
+    columns: Columns,
     stretches: Vec<Stretch>,
-    guard: Guard,
+    guard: bool,
+    guarded_cells: u64,
     submissions: u64,
 }
 
-/// Where rows go until the header is known to be right: the working file of a file destination, or
-/// a nameless temporary file before a stream.
+/// The place of the rows until the header is complete: the working file of a file destination, or
+/// an unnamed temporary file before a stream.
 enum Work<'a> {
     InPlace(Destination<'a>),
     Spooled { spool: File, out: Destination<'a> },
@@ -53,9 +48,10 @@ impl<'a> CsvWriter<'a> {
         };
         Ok(Self {
             rows: Blocks::new(work),
-            places: Places::new(Columns::new(&OWN_COLUMNS)),
+            columns: Columns::new(&OWN_COLUMNS),
             stretches: Vec::new(),
-            guard: Guard { on: guard, changed: 0 },
+            guard,
+            guarded_cells: 0,
             submissions: 0,
         })
     }
@@ -64,56 +60,49 @@ impl<'a> CsvWriter<'a> {
         self.rows.get_ref().error(error)
     }
 
-    /// Lays the columns out by the first submissions and writes the header they give.
-    fn begin(&mut self, records: &[Record<'_>]) -> Result<(), ExportError> {
-        let sequences: Vec<Vec<_>> = records.iter().map(labels).collect();
-        let sequences = sequences.iter().map(|labels| labels.iter().map(AsRef::as_ref));
-        self.places = Places::new(Columns::lay_out(&OWN_COLUMNS, sequences));
-        let mut header = Guard { on: self.guard.on, changed: 0 };
-        let columns = self.places.columns();
-        let written = self.rows.append(0, |out| put_header(out, columns, &mut header));
-        written.map_err(|error| self.failed(error))?;
+    /// Lays the columns out by the first submissions and writes their header.
+    fn begin(&mut self, submissions: &[Submission]) -> Result<(), ExportError> {
+        let fields: Vec<_> = submissions.iter().map(|row| row.data.fields()).collect();
+        let labels = fields.iter().map(|row| row.iter().map(|(label, _)| label.as_ref()));
+        self.columns = Columns::lay_out(&OWN_COLUMNS, labels);
+        let (header, _) = encode(header(&self.columns), self.guard);
+        self.rows.write_all(&header).map_err(|error| self.failed(error))?;
         self.begin_stretch();
         Ok(())
     }
 
-    /// From here on rows have as many columns as are known now.
+    /// Records that rows have the current number of columns from here on.
     fn begin_stretch(&mut self) {
-        let (start, columns) = (self.rows.position(), self.places.columns().len());
+        let (start, columns) = (self.rows.position(), self.columns.len());
         self.stretches.push(Stretch { start, columns });
     }
 
-    fn write_row(&mut self, record: &Record<'_>, cells: &[Option<Literal<'_>>]) -> io::Result<()> {
-        if self.stretches.last().is_none_or(|stretch| stretch.columns < self.places.columns().len())
-        {
+    fn write_row(&mut self, submission: &Submission) -> io::Result<()> {
+        let answers = self.columns.place(&submission.data);
+        if self.stretches.last().is_none_or(|stretch| stretch.columns < self.columns.len()) {
             self.begin_stretch();
         }
-        let guard = &mut self.guard;
-        // Labels are left out, commas and quotes come in.
-        let length = record.data.len() + record.data.len() / 4 + 128;
-        self.rows.append(length, |row| {
-            guard.put(row, record.id);
-            put_cell(row, record.created_at);
-            for value in cells {
-                match value {
-                    Some(value) => guard.put_value(row, *value),
-                    None => put_plain_cell(row, ""),
-                }
-            }
-            end_row(row);
-        })
+        let own = [
+            Cell { text: submission.id.as_str().into(), free: true },
+            Cell { text: submission.created_at.as_str().into(), free: false },
+        ];
+        let answers = answers.into_iter().map(|answer| match answer {
+            Some(answer) => cell(Answer::as_json(answer)),
+            None => Cell::empty(),
+        });
+        let (row, guarded) = encode(own.into_iter().chain(answers), self.guard);
+        self.guarded_cells += guarded;
+        self.rows.write_all(&row)
     }
 }
 
 impl RecordWriter for CsvWriter<'_> {
-    fn write(&mut self, records: &[Record<'_>]) -> Result<(), ExportError> {
-        if self.submissions == 0 && !records.is_empty() {
-            self.begin(records)?;
+    fn write(&mut self, submissions: &[Submission]) -> Result<(), ExportError> {
+        if self.submissions == 0 && !submissions.is_empty() {
+            self.begin(submissions)?;
         }
-        let mut cells = Vec::new();
-        for record in records {
-            self.places.place(record.answers, &mut cells);
-            self.write_row(record, &cells).map_err(|error| self.failed(error))?;
+        for submission in submissions {
+            self.write_row(submission).map_err(|error| self.failed(error))?;
             self.submissions += 1;
         }
         Ok(())
@@ -123,22 +112,34 @@ impl RecordWriter for CsvWriter<'_> {
         if self.submissions == 0 {
             self.begin(&[])?;
         }
-        let Self { rows, places, stretches, mut guard, submissions } = *self;
-        let columns = places.columns();
-        let mut header = Vec::new();
-        put_header(&mut header, columns, &mut guard);
+        let Self { rows, columns, stretches, guard, guarded_cells, submissions } = *self;
+        let (header, guarded_headings) = encode(header(&columns), guard);
         let work = rows.into_inner().map_err(|(error, work)| work.error(error))?;
         complete(work, &header, &stretches, columns.len())?.publish()?;
         Ok(Written {
             submissions,
             columns: OWN_COLUMNS.len() + columns.len(),
-            guarded_cells: guard.changed,
+            guarded_cells: guarded_cells + guarded_headings,
             ..Written::default()
         })
     }
 }
 
-/// Brings the rows to the destination under the final header.
+fn header(columns: &Columns) -> impl Iterator<Item = Cell<'_>> {
+    let free = |text| Cell { text: std::borrow::Cow::Borrowed(text), free: true };
+    OWN_COLUMNS.into_iter().chain(columns.names()).map(free)
+}
+
+/// Returns a row as CSV and the number of cells that the formula guard changed.
+fn encode<'c>(cells: impl Iterator<Item = Cell<'c>>, guard: bool) -> (Vec<u8>, u64) {
+    let mut csv = formsvc_table::CsvWriter::new(Vec::new(), guard);
+    let row = csv.write_row(cells);
+    let guarded = csv.guarded_cells();
+    let row = row.and_then(|()| csv.into_inner()).expect("a vector accepts all bytes");
+    (row, guarded)
+}
+
+/// Copies the rows to the destination under the final header.
 fn complete<'a>(
     work: Work<'a>,
     header: &[u8],
@@ -177,54 +178,6 @@ fn complete<'a>(
 fn spool_failed(source: io::Error) -> ExportError {
     let path = Some(std::env::temp_dir());
     ExportError::Output { operation: Operation::Spool, path, source }
-}
-
-/// The labels of a submission in its own order.
-fn labels<'a>(record: &Record<'a>) -> Vec<Cow<'a, str>> {
-    record.answers.iter().map(|(label, _)| text_of(label)).collect()
-}
-
-fn put_header(row: &mut Vec<u8>, columns: &Columns, guard: &mut Guard) {
-    for name in OWN_COLUMNS {
-        put_cell(row, name);
-    }
-    for name in columns.names() {
-        guard.put(row, name);
-    }
-    end_row(row);
-}
-
-/// The formula guard, counting what it changes.
-struct Guard {
-    on: bool,
-    changed: u64,
-}
-
-impl Guard {
-    fn put_value(&mut self, row: &mut Vec<u8>, value: Literal<'_>) {
-        let quoted = value.text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
-        match quoted.filter(|_| value.plain) {
-            // Nearly every answer.
-            Some(text) if !self.guards(text) => put_plain_cell(row, text),
-            _ => {
-                let cell = cell(value.text);
-                if cell.free { self.put(row, &cell.text) } else { put_cell(row, &cell.text) }
-            }
-        }
-    }
-
-    fn put(&mut self, row: &mut Vec<u8>, text: &str) {
-        if self.guards(text) {
-            self.changed += 1;
-            put_guarded_cell(row, text);
-        } else {
-            put_cell(row, text);
-        }
-    }
-
-    fn guards(&self, text: &str) -> bool {
-        self.on && needs_guard(text)
-    }
 }
 
 impl Work<'_> {

@@ -1,11 +1,12 @@
 //! One JSON array. Its bracket closes only on success, so a cut-off stream never parses.
 
+use formsvc_client::Submission;
+
 use crate::blocks::Blocks;
 use crate::destination::Destination;
 use crate::error::{ExportError, Operation};
-use crate::format::ndjson::{into_destination, let_through, object_length, put_object};
+use crate::format::ndjson::{into_destination, let_through, to_line};
 use crate::format::{RecordWriter, Written};
-use crate::record::Record;
 
 pub(super) struct JsonWriter<'a> {
     out: Blocks<Destination<'a>>,
@@ -25,12 +26,10 @@ impl<'a> JsonWriter<'a> {
 }
 
 impl RecordWriter for JsonWriter<'_> {
-    fn write(&mut self, records: &[Record<'_>]) -> Result<(), ExportError> {
-        for record in records {
+    fn write(&mut self, submissions: &[Submission]) -> Result<(), ExportError> {
+        for submission in submissions {
             self.put(if self.submissions == 0 { b"[\n" } else { b",\n" })?;
-            self.out
-                .append(object_length(record), |out| put_object(out, record))
-                .map_err(|error| self.out.get_ref().error(Operation::Write, error))?;
+            self.put(&to_line(submission))?;
             self.submissions += 1;
         }
         let_through(&mut self.out)

@@ -1,18 +1,16 @@
 //! The formats: one file each, one row each in [`FORMATS`].
 
 mod csv;
-mod csv_text;
 mod json;
 mod ndjson;
 mod widen;
 
 use std::path::Path;
 
-use formsvc_client::{Completeness, TieOverflow};
+use formsvc_client::{Completeness, Submission, TieOverflow};
 
 use crate::destination::Destination;
 use crate::error::ExportError;
-use crate::record::Record;
 
 /// A format of exports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +73,7 @@ pub struct Options {
     /// The format.
     pub format: Format,
     /// Whether text that a spreadsheet would run is made inert (see
-    /// [`needs_guard`](crate::needs_guard)). Only CSV can run; the JSON formats ignore it.
+    /// [`needs_guard`](formsvc_table::needs_guard)). Only CSV can run; the JSON formats ignore it.
     pub formula_guard: bool,
 }
 
@@ -97,8 +95,8 @@ pub struct Written {
 
 /// Writes submissions in one format.
 pub trait RecordWriter: Send {
-    /// Writes submissions, in the order they are to stand.
-    fn write(&mut self, records: &[Record<'_>]) -> Result<(), ExportError>;
+    /// Writes submissions in this order.
+    fn write(&mut self, submissions: &[Submission]) -> Result<(), ExportError>;
 
     /// Completes the output. Without this call a file does not come to be, and a JSON array stays
     /// open.

@@ -1,10 +1,13 @@
-//! One JSON object a line.
+//! One JSON object per line.
+
+use std::io::Write;
+
+use formsvc_client::Submission;
 
 use crate::blocks::Blocks;
 use crate::destination::Destination;
 use crate::error::{ExportError, Operation};
 use crate::format::{RecordWriter, Written};
-use crate::record::Record;
 
 pub(super) struct NdjsonWriter<'a> {
     out: Blocks<Destination<'a>>,
@@ -18,14 +21,12 @@ impl<'a> NdjsonWriter<'a> {
 }
 
 impl RecordWriter for NdjsonWriter<'_> {
-    fn write(&mut self, records: &[Record<'_>]) -> Result<(), ExportError> {
-        for record in records {
-            self.out
-                .append(object_length(record), |out| {
-                    put_object(out, record);
-                    out.push(b'\n');
-                })
-                .map_err(|error| self.out.get_ref().error(Operation::Write, error))?;
+    fn write(&mut self, submissions: &[Submission]) -> Result<(), ExportError> {
+        for submission in submissions {
+            let mut line = to_line(submission);
+            line.push(b'\n');
+            let written = self.out.write_all(&line);
+            written.map_err(|error| self.out.get_ref().error(Operation::Write, error))?;
             self.submissions += 1;
         }
         let_through(&mut self.out)
@@ -37,58 +38,20 @@ impl RecordWriter for NdjsonWriter<'_> {
     }
 }
 
-/// About the bytes [`put_object`] appends.
-pub(super) fn object_length(record: &Record<'_>) -> usize {
-    record.data.len() + record.id.len() + 128
-}
-
-/// Appends one submission as a JSON object on one line. The answers are the exact bytes that were
-/// accepted, except that line breaks between JSON tokens, which mean nothing, become spaces.
-pub(super) fn put_object(out: &mut Vec<u8>, record: &Record<'_>) {
-    match record.text {
-        Some(text) if is_as_written(text.as_bytes(), record) => {
-            out.extend_from_slice(text.as_bytes());
+/// Returns a submission as a JSON object on one line. The answers are exact, except that line breaks
+/// between JSON tokens, which have no meaning, become spaces.
+pub(super) fn to_line(submission: &Submission) -> Vec<u8> {
+    let mut line = serde_json::to_vec(submission).expect("a submission can be written as JSON");
+    // A raw line break can only be between tokens: inside a JSON string it is escaped.
+    for byte in &mut line {
+        if matches!(byte, b'\n' | b'\r') {
+            *byte = b' ';
         }
-        _ => put_parts(out, record),
     }
+    line
 }
 
-/// Whether the service spelled a submission as it is written here, which nearly all do.
-fn is_as_written(text: &[u8], record: &Record<'_>) -> bool {
-    let data = b"{\"id\":\"".len() + record.id.len();
-    let time = data + b"\",\"data\":".len() + record.data.len();
-    let end = time + b",\"created_at\":\"".len() + record.created_at.len();
-    let has = |at: usize, part: &[u8]| text.get(at..).is_some_and(|rest| rest.starts_with(part));
-    // The members are those of the record: each was found once, and is as long as what stands here.
-    has(0, b"{\"id\":\"")
-        && has(data, b"\",\"data\":")
-        && has(time, b",\"created_at\":\"")
-        && text.get(end..) == Some(b"\"}")
-        && memchr::memchr2(b'\n', b'\r', text).is_none()
-}
-
-fn put_parts(out: &mut Vec<u8>, record: &Record<'_>) {
-    out.extend_from_slice(b"{\"id\":");
-    put_string(out, record.id);
-    out.extend_from_slice(b",\"data\":");
-    let mut data = record.data.as_bytes();
-    // A raw line break can only stand between tokens: inside a JSON string it must be escaped.
-    while let Some(at) = memchr::memchr2(b'\n', b'\r', data) {
-        out.extend_from_slice(&data[..at]);
-        out.push(b' ');
-        data = &data[at + 1..];
-    }
-    out.extend_from_slice(data);
-    out.extend_from_slice(b",\"created_at\":");
-    put_string(out, record.created_at);
-    out.push(b'}');
-}
-
-fn put_string(out: &mut Vec<u8>, text: &str) {
-    serde_json::to_writer(out, text).expect("a vector takes whatever is written to it");
-}
-
-/// Lets whoever reads a stream have what is there of it; a file is read when it is whole.
+/// Flushes a stream, so that its reader gets each page. A file is published as a whole.
 pub(super) fn let_through(out: &mut Blocks<Destination<'_>>) -> Result<(), ExportError> {
     if out.get_ref().is_file() {
         return Ok(());
@@ -105,42 +68,16 @@ pub(super) fn into_destination(
 
 #[cfg(test)]
 mod tests {
-    use formsvc_client::Literals;
-
     use super::*;
 
-    const ID: &str = "sub_1";
-    const TIME: &str = "2026-01-02T03:04:05.678Z";
-
-    /// The line of a submission, whose page has it as `text`.
-    fn line(text: Option<&str>, data: &str) -> String {
-        let (answers, mut out) = (Literals::new(data, &[]), Vec::new());
-        put_object(&mut out, &Record { text, id: ID, data, answers, created_at: TIME });
-        String::from_utf8(out).unwrap()
-    }
-
     #[test]
-    fn however_the_service_spells_a_submission_its_line_is_the_same() {
-        let [id, time] = [("id", ID), ("created_at", TIME)]
-            .map(|(name, value)| format!("\"{name}\":\"{value}\""));
-        for data in [r#"{"a":[1,{"b":"}\n"}],"id":"x"}"#, "{}", "{\n\"a\":1}", "{\"a\":\r1}"] {
-            let expected = line(None, data);
-            let one_line = data.replace(['\n', '\r'], " ");
-            assert_eq!(expected, format!("{{{id},\"data\":{one_line},{time}}}"));
-            let data_is = format!("\"data\":{data}");
-            for text in [
-                format!("{{{id},{data_is},{time}}}"),
-                format!("{{{data_is},{id},{time}}}"),
-                format!("{{{id},{time},{data_is}}}"),
-                format!("{{{id},\"new\":0,{data_is},{time}}}"),
-                format!("{{{id},{data_is},{time},\"new\":0}}"),
-                format!("{{ {id},{data_is},{time}}}"),
-                format!("{{{id},{data_is},{time} }}"),
-                format!("{{{id},{data_is} ,{time}}}"),
-                String::new(),
-            ] {
-                assert_eq!(line(Some(&text), data), expected, "{text}");
-            }
-        }
+    fn line_has_exact_answers_and_unknown_members() {
+        let text = "{\"created_at\":\"2026-01-02T03:04:05.678Z\",\"score\":1.50,\"id\":\"sub_1\",\
+                    \"data\":{\r\n\"a\" : [1.0,\"}\\n\"]}}";
+        let submission: Submission = serde_json::from_str(text).unwrap();
+        let line = String::from_utf8(to_line(&submission)).unwrap();
+        let expected = "{\"id\":\"sub_1\",\"data\":{  \"a\" : [1.0,\"}\\n\"]},\
+                        \"created_at\":\"2026-01-02T03:04:05.678Z\",\"score\":1.50}";
+        assert_eq!(line, expected);
     }
 }

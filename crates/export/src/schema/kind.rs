@@ -1,6 +1,6 @@
 //! What kind of value an answer is.
 
-use formsvc_protocol::{Timestamp, text_of};
+use formsvc_protocol::{Timestamp, decode_string};
 
 /// A kind of value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,7 +38,7 @@ impl ValueKind {
             b't' | b'f' => Some(Self::Boolean),
             b'[' => within('[', ']').filter(|inside| !inside.is_empty()).map(|_| Self::List),
             b'{' => within('{', '}').filter(|inside| !inside.is_empty()).map(|_| Self::Object),
-            b'"' => Self::of_text(text_of(literal).trim()),
+            b'"' => Self::of_text(decode_string(literal).trim()),
             _ => Some(Self::Number),
         }
     }
@@ -80,12 +80,12 @@ impl ValueKind {
 }
 
 fn is_date(text: &str) -> bool {
-    Timestamp::micros_of(&format!("{text}T00:00:00Z")).is_ok()
+    format!("{text}T00:00:00Z").parse::<Timestamp>().is_ok()
 }
 
 /// Whether a time of day follows, with or without seconds and a distance to UTC.
 fn is_time(date: &str, time: &str) -> bool {
-    let is_instant = |end: &str| Timestamp::micros_of(&format!("{date}T{time}{end}")).is_ok();
+    let is_instant = |end: &str| format!("{date}T{time}{end}").parse::<Timestamp>().is_ok();
     ["", "Z", ":00Z"].into_iter().any(is_instant)
 }
 

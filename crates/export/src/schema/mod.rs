@@ -7,13 +7,11 @@ mod renames;
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
-use formsvc_protocol::{Literal, Literals, text_of};
+use formsvc_protocol::{Answers, decode_string};
+use formsvc_table::Columns;
 
 pub use kind::ValueKind;
 pub use renames::Rename;
-
-use crate::columns::Columns;
-use crate::place::Places;
 
 /// Values of a label that are told apart; more are only known to be more.
 pub const DISTINCT_MAX: usize = 200;
@@ -24,21 +22,20 @@ pub const LABELS_MAX: usize = 10_000;
 /// label.
 ///
 /// ```
-/// use formsvc_client::{AnswerPlace, Literals};
+/// use formsvc_client::Answers;
 /// use formsvc_export::{Schema, ValueKind};
 /// let mut schema = Schema::new::<[&str; 0]>([]);
 /// for (answers, time) in [(r#"{"Name":"Ada","Age":36}"#, 2), (r#"{"Name":""}"#, 1)] {
-///     let found = AnswerPlace::of(answers).expect("it is an object");
-///     schema.add(Literals::new(answers, &found), time)?;
+///     schema.add(&Answers::parse(answers)?, time)?;
 /// }
 /// let labels = schema.labels();
 /// assert_eq!((labels[0].label, labels[0].filled), ("Name", 1));
 /// assert_eq!(labels[1].kind(), Some(ValueKind::Number));
-/// # Ok::<(), formsvc_export::TooManyLabels>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct Schema {
-    places: Places,
+    columns: Columns,
     stats: Vec<Stats>,
     submissions: u64,
     hasher: RandomState,
@@ -99,7 +96,7 @@ impl Schema {
         sequences: impl IntoIterator<Item = S>,
     ) -> Self {
         Self {
-            places: Places::new(Columns::lay_out(&[], sequences)),
+            columns: Columns::lay_out(&[], sequences),
             stats: Vec::new(),
             submissions: 0,
             hasher: RandomState::new(),
@@ -107,9 +104,8 @@ impl Schema {
     }
 
     /// Takes the answers of the next older submission, and when it was made, in microseconds since 1970.
-    pub fn add(&mut self, answers: Literals<'_>, micros: i64) -> Result<(), TooManyLabels> {
-        let mut cells: Vec<Option<Literal<'_>>> = Vec::new();
-        self.places.place(answers, &mut cells);
+    pub fn add(&mut self, answers: &Answers, micros: i64) -> Result<(), TooManyLabels> {
+        let cells = self.columns.place(answers);
         if cells.len() > LABELS_MAX {
             return Err(TooManyLabels);
         }
@@ -117,7 +113,7 @@ impl Schema {
         let seen = Seen { number: self.submissions, micros };
         for (stats, value) in self.stats.iter_mut().zip(&cells) {
             if let Some(value) = value {
-                stats.take(value.text, seen, &self.hasher);
+                stats.take(value.as_json(), seen, &self.hasher);
             }
         }
         self.submissions += 1;
@@ -131,14 +127,14 @@ impl Schema {
 
     /// The labels that were seen, in the form's order.
     pub fn labels(&self) -> Vec<Label<'_>> {
-        let names = self.places.columns().names();
+        let names = self.columns.names();
         names.zip(&self.stats).filter_map(|(name, stats)| stats.label(name)).collect()
     }
 
     /// Which labels are likely the same question under another name, the likeliest first; each label is
     /// in at most one pair as the old one, and in one as the new.
     pub fn renames(&self) -> Vec<Rename<'_>> {
-        let names: Vec<&str> = self.places.columns().names().collect();
+        let names: Vec<&str> = self.columns.names().collect();
         renames::of(&names, &self.stats)
     }
 }
@@ -154,7 +150,7 @@ impl Stats {
         self.filled += 1;
         *self.kinds.entry(kind).or_default() += 1;
         if let Some(distinct) = &mut self.distinct {
-            distinct.insert(hasher.hash_one(text_of(value)));
+            distinct.insert(hasher.hash_one(decode_string(value)));
             if distinct.len() > DISTINCT_MAX {
                 self.distinct = None;
             }
@@ -185,7 +181,6 @@ impl std::error::Error for TooManyLabels {}
 
 #[cfg(test)]
 mod tests {
-    use formsvc_protocol::AnswerPlace;
     use proptest::prelude::*;
 
     use super::*;
@@ -194,9 +189,8 @@ mod tests {
     pub(super) fn schema(rows: &[&str]) -> Schema {
         let mut schema = Schema::new::<[&str; 0]>([]);
         for (at, answers) in rows.iter().enumerate() {
-            let found = AnswerPlace::of(answers).unwrap();
             let micros = i64::try_from(rows.len() - at).unwrap() * 1_000_000;
-            schema.add(Literals::new(answers, &found), micros).unwrap();
+            schema.add(&Answers::parse(*answers).unwrap(), micros).unwrap();
         }
         schema
     }
@@ -243,9 +237,8 @@ mod tests {
         assert!(schema.stats[0].distinct.is_none());
         let members: Vec<String> = (0..=LABELS_MAX).map(|n| format!("\"l{n}\":1")).collect();
         let crowd = format!("{{{}}}", members.join(","));
-        let found = AnswerPlace::of(&crowd).unwrap();
         let mut schema = Schema::new::<[&str; 0]>([]);
-        assert_eq!(schema.add(Literals::new(&crowd, &found), 0), Err(TooManyLabels));
+        assert_eq!(schema.add(&Answers::parse(crowd).unwrap(), 0), Err(TooManyLabels));
     }
 
     proptest! {

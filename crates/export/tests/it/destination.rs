@@ -1,17 +1,14 @@
 //! When an output comes to be.
 
-use formsvc_client::Literals;
-use formsvc_export::{Destination, Existing, ExportError, FORMATS, Record, writer};
+use formsvc_client::{Answers, Submission};
+use formsvc_export::{Destination, Existing, ExportError, FORMATS, writer};
 
 use crate::support::{TIME, options};
 
-const RECORD: Record<'_> = Record {
-    text: None,
-    id: "sub_1",
-    data: "{}",
-    answers: Literals::new("{}", &[]),
-    created_at: TIME,
-};
+fn row() -> Submission {
+    let answers = Answers::parse("{}").unwrap();
+    Submission::new("sub_1".parse().unwrap(), answers, TIME.parse().unwrap())
+}
 
 #[test]
 fn a_file_exists_only_once_it_is_complete() {
@@ -21,7 +18,7 @@ fn a_file_exists_only_once_it_is_complete() {
         let mut export =
             writer(Destination::file(&path, Existing::Replace).unwrap(), options(row.format))
                 .unwrap();
-        export.write(&[RECORD]).unwrap();
+        export.write(&[row()]).unwrap();
         assert!(!path.exists(), "{}", row.name);
         export.finish().unwrap();
         assert!(path.exists(), "{}", row.name);
@@ -38,7 +35,7 @@ fn an_export_that_is_dropped_leaves_what_was_there() {
         let mut export =
             writer(Destination::file(&path, Existing::Replace).unwrap(), options(row.format))
                 .unwrap();
-        export.write(&[RECORD]).unwrap();
+        export.write(&[row()]).unwrap();
         drop(export);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "old");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "{}", row.name);

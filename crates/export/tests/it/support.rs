@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use formsvc_client::{AnswerPlace, Literals};
-use formsvc_export::{Destination, Format, Options, Record, Written, writer};
+use formsvc_client::{Answers, Submission};
+use formsvc_export::{Destination, Format, Options, Written, writer};
 
 pub(crate) const TIME: &str = "2026-01-01T00:00:00.000Z";
 
@@ -44,23 +44,15 @@ pub(crate) fn write_to(
     let mut writer = writer(destination, options).unwrap();
     let mut number = 0;
     for page in pages {
-        let ids: Vec<String> = page
+        let rows: Vec<_> = page
             .iter()
-            .map(|_| {
+            .map(|data| {
                 number += 1;
-                format!("sub_{number}")
+                let id = format!("sub_{number}").parse().unwrap();
+                Submission::new(id, Answers::parse(data.as_str()).unwrap(), TIME.parse().unwrap())
             })
             .collect();
-        let places: Vec<_> = page.iter().map(|data| AnswerPlace::of(data).unwrap()).collect();
-        let records: Vec<Record<'_>> = ids
-            .iter()
-            .zip(page.iter().zip(&places))
-            .map(|(id, (data, places))| {
-                let answers = Literals::new(data, places);
-                Record { text: None, id, data, answers, created_at: TIME }
-            })
-            .collect();
-        writer.write(&records).unwrap();
+        writer.write(&rows).unwrap();
     }
     writer.finish().unwrap()
 }

@@ -133,7 +133,7 @@ impl Problem {
 
     /// The status its code is sent with.
     pub fn status(&self) -> StatusCode {
-        let status = self.code.row().and_then(|row| StatusCode::from_u16(row.status).ok());
+        let status = self.code.info().and_then(|info| StatusCode::from_u16(info.status).ok());
         status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 }

@@ -153,7 +153,7 @@ fn field(written: Written<'_>) -> Result<Field, Flaw> {
 
 /// A bound: the text between quotes, or the digits as they stand.
 fn bound(raw: &RawValue) -> String {
-    formsvc_protocol::text_of(raw.get()).into_owned()
+    formsvc_protocol::decode_string(raw.get()).into_owned()
 }
 
 /// The definitions as JSON that [`parse`] reads back to the same.

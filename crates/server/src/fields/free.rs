@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use formsvc_protocol::Answers;
 use formsvc_protocol::limits::FORM_BODY_MAX;
-use formsvc_protocol::{AnswerPlace, Answers, Literals, text_of};
 use serde_json::Value;
 
 use super::FIELDS_MAX;
@@ -26,7 +26,7 @@ pub(super) fn answers(input: &Input) -> Result<Answers, FieldErrors> {
                     "the answers are nested {depth} deep, and at most {DEPTH_MAX} is taken"
                 )));
             }
-            of_json(input, json)
+            of_json(json)
         }
         None => Taken::Members(of_pairs(input)),
     };
@@ -108,22 +108,17 @@ impl Taken<'_> {
     }
 }
 
-/// An object, or the members of it that are left when something is left out.
-fn of_json<'a>(input: &Input, answers: &'a Answers) -> Taken<'a> {
-    let json = answers.as_json();
-    let places = AnswerPlace::of(json).expect("answers are one object");
-    if !RESERVED.iter().any(|name| input.may_have(name)) {
-        return Taken::AsSent(answers, places.len());
+/// Takes an object without the reserved names.
+fn of_json(answers: &Answers) -> Taken<'_> {
+    let fields = answers.fields();
+    // A label without text cannot be written again; such answers are refused as a whole.
+    let has_reserved = fields.iter().any(|(label, _)| is_reserved(label));
+    if !has_reserved || has_no_text(answers.as_json()) {
+        return Taken::AsSent(answers, fields.len());
     }
-    let members = Literals::new(json, &places).iter();
-    let members: Vec<_> = members
-        .filter(|(label, _)| !is_reserved(&text_of(label)))
-        .map(|(label, value)| format!("{label}:{}", value.text))
-        .collect();
-    if members.len() == places.len() {
-        return Taken::AsSent(answers, places.len());
-    }
-    Taken::Members(members)
+    let members = fields.iter().filter(|(label, _)| !is_reserved(label));
+    let members = members.map(|(label, value)| format!("{}:{}", json_text(label), value.as_json()));
+    Taken::Members(members.collect())
 }
 
 /// Each name with its text, or with an array of them when it stands several times, in the order of

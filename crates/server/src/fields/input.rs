@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use formsvc_protocol::{Answers, NotAnObject, text_of};
+use formsvc_protocol::{Answers, NotAnObject, decode_string};
 
 use crate::percent::{Plus, decode};
 
@@ -103,7 +103,7 @@ impl Input {
             }
             Content::Json(answers) => {
                 let fields = answers.fields().into_iter();
-                fields.map(|(name, value)| (name, Sent::Literal(value.get()))).collect()
+                fields.map(|(name, value)| (name, Sent::Literal(value.as_json()))).collect()
             }
         }
     }
@@ -129,7 +129,7 @@ impl Input {
                         Sent::Text(text) => !text.trim().is_empty(),
                         Sent::Literal(literal) => {
                             let nothing = ["null", "false", "[]", "{}"].contains(literal);
-                            !nothing && !text_of(literal).trim().is_empty()
+                            !nothing && !decode_string(literal).trim().is_empty()
                         }
                     }
             })
@@ -153,7 +153,7 @@ impl Input {
                 Sent::Text(text) => texts.push(text.to_owned()),
                 Sent::Literal(literal) => match serde_json::from_str::<Vec<String>>(literal) {
                     Ok(list) => texts.extend(list),
-                    Err(_) => texts.push(text_of(literal).into_owned()),
+                    Err(_) => texts.push(decode_string(literal).into_owned()),
                 },
             }
         }

@@ -69,7 +69,7 @@ pub(super) fn refused(names: &[&str]) -> Map<String, Value> {
 }
 
 fn status(codes: &[ErrorCode]) -> u16 {
-    codes.first().and_then(ErrorCode::row).map_or(500, |row| row.status)
+    codes.first().and_then(ErrorCode::info).map_or(500, |info| info.status)
 }
 
 pub(super) fn responses() -> Map<String, Value> {
@@ -79,7 +79,7 @@ pub(super) fn responses() -> Map<String, Value> {
 
 fn response(codes: &[ErrorCode], forms: Forms) -> Value {
     let told = codes.iter().filter_map(|code| {
-        let row = code.row()?;
+        let row = code.info()?;
         Some(format!("`{}`: {}", code.as_str(), row.meaning))
     });
     let told: Vec<_> = told.collect();

@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(codes.len(), ErrorCode::KNOWN.len());
         for code in ErrorCode::KNOWN {
             assert!(codes.contains(&json!(code.as_str())), "{code:?}");
-            let status = code.row().unwrap().status.to_string();
+            let status = code.info().unwrap().status.to_string();
             let answered = document["paths"].as_object().unwrap().values().any(|path| {
                 let operations = path.as_object().unwrap().values();
                 operations.filter_map(|operation| operation.get("responses")).any(|responses| {

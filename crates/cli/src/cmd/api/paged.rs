@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use formsvc_client::{Client, Cursor, FallbackReason, PageNext, PageWalk, Timestamp};
-use formsvc_protocol::{Objects, Pagination};
+use formsvc_protocol::Pagination;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -192,8 +192,7 @@ impl Paged<'_> {
         };
         let json = body.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&body);
         let mut reader = serde_json::Deserializer::from_slice(json);
-        let page =
-            Page::deserialize(Objects(&mut reader)).and_then(|page| reader.end().map(|()| page));
+        let page = Page::deserialize(&mut reader).and_then(|page| reader.end().map(|()| page));
         let page = page.map_err(|_| self.no_list())?;
         let items = page.submissions();
         if is_first && items.is_none() {

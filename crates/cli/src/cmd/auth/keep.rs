@@ -1,6 +1,6 @@
 //! Keeping a key: in the keyring, or in a file if somebody agrees to that.
 
-use formsvc_client::SecretString;
+use secrecy::SecretString;
 
 use crate::ask;
 use crate::context::Context;

@@ -1,7 +1,8 @@
 //! `formsvc auth login`
 
 use clap::Args;
-use formsvc_client::{SecretString, User};
+use formsvc_client::User;
+use secrecy::SecretString;
 
 use super::profile::{Profile, of_this_run, place};
 use super::{keep, no_demo, warn_of_stronger};

@@ -14,7 +14,7 @@ pub(super) use list::FIELDS as LIST_FIELDS;
 pub(super) use status::FIELDS as STATUS_FIELDS;
 
 use clap::Subcommand;
-use formsvc_client::SecretString;
+use secrecy::SecretString;
 
 use crate::context::{Context, no_base_url};
 use crate::error::CliError;

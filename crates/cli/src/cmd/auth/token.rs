@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use clap::Args;
-use formsvc_client::ExposeSecret;
+use secrecy::ExposeSecret;
 
 use super::no_demo;
 use crate::context::Context;

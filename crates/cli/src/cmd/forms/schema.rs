@@ -92,19 +92,19 @@ impl SchemaOf {
         let page_size = u32::try_from(sample.min(100)).unwrap_or(100);
         let list = client.form(form.id).submissions().page_size(page_size);
         cx.progress.begin();
-        let mut pages = list.prefetch(sample > u64::from(page_size)).pages();
+        let mut pages = list.pages();
         let (mut schema, mut oldest) = (None, None);
         while let Some(page) = pages.try_next().await? {
             let schema = schema.get_or_insert_with(|| laid_out(&page));
-            for row in page.rows() {
+            for row in &page {
                 if schema.submissions() == sample {
                     break;
                 }
-                schema.add(row.answers(), row.unix_micros()).map_err(|error| {
+                schema.add(&row.data, row.created_at.unix_micros()).map_err(|error| {
                     CliError::new(Exit::Service, error.to_string())
                         .hint("a form for people has some dozens; --sample reads fewer submissions")
                 })?;
-                oldest = Some(row.created_at().to_owned());
+                oldest = Some(row.created_at.as_str().to_owned());
             }
             cx.progress.submissions(schema.submissions(), oldest.as_deref().unwrap_or_default());
             if schema.submissions() == sample {

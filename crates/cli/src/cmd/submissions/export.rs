@@ -94,7 +94,7 @@ impl Export {
         let client = cx.client().await?;
         let form = form_ref::resolve(cx, &self.form).await?;
         cx.progress.begin();
-        let list = client.form(form.id).submissions().page_size(self.page_size).prefetch(true);
+        let list = client.form(form.id).submissions().page_size(self.page_size);
         let pages = list.allow_incomplete(self.allow_incomplete).pages();
         let progress = |at: formsvc_export::Progress<'_>| {
             cx.progress.submissions(at.submissions, at.reached);

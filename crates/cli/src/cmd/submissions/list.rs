@@ -112,7 +112,7 @@ impl List {
         let list = bounds.of(form.submissions().page_size(page_size));
         let list = list.allow_incomplete(self.allow_incomplete);
         let list = match &self.before {
-            Some(before) => list.before(Cursor::new(before.clone())),
+            Some(before) => list.start_at(Cursor::new(before.clone())),
             None => list,
         };
         let limit = self.limit as usize;

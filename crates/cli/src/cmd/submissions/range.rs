@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
-use formsvc_client::{ListSubmissions, Timestamp};
+use formsvc_client::{SubmissionQuery, Timestamp};
 use jiff::Zoned;
 
 use crate::again::Line;
@@ -73,7 +73,7 @@ pub(crate) fn place(
 
 impl Bounds {
     /// The part of a list that lies within.
-    pub(crate) fn of(&self, list: ListSubmissions) -> ListSubmissions {
+    pub(crate) fn of(&self, list: SubmissionQuery) -> SubmissionQuery {
         let list = match &self.since {
             Some(since) => {
                 let (since, left) = (since.unix_micros(), Arc::clone(&self.left));

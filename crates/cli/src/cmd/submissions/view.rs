@@ -37,21 +37,21 @@ impl View {
         let listing = output.listing(&FIELDS)?;
         let client = cx.client().await?;
         let form = form_ref::resolve(cx, &self.form).await?;
-        let mut list = client.form(form.id).submissions().prefetch(true);
+        let mut list = client.form(form.id).submissions();
         if let Some(before) = &self.before {
-            list = list.before(Cursor::new(before.clone()));
+            list = list.start_at(Cursor::new(before.clone()));
         }
         cx.progress.begin();
         let (mut pages, mut looked, mut reached) = (list.pages(), 0, None);
         while let Some(page) = pages.try_next().await? {
-            if let Some(found) = page.rows().find(|row| row.id() == self.id.as_str()) {
+            if let Some(found) = page.submissions().iter().find(|row| row.id == self.id) {
                 cx.progress.end();
-                return show(&output, listing, &found.to_submission());
+                return show(&output, listing, found);
             }
             looked += page.len() as u64;
-            if let Some(last) = page.rows().next_back() {
-                cx.progress.submissions(looked, last.created_at());
-                reached = Some(last.created_at().to_owned());
+            if let Some(last) = page.submissions().last() {
+                cx.progress.submissions(looked, last.created_at.as_str());
+                reached = Some(last.created_at.as_str().to_owned());
             }
         }
         Err(self.missing(looked, reached.as_deref()))
@@ -88,7 +88,7 @@ fn show(output: &Output, mut listing: Listing, submission: &Submission) -> Resul
     let fields = submission.data.fields();
     let answers = fields
         .iter()
-        .map(|(label, value)| (label.clone(), formsvc_export::cell(value.get()).text))
+        .map(|(label, value)| (label.clone(), formsvc_table::cell(value.as_json()).text))
         .collect();
     let own = vec![("id", submission.id.as_str()), ("created_at", submission.created_at.as_str())];
     output.detail(&Detail { own, answers })

@@ -10,8 +10,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use formsvc_client::{ExposeSecret, SecretString};
 use secrecy::zeroize::Zeroizing;
+use secrecy::{ExposeSecret, SecretString};
 use toml_edit::{DocumentMut, Item, Table, value};
 
 use super::bounded::within;

@@ -1,6 +1,6 @@
 //! JSON as the values of a template.
 
-use formsvc_protocol::text_of;
+use formsvc_protocol::decode_string;
 use minijinja::Value;
 use minijinja::value::ValueKind;
 use serde_json::value::RawValue;
@@ -45,7 +45,7 @@ pub(super) fn members(value: &Value) -> Vec<(String, Value)> {
 }
 
 fn text(literal: &str, harmless: bool) -> Value {
-    let text = text_of(literal);
+    let text = decode_string(literal);
     if harmless { Value::from(lines(&text)) } else { Value::from(text) }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use formsvc_contract::members;
-use formsvc_protocol::text_of;
+use formsvc_protocol::decode_string;
 use serde_json::value::RawValue;
 
 use super::Change;
@@ -64,7 +64,7 @@ impl<'a> Node<'a> {
                 let mut object = Object::default();
                 // What was read as JSON once can be read again.
                 for (name, value) in members::of_object(text).unwrap_or_default() {
-                    object.put(text_of(name.get()), Self::at(value.get(), depth + 1));
+                    object.put(decode_string(name.get()), Self::at(value.get(), depth + 1));
                 }
                 Kind::Object(object)
             }
@@ -73,7 +73,7 @@ impl<'a> Node<'a> {
                 let node = |element: &'a RawValue| Self::at(element.get(), depth + 1);
                 Kind::Array(elements.into_iter().map(node).collect())
             }
-            Some(b'"') => Kind::Text(text_of(text).into_owned()),
+            Some(b'"') => Kind::Text(decode_string(text).into_owned()),
             _ => Kind::Other,
         };
         Self { text, kind }

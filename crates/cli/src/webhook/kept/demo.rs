@@ -95,7 +95,7 @@ pub(super) async fn store(cx: &Context) -> Result<Store, CliError> {
     let client = cx.client().await?;
     let mut pages = client.form(form.id.clone()).submissions().page_size(5).pages();
     let page = pages.try_next().await?.ok_or_else(missing)?;
-    let submissions: Vec<Submission> = page.submissions();
+    let submissions: Vec<Submission> = page.into_submissions();
     let store = Store::in_memory(Caps::default())?;
     let now = Timestamp::now();
     for fate in FATES {

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use formsvc_contract::members;
-use formsvc_protocol::text_of;
+use formsvc_protocol::decode_string;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -287,7 +287,7 @@ fn shortened(text: &str) -> String {
 fn pointed(body: &[u8], pointer: &str) -> Found {
     let Some(literal) = literal_at(body, pointer) else { return Found::Nothing };
     match literal.as_bytes().first() {
-        Some(b'"') => Found::Text(text_of(literal).into_owned()),
+        Some(b'"') => Found::Text(decode_string(literal).into_owned()),
         Some(b'-' | b'0'..=b'9') => Found::Number(literal.to_owned()),
         // Lists and objects are compared without white space; as they are spelled if they hold numbers
         // or depths that a `Value` does not.
@@ -310,7 +310,7 @@ fn literal_at<'b>(body: &'b [u8], pointer: &str) -> Option<&'b str> {
         } else {
             // The last of several members with one name counts, as for most JSON readers.
             let members = members::of_object(value.get()).ok()?;
-            members.into_iter().rev().find(|(label, _)| text_of(label.get()) == name)?.1
+            members.into_iter().rev().find(|(label, _)| decode_string(label.get()) == name)?.1
         };
     }
     Some(value.get())

@@ -1,8 +1,7 @@
 //! Answers as a page shows them.
 
-use formsvc_protocol::{Answers, SubmissionId, Timestamp, text_of};
+use formsvc_protocol::{Answer, Answers, SubmissionId, Timestamp, decode_string};
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use crate::api::{Problem, text_cause};
 use crate::dashboard::refusal::Refusal;
@@ -46,7 +45,7 @@ pub(super) fn rows(items: &[u8]) -> Result<Vec<Row>, Refusal> {
 pub(super) fn first(answers: &Answers) -> (Vec<AnswerView>, usize) {
     let fields = answers.fields();
     let shown = fields.iter().take(FIRST);
-    let shown = shown.map(|(label, value)| view(&cut(label), cut(&text_of_value(value))));
+    let shown = shown.map(|(label, value)| view(&cut(label), cut(&format_answer(*value))));
     (shown.collect(), fields.len().saturating_sub(FIRST))
 }
 
@@ -62,7 +61,7 @@ fn cut(text: &str) -> String {
 /// All of them, whole.
 pub(super) fn all(answers: &Answers) -> Vec<AnswerView> {
     let fields = answers.fields();
-    fields.iter().map(|(label, value)| view(label, text_of_value(value))).collect()
+    fields.iter().map(|(label, value)| view(label, format_answer(*value))).collect()
 }
 
 fn view(label: &str, text: String) -> AnswerView {
@@ -70,19 +69,19 @@ fn view(label: &str, text: String) -> AnswerView {
     AnswerView { label: label.to_owned(), text, is_blank }
 }
 
-/// A value for a person: text without its quotation marks, a list of texts with commas, yes and no.
-pub(super) fn text_of_value(value: &RawValue) -> String {
-    match value.get() {
+/// Formats an answer for a page: text without quotation marks, a list of plain values with commas,
+/// `yes` and `no`; other lists and objects as JSON.
+pub(super) fn format_answer(answer: Answer<'_>) -> String {
+    if let Some(items) = answer.items()
+        && items.iter().all(|item| !item.as_json().starts_with(['{', '[']))
+    {
+        return items.into_iter().map(format_answer).collect::<Vec<_>>().join(", ");
+    }
+    match answer.as_json() {
         "true" => "yes".to_owned(),
         "false" => "no".to_owned(),
         "null" => String::new(),
-        list if list.starts_with('[') => match serde_json::from_str::<Vec<&RawValue>>(list) {
-            Ok(parts) if parts.iter().all(|part| !part.get().starts_with(['{', '['])) => {
-                parts.iter().map(|part| text_of_value(part)).collect::<Vec<_>>().join(", ")
-            }
-            _ => list.to_owned(),
-        },
-        other => text_of(other).into_owned(),
+        other => decode_string(other).into_owned(),
     }
 }
 

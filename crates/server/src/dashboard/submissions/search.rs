@@ -7,7 +7,7 @@ use formsvc_protocol::limits::PAGE_SIZE_MAX;
 use formsvc_protocol::{Form, FormInstant};
 use tokio::time::Instant;
 
-use super::answer::{Row, rows, text_of_value};
+use super::answer::{Row, format_answer, rows};
 use super::row::RowView;
 use crate::dashboard::refusal::Refusal;
 use crate::dashboard::turns::{Turns, at_turn};
@@ -119,7 +119,7 @@ fn matching(
 }
 
 fn has(row: &Row, needle: &str) -> bool {
-    let mut values = row.answers.fields().into_iter().map(|(_, value)| text_of_value(value));
+    let mut values = row.answers.fields().into_iter().map(|(_, value)| format_answer(value));
     values.any(|text| text.to_lowercase().contains(needle))
 }
 

@@ -108,7 +108,7 @@ fn nothing_that_is_sent_makes_the_service_fail_or_lose_its_shape() {
         prop_assert_eq!(answer.header("content-type"), "application/json");
         if !answer.status.is_success() && !head {
             let (status, code) = answer.error();
-            let row = ErrorCode::from(code.as_str()).row();
+            let row = ErrorCode::from(code.as_str()).info();
             prop_assert_eq!(row.map(|row| row.status), Some(status));
         }
     });

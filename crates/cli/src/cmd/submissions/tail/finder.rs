@@ -169,18 +169,18 @@ impl<'a> Finder<'a> {
                     return Err(Broken::Service(error));
                 }
             };
-            for row in page.rows() {
-                match pass.look(&mut self.seen, row.id(), row.unix_micros()) {
+            for row in &page {
+                match pass.look(&mut self.seen, row.id.as_str(), row.created_at.unix_micros()) {
                     Verdict::Show => {
-                        let line = to_json(&row.to_submission());
+                        let line = to_json(row);
                         self.backlog.push(&line).map_err(|error| Broken::Here(unkept(&error)))?;
                     }
                     Verdict::Pass => {}
                     Verdict::Stop => return Ok(()),
                 }
-                self.newest.get_or_insert_with(|| {
-                    let submission = row.to_submission();
-                    Place { created_at: submission.created_at, id: Some(submission.id) }
+                self.newest.get_or_insert_with(|| Place {
+                    created_at: row.created_at.clone(),
+                    id: Some(row.id.clone()),
                 });
             }
             if std::mem::take(&mut is_first) {

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use formsvc_client::{Client, ExposeSecret, PublicId, SecretString};
+use formsvc_client::{Client, PublicId};
 use formsvc_protocol::RetrySchedule;
 use formsvc_server::secrets;
+use secrecy::{ExposeSecret, SecretString};
 
 use crate::context::Context;
 use crate::error::CliError;

@@ -143,7 +143,7 @@ impl Bodies {
                     .into_iter()
                     // An answer that is empty does not tell what others are: text is anything.
                     .map(|(label, value)| {
-                        let kind = ValueKind::of(value.get());
+                        let kind = ValueKind::of(value.as_json());
                         (label.into_owned(), kind.map_or(Shape::Text, shape_of))
                     })
                     .collect(),
@@ -218,7 +218,7 @@ async fn questions(cx: &Context, form: &FormMatch) -> Result<Vec<(String, Shape)
     if let Some(page) = list.pages().try_next().await? {
         for submission in page.submissions() {
             for (label, value) in submission.data.fields() {
-                let shape = ValueKind::of(value.get()).map(shape_of);
+                let shape = ValueKind::of(value.as_json()).map(shape_of);
                 let known = questions.iter().any(|(known, _)| *known == label);
                 // An answer that is empty does not tell what the others are.
                 if let Some(shape) = shape.filter(|_| !known) {
@@ -266,20 +266,20 @@ async fn of_service(cx: &Context, name: &str) -> Result<Bytes, CliError> {
 async fn found(cx: &Context, form: &FormMatch, id: Option<&str>) -> Result<Submission, CliError> {
     let list = cx.client().await?.form(form.id.clone()).submissions();
     let mut pages = match id {
-        Some(_) => list.prefetch(true).pages(),
+        Some(_) => list.pages(),
         None => list.page_size(1).pages(),
     };
     let mut looked = 0;
     cx.progress.begin();
     while let Some(page) = pages.try_next().await? {
-        let row = page.rows().find(|row| id.is_none_or(|id| row.id() == id));
+        let row = page.submissions().iter().find(|row| id.is_none_or(|id| row.id == id));
         if let Some(row) = row {
             cx.progress.end();
-            return Ok(row.to_submission());
+            return Ok(row.clone());
         }
         looked += page.len() as u64;
-        if let Some(last) = page.rows().next_back() {
-            cx.progress.submissions(looked, last.created_at());
+        if let Some(last) = page.submissions().last() {
+            cx.progress.submissions(looked, last.created_at.as_str());
         }
     }
     cx.progress.end();

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use formsvc_client::SecretString;
 use formsvc_contract::explain::{Case, Explanation, Found, HYPOTHESES, Proof, TOO_DEEP, explain};
+use secrecy::SecretString;
 use serde::Serialize;
 
 use super::judged::Clock;

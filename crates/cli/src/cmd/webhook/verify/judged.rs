@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use formsvc_client::SecretString;
 use formsvc_protocol::limits::SIGNATURE_TOLERANCE;
 use formsvc_protocol::signature::SignatureHeader;
 use formsvc_receiver::{Verifier, VerifyError, WebhookEvent, signature_header};
+use secrecy::SecretString;
 use serde::Serialize;
 
 use super::explained::{Explained, Why};

@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use formsvc_client::SecretString;
 use formsvc_receiver::MAX_TOLERANCE;
+use secrecy::SecretString;
 
 use self::judged::{Clock, Judged};
 use self::source::{Headers, Source};

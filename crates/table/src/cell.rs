@@ -1,36 +1,40 @@
-//! One answer as the text of a table cell.
+//! The text of an answer in a table.
 
 use std::borrow::Cow;
 
-use formsvc_protocol::text_of;
+use formsvc_protocol::decode_string;
 
-/// The text of a cell, and whether a stranger could have chosen its first character.
+/// The text of a cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell<'a> {
     /// The text.
     pub text: Cow<'a, str>,
-    /// Free text, which the formula guard must look at; false for JSON numbers, booleans and null,
-    /// whose grammar holds no formula.
+    /// True for free text, to which the formula guard applies. False for JSON numbers, booleans,
+    /// lists, objects and null, which cannot be formulas.
     pub free: bool,
 }
 
 impl Cell<'_> {
-    /// The cell with text of its own.
+    /// Creates an empty cell.
+    pub fn empty() -> Self {
+        Self { text: Cow::Borrowed(""), free: false }
+    }
+
+    /// Copies the text into the cell.
     pub fn into_owned(self) -> Cell<'static> {
         Cell { text: Cow::Owned(self.text.into_owned()), free: self.free }
     }
 }
 
-/// An answer, given as its JSON literal, as a cell: text as it is, numbers with their exact digits, `true` and `false`, null as
-/// nothing, lists and objects as their JSON text.
+/// Returns the cell of an answer, given as JSON: text without quotation marks, numbers with their
+/// exact digits, `true` and `false`, nothing for null, JSON for lists and objects.
 ///
-/// Text that is not Unicode (a lone `\ud800` escape) stays as its JSON literal, quotes and all, so
-/// that it can still be told apart.
+/// Text that contains a lone surrogate escape (`\ud800`) stays a JSON literal.
 pub fn cell(json: &str) -> Cell<'_> {
     match json.as_bytes().first() {
-        Some(b'"') => Cell { text: text_of(json), free: true },
-        Some(b'n') => Cell { text: Cow::Borrowed(""), free: false },
-        // A list or object begins with a bracket, a number with a digit or a sign it may keep.
+        Some(b'"') => Cell { text: decode_string(json), free: true },
+        Some(b'n') => Cell::empty(),
+        // A list or object begins with a bracket, a number with a digit or a minus sign.
         _ => Cell { text: Cow::Borrowed(json), free: false },
     }
 }
@@ -44,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn values_read_as_people_wrote_them() {
+    fn answers_become_readable_text() {
         assert_eq!(text(r#""plain""#), "plain");
         assert_eq!(text(r#""tab\tquote\" \u00e9""#), "tab\tquote\" é");
         assert_eq!(text("-0.10e+400"), "-0.10e+400");
@@ -57,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_not_unicode_keeps_its_literal() {
+    fn lone_surrogate_stays_a_literal() {
         assert_eq!(text(r#""a\ud800""#), r#""a\ud800""#);
     }
 }

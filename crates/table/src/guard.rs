@@ -1,41 +1,39 @@
-//! The formula guard: text from strangers must not run when a spreadsheet opens the file.
+//! The formula guard: text that a spreadsheet must not run as a formula.
 
 use std::borrow::Cow;
 
 use formsvc_protocol::is_unsafe_in_terminals;
 
-/// Whether a spreadsheet may take the text for a formula.
+/// Returns true if a spreadsheet may run the text as a formula.
 ///
-/// True when it begins with `=`, `+`, `-`, `@`, a tab, a line break, a NUL, or a full-width or small form
-/// of the first four, unless the whole text is a plain number: digits with an optional minus sign and
-/// one decimal point or comma. Nothing else is exempt; a telephone number such as `+1-1` is also
-/// arithmetic. Spaces and invisible characters before a formula do not hide it: some programs trim
-/// what they open.
+/// This is a text that begins with `=`, `+`, `-`, `@`, a tab, a line break, NUL, or a full-width or
+/// small form of the first four. A plain number is exempt: digits with an optional minus sign and one
+/// decimal point or comma. Nothing else is exempt; a telephone number such as `+1-1` is arithmetic,
+/// too. Spaces and invisible characters at the start are skipped, because some programs trim them.
 pub fn needs_guard(text: &str) -> bool {
     match text.as_bytes().first() {
-        // Nearly every answer begins with a letter or a digit.
         Some(b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9') | None => false,
         Some(b'-') => !is_plain_number(text.as_bytes()),
         Some(b'=' | b'+' | b'@' | b'\t' | b'\r' | b'\n' | 0) => true,
         Some(_) => {
-            let is_unseen = |c: char| {
+            let is_invisible = |c: char| {
                 c.is_whitespace() || is_unsafe_in_terminals(c) || is_variation_selector(c)
             };
-            text.trim_start_matches(is_unseen).starts_with(SIGNS)
+            text.trim_start_matches(is_invisible).starts_with(SIGNS)
         }
     }
 }
 
-/// What a formula begins with, and the full-width and small forms of it.
+/// First characters of formulas, with their full-width and small forms.
 const SIGNS: [char; 12] =
     ['=', '+', '-', '@', '＝', '＋', '－', '＠', '\u{fe66}', '\u{fe62}', '\u{fe63}', '\u{fe6b}'];
 
-/// Whether a character chooses a form of the one before it, and shows nothing by itself.
+/// Returns true for an invisible character that chooses the form of the character before it.
 fn is_variation_selector(c: char) -> bool {
     matches!(c, '\u{180b}'..='\u{180f}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
 }
 
-/// The text with a leading apostrophe where it needs one, which spreadsheets read as "this is text".
+/// Returns the text with a leading apostrophe if it needs one; spreadsheets treat it as text then.
 pub fn guarded(text: &str) -> Cow<'_, str> {
     if needs_guard(text) { Cow::Owned(format!("'{text}")) } else { Cow::Borrowed(text) }
 }
@@ -52,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formulas_are_guarded() {
+    fn formula_gets_an_apostrophe() {
         for text in [
             "=1+1",
             "+1",
@@ -94,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_other_text_are_left_alone() {
+    fn number_and_plain_text_stay_unchanged() {
         for text in ["", "1", "-1", "-1.5", "-1,5", "007", "a=b", "'=1", " a=1", "（", "ﾟ", " "]
         {
             assert!(!needs_guard(text), "{text:?}");

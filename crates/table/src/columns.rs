@@ -1,15 +1,28 @@
-//! Which column an answer goes to.
+//! The columns of a table: one for each label.
 
 use std::collections::{HashMap, HashSet};
 
-/// A label, and which of its appearances in one submission: JSON may repeat a key, and neither value
-/// may be lost.
+use formsvc_protocol::{Answer, Answers};
+
+/// A label and the number of its earlier occurrences in the same submission: JSON may repeat a key,
+/// and each value has a column of its own.
 type Key = (Box<str>, usize);
 
-/// The columns of a table, growing as labels are met.
+/// The columns of a table, in the order of the form.
 ///
-/// The first submissions seen lay them out in the form's order; later ones only append, so a
-/// position once given never changes.
+/// New labels are appended, so the position of a column never changes.
+///
+/// ```
+/// use formsvc_protocol::Answers;
+/// use formsvc_table::{Columns, cell};
+/// let mut columns = Columns::lay_out(&["id"], [["Name", "Age"]]);
+/// let answers = Answers::parse(r#"{"Age":41,"Town":"Ulm"}"#)?;
+/// let cells = columns.place(&answers);
+/// let cells: Vec<_> = cells.iter().map(|cell| cell.map(|answer| answer.as_json())).collect();
+/// assert_eq!(cells, [None, Some("41"), Some(r#""Ulm""#)]);
+/// assert_eq!(columns.names().collect::<Vec<_>>(), ["Name", "Age", "Town"]);
+/// # Ok::<(), formsvc_protocol::NotAnObject>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct Columns {
     keys: Vec<Key>,
@@ -18,28 +31,27 @@ pub struct Columns {
     taken: HashSet<Box<str>>,
 }
 
-/// What is known of a label.
+/// The columns of a label.
 #[derive(Debug, Default)]
 struct Known {
-    /// The column of each of its appearances.
+    /// The column of each occurrence in a submission.
     columns: Vec<usize>,
-    /// The number last tried to make a heading of it unique.
+    /// The last number that was tried to make its heading unique.
     number: usize,
 }
 
 impl Columns {
-    /// No columns yet. `reserved` are names of the table's own columns; a label that equals one is
-    /// shown with a number: `id (2)`.
+    /// Creates an empty set of columns. `reserved` are the names of the table's own columns; a label
+    /// that equals one gets a number: `id (2)`.
     pub fn new(reserved: &[&str]) -> Self {
         Self { taken: reserved.iter().map(|name| (*name).into()).collect(), ..Self::default() }
     }
 
-    /// Columns in the order of a form, from the label sequences of several of its submissions,
-    /// newest first.
+    /// Creates columns in the order of a form from the labels of its submissions, newest first.
     ///
-    /// A label that an earlier sequence skipped goes where this one has it: after the label before
-    /// it. So optional questions end up in the form's order although no single submission answers
-    /// all of them. Labels of a submission that shares none with those before it go last.
+    /// A label that newer submissions lack follows its neighbour in the submission where it occurs,
+    /// so optional questions keep the form's order. Labels of a submission that shares no label with
+    /// newer ones go last.
     pub fn lay_out<'a, S: IntoIterator<Item = &'a str>>(
         reserved: &[&str],
         sequences: impl IntoIterator<Item = S>,
@@ -63,25 +75,42 @@ impl Columns {
         columns
     }
 
-    /// How many there are.
+    /// Returns the number of columns.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no columns.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 
-    /// The headings, each one once: a label that stands twice in a submission, or equals one of the
-    /// table's own names, is numbered.
+    /// Iterates over the headings, which are unique: a repeated label and a label that equals a
+    /// reserved name are numbered.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(|name| &**name)
     }
 
-    /// The column of the `nth` appearance of a label, appended when it is new.
-    ///
-    /// `hint` is where the caller expects it, normally one past the label before.
+    /// Returns the answer of each column; new labels get new columns.
+    pub fn place<'a>(&mut self, answers: &'a Answers) -> Vec<Option<Answer<'a>>> {
+        let mut cells = vec![None; self.len()];
+        let mut occurrences: HashMap<_, usize> = HashMap::new();
+        let mut hint = 0;
+        for (label, answer) in answers.fields() {
+            let nth = occurrences.entry(label.clone()).or_default();
+            let column = self.locate(&label, *nth, hint);
+            *nth += 1;
+            hint = column + 1;
+            if cells.len() <= column {
+                cells.resize(column + 1, None);
+            }
+            cells[column] = Some(answer);
+        }
+        cells
+    }
+
+    /// Returns the column of the `nth` occurrence of a label, counted from 0; a new one is appended.
+    /// `hint` is the expected position, normally one after the previous label.
     pub fn locate(&mut self, label: &str, nth: usize, hint: usize) -> usize {
         if self.keys.get(hint).is_some_and(|(known, at)| **known == *label && *at == nth) {
             return hint;
@@ -101,7 +130,7 @@ impl Columns {
         known.columns.push(column);
         let mut name = label.clone();
         known.number = known.number.max(1);
-        // Numbers that were taken once stay taken, so that none is tried again.
+        // A used number is never tried again, so that many equal headings take linear time.
         while !self.taken.insert(name.clone()) {
             known.number += 1;
             name = format!("{label} ({})", known.number).into();
@@ -111,8 +140,7 @@ impl Columns {
     }
 }
 
-/// A list that is inserted into often: as links, so that a stranger's thousands of labels cost no
-/// more than their number.
+/// A linked list of labels, so that thousands of insertions take linear time.
 #[derive(Default)]
 struct Order {
     links: Vec<Link>,
@@ -127,7 +155,7 @@ struct Link {
 }
 
 impl Order {
-    /// Where the key is; a new one goes after `before`, or first.
+    /// Returns the position of the key; a new key is inserted after `before`, or first.
     fn place(&mut self, key: Key, before: Option<usize>) -> usize {
         let (at, label) = (self.links.len(), key.0.clone());
         let found = *self.by_key.entry(key).or_insert(at);
@@ -163,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn optional_questions_end_up_in_the_forms_order() {
+    fn optional_labels_keep_the_order_of_the_form() {
         let columns = Columns::lay_out(
             &[],
             [vec!["a", "c"], vec!["b", "c"], vec!["a", "b", "c", "d"], vec!["z", "a"]],
@@ -181,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn late_labels_are_appended_and_nothing_moves() {
+    fn late_label_is_appended_and_none_moves() {
         let mut columns = Columns::lay_out(&[], [["a", "b"]]);
         assert_eq!(columns.locate("new", 0, 0), 2);
         assert_eq!(columns.locate("a", 0, 0), 0);
@@ -191,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_label_gets_a_column_for_each_appearance() {
+    fn repeated_label_has_a_column_per_occurrence() {
         let mut columns = Columns::lay_out(&["id"], [["a", "a", "id"]]);
         assert_eq!(names(&columns), ["a", "a (2)", "id (2)"]);
         assert_eq!(columns.locate("a", 1, 0), 1);
@@ -201,13 +229,32 @@ mod tests {
     }
 
     #[test]
-    fn headings_that_collide_on_purpose_cost_no_more_than_their_number() {
+    fn colliding_headings_take_linear_time() {
         let taken = (2..20_002).map(|number| format!("q ({number})"));
         let labels: Vec<String> =
             taken.chain(std::iter::repeat_n("q".to_owned(), 20_000)).collect();
         let columns = Columns::lay_out(&[], [labels.iter().map(String::as_str)]);
         assert_eq!(names(&columns)[20_001], "q (20002)");
         assert_eq!(columns.len(), 40_000);
+    }
+
+    #[test]
+    fn answer_finds_its_column_in_any_spelling_and_order() {
+        let mut columns = Columns::new(&[]);
+        for (answers, cells) in [
+            (r#"{"a":1,"é":2}"#, vec![Some("1"), Some("2")]),
+            (r#"{"a":3,"\u00e9":4}"#, vec![Some("3"), Some("4")]),
+            (r#"{"é":5,"a":6}"#, vec![Some("6"), Some("5")]),
+            (r#"{"é":7}"#, vec![None, Some("7")]),
+            (r#"{"a":8,"a":9,"é":10}"#, vec![Some("8"), Some("10"), Some("9")]),
+            (r#"{"é":11,"a":12}"#, vec![Some("12"), Some("11"), None]),
+            (r#"{"a":13,"\u0061":14}"#, vec![Some("13"), None, Some("14")]),
+        ] {
+            let answers = Answers::parse(answers).unwrap();
+            let placed = columns.place(&answers);
+            let placed: Vec<_> = placed.iter().map(|cell| cell.map(Answer::as_json)).collect();
+            assert_eq!(placed, cells, "{}", answers.as_json());
+        }
     }
 
     proptest! {

@@ -1,0 +1,124 @@
+//! Rows as CSV (RFC 4180).
+
+use std::io::{self, Write};
+
+use csv::{QuoteStyle, Terminator, Writer, WriterBuilder};
+
+use crate::{Cell, guarded, needs_guard};
+
+/// Writes rows as CSV: comma, LF, quotation marks where they are needed.
+///
+/// With the formula guard, free text that a spreadsheet would run begins with an apostrophe.
+///
+/// ```
+/// use formsvc_table::{CsvWriter, cell};
+/// let mut csv = CsvWriter::new(Vec::new(), true);
+/// csv.write_row([cell(r#""=1+1""#), cell("-1"), cell(r#""a,b""#)])?;
+/// assert_eq!(csv.guarded_cells(), 1);
+/// assert_eq!(csv.into_inner()?, b"'=1+1,-1,\"a,b\"\n");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct CsvWriter<W: Write> {
+    writer: Writer<W>,
+    guard: bool,
+    guarded_cells: u64,
+}
+
+impl<W: Write> CsvWriter<W> {
+    /// Creates a writer; `guard` turns the formula guard on.
+    pub fn new(out: W, guard: bool) -> Self {
+        let writer = WriterBuilder::new()
+            .flexible(true)
+            .quote_style(QuoteStyle::Necessary)
+            .terminator(Terminator::Any(b'\n'))
+            .from_writer(out);
+        Self { writer, guard, guarded_cells: 0 }
+    }
+
+    /// Writes one row.
+    pub fn write_row<'a>(&mut self, cells: impl IntoIterator<Item = Cell<'a>>) -> io::Result<()> {
+        for cell in cells {
+            if self.guard && cell.free && needs_guard(&cell.text) {
+                self.guarded_cells += 1;
+                self.writer.write_field(guarded(&cell.text).as_bytes())?;
+            } else {
+                self.writer.write_field(cell.text.as_bytes())?;
+            }
+        }
+        self.writer.write_record(None::<&[u8]>)?;
+        Ok(())
+    }
+
+    /// Returns the number of cells that the formula guard changed.
+    pub fn guarded_cells(&self) -> u64 {
+        self.guarded_cells
+    }
+
+    /// Flushes the rows and returns the output.
+    pub fn into_inner(self) -> io::Result<W> {
+        self.writer.into_inner().map_err(|error| error.into_error())
+    }
+
+    /// Returns the output. Rows may not have reached it yet.
+    pub fn get_ref(&self) -> &W {
+        self.writer.get_ref()
+    }
+
+    /// Writes the buffered rows to the output.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn free(text: &str) -> Cell<'_> {
+        Cell { text: Cow::Borrowed(text), free: true }
+    }
+
+    fn written(rows: &[Vec<String>], guard: bool) -> String {
+        let mut csv = CsvWriter::new(Vec::new(), guard);
+        for row in rows {
+            csv.write_row(row.iter().map(|text| free(text))).unwrap();
+        }
+        String::from_utf8(csv.into_inner().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn only_cells_that_need_quotes_are_quoted() {
+        let row = |cells: &[&str]| vec![cells.iter().map(|&cell| cell.to_owned()).collect()];
+        assert_eq!(written(&row(&["a b", "", "1,2", "é'"]), false), "a b,,\"1,2\",é'\n");
+        assert_eq!(written(&row(&["\"", "a\nb", "\r"]), false), "\"\"\"\",\"a\nb\",\"\r\"\n");
+        assert_eq!(written(&row(&["=1", "=1,2"]), true), "'=1,\"'=1,2\"\n");
+    }
+
+    #[test]
+    fn guard_spares_numbers_and_can_be_off() {
+        let mut csv = CsvWriter::new(Vec::new(), true);
+        csv.write_row([free("-1"), Cell { text: "-1+1".into(), free: false }, free("-x")]).unwrap();
+        assert_eq!(csv.guarded_cells(), 1);
+        assert_eq!(csv.into_inner().unwrap(), b"-1,-1+1,'-x\n");
+        assert_eq!(written(&[vec!["=1".to_owned()]], false), "=1\n");
+    }
+
+    proptest! {
+        #[test]
+        fn written_rows_are_read_back(
+            rows in prop::collection::vec(prop::collection::vec("(\\PC|[,\"\r\n ]){0,20}", 2..5), 1..5)
+        ) {
+            let text = written(&rows, false);
+            let mut reader = simple_csv::SimpleCsvReader::new(text.as_bytes());
+            let mut read = Vec::new();
+            while let Some(row) = reader.next_row() {
+                read.push(row.unwrap().to_vec());
+            }
+            prop_assert_eq!(read, rows);
+        }
+    }
+}
