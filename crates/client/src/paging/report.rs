@@ -2,8 +2,8 @@
 
 use http::StatusCode;
 
-use super::walk::{PagingError, PagingWarning};
 use super::SubmissionPage;
+use super::walk::{PagingError, PagingWarning};
 use crate::error::{Error, ErrorKind, Parts};
 use crate::event::emit;
 use crate::operation::SUBMISSIONS;

@@ -11,9 +11,7 @@ use std::collections::HashSet;
 use formsvc_protocol::{Cursor, Pagination};
 use serde::{Deserialize, Serialize};
 
-use super::tie::{
-    Completeness, FallbackReason, SeenRow, TieGuard, TieOverflow, Verdict,
-};
+use super::tie::{Completeness, FallbackReason, SeenRow, TieGuard, TieOverflow, Verdict};
 
 /// Consecutive pages without a new row after which the list counts as stuck.
 const MAX_IDLE_PAGES: usize = 100;
