@@ -15,10 +15,25 @@ TIMES = """2026-01-31T09:30:00.120Z 2026-01-31T09:30:00.120001Z 2026-01-31t09:30
 1969-12-31T23:59:59.999999500Z 2016-12-31T23:59:60Z 2024-02-29T00:00:00+23:59
 0000-01-01T00:00:00-00:00 9999-12-31T23:59:59.999999999Z""".split()
 
-TOKENS = """v1:frm_1:newest::: v1:frm_1:end::: v1:frm_1:.a:1769851800118000:1769851800118000:sub_7
-v1:frm_1:.b:1769851800118000:1769851800118000:sub_5,sub_6,sub_7
-v1:frm_1:newest:1769851800119000:1769851800119000:sub_9,sub_8
-v1:a%C3%A9+b:.2026-01-31T09%3A30%3A00.000Z:-1:-9223372036854775808:%2C,%3A""".split()
+def token(position, seen=(), seen_oldest=None, form="frm_1"):
+    """The content of a resume token; the target adds the checksum."""
+    state = {"list": {"origin": "https://forms.example:443", "form": form}, "position": position,
+             "seen": list(seen), "seen_oldest": seen_oldest}
+    return json.dumps(state).encode()
+
+
+def at(cursor, oldest=None):
+    return {"cursor": cursor, "oldest": oldest}
+
+
+TOKENS = [
+    token(None),
+    token(at(None)),
+    token(at("a", 1769851800118000), ["sub_7"], 1769851800118000),
+    token(at("b", 1769851800118000), ["sub_5", "sub_6", "sub_7"], 1769851800118000),
+    token(at(None, 1769851800119000), ["sub_8", "sub_9"], 1769851800119000),
+    token(at("2026-01-31T09:30:00.000Z", -1), [",", ":"], -9223372036854775808, "a\u00e9+b"),
+]
 
 NAUGHTY_TEXTS = [text for text in json.dumps(NAUGHTY, ensure_ascii=False).split('"') if len(text) > 3]
 
@@ -39,7 +54,7 @@ SEEDS = {
     # A list of the members in their order, which a parser may take for the object.
     + [b'["form.closed"]', b'{"event":"a","event":"b"}'],
     "cursor": [text.encode() for text in TIMES + NAUGHTY_TEXTS],
-    "token": [text.encode() for text in TOKENS],
+    "token": TOKENS,
     "page": PAGES,
 }
 

@@ -1,4 +1,4 @@
-//! A page: its rows are those that a plain reading by serde_json finds, or both refuse it.
+//! A page of submissions: the client parses the same rows as serde_json's derive, or both refuse it.
 
 #![no_main]
 
@@ -6,12 +6,18 @@ use std::collections::HashSet;
 
 use bytes::Bytes;
 use formsvc_client::{Cursor, ErrorKind, SubmissionPage};
-use formsvc_fuzz::{Service, block_on, is_id, nanos};
+use formsvc_fuzz::{Service, block_on, is_id, members, nanos};
 use libfuzzer_sys::fuzz_target;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 #[derive(Deserialize)]
+struct RawPage {
+    data: Vec<Box<RawValue>>,
+    pagination: Box<RawValue>,
+}
+
 struct Page {
     data: Vec<Row>,
     pagination: Pagination,
@@ -41,10 +47,21 @@ impl Row {
     }
 }
 
+/// An object; serde's derived code accepts an array of the members too.
+fn object<T: DeserializeOwned>(text: &str) -> Option<T> {
+    let text = text.trim_start();
+    if text.starts_with('{') { serde_json::from_str(text).ok() } else { None }
+}
+
 fn plain(body: &[u8]) -> Option<Page> {
-    let page: Page = serde_json::from_slice(body).ok()?;
-    std::str::from_utf8(body).ok()?;
-    page.data.iter().all(Row::is_good).then_some(page)
+    let text = std::str::from_utf8(body).ok()?;
+    let page: RawPage = object(text.strip_prefix('\u{feff}').unwrap_or(text))?;
+    let rows = page.data.iter().map(|row| object::<Row>(row.get()));
+    let (data, pagination) = (rows.collect::<Option<Vec<_>>>()?, page.pagination);
+    let pagination: Pagination = object(pagination.get())?;
+    let cursor = pagination.next_cursor.as_ref().map_or(0, String::len);
+    let is_good = data.len() <= 100 && cursor <= 1024 && data.iter().all(Row::is_good);
+    is_good.then_some(Page { data, pagination })
 }
 
 /// The rows of which each is new and none newer than the one before; `None` when one is.
@@ -68,20 +85,17 @@ fn same(found: &SubmissionPage, rows: &[Row], pagination: &Pagination) {
     let next = pagination.next_cursor.as_deref().filter(|next| !next.is_empty());
     assert_eq!(found.next_cursor().map(Cursor::as_str), next);
     assert_eq!(found.len(), rows.len());
-    for (row, plain) in found.rows().zip(rows) {
-        assert_eq!(row.id(), plain.id);
-        assert_eq!(row.created_at(), plain.created_at);
-        assert_eq!(i128::from(row.unix_micros()), plain.micros());
-        assert_eq!(row.data(), plain.data.get());
-        let submission = row.to_submission();
-        let fields = submission.data.fields();
-        let answers = row.answers();
-        assert_eq!(answers.iter().len(), fields.len());
-        for ((label, value), (text, raw)) in answers.iter().zip(fields) {
-            assert_eq!(formsvc_protocol::decode_string(label), text);
-            assert_eq!(value.text, raw.get());
-            let inner = value.text.trim_matches('"');
-            assert!(!value.plain || !inner.contains(['\\', ',']), "{inner} is plain");
+    for (row, plain) in found.iter().zip(rows) {
+        assert_eq!(row.id.as_str(), plain.id);
+        assert_eq!(row.created_at.as_str(), plain.created_at);
+        assert_eq!(i128::from(row.created_at.unix_micros()), plain.micros());
+        assert_eq!(row.data.as_json(), plain.data.get());
+        // A label with a lone surrogate has no text.
+        let Some(members) = members(plain.data.get()) else { continue };
+        let fields = row.data.fields();
+        assert_eq!(fields.len(), members.len());
+        for ((label, answer), (name, value)) in fields.into_iter().zip(members) {
+            assert_eq!((&*label, answer.as_json()), (&*name, value.get()));
         }
     }
 }
@@ -89,7 +103,7 @@ fn same(found: &SubmissionPage, rows: &[Row], pagination: &Pagination) {
 fuzz_target!(|body: &[u8]| {
     let answer = Bytes::copy_from_slice(body);
     let service = Service::new(move |_| Some(answer.clone()));
-    let list = service.client().form("frm_1".parse().expect("an id")).submissions();
+    let list = service.client().form("frm_1").submissions();
     let found = block_on(list.page());
     assert_eq!(service.asked(), [None]);
     let Some(Page { data, pagination }) = plain(body) else {
@@ -101,9 +115,8 @@ fuzz_target!(|body: &[u8]| {
     match in_order(data) {
         Some(rows) => {
             let found = found.expect("a plain reading takes it");
-            assert_eq!(found.text().as_bytes(), body);
             same(&found, &rows, &pagination);
         }
-        None => assert_eq!(found.expect_err("not in order").kind(), ErrorKind::OutOfOrder),
+        None => assert_eq!(found.expect_err("not in order").kind(), ErrorKind::Pagination),
     }
 });

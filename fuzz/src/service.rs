@@ -28,7 +28,7 @@ impl Service {
     pub fn client(&self) -> Client {
         Client::builder()
             .base_url("https://forms.example")
-            .api_key("fsk_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG".into())
+            .api_key("fsk_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG")
             .retry(RetryPolicy::none())
             .rate_limit(RateLimit::off())
             .transport(self.clone())

@@ -189,7 +189,7 @@ impl Context {
             None => {}
             Some(Rate::Off) => builder = builder.rate_limit(RateLimit::off()),
             Some(Rate::PerMinute(rate)) => {
-                builder = builder.rate_limit(RateLimit::per_minute(rate));
+                builder = builder.rate_limit(RateLimit::per_minute(rate.get()));
             }
         }
         Ok(builder.build()?)

@@ -1,4 +1,5 @@
 //! A transport that sends requests through a tower service.
+#![expect(clippy::print_stdout, reason = "an example prints")]
 
 use formsvc_client::bytes::Bytes;
 use formsvc_client::http::{Request, Response};

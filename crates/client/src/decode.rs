@@ -70,7 +70,7 @@ fn broken(text: &str, path: Option<String>, error: &serde_json::Error) -> Broken
     } else {
         NOT_JSON
     };
-    // The path of a member whose name is not parsed yet ends with a question mark.
+    // The path ends with a question mark before the name of a member is parsed.
     let path = path.map(|path| path.trim_end_matches(".?").to_owned());
     let json_path = path.filter(|path| what == UNEXPECTED || !matches!(&**path, "" | "." | "?"));
     // An empty body is truncated too: JSON was announced, and none of it was received.

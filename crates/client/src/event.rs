@@ -1,12 +1,13 @@
 //! Events that a client reports while it works.
 
-use std::fmt;
 use std::time::Duration;
 
 use http::StatusCode;
 
+use crate::limiter::WaitReason;
+use crate::retry::RetryReason;
 use crate::shared::Shared;
-use crate::{ErrorKind, FallbackReason, TieOverflow, TransportErrorKind};
+use crate::{ErrorKind, FallbackReason, TieOverflow};
 
 /// A step of a call, for progress bars and logs. The client passes it to the function set with
 /// [`on_event`](crate::ClientBuilder::on_event), on the task that makes the call; that function
@@ -83,47 +84,6 @@ pub enum ClientEvent {
     /// More than 10,000 submissions were made within 5 minutes, so the sync point keeps the ids of a
     /// shorter time: it misses submissions that are committed later than that.
     SyncOverlapShortened,
-}
-
-/// Why a failed attempt is retried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum RetryReason {
-    /// The service answered with this status.
-    Status(StatusCode),
-    /// No complete answer was received.
-    Transport(TransportErrorKind),
-    /// The body of a success is cut short.
-    Truncated,
-}
-
-/// Why a call waits before it sends a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum WaitReason {
-    /// The client's own limiter: another request now would exceed the limit (SPEC §8).
-    Limit,
-    /// This client, or a clone of it, received a 429.
-    CoolDown,
-}
-
-impl fmt::Display for RetryReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Status(status) => write!(f, "status {}", status.as_u16()),
-            Self::Transport(kind) => f.write_str(kind.message()),
-            Self::Truncated => f.write_str("the answer is cut short"),
-        }
-    }
-}
-
-impl fmt::Display for WaitReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Limit => "the client's rate limit",
-            Self::CoolDown => "a 429 of the service",
-        })
-    }
 }
 
 /// Passes an event to the listener, and logs it with the feature `tracing`.

@@ -2,10 +2,10 @@
 
 use formsvc_protocol::{Form, FormId, IdError};
 
-use crate::error::{Error, ErrorKind};
-use crate::operation::FORMS;
+use crate::Client;
+use crate::error::{Error, ErrorKind, EscapedText};
+use crate::operation::{FORMS, SUBMISSIONS};
 use crate::paging::SubmissionQuery;
-use crate::{Client, error::EscapedText, operation};
 
 /// A form of the key's owner; cheap to create and to clone. Created by [`Client::form`].
 #[derive(Clone, Debug)]
@@ -58,9 +58,9 @@ impl Client {
 impl FormHandle {
     /// Returns the id, or an [`ErrorKind::Config`] if it is invalid.
     pub fn id(&self) -> Result<&FormId, Error> {
-        self.id.as_ref().map_err(|error| {
-            Error::parts(ErrorKind::Config, operation::SUBMISSIONS, error.to_string()).into()
-        })
+        self.id
+            .as_ref()
+            .map_err(|error| Error::parts(ErrorKind::Config, SUBMISSIONS, error.to_string()).into())
     }
 
     /// Returns a query for the form's submissions, newest first (SPEC §4). Sends nothing.

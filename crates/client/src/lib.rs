@@ -34,7 +34,7 @@ pub use base_url::{BaseUrl, BaseUrlError};
 pub use builder::ClientBuilder;
 pub use client::Client;
 pub use error::{Error, ErrorKind};
-pub use event::{ClientEvent, RetryReason, WaitReason};
+pub use event::ClientEvent;
 pub use form::FormHandle;
 /// A time that [`Timestamp`] cannot express.
 #[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
@@ -45,7 +45,7 @@ pub use formsvc_protocol::{
     FormStatus, IdError, NotAnObject, Pagination, PublicId, Submission, SubmissionId, TimeError,
     Timestamp, UnknownErrorCode, UnknownFormStatus, User, UserId, limits::PAGE_SIZE_MAX,
 };
-pub use limiter::RateLimit;
+pub use limiter::{RateLimit, WaitReason};
 pub use options::RequestOptions;
 pub use paging::{
     Completeness, CursorUnit, FallbackReason, NewSubmissions, ResumeToken, ResumeTokenError,
@@ -55,7 +55,7 @@ pub use paging::{
 #[doc(hidden)]
 pub use paging::{PageNext, PageStep, PageWalk};
 pub use response::{Response, ResponseMeta};
-pub use retry::RetryPolicy;
+pub use retry::{RetryPolicy, RetryReason};
 pub use timeouts::Timeouts;
 pub use transport::{AttemptContext, BoxFuture, Transport, TransportError, TransportErrorKind};
 

@@ -1,5 +1,6 @@
 //! The client's rate limiter (SPEC §8): a rolling window, and the pause that a 429 asks for.
 
+use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
@@ -8,7 +9,6 @@ use formsvc_protocol::RollingWindow;
 use formsvc_protocol::limits::{RATE_LIMIT, RATE_WINDOW};
 use tokio::time::{Instant, sleep};
 
-use crate::WaitReason;
 use crate::retry::RETRY_AFTER_MAX;
 
 /// Two seconds longer than the service's window; [`RollingWindow`] explains the margin.
@@ -44,6 +44,25 @@ impl RateLimit {
 impl Default for RateLimit {
     fn default() -> Self {
         Self(Some(RATE_LIMIT))
+    }
+}
+
+/// Why a call waits before it sends a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WaitReason {
+    /// The client's own limiter: another request now would exceed the limit (SPEC §8).
+    Limit,
+    /// This client, or a clone of it, received a 429.
+    CoolDown,
+}
+
+impl fmt::Display for WaitReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Limit => "the client's rate limit",
+            Self::CoolDown => "a 429 of the service",
+        })
     }
 }
 

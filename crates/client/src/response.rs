@@ -1,11 +1,11 @@
-//! What came with an answer.
+//! A decoded answer with its status, headers and attempts.
 
 use std::time::Duration;
 
 use formsvc_protocol::paths::REQUEST_ID;
 use http::{HeaderMap, StatusCode};
 
-/// An answer without its body.
+/// Status, headers, attempts and duration of a successful call.
 #[derive(Clone, Debug)]
 pub struct ResponseMeta {
     pub(crate) status: StatusCode,
@@ -15,33 +15,33 @@ pub struct ResponseMeta {
 }
 
 impl ResponseMeta {
-    /// The HTTP status, a success.
+    /// The HTTP status of the success.
     pub fn status(&self) -> StatusCode {
         self.status
     }
 
-    /// The headers, without the API key should the service have echoed it.
+    /// The headers, without the API key.
     pub fn headers(&self) -> &HeaderMap {
         &self.headers
     }
 
-    /// The answer's `X-Request-Id`: quote it to the operator of the service.
+    /// The answer's `X-Request-Id`, for reports to the operator of the service.
     pub fn request_id(&self) -> Option<&str> {
         self.headers.get(REQUEST_ID).and_then(|id| id.to_str().ok())
     }
 
-    /// Requests it took, retries included; at least 1.
+    /// The number of requests, retries included; at least 1.
     pub fn attempts(&self) -> u32 {
         self.attempts
     }
 
-    /// Time the call took, waits included.
+    /// The duration of the call, waits included.
     pub fn elapsed(&self) -> Duration {
         self.elapsed
     }
 }
 
-/// A value and what came with it; reads as the value.
+/// A decoded value with its [`ResponseMeta`]; dereferences to the value.
 #[derive(Clone, Debug)]
 pub struct Response<T> {
     value: T,
@@ -53,17 +53,17 @@ impl<T> Response<T> {
         Self { value, meta }
     }
 
-    /// The value alone.
+    /// Returns the value.
     pub fn into_inner(self) -> T {
         self.value
     }
 
-    /// What came with it.
+    /// Status, headers, attempts and duration.
     pub fn meta(&self) -> &ResponseMeta {
         &self.meta
     }
 
-    /// The HTTP status, a success.
+    /// The HTTP status of the success.
     pub fn status(&self) -> StatusCode {
         self.meta.status()
     }
@@ -73,7 +73,7 @@ impl<T> Response<T> {
         self.meta.request_id()
     }
 
-    /// Requests it took, retries included; at least 1.
+    /// The number of requests, retries included; at least 1.
     pub fn attempts(&self) -> u32 {
         self.meta.attempts()
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap_complete::engine::CompletionCandidate;
 use formsvc_client::{Client, Form, RateLimit, Timeouts};
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 
 use super::beginning;
 use super::cache::{self, Known};
@@ -194,7 +194,7 @@ fn fetch(settings: &Settings, base_url: String, key: SecretString) -> Option<Vec
     let limits = Timeouts::new().attempt(NETWORK_MAX).connect(NETWORK_MAX);
     let client = Client::builder()
         .base_url(base_url)
-        .api_key(key)
+        .api_key(key.expose_secret())
         .timeouts(limits.overall(Some(NETWORK_MAX)))
         .network(settings.network(&env::of_process).ok()?)
         .rate_limit(RateLimit::off())

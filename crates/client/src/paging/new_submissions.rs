@@ -54,6 +54,7 @@ impl NewSubmissions {
 
     /// Returns the point that covers exactly the submissions yielded so far: the start of the next
     /// run. Valid at any time, also after an error. Save it after the submissions are stored.
+    /// The call copies up to 10,000 ids: call it after a batch rather than after each submission.
     pub fn sync_point(&self) -> SyncPoint {
         let token = self.walk.as_ref().map(Submissions::resume_token);
         self.run.as_ref().map_or_else(|| self.start.clone(), |run| run.point(token))

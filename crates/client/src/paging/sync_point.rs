@@ -218,3 +218,41 @@ impl SyncRun {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mark(rows: impl IntoIterator<Item = (usize, i64)>) -> Mark {
+        let mut rows = rows.into_iter().peekable();
+        let mut mark = Mark::new(rows.peek().unwrap().1);
+        for (number, time) in rows {
+            mark.add(&SubmissionId::new(&format!("sub_{number}")).unwrap(), time);
+        }
+        mark
+    }
+
+    #[test]
+    fn overlap_over_the_maximum_drops_whole_times() {
+        // Two rows of each time: the maximum lies within a time.
+        let rows = |rows: usize| (0..rows).map(|n| (n, -i64::try_from(n.div_ceil(2)).unwrap()));
+        let full = mark(rows(MAX_IDS));
+        assert_eq!((full.ids.len(), full.is_shortened()), (MAX_IDS, false));
+        let long = mark(rows(MAX_IDS + 500));
+        assert_eq!((long.ids.len(), long.is_shortened()), (MAX_IDS - 1, true));
+        assert!(long.ids.iter().all(|(_, time)| *time >= long.overlap_start));
+        let joined = mark(rows(MAX_IDS)).join(Some(mark((0..9).map(|n| (MAX_IDS + n, -1)))));
+        assert!(joined.is_shortened() && joined.ids.len() <= MAX_IDS);
+    }
+
+    #[test]
+    fn join_keeps_the_newest_time_and_the_shorter_overlap() {
+        let older = mark([(1, 1_000_000_000), (2, 900_000_000)]);
+        // The newest known row was deleted.
+        let joined = mark([(3, 950_000_000), (2, 900_000_000)]).join(Some(older.clone()));
+        assert_eq!((joined.newest, joined.overlap_start), (older.newest, older.overlap_start));
+        let ids: HashSet<_> = joined.ids.iter().map(|(id, _)| id.as_str()).collect();
+        assert_eq!(ids, HashSet::from(["sub_1", "sub_2", "sub_3"]));
+        assert_eq!(joined.ids.len(), 3);
+    }
+}

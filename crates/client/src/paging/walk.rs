@@ -34,7 +34,7 @@ pub(crate) struct Walk {
     oldest: Option<i64>,
     /// Ids of the last page that had rows.
     page: IdSet,
-    /// Ids of the page before it, and of the pages before that whose rows have the oldest time.
+    /// Ids of the page before it, and of earlier pages while all rows have the oldest time.
     earlier: IdSet,
     /// Ids of the resume token, and the time of the oldest among them.
     resumed: IdSet,

@@ -1,11 +1,12 @@
 //! Decides whether and when a call retries. Pure: a failure and random numbers in, a decision out.
 
+use std::fmt;
 use std::time::Duration;
 
 use http::StatusCode;
 
 use super::RetryPolicy;
-use crate::{RetryReason, TransportErrorKind};
+use crate::transport::TransportErrorKind;
 
 /// Share of a pause that is added at random.
 const SPREAD: f64 = 0.1;
@@ -41,6 +42,28 @@ pub(crate) enum Decision {
     Stop,
     /// A retry is possible, but only after a longer wait than the limits allow.
     TooLong,
+}
+
+/// Why a failed attempt is retried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RetryReason {
+    /// The service answered with this status.
+    Status(StatusCode),
+    /// No complete answer was received.
+    Transport(TransportErrorKind),
+    /// The body of a success is cut short.
+    Truncated,
+}
+
+impl fmt::Display for RetryReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Status(status) => write!(f, "status {}", status.as_u16()),
+            Self::Transport(kind) => f.write_str(kind.message()),
+            Self::Truncated => f.write_str("the answer is cut short"),
+        }
+    }
 }
 
 impl FailureCause {

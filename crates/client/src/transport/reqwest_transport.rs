@@ -70,10 +70,10 @@ impl ReqwestTransport {
         }
         let headers = std::mem::take(answer.headers_mut());
         let body = match status {
-            StatusCode::OK => read_body(&mut answer, context.max_body()).await,
-            _ => read_start(&mut answer, context.max_error_body()).await,
+            StatusCode::OK => read_body(&mut answer, context.max_body(), false),
+            _ => read_body(&mut answer, context.max_error_body(), true),
         };
-        match body {
+        match body.await {
             Ok(body) => {
                 let mut response = Response::new(body);
                 *response.status_mut() = status;
@@ -113,44 +113,27 @@ impl Transport for ReqwestTransport {
     }
 }
 
+/// Reads a body of at most `max` bytes. A longer body is an error, or with `cut` its beginning is
+/// returned and its connection is closed.
 async fn read_body(
     answer: &mut reqwest::Response,
-    max_body: usize,
+    max: usize,
+    cut: bool,
 ) -> Result<Bytes, TransportError> {
     let too_large = || TransportError::from_kind(TransportErrorKind::TooLarge);
-    let length = answer.content_length();
-    let announced = length.unwrap_or(0);
-    if announced > max_body as u64 {
+    let announced = answer.content_length().unwrap_or(0);
+    if announced > max as u64 && !cut {
         return Err(too_large());
     }
-    let mut next = chunk(answer).await?;
-    if next.as_ref().is_some_and(|piece| Some(piece.len() as u64) == length) {
-        // Most pages arrive in one piece, which need not be copied. Reading to the end lets the
-        // connection be reused.
-        chunk(answer).await?;
-        return Ok(next.unwrap_or_default());
-    }
-    // Powers of two: similar bodies get equal buffers, which the allocator reuses.
-    let room = usize::try_from(announced.min(MAX_ANNOUNCED)).unwrap_or(0).next_power_of_two();
-    let mut body = Vec::with_capacity(room);
-    while let Some(piece) = next {
-        if piece.len() > max_body - body.len() {
+    let capacity = announced.min(max as u64).min(MAX_ANNOUNCED);
+    let mut body = Vec::with_capacity(usize::try_from(capacity).unwrap_or(0));
+    while let Some(piece) = chunk(answer).await? {
+        let room = max - body.len();
+        if piece.len() > room && !cut {
             return Err(too_large());
         }
-        body.extend_from_slice(&piece);
-        // Frees the receive buffer before the next read fills it.
-        drop(piece);
-        next = chunk(answer).await?;
-    }
-    Ok(Bytes::from(body))
-}
-
-/// Reads the first bytes of a body. If the body is longer, the connection is closed.
-async fn read_start(answer: &mut reqwest::Response, max: usize) -> Result<Bytes, TransportError> {
-    let mut body = Vec::new();
-    while let Some(piece) = chunk(answer).await? {
-        body.extend_from_slice(&piece[..piece.len().min(max - body.len())]);
-        if body.len() == max {
+        body.extend_from_slice(&piece[..piece.len().min(room)]);
+        if cut && body.len() == max {
             break;
         }
     }

@@ -193,7 +193,7 @@ fn nth(n: u32, apart_ms: u32) -> Timestamp {
     Timestamp::from_unix_nanos((new_year + i128::from(n * apart_ms)) * 1_000_000).unwrap()
 }
 
-/// The same rows on a service whose cursors have only milliseconds.
+/// The same rows on a service with cursors of milliseconds.
 fn of_milliseconds(rows: &[Submission]) -> Client {
     let rows = rows.to_vec();
     let fake = Fake::rule(move |request| {

@@ -1,4 +1,4 @@
-//! What a service that means harm, or is broken, can put into an error, a token or memory.
+//! Limits on the texts and bodies of a hostile or broken service.
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -21,7 +21,7 @@ async fn failure(answer: Answer) -> Error {
     ask(builder(), 100, answer).await.unwrap_err()
 }
 
-/// An answer that says of what kind it is.
+/// An answer with this content type.
 fn declared(kind: &str, body: &str) -> Answer {
     Answer::Status(200, vec![("content-type", kind.to_owned())], body.to_owned())
 }
@@ -33,7 +33,7 @@ fn shown(error: &Error) -> String {
 }
 
 #[tokio::test]
-async fn names_of_the_service_move_no_cursor_and_fill_no_log() {
+async fn member_names_are_escaped_and_cut_in_errors() {
     let name = format!(r"\u001b[2J\u202e{}", "k".repeat(1_000_000));
     for body in [
         format!(r#"{{"{name}":[1,}}"#),
@@ -59,7 +59,7 @@ async fn form_id_is_escaped_in_error() {
 }
 
 #[tokio::test]
-async fn answers_of_submitters_are_never_shown() {
+async fn errors_show_no_answers_of_submitters() {
     let answers = r#"{"data":[{"E-mail":"ada@example.org""#;
     for guard in ["", "\u{feff}", ")]}',\n", ")]}'\n", "while(1);"] {
         let body = format!("{guard}{answers}");
@@ -80,7 +80,7 @@ async fn answers_of_submitters_are_never_shown() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_of_aeons_is_an_hour_and_can_be_added_to_a_time() {
+async fn retry_after_is_at_most_an_hour() {
     for text in ["99999999999999999999", "18446744073709551615", "86400"] {
         let headers = vec![("retry-after", text.to_owned())];
         let error = failure(Answer::Status(429, headers, error("rate_limited", "x"))).await;
@@ -119,7 +119,7 @@ async fn cursor_over_1_kib_is_refused() {
 }
 
 #[tokio::test]
-async fn a_body_over_the_cap_is_refused_whoever_sends_it() {
+async fn body_over_max_body_is_too_large() {
     let body = last([0, 1]);
     let least = body.len();
     assert_eq!(ask(builder().max_body(least), 2, ok(body.clone())).await.unwrap().len(), 2);
@@ -130,7 +130,7 @@ async fn a_body_over_the_cap_is_refused_whoever_sends_it() {
 }
 
 #[tokio::test]
-async fn of_a_code_and_a_message_a_bounded_part_is_kept() {
+async fn code_and_message_are_cut() {
     let body = error(&"c".repeat(20_000), &"m".repeat(20_000));
     let error = failure(Answer::Status(403, Vec::new(), body)).await;
     assert_eq!(error.code().unwrap().as_str(), "c".repeat(100));

@@ -414,7 +414,7 @@ async fn client_identity_is_sent_to_the_server() {
     assert!(shown.contains("ClientIdentity { certificates: 1, .. }"), "{shown}");
 }
 
-/// Set in the child process of the next test.
+/// Set in the child processes of the next tests.
 const CHILD: &str = "FORMSVC_TEST_CHILD";
 
 #[test]
@@ -435,5 +435,33 @@ fn client_build_reads_the_environment() {
         assert!(output.status.success(), "{shown}");
         assert!(shown.contains(&format!("Config: client.build: {expected}")), "{shown}");
         assert!(!shown.contains("cret"), "{shown}");
+    }
+}
+
+#[test]
+fn from_env_reads_base_url_and_key_of_the_process() {
+    if std::env::var_os(CHILD).is_some() {
+        let client = Client::from_env().map(|client| client.base_url().to_owned());
+        let blocking = formsvc_client::blocking::Client::from_env().map(|_| ());
+        println!("{client:?} {blocking:?}");
+        return;
+    }
+    for (key, expected) in [
+        (Some("fsk_1"), "Ok(\"http://localhost:1/base\") Ok(())"),
+        (
+            Some("'fsk_s3cret'"),
+            "`FORMSVC_API_KEY`: the API key begins or ends with a quotation mark",
+        ),
+        (None, "the environment variable `FORMSVC_API_KEY` is not set"),
+    ] {
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        let test = "network::from_env_reads_base_url_and_key_of_the_process";
+        child.args(["--exact", "--nocapture", test]).env(CHILD, "1");
+        child.env("FORMSVC_BASE_URL", "http://localhost:1/base").env_remove("FORMSVC_API_KEY");
+        child.envs(key.map(|key| ("FORMSVC_API_KEY", key)));
+        let output = child.output().unwrap();
+        let shown = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success() && shown.contains(expected), "{shown}");
+        assert!(!shown.contains("s3cret"), "{shown}");
     }
 }

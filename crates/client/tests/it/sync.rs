@@ -19,7 +19,7 @@ const NOON: i64 = 1_767_268_800 * SECOND;
 /// Latest commit of a row after its time.
 const LATE: i64 = 5 * 60 * SECOND;
 
-/// A form whose rows are committed and deleted while it is read.
+/// A form with rows that are committed and deleted during a sync.
 #[derive(Debug)]
 struct Form {
     now: i64,

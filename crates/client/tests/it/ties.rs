@@ -1,4 +1,4 @@
-//! Lists of services whose cursor does not distinguish rows that share a second or a millisecond.
+//! Lists of services with cursors of seconds or milliseconds, which do not distinguish tied rows.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};

@@ -78,7 +78,7 @@ impl Bounds {
             Some(since) => {
                 let (since, left) = (since.unix_micros(), Arc::clone(&self.left));
                 list.stop_when(move |row| {
-                    let is_older = row.unix_micros() < since;
+                    let is_older = row.created_at.unix_micros() < since;
                     left.fetch_or(is_older, Ordering::Relaxed);
                     is_older
                 })
