@@ -17,7 +17,7 @@ use formsvc_server::serve::{Running, ServeOptions, Server};
 use formsvc_server::store::sqlite::SqliteStore;
 use formsvc_server::store::{Clock, Store, system_clock};
 use http_body_util::BodyExt;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 
 /// A service over a database in memory.
 pub struct Service {
@@ -82,7 +82,7 @@ impl Service {
     pub fn client(&self, running: &Running) -> Client {
         Client::builder()
             .base_url(running.base_url())
-            .api_key(self.key.clone())
+            .api_key(self.key.expose_secret())
             .rate_limit(ClientRateLimit::off())
             .build()
             .expect("the settings are right")
@@ -149,7 +149,7 @@ impl Transport for InProcess {
 pub fn client_over(transport: InProcess, key: &SecretString) -> formsvc_client::ClientBuilder {
     Client::builder()
         .base_url("https://formsvc.test")
-        .api_key(key.clone())
+        .api_key(key.expose_secret())
         .transport(transport)
         .max_wait(Duration::from_secs(600))
         .timeouts(formsvc_client::Timeouts::new().overall(None))

@@ -18,7 +18,7 @@ use formsvc_server::store::sqlite::SqliteStore;
 use formsvc_server::store::{NewEndpoint, SealedSecret, Store, steady_clock, system_clock};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
@@ -161,7 +161,7 @@ impl Site {
     pub async fn shown(&self, base_url: &str, form: &Form) -> Vec<(SubmissionId, String)> {
         let client = Client::builder()
             .base_url(base_url)
-            .api_key(self.key.clone())
+            .api_key(self.key.expose_secret())
             .rate_limit(ClientRateLimit::off())
             .build()
             .expect("the settings are right");

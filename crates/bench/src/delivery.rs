@@ -107,7 +107,7 @@ mod tests {
             let body = body(number);
             assert_eq!(body.len(), BODY_LEN);
             let header = signer.header(&body);
-            verifier.verify_event(header.as_bytes(), body).unwrap();
+            verifier.verify_signature(header.as_bytes(), &body).unwrap();
         }
     }
 

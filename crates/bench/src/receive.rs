@@ -10,8 +10,8 @@ use axum::extract::{FromRef, State};
 use axum::response::IntoResponse;
 use axum::routing::post;
 use axum::serve::ListenerExt;
-use formsvc_receiver::inbox::{DEFAULT_LEASE, SqliteInbox};
-use formsvc_receiver::{Outcome, SubmissionCreated, Verifier, Webhook, process_once};
+use formsvc_receiver::inbox::{ClaimToken, SqliteInbox};
+use formsvc_receiver::{SubmissionCreated, Verified, Verifier, process_once};
 use tokio::net::TcpListener;
 
 use crate::delivery::SECRET;
@@ -21,7 +21,7 @@ use crate::process::{Listening, print_json};
 
 /// Returns a verifier with the secret of the benchmark's deliveries.
 pub(crate) fn verifier() -> Result<Verifier, BenchError> {
-    Verifier::builder().secret(SECRET.into()).build().context("cannot make a verifier")
+    Verifier::new(SECRET).context("cannot make a verifier")
 }
 
 #[derive(Clone)]
@@ -60,10 +60,14 @@ pub(crate) fn run(database: &Path) -> Result<(), BenchError> {
 /// Verifies a delivery and handles each submission once; the handler has nothing to do.
 async fn receive(
     State(app): State<App>,
-    Webhook(submission): Webhook<SubmissionCreated>,
+    delivery: Verified<SubmissionCreated>,
 ) -> impl IntoResponse {
-    let key = submission.submission_id.as_str();
-    let handler = |_claim| async { Ok::<(), Infallible>(()) };
-    let outcome: Outcome<_, _> = process_once(&app.inbox, key, DEFAULT_LEASE, handler).await;
-    outcome
+    process_once(app.inbox, delivery, handle).await
+}
+
+async fn handle(
+    _submission: Verified<SubmissionCreated>,
+    _claim: ClaimToken,
+) -> Result<(), Infallible> {
+    Ok(())
 }

@@ -167,11 +167,14 @@ mod tests {
         for _ in 0..20 {
             let event = sample(&mut bits, at());
             for (label, value) in event.data.fields() {
-                let read: serde_json::Value = serde_json::from_str(value.get()).unwrap();
+                let read: serde_json::Value = serde_json::from_str(value.as_json()).unwrap();
                 if label == "Fee" {
-                    assert!(value.get().ends_with('0') && !value.get().ends_with("00"), "{value}");
+                    assert!(
+                        value.as_json().ends_with('0') && !value.as_json().ends_with("00"),
+                        "{value:?}"
+                    );
                 } else {
-                    assert_eq!(serde_json::to_string(&read).unwrap(), value.get(), "{label}");
+                    assert_eq!(serde_json::to_string(&read).unwrap(), value.as_json(), "{label}");
                 }
             }
         }
@@ -197,7 +200,7 @@ mod tests {
         assert_eq!(fields.len(), shapes.len());
         for ((label, value), (asked, shape)) in fields.iter().zip(&questions) {
             assert_eq!(label, asked);
-            let value: serde_json::Value = serde_json::from_str(value.get()).unwrap();
+            let value: serde_json::Value = serde_json::from_str(value.as_json()).unwrap();
             let fits = match shape {
                 Shape::Number => value.is_number(),
                 Shape::Boolean => value.is_boolean(),

@@ -134,7 +134,8 @@ async fn a_key_is_shown_once_works_and_is_refused_once_it_is_revoked() {
     browser.follow("I have it").await;
     let shown = browser.run("return document.documentElement.outerHTML").await.to_string();
     assert!(shown.contains("nightly export") && !shown.contains(&key), "shown once");
-    let client = Client::builder().base_url(&server.base_url).api_key(key.into()).build().unwrap();
+    let client =
+        Client::builder().base_url(&server.base_url).api_key(key.as_str()).build().unwrap();
     assert_eq!(client.me().await.unwrap().email, "ada@example.org");
     browser.follow("Revoke nightly export…").await;
     browser.press("Revoke the key").await;

@@ -29,7 +29,7 @@ async fn each_of_the_six_codes_reaches_the_caller_of_the_sdk() {
 
     let good = client(transport, &service.key);
     let list = |form: &FormId| good.form(form.clone()).submissions();
-    let nowhere = list(&service.form.id).before(Cursor::new("yesterday")).page().await;
+    let nowhere = list(&service.form.id).start_at(Cursor::new("yesterday")).page().await;
     expect(nowhere.unwrap_err(), 400);
     let nothing = FormId::new("frm_nothing").unwrap();
     expect(list(&nothing).page().await.unwrap_err(), 404);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use formsvc_client::{
-    Client, Error, ErrorCode, ErrorKind, Event, RateLimit, RetryPolicy, Timeouts,
+    Client, ClientEvent, Error, ErrorCode, ErrorKind, RateLimit, RetryPolicy, Timeouts,
 };
 use formsvc_protocol::{Answers, FormId, FormInstant, FormStatus, PublicId, SubmissionId};
 use formsvc_server::faults::Faults;
@@ -57,7 +57,7 @@ impl Sick {
     fn client(&self) -> formsvc_client::ClientBuilder {
         Client::builder()
             .base_url(self.running.base_url())
-            .api_key(self.service.key.clone())
+            .api_key(self.service.key.expose_secret())
             .rate_limit(RateLimit::off())
             .retry(RetryPolicy::none())
     }
@@ -173,7 +173,7 @@ async fn a_cursor_that_is_stuck_ends_the_list_with_an_error() {
     assert_eq!(second["pagination"]["next_cursor"], cursor);
     let client = sick.client().build().unwrap();
     let error = sick.rows(&client).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::PaginationStuck);
+    assert_eq!(error.kind(), ErrorKind::Pagination);
 }
 
 #[tokio::test]
@@ -202,7 +202,7 @@ async fn rows_that_come_again_are_handed_on_once() {
     let repeated = Arc::new(Mutex::new(0));
     let counted = Arc::clone(&repeated);
     let client = sick.client().on_event(move |event| {
-        if let Event::PageFetched { duplicates, .. } = event {
+        if let ClientEvent::PageFetched { duplicates, .. } = event {
             *counted.lock().unwrap() += *duplicates;
         }
     });

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use formsvc_client::{Event, RetryPolicy};
+use formsvc_client::{ClientEvent, RetryPolicy};
 use formsvc_tests::service::{Service, client_over, per_minute, tokio_clock};
 use secrecy::ExposeSecret;
 
@@ -42,7 +42,7 @@ async fn with_the_sdks_limiter_there_is_no_429_at_all() {
         // A 429 would end the test at once.
         .retry(RetryPolicy::none())
         .on_event(move |event| {
-            if matches!(event, Event::RateLimited { .. }) {
+            if matches!(event, ClientEvent::RateLimited { .. }) {
                 counted.fetch_add(1, Ordering::Relaxed);
             }
         })

@@ -240,6 +240,8 @@ pub(super) fn item(out: &mut dyn Write, grid: &Grid<'_>, view: View<'_>) -> io::
 
 #[cfg(test)]
 mod tests {
+    use formsvc_protocol::Timestamp;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -266,7 +268,8 @@ mod tests {
     }
 
     fn relative_to(now: &str) -> Option<Times<'static>> {
-        formsvc_protocol::Timestamp::micros_of(now).ok().map(Times::Relative)
+        let now: Timestamp = now.parse().ok()?;
+        Some(Times::Relative(now.unix_micros()))
     }
 
     fn forms() -> Grid<'static> {

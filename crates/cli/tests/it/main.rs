@@ -22,6 +22,7 @@ mod key;
 mod keyring;
 // The same proxies and TLS servers as the client's tests.
 #[path = "../../../client/tests/it/support/net.rs"]
+#[expect(dead_code, reason = "mutual TLS is tested by the client only")]
 mod net;
 #[cfg(unix)]
 mod network;

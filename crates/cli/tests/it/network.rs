@@ -347,9 +347,9 @@ fn the_openssl_commands_of_the_hint_make_a_trusted_certificate() {
     let made = shell.output().unwrap();
     assert!(made.status.success(), "{made:?}");
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
-    let (pem, key) = (read("server.pem"), read("server.key"));
+    let (pem, key_pem) = (read("server.pem"), read("server.key"));
     let certificate = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
-    let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
-    let net = Network::with(Identity { certificate, key, pem }, &read("ca.pem"));
+    let key = PrivateKeyDer::from_pem_slice(key_pem.as_bytes()).unwrap();
+    let net = Network::with(Identity { certificate, key, pem, key_pem }, &read("ca.pem"));
     assert_works(&net.me(&[("FORMSVC_CACERT", &net.ca)]));
 }

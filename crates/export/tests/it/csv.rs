@@ -104,7 +104,7 @@ fn expected(answers: &str) -> Vec<String> {
         _ => json.to_owned(),
     };
     let mut cells: Vec<String> =
-        answers.fields().iter().map(|(_, value)| text(value.get())).collect();
+        answers.fields().iter().map(|(_, value)| text(value.as_json())).collect();
     cells.retain(|cell| !cell.is_empty());
     cells.sort();
     cells

@@ -5,7 +5,7 @@ use formsvc_export::{Destination, Existing, ExportError, FORMATS, writer};
 
 use crate::support::{TIME, options};
 
-fn row() -> Submission {
+fn submission() -> Submission {
     let answers = Answers::parse("{}").unwrap();
     Submission::new("sub_1".parse().unwrap(), answers, TIME.parse().unwrap())
 }
@@ -18,7 +18,7 @@ fn a_file_exists_only_once_it_is_complete() {
         let mut export =
             writer(Destination::file(&path, Existing::Replace).unwrap(), options(row.format))
                 .unwrap();
-        export.write(&[row()]).unwrap();
+        export.write(&[submission()]).unwrap();
         assert!(!path.exists(), "{}", row.name);
         export.finish().unwrap();
         assert!(path.exists(), "{}", row.name);
@@ -35,7 +35,7 @@ fn an_export_that_is_dropped_leaves_what_was_there() {
         let mut export =
             writer(Destination::file(&path, Existing::Replace).unwrap(), options(row.format))
                 .unwrap();
-        export.write(&[row()]).unwrap();
+        export.write(&[submission()]).unwrap();
         drop(export);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "old");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "{}", row.name);

@@ -38,7 +38,7 @@ pub(crate) struct Identity {
     pub(crate) key: PrivateKeyDer<'static>,
     /// The certificate as text.
     pub(crate) pem: String,
-    key_pem: String,
+    pub(crate) key_pem: String,
 }
 
 impl Identity {
