@@ -271,8 +271,9 @@ impl Walk {
                 outcome.duplicates.push(outcome.rows_in_order);
             } else {
                 any_new = true;
-                self.oldest = Some(time);
             }
+            // Also of known rows: the next cursor is the time of the page's last row.
+            self.oldest = Some(self.oldest.map_or(time, |oldest| oldest.min(time)));
             outcome.rows_in_order += 1;
         }
         self.page_was_empty = !any_row;

@@ -41,15 +41,23 @@ impl Form {
 
     /// Commits a row with a time that is `late` microseconds in the past.
     fn commit(&mut self, late: i64) {
-        let time = (self.now - late).div_euclid(self.unit) * self.unit;
-        // More rows in one unit than a page can show are a tie overflow.
-        let ties = self.rows.range((time, 0)..(time + self.unit, 0)).count();
-        if ties < 3 {
-            // The order of the rows of one unit is independent of the order of their commits.
-            let breaker = self.committed.wrapping_mul(2_654_435_761);
-            self.rows.insert((time, breaker), self.committed);
-            self.committed += 1;
+        let mut time = (self.now - late).div_euclid(self.unit) * self.unit;
+        let in_unit = |rows: &BTreeMap<(i64, u32), u32>, time: i64| {
+            rows.range((time, 0)..(time + self.unit, 0)).count()
+        };
+        if self.unit == 1 {
+            // A service with exact cursors gives each row its own time.
+            while in_unit(&self.rows, time) > 0 {
+                time += 1;
+            }
+        } else if in_unit(&self.rows, time) == 3 {
+            // More rows in one unit than a page can show are a tie overflow.
+            return;
         }
+        // The order of the rows of one unit is independent of the order of their commits.
+        let breaker = self.committed.wrapping_mul(2_654_435_761);
+        self.rows.insert((time, breaker), self.committed);
+        self.committed += 1;
     }
 
     fn delete(&mut self, row: usize) {
@@ -171,7 +179,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Commit { late_secs } => form.lock().unwrap().commit(late_secs * SECOND),
-                // The walk falls back where rows were deleted, and ties are then not proven complete.
+                // With cursors of a unit, deleted rows make ties unproven; exact cursors lose nothing.
                 Step::Delete(row) if unit == 1 => form.lock().unwrap().delete(row),
                 Step::Delete(_) => {}
                 Step::Advance { secs } => form.lock().unwrap().now += secs * SECOND,

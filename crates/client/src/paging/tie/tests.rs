@@ -295,7 +295,10 @@ proptest! {
         if ended == Some(NextStep::Finished) {
             prop_assert_eq!(&ids, &all(&service));
         }
-        prop_assert!(proven || kind.takes_own_cursors_only());
+        // A resumed walk does not know yet that the service cuts cursors to seconds, and may report a
+        // complete list as unproven.
+        let cuts_to_seconds = matches!(kind, CutToSeconds | CutsBothToSeconds);
+        prop_assert!(proven || kind.takes_own_cursors_only() || cuts_to_seconds);
         if kind == Exact {
             prop_assert_eq!(ended, whole.ended);
         }

@@ -206,6 +206,15 @@ fn resumed_rows_moved_by_new_rows_not_repeated() {
 }
 
 #[test]
+fn known_last_row_is_the_oldest_of_the_position() {
+    // The token's rows end the page, so the cursor is the time of row 11 and not of row 1.
+    let seen = ["sub_10", "sub_11"];
+    let mut walk = Walk::resume(ListPosition::default(), seen.into_iter(), Some(time(11)));
+    assert_eq!(accept(&mut walk, &page(&[0, 1, 10, 11], 1)), (vec![0, 1], NextStep::Continue));
+    assert_eq!(walk.position().oldest, Some(time(11)));
+}
+
+#[test]
 fn resumed_ids_are_dropped_when_passed() {
     let mut walk = Walk::resume(ListPosition::default(), ["sub_0"].into_iter(), Some(time(0)));
     accept(&mut walk, &page(&[0, 3], 1));
