@@ -174,6 +174,7 @@ impl Context {
 
     /// A client of a service with a key, whatever the settings say of both.
     pub(crate) fn client_at(&self, base_url: &str, key: SecretString) -> Result<Client, CliError> {
+        address::read(base_url)?;
         let (progress, verbose) = (self.progress.clone(), self.settings.verbose > 0);
         let mut builder = Client::builder()
             .base_url(base_url)

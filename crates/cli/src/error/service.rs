@@ -10,10 +10,6 @@ impl From<formsvc_client::Error> for CliError {
     fn from(error: formsvc_client::Error) -> Self {
         let (exit, hint) = match error.kind() {
             ErrorKind::Api => of_code(&error),
-            ErrorKind::Config if error.to_string().contains("base URL") => (
-                Exit::Usage,
-                Some("an address is https://…, or http://… on this machine, without /api/v1"),
-            ),
             ErrorKind::Config => (Exit::Usage, None),
             ErrorKind::Connect => (Exit::Network, connect_hint(&error)),
             ErrorKind::Timeout => (Exit::Network, Some("allow more time with `--timeout`")),
