@@ -154,7 +154,7 @@ impl Context {
                 (base_url, key)
             }
         };
-        self.client_at(&base_url, key)
+        self.client_at(&base_url, &key)
     }
 
     /// The proxy and TLS settings of every request. Read at the first call, so that a command that
@@ -173,7 +173,7 @@ impl Context {
     }
 
     /// A client of a service with a key, whatever the settings say of both.
-    pub(crate) fn client_at(&self, base_url: &str, key: SecretString) -> Result<Client, CliError> {
+    pub(crate) fn client_at(&self, base_url: &str, key: &SecretString) -> Result<Client, CliError> {
         address::read(base_url)?;
         let (progress, verbose) = (self.progress.clone(), self.settings.verbose > 0);
         let mut builder = Client::builder()

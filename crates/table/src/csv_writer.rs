@@ -56,7 +56,7 @@ impl<W: Write> CsvWriter<W> {
 
     /// Flushes the rows and returns the output.
     pub fn into_inner(self) -> io::Result<W> {
-        self.writer.into_inner().map_err(|error| error.into_error())
+        self.writer.into_inner().map_err(csv::IntoInnerError::into_error)
     }
 
     /// Returns the output. Rows may not have reached it yet.

@@ -10,7 +10,7 @@ const CEILINGS: &[(&str, &[&str], usize)] = &[
     ("formsvc-receiver", &["--no-default-features"], 35),
     ("formsvc-receiver", &["--features=axum"], 45),
     // TLS by rustls, and spans.
-    ("formsvc-client", &[], 115),
+    ("formsvc-client", &[], 110),
 ];
 
 /// Everything that is compiled into a program for its use of a crate: no build scripts, no tests.

@@ -8,7 +8,8 @@ const MAY_SEE: &[(&str, &[&str])] = &[
     ("formsvc-protocol", &[]),
     ("formsvc-client", &["formsvc-protocol"]),
     ("formsvc-receiver", &["formsvc-protocol"]),
-    ("formsvc-export", &["formsvc-client", "formsvc-protocol"]),
+    ("formsvc-table", &["formsvc-protocol"]),
+    ("formsvc-export", &["formsvc-client", "formsvc-protocol", "formsvc-table"]),
     ("formsvc-server", &["formsvc-protocol"]),
     ("formsvc-contract", &["formsvc-client", "formsvc-protocol", "formsvc-receiver"]),
     (
@@ -20,6 +21,7 @@ const MAY_SEE: &[(&str, &[&str])] = &[
             "formsvc-protocol",
             "formsvc-receiver",
             "formsvc-server",
+            "formsvc-table",
         ],
     ),
     ("formsvc-bench", &["formsvc-client", "formsvc-receiver"]),
@@ -36,6 +38,7 @@ const ALL: &[&str] = &[
     "formsvc-protocol",
     "formsvc-receiver",
     "formsvc-server",
+    "formsvc-table",
     "xtask",
 ];
 

@@ -73,7 +73,7 @@ impl Values {
         let (answer, answered) = mpsc::channel();
         let fetched = move || {
             let settings = settings.as_ref().as_ref()?;
-            let forms = fetch(settings, base_url.clone(), key::at_hand(settings, &base_url)?)?;
+            let forms = fetch(settings, base_url.clone(), &key::at_hand(settings, &base_url)?)?;
             cache::remember(settings, &forms);
             // Nobody waits any more when it took too long.
             answer.send(forms.iter().map(Known::of).collect()).ok()
@@ -190,7 +190,7 @@ fn candidates(typed: &OsStr, forms: &[Known]) -> Vec<CompletionCandidate> {
     found
 }
 
-fn fetch(settings: &Settings, base_url: String, key: SecretString) -> Option<Vec<Form>> {
+fn fetch(settings: &Settings, base_url: String, key: &SecretString) -> Option<Vec<Form>> {
     let limits = Timeouts::new().attempt(NETWORK_MAX).connect(NETWORK_MAX);
     let client = Client::builder()
         .base_url(base_url)

@@ -117,7 +117,7 @@ impl Cluster {
         while !is_ready.status().unwrap().success() {
             assert!(keeper.try_wait().unwrap().is_none(), "the server ended");
             assert!(start.elapsed() < TIMEOUT, "the server does not start");
-            // PostgreSQL does not signal that it is ready.
+            // Sleeps because PostgreSQL does not signal that it is ready.
             std::thread::sleep(Duration::from_millis(20));
         }
         std::thread::spawn(move || keeper.wait());
@@ -131,7 +131,7 @@ impl Cluster {
         let start = Instant::now();
         while file.exists() {
             assert!(start.elapsed() < TIMEOUT, "the server does not end");
-            // The server is not a child of this process, so its end cannot be awaited.
+            // Sleeps because the server is not a child of this process: its end cannot be awaited.
             std::thread::sleep(Duration::from_millis(10));
         }
     }

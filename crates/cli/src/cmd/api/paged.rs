@@ -191,6 +191,10 @@ impl Paged<'_> {
             }
         };
         let json = body.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&body);
+        // serde would accept an array of the members in order, too.
+        if !json.trim_ascii_start().starts_with(b"{") {
+            return Err(self.no_list());
+        }
         let mut reader = serde_json::Deserializer::from_slice(json);
         let page = Page::deserialize(&mut reader).and_then(|page| reader.end().map(|()| page));
         let page = page.map_err(|_| self.no_list())?;

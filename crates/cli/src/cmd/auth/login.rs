@@ -136,7 +136,7 @@ impl Login {
         if self.no_verify {
             return Ok(None);
         }
-        let client = cx.client_at(account.origin(), key.clone())?;
+        let client = cx.client_at(account.origin(), key)?;
         let verified = client.me().await;
         Ok(Some(verified.inspect_err(|_| cx.progress.remark("no key was kept"))?.into_inner()))
     }

@@ -160,7 +160,7 @@ impl Status {
         if self.offline {
             return None;
         }
-        match cx.client_at(base_url, key) {
+        match cx.client_at(base_url, &key) {
             Ok(client) => row.ask(&client).await,
             Err(error) => Some(error),
         }

@@ -73,7 +73,7 @@ async fn at(cx: &Context, base_url: Option<&str>, given: Option<&KeySource>) -> 
     let has_key = key.is_some();
     // Any service says no to this, which tells as much about the way to it.
     let key = key.unwrap_or_else(|| "no-key".to_owned().into());
-    match cx.client_at(base_url, key) {
+    match cx.client_at(base_url, &key) {
         Ok(client) => all.extend(service::checks(cx, &client, has_key).await),
         Err(error) => all.push(Check::failed("service", &error)),
     }

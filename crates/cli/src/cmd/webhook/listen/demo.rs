@@ -70,7 +70,7 @@ impl Demo {
         let Key::New(key) = &self.0.facts.key else {
             return Err(CliError::new(Exit::Failed, "a sandbox in memory had a key already"));
         };
-        cx.client_at(&self.0.facts.base_url, key.clone())
+        cx.client_at(&self.0.facts.base_url, key)
     }
 }
 

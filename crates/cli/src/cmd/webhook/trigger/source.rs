@@ -47,7 +47,7 @@ pub(super) struct Bodies {
 
 enum Kind {
     Sample,
-    Form(FormMatch, Vec<(String, Shape)>),
+    Form(Box<FormMatch>, Vec<(String, Shape)>),
     /// One after the other, and again.
     Fixed(Vec<Bytes>),
 }
@@ -59,7 +59,7 @@ impl Bodies {
         } else if let Some(form) = &asked.form {
             let form = form_ref::resolve(cx, form).await?;
             let questions = questions(cx, &form).await?;
-            Kind::Form(form, questions)
+            Kind::Form(Box::new(form), questions)
         } else if asked.from_submission.is_empty() {
             Kind::Sample
         } else {
