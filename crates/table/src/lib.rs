@@ -5,7 +5,7 @@
 //! | Concept | Item |
 //! |---|---|
 //! | one column for each label, in the form's order | [`Columns`] |
-//! | the text of an answer | [`Cell`], [`cell`] |
+//! | the text of an answer | [`Cell`], [`cell()`] |
 //! | text that a spreadsheet would run as a formula | [`needs_guard`], [`guarded`] |
 //! | rows as CSV (RFC 4180) | [`CsvWriter`] |
 
