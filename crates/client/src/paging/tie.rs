@@ -370,7 +370,9 @@ impl TieGuard {
             self.cut_to_seconds |= instant == second.start && instant != milli.start;
             self.cursor_has_millis |= CursorUnit::Second.floor(instant) != instant;
         }
-        let unit = if self.whole_seconds || self.cut_to_seconds { second } else { milli };
+        // A service that has sent a cursor with milliseconds does not cut its cursors to seconds.
+        let seconds = !self.cursor_has_millis && (self.whole_seconds || self.cut_to_seconds);
+        let unit = if seconds { second } else { milli };
         let Some(instant) = instant.filter(|instant| unit.contains(*instant)) else {
             let reason = FallbackReason::CursorNotTime;
             return self.mark_unproven(reason).then_some(reason);
