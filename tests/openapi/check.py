@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Holds a server's answers to its own description.
+"""Compares a server's answers with docs/openapi.json.
 
 usage: check.py PATH-OF-FORMSVC-SERVER
 
-The document must be what `docs/openapi.json` has, and valid by the official schema of OpenAPI 3.1. Then
-a server is started on a fresh database, and every operation is asked until each of the statuses below
-has come: status, headers, media type and body must be as described. The fixtures of the wire must
-match the schemas as well. Needs `openapi-spec-validator` and what it brings.
+The document must be valid by the official schema of OpenAPI 3.1. A server is started on a fresh database,
+and every operation is requested until each of the statuses below was received: status, headers, media type
+and body must be as described. The wire fixtures must match the schemas as well. Needs
+`openapi-spec-validator` and its dependencies.
 """
 
 import http.client
