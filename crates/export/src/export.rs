@@ -1,9 +1,12 @@
 //! Pages in, an output out.
 
-use formsvc_client::SubmissionPages;
+use std::path::Path;
+
+use formsvc_client::{SubmissionPages, SubmissionQuery};
 
 use crate::error::ExportError;
-use crate::format::{RecordWriter, Written};
+use crate::format::{Format, Options, RecordWriter, Written, writer};
+use crate::{Destination, Existing};
 
 /// How far an export has come, told after each page.
 #[derive(Clone, Copy, Debug)]
@@ -38,4 +41,15 @@ pub async fn export(
         tie_overflows: pages.tie_overflows().to_vec(),
         ..written
     })
+}
+
+/// Writes every submission of a query to a CSV file, with the formula guard. The file appears when it
+/// is complete, and then replaces an existing one.
+pub async fn export_csv(
+    query: SubmissionQuery,
+    path: impl AsRef<Path>,
+) -> Result<Written, ExportError> {
+    let destination = Destination::file(path.as_ref(), Existing::Replace)?;
+    let options = Options { format: Format::Csv, formula_guard: true };
+    export(query.pages(), writer(destination, options)?, |_| {}).await
 }

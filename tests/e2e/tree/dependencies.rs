@@ -25,6 +25,16 @@ const MAY_SEE: &[(&str, &[&str])] = &[
         ],
     ),
     ("formsvc-bench", &["formsvc-client", "formsvc-receiver"]),
+    (
+        "formsvc-examples",
+        &[
+            "formsvc-client",
+            "formsvc-export",
+            "formsvc-receiver",
+            "formsvc-server",
+            "formsvc-tests",
+        ],
+    ),
     ("formsvc-tests", ALL),
     ("xtask", ALL),
 ];

@@ -5,7 +5,6 @@
 mod axum_extractor;
 mod bodies;
 mod event;
-mod examples;
 mod inbox;
 mod postgres_cluster;
 mod process;

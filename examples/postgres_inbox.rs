@@ -1,7 +1,5 @@
 //! Stores each submission in PostgreSQL once: the row and the mark commit in one transaction.
 
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example prints its result")]
-
 use std::error::Error;
 
 use axum::{Extension, Router, http::StatusCode, routing::post};

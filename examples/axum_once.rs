@@ -1,7 +1,5 @@
 //! Handles each submission once with axum. Handled submissions are remembered in `inbox.db`.
 
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example prints its result")]
-
 use axum::{Router, extract::FromRef, extract::State, response::IntoResponse, routing::post};
 use formsvc_receiver::inbox::{ClaimToken, SqliteInbox};
 use formsvc_receiver::{SubmissionCreated, Verified, Verifier, process_once};

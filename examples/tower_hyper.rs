@@ -1,7 +1,5 @@
 //! Verifies deliveries with the tower layer, in front of hyper. It does not detect duplicates.
 
-#![expect(clippy::print_stdout, reason = "an example prints its result")]
-
 use std::convert::Infallible;
 
 use formsvc_receiver::bytes::Bytes;
