@@ -4,6 +4,7 @@
 #![cfg(unix)]
 
 mod client;
+mod kill;
 // The same proxies and PostgreSQL servers as the tests of the client and of the receiver.
 #[path = "../../crates/client/tests/it/support/net.rs"]
 #[expect(dead_code, reason = "only a part is used here")]
