@@ -7,9 +7,9 @@
 //!
 //! | Strategy | When | Cursor sent | The answer must begin with |
 //! |---|---|---|---|
-//! | as is | the cursor has a part below the unit, or is not the time of the last row | the service's | any row |
+//! | as is | the cursor is not the time of the last row | the service's | any row |
 //! | next unit | the page begins above the last row's unit | the start of the next unit | a known row of the unit |
-//! | just above | the whole page lies in one unit | just above the last row | a known row |
+//! | just above | the whole page lies in one unit, or the cursor has a part below the unit | just above the last row | a known row |
 //! | checked | "just above" failed | the service's | a row of the unit |
 //!
 //! If "next unit" fails, the service refuses or ignores foreign cursors, or rows were deleted, and the
@@ -41,13 +41,40 @@ pub enum FallbackReason {
 }
 
 /// Whether a list contains every submission that the service has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Completeness {
-    /// No submission between the first and the last one read is missing.
+    /// No submission between the first and the last one read is missing, except those that were
+    /// committed after their page was read.
+    ///
+    /// Each page but the first began with a submission that was known before, or the client saw that
+    /// the service honours cursors that it had not issued. This proves that nothing is missing if the
+    /// service keeps these rules of SPEC §4:
+    ///
+    /// - The list is newest first, and two answers never contain two submissions in different orders,
+    ///   not even if they share a time.
+    /// - An answer begins with the newest submission that is older than the request's cursor, also if
+    ///   the service had not issued that cursor. The service may cut the cursor, the times or both to
+    ///   a second or a millisecond before it compares them.
+    /// - No submission between the first and the last one of an answer is left out.
+    /// - `has_more` is false only on the page with the oldest submission.
+    /// - `created_at` is the time by which the list is ordered, in full or cut.
     #[default]
     Proven,
-    /// Submissions that share a time could be missing: see [`FallbackReason`].
+    /// Submissions that share a time could be missing: see [`FallbackReason`]. Also if more of them
+    /// share a microsecond than a page can show.
     Unproven,
     /// More submissions share a unit of the cursor than a page can show: see [`TieOverflow`].
     Incomplete,
@@ -200,7 +227,10 @@ impl TieGuard {
         let mut guard = Self::new();
         guard.oldest = oldest;
         guard.service = Some(cursor.clone());
-        let Some(instant) = instant_of(cursor) else { return guard };
+        let Some(instant) = instant_of(cursor) else {
+            guard.unproven = Some(FallbackReason::CursorNotTime);
+            return guard;
+        };
         // A single time that is a whole second fits either unit.
         let units = UNITS.map(|unit| UnitStart::of(unit, oldest));
         let mut steps: Vec<_> = units
@@ -211,6 +241,8 @@ impl TieGuard {
         if let Some((unit, _)) = steps.last().and_then(|step| step.unit_and_bound()) {
             steps.push(just_above(unit, instant, oldest));
             guard.try_in_turn(steps);
+        } else if units[1].contains(instant) {
+            guard.set_strategy(just_above(units[1], instant, oldest));
         }
         guard
     }
@@ -378,6 +410,7 @@ impl TieGuard {
             return self.mark_unproven(reason).then_some(reason);
         };
         if instant != unit.start {
+            self.set_strategy(just_above(unit, instant, last));
             return None;
         }
         let bound = before.unit_and_bound().map_or(i64::MAX, |(_, bound)| bound);
@@ -428,7 +461,7 @@ impl TieGuard {
 /// Asks for the rows from the last one on, which lies in this unit.
 fn just_above(unit: UnitStart, cursor: i64, last: i64) -> CursorStrategy {
     let shown = CursorUnit::Millisecond.floor(last);
-    let bound = if cursor == shown {
+    let bound = if cursor >= shown {
         cursor.saturating_add(1)
     } else {
         // The cursor was cut further than the time that the row shows.
