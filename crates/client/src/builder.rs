@@ -210,7 +210,7 @@ impl<C> ClientBuilder<C> {
     }
 
     /// Sets the wall clock, for tests. The client compares it with a `Retry-After` date if the answer
-    /// has no `Date`. Waits and time limits use tokio's clock.
+    /// has no `Date`, and with the newest time of a sync. Waits and time limits use tokio's clock.
     pub fn clock(mut self, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         self.clock = Arc::new(now);
         self

@@ -42,7 +42,7 @@ impl NewSubmissions {
             Ok(run) => (Some(run), None),
             Err(error) => (None, Some(error)),
         };
-        let completeness = Completeness::Proven;
+        let completeness = run.as_ref().map_or(Completeness::Proven, SyncRun::completeness);
         Self { query, start, done: run.is_none(), run, walk: None, completeness, error }
     }
 

@@ -74,10 +74,10 @@ impl SubmissionPages {
         std::future::poll_fn(|cx| self.poll_page(cx)).await.transpose()
     }
 
-    /// Returns whether the pages so far contain every submission that the service has between the
-    /// first and the last one.
+    /// Returns whether the pages so far, with those before a resume, contain every submission that
+    /// the service has between the first and the last one.
     pub fn completeness(&self) -> Completeness {
-        self.walk.completeness()
+        self.walk.completeness().max(self.query.completeness_before())
     }
 
     /// Returns the units of which submissions may be missing, newest first; empty unless
@@ -94,7 +94,7 @@ impl SubmissionPages {
         let oldest = self.walk.known_oldest(self.walk.oldest());
         match self.next {
             None => self.query.first_token(),
-            Some(NextStep::Finished) => ResumeToken::at_end(self.query.list()),
+            Some(NextStep::Finished) => ResumeToken::at_end(self.query.list(), self.completeness()),
             Some(
                 NextStep::Continue
                 | NextStep::Retry
@@ -121,7 +121,8 @@ impl SubmissionPages {
         seen: impl Iterator<Item = &'i str>,
         seen_oldest: Option<i64>,
     ) -> ResumeToken {
-        ResumeToken::at_page(self.query.list(), position, seen, seen_oldest)
+        let completeness = self.completeness();
+        ResumeToken::at_page(self.query.list(), position, seen, seen_oldest, completeness)
     }
 
     pub(crate) fn poll_page(

@@ -1,5 +1,7 @@
 //! The settings of a list of submissions.
 
+use std::time::SystemTime;
+
 use formsvc_protocol::limits::PAGE_SIZE_MAX;
 use formsvc_protocol::{Cursor, FormId, IdError, Submission, Timestamp};
 
@@ -9,7 +11,10 @@ use super::pages::Fetched;
 use super::sealed_text::ListId;
 use super::sync_point::SyncRun;
 use super::walk::{ListPosition, Walk};
-use super::{NewSubmissions, ResumeToken, SubmissionPage, SubmissionPages, Submissions, SyncPoint};
+use super::{
+    Completeness, NewSubmissions, ResumeToken, SubmissionPage, SubmissionPages, Submissions,
+    SyncPoint,
+};
 use crate::call::call;
 use crate::error::Error;
 use crate::operation::SUBMISSIONS;
@@ -167,7 +172,10 @@ impl SubmissionQuery {
             return Err(config_error(format!("`sync_from` and `{name}` exclude each other")));
         }
         self.form()?;
-        SyncRun::start(point, self.list()).map_err(config_error)
+        let now = (self.client.shared.clock)();
+        let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_micros();
+        let now = i64::try_from(now).unwrap_or(i64::MAX);
+        SyncRun::start(point, self.list(), now).map_err(config_error)
     }
 
     /// Requests a single page.
@@ -232,7 +240,13 @@ impl SubmissionQuery {
             return token.clone();
         }
         let position = ListPosition { cursor: self.start.clone(), oldest: None };
-        ResumeToken::at_page(self.list(), position, std::iter::empty(), None)
+        let proven = Completeness::Proven;
+        ResumeToken::at_page(self.list(), position, std::iter::empty(), None, proven)
+    }
+
+    /// Returns the completeness of the part of the list before a resume.
+    pub(super) fn completeness_before(&self) -> Completeness {
+        self.resume.as_ref().map_or(Completeness::Proven, ResumeToken::completeness)
     }
 }
 

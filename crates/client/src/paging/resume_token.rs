@@ -3,15 +3,17 @@
 use formsvc_protocol::{Cursor, FormId, SubmissionId};
 use serde::{Deserialize, Serialize};
 
+use super::Completeness;
 use super::sealed_text::{ListId, sealed_text};
 use super::walk::{ListPosition, Walk};
 
 /// A position in a list of submissions, to resume from later or in another process: see
 /// [`SubmissionQuery::resume_from`](super::SubmissionQuery::resume_from).
 ///
-/// Contains the service's origin, the form's id, the cursor of the page, and the ids that may be
-/// repeated: those yielded of that page, those of the page before it, and those that share the
-/// oldest time, however often a list is resumed. It contains no API key and no answers.
+/// Contains the service's origin, the form's id, the cursor of the page, the
+/// [`Completeness`] of the list so far, and the ids that may be repeated: those yielded of that page,
+/// those of the page before it, and those that share the oldest time, however often a list is
+/// resumed. It contains no API key and no answers.
 ///
 /// The text is one line of visible ASCII with a checksum: truncated or altered text is refused, and
 /// so is a token of another form or another service. It has a few kilobytes, so keep only the
@@ -42,6 +44,7 @@ struct Content {
     seen: Vec<SubmissionId>,
     /// The oldest time of the seen rows, in microseconds since 1970.
     seen_oldest: Option<i64>,
+    completeness: Completeness,
 }
 
 impl ResumeToken {
@@ -50,17 +53,18 @@ impl ResumeToken {
         position: ListPosition,
         seen: impl Iterator<Item = &'i str>,
         seen_oldest: Option<i64>,
+        completeness: Completeness,
     ) -> Self {
         let mut seen: Vec<_> = seen
             .map(|id| SubmissionId::new(id).expect("ids are checked when a page is parsed"))
             .collect();
         seen.sort_unstable();
         let seen_oldest = seen_oldest.filter(|_| !seen.is_empty());
-        Self(Content { list, position: Some(position), seen, seen_oldest })
+        Self(Content { list, position: Some(position), seen, seen_oldest, completeness })
     }
 
-    pub(super) fn at_end(list: ListId) -> Self {
-        Self(Content { list, position: None, seen: Vec::new(), seen_oldest: None })
+    pub(super) fn at_end(list: ListId, completeness: Completeness) -> Self {
+        Self(Content { list, position: None, seen: Vec::new(), seen_oldest: None, completeness })
     }
 
     /// Returns the form; `None` in the token of a list with an invalid form id.
@@ -76,6 +80,12 @@ impl ResumeToken {
     /// Returns true at the end of the list. A list resumed there yields nothing and sends nothing.
     pub fn is_finished(&self) -> bool {
         self.0.position.is_none()
+    }
+
+    /// Returns whether the list up to this position contains every submission that the service has. A
+    /// resumed list starts with this value.
+    pub fn completeness(&self) -> Completeness {
+        self.0.completeness
     }
 
     /// Returns an error that names both lists if the token is for another one.
@@ -101,6 +111,14 @@ mod tests {
         ListId { origin: "https://forms.example:443".to_owned(), form: FormId::new(form).ok() }
     }
 
+    fn any_completeness() -> impl Strategy<Value = Completeness> {
+        prop::sample::select(vec![
+            Completeness::Proven,
+            Completeness::Unproven,
+            Completeness::Incomplete,
+        ])
+    }
+
     proptest! {
         #[test]
         fn token_survives_text_and_json(
@@ -109,10 +127,11 @@ mod tests {
             oldest in any::<Option<i64>>(),
             seen in prop::collection::vec("[a-z:,+&=é_]{1,9}", 0..5),
             seen_oldest in any::<Option<i64>>(),
+            completeness in any_completeness(),
         ) {
             let position = ListPosition { cursor: cursor.map(Cursor::new), oldest };
             let seen = seen.iter().map(String::as_str);
-            let token = ResumeToken::at_page(list(&form), position, seen, seen_oldest);
+            let token = ResumeToken::at_page(list(&form), position, seen, seen_oldest, completeness);
             let text = token.to_string();
             prop_assert!(text.bytes().all(|b| b.is_ascii_graphic() && !b"'\"`$\\".contains(&b)));
             prop_assert_eq!(text.parse::<ResumeToken>().unwrap(), token.clone());
@@ -132,7 +151,8 @@ mod tests {
             for cursor in ["c", "9999-12-31T23:59:59.999999Z"] {
                 let position =
                     ListPosition { cursor: Some(Cursor::new(cursor)), oldest: Some(oldest) };
-                let token = ResumeToken::at_page(list("frm_1"), position, std::iter::empty(), None);
+                let (seen, proven) = (std::iter::empty(), Completeness::Proven);
+                let token = ResumeToken::at_page(list("frm_1"), position, seen, None, proven);
                 assert!(token.walk().unwrap().cursor().is_some());
             }
         }
@@ -140,14 +160,15 @@ mod tests {
 
     #[test]
     fn token_at_the_end_is_finished() {
-        let token: ResumeToken = ResumeToken::at_end(list("frm_1")).to_string().parse().unwrap();
+        let token = ResumeToken::at_end(list("frm_1"), Completeness::Unproven);
+        let token: ResumeToken = token.to_string().parse().unwrap();
         assert!(token.is_finished() && token.walk().is_none());
         assert_eq!(token.form_id().unwrap(), &"frm_1");
     }
 
     #[test]
     fn damaged_token_is_refused_with_the_rule() {
-        let text = ResumeToken::at_end(list("frm_1")).to_string();
+        let text = ResumeToken::at_end(list("frm_1"), Completeness::Proven).to_string();
         let error = text[..text.len() - 1].parse::<ResumeToken>().unwrap_err();
         assert_eq!(error.to_string(), "resume token is damaged: the checksum does not match");
         let error = "v1:frm_1:end:::".parse::<ResumeToken>().unwrap_err();

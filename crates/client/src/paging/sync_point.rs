@@ -7,8 +7,8 @@ use std::collections::HashSet;
 use formsvc_protocol::{FormId, Submission, SubmissionId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::ResumeToken;
 use super::sealed_text::{ListId, sealed_text};
+use super::{Completeness, ResumeToken};
 
 /// Rows committed this much later than their `created_at` are still found, in microseconds.
 const OVERLAP_MICROS: i64 = 5 * 60 * 1_000_000;
@@ -20,7 +20,8 @@ const MAX_IDS: usize = 10_000;
 /// [`SubmissionQuery::sync_from`](super::SubmissionQuery::sync_from).
 ///
 /// Contains the newest time, the ids of the submissions of the 5 minutes before it (at most 10,000),
-/// and the position of an interrupted walk. The text is one line of visible ASCII with a checksum:
+/// and the position of an interrupted walk. A submission that is dated in the future does not move
+/// the newest time past the time of the run. The text is one line of visible ASCII with a checksum:
 /// truncated or altered text is refused, and so is a point of another form or another service. It
 /// contains no API key and no answers.
 ///
@@ -53,7 +54,7 @@ struct Content {
 /// The upper end of a range of rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Mark {
-    /// The newest time, in microseconds since 1970.
+    /// The newest time, at most that of the run, in microseconds since 1970.
     newest: i64,
     /// Start of the overlap: all known rows at or after this time are in `ids`.
     overlap_start: i64,
@@ -86,8 +87,21 @@ impl SyncPoint {
 }
 
 impl Mark {
-    fn new(newest: i64) -> Self {
+    /// Starts the mark of a walk at its first row. A row of the future would otherwise make all later
+    /// runs skip the rows before it.
+    fn new(first_row: i64, now: i64) -> Self {
+        let newest = first_row.min(now);
         Self { newest, overlap_start: newest.saturating_sub(OVERLAP_MICROS), ids: Vec::new() }
+    }
+
+    /// Moves a mark of the future, which a wrong clock made, to `now`. Rows before the mark are then
+    /// read again rather than skipped.
+    fn clamp(self, now: i64) -> Self {
+        if self.newest <= now {
+            return self;
+        }
+        let Self { newest, overlap_start, .. } = Self::new(self.newest, now);
+        Self { newest, overlap_start: self.overlap_start.min(overlap_start), ids: self.ids }
     }
 
     fn add(&mut self, id: &SubmissionId, time: i64) {
@@ -98,13 +112,14 @@ impl Mark {
     }
 
     /// Raises the start of the overlap until it contains at most [`MAX_IDS`] rows. Rows of one time
-    /// leave it together, because a walk ends at a time and not between two rows.
+    /// leave it together, because a walk ends at a time and not between two rows. Rows after the
+    /// newest time are always read again.
     fn shorten(&mut self) {
         if self.ids.len() > MAX_IDS {
             self.ids.sort_by_key(|(_, time)| Reverse(*time));
             let dropped = self.ids[MAX_IDS].1;
             self.ids.retain(|(_, time)| *time > dropped);
-            self.overlap_start = dropped.saturating_add(1);
+            self.overlap_start = dropped.min(self.newest).saturating_add(1);
         }
     }
 
@@ -141,6 +156,8 @@ pub(super) enum NextWalk {
 #[derive(Debug)]
 pub(super) struct SyncRun {
     list: ListId,
+    /// The time of the start of the run, in microseconds since 1970.
+    now: i64,
     complete: Option<Mark>,
     /// Ids of the complete range's overlap.
     known: HashSet<SubmissionId>,
@@ -150,16 +167,17 @@ pub(super) struct SyncRun {
 }
 
 impl SyncRun {
-    /// Starts a run. Returns an error that names both lists if the point is for another one.
-    pub(super) fn start(point: &SyncPoint, list: ListId) -> Result<Self, String> {
+    /// Starts a run at `now`, in microseconds since 1970. Returns an error that names both lists if the
+    /// point is for another one.
+    pub(super) fn start(point: &SyncPoint, list: ListId, now: i64) -> Result<Self, String> {
         let Content { list: other, complete, unfinished } = point.0.clone();
         other.map_or(Ok(()), |other| other.check(&list, "sync point"))?;
         let (head, next) = match unfinished {
-            Some(Unfinished { token, head }) => (Some(head), NextWalk::Resume(token)),
+            Some(Unfinished { token, head }) => (Some(head.clamp(now)), NextWalk::Resume(token)),
             None => (None, NextWalk::Newest),
         };
-        let mut run = Self { list, complete: None, known: HashSet::new(), head, next };
-        run.set_complete(complete);
+        let mut run = Self { list, now, complete: None, known: HashSet::new(), head, next };
+        run.set_complete(complete.map(|mark| mark.clamp(now)));
         Ok(run)
     }
 
@@ -173,6 +191,14 @@ impl SyncRun {
         &self.next
     }
 
+    /// Returns the completeness of the walk to resume.
+    pub(super) fn completeness(&self) -> Completeness {
+        match &self.next {
+            NextWalk::Resume(token) => token.completeness(),
+            NextWalk::Newest | NextWalk::None => Completeness::Proven,
+        }
+    }
+
     /// Returns the time before which a walk ends; `None` reads to the end of the list.
     pub(super) fn lower_bound(&self) -> Option<Timestamp> {
         let micros = self.complete.as_ref()?.overlap_start;
@@ -182,7 +208,8 @@ impl SyncRun {
     /// Records a row of the walk. Returns false for a row of an earlier run.
     pub(super) fn accept(&mut self, row: &Submission) -> bool {
         let time = row.created_at.unix_micros();
-        self.head.get_or_insert_with(|| Mark::new(time)).add(&row.id, time);
+        let now = self.now;
+        self.head.get_or_insert_with(|| Mark::new(time, now)).add(&row.id, time);
         !self.known.contains(&row.id)
     }
 
@@ -225,7 +252,7 @@ mod tests {
 
     fn mark(rows: impl IntoIterator<Item = (usize, i64)>) -> Mark {
         let mut rows = rows.into_iter().peekable();
-        let mut mark = Mark::new(rows.peek().unwrap().1);
+        let mut mark = Mark::new(rows.peek().unwrap().1, i64::MAX);
         for (number, time) in rows {
             mark.add(&SubmissionId::new(&format!("sub_{number}")).unwrap(), time);
         }
@@ -254,5 +281,24 @@ mod tests {
         let ids: HashSet<_> = joined.ids.iter().map(|(id, _)| id.as_str()).collect();
         assert_eq!(ids, HashSet::from(["sub_1", "sub_2", "sub_3"]));
         assert_eq!(joined.ids.len(), 3);
+    }
+    #[test]
+    fn mark_of_future_rows_ends_at_the_current_time() {
+        let now = 2_000_000_000;
+        let mut mark = Mark::new(now + 9, now);
+        for number in 0..=MAX_IDS {
+            mark.add(&SubmissionId::new(&format!("sub_{number}")).unwrap(), now + 9);
+        }
+        assert_eq!((mark.newest, mark.overlap_start), (now, now + 1));
+        // A point that was made with a clock that ran ahead.
+        let ids = vec![(SubmissionId::new("sub_1").unwrap(), now + 9)];
+        let ahead = Mark { newest: now + 9, overlap_start: now + 8, ids };
+        let list = ListId { origin: String::new(), form: None };
+        let point = SyncPoint(Content { complete: Some(ahead.clone()), ..Content::default() });
+        let run_at = |now| SyncRun::start(&point, list.clone(), now).unwrap().complete.unwrap();
+        let clamped = run_at(now);
+        assert_eq!((clamped.newest, clamped.overlap_start), (now, now - OVERLAP_MICROS));
+        assert_eq!(clamped.ids, ahead.ids);
+        assert_eq!(run_at(now + 9), ahead);
     }
 }

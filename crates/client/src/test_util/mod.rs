@@ -27,7 +27,8 @@
 //! feature `test-util` and a runtime with one thread, as in `#[tokio::test(start_paused = true)]`.
 //!
 //! The wall clock is separate: the client reads it only for a `Retry-After` date in an answer without
-//! `Date`, and [`ClientBuilder::clock`](crate::ClientBuilder::clock) replaces it.
+//! `Date` and for the newest time of a sync, and
+//! [`ClientBuilder::clock`](crate::ClientBuilder::clock) replaces it.
 //!
 //! ```
 //! use std::time::Duration;

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use formsvc_client::{Cursor, ErrorKind, ResumeToken, SubmissionQuery};
+use formsvc_client::{Completeness, Cursor, ErrorKind, ResumeToken, SubmissionQuery};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
@@ -49,6 +49,25 @@ async fn token_advances_after_last_item_of_page() {
     assert_eq!(cursor(items.resume_token()), Some("a".into()));
     items.try_next().await.unwrap();
     assert!(items.resume_token().is_finished());
+}
+
+#[tokio::test]
+async fn resumed_list_stays_unproven() {
+    let fake = Fake::script([ok(page([0, 1], "a")), ok(last([2]))]);
+    let mut pages = list(&fake).pages();
+    pages.try_next().await.unwrap();
+    let token = carried(&pages.resume_token());
+    assert_eq!(
+        (pages.completeness(), token.completeness()),
+        (Completeness::Unproven, Completeness::Unproven)
+    );
+    let mut items = list(&fake).resume_from(token).items();
+    assert_eq!(items.completeness(), Completeness::Unproven);
+    assert_eq!(items.try_collect_max(9).await.unwrap().len(), 1);
+    let token = carried(&items.resume_token());
+    assert!(token.is_finished());
+    let items = list(&fake).resume_from(token).items();
+    assert_eq!(items.completeness(), Completeness::Unproven);
 }
 
 #[tokio::test]

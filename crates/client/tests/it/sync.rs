@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
 
 use formsvc_client::{
     Client, ClientEvent, Completeness, Cursor, ErrorKind, RateLimit, SyncPoint, blocking,
@@ -9,7 +10,7 @@ use formsvc_client::{
 use formsvc_protocol::FormInstant;
 use proptest::prelude::*;
 
-use crate::support::bodies::{page_of, row_at};
+use crate::support::bodies::{page, page_of, row_at};
 use crate::support::fake::{Answer, Fake, ok, status};
 use crate::support::{builder, builder_of};
 
@@ -98,6 +99,16 @@ fn client(fake: &Arc<Fake>) -> Client {
     builder().rate_limit(RateLimit::off()).transport(fake.wire()).build().unwrap()
 }
 
+/// Returns a client with the clock of the form.
+fn client_at_form_time(form: &Shared) -> Client {
+    let (fake, form) = (Form::serve(form), form.clone());
+    let clock = move || {
+        let now = u64::try_from(form.lock().unwrap().now).unwrap();
+        SystemTime::UNIX_EPOCH + Duration::from_micros(now)
+    };
+    builder().rate_limit(RateLimit::off()).transport(fake.wire()).clock(clock).build().unwrap()
+}
+
 /// Returns the point as another process would read it.
 fn carried(point: &SyncPoint) -> SyncPoint {
     point.to_string().parse().unwrap()
@@ -151,6 +162,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         4 => Just(Step::Commit { late_secs: 0 }),
         4 => (0_i64..=300).prop_map(|late_secs| Step::Commit { late_secs }),
         1 => Just(Step::Commit { late_secs: 300 }),
+        1 => Just(Step::Commit { late_secs: -100_000 }),
         1 => (0_usize..8).prop_map(Step::Delete),
         3 => (0_i64..120).prop_map(|secs| Step::Advance { secs }),
         1 => (300_i64..4_000).prop_map(|secs| Step::Advance { secs }),
@@ -170,8 +182,7 @@ proptest! {
         steps in steps(),
     ) {
         let form = Form::new(unit);
-        let fake = Form::serve(&form);
-        let client = client(&fake);
+        let client = client_at_form_time(&form);
         let query = || client.form("frm_1").submissions().page_size(5);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let (mut read, mut new) = (Vec::new(), query().sync_from(&SyncPoint::new()));
@@ -250,6 +261,41 @@ async fn row_committed_five_minutes_late_is_found() {
     let (read, point) = run_all(&fake, &point).await;
     assert_eq!(read, [12]);
     assert!(run_all(&fake, &point).await.0.is_empty());
+}
+
+#[tokio::test]
+async fn row_of_the_future_does_not_hide_later_rows() {
+    let form = form_with(3, 90);
+    form.lock().unwrap().commit(-LATE * 100_000);
+    let client = client_at_form_time(&form);
+    let sync = async |point: &SyncPoint| {
+        let mut new = client.form("frm_1").submissions().sync_from(point);
+        let mut read = Vec::new();
+        while let Some(row) = new.try_next().await.unwrap() {
+            read.push(row.id.to_string());
+        }
+        (read, new.sync_point())
+    };
+    let (read, point) = sync(&SyncPoint::new()).await;
+    assert_eq!(read, ["sub_3", "sub_2", "sub_1", "sub_0"]);
+    form.lock().unwrap().now += LATE * 10;
+    form.lock().unwrap().commit(0);
+    let (read, point) = sync(&point).await;
+    assert_eq!(read, ["sub_4"]);
+    assert!(sync(&point).await.0.is_empty());
+}
+
+#[tokio::test]
+async fn interrupted_unproven_sync_stays_unproven() {
+    let fake = Fake::script([ok(page([0, 1], "a"))]);
+    let list = || client(&fake).form("frm_1").submissions();
+    let mut new = list().sync_from(&SyncPoint::new());
+    for _ in 0..2 {
+        new.try_next().await.unwrap();
+    }
+    assert_eq!(new.completeness(), Completeness::Unproven);
+    let new = list().sync_from(&carried(&new.sync_point()));
+    assert_eq!(new.completeness(), Completeness::Unproven);
 }
 
 #[tokio::test]
