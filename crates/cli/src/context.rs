@@ -175,12 +175,14 @@ impl Context {
     /// A client of a service with a key, whatever the settings say of both.
     pub(crate) fn client_at(&self, base_url: &str, key: &SecretString) -> Result<Client, CliError> {
         address::read(base_url)?;
+        let network = self.network()?;
+        network.check_proxy(base_url)?;
         let (progress, verbose) = (self.progress.clone(), self.settings.verbose > 0);
         let mut builder = Client::builder()
             .base_url(base_url)
             .api_key(key.expose_secret())
             .timeouts(self.timeouts())
-            .network(self.network()?.clone())
+            .network(network.clone())
             .user_agent(concat!("formsvc/", env!("CARGO_PKG_VERSION")))
             .on_event(move |event| report(&progress, verbose, event));
         if let Some(max_wait) = self.settings.max_wait {

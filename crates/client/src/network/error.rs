@@ -3,17 +3,18 @@
 use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::fmt;
+use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind};
 use crate::operation::BUILD;
 
 /// A proxy or TLS setting that cannot be used. Its text names the variable or flag, and never shows
 /// the value of a proxy variable, which may contain a password.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct NetworkError {
     message: Cow<'static, str>,
     hint: Option<&'static str>,
-    source: Option<Box<dyn StdError + Send + Sync>>,
+    source: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
 impl NetworkError {
@@ -32,8 +33,8 @@ impl NetworkError {
     }
 
     #[cfg(feature = "rustls")]
-    pub(super) fn because(self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        Self { source: Some(source.into()), ..self }
+    pub(super) fn because(self, source: impl StdError + Send + Sync + 'static) -> Self {
+        Self { source: Some(Arc::new(source)), ..self }
     }
 
     /// How to correct the setting.

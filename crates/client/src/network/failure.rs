@@ -7,7 +7,7 @@ use std::io;
 use http::StatusCode;
 use url::Url;
 
-use super::{NetworkSettings, ProxyInfo};
+use super::{NetworkSettings, ProxyInfo, Route};
 use crate::error::{Error, causes};
 
 /// The kinds of failed connections.
@@ -136,7 +136,16 @@ impl NetworkSettings {
         error: &(dyn StdError + 'static),
     ) -> Option<ConnectFailure> {
         let url = Url::parse(target).ok()?;
-        let proxy = self.proxy_for(target);
+        let proxy = match self.route(target) {
+            Route::Proxy(proxy) => Some(proxy),
+            Route::Unusable(message) => {
+                return Some(ConnectFailure {
+                    kind: ConnectFailureKind::ProxyUnreachable,
+                    message,
+                });
+            }
+            _ => None,
+        };
         let server = server(&url);
         let is_forwarded = url.scheme() == "http"
             && proxy.as_ref().is_some_and(|proxy| !proxy.address().starts_with("socks"));

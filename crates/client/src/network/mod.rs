@@ -5,7 +5,8 @@
 //!
 //! Proxies: `https` URLs use `HTTPS_PROXY`, `http` URLs use `HTTP_PROXY`, and both fall back to
 //! `ALL_PROXY`. `NO_PROXY` lists hosts that are reached directly. Each name works in upper and lower
-//! case; a blank variable counts as unset. Localhost is never sent to a proxy.
+//! case; a blank variable counts as unset. Localhost is never sent to a proxy. An unusable proxy
+//! variable is an error for the requests that need it, and of `build` if the base URL needs it.
 //!
 //! TLS: the system's certificates are trusted, or, if `SSL_CERT_FILE` or `SSL_CERT_DIR` is set, the
 //! certificates there instead. [`NetworkSettings::add_root_certificates`] adds more.
@@ -37,7 +38,7 @@ pub use proxy::{ProxyInfo, Route};
 #[cfg(feature = "rustls")]
 pub use trust::CertificateOrigin;
 
-use proxy::ProxySettings;
+use proxy::{Decision, ProxySettings};
 use resolver::Resolver;
 #[cfg(feature = "rustls")]
 use {identity::ClientIdentity, trust::TrustStore};
@@ -70,7 +71,7 @@ impl NetworkSettings {
     /// No proxy; the system's certificates are trusted.
     pub fn direct() -> Self {
         Self {
-            proxies: ProxySettings::default(),
+            proxies: ProxySettings::none(),
             #[cfg(feature = "rustls")]
             trust: Arc::new(TrustStore::system()),
             #[cfg(feature = "rustls")]
@@ -83,13 +84,16 @@ impl NetworkSettings {
     ///
     /// In a CGI script (`REQUEST_METHOD` is set), `HTTP_PROXY` is ignored: the client of the script
     /// controls it through the request header `Proxy`.
+    ///
+    /// Fails for certificates that cannot be used. An unusable proxy variable is an error of
+    /// [`check_proxy`](Self::check_proxy).
     pub fn from_env() -> Result<Self, NetworkError> {
         Self::from_vars(|name| std::env::var_os(name))
     }
 
     /// Reads the same variables through `lookup`.
     pub fn from_vars(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, NetworkError> {
-        Self::with_proxies(ProxySettings::from_vars(&lookup)?, &lookup)
+        Self::with_proxies(ProxySettings::from_vars(&lookup), &lookup)
     }
 
     /// Sends all requests through one proxy; reads the TLS variables of the environment.
@@ -99,7 +103,7 @@ impl NetworkSettings {
 
     /// Sends all requests directly; reads the TLS variables of the environment.
     pub(crate) fn from_env_without_proxy() -> Result<Self, NetworkError> {
-        Self::with_proxies(ProxySettings::default(), &|name| std::env::var_os(name))
+        Self::with_proxies(ProxySettings::none(), &|name| std::env::var_os(name))
     }
 
     #[cfg_attr(
@@ -166,8 +170,17 @@ impl NetworkSettings {
     /// How a request to a URL travels: directly, and why, or through a proxy.
     pub fn route(&self, target: &str) -> Route {
         match Url::parse(target) {
-            Ok(target) => self.proxies.route(&target),
+            Ok(target) => self.proxies.decide(&target).into(),
             Err(_) => Route::NoProxySet,
+        }
+    }
+
+    /// Returns an error that names the variable if a request to a URL needs a proxy variable that is
+    /// unusable. [`ClientBuilder::build`](crate::ClientBuilder::build) checks the base URL.
+    pub fn check_proxy(&self, target: &str) -> Result<(), NetworkError> {
+        match Url::parse(target).as_ref().map(|target| self.proxies.decide(target)) {
+            Ok(Decision::Unusable(error)) => Err(error.clone()),
+            _ => Ok(()),
         }
     }
 
@@ -198,7 +211,7 @@ impl NetworkSettings {
     }
 
     /// A builder of HTTP clients that follow these settings. It resolves localhost names to loopback
-    /// addresses only. For the crates of this workspace: reqwest's version is not part of this crate's.
+    /// addresses only, and makes no connection where the proxy is unusable. For the crates of this workspace: reqwest's version is not part of this crate's.
     #[doc(hidden)]
     pub fn http_client_builder(&self) -> Result<reqwest::ClientBuilder, NetworkError> {
         let builder = reqwest::Client::builder().no_proxy().dns_resolver(Resolver);

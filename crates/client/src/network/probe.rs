@@ -11,7 +11,8 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::NetworkSettings;
-use super::proxy::{Proxy, port};
+use super::proxy::{Decision, Proxy, port};
+use super::resolver::lookup;
 
 /// Most bytes of an answer that are read.
 const HEAD_MAX: usize = 8 << 10;
@@ -26,7 +27,7 @@ impl NetworkSettings {
         limit: Duration,
     ) -> Option<io::Result<StatusCode>> {
         let target = Url::parse(target).ok().filter(|target| target.scheme() == "https")?;
-        let proxy = self.proxies.decide(&target).ok()?;
+        let Decision::Proxy(proxy) = self.proxies.decide(&target) else { return None };
         if proxy.url.scheme().starts_with("socks") {
             return None;
         }
@@ -36,19 +37,20 @@ impl NetworkSettings {
 
     async fn connect(&self, proxy: &Proxy, target: &Url) -> io::Result<StatusCode> {
         let host = proxy.url.host_str().unwrap_or_default();
-        let bare = host.trim_start_matches('[').trim_end_matches(']');
-        let stream = TcpStream::connect((bare, port(&proxy.url))).await?;
+        let stream = TcpStream::connect(&*lookup(host, port(&proxy.url)).await?).await?;
         let request = request(proxy, target);
         if proxy.url.scheme() == "http" {
             return exchange(stream, &request).await;
         }
         #[cfg(feature = "rustls")]
         {
+            use super::no_proxy::without_brackets;
             use rustls::pki_types::ServerName;
 
             let mut config = self.tls_config().map_err(io::Error::other)?;
             config.alpn_protocols.clear();
-            let name = ServerName::try_from(bare.to_owned()).map_err(io::Error::other)?;
+            let name = ServerName::try_from(without_brackets(host).to_owned())
+                .map_err(io::Error::other)?;
             let connector = tokio_rustls::TlsConnector::from(std::sync::Arc::new(config));
             exchange(connector.connect(name, stream).await?, &request).await
         }

@@ -34,6 +34,9 @@ pub enum Route {
     Localhost,
     /// Directly: this entry of `NO_PROXY` matches the host.
     Excluded(String),
+    /// Not at all: the proxy variable for the URL is unusable. The text names the variable and the
+    /// rule, not the value.
+    Unusable(String),
 }
 
 /// A proxy, without its user name and password.
@@ -82,11 +85,11 @@ impl fmt::Debug for Proxy {
 }
 
 impl Proxy {
-    fn parse(value: &str, setting: &'static str) -> Result<Self, NetworkError> {
+    fn parse(value: &str, variable: &'static str) -> Result<Self, NetworkError> {
         let url = parse(value).map_err(|rule| {
-            NetworkError::setting(setting, format!("is not a proxy URL: {rule}")).with_hint(ENCODE)
+            NetworkError::setting(variable, format!("is not a proxy URL: {rule}")).with_hint(ENCODE)
         })?;
-        Ok(Self { url, variable: setting })
+        Ok(Self { url, variable })
     }
 
     fn info(&self) -> ProxyInfo {
@@ -99,35 +102,43 @@ impl Proxy {
     }
 }
 
-/// The proxies of every scheme, and the hosts that need none.
-#[derive(Clone, Debug, Default)]
+/// The proxies of every scheme, and the hosts that need none. An unusable variable is an error only
+/// for the URLs that need it.
+#[derive(Clone, Debug)]
 pub(super) struct ProxySettings {
-    https: Option<Proxy>,
-    http: Option<Proxy>,
-    no_proxy: NoProxy,
+    https: Option<Result<Proxy, NetworkError>>,
+    http: Option<Result<Proxy, NetworkError>>,
+    no_proxy: Result<NoProxy, NetworkError>,
+}
+
+/// How a request travels, for this module.
+pub(super) enum Decision<'s> {
+    Proxy(&'s Proxy),
+    Direct(Route),
+    Unusable(&'s NetworkError),
 }
 
 impl ProxySettings {
-    pub(super) fn from_vars(
-        lookup: &dyn Fn(&str) -> Option<OsString>,
-    ) -> Result<Self, NetworkError> {
+    pub(super) fn none() -> Self {
+        Self { https: None, http: None, no_proxy: Ok(NoProxy::default()) }
+    }
+
+    pub(super) fn from_vars(lookup: &dyn Fn(&str) -> Option<OsString>) -> Self {
         let is_cgi = lookup(CGI).is_some();
         let http = if is_cgi { &HTTP[1..] } else { &HTTP[..] };
-        let all = proxy(lookup, &ALL)?;
-        Ok(Self {
-            https: proxy(lookup, &HTTPS)?.or_else(|| all.clone()),
-            http: proxy(lookup, http)?.or(all),
-            no_proxy: match text(lookup, &NO)? {
-                Some((_, list)) => NoProxy::parse(&list),
-                None => NoProxy::default(),
-            },
-        })
+        let all = proxy(lookup, &ALL);
+        let no_proxy = text(lookup, &NO).transpose();
+        Self {
+            https: proxy(lookup, &HTTPS).or_else(|| all.clone()),
+            http: proxy(lookup, http).or(all),
+            no_proxy: no_proxy.map(|list| NoProxy::parse(&list.unwrap_or_default().1)),
+        }
     }
 
     /// One proxy for every URL, set by the program.
     pub(super) fn for_all(url: &str) -> Result<Self, NetworkError> {
-        let proxy = Some(Proxy::parse(url.trim(), "proxy")?);
-        Ok(Self { https: proxy.clone(), http: proxy, no_proxy: NoProxy::default() })
+        let proxy = Some(Ok(Proxy::parse(url.trim(), "proxy")?));
+        Ok(Self { https: proxy.clone(), http: proxy, ..Self::none() })
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -135,36 +146,47 @@ impl ProxySettings {
     }
 
     pub(super) fn warnings(&self) -> &[String] {
-        self.no_proxy.warnings()
+        self.no_proxy.as_ref().map_or(&[], NoProxy::warnings)
     }
 
-    pub(super) fn route(&self, target: &Url) -> Route {
-        match self.decide(target) {
-            Ok(proxy) => Route::Proxy(proxy.info()),
-            Err(direct) => direct,
-        }
-    }
-
-    /// The proxy of a URL, or the direct route.
-    pub(super) fn decide(&self, target: &Url) -> Result<&Proxy, Route> {
-        let Some(host) = target.host_str() else { return Err(Route::NoProxySet) };
+    pub(super) fn decide(&self, target: &Url) -> Decision<'_> {
+        let Some(host) = target.host_str() else { return Decision::Direct(Route::NoProxySet) };
         if is_localhost(host) {
-            return Err(Route::Localhost);
+            return Decision::Direct(Route::Localhost);
         }
         let proxy = if target.scheme() == "https" { &self.https } else { &self.http };
-        let Some(proxy) = proxy else { return Err(Route::NoProxySet) };
-        match self.no_proxy.entry_for(host, target.port_or_known_default()) {
-            Some(entry) => Err(Route::Excluded(entry.to_owned())),
-            None => Ok(proxy),
+        let Some(proxy) = proxy else { return Decision::Direct(Route::NoProxySet) };
+        let no_proxy = match &self.no_proxy {
+            Ok(no_proxy) => no_proxy,
+            Err(error) => return Decision::Unusable(error),
+        };
+        match (no_proxy.entry_for(host, target.port_or_known_default()), proxy) {
+            (Some(entry), _) => Decision::Direct(Route::Excluded(entry.to_owned())),
+            (None, Ok(proxy)) => Decision::Proxy(proxy),
+            (None, Err(error)) => Decision::Unusable(error),
         }
     }
 
-    /// The same decision for reqwest.
+    /// The same decision for reqwest. Instead of an unusable proxy it gets an address without a
+    /// listener, so that the request fails.
     pub(super) fn for_reqwest(&self) -> reqwest::Proxy {
         let settings = self.clone();
-        reqwest::Proxy::custom(move |target| {
-            settings.decide(target).ok().map(|proxy| proxy.url.clone())
+        let nowhere = Url::parse("http://127.0.0.1:0").expect("a valid URL");
+        reqwest::Proxy::custom(move |target| match settings.decide(target) {
+            Decision::Proxy(proxy) => Some(proxy.url.clone()),
+            Decision::Direct(_) => None,
+            Decision::Unusable(_) => Some(nowhere.clone()),
         })
+    }
+}
+
+impl From<Decision<'_>> for Route {
+    fn from(decision: Decision<'_>) -> Self {
+        match decision {
+            Decision::Proxy(proxy) => Self::Proxy(proxy.info()),
+            Decision::Direct(route) => route,
+            Decision::Unusable(error) => Self::Unusable(error.to_string()),
+        }
     }
 }
 
@@ -177,25 +199,19 @@ pub(super) fn port(url: &Url) -> u16 {
 fn text(
     lookup: &dyn Fn(&str) -> Option<OsString>,
     names: &[&'static str],
-) -> Result<Option<(&'static str, String)>, NetworkError> {
-    for &name in names {
-        let Some(value) = lookup(name) else { continue };
-        let value =
-            value.into_string().map_err(|_| NetworkError::setting(name, "is not UTF-8 text"))?;
-        let value = value.trim();
-        if !value.is_empty() {
-            return Ok(Some((name, value.to_owned())));
-        }
-    }
-    Ok(None)
+) -> Option<Result<(&'static str, String), NetworkError>> {
+    names.iter().find_map(|&variable| match lookup(variable)?.into_string() {
+        Ok(value) if value.trim().is_empty() => None,
+        Ok(value) => Some(Ok((variable, value.trim().to_owned()))),
+        Err(_) => Some(Err(NetworkError::setting(variable, "is not UTF-8 text"))),
+    })
 }
 
 fn proxy(
     lookup: &dyn Fn(&str) -> Option<OsString>,
     names: &[&'static str],
-) -> Result<Option<Proxy>, NetworkError> {
-    let Some((variable, value)) = text(lookup, names)? else { return Ok(None) };
-    Proxy::parse(&value, variable).map(Some)
+) -> Option<Result<Proxy, NetworkError>> {
+    text(lookup, names).map(|set| set.and_then(|(variable, value)| Proxy::parse(&value, variable)))
 }
 
 /// Reads the URL of a proxy; without a scheme it is `http`. The error is the broken rule, without the
@@ -232,14 +248,14 @@ fn parse(value: &str) -> Result<Url, String> {
 mod tests {
     use super::*;
 
-    fn settings(vars: &[(&str, &str)]) -> Result<ProxySettings, NetworkError> {
+    fn settings(vars: &[(&str, &str)]) -> ProxySettings {
         ProxySettings::from_vars(&|name| {
             vars.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
         })
     }
 
     fn shown(settings: &ProxySettings, target: &str) -> String {
-        match settings.route(&Url::parse(target).unwrap()) {
+        match settings.decide(&Url::parse(target).unwrap()).into() {
             Route::Proxy(proxy) => proxy.to_string(),
             direct => format!("{direct:?}"),
         }
@@ -256,7 +272,7 @@ mod tests {
             ("http://us%65r:p%40ss@10.0.0.1:8080", "http://10.0.0.1:8080"),
             ("http://a@b:p@ss@proxy.example:1", "http://proxy.example:1"),
         ] {
-            let settings = settings(&[("ALL_PROXY", value)]).unwrap();
+            let settings = settings(&[("ALL_PROXY", value)]);
             let expected = format!("{url} (ALL_PROXY)");
             for target in ["https://forms.example", "http://forms.example"] {
                 assert_eq!(shown(&settings, target), expected, "{value}");
@@ -268,22 +284,25 @@ mod tests {
     fn http_proxy_is_ignored_in_cgi_scripts() {
         let vars = [("HTTP_PROXY", "attacker.example"), ("REQUEST_METHOD", "GET")];
         let target = "http://forms.example";
-        assert_eq!(shown(&settings(&vars).unwrap(), target), "NoProxySet");
-        assert_ne!(shown(&settings(&vars[..1]).unwrap(), target), "NoProxySet");
+        assert_eq!(shown(&settings(&vars), target), "NoProxySet");
+        assert_ne!(shown(&settings(&vars[..1]), target), "NoProxySet");
         let safe = [vars[0], vars[1], ("http_proxy", "proxy.example")];
-        assert_eq!(
-            shown(&settings(&safe).unwrap(), target),
-            "http://proxy.example:80 (http_proxy)"
-        );
+        assert_eq!(shown(&settings(&safe), target), "http://proxy.example:80 (http_proxy)");
     }
 
     #[cfg(unix)]
     #[test]
     fn value_that_is_not_utf8_is_an_error() {
         use std::os::unix::ffi::OsStringExt;
-        let error =
-            ProxySettings::from_vars(&|_| Some(OsString::from_vec(vec![0xFF]))).unwrap_err();
-        assert_eq!(error.to_string(), "`ALL_PROXY` is not UTF-8 text");
+        let value = || OsString::from_vec(vec![0xFF]);
+        let settings = ProxySettings::from_vars(&|name| (name == HTTPS[1]).then(value));
+        let target = "https://forms.example";
+        assert_eq!(shown(&settings, target), "Unusable(\"`https_proxy` is not UTF-8 text\")");
+        let settings = ProxySettings::from_vars(&|name| match name {
+            "ALL_PROXY" => Some("proxy.example".into()),
+            name => (name == NO[0]).then(value),
+        });
+        assert_eq!(shown(&settings, target), "Unusable(\"`NO_PROXY` is not UTF-8 text\")");
     }
 
     proptest::proptest! {

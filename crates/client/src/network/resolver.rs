@@ -1,5 +1,6 @@
 //! Name resolution that keeps localhost names on this machine.
 
+use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use formsvc_protocol::is_localhost_name;
@@ -8,23 +9,27 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use super::failure::ResolveError;
 use super::no_proxy::without_brackets;
 
-/// The system's resolver. It is not asked for localhost names, which always are loopback addresses
-/// (RFC 6761 §6.3): another answer would send requests, and the API key, to another machine.
+/// The system's resolver, for reqwest.
 pub(super) struct Resolver;
 
 impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
         Box::pin(async move {
-            if is_localhost_name(name.as_str()) {
-                let v4 = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-                let v6 = SocketAddr::from((Ipv6Addr::LOCALHOST, 0));
-                return Ok(Box::new([v4, v6].into_iter()) as Addrs);
-            }
-            // The host of a URL: an IPv6 address is in brackets.
-            match tokio::net::lookup_host((without_brackets(name.as_str()), 0)).await {
-                Ok(found) => Ok(Box::new(found.collect::<Vec<_>>().into_iter()) as Addrs),
+            match lookup(name.as_str(), 0).await {
+                Ok(found) => Ok(Box::new(found.into_iter()) as Addrs),
                 Err(error) => Err(ResolveError(error).into()),
             }
         })
     }
+}
+
+/// Resolves the host of a URL, in which an IPv6 address is in brackets. The system's resolver is not
+/// asked for localhost names, which always are loopback addresses (RFC 6761 §6.3): another answer
+/// would send requests, and the API key, to another machine.
+pub(super) async fn lookup(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    if is_localhost_name(host) {
+        let (v4, v6) = (Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into());
+        return Ok(vec![SocketAddr::new(v4, port), SocketAddr::new(v6, port)]);
+    }
+    Ok(tokio::net::lookup_host((without_brackets(host), port)).await?.collect())
 }

@@ -39,6 +39,7 @@ impl ReqwestTransport {
             #[cfg(not(feature = "rustls"))]
             return Err(Error::config(BUILD, "`https` requires the cargo feature `rustls`"));
         }
+        network.check_proxy(base.as_str())?;
         let client = network
             .http_client_builder()?
             .redirect(reqwest::redirect::Policy::none())

@@ -127,12 +127,51 @@ async fn unusable_proxy_value_is_config_error_without_password() {
         "http://user:s3cret x@proxy.example",
         "http://user:s3cret@proxy.example:99999",
     ] {
-        let error = settings(&[("HTTPS_PROXY", value)]).unwrap_err();
+        let network = settings(&[("HTTPS_PROXY", value)]).unwrap();
+        let error = network.check_proxy(HTTPS).unwrap_err();
         let shown = format!("{error} {error:?} {:?}", error.hint());
         assert!(shown.contains("`HTTPS_PROXY` is not a proxy URL"), "{shown}");
         assert!(!shown.contains("s3cret") && !shown.contains("proxy.example"), "{shown}");
         assert!(error.hint().unwrap().contains("percent-encode"));
+        let error = builder().base_url(HTTPS).network(network).build().unwrap_err();
+        let shown = format!("{error} {error:?}");
+        assert_eq!(error.kind(), ErrorKind::Config);
+        assert!(shown.contains("`HTTPS_PROXY` is not a proxy URL"), "{shown}");
+        assert!(!shown.contains("s3cret") && !shown.contains("proxy.example"), "{shown}");
     }
+}
+
+#[tokio::test]
+async fn unusable_proxy_fails_only_requests_that_need_it() {
+    let bad = "http://user:s3#cret@proxy.example";
+    let vars = [("ALL_PROXY", bad), ("NO_PROXY", "intranet.example")];
+    let network = settings(&vars).unwrap();
+    let server = Server::http(USER);
+    let base_url = format!("http://forms.localhost:{}", server.address.port());
+    client(&base_url, network.clone()).me().await.unwrap();
+    for target in [&*base_url, "https://[::1]", "https://a.intranet.example"] {
+        assert!(network.check_proxy(target).is_ok(), "{target}");
+    }
+    // A request that was not checked before connects nowhere: 0.0.0.0 is this machine.
+    let target = format!("http://0.0.0.0:{}", server.address.port());
+    assert!(network.check_proxy(&target).is_err());
+    let http = network.http_client_builder().unwrap().build().unwrap();
+    let error = http.get(&target).send().await.unwrap_err();
+    let failure = network.connect_failure(&target, &error).unwrap();
+    assert_eq!(failure.kind(), ConnectFailureKind::ProxyUnreachable);
+    assert!(failure.to_string().starts_with("`ALL_PROXY` is not a proxy URL"), "{failure}");
+    assert_eq!(server.log.take(), ["connection", &format!("GET {ME} HTTP/1.1")]);
+}
+
+#[tokio::test]
+async fn proxy_named_localhost_is_probed_on_loopback() {
+    let server = Server::http(USER);
+    let proxy = HttpProxy::to(server.address);
+    let url = format!("http://proxy.localhost:{}", proxy.address.port());
+    let network = settings(&[("HTTPS_PROXY", &url)]).unwrap();
+    let answer = network.proxy_answer(HTTPS, std::time::Duration::from_secs(30)).await;
+    assert_eq!(answer.unwrap().unwrap(), 200);
+    assert_eq!(proxy.log.take(), ["CONNECT forms.example:443 HTTP/1.1"]);
 }
 
 #[tokio::test]

@@ -30,6 +30,7 @@ async fn proxy(network: &NetworkSettings, base_url: &str, timeout: Duration) -> 
         Route::Excluded(entry) => {
             return Check::ok(NAME, format!("none: `{entry}` of NO_PROXY matches the service"));
         }
+        Route::Unusable(message) => return Check::fail(NAME, message),
         _ => return Check::ok(NAME, "none: neither HTTPS_PROXY nor ALL_PROXY is set"),
     };
     let Some(answer) = network.proxy_answer(base_url, timeout).await else {
