@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use crate::store::StoreError;
+
 /// What was being done when an output failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -36,6 +38,26 @@ pub enum ExportError {
     },
     /// The reader of a stream closed it; what it wanted, it has.
     ReaderClosed,
+    /// The row store cannot be used.
+    Store(StoreError),
+    /// The time limit was reached before the list ended.
+    TimeLimit,
+    /// More submissions share a unit of the service's cursor than a page can show, so that some may
+    /// be missing.
+    Incomplete {
+        /// Descriptions of the units.
+        units: Vec<String>,
+    },
+    /// The export stopped. The submissions received so far are saved, and the same export continues
+    /// with them. The output is unchanged.
+    Unfinished {
+        /// Number of submissions that are saved.
+        rows_saved: u64,
+        /// The folder of the saved submissions.
+        folder: PathBuf,
+        /// Why it stopped.
+        cause: Box<ExportError>,
+    },
 }
 
 impl fmt::Display for ExportError {
@@ -55,6 +77,15 @@ impl fmt::Display for ExportError {
                 }
             }
             Self::ReaderClosed => f.write_str("the reader closed the output"),
+            Self::Store(error) => error.fmt(f),
+            Self::TimeLimit => f.write_str("the time limit was reached"),
+            Self::Incomplete { .. } => f.write_str(
+                "the result is incomplete: more submissions share a unit of the service's cursor \
+                 than a page can show",
+            ),
+            Self::Unfinished { rows_saved, cause, .. } => {
+                write!(f, "{cause}; {rows_saved} submissions are saved, the output is unchanged")
+            }
         }
     }
 }
@@ -65,8 +96,16 @@ impl std::error::Error for ExportError {
             // Display already says what the client's error says.
             Self::Service(error) => std::error::Error::source(error),
             Self::Output { source, .. } => Some(source),
-            Self::ReaderClosed => None,
+            Self::Store(error) => std::error::Error::source(error),
+            Self::Unfinished { cause, .. } => cause.source(),
+            Self::ReaderClosed | Self::TimeLimit | Self::Incomplete { .. } => None,
         }
+    }
+}
+
+impl From<StoreError> for ExportError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
     }
 }
 

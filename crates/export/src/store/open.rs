@@ -1,0 +1,152 @@
+//! Opens and creates the database of a row store.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
+
+use super::{RowStore, StoreError, StoreProblem};
+
+/// Version of the schema.
+const VERSION: i64 = 1;
+
+/// Longest wait for the lock of another process.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+
+impl RowStore {
+    /// Opens a row store; creates it if there is no file, or an empty one. The folder must exist. A
+    /// new file can be read by its owner only, and so can the files that SQLite puts beside it.
+    ///
+    /// A database of another program, of another version or with damaged pages is refused, and stays
+    /// as it is.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        let path = path.as_ref();
+        create_private(path).map_err(|error| StoreError::io(path, error))?;
+        let store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        let prepared = store.prepare();
+        prepared.map(|()| store)
+    }
+
+    /// Opens an existing row store to read it.
+    pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        let path = path.as_ref();
+        std::fs::metadata(path).map_err(|error| StoreError::io(path, error))?;
+        let store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        store.check_version()?.then_some(()).ok_or_else(|| store.refused(StoreProblem::Foreign))?;
+        Ok(store)
+    }
+
+    fn connect(path: &Path, flags: OpenFlags) -> Result<Self, StoreError> {
+        let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags)
+            .map_err(|error| StoreError::sqlite(path, error))?;
+        let store = Self { connection, path: path.to_owned() };
+        store.connection.busy_timeout(BUSY_TIMEOUT).map_err(|error| store.failed(error))?;
+        Ok(store)
+    }
+
+    fn prepare(&self) -> Result<(), StoreError> {
+        let is_ours = self.check_version()?;
+        // The write-ahead log needs memory that is shared between processes, which network file
+        // systems do not have.
+        let journal = if is_on_network(&self.path) { "TRUNCATE" } else { "WAL" };
+        let set = || -> rusqlite::Result<()> {
+            self.connection.query_row(&format!("PRAGMA journal_mode={journal}"), [], |_| Ok(()))?;
+            self.connection.execute_batch("PRAGMA synchronous=NORMAL;")?;
+            if !is_ours {
+                let schema = include_str!("schema.sql");
+                // Another process may create it at the same time.
+                self.connection.execute_batch(&format!("BEGIN IMMEDIATE;{schema}COMMIT;"))?;
+            }
+            Ok(())
+        };
+        match set() {
+            Err(_) if !is_ours && !self.connection.is_autocommit() => {
+                self.connection.execute_batch("ROLLBACK").map_err(|error| self.failed(error))?;
+                self.check_version()?
+                    .then_some(())
+                    .ok_or_else(|| self.refused(StoreProblem::Foreign))
+            }
+            set => set.map_err(|error| self.failed(error)),
+        }
+    }
+
+    /// Checks the version; returns false for an empty database.
+    fn check_version(&self) -> Result<bool, StoreError> {
+        let tables: i64 = self
+            .connection
+            .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+            .map_err(|error| self.failed(error))?;
+        if tables == 0 {
+            return Ok(false);
+        }
+        const SHAPE: &str = "SELECT count(*) FROM pragma_table_info('meta') WHERE name = 'version'";
+        let shape: i64 = self
+            .connection
+            .query_row(SHAPE, [], |row| row.get(0))
+            .map_err(|error| self.failed(error))?;
+        if shape == 0 {
+            return Err(self.refused(StoreProblem::Foreign));
+        }
+        let found = self
+            .connection
+            .query_row("SELECT version FROM meta", [], |row| row.get(0))
+            .optional()
+            .map_err(|error| self.failed(error))?;
+        match found {
+            Some(VERSION) => Ok(true),
+            Some(found) => Err(self.refused(StoreProblem::Version { found, expected: VERSION })),
+            None => Err(self.refused(StoreProblem::Foreign)),
+        }
+    }
+
+    /// Checks every page of the database. Takes time in proportion to its size.
+    pub(crate) fn check_pages(&self) -> Result<(), StoreError> {
+        let result: String = self
+            .connection
+            .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
+            .map_err(|error| self.failed(error))?;
+        if result == "ok" { Ok(()) } else { Err(self.refused(StoreProblem::Damaged(result))) }
+    }
+
+    fn refused(&self, problem: StoreProblem) -> StoreError {
+        StoreError::new(&self.path, problem)
+    }
+}
+
+/// Creates the file with mode 0600. SQLite gives its mode to the files beside it.
+fn create_private(path: &Path) -> std::io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        created => created.map(drop),
+    }
+}
+
+/// Returns true if the file is on a network file system, as far as the system reports it.
+#[cfg(target_os = "linux")]
+fn is_on_network(path: &Path) -> bool {
+    // NFS, SMB, CIFS, SMB2, 9p, AFS, Ceph, Lustre, FUSE (sshfs and others).
+    const NETWORK: [u32; 9] = [
+        0x6969,
+        0x517B,
+        0xFF53_4D42,
+        0xFE53_4D42,
+        0x0102_1997,
+        0x5346_414F,
+        0x00C3_6400,
+        0x0BD0_0BD0,
+        0x6573_5546,
+    ];
+    // The type has another width on each architecture; its lower half is the number.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "lower half")]
+    rustix::fs::statfs(path).is_ok_and(|system| NETWORK.contains(&(system.f_type as u32)))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_on_network(_path: &Path) -> bool {
+    false
+}

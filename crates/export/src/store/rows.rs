@@ -1,0 +1,97 @@
+//! Reads the rows of a store.
+
+use rusqlite::{Connection, Row, Transaction, params};
+
+use super::{RowStore, SourceKey, StoreError};
+use crate::error::ExportError;
+use crate::row::{RowSource, StoredRow};
+
+/// Which rows of a form to read. By default all that are not deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowRange {
+    /// Rows made at this time or later, in microseconds since 1970.
+    pub since: i64,
+    /// Rows made before this time; `i64::MAX` is no bound.
+    pub until: i64,
+    /// Whether rows are included that the service no longer has.
+    pub include_deleted: bool,
+}
+
+impl Default for RowRange {
+    fn default() -> Self {
+        Self { since: i64::MIN, until: i64::MAX, include_deleted: false }
+    }
+}
+
+/// The rows of a form. All reads see the same rows, also while another process writes.
+#[derive(Debug)]
+pub struct StoredRows<'a> {
+    snapshot: Transaction<'a>,
+    store: &'a RowStore,
+    source: SourceKey,
+    range: RowRange,
+}
+
+impl RowStore {
+    /// Returns the rows of a form within a range.
+    pub fn rows(&self, source: SourceKey, range: RowRange) -> Result<StoredRows<'_>, StoreError> {
+        let snapshot = self.connection().unchecked_transaction();
+        let snapshot = snapshot.map_err(|error| self.failed(error))?;
+        Ok(StoredRows { snapshot, store: self, source, range })
+    }
+
+    /// Counts the rows of a form within a range, up to `max`.
+    pub fn count(&self, source: SourceKey, range: RowRange, max: u64) -> Result<u64, StoreError> {
+        const COUNT: &str = "SELECT count(*) FROM (SELECT 1 FROM submissions \
+             WHERE source = ?1 AND instant >= ?2 AND instant < ?3 \
+             AND (?4 OR deleted_at IS NULL) LIMIT ?5)";
+        let max = i64::try_from(max).unwrap_or(i64::MAX);
+        let values = params![source.0, range.since, range.until, range.include_deleted, max];
+        let count = || -> rusqlite::Result<i64> {
+            self.connection().prepare_cached(COUNT)?.query_row(values, |row| row.get(0))
+        };
+        let count = count().map_err(|error| self.failed(error))?;
+        Ok(u64::try_from(count).unwrap_or_default())
+    }
+}
+
+impl StoredRows<'_> {
+    fn read(
+        &self,
+        connection: &Connection,
+        take: &mut dyn FnMut(StoredRow<'_>) -> Result<(), ExportError>,
+    ) -> Result<(), ExportError> {
+        const SELECT: &str = "SELECT id, created_at, instant, data, extra FROM submissions \
+             WHERE source = ?1 AND instant >= ?2 AND instant < ?3 \
+             AND (?4 OR deleted_at IS NULL) ORDER BY instant DESC, id";
+        let failed = |error| ExportError::Store(self.store.failed(error));
+        let RowRange { since, until, include_deleted } = self.range;
+        let mut select = connection.prepare_cached(SELECT).map_err(failed)?;
+        let values = params![self.source.0, since, until, include_deleted];
+        let mut rows = select.query(values).map_err(failed)?;
+        while let Some(row) = rows.next().map_err(failed)? {
+            take(stored_row(row).map_err(failed)?)?;
+        }
+        Ok(())
+    }
+}
+
+impl RowSource for StoredRows<'_> {
+    fn for_each(
+        &self,
+        row: &mut dyn FnMut(StoredRow<'_>) -> Result<(), ExportError>,
+    ) -> Result<(), ExportError> {
+        self.read(&self.snapshot, row)
+    }
+}
+
+fn stored_row<'a>(row: &'a Row<'_>) -> rusqlite::Result<StoredRow<'a>> {
+    let text = |at: usize| -> rusqlite::Result<&'a str> { Ok(row.get_ref(at)?.as_str()?) };
+    Ok(StoredRow {
+        id: text(0)?,
+        created_at: text(1)?,
+        instant: row.get(2)?,
+        data: text(3)?,
+        extra: text(4)?,
+    })
+}

@@ -1,0 +1,215 @@
+//! Pulls from a service in memory into a row store.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use formsvc_client::FormId;
+use formsvc_client::test_util::{Fault, MockService, form, generate, submission};
+use formsvc_export::{
+    ExportError, PullOptions, PullSummary, RowRange, RowSource, RowStore, SourceKey, pull,
+};
+use proptest::prelude::*;
+
+const FORM: &str = "frm_1";
+
+struct Target {
+    _folder: tempfile::TempDir,
+    store: RowStore,
+    source: SourceKey,
+}
+
+impl Target {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = RowStore::open(folder.path().join("rows.sqlite")).unwrap();
+        let source = store.source("https://forms.example", FORM, None).unwrap();
+        Self { _folder: folder, store, source }
+    }
+
+    async fn pull(
+        &mut self,
+        service: &MockService,
+        options: &PullOptions,
+    ) -> Result<PullSummary, ExportError> {
+        let (client, form) = (service.client(), FormId::new(FORM).unwrap());
+        pull(&client, &form, &mut self.store, self.source, options, |_| {}).await
+    }
+
+    fn ids(&self, range: RowRange) -> Vec<String> {
+        let mut ids = Vec::new();
+        let rows = self.store.rows(self.source, range).unwrap();
+        rows.for_each(&mut |row| {
+            ids.push(row.id.to_owned());
+            Ok(())
+        })
+        .unwrap();
+        ids
+    }
+}
+
+fn service(rows: u32) -> MockService {
+    MockService::new().form(form(FORM, "Survey")).submissions(FORM, generate(rows))
+}
+
+fn all() -> PullOptions {
+    PullOptions::default()
+}
+
+/// Options with settings that `change` makes.
+fn options(change: impl FnOnce(&mut PullOptions)) -> PullOptions {
+    let mut options = PullOptions::default();
+    change(&mut options);
+    options
+}
+
+#[tokio::test]
+async fn pull_stores_every_row_with_few_requests() {
+    for rows in [0, 1, 99, 100, 101, 1_000] {
+        let (service, mut target) = (service(rows), Target::new());
+        let summary = target.pull(&service, &all()).await.unwrap();
+        assert_eq!(summary.rows, u64::from(rows));
+        assert_eq!(target.ids(RowRange::default()).len(), rows as usize);
+        let most = rows.div_ceil(99) as usize + 1;
+        assert!(service.requests().len() <= most, "{} for {rows}", service.requests().len());
+        assert_eq!(summary.requests, service.requests().len() as u64);
+        assert!(target.store.coverage(target.source).unwrap().reaches(i64::MIN));
+    }
+}
+
+#[tokio::test]
+async fn failed_pull_is_continued_below_the_stored_rows() {
+    // A row each second: 300 rows lie within the overlap of 5 minutes.
+    let (service, mut target) = (service(3_000), Target::new());
+    for _ in 0..15 {
+        service.fail_next(Fault::Slow(Duration::ZERO));
+    }
+    (0..9).for_each(|_| service.fail_next(Fault::Status(http_500(), String::new())));
+    let error = target.pull(&service, &all()).await.unwrap_err();
+    assert!(matches!(error, ExportError::Service(_)), "{error}");
+    assert_eq!(target.ids(RowRange::default()).len(), 1 + 15 * 99);
+    let before = service.requests().len();
+    // The faults that are left.
+    while target.pull(&service, &all()).await.is_err() {}
+    let summary = target.pull(&service, &all()).await.unwrap();
+    assert_eq!((summary.rows, summary.new), (3_000, 0));
+    assert_eq!(target.ids(RowRange::default()).len(), 3_000);
+    let requests = service.requests().len() - before;
+    assert!(requests <= 16 + 3 * 5 + 9, "{requests}");
+}
+
+fn http_500() -> http::StatusCode {
+    http::StatusCode::INTERNAL_SERVER_ERROR
+}
+
+#[tokio::test]
+async fn since_is_moved_down_and_up() {
+    let (service, mut target) = (service(2_000), Target::new());
+    let newest = generate(1)[0].created_at.unix_micros();
+    let since = |seconds: i64| newest - seconds * 1_000_000;
+    let pull_since = async |target: &mut Target, seconds| {
+        let before = service.requests().len();
+        target.pull(&service, &options(|o| o.since = since(seconds))).await.unwrap();
+        let range = RowRange { since: since(seconds), ..RowRange::default() };
+        let ids = target.ids(range).len();
+        assert_eq!(ids, usize::try_from(seconds).unwrap() + 1, "rows of {seconds} s");
+        service.requests().len() - before
+    };
+    assert!(pull_since(&mut target, 500).await <= 7);
+    assert!(pull_since(&mut target, 1_000).await <= 10, "4 pages of overlap, 5 below");
+    assert!(pull_since(&mut target, 100).await <= 2);
+    assert!(pull_since(&mut target, 900).await <= 4, "the overlap");
+}
+
+#[tokio::test]
+async fn limit_stops_when_the_newest_rows_of_the_range_are_stored() {
+    let (service, mut target) = (service(2_000), Target::new());
+    let until = generate(1)[0].created_at.unix_micros() - 49_000_000;
+    let limited = options(|o| (o.limit, o.until) = (Some(60), until));
+    target.pull(&service, &limited).await.unwrap();
+    assert_eq!(service.requests().len(), 2);
+    let range = RowRange { until, ..RowRange::default() };
+    assert!(target.ids(range).len() >= 60);
+    target.pull(&service, &limited).await.unwrap();
+    assert_eq!(service.requests().len(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn deadline_ends_the_pull_and_keeps_its_rows() {
+    let (service, mut target) = (service(500), Target::new());
+    service.fail_next(Fault::Slow(Duration::ZERO));
+    service.fail_next(Fault::Slow(Duration::from_secs(3_000)));
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
+    let error = target.pull(&service, &options(|o| o.deadline = Some(deadline))).await;
+    assert!(matches!(error, Err(ExportError::TimeLimit)), "{error:?}");
+    assert_eq!(target.ids(RowRange::default()).len(), 100);
+    assert_eq!(target.pull(&service, &all()).await.unwrap().rows, 500);
+}
+
+#[tokio::test]
+async fn nothing_new_costs_one_request() {
+    let spread = (0..300).map(|n| {
+        submission(
+            &format!("sub_{n}"),
+            "{}",
+            &format!("2026-01-{:02}T{:02}:00:00Z", 30 - n / 24, 23 - n % 24),
+        )
+    });
+    let service = MockService::new().form(form(FORM, "Survey")).submissions(FORM, spread);
+    let mut target = Target::new();
+    target.pull(&service, &all()).await.unwrap();
+    let before = service.requests().len();
+    assert_eq!(target.pull(&service, &all()).await.unwrap().new, 0);
+    assert_eq!(service.requests().len(), before + 1);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Random rows that share times, arrive between runs and late, with failures after any page.
+    #[test]
+    fn last_pull_has_every_row(
+        steps in prop::collection::vec((
+            // Rows: seconds since the last one, and how many share the time.
+            prop::collection::vec((0_i64..400, 1_u32..5), 0..12),
+            // Rows that are committed late, by their age in seconds.
+            prop::collection::vec(0_i64..300, 0..3),
+            // Pages before the failure, and the oldest wanted time.
+            0_u32..6, prop::option::of(0_i64..3_000),
+        ), 1..8),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let service = MockService::new().form(form(FORM, "Survey"));
+            let mut target = Target::new();
+            let (mut now, mut ids) = (1_700_000_000_i64, BTreeSet::new());
+            let submit = |at: i64, ids: &mut BTreeSet<String>| {
+                let id = format!("sub_{}", ids.len());
+                let time = formsvc_client::Timestamp::from_unix_nanos(i128::from(at) * 1_000_000_000);
+                service.submit(FORM, submission(&id, "{}", time.unwrap().as_str()));
+                ids.insert(id);
+            };
+            for (rows, late, pages, since) in steps {
+                for (pause, share) in rows {
+                    now += pause;
+                    (0..share).for_each(|_| submit(now, &mut ids));
+                }
+                late.iter().for_each(|age| submit(now - age, &mut ids));
+                (0..pages).for_each(|_| service.fail_next(Fault::Slow(Duration::ZERO)));
+                service.fail_next(Fault::Error(formsvc_client::ErrorCode::KeyRevoked));
+                let options = options(|o| {
+                    o.page_size = 10;
+                    o.since = since.map_or(i64::MIN, |age| (now - age) * 1_000_000);
+                });
+                let _ = target.pull(&service, &options).await;
+                // The failure may be left.
+                let _ = service.client().me().await;
+            }
+            while target.pull(&service, &options(|o| o.page_size = 10)).await.is_err() {}
+            let stored: BTreeSet<String> = target.ids(RowRange::default()).into_iter().collect();
+            prop_assert_eq!(stored, ids);
+            let coverage = target.store.coverage(target.source).unwrap();
+            prop_assert!(coverage.intervals().len() <= 1);
+            Ok(())
+        })?;
+    }
+}
