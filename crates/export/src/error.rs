@@ -36,6 +36,17 @@ pub enum ExportError {
     },
     /// The reader of a stream closed it; what it wanted, it has.
     ReaderClosed,
+    /// The filter of rows failed.
+    Filter {
+        /// The submission.
+        id: String,
+        /// The filter's reason.
+        message: String,
+    },
+    /// Options that do not go together, or a format that this build lacks.
+    Unsupported(String),
+    /// The rows of the second pass were not those of the first, because another process changed them.
+    RowsChanged,
 }
 
 impl fmt::Display for ExportError {
@@ -55,6 +66,13 @@ impl fmt::Display for ExportError {
                 }
             }
             Self::ReaderClosed => f.write_str("the reader closed the output"),
+            Self::Filter { id, message } => {
+                write!(f, "the filter failed for submission `{id}`: {message}")
+            }
+            Self::Unsupported(reason) => f.write_str(reason),
+            Self::RowsChanged => {
+                f.write_str("the stored rows changed while they were read; run it again")
+            }
         }
     }
 }
@@ -65,7 +83,7 @@ impl std::error::Error for ExportError {
             // Display already says what the client's error says.
             Self::Service(error) => std::error::Error::source(error),
             Self::Output { source, .. } => Some(source),
-            Self::ReaderClosed => None,
+            _ => None,
         }
     }
 }

@@ -5,7 +5,8 @@ use std::path::Path;
 use formsvc_client::{SubmissionPages, SubmissionQuery};
 
 use crate::error::ExportError;
-use crate::format::{Format, Options, RecordWriter, Written, writer};
+use crate::format::Format;
+use crate::old::{Options, RecordWriter, Written, writer};
 use crate::{Destination, Existing};
 
 /// How far an export has come, told after each page.

@@ -1,4 +1,4 @@
-//! The choices of a label whose answers are lists.
+//! The choices of a label with lists as answers.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};

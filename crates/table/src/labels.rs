@@ -240,7 +240,9 @@ impl LabelTable {
                 continue;
             }
             let at = self.labels.len();
-            fields.iter().for_each(|field| self.fields[*field].label = at);
+            for field in &fields {
+                self.fields[*field].label = at;
+            }
             self.by_text.insert(label.text.clone(), at);
             self.bytes += label.text.len();
             self.labels.push(Label { fields, ..label });

@@ -43,7 +43,7 @@ pub enum ListStyle {
     #[default]
     Json,
     /// The items, separated by `; `. A list with a nested item, a null, or an item that contains `;`
-    /// stays JSON text, so that the items can always be told apart.
+    /// stays JSON text, so that a joined cell can be split again.
     Join,
     /// One column per choice with `true` or `false`, named `Label: choice`. Answers that are no such
     /// list, or that repeat a choice, are JSON text in a column `Label` of their own. A label with more

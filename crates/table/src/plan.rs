@@ -130,7 +130,7 @@ impl ColumnCollector {
         let has_other_members = self.members.left_out > 0;
         let other_members =
             has_other_members.then(|| plan.add_fixed(OTHER_MEMBERS, ColumnType::Text));
-        let (columns, selection) = plan.select(&self.options.columns);
+        let (columns, selection, missing) = plan.select(&self.options.columns);
         ColumnPlan {
             columns,
             selection,
@@ -140,7 +140,9 @@ impl ColumnCollector {
             others,
             other_members,
             left_out: self.answers.left_out,
+            missing,
             unplaced: 0,
+            damaged_rows: 0,
             answers: self.answers,
             members: self.members,
             options: self.options,
@@ -216,16 +218,17 @@ impl PlanBuilder {
         place
     }
 
-    /// Reduces the columns to the selected ones. Returns the selected position of each column.
-    fn select(self, selected: &[String]) -> (Vec<Column>, Vec<Option<usize>>) {
+    /// Reduces the columns to the selected ones. Also returns the selected position of each column, and
+    /// the headings that do not occur.
+    fn select(self, selected: &[String]) -> (Vec<Column>, Vec<Option<usize>>, Vec<String>) {
         if selected.is_empty() {
             let all = (0..self.columns.len()).map(Some).collect();
-            return (self.columns, all);
+            return (self.columns, all, Vec::new());
         }
         let by_heading: HashMap<&str, usize> =
             (0..).zip(&self.columns).map(|(at, column)| (&*column.heading, at)).collect();
         let mut selection = vec![None; self.columns.len()];
-        let mut columns: Vec<Column> = Vec::new();
+        let (mut columns, mut missing) = (Vec::<Column>::new(), Vec::new());
         for heading in selected {
             let known = by_heading.get(&**heading).copied();
             let column = known.map_or_else(
@@ -238,13 +241,14 @@ impl PlanBuilder {
             );
             let is_repeated = columns.iter().any(|other| other.heading == column.heading);
             if !is_repeated {
-                if let Some(at) = known {
-                    selection[at] = Some(columns.len());
+                match known {
+                    Some(at) => selection[at] = Some(columns.len()),
+                    None => missing.push(heading.clone()),
                 }
                 columns.push(column);
             }
         }
-        (columns, selection)
+        (columns, selection, missing)
     }
 }
 
@@ -280,7 +284,9 @@ pub struct ColumnPlan {
     others: Option<usize>,
     other_members: Option<usize>,
     left_out: u64,
+    missing: Vec<String>,
     unplaced: u64,
+    damaged_rows: u64,
     options: TableOptions,
 }
 
@@ -296,10 +302,21 @@ impl ColumnPlan {
         self.left_out
     }
 
+    /// Returns the selected headings that do not occur; their columns are empty.
+    pub fn missing_columns(&self) -> &[String] {
+        &self.missing
+    }
+
     /// Returns the number of answers that no column could take: 0 unless the rows of the second pass
     /// were not those of the first.
     pub fn unplaced(&self) -> u64 {
         self.unplaced
+    }
+
+    /// Returns the number of rows with stored text that is not a JSON object; the text is in `other_answers` or
+    /// `other_members`.
+    pub fn damaged_rows(&self) -> u64 {
+        self.damaged_rows
     }
 
     /// Returns the cells of a row, one for each column.
@@ -336,7 +353,8 @@ impl ColumnPlan {
                 others.push(label, value);
             }
         });
-        if valid.is_err() {
+        let mut is_damaged = valid.is_err();
+        if is_damaged {
             // Never from a service; a stored row may have been edited.
             cells.set(self.others, Value::Text(row.data.into()));
         } else if let Some(json) = others.into_value() {
@@ -356,12 +374,14 @@ impl ColumnPlan {
                 }
             });
             if valid.is_err() {
+                is_damaged = true;
                 cells.set(self.other_members, Value::Text(row.extra.into()));
             } else if let Some(json) = others.into_value() {
                 self.unplaced += u64::from(self.other_members.is_none());
                 cells.set(self.other_members, json);
             }
         }
+        self.damaged_rows += u64::from(is_damaged);
         cells.values
     }
 }

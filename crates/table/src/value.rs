@@ -68,7 +68,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Joins the items of a list; `None` if the items could not be told apart.
+/// Joins the items of a list; `None` if the cell could not be split again.
 fn join(json: &str) -> Option<Value<'static>> {
     let texts: Option<Vec<_>> = items(json).into_iter().map(plain_text).collect();
     let texts = texts?;
@@ -170,7 +170,9 @@ mod tests {
 
     fn type_of(values: &[&str]) -> ColumnType {
         let mut types = TypeSet::default();
-        values.iter().for_each(|json| types.add(json));
+        for json in values {
+            types.add(json);
+        }
         types.column_type()
     }
 

@@ -5,4 +5,5 @@
 mod csv;
 mod destination;
 mod json;
+mod render;
 mod support;

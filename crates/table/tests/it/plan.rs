@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use formsvc_table::{ColumnCollector, ColumnPlan, ColumnType, ListStyle, StoredRow, TableOptions};
+use formsvc_table::{
+    ColumnCollector, ColumnPlan, ColumnType, ListStyle, StoredRow, TableOptions, Value,
+};
 use proptest::prelude::*;
 use serde_json::Value as Json;
 
@@ -13,7 +15,9 @@ fn row<'a>(data: &'a str, extra: &'a str) -> StoredRow<'a> {
 
 fn plan<S: AsRef<str>>(rows: &[S], options: TableOptions) -> ColumnPlan {
     let mut collector = ColumnCollector::new(options);
-    rows.iter().for_each(|data| collector.observe(&row(data.as_ref(), "")));
+    for data in rows {
+        collector.observe(&row(data.as_ref(), ""));
+    }
     collector.finish()
 }
 
@@ -123,14 +127,13 @@ fn very_long_label_is_no_heading() {
 fn unknown_members_follow_the_answers() {
     let rows = [row(r#"{"score":"a"}"#, r#"{"score":1.50,"tags":["x"]}"#), row("{}", "")];
     let mut collector = ColumnCollector::new(TableOptions::default());
-    rows.iter().for_each(|row| collector.observe(row));
+    for row in &rows {
+        collector.observe(row);
+    }
     let mut columns = collector.finish();
     assert_eq!(headings(&columns)[2..], ["score", "score (2)", "tags"]);
     let cells = columns.cells(&rows[0]);
-    assert_eq!(
-        cells[2..].iter().map(|cell| cell.text()).collect::<Vec<_>>(),
-        ["a", "1.50", "[\"x\"]"]
-    );
+    assert_eq!(cells[2..].iter().map(Value::text).collect::<Vec<_>>(), ["a", "1.50", "[\"x\"]"]);
 }
 
 #[test]
@@ -139,6 +142,7 @@ fn selected_columns_come_in_the_given_order() {
     let selected = ["b (2)", "created_at", "none", "a", "a"].map(str::to_owned).to_vec();
     let mut columns = plan(&rows, TableOptions { columns: selected, ..max_columns(1) });
     assert_eq!(headings(&columns), ["b (2)", "created_at", "none", "a"]);
+    assert_eq!(columns.missing_columns(), ["none"]);
     assert_eq!(cells(&mut columns, rows[0]), pairs(&[("b (2)", "3"), ("a", "1")]));
     assert_eq!(columns.unplaced(), 0);
 }
@@ -190,11 +194,11 @@ fn local_time_has_the_offset_of_its_zone() {
 
 #[test]
 fn column_types_are_those_of_all_values() {
+    use ColumnType::{Boolean, Integer, Real, Text};
     let rows =
         [r#"{"i":1,"r":1.5,"b":true,"s":"1","m":1,"n":null}"#, r#"{"m":"x","r":2,"b":null}"#];
     let columns = plan(&rows, TableOptions::default());
     let types: Vec<_> = columns.columns()[2..].iter().map(|column| column.column_type).collect();
-    use ColumnType::{Boolean, Integer, Real, Text};
     assert_eq!(types, [Integer, Real, Boolean, Text, Text, Text]);
 }
 

@@ -1,0 +1,33 @@
+//! Rows to render.
+
+use formsvc_table::StoredRow;
+
+use crate::error::ExportError;
+
+/// Stored submissions by instant, newest first, then by id.
+pub trait RowSource {
+    /// Calls `row` with each submission until it returns an error. Every call gives the same rows in
+    /// the same order.
+    fn for_each(
+        &self,
+        row: &mut dyn FnMut(StoredRow<'_>) -> Result<(), ExportError>,
+    ) -> Result<(), ExportError>;
+}
+
+impl RowSource for [StoredRow<'_>] {
+    fn for_each(
+        &self,
+        row: &mut dyn FnMut(StoredRow<'_>) -> Result<(), ExportError>,
+    ) -> Result<(), ExportError> {
+        self.iter().try_for_each(|stored| row(*stored))
+    }
+}
+
+impl RowSource for Vec<StoredRow<'_>> {
+    fn for_each(
+        &self,
+        row: &mut dyn FnMut(StoredRow<'_>) -> Result<(), ExportError>,
+    ) -> Result<(), ExportError> {
+        self.as_slice().for_each(row)
+    }
+}
