@@ -7,7 +7,7 @@ use formsvc_export::export_csv;
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let form = std::env::args().nth(1).ok_or("usage: csv_in_one_call FORM_ID")?;
     let query = Client::from_env()?.form(form).submissions();
-    let written = export_csv(query, "rows.csv").await?;
-    println!("{} rows, {} columns", written.submissions, written.columns);
+    let exported = export_csv(query, "rows.csv").await?;
+    println!("{} rows, {} columns", exported.rendered.rows, exported.rendered.columns);
     Ok(())
 }

@@ -42,6 +42,8 @@ pub(crate) struct Context {
     runs_until_stopped: Cell<bool>,
     /// The command that goes on where a signal ends this one.
     go_on: RefCell<Option<String>>,
+    /// What is saved where a signal ends the command.
+    saved: RefCell<Option<String>>,
     /// Tells a command that ends by itself of a signal.
     told_to_end: RefCell<Option<oneshot::Sender<Exit>>>,
     zone_told: Cell<bool>,
@@ -64,6 +66,7 @@ impl Context {
             abort,
             runs_until_stopped: Cell::new(false),
             go_on: RefCell::default(),
+            saved: RefCell::default(),
             told_to_end: RefCell::default(),
             zone_told: Cell::new(false),
             network: OnceCell::new(),
@@ -106,13 +109,21 @@ impl Context {
         *self.go_on.borrow_mut() = command;
     }
 
+    /// Sets the description of what is saved if a signal ends the command now.
+    pub(crate) fn saves(&self, saved: String) {
+        *self.saved.borrow_mut() = Some(saved);
+    }
+
     /// What a signal means for the command.
     pub(crate) fn stopped(&self, exit: Exit) -> CliError {
         if self.runs_until_stopped.get() {
             return CliError::silent(exit);
         }
         match self.go_on.borrow().as_ref() {
-            Some(command) => stopped(exit).resumed_by(command.clone()),
+            Some(command) => match self.saved.borrow().as_ref() {
+                Some(saved) => stopped(exit).hint(saved.clone()).continued_by(command.clone()),
+                None => stopped(exit).resumed_by(command.clone()),
+            },
             None => stopped(exit),
         }
     }

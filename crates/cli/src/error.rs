@@ -133,6 +133,17 @@ impl CliError {
         self.hint_if_none(&hint)
     }
 
+    /// Adds the command that continues with saved data.
+    #[must_use]
+    pub(crate) fn continued_by(mut self, command: String) -> Self {
+        if self.exit == Exit::Done {
+            return self;
+        }
+        let hint = format!("continue with: {command}");
+        self.facts.resume = Some(command);
+        self.hint_too(&hint)
+    }
+
     /// A run that ends as it was meant to, without a word.
     pub(crate) fn silent(exit: Exit) -> Self {
         Self::new(exit, "")
@@ -221,6 +232,7 @@ impl CliError {
             "retry_after": facts.retry_after.map(|wait| wait.as_secs_f64()),
             "request_id": facts.request_id.as_deref().map(one_line),
             "resume": facts.resume.as_deref().map(one_line),
+            "resumable": facts.resume.is_some(),
         }})
     }
 }

@@ -142,10 +142,24 @@ impl<'a> Destination<'a> {
     /// The error for an operation on this destination. A pipe whose reader went away is its own
     /// kind: nobody is left to whom it would matter.
     pub(crate) fn error(&self, operation: Operation, source: io::Error) -> ExportError {
-        if matches!(self.0, Kind::Stream { .. }) && source.kind() == io::ErrorKind::BrokenPipe {
-            return ExportError::ReaderClosed;
+        self.error_source().error(operation, source)
+    }
+
+    /// Returns a constructor of errors that does not borrow the destination.
+    pub(crate) fn error_source(&self) -> ErrorSource {
+        ErrorSource {
+            path: self.path().map(Path::to_owned),
+            is_stream: matches!(self.0, Kind::Stream { .. }),
         }
-        output_error(operation, self.path(), source)
+    }
+
+    /// Returns the working file; `None` for a stream.
+    #[expect(dead_code, reason = "for formats that are written to a file by name")]
+    pub(crate) fn working_file(&mut self) -> Option<&mut NamedTempFile> {
+        match &mut self.0 {
+            Kind::File { work, .. } => Some(work),
+            Kind::Stream { .. } => None,
+        }
     }
 
     /// A fresh working file in place of the present one, which is given back to be read.
@@ -200,6 +214,22 @@ impl Write for Destination<'_> {
             Kind::File { work, .. } => work.as_file_mut().flush(),
             Kind::Stream { out, .. } => out.flush(),
         }
+    }
+}
+
+/// Creates the errors of a destination.
+#[derive(Clone, Debug)]
+pub(crate) struct ErrorSource {
+    path: Option<PathBuf>,
+    is_stream: bool,
+}
+
+impl ErrorSource {
+    pub(crate) fn error(&self, operation: Operation, source: io::Error) -> ExportError {
+        if self.is_stream && source.kind() == io::ErrorKind::BrokenPipe {
+            return ExportError::ReaderClosed;
+        }
+        output_error(operation, self.path.as_deref(), source)
     }
 }
 

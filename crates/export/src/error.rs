@@ -58,6 +58,17 @@ pub enum ExportError {
         /// Why it stopped.
         cause: Box<ExportError>,
     },
+    /// The filter of rows failed.
+    Filter {
+        /// The submission.
+        id: String,
+        /// The filter's reason.
+        message: String,
+    },
+    /// Options that do not go together, or a format that this build lacks.
+    Unsupported(String),
+    /// The rows of the second pass were not those of the first, because another process changed them.
+    RowsChanged,
 }
 
 impl fmt::Display for ExportError {
@@ -86,6 +97,13 @@ impl fmt::Display for ExportError {
             Self::Unfinished { rows_saved, cause, .. } => {
                 write!(f, "{cause}; {rows_saved} submissions are saved, the output is unchanged")
             }
+            Self::Filter { id, message } => {
+                write!(f, "the filter failed for submission `{id}`: {message}")
+            }
+            Self::Unsupported(reason) => f.write_str(reason),
+            Self::RowsChanged => {
+                f.write_str("the stored rows changed while they were read; run it again")
+            }
         }
     }
 }
@@ -98,7 +116,7 @@ impl std::error::Error for ExportError {
             Self::Output { source, .. } => Some(source),
             Self::Store(error) => std::error::Error::source(error),
             Self::Unfinished { cause, .. } => cause.source(),
-            Self::ReaderClosed | Self::TimeLimit | Self::Incomplete { .. } => None,
+            _ => None,
         }
     }
 }

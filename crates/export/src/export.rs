@@ -1,55 +1,383 @@
-//! Pages in, an output out.
+//! Exports: a pull into a spool, then a rendering.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use formsvc_client::{SubmissionPages, SubmissionQuery};
+use formsvc_client::{Client, Completeness, FormId, SubmissionPages, SubmissionQuery, Timestamp};
+use formsvc_table::StoredRow;
+use tokio::time::Instant;
 
+use crate::destination::{Destination, Existing};
 use crate::error::ExportError;
-use crate::format::{Format, Options, RecordWriter, Written, writer};
-use crate::{Destination, Existing};
+use crate::format::{FileFormat, Format, SourceInfo};
+use crate::manifest::Manifest;
+use crate::pull::{PullOptions, PullProgress, PullSummary, pull};
+use crate::render::{RenderOptions, Rendered, render};
+use crate::spool::{Spool, SpoolFolder, SpoolRequest};
+use crate::store::{PageToWrite, RowRange, RowStore, extra_json};
+use crate::stream::RowStream;
 
-/// How far an export has come, told after each page.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct Progress<'a> {
-    /// Submissions written so far.
-    pub submissions: u64,
-    /// `created_at` of the oldest one so far.
-    pub reached: &'a str,
+/// An export of a form to one file, which continues where an earlier one stopped.
+///
+/// The submissions are first pulled into a spool, a private database in a folder of the caller, and
+/// then rendered. After an error, a dropped future or the end of the process, an export with the same
+/// client, form and folder continues with the stored submissions, and its output is that of an
+/// export without interruption.
+///
+/// ```no_run
+/// # async fn example(client: formsvc_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+/// use formsvc_export::{Destination, Existing, Export, Format, RenderOptions, SpoolFolder};
+/// let destination = Destination::file("rows.csv".as_ref(), Existing::Replace)?;
+/// let exported = Export::new(client, "frm_1".parse()?, SpoolFolder::new("/var/lib/exports"))
+///     .run(RenderOptions::new(Format::Csv), destination, |_| {})
+///     .await?;
+/// println!("{} rows", exported.rendered.rows);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "an export does nothing until it is run"]
+pub struct Export {
+    client: Client,
+    form: FormId,
+    spools: SpoolFolder,
+    title: Option<String>,
+    since: Option<Timestamp>,
+    until: Option<Timestamp>,
+    range_text: Option<String>,
+    command: Option<String>,
+    manifest: Option<PathBuf>,
+    max_time: Option<Duration>,
+    fresh: bool,
+    keep_spool: bool,
+    page_size: u32,
+    allow_incomplete: bool,
 }
 
-/// Writes every submission the pages give, then completes the output.
-///
-/// Dropping the future leaves nothing behind that looks complete.
-pub async fn export(
-    mut pages: SubmissionPages,
-    mut writer: Box<dyn RecordWriter + '_>,
-    mut on_progress: impl FnMut(Progress<'_>),
-) -> Result<Written, ExportError> {
-    let mut submissions = 0;
-    while let Some(page) = pages.try_next().await? {
-        let rows = page.submissions();
-        writer.write(rows)?;
-        submissions += rows.len() as u64;
-        if let Some(last) = rows.last() {
-            on_progress(Progress { submissions, reached: last.created_at.as_str() });
+/// A step of an export.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ExportEvent<'a> {
+    /// An earlier spool was discarded, because it is damaged or of another release.
+    Discarded(&'a str),
+    /// The spool is open, and has this number of submissions of an earlier run.
+    #[non_exhaustive]
+    Opened {
+        /// Number of submissions.
+        rows: u64,
+        /// The database.
+        spool: &'a Path,
+    },
+    /// A page was stored.
+    Page(PullProgress<'a>),
+    /// All submissions are stored, and the output is rendered.
+    Rendering,
+}
+
+/// A complete export.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Exported {
+    /// The output.
+    pub rendered: Rendered,
+    /// The requests, and whether submissions could be missing.
+    pub pull: PullSummary,
+    /// The spool, if it is kept.
+    spool: Option<Spool>,
+}
+
+impl Exported {
+    /// Removes a spool that was [kept](Export::keep_spool), unless it belongs to an unfinished export of
+    /// a larger range.
+    pub fn remove_spool(self) -> Result<(), ExportError> {
+        Ok(self.spool.map_or(Ok(()), Spool::finish)?)
+    }
+}
+
+impl Export {
+    /// Prepares an export of all submissions of a form.
+    pub fn new(client: Client, form: FormId, spools: SpoolFolder) -> Self {
+        Self {
+            client,
+            form,
+            spools,
+            title: None,
+            since: None,
+            until: None,
+            range_text: None,
+            command: None,
+            manifest: None,
+            max_time: None,
+            fresh: false,
+            keep_spool: false,
+            page_size: formsvc_client::PAGE_SIZE_MAX,
+            allow_incomplete: false,
         }
     }
-    let written = writer.finish()?;
-    Ok(Written {
-        completeness: pages.completeness(),
-        tie_overflows: pages.tie_overflows().to_vec(),
-        ..written
-    })
+
+    /// Sets the title of the form, for lists of spools, manifests and formats that record it.
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.title = Some(title.into());
+        self
+    }
+
+    /// Exports submissions made at this time or later.
+    pub fn since(mut self, time: Timestamp) -> Self {
+        self.since = Some(time);
+        self
+    }
+
+    /// Exports submissions made before this time. Newer ones are requested all the same.
+    pub fn until(mut self, time: Timestamp) -> Self {
+        self.until = Some(time);
+        self
+    }
+
+    /// Sets a text that is equal for equal ranges, such as `7d` for a start that moves with the clock.
+    /// An export with the same text completes the spool of the earlier one.
+    pub fn range_text(mut self, text: impl Into<String>) -> Self {
+        self.range_text = Some(text.into());
+        self
+    }
+
+    /// Sets the command that continues the export, for lists of spools.
+    pub fn command(mut self, command: Option<String>) -> Self {
+        self.command = command;
+        self
+    }
+
+    /// Writes a manifest to this file after the output is complete.
+    pub fn manifest(mut self, path: Option<PathBuf>) -> Self {
+        self.manifest = path;
+        self
+    }
+
+    /// Stops after this time. The next export continues.
+    pub fn max_time(mut self, time: Option<Duration>) -> Self {
+        self.max_time = time;
+        self
+    }
+
+    /// Discards the submissions of an earlier export.
+    pub fn fresh(mut self, fresh: bool) -> Self {
+        self.fresh = fresh;
+        self
+    }
+
+    /// Keeps the spool of a complete export until [`Exported::remove_spool`]. A series of exports that
+    /// removes all spools at its end can be repeated after an interruption, and reads nothing twice.
+    pub fn keep_spool(mut self, keep: bool) -> Self {
+        self.keep_spool = keep;
+        self
+    }
+
+    /// Sets the submissions per request, 1 to 100.
+    pub fn page_size(mut self, rows: u32) -> Self {
+        self.page_size = rows;
+        self
+    }
+
+    /// Completes the output also where more submissions share a unit of the service's cursor than a
+    /// page can show.
+    pub fn allow_incomplete(mut self, allow: bool) -> Self {
+        self.allow_incomplete = allow;
+        self
+    }
+
+    /// Pulls the submissions and renders them. The limit and the filter of the options apply to
+    /// submissions of the range, newest first.
+    ///
+    /// An error after the first request is an [`Unfinished`](ExportError::Unfinished), unless the spool
+    /// is temporary.
+    pub async fn run(
+        self,
+        mut options: RenderOptions,
+        destination: Destination<'_>,
+        mut on_event: impl FnMut(ExportEvent<'_>),
+    ) -> Result<Exported, ExportError> {
+        options.check()?;
+        let deadline = self.max_time.and_then(|time| Instant::now().checked_add(time));
+        options.checksum |= self.manifest.is_some();
+        let source = SourceInfo {
+            origin: self.client.base_url().to_owned(),
+            form_id: self.form.to_string(),
+            title: self.title.clone().unwrap_or_default(),
+        };
+        options.source = source.clone();
+        let mut spool = self.open_spool(&source, options.limit)?;
+        spool.warnings.iter().for_each(|warning| on_event(ExportEvent::Discarded(warning)));
+        let rows = spool.store.count(spool.source, RowRange::default(), u64::MAX)?;
+        on_event(ExportEvent::Opened { rows, spool: spool.store.path() });
+        let exported = self.fill_and_render(&mut spool, deadline, &options, destination, on_event);
+        let mut exported = match exported.await {
+            Ok(exported) => exported,
+            Err(ExportError::ReaderClosed) => {
+                spool.finish()?;
+                return Err(ExportError::ReaderClosed);
+            }
+            Err(cause) if self.spools.is_temporary() => return Err(cause),
+            Err(cause) => {
+                let rows_saved = spool.store.count(spool.source, self.range(), u64::MAX);
+                return Err(ExportError::Unfinished {
+                    rows_saved: rows_saved.unwrap_or_default(),
+                    folder: self.spools.path().to_owned(),
+                    cause: Box::new(cause),
+                });
+            }
+        };
+        if self.keep_spool {
+            exported.spool = Some(spool);
+        } else {
+            spool.finish()?;
+        }
+        if let Some(path) = &self.manifest {
+            let (since, until) = (self.since.as_ref(), self.until.as_ref());
+            let (pull, rendered) = (&exported.pull, &exported.rendered);
+            let format = options.format.format.name();
+            Manifest { source: &source, format, since, until, pull, rendered }.write(path)?;
+        }
+        Ok(exported)
+    }
+
+    fn open_spool(&self, source: &SourceInfo, limit: Option<u64>) -> Result<Spool, ExportError> {
+        let range = self.range_text.clone().unwrap_or_else(|| {
+            let text = |time: Option<&Timestamp>| time.map_or("", Timestamp::as_str).to_owned();
+            format!("{}..{}", text(self.since.as_ref()), text(self.until.as_ref()))
+        });
+        let range = limit.map_or_else(|| range.clone(), |limit| format!("{range} limit {limit}"));
+        Ok(self.spools.open(&SpoolRequest {
+            origin: &source.origin,
+            form_id: &source.form_id,
+            title: self.title.as_deref(),
+            range: &range,
+            since: self.range().since,
+            command: self.command.as_deref(),
+            fresh: self.fresh,
+        })?)
+    }
+
+    fn range(&self) -> RowRange {
+        let micros = |time: &Option<Timestamp>| time.as_ref().map(Timestamp::unix_micros);
+        RowRange {
+            since: micros(&self.since).unwrap_or(i64::MIN),
+            until: micros(&self.until).unwrap_or(i64::MAX),
+            include_deleted: false,
+        }
+    }
+
+    async fn fill_and_render(
+        &self,
+        spool: &mut Spool,
+        deadline: Option<Instant>,
+        options: &RenderOptions,
+        destination: Destination<'_>,
+        mut on_event: impl FnMut(ExportEvent<'_>),
+    ) -> Result<Exported, ExportError> {
+        let range = self.range();
+        let pull_options = PullOptions {
+            since: range.since,
+            until: range.until,
+            // Rows that the filter leaves out do not count.
+            limit: options.limit.filter(|_| options.filter.is_none()),
+            page_size: self.page_size,
+            allow_incomplete: self.allow_incomplete,
+            deadline,
+        };
+        let on_page = |page: PullProgress<'_>| on_event(ExportEvent::Page(page));
+        let (store, source) = (&mut spool.store, spool.source);
+        let pulled = pull(&self.client, &self.form, store, source, &pull_options, on_page).await?;
+        if pulled.completeness == Completeness::Incomplete && !self.allow_incomplete {
+            return Err(ExportError::Incomplete { units: pulled.overflows });
+        }
+        on_event(ExportEvent::Rendering);
+        let rows = store.rows(source, range)?;
+        let rendered = render(&rows, options, destination)?;
+        Ok(Exported { rendered, pull: pulled, spool: None })
+    }
 }
 
 /// Writes every submission of a query to a CSV file, with the formula guard. The file appears when it
-/// is complete, and then replaces an existing one.
+/// is complete, and then replaces an existing one. An interrupted call cannot be continued;
+/// [`Export`] can.
 pub async fn export_csv(
     query: SubmissionQuery,
     path: impl AsRef<Path>,
-) -> Result<Written, ExportError> {
+) -> Result<Exported, ExportError> {
     let destination = Destination::file(path.as_ref(), Existing::Replace)?;
-    let options = Options { format: Format::Csv, formula_guard: true };
-    export(query.pages(), writer(destination, options)?, |_| {}).await
+    let spools = SpoolFolder::temporary()?;
+    let mut store = RowStore::open(spools.path().join("rows.sqlite"))?;
+    let source = store.source("", "", None)?;
+    let mut pages = query.pages();
+    let mut pull = PullSummary::default();
+    while let Some(page) = pages.try_next().await? {
+        let rows = page.submissions();
+        store.write_page(source, &PageToWrite { rows, interval: None, overflows: &[], now: 0 })?;
+        pull.add_page(&page);
+    }
+    pull.add_walk(&pages);
+    let rows = store.rows(source, RowRange::default())?;
+    let rendered = render(&rows, &RenderOptions::new(Format::Csv), destination)?;
+    Ok(Exported { rendered, pull, spool: None })
+}
+
+/// Writes the submissions of a list as NDJSON or JSON, page by page, without a spool. Cannot be
+/// continued after an interruption. Writes `limit` submissions at most.
+pub async fn export_stream(
+    mut pages: SubmissionPages,
+    format: FileFormat,
+    limit: Option<u64>,
+    filter: Option<&dyn Fn(&StoredRow<'_>) -> Result<bool, String>>,
+    destination: Destination<'_>,
+    mut on_progress: impl FnMut(PullProgress<'_>),
+) -> Result<Exported, ExportError> {
+    let mut out = RowStream::new(format, destination)?;
+    let (mut pull, mut rendered) = (PullSummary::default(), Rendered::default());
+    let limit = limit.unwrap_or(u64::MAX);
+    while rendered.rows < limit
+        && let Some(page) = pages.try_next().await?
+    {
+        for row in page.submissions() {
+            let extra = extra_json(row);
+            let row = StoredRow {
+                id: row.id.as_str(),
+                created_at: row.created_at.as_str(),
+                instant: row.created_at.unix_micros(),
+                data: row.data.as_json(),
+                extra: &extra,
+            };
+            let is_wanted = match filter {
+                None => true,
+                Some(filter) => filter(&row).map_err(|message| {
+                    let id = row.id.to_owned();
+                    ExportError::Filter { id, message }
+                })?,
+            };
+            if is_wanted && rendered.rows < limit {
+                out.write(&row)?;
+                rendered.rows += 1;
+            }
+        }
+        out.flush()?;
+        pull.add_page(&page);
+        if let Some(last) = page.submissions().last() {
+            let reached = last.created_at.as_str();
+            on_progress(PullProgress { rows: pull.rows, new: pull.rows, reached });
+        }
+    }
+    pull.add_walk(&pages);
+    out.finish()?;
+    Ok(Exported { rendered, pull, spool: None })
+}
+
+impl PullSummary {
+    fn add_page(&mut self, page: &formsvc_client::SubmissionPage) {
+        self.rows += page.len() as u64;
+        self.new = self.rows;
+        self.requests += u64::from(page.meta().attempts());
+    }
+
+    fn add_walk(&mut self, pages: &SubmissionPages) {
+        self.completeness = pages.completeness();
+        self.overflows = pages.tie_overflows().iter().map(ToString::to_string).collect();
+    }
 }

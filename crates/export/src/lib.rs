@@ -1,22 +1,35 @@
 #![doc = include_str!("../README.md")]
 
-mod blocks;
+mod compress;
 mod coverage;
 mod destination;
 mod error;
 mod export;
 mod format;
+mod manifest;
+mod old;
 mod pull;
+mod remark;
+mod render;
 mod row;
 mod schema;
+mod spool;
 mod store;
+mod stream;
 
+pub use compress::Compression;
 pub use coverage::{Coverage, Interval};
 pub use destination::{Destination, Existing, WorkingFiles};
 pub use error::{ExportError, Operation};
-pub use export::{Progress, export, export_csv};
-pub use format::{FORMATS, Format, FormatRow, Options, RecordWriter, Written, writer};
+pub use export::{Export, ExportEvent, Exported, export_csv, export_stream};
+pub use format::{CsvProfile, FORMATS, FileFormat, Format, FormatRow, SourceInfo};
+pub use formsvc_table::{ListStyle, StoredRow, TableOptions};
+pub use old::{Options, RecordWriter, Written, writer};
 pub use pull::{PullOptions, PullProgress, PullSummary, pull};
-pub use row::{RowSource, StoredRow};
+pub use remark::Remark;
+pub use render::{RenderOptions, Rendered, RowFilter, render};
+pub use row::RowSource;
 pub use schema::{DISTINCT_MAX, LABELS_MAX, Label, Rename, Schema, TooManyLabels, ValueKind};
+pub use spool::{SpoolContent, SpoolFolder, SpoolInfo};
 pub use store::{RowRange, RowStore, SourceKey, StoreError, StoreProblem, StoredRows};
+pub use stream::RowStream;

@@ -1,27 +1,33 @@
-//! Stored submissions, as formats read them.
+//! Rows to render.
+
+use formsvc_table::StoredRow;
 
 use crate::error::ExportError;
 
-/// A stored submission.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StoredRow<'a> {
-    /// The identifier.
-    pub id: &'a str,
-    /// The time at which it was made, as the service sent it.
-    pub created_at: &'a str,
-    /// The same time in microseconds since 1970.
-    pub instant: i64,
-    /// The exact JSON text of the answers.
-    pub data: &'a str,
-    /// A JSON object of the members that this release does not know; may be empty text.
-    pub extra: &'a str,
-}
-
-/// Rows by `instant` descending, then `id`; can be read several times.
+/// Stored submissions by instant, newest first, then by id.
 pub trait RowSource {
-    /// Calls a function for each row, until it fails.
+    /// Calls `row` with each submission until it returns an error. Every call gives the same rows in
+    /// the same order.
     fn for_each(
         &self,
         row: &mut dyn FnMut(StoredRow<'_>) -> Result<(), ExportError>,
     ) -> Result<(), ExportError>;
+}
+
+impl RowSource for [StoredRow<'_>] {
+    fn for_each(
+        &self,
+        row: &mut dyn FnMut(StoredRow<'_>) -> Result<(), ExportError>,
+    ) -> Result<(), ExportError> {
+        self.iter().try_for_each(|stored| row(*stored))
+    }
+}
+
+impl RowSource for Vec<StoredRow<'_>> {
+    fn for_each(
+        &self,
+        row: &mut dyn FnMut(StoredRow<'_>) -> Result<(), ExportError>,
+    ) -> Result<(), ExportError> {
+        self.as_slice().for_each(row)
+    }
 }

@@ -24,15 +24,48 @@ pub struct CsvWriter<W: Write> {
     guarded_cells: u64,
 }
 
+/// The dialect of CSV.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CsvOptions {
+    /// The character between cells: any ASCII character except a quotation mark or a line break.
+    pub delimiter: u8,
+    /// Lines end in CR LF instead of LF.
+    pub crlf: bool,
+    /// Begins with a byte order mark, without which Excel does not recognize UTF-8.
+    pub byte_order_mark: bool,
+    /// Turns the formula guard on.
+    pub guard: bool,
+}
+
+impl Default for CsvOptions {
+    fn default() -> Self {
+        Self { delimiter: b',', crlf: false, byte_order_mark: false, guard: true }
+    }
+}
+
 impl<W: Write> CsvWriter<W> {
     /// Creates a writer; `guard` turns the formula guard on.
     pub fn new(out: W, guard: bool) -> Self {
+        Self::build(out, CsvOptions { guard, ..CsvOptions::default() })
+    }
+
+    /// Creates a writer of a dialect and writes the byte order mark.
+    pub fn with_options(mut out: W, options: CsvOptions) -> io::Result<Self> {
+        if options.byte_order_mark {
+            out.write_all("\u{feff}".as_bytes())?;
+        }
+        Ok(Self::build(out, options))
+    }
+
+    fn build(out: W, options: CsvOptions) -> Self {
+        let terminator = if options.crlf { Terminator::CRLF } else { Terminator::Any(b'\n') };
         let writer = WriterBuilder::new()
             .flexible(true)
+            .delimiter(options.delimiter)
             .quote_style(QuoteStyle::Necessary)
-            .terminator(Terminator::Any(b'\n'))
+            .terminator(terminator)
             .from_writer(out);
-        Self { writer, guard, guarded_cells: 0 }
+        Self { writer, guard: options.guard, guarded_cells: 0 }
     }
 
     /// Writes one row.
@@ -96,6 +129,15 @@ mod tests {
         assert_eq!(written(&row(&["a b", "", "1,2", "é'"]), false), "a b,,\"1,2\",é'\n");
         assert_eq!(written(&row(&["\"", "a\nb", "\r"]), false), "\"\"\"\",\"a\nb\",\"\r\"\n");
         assert_eq!(written(&row(&["=1", "=1,2"]), true), "'=1,\"'=1,2\"\n");
+    }
+
+    #[test]
+    fn excel_dialect_has_byte_order_mark_and_crlf() {
+        let options =
+            CsvOptions { delimiter: b';', crlf: true, byte_order_mark: true, guard: false };
+        let mut csv = CsvWriter::with_options(Vec::new(), options).unwrap();
+        csv.write_row([free("a;b"), free("c,d"), free("e\nf")]).unwrap();
+        assert_eq!(csv.into_inner().unwrap(), b"\xef\xbb\xbf\"a;b\";c,d;\"e\nf\"\r\n");
     }
 
     #[test]

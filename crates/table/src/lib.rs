@@ -4,17 +4,30 @@
 //!
 //! | Concept | Item |
 //! |---|---|
-//! | one column for each label, in the form's order | [`Columns`] |
+//! | the columns of stored rows, in two passes | [`ColumnCollector`], [`ColumnPlan`], [`TableOptions`] |
+//! | the value of a cell, the type of a column | [`Value`], [`ColumnType`] |
+//! | one column for each label, in the form's order, in one pass | [`Columns`] |
 //! | the text of an answer | [`Cell`], [`cell()`] |
 //! | text that a spreadsheet would run as a formula | [`needs_guard`], [`guarded`] |
 //! | rows as CSV (RFC 4180) | [`CsvWriter`] |
 
 mod cell;
+mod choices;
 mod columns;
 mod csv_writer;
 mod guard;
+mod headings;
+mod labels;
+mod options;
+mod plan;
+mod row;
+mod value;
 
 pub use cell::{Cell, cell};
 pub use columns::Columns;
-pub use csv_writer::CsvWriter;
+pub use csv_writer::{CsvOptions, CsvWriter};
 pub use guard::{guarded, needs_guard};
+pub use options::{ListStyle, TableOptions};
+pub use plan::{Column, ColumnCollector, ColumnPlan, OTHER_ANSWERS};
+pub use row::{StoredRow, for_each_field};
+pub use value::{ColumnType, Value, exact_double, exact_integer};

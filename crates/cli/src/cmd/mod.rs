@@ -133,6 +133,7 @@ pub(crate) fn fields(command: &[&str]) -> &'static [Field] {
         ["forms", "list" | "view"] => forms::FIELDS,
         ["forms", "schema"] => forms::SCHEMA_FIELDS,
         ["submissions", "list" | "view" | "tail"] => &submissions::FIELDS,
+        ["submissions", "exports", "list"] => &submissions::EXPORTS_FIELDS,
         ["webhook", "events", "list"] => crate::webhook::kept::FIELDS,
         ["webhook", "events", "show" | "tail"] => crate::webhook::kept::WHOLE_FIELDS,
         ["webhook", "events", "diff"] => webhook::events::DIFF_FIELDS,

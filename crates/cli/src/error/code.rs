@@ -205,6 +205,7 @@ pub const FIELDS: &[FieldRow] = &[
     field("retry_after", "number or null", "seconds the service asked to wait"),
     field("request_id", "string or null", "the service's name for the request"),
     field("resume", "string or null", "the command that goes on where this one stopped"),
+    field("resumable", "boolean", "whether `resume` continues without starting over"),
 ];
 
 #[cfg(test)]

@@ -151,6 +151,10 @@ impl From<ExportError> for CliError {
         match error {
             ExportError::Service(error) => error.into(),
             ExportError::ReaderClosed => Self::silent(Exit::Done),
+            ExportError::Unsupported(_) | ExportError::Filter { .. } => {
+                Self::new(Exit::Usage, error.to_string())
+            }
+            ExportError::Unfinished { cause, .. } => (*cause).into(),
             _ => Self::new(Exit::LocalIo, error.to_string()).because_of(&error),
         }
     }

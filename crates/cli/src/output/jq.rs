@@ -34,12 +34,12 @@ def @tsv: if type != "array" then error("@tsv needs an array") else map(
 "#;
 
 /// An expression, ready to run.
-pub(super) struct Jq(Filter<JustLut<Val>>);
+pub(crate) struct Jq(Filter<JustLut<Val>>);
 
 impl Jq {
     /// Reads an expression. It sees the data and nothing else: no files, no modules, and not the
     /// environment, which may hold the key.
-    pub(super) fn new(code: &str) -> Result<Self, CliError> {
+    pub(crate) fn new(code: &str) -> Result<Self, CliError> {
         let more = load::parse(MORE, |parser| parser.defs()).expect("our own definitions are jq");
         let defs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()).chain(more);
         let funs = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
@@ -86,6 +86,26 @@ impl Jq {
             }
         }
         Ok(())
+    }
+}
+
+impl Jq {
+    /// Returns whether the first output for a document is true: neither `false` nor `null`, and not absent.
+    pub(crate) fn is_true(&self, json: &str) -> Result<bool, CliError> {
+        let json = document::readable(json)?;
+        let input = read::parse_single(json.as_bytes()).map_err(|error| {
+            CliError::new(Exit::Service, "the answer is not JSON").because(&error)
+        })?;
+        let context = Ctx::<JustLut<Val>>::new(&self.0.lut, Vars::new([]));
+        match self.0.id.run((context, input)).next() {
+            None => Ok(false),
+            Some(Ok(value)) => Ok(!matches!(value, Val::Null | Val::Bool(false))),
+            Some(Err(exception)) => match exception.get_err() {
+                Ok(error) => Err(failed(error)),
+                // `halt` has no output.
+                Err(_) => Ok(false),
+            },
+        }
     }
 }
 

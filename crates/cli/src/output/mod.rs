@@ -35,15 +35,16 @@ pub(crate) use findings::Finding;
 pub(crate) use fit::{shortened, shortened_id};
 pub(crate) use harmless::Harmless;
 pub(crate) use help::help;
+pub(crate) use jq::Jq;
 pub(crate) use listing::Listing;
 pub(crate) use live::Live;
 pub(crate) use paint::{Look, Wish, is_dumb};
+pub(crate) use select::labels;
 pub(crate) use stream::Stream;
 
 use jiff::tz::TimeZone;
 
 use self::answer_columns::{IN_FILES, IN_TABLES};
-use self::jq::Jq;
 use self::paint::Paint;
 use self::table::View;
 use self::template::{Shape, Surroundings, Template};

@@ -61,7 +61,7 @@ fn known(fields: &[Field]) -> String {
 }
 
 /// Parses `--columns`: labels separated by commas, each once.
-pub(super) fn labels(asked: &str) -> Result<Vec<String>, CliError> {
+pub(crate) fn labels(asked: &str) -> Result<Vec<String>, CliError> {
     let mut labels: Vec<String> = Vec::new();
     for label in names(asked) {
         if !labels.contains(&label) {

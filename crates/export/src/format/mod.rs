@@ -1,16 +1,19 @@
-//! The formats: one file each, one row each in [`FORMATS`].
+//! Formats of rendered files: one module each, one row each in [`FORMATS`].
 
 mod csv;
-mod json;
-mod ndjson;
-mod widen;
+pub(crate) mod json;
 
+use std::io::{self, Write};
 use std::path::Path;
 
-use formsvc_client::{Completeness, Submission, TieOverflow};
+use formsvc_table::{Column, CsvOptions, StoredRow, Value};
 
-use crate::destination::Destination;
-use crate::error::ExportError;
+use crate::compress::Compression;
+use crate::remark::Remark;
+use crate::render::RenderOptions;
+
+pub(crate) use csv::CsvFormat;
+pub(crate) use json::JsonFormat;
 
 /// A format of exports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,22 +21,24 @@ use crate::error::ExportError;
 pub enum Format {
     /// Comma-separated values.
     Csv,
-    /// One JSON object a line.
+    /// Tab-separated values.
+    Tsv,
+    /// One JSON object per line.
     Ndjson,
     /// One JSON array.
     Json,
 }
 
-/// What the table of formats says about one.
+/// Description of a format.
 #[derive(Clone, Copy, Debug)]
 pub struct FormatRow {
     /// The format.
     pub format: Format,
-    /// How it is named on a command line.
+    /// Its name on a command line.
     pub name: &'static str,
-    /// File name endings that mean it.
+    /// File name endings of the format.
     pub extensions: &'static [&'static str],
-    /// What it is, in a line.
+    /// A description of one line.
     pub about: &'static str,
 }
 
@@ -43,13 +48,19 @@ pub const FORMATS: &[FormatRow] = &[
         format: Format::Csv,
         name: "csv",
         extensions: &["csv"],
-        about: "comma-separated values (RFC 4180), one column a question",
+        about: "comma-separated values (RFC 4180), one column per question",
+    },
+    FormatRow {
+        format: Format::Tsv,
+        name: "tsv",
+        extensions: &["tsv", "tab"],
+        about: "tab-separated values, quoted like CSV",
     },
     FormatRow {
         format: Format::Ndjson,
         name: "ndjson",
         extensions: &["ndjson", "jsonl"],
-        about: "one JSON object a line, answers byte for byte",
+        about: "one JSON object per line, answers byte for byte",
     },
     FormatRow {
         format: Format::Json,
@@ -60,57 +71,112 @@ pub const FORMATS: &[FormatRow] = &[
 ];
 
 impl Format {
-    /// The format a file name's ending means.
+    /// Returns the format of a file name's ending, without compression.
     pub fn from_path(path: &Path) -> Option<Self> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         FORMATS.iter().find(|row| row.extensions.contains(&&*extension)).map(|row| row.format)
     }
+
+    /// Returns the name on a command line.
+    pub fn name(self) -> &'static str {
+        FORMATS.iter().find(|row| row.format == self).map_or("", |row| row.name)
+    }
+
+    /// Returns true if rows are cells under columns.
+    pub fn is_table(self) -> bool {
+        !matches!(self, Self::Ndjson | Self::Json)
+    }
+
+    /// Returns true if the format can be compressed.
+    pub fn is_text(self) -> bool {
+        matches!(self, Self::Csv | Self::Tsv | Self::Ndjson | Self::Json)
+    }
 }
 
-/// How to write.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
+/// A format and its compression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileFormat {
     /// The format.
     pub format: Format,
-    /// Whether text that a spreadsheet would run is made inert (see
-    /// [`needs_guard`](formsvc_table::needs_guard)). Only CSV can run; the JSON formats ignore it.
-    pub formula_guard: bool,
+    /// The compression, for text formats.
+    pub compression: Compression,
 }
 
-/// What was written.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct Written {
-    /// Submissions.
-    pub submissions: u64,
-    /// Columns, the table's own included; 0 in formats without columns.
-    pub columns: usize,
-    /// Cells the formula guard changed, headings included.
-    pub guarded_cells: u64,
-    /// Whether these are all submissions that the service has.
-    pub completeness: Completeness,
-    /// The units of the service's cursor of which submissions may be missing.
-    pub tie_overflows: Vec<TieOverflow>,
+impl FileFormat {
+    /// Returns the format of a file name such as `rows.csv` or `rows.ndjson.gz`.
+    pub fn from_path(path: &Path) -> Option<Self> {
+        let compression = match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "gz" => Compression::Gzip,
+            "zst" => Compression::Zstd,
+            _ => Compression::None,
+        };
+        let stem = path.file_stem().map(Path::new);
+        let path = if compression == Compression::None { Some(path) } else { stem };
+        let format = path.and_then(Format::from_path)?;
+        let is_valid = format.is_text() || compression == Compression::None;
+        is_valid.then_some(Self { format, compression })
+    }
+
+    /// Returns the format of a name such as `csv` or `ndjson.gz`.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::from_path(Path::new(&format!("x.{name}")))
+    }
 }
 
-/// Writes submissions in one format.
-pub trait RecordWriter: Send {
-    /// Writes submissions in this order.
-    fn write(&mut self, submissions: &[Submission]) -> Result<(), ExportError>;
-
-    /// Completes the output. Without this call a file does not come to be, and a JSON array stays
-    /// open.
-    fn finish(self: Box<Self>) -> Result<Written, ExportError>;
+impl From<Format> for FileFormat {
+    fn from(format: Format) -> Self {
+        Self { format, compression: Compression::None }
+    }
 }
 
-/// The writer of a format.
-pub fn writer<'a>(
-    destination: Destination<'a>,
-    options: Options,
-) -> Result<Box<dyn RecordWriter + 'a>, ExportError> {
-    Ok(match options.format {
-        Format::Csv => Box::new(csv::CsvWriter::new(destination, options.formula_guard)?),
-        Format::Ndjson => Box::new(ndjson::NdjsonWriter::new(destination)),
-        Format::Json => Box::new(json::JsonWriter::new(destination)),
+/// The dialect of CSV.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CsvProfile {
+    /// Lines end in LF, without a byte order mark.
+    #[default]
+    Rfc4180,
+    /// Lines end in CR LF, with a byte order mark, so that Excel recognizes UTF-8.
+    Excel,
+}
+
+/// The form of the rows, for formats that record it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SourceInfo {
+    /// Base URL of the service.
+    pub origin: String,
+    /// Id of the form.
+    pub form_id: String,
+    /// Title of the form.
+    pub title: String,
+}
+
+/// Writes rows in one format.
+pub(crate) trait RowFormat {
+    /// Writes the header.
+    fn begin(&mut self, columns: &[Column]) -> io::Result<()>;
+
+    /// Writes a row. `cells` has one value per column; it is empty in formats without columns.
+    fn row(&mut self, row: &StoredRow<'_>, cells: Vec<Value<'_>>) -> io::Result<()>;
+
+    /// Writes the end and returns remarks about the cells.
+    fn finish(self: Box<Self>) -> io::Result<Vec<Remark>>;
+}
+
+/// Returns the writer of a format that is written from its beginning to its end.
+pub(crate) fn stream_format<'w>(
+    options: &RenderOptions,
+    out: &'w mut dyn Write,
+) -> io::Result<Box<dyn RowFormat + 'w>> {
+    let csv = |delimiter| CsvOptions {
+        delimiter: options.delimiter.unwrap_or(delimiter),
+        crlf: options.csv_profile == CsvProfile::Excel,
+        byte_order_mark: options.csv_profile == CsvProfile::Excel,
+        guard: options.formula_guard,
+    };
+    Ok(match options.format.format {
+        Format::Csv => Box::new(CsvFormat::new(out, csv(b','))?),
+        Format::Tsv => Box::new(CsvFormat::new(out, csv(b'\t'))?),
+        Format::Ndjson => Box::new(JsonFormat::lines(out)),
+        Format::Json => Box::new(JsonFormat::array(out)),
     })
 }

@@ -248,7 +248,7 @@ fn write_row(
 
 /// The members of a submission that this release does not know, as a JSON object; empty if there are
 /// none.
-fn extra_json(row: &Submission) -> String {
+pub(crate) fn extra_json(row: &Submission) -> String {
     let mut text = String::new();
     for (name, value) in row.extra.iter() {
         text.push(if text.is_empty() { '{' } else { ',' });

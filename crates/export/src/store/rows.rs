@@ -4,7 +4,8 @@ use rusqlite::{Connection, Row, Transaction, params};
 
 use super::{RowStore, SourceKey, StoreError};
 use crate::error::ExportError;
-use crate::row::{RowSource, StoredRow};
+use crate::row::RowSource;
+use formsvc_table::StoredRow;
 
 /// Which rows of a form to read. By default all that are not deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

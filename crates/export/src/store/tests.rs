@@ -1,7 +1,8 @@
 use formsvc_client::test_util::{MockService, form, submission};
 
 use super::*;
-use crate::row::{RowSource, StoredRow};
+use crate::row::RowSource;
+use formsvc_table::StoredRow;
 
 fn store() -> (tempfile::TempDir, RowStore, SourceKey) {
     let folder = tempfile::tempdir().unwrap();

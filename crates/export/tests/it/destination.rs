@@ -1,44 +1,58 @@
 //! When an output comes to be.
 
-use formsvc_client::{Answers, Submission};
-use formsvc_export::{Destination, Existing, ExportError, FORMATS, writer};
+use std::path::Path;
 
-use crate::support::{TIME, options};
+use formsvc_export::{
+    Destination, Existing, ExportError, FORMATS, RenderOptions, RowSource, StoredRow, render,
+    writer,
+};
 
-fn submission() -> Submission {
-    let answers = Answers::parse("{}").unwrap();
-    Submission::new("sub_1".parse().unwrap(), answers, TIME.parse().unwrap())
+use crate::support::{options, stored};
+
+/// Rows that check the folder of the output before each row, then end or fail.
+struct Observed<'a> {
+    folder: &'a Path,
+    fails: bool,
 }
 
-#[test]
-fn a_file_exists_only_once_it_is_complete() {
-    for row in FORMATS {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("out");
-        let mut export =
-            writer(Destination::file(&path, Existing::Replace).unwrap(), options(row.format))
-                .unwrap();
-        export.write(&[submission()]).unwrap();
-        assert!(!path.exists(), "{}", row.name);
-        export.finish().unwrap();
-        assert!(path.exists(), "{}", row.name);
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "{}", row.name);
+impl RowSource for Observed<'_> {
+    fn for_each(
+        &self,
+        row: &mut dyn FnMut(StoredRow<'_>) -> Result<(), ExportError>,
+    ) -> Result<(), ExportError> {
+        let out = self.folder.join("out");
+        let text = std::fs::read_to_string(out).ok();
+        assert!(text.is_none_or(|text| text == "old"), "no incomplete file under its name");
+        row(stored("sub_1", r#"{"a":1}"#))?;
+        if self.fails { Err(ExportError::RowsChanged) } else { Ok(()) }
     }
 }
 
 #[test]
-fn an_export_that_is_dropped_leaves_what_was_there() {
-    for row in FORMATS {
+fn file_appears_only_when_complete() {
+    for format in FORMATS {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let destination = Destination::file(&path, Existing::Replace).unwrap();
+        let rows = Observed { folder: folder.path(), fails: false };
+        render(&rows, &RenderOptions::new(format.format), destination).unwrap();
+        assert!(path.exists(), "{}", format.name);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "{}", format.name);
+    }
+}
+
+#[test]
+fn failure_keeps_old_file() {
+    for format in FORMATS {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");
         std::fs::write(&path, "old").unwrap();
-        let mut export =
-            writer(Destination::file(&path, Existing::Replace).unwrap(), options(row.format))
-                .unwrap();
-        export.write(&[submission()]).unwrap();
-        drop(export);
+        let destination = Destination::file(&path, Existing::Replace).unwrap();
+        let rows = Observed { folder: folder.path(), fails: true };
+        let failed = render(&rows, &RenderOptions::new(format.format), destination);
+        assert!(matches!(failed, Err(ExportError::RowsChanged)), "{failed:?}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "old");
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "{}", row.name);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "{}", format.name);
     }
 }
 

@@ -4,6 +4,8 @@
 
 mod csv;
 mod destination;
+mod export;
 mod json;
 mod pull;
+mod render;
 mod support;

@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use formsvc_client::{Answers, Submission};
-use formsvc_export::{Destination, Format, Options, Written, writer};
+use formsvc_export::{
+    Destination, Format, Options, RenderOptions, Rendered, StoredRow, Written, render, writer,
+};
 
 pub(crate) const TIME: &str = "2026-01-01T00:00:00.000Z";
 
@@ -26,6 +28,19 @@ impl Shared {
     pub(crate) fn text(&self) -> String {
         String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
     }
+}
+
+/// A stored row at [`TIME`].
+pub(crate) fn stored<'a>(id: &'a str, data: &'a str) -> StoredRow<'a> {
+    StoredRow { id, created_at: TIME, instant: 1_767_225_600_000_000, data, extra: "" }
+}
+
+/// Renders rows to memory.
+pub(crate) fn rendered(options: &RenderOptions, rows: &[StoredRow<'_>]) -> (Vec<u8>, Rendered) {
+    let mut out = Vec::new();
+    let destination = Destination::stream(Box::new(&mut out));
+    let done = render(&rows.to_vec(), options, destination).unwrap();
+    (out, done)
 }
 
 /// Writes pages of answers to a stream. Ids count from 1.

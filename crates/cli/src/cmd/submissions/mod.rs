@@ -1,12 +1,14 @@
 //! `formsvc submissions …`
 
 mod export;
+mod exports;
 mod list;
 pub(super) mod range;
 pub(in crate::cmd) mod tail;
 mod view;
 
 pub(in crate::cmd) use export::incomplete;
+pub(in crate::cmd) use exports::FIELDS as EXPORTS_FIELDS;
 pub(super) use list::FIELDS;
 
 use clap::Subcommand;
@@ -22,6 +24,8 @@ pub(crate) enum Submissions {
     View(view::View),
     Tail(tail::Tail),
     Export(export::Export),
+    #[command(subcommand)]
+    Exports(exports::Exports),
 }
 
 impl Submissions {
@@ -30,7 +34,8 @@ impl Submissions {
             Self::List(list) => list.run(cx).await,
             Self::View(view) => view.run(cx).await,
             Self::Tail(tail) => tail.run(cx).await,
-            Self::Export(export) => export.run(cx).await,
+            Self::Export(export) => Box::pin(export.run(cx)).await,
+            Self::Exports(exports) => exports.run(cx),
         }
     }
 }

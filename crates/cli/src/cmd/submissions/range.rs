@@ -91,6 +91,16 @@ impl Bounds {
         }
     }
 
+    /// The time at which the range begins.
+    pub(crate) fn since(&self) -> Option<Timestamp> {
+        self.since.clone()
+    }
+
+    /// The time before which the range ends.
+    pub(crate) fn until(&self) -> Option<Timestamp> {
+        self.until.clone()
+    }
+
     /// Whether a list walks past rows that are too new.
     pub(crate) fn skip_rows(&self) -> bool {
         self.until.is_some()

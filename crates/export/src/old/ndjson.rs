@@ -4,10 +4,10 @@ use std::io::Write;
 
 use formsvc_client::Submission;
 
-use crate::blocks::Blocks;
 use crate::destination::Destination;
 use crate::error::{ExportError, Operation};
-use crate::format::{RecordWriter, Written};
+use crate::old::blocks::Blocks;
+use crate::old::{RecordWriter, Written};
 
 pub(super) struct NdjsonWriter<'a> {
     out: Blocks<Destination<'a>>,

@@ -1,0 +1,141 @@
+//! What an export reports when it stops.
+
+use std::fmt::Display;
+use std::path::Path;
+
+use formsvc_export::{ExportError, ExportEvent, FileFormat, Operation};
+
+use super::counted;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+
+/// Follows an export, so that a signal reports what is saved.
+pub(super) struct Saved<'a> {
+    cx: &'a Context,
+    path: Option<&'a Path>,
+    command: Option<&'a str>,
+}
+
+impl<'a> Saved<'a> {
+    pub(super) fn new(cx: &'a Context, path: Option<&'a Path>, command: Option<&'a str>) -> Self {
+        Self { cx, path, command }
+    }
+
+    pub(super) fn on_event(&mut self, event: ExportEvent<'_>) {
+        let progress = &self.cx.progress;
+        match event {
+            ExportEvent::Discarded(warning) => progress.remark(&format!("warning: {warning}")),
+            ExportEvent::Opened { rows, spool, .. } => {
+                if rows > 0 && self.command.is_some() {
+                    let rows = counted(rows, "submission");
+                    progress
+                        .remark(&format!("continuing with {rows} saved in {}", spool.display()));
+                }
+                self.can_continue(rows);
+            }
+            ExportEvent::Page(page) => {
+                progress.submissions(page.rows, page.reached);
+                self.can_continue(page.rows);
+            }
+            ExportEvent::Rendering => progress.doing("writing the output"),
+            _ => {}
+        }
+    }
+
+    fn can_continue(&self, rows: u64) {
+        if let Some(command) = self.command {
+            self.cx.can_go_on_with(Some(command.to_owned()));
+            self.cx.saves(saved(rows, self.path));
+        }
+    }
+}
+
+/// What is saved, and the state of the output.
+fn saved(rows: u64, path: Option<&Path>) -> String {
+    let rows = counted(rows, "submission");
+    let are = if rows.starts_with("1 ") { "is" } else { "are" };
+    format!("{rows} {are} saved, and {}", unchanged(path))
+}
+
+fn unchanged(path: Option<&Path>) -> String {
+    match path {
+        None => "nothing was written to standard output".to_owned(),
+        Some(path) if path.symlink_metadata().is_ok() => {
+            format!("the previous file `{}` is unchanged", path.display())
+        }
+        Some(path) => format!("`{}` was not created", path.display()),
+    }
+}
+
+/// The error of an export, with the saved submissions and the command that continues.
+pub(super) fn explain(
+    error: ExportError,
+    path: Option<&Path>,
+    format: FileFormat,
+    command: Option<String>,
+    is_temporary: bool,
+) -> CliError {
+    if let ExportError::Unfinished { rows_saved, cause, .. } = error {
+        let error = of_cause(*cause).hint_too(&saved(rows_saved, path));
+        return match command {
+            Some(command) => error.continued_by(command),
+            None => error.hint_too("the same command continues"),
+        };
+    }
+    let is_output = matches!(error, ExportError::Output { .. });
+    let streams = path.is_none() && !format.format.is_table();
+    let left = match &error {
+        ExportError::Output { operation: Operation::Publish, .. } => None,
+        _ if streams => Some("what was written to standard output is not complete".to_owned()),
+        _ if path.is_none() && is_output => {
+            Some("what was written to standard output is not complete".to_owned())
+        }
+        _ => Some(unchanged(path)),
+    };
+    let mut error = of_cause(error);
+    if let Some(left) = left {
+        error = if is_output { error.hint_if_none(&left) } else { error.hint_too(&left) };
+    }
+    if is_temporary && !streams && error.exit != Exit::Usage {
+        error = error.hint_too(
+            "nothing is saved without a state folder: FORMSVC_STATE_DIR names one, and a demo has none",
+        );
+    }
+    error
+}
+
+fn of_cause(error: ExportError) -> CliError {
+    match error {
+        ExportError::TimeLimit => {
+            CliError::new(Exit::Incomplete, "the time of `--max-time` is over")
+        }
+        ExportError::Incomplete { units } => match incomplete(&units) {
+            Err(error) => {
+                error.hint("`--allow-incomplete` completes the output without these submissions")
+            }
+            Ok(()) => CliError::new(Exit::DataPolicy, "the result is incomplete"),
+        },
+        error => error.into(),
+    }
+}
+
+/// The end of a run that was allowed to leave submissions out: exit 9 if it did.
+pub(in crate::cmd) fn incomplete(overflows: &[impl Display]) -> Result<(), CliError> {
+    /// Units that are listed one by one.
+    const LISTED_MAX: usize = 20;
+    if overflows.is_empty() {
+        return Ok(());
+    }
+    let what = "the result is incomplete: more submissions share a unit of the service's cursor than a \
+                page can show";
+    let error = CliError::new(Exit::DataPolicy, what);
+    let error = overflows
+        .iter()
+        .take(LISTED_MAX)
+        .fold(error, |error, overflow| error.cause(overflow.to_string()));
+    Err(match overflows.len().checked_sub(LISTED_MAX) {
+        Some(more @ 1..) => error.cause(format!("and {more} more")),
+        _ => error,
+    })
+}

@@ -1,0 +1,375 @@
+//! `formsvc submissions export`
+
+mod failure;
+mod format_options;
+mod plan;
+mod stdout;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use formsvc_client::{Client, Completeness};
+use formsvc_export::{
+    Destination, Existing, Export as Engine, ExportError, ExportEvent, Exported, FORMATS,
+    FileFormat, Format, PullProgress, SpoolFolder, export_stream,
+};
+use indicatif::HumanCount;
+
+pub(in crate::cmd) use failure::incomplete;
+
+use self::failure::Saved;
+use self::format_options::FormatOptions;
+use super::range::{Bounds, Range};
+use crate::again::Line;
+use crate::args::{duration, whole};
+use crate::context::Context;
+use crate::error::CliError;
+use crate::form_ref::{self, FormMatch};
+use crate::progress::took;
+use crate::settings::Service;
+
+/// Export the submissions of a form to a file or to standard output
+///
+/// Newest first. Submissions are saved while they are received, so that the same command continues an
+/// export that was interrupted. A file appears under its name only when it is complete; until then
+/// the previous file is unchanged. `ndjson` and `json` to standard output are written as they arrive and
+/// cannot be continued.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  formsvc --demo submissions export penguins -o penguins.csv\n  formsvc --demo submissions export anes96 --format ndjson\n  formsvc submissions export contact --since 30d --max-time 50m -o contact.csv.gz --manifest\n  formsvc submissions export --all -o exports --format csv"
+)]
+pub(crate) struct Export {
+    /// The forms: id, public id, exact title, or the beginning of either id
+    #[arg(value_name = "FORM", required_unless_present = "all")]
+    forms: Vec<String>,
+    /// Export every form that the key can read into the folder `--out`
+    #[arg(long, conflicts_with = "forms", requires = "out")]
+    all: bool,
+    /// The output; a folder for several forms; `-` is standard output
+    #[arg(short, long, value_name = "PATH|-", default_value = "-")]
+    out: PathBuf,
+    /// Refuse to replace an existing file
+    #[arg(long)]
+    no_clobber: bool,
+    #[command(flatten)]
+    range: Range,
+    /// Export this many of the newest submissions at most
+    #[arg(short = 'L', long, value_name = "N", value_parser = whole::<u64>(1..=u64::MAX))]
+    limit: Option<u64>,
+    #[command(flatten)]
+    options: FormatOptions,
+    /// Discard the submissions that an unfinished export saved, and start over
+    #[arg(long)]
+    fresh: bool,
+    /// Stop after this time with exit 8; the same command continues
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    max_time: Option<Duration>,
+    /// Write NAME.manifest.json beside the file: form, range, rows, requests, SHA-256, completeness
+    #[arg(long)]
+    manifest: bool,
+    /// Estimate the requests and the time, and export nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Continue where more submissions share a second or a millisecond than a page can show; list these
+    /// times and end with exit 9
+    #[arg(long)]
+    allow_incomplete: bool,
+    /// Submissions per request, 1 to 100
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = whole::<u32>(1..=100))]
+    page_size: u32,
+}
+
+/// One output of the command.
+struct Job {
+    form: FormMatch,
+    format: FileFormat,
+    /// `None` for standard output.
+    path: Option<PathBuf>,
+}
+
+impl Export {
+    pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
+        let bounds = self.range.bounds(cx)?;
+        if self.is_to_folder() {
+            return self.export_to_folder(cx, &bounds).await;
+        }
+        let (format, path) = (self.format_of_file()?, self.file().map(Path::to_owned));
+        self.check(format, path.as_deref())?;
+        if self.dry_run {
+            let form = form_ref::resolve(cx, &self.forms[0]).await?;
+            return self.report_plan(cx, &form, &bounds).await;
+        }
+        // Opened first, so that an output that cannot be written costs no request.
+        let destination = self.destination(cx, path.as_deref()).map_err(CliError::from)?;
+        let client = cx.client().await?;
+        let form = form_ref::resolve(cx, &self.forms[0]).await?;
+        let job = Job { form, format, path };
+        let spools = spools(cx)?;
+        self.export(cx, client, &job, &bounds, &spools, None, destination).await.map(drop)
+    }
+
+    /// Exports several forms. Each keeps its saved submissions until all are complete, so that the same
+    /// command continues at little cost after an interruption.
+    async fn export_to_folder(&self, cx: &Context, bounds: &Bounds) -> Result<(), CliError> {
+        let format = self.options.format().unwrap_or(Format::Csv.into());
+        self.check(format, Some(&self.out))?;
+        let client = cx.client().await?;
+        let mut forms = Vec::new();
+        if self.all {
+            forms.extend(cx.forms().await?.into_iter().map(FormMatch::from));
+        }
+        for name in &self.forms {
+            forms.push(form_ref::resolve(cx, name).await?);
+        }
+        if self.dry_run {
+            for form in &forms {
+                self.report_plan(cx, form, bounds).await?;
+            }
+            return Ok(());
+        }
+        let failed = |error| {
+            let what = format!("cannot create the folder `{}`", self.out.display());
+            CliError::new(crate::exit::Exit::LocalIo, what).because(&error)
+        };
+        std::fs::create_dir_all(&self.out).map_err(failed)?;
+        let (spools, began) = (spools(cx)?, Instant::now());
+        let (mut complete, mut incomplete) = (Vec::new(), Ok(()));
+        for form in forms {
+            let name = format!("{}.{}", file_stem(&form), extension(format));
+            let path = self.out.join(name);
+            let destination = self.destination(cx, Some(&path)).map_err(CliError::from)?;
+            let job = Job { form, format, path: Some(path) };
+            let done =
+                self.export(cx, client, &job, bounds, &spools, Some(began), destination).await;
+            match done {
+                Ok(exported) => complete.push(exported),
+                // The other forms may be complete.
+                Err(error) if error.exit == crate::exit::Exit::DataPolicy => {
+                    incomplete = Err(error)
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        for exported in complete {
+            exported.remove_spool().map_err(CliError::from)?;
+        }
+        incomplete
+    }
+
+    /// Exports one form and reports it.
+    #[expect(clippy::too_many_arguments, reason = "each is another part of the command")]
+    async fn export(
+        &self,
+        cx: &Context,
+        client: &Client,
+        job: &Job,
+        bounds: &Bounds,
+        spools: &SpoolFolder,
+        began: Option<Instant>,
+        destination: Destination<'static>,
+    ) -> Result<Exported, CliError> {
+        cx.progress.begin();
+        let command = self.command(cx, job, bounds).filter(|_| !spools.is_temporary());
+        let path = job.path.as_deref();
+        let exported = if path.is_none() && !job.format.format.is_table() {
+            self.stream(cx, client, job, bounds, destination).await
+        } else {
+            let used = began.map_or(Duration::ZERO, |began| began.elapsed());
+            let max_time = self.max_time.map(|time| time.saturating_sub(used));
+            let mut engine = Engine::new(client.clone(), job.form.id.clone(), spools.clone())
+                .title(&job.form.title)
+                .range_text(format!("{:?}", self.range))
+                .command(command.clone())
+                .manifest(self.manifest.then(|| manifest_path(path)).flatten())
+                .max_time(max_time)
+                .fresh(self.fresh)
+                .keep_spool(self.is_to_folder())
+                .page_size(self.page_size)
+                .allow_incomplete(self.allow_incomplete);
+            engine = bounds.since().map_or(engine.clone(), |since| engine.since(since));
+            engine = bounds.until().map_or(engine.clone(), |until| engine.until(until));
+            let options = self.options.render(job.format, self.limit)?;
+            let mut saved = Saved::new(cx, path, command.as_deref());
+            let events = |event: ExportEvent<'_>| saved.on_event(event);
+            engine.run(options, destination, events).await
+        };
+        cx.can_go_on_with(None);
+        let exported = exported.map_err(|error| {
+            failure::explain(error, path, job.format, command, spools.is_temporary())
+        })?;
+        cx.progress.end();
+        for remark in &exported.rendered.remarks {
+            cx.progress.remark(&remark.to_string());
+        }
+        cx.progress.remark(&summary(&exported, path, cx.progress.elapsed()));
+        if exported.pull.completeness == Completeness::Incomplete {
+            incomplete(&exported.pull.overflows)?;
+        }
+        Ok(exported)
+    }
+
+    /// Writes NDJSON or JSON as it arrives.
+    async fn stream(
+        &self,
+        cx: &Context,
+        client: &Client,
+        job: &Job,
+        bounds: &Bounds,
+        destination: Destination<'static>,
+    ) -> Result<Exported, ExportError> {
+        let list = client.form(job.form.id.clone()).submissions().page_size(self.page_size);
+        let pages = bounds.of(list.allow_incomplete(self.allow_incomplete)).pages();
+        let progress = |at: PullProgress<'_>| cx.progress.submissions(at.rows, at.reached);
+        let options = self.options.render(job.format, self.limit);
+        let options = options.map_err(|error| ExportError::Unsupported(error.brief()))?;
+        let filter = options.filter;
+        export_stream(pages, job.format, self.limit, filter.as_deref(), destination, progress).await
+    }
+
+    fn is_to_folder(&self) -> bool {
+        self.all || self.forms.len() > 1
+    }
+
+    /// Checks flags that do not go together.
+    fn check(&self, format: FileFormat, path: Option<&Path>) -> Result<(), CliError> {
+        let streams = path.is_none() && !format.format.is_table();
+        let for_files = [("--manifest", self.manifest && path.is_none())];
+        let for_spools = [
+            ("--max-time", self.max_time.is_some() && streams),
+            ("--fresh", self.fresh && streams),
+        ];
+        if let Some((flag, _)) = for_files.iter().chain(&for_spools).find(|(_, given)| *given) {
+            let what = format!("`{flag}` needs a file");
+            return Err(CliError::usage(what).hint("write to a file with `-o PATH`"));
+        }
+        if self.is_to_folder() && self.out == Path::new("-") {
+            let what = "several forms need a folder";
+            return Err(CliError::usage(what).hint("name a folder with `-o FOLDER`"));
+        }
+        self.options.render(format, self.limit)?.check().map_err(CliError::from)
+    }
+
+    /// The format of `--format` or of the file's name; CSV if there is no ending. Another ending is an
+    /// error, because a file of another format than its name is noticed only when it is opened.
+    fn format_of_file(&self) -> Result<FileFormat, CliError> {
+        let by_name = FileFormat::from_path(&self.out);
+        if let Some(format) = self.options.format().or(by_name) {
+            return Ok(match by_name {
+                // `--format csv -o x.gz` is compressed.
+                Some(named) if named.format == format.format => named,
+                _ => format,
+            });
+        }
+        let is_special = self.out.metadata().is_ok_and(|metadata| !metadata.is_file());
+        if self.file().is_none() || self.out.extension().is_none() || is_special {
+            return Ok(Format::Csv.into());
+        }
+        let known: Vec<&str> = FORMATS.iter().flat_map(|row| row.extensions).copied().collect();
+        let what = format!("unknown format for `{}`", self.out.display());
+        Err(CliError::usage(what).hint(format!(
+            "use --format, or one of the endings .{} (text formats also with .gz or .zst)",
+            known.join(", .")
+        )))
+    }
+
+    /// The output's path; `None` for standard output, by any of its names.
+    fn file(&self) -> Option<&Path> {
+        (!stdout::is_name_of_it(&self.out)).then_some(&self.out)
+    }
+
+    fn destination(
+        &self,
+        cx: &Context,
+        path: Option<&Path>,
+    ) -> Result<Destination<'static>, ExportError> {
+        let Some(path) = path else { return Ok(stdout::destination(cx)) };
+        let existing = if self.no_clobber { Existing::Keep } else { Existing::Replace };
+        let destination = Destination::file(path, existing)?;
+        cx.abort.removes(destination.working_files());
+        Ok(destination)
+    }
+
+    /// The command that continues the export; `None` if it cannot be shown.
+    fn command(&self, cx: &Context, job: &Job, bounds: &Bounds) -> Option<String> {
+        if job.path.is_none() && !job.format.format.is_table() {
+            return None;
+        }
+        let forms: Vec<&str> = self.forms.iter().map(String::as_str).collect();
+        let mut line = Line::of(&cx.settings, &[&["submissions", "export"], &forms[..]].concat());
+        if self.all {
+            line.switch("--all");
+        }
+        line.flag("--out", &self.out.display().to_string());
+        bounds.say_again(&mut line);
+        line.maybe("--limit", self.limit.map(|limit| limit.to_string()).as_deref());
+        self.options.repeat(&mut line);
+        for (switch, given) in [
+            ("--no-clobber", self.no_clobber),
+            ("--manifest", self.manifest),
+            ("--allow-incomplete", self.allow_incomplete),
+        ] {
+            if given {
+                line.switch(switch);
+            }
+        }
+        let time = self.max_time.map(|time| format!("{}s", time.as_secs().max(1)));
+        line.maybe("--max-time", time.as_deref());
+        let size = self.page_size.to_string();
+        line.maybe("--page-size", (self.page_size != 100).then_some(&size));
+        line.shown()
+    }
+}
+
+/// The folder of unfinished exports. A demo service ends with the command, and without a state folder
+/// nothing can be kept: then a temporary folder.
+pub(super) fn spools(cx: &Context) -> Result<SpoolFolder, CliError> {
+    let is_demo = matches!(cx.settings.service, Service::Demo);
+    let kept = cx.settings.paths.state.as_ref().filter(|_| !is_demo).map(SpoolFolder::new);
+    match kept.filter(|folder| folder.create().is_ok()) {
+        Some(folder) => Ok(folder),
+        None => SpoolFolder::temporary().map_err(|error| ExportError::from(error).into()),
+    }
+}
+
+/// The name of a form's file in a folder.
+fn file_stem(form: &FormMatch) -> String {
+    let name = super::hint_name(form);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect()
+}
+
+fn extension(format: FileFormat) -> String {
+    use formsvc_export::Compression;
+    let ending = match format.compression {
+        Compression::Gzip => ".gz",
+        Compression::Zstd => ".zst",
+        _ => "",
+    };
+    format!("{}{ending}", format.format.name())
+}
+
+fn manifest_path(path: Option<&Path>) -> Option<PathBuf> {
+    let mut name = path?.as_os_str().to_owned();
+    name.push(".manifest.json");
+    Some(name.into())
+}
+
+fn summary(exported: &Exported, file: Option<&Path>, elapsed: Duration) -> String {
+    let columns = match exported.rendered.columns {
+        0 => String::new(),
+        columns => format!(", {}", counted(columns as u64, "column")),
+    };
+    let place = file.map_or(String::new(), |file| format!(" → {}", file.display()));
+    let (submissions, time) = (counted(exported.rendered.rows, "submission"), took(elapsed));
+    let complete = match exported.pull.completeness {
+        Completeness::Proven => "",
+        Completeness::Incomplete => "; complete: no",
+        _ => "; complete: unproven",
+    };
+    format!("{submissions}{columns}{place} in {time}{complete}")
+}
+
+pub(super) fn counted(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", HumanCount(number), if number == 1 { "" } else { "s" })
+}

@@ -1,0 +1,289 @@
+//! Renders stored rows as a file, in two passes: the first one collects the columns.
+
+use std::collections::HashSet;
+use std::io::{self, BufWriter, Write};
+
+use formsvc_table::{Column, ColumnCollector, ColumnPlan, StoredRow, TableOptions};
+use sha2::{Digest as _, Sha256};
+
+use crate::compress::{Compression, Encoder};
+use crate::destination::{Destination, ErrorSource};
+use crate::error::{ExportError, Operation};
+use crate::format::{CsvProfile, FileFormat, RowFormat, SourceInfo, stream_format};
+use crate::remark::Remark;
+use crate::row::RowSource;
+
+/// Bytes that are written at once.
+const BLOCK: usize = 256 * 1024;
+
+/// Decides whether a row is in the output; an error ends the rendering.
+pub type RowFilter = Box<dyn Fn(&StoredRow<'_>) -> Result<bool, String>>;
+
+/// How rows become a file.
+pub struct RenderOptions {
+    /// The format.
+    pub format: FileFormat,
+    /// The columns.
+    pub table: TableOptions,
+    /// The dialect of CSV and TSV.
+    pub csv_profile: CsvProfile,
+    /// The character between cells of CSV and TSV, instead of the comma or tab.
+    pub delimiter: Option<u8>,
+    /// Puts an apostrophe before text of CSV and TSV that a spreadsheet would run as a formula.
+    pub formula_guard: bool,
+    /// The form of the rows, for formats that record it.
+    pub source: SourceInfo,
+    /// The rows of the output; all if `None`.
+    pub filter: Option<RowFilter>,
+    /// The number of rows at most.
+    pub limit: Option<u64>,
+    /// Computes [`Rendered::sha256`].
+    pub checksum: bool,
+}
+
+impl RenderOptions {
+    /// Returns the default options of a format: all rows, all columns, formula guard on.
+    pub fn new(format: impl Into<FileFormat>) -> Self {
+        Self {
+            format: format.into(),
+            table: TableOptions::default(),
+            csv_profile: CsvProfile::Rfc4180,
+            delimiter: None,
+            formula_guard: true,
+            source: SourceInfo::default(),
+            filter: None,
+            limit: None,
+            checksum: false,
+        }
+    }
+
+    /// Returns an error for options that do not go together. Costs nothing, so that it can be called
+    /// before the first request.
+    pub fn check(&self) -> Result<(), ExportError> {
+        let unsupported = |reason: String| Err(ExportError::Unsupported(reason));
+        let format = self.format.format;
+        if !format.is_text() && self.format.compression != Compression::None {
+            return unsupported(format!("{} cannot be compressed once more", format.name()));
+        }
+        if !format.is_table() && !self.table.columns.is_empty() {
+            return unsupported(format!("{} has no columns to select", format.name()));
+        }
+        if !format.is_table() && !self.table.column_map.is_empty() {
+            return unsupported(format!("{} keeps labels as they are", format.name()));
+        }
+        let is_separator = |byte: u8| byte.is_ascii() && !matches!(byte, b'"' | b'\r' | b'\n' | 0);
+        if let Some(delimiter) = self.delimiter.filter(|byte| !is_separator(*byte)) {
+            let shown = char::from(delimiter).escape_default();
+            return unsupported(format!("`{shown}` cannot separate cells; use `,`, `;` or a tab"));
+        }
+        Ok(())
+    }
+}
+
+/// A rendered file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Rendered {
+    /// Number of rows.
+    pub rows: u64,
+    /// Number of columns; 0 in formats without columns.
+    pub columns: usize,
+    /// Properties of the output that may surprise its reader.
+    pub remarks: Vec<Remark>,
+    /// Size of the output.
+    pub bytes: u64,
+    /// SHA-256 of the output in hexadecimal digits, on request.
+    pub sha256: Option<String>,
+}
+
+/// Renders rows to a destination. A file appears under its name only when it is complete.
+pub fn render(
+    rows: &dyn RowSource,
+    options: &RenderOptions,
+    mut destination: Destination<'_>,
+) -> Result<Rendered, ExportError> {
+    options.check()?;
+    let mut selector = Selector::new(options);
+    let is_table = options.format.format.is_table();
+    let plan = is_table.then(|| collect_columns(rows, options, &mut selector)).transpose()?;
+    let rendered = render_stream(rows, options, &mut selector, plan, &mut destination)?;
+    destination.publish()?;
+    Ok(rendered)
+}
+
+fn collect_columns(
+    rows: &dyn RowSource,
+    options: &RenderOptions,
+    selector: &mut Selector<'_>,
+) -> Result<ColumnPlan, ExportError> {
+    let mut collector = ColumnCollector::new(options.table.clone());
+    selector.begin(true);
+    rows.for_each(&mut |row| {
+        if selector.selects(&row)? {
+            collector.observe(&row);
+        }
+        Ok(())
+    })?;
+    Ok(collector.finish())
+}
+
+/// Renders a format that is written from its beginning to its end.
+fn render_stream(
+    rows: &dyn RowSource,
+    options: &RenderOptions,
+    selector: &mut Selector<'_>,
+    plan: Option<ColumnPlan>,
+    destination: &mut Destination<'_>,
+) -> Result<Rendered, ExportError> {
+    let errors = destination.error_source();
+    let failed = |error| errors.error(Operation::Write, error);
+    let out = BufWriter::with_capacity(BLOCK, destination);
+    let out = Counted { out, bytes: 0, digest: options.checksum.then(Sha256::new) };
+    let mut out = Encoder::new(out, options.format.compression).map_err(failed)?;
+    let format = stream_format(options, &mut out).map_err(failed)?;
+    let mut rendered = write_rows(rows, selector, plan, format, &errors)?;
+    let mut counted = out.finish().map_err(failed)?;
+    counted.flush().map_err(failed)?;
+    rendered.bytes = counted.bytes;
+    rendered.sha256 = counted.digest.map(|digest| hex::encode(digest.finalize()));
+    Ok(rendered)
+}
+
+/// Writes the selected rows in a format.
+fn write_rows<'f>(
+    rows: &dyn RowSource,
+    selector: &mut Selector<'_>,
+    mut plan: Option<ColumnPlan>,
+    mut format: Box<dyn RowFormat + 'f>,
+    errors: &ErrorSource,
+) -> Result<Rendered, ExportError> {
+    let failed = |error| errors.error(Operation::Write, error);
+    let columns = plan.as_ref().map_or(&[][..], ColumnPlan::columns).to_vec();
+    let mut rendered =
+        Rendered { columns: columns.len(), remarks: remarks(plan.as_ref()), ..Rendered::default() };
+    format.begin(&columns).map_err(failed)?;
+    selector.begin(plan.is_none());
+    rows.for_each(&mut |row| {
+        if selector.selects(&row)? {
+            let cells = plan.as_mut().map_or_else(Vec::new, |plan| plan.cells(&row));
+            debug_assert_eq!(cells.len(), columns.len(), "a cell for each column");
+            format.row(&row, cells).map_err(failed)?;
+            rendered.rows += 1;
+        }
+        Ok(())
+    })?;
+    if selector.is_inconsistent() || plan.as_ref().is_some_and(|plan| plan.unplaced() > 0) {
+        return Err(ExportError::RowsChanged);
+    }
+    match plan.map_or(0, |plan| plan.damaged_rows()) {
+        0 => {}
+        damaged => rendered.remarks.push(Remark::DamagedRows(damaged)),
+    }
+    rendered.remarks.extend(format.finish().map_err(failed)?);
+    Ok(rendered)
+}
+
+/// Returns the remarks about the columns.
+fn remarks(plan: Option<&ColumnPlan>) -> Vec<Remark> {
+    let Some(plan) = plan else { return Vec::new() };
+    let mut remarks = Vec::new();
+    let headings = || plan.columns().iter().map(|column: &Column| &*column.heading);
+    if plan.left_out() > 0 {
+        remarks.push(Remark::LabelsWithoutColumn(plan.left_out()));
+    }
+    let missing = plan.missing_columns();
+    if !missing.is_empty() {
+        remarks.push(Remark::MissingColumns(missing.to_vec()));
+    }
+    let folded: HashSet<String> = headings().map(str::to_lowercase).collect();
+    if folded.len() < plan.columns().len() {
+        remarks.push(Remark::HeadingsDifferInCase(plan.columns().len() - folded.len()));
+    }
+    let with_break = headings().filter(|text| text.contains(['\n', '\r'])).count();
+    if with_break > 0 {
+        remarks.push(Remark::HeadingsWithLineBreak(with_break));
+    }
+    remarks
+}
+
+/// Selects rows by filter and limit. The filter runs once per row; the second pass uses the decisions of
+/// the first one.
+struct Selector<'o> {
+    filter: Option<&'o RowFilter>,
+    limit: u64,
+    decisions: Vec<bool>,
+    decides: bool,
+    row: usize,
+    selected: u64,
+    rows_of_first_pass: Option<usize>,
+}
+
+impl<'o> Selector<'o> {
+    fn new(options: &'o RenderOptions) -> Self {
+        Self {
+            filter: options.filter.as_ref(),
+            limit: options.limit.unwrap_or(u64::MAX),
+            decisions: Vec::new(),
+            decides: true,
+            row: 0,
+            selected: 0,
+            rows_of_first_pass: None,
+        }
+    }
+
+    /// Begins a pass; the first one decides.
+    fn begin(&mut self, decides: bool) {
+        if !decides {
+            self.rows_of_first_pass = Some(self.row);
+        }
+        self.decides = decides;
+        (self.row, self.selected) = (0, 0);
+    }
+
+    fn selects(&mut self, row: &StoredRow<'_>) -> Result<bool, ExportError> {
+        let at = self.row;
+        self.row += 1;
+        if self.selected == self.limit {
+            return Ok(false);
+        }
+        let is_selected = match self.filter {
+            None => true,
+            Some(filter) if self.decides => {
+                let decision = filter(row)
+                    .map_err(|message| ExportError::Filter { id: row.id.to_owned(), message })?;
+                self.decisions.push(decision);
+                decision
+            }
+            Some(_) => self.decisions.get(at).copied().unwrap_or(false),
+        };
+        self.selected += u64::from(is_selected);
+        Ok(is_selected)
+    }
+
+    /// Returns true if the passes had different numbers of rows.
+    fn is_inconsistent(&self) -> bool {
+        self.rows_of_first_pass.is_some_and(|rows| rows != self.row)
+    }
+}
+
+/// Counts and hashes bytes.
+struct Counted<W> {
+    out: W,
+    bytes: u64,
+    digest: Option<Sha256>,
+}
+
+impl<W: Write> Write for Counted<W> {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        let count = self.out.write(buf)?;
+        self.bytes += count as u64;
+        if let Some(digest) = &mut self.digest {
+            digest.update(&buf[..count]);
+        }
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}

@@ -1,0 +1,170 @@
+//! Exports through a spool.
+
+use std::path::Path;
+use std::time::Duration;
+
+use formsvc_client::test_util::{Fault, MockService, form, generate};
+use formsvc_client::{ErrorCode, FormId};
+use formsvc_export::{
+    Destination, Existing, Export, ExportError, ExportEvent, Exported, Format, RenderOptions,
+    SpoolFolder, export_csv,
+};
+
+const FORM: &str = "frm_1";
+
+fn service(rows: u32) -> MockService {
+    MockService::new().form(form(FORM, "Survey")).submissions(FORM, generate(rows))
+}
+
+fn export(service: &MockService, spools: &SpoolFolder) -> Export {
+    Export::new(service.client(), FormId::new(FORM).unwrap(), spools.clone()).title("Survey")
+}
+
+async fn run(export: Export, format: Format, path: &Path) -> Result<Exported, ExportError> {
+    let destination = Destination::file(path, Existing::Replace)?;
+    export.run(RenderOptions::new(format), destination, |_| {}).await
+}
+
+/// Lets some requests succeed, then makes one fail for good.
+fn fail_after(service: &MockService, requests: u32) {
+    (0..requests).for_each(|_| service.fail_next(Fault::Slow(Duration::ZERO)));
+    service.fail_next(Fault::Error(ErrorCode::KeyRevoked));
+}
+
+#[tokio::test]
+async fn continued_export_equals_an_uninterrupted_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let spools = SpoolFolder::new(folder.path().join("state"));
+    for format in [Format::Csv, Format::Ndjson, Format::Json] {
+        let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
+        let service = service(2_000);
+        run(export(&service, &spools), format, &whole).await.unwrap();
+        std::fs::write(&parts, "the previous file").unwrap();
+        for failures in 1..4 {
+            fail_after(&service, 4 * failures);
+            let error = run(export(&service, &spools), format, &parts).await.unwrap_err();
+            let ExportError::Unfinished { rows_saved, cause, .. } = error else {
+                panic!("{error}");
+            };
+            assert!(matches!(*cause, ExportError::Service(_)), "{cause}");
+            assert!(rows_saved >= u64::from(300 * failures), "{rows_saved}");
+            assert_eq!(std::fs::read_to_string(&parts).unwrap(), "the previous file");
+            assert_eq!(spools.list().unwrap().len(), 1);
+        }
+        let exported = run(export(&service, &spools), format, &parts).await.unwrap();
+        assert_eq!(exported.rendered.rows, 2_000);
+        assert_eq!(std::fs::read(&parts).unwrap(), std::fs::read(&whole).unwrap());
+        assert_eq!(spools.list().unwrap().len(), 0);
+        std::fs::remove_file(&parts).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn fresh_export_reads_everything_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let spools = SpoolFolder::new(folder.path());
+    let (service, path) = (service(1_000), folder.path().join("rows.csv"));
+    fail_after(&service, 8);
+    run(export(&service, &spools), Format::Csv, &path).await.unwrap_err();
+    let before = service.requests().len();
+    run(export(&service, &spools).fresh(true), Format::Csv, &path).await.unwrap();
+    assert_eq!(service.requests().len() - before, 11);
+}
+
+#[tokio::test]
+async fn range_and_limit_select_the_newest_rows_of_the_range() {
+    let folder = tempfile::tempdir().unwrap();
+    let spools = SpoolFolder::new(folder.path());
+    let (service, path) = (service(1_000), folder.path().join("rows.ndjson"));
+    let rows = generate(1_000);
+    let export = export(&service, &spools)
+        .since(rows[700].created_at.clone())
+        .until(rows[100].created_at.clone());
+    let mut options = RenderOptions::new(Format::Ndjson);
+    options.limit = Some(50);
+    let destination = Destination::file(&path, Existing::Replace).unwrap();
+    let exported = export.clone().run(options, destination, |_| {}).await.unwrap();
+    assert_eq!((exported.rendered.rows, service.requests().len()), (50, 2));
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.starts_with(&format!("{{\"id\":\"{}\"", rows[101].id)), "{text:.99}");
+    assert_eq!(run(export, Format::Ndjson, &path).await.unwrap().rendered.rows, 600);
+    assert_eq!(spools.list().unwrap().len(), 0);
+}
+
+#[tokio::test]
+async fn manifest_describes_the_file_and_is_private() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, manifest] = ["rows.csv", "rows.csv.manifest.json"].map(|n| folder.path().join(n));
+    let service = service(150);
+    let export =
+        export(&service, &SpoolFolder::new(folder.path())).manifest(Some(manifest.clone()));
+    run(export, Format::Csv, &path).await.unwrap();
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(json["form"]["id"], FORM);
+    assert_eq!((&json["rows"], &json["requests"]), (&150.into(), &2.into()));
+    assert_eq!(json["complete"], "proven");
+    assert_eq!(json["sha256"].as_str().unwrap().len(), 64);
+    assert_eq!(json["bytes"], path.metadata().unwrap().len());
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(manifest.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_limit_saves_the_rows_received() {
+    let folder = tempfile::tempdir().unwrap();
+    let spools = SpoolFolder::new(folder.path());
+    let (service, path) = (service(500), folder.path().join("rows.csv"));
+    service.fail_next(Fault::Slow(Duration::ZERO));
+    service.fail_next(Fault::Silent);
+    let limited = export(&service, &spools).max_time(Some(Duration::from_secs(5)));
+    let error = run(limited, Format::Csv, &path).await.unwrap_err();
+    assert!(
+        matches!(&error, ExportError::Unfinished { rows_saved: 100, cause, .. }
+            if matches!(**cause, ExportError::TimeLimit)),
+        "{error:?}"
+    );
+    assert!(!path.exists());
+    assert_eq!(
+        run(export(&service, &spools), Format::Csv, &path).await.unwrap().rendered.rows,
+        500
+    );
+}
+
+#[tokio::test]
+async fn events_report_saved_rows_and_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    let spools = SpoolFolder::new(folder.path());
+    let (service, path) = (service(1_000), folder.path().join("rows.csv"));
+    fail_after(&service, 6);
+    run(export(&service, &spools), Format::Csv, &path).await.unwrap_err();
+    let (mut opened, mut pages, mut rendering) = (0, 0, false);
+    let destination = Destination::file(&path, Existing::Replace).unwrap();
+    let events = |event: ExportEvent<'_>| match event {
+        ExportEvent::Opened { rows, .. } => opened = rows,
+        ExportEvent::Page(_) => pages += 1,
+        ExportEvent::Rendering => rendering = true,
+        _ => {}
+    };
+    export(&service, &spools)
+        .run(RenderOptions::new(Format::Csv), destination, events)
+        .await
+        .unwrap();
+    assert_eq!((opened, rendering), (595, true));
+    // 4 pages of the overlap of 5 minutes, then the rest.
+    assert!((8..=10).contains(&pages), "{pages}");
+}
+
+#[tokio::test]
+async fn export_csv_writes_the_rows_of_its_query() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rows.csv");
+    let since = generate(500)[299].created_at.clone();
+    let query = service(500).client().form(FORM).submissions().since(since);
+    let exported = export_csv(query, &path).await.unwrap();
+    assert_eq!((exported.rendered.rows, exported.pull.requests), (300, 4));
+    assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 301);
+}

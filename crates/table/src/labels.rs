@@ -1,0 +1,251 @@
+//! The labels of a form, in order, with the number of rows that have each.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::choices::Choices;
+use crate::value::TypeSet;
+
+/// Longer labels never get a column, so that headings stay small.
+const LABEL_BYTES_MAX: usize = 4_096;
+/// Distinct labels that are counted at most; see [`LabelTable::prune`].
+const LABELS_MAX: usize = 20_000;
+/// Bytes of the counted labels at most.
+const BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// The counted labels as a linked list, so that an insertion takes constant time.
+#[derive(Debug, Default)]
+pub(crate) struct LabelTable {
+    labels: Vec<Label>,
+    by_text: HashMap<Arc<str>, usize>,
+    pub(crate) fields: Vec<Field>,
+    first: Option<usize>,
+    last: Option<usize>,
+    row: u64,
+    bytes: usize,
+    labels_max: usize,
+    /// Labels that are never left out.
+    pinned: HashSet<String>,
+    /// Number of labels that were left out.
+    pub(crate) left_out: u64,
+    /// The fields of the current row: the index of a field, or a label with a new field.
+    current: Vec<(Located, usize)>,
+}
+
+#[derive(Debug)]
+struct Label {
+    text: Arc<str>,
+    /// The field of each occurrence in a row: JSON may repeat a label.
+    fields: Vec<usize>,
+    /// The row in which it was seen last, and how often.
+    row: u64,
+    seen: usize,
+}
+
+/// An occurrence of a label.
+#[derive(Debug)]
+pub(crate) struct Field {
+    label: usize,
+    next: Option<usize>,
+    /// Number of rows that have the field.
+    rows: u64,
+    /// Row and position in which it was observed last.
+    oldest: (u64, Reverse<usize>),
+    pub(crate) types: TypeSet,
+    pub(crate) choices: Choices,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Located {
+    Field(usize),
+    NewFieldOf(usize),
+}
+
+impl LabelTable {
+    pub(crate) fn new(max_columns: usize, pinned: HashSet<String>) -> Self {
+        let labels_max = LABELS_MAX.max(max_columns.saturating_mul(2));
+        Self { labels_max, pinned, ..Self::default() }
+    }
+
+    pub(crate) fn text(&self, field: usize) -> &str {
+        &self.labels[self.fields[field].label].text
+    }
+
+    /// Begins a row.
+    pub(crate) fn begin_row(&mut self) {
+        self.row += 1;
+        self.current.clear();
+    }
+
+    /// Returns the field of the next occurrence of a label in the current row, if it has one. `hint` is
+    /// the expected field, normally the one after the previous field.
+    pub(crate) fn locate(&mut self, label: &str, hint: Option<usize>) -> Option<usize> {
+        match self.locate_label(label, hint).map(|at| self.count(at)) {
+            Some(Located::Field(field)) => Some(field),
+            _ => None,
+        }
+    }
+
+    /// Returns the field after this one.
+    pub(crate) fn after(&self, field: usize) -> Option<usize> {
+        self.fields[field].next
+    }
+
+    fn locate_label(&self, label: &str, hint: Option<usize>) -> Option<usize> {
+        let hinted = hint.map(|field| self.fields[field].label);
+        let hinted = hinted.filter(|at| *self.labels[*at].text == *label);
+        hinted.or_else(|| self.by_text.get(label).copied())
+    }
+
+    fn count(&mut self, at: usize) -> Located {
+        let label = &mut self.labels[at];
+        if label.row != self.row {
+            (label.row, label.seen) = (self.row, 0);
+        }
+        label.seen += 1;
+        label.fields.get(label.seen - 1).map_or(Located::NewFieldOf(at), |at| Located::Field(*at))
+    }
+
+    /// Adds a field to the current row. Returns false if the label is too long to be counted.
+    pub(crate) fn observe(&mut self, label: &str, position: usize) -> bool {
+        let hint = match self.current.last() {
+            Some((Located::Field(field), _)) => self.after(*field),
+            Some(_) => None,
+            None => self.first,
+        };
+        let at = match self.locate_label(label, hint) {
+            Some(at) => at,
+            None if label.len() > LABEL_BYTES_MAX => return false,
+            None => {
+                let text: Arc<str> = label.into();
+                let entry = Label { text: text.clone(), fields: Vec::new(), row: 0, seen: 0 };
+                self.labels.push(entry);
+                self.by_text.insert(text, self.labels.len() - 1);
+                self.bytes += label.len();
+                self.labels.len() - 1
+            }
+        };
+        let located = self.count(at);
+        self.current.push((located, position));
+        true
+    }
+
+    /// Completes the current row: gives new fields their position and calls `each` with the field of
+    /// each observed position.
+    ///
+    /// A new field follows its neighbour in the row. The fields of a row that shares no field with the
+    /// rows before it go last.
+    pub(crate) fn end_row(&mut self, mut each: impl FnMut(&mut Field, usize)) {
+        let current = std::mem::take(&mut self.current);
+        let is_related = current.iter().any(|(located, _)| matches!(located, Located::Field(_)));
+        let mut before = if is_related { None } else { self.last };
+        for (located, position) in &current {
+            let at = match *located {
+                Located::Field(at) => at,
+                Located::NewFieldOf(label) => self.insert(label, before),
+            };
+            before = Some(at);
+            let field = &mut self.fields[at];
+            field.rows += 1;
+            field.oldest = (self.row, Reverse(*position));
+            each(field, *position);
+        }
+        self.current = current;
+        if self.fields.len() > self.labels_max || self.bytes > BYTES_MAX {
+            self.prune();
+        }
+    }
+
+    fn insert(&mut self, label: usize, before: Option<usize>) -> usize {
+        let at = self.fields.len();
+        let to_here = match before {
+            Some(before) => &mut self.fields[before].next,
+            None => &mut self.first,
+        };
+        let next = to_here.replace(at);
+        if next.is_none() {
+            self.last = Some(at);
+        }
+        self.labels[label].fields.push(at);
+        self.fields.push(Field {
+            label,
+            next,
+            rows: 0,
+            oldest: (0, Reverse(0)),
+            types: TypeSet::default(),
+            choices: Choices::default(),
+        });
+        at
+    }
+
+    /// Forgets the rarer half of the fields, so that a flood of generated labels takes bounded memory.
+    ///
+    /// Up to `labels_max` labels are counted exactly. Beyond, a label survives if it occurs more often
+    /// than most of the last 10,000 new labels; a forgotten label is counted from one when it occurs
+    /// again.
+    fn prune(&mut self) {
+        self.retain_most_common(self.labels_max / 2, BYTES_MAX / 2);
+    }
+
+    /// Keeps the fields that most rows have; among equals, those of the oldest rows. Afterwards fields
+    /// are numbered in their order.
+    pub(crate) fn retain_most_common(&mut self, count: usize, bytes: usize) {
+        let mut ranked: Vec<usize> = (0..self.fields.len()).collect();
+        let rank = |at: &usize| {
+            let field = &self.fields[*at];
+            Reverse((self.pinned.contains(self.text(*at)), field.rows, field.oldest))
+        };
+        ranked.sort_unstable_by_key(rank);
+        let mut kept = vec![false; self.fields.len()];
+        let (mut kept_count, mut kept_bytes) = (0, 0);
+        for at in ranked {
+            kept_bytes += self.text(at).len();
+            let is_pinned = self.pinned.contains(self.text(at));
+            if !is_pinned && (kept_count == count || kept_bytes > bytes) {
+                break;
+            }
+            kept_count += 1;
+            kept[at] = true;
+        }
+        self.left_out += (self.fields.len() - kept_count) as u64;
+        self.rebuild(&kept);
+    }
+
+    /// Numbers the kept fields in their order and forgets all others.
+    fn rebuild(&mut self, kept: &[bool]) {
+        let mut next = self.first;
+        let mut old_fields: Vec<Option<Field>> = self.fields.drain(..).map(Some).collect();
+        let old_labels = std::mem::take(&mut self.labels);
+        let mut new_index = vec![None; kept.len()];
+        (self.first, self.last) = (None, None);
+        while let Some(at) = next {
+            let Some(field) = old_fields[at].take() else { break };
+            next = field.next;
+            if kept[at] {
+                let new = self.fields.len();
+                new_index[at] = Some(new);
+                match self.last.replace(new) {
+                    Some(before) => self.fields[before].next = Some(new),
+                    None => self.first = Some(new),
+                }
+                self.fields.push(Field { next: None, ..field });
+            }
+        }
+        self.by_text.clear();
+        self.bytes = 0;
+        for label in old_labels {
+            let fields: Vec<usize> = label.fields.iter().filter_map(|at| new_index[*at]).collect();
+            if fields.is_empty() {
+                continue;
+            }
+            let at = self.labels.len();
+            for field in &fields {
+                self.fields[*field].label = at;
+            }
+            self.by_text.insert(label.text.clone(), at);
+            self.bytes += label.text.len();
+            self.labels.push(Label { fields, ..label });
+        }
+    }
+}

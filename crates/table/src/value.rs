@@ -1,0 +1,210 @@
+//! The value of a cell and the type of a column.
+
+use std::borrow::Cow;
+
+use formsvc_protocol::decode_string;
+
+use crate::{Cell, ListStyle, row::items};
+
+/// The value of a cell.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value<'a> {
+    /// No answer, or null.
+    Empty,
+    /// Text.
+    Text(Cow<'a, str>),
+    /// A number with its exact digits.
+    Number(&'a str),
+    /// `true` or `false`.
+    Boolean(bool),
+    /// A list or an object as JSON text.
+    Json(Cow<'a, str>),
+    /// A time: the text of the service and microseconds since 1970.
+    Time(&'a str, i64),
+}
+
+impl<'a> Value<'a> {
+    /// Returns the value of JSON text. Text with a lone surrogate escape (`\ud800`) stays a literal.
+    pub fn parse(json: &'a str) -> Self {
+        match json.as_bytes().first() {
+            Some(b'"') => Self::Text(decode_string(json)),
+            Some(b't') => Self::Boolean(true),
+            Some(b'f') => Self::Boolean(false),
+            Some(b'[' | b'{') => Self::Json(Cow::Borrowed(json)),
+            Some(b'-' | b'0'..=b'9') => Self::Number(json),
+            _ => Self::Empty,
+        }
+    }
+
+    /// Returns the value of an answer; lists are written in the given style.
+    pub(crate) fn parse_answer(json: &'a str, lists: ListStyle) -> Self {
+        match Self::parse(json) {
+            Self::Json(text) if lists == ListStyle::Join => join(json).unwrap_or(Self::Json(text)),
+            value => value,
+        }
+    }
+
+    /// Returns the text of the cell.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Empty => "",
+            Self::Text(text) | Self::Json(text) => text,
+            Self::Number(text) | Self::Time(text, _) => text,
+            Self::Boolean(true) => "true",
+            Self::Boolean(false) => "false",
+        }
+    }
+
+    /// Returns the value as a cell of text.
+    pub fn into_cell(self) -> Cell<'a> {
+        match self {
+            Self::Text(text) => Cell { text, free: true },
+            Self::Json(text) => Cell { text, free: false },
+            Self::Empty => Cell::empty(),
+            Self::Number(text) | Self::Time(text, _) => Cell { text: text.into(), free: false },
+            Self::Boolean(true) => Cell { text: "true".into(), free: false },
+            Self::Boolean(false) => Cell { text: "false".into(), free: false },
+        }
+    }
+}
+
+/// Joins the items of a list; `None` if the cell could not be split again.
+fn join(json: &str) -> Option<Value<'static>> {
+    let texts: Option<Vec<_>> = items(json).into_iter().map(plain_text).collect();
+    let texts = texts?;
+    let is_ambiguous = texts.is_empty() || texts.iter().any(|text| text.contains(';'));
+    (json.starts_with('[') && !is_ambiguous).then(|| Value::Text(texts.join("; ").into()))
+}
+
+/// Returns the text of a string, number or boolean.
+pub(crate) fn plain_text(json: &str) -> Option<Cow<'_, str>> {
+    match Value::parse(json) {
+        Value::Empty | Value::Json(_) => None,
+        Value::Text(text) => Some(text),
+        Value::Number(_) | Value::Boolean(_) | Value::Time(..) => Some(json.into()),
+    }
+}
+
+/// The type of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnType {
+    /// Only `true` and `false`.
+    Boolean,
+    /// Only integers of 64 bits.
+    Integer,
+    /// Only numbers that a double holds with all their digits.
+    Real,
+    /// A time in microseconds since 1970.
+    Time,
+    /// Everything else: any value as its text.
+    Text,
+}
+
+/// The types of the values in a column.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TypeSet(u8);
+
+impl TypeSet {
+    const BOOLEAN: Self = Self(1);
+    /// Integers that a double holds exactly, too.
+    const SMALL_INTEGER: Self = Self(2);
+    const INTEGER: Self = Self(4);
+    const REAL: Self = Self(8);
+    const TEXT: Self = Self(16);
+
+    pub(crate) fn add(&mut self, json: &str) {
+        self.0 |= match json.as_bytes().first() {
+            Some(b't' | b'f') => Self::BOOLEAN.0,
+            Some(b'-' | b'0'..=b'9') if self.0 & Self::TEXT.0 == 0 => number_type(json).0,
+            Some(b'n') | None => 0,
+            Some(_) => Self::TEXT.0,
+        };
+    }
+
+    pub(crate) fn column_type(self) -> ColumnType {
+        const NUMBERS: u8 = TypeSet::SMALL_INTEGER.0 | TypeSet::INTEGER.0;
+        const REALS: u8 = TypeSet::SMALL_INTEGER.0 | TypeSet::REAL.0;
+        match self.0 {
+            0 => ColumnType::Text,
+            bits if bits == Self::BOOLEAN.0 => ColumnType::Boolean,
+            bits if bits & !NUMBERS == 0 => ColumnType::Integer,
+            bits if bits & !REALS == 0 => ColumnType::Real,
+            _ => ColumnType::Text,
+        }
+    }
+}
+
+fn number_type(json: &str) -> TypeSet {
+    match exact_integer(json) {
+        Some(integer) if integer.unsigned_abs() < 1_000_000_000_000_000 => TypeSet::SMALL_INTEGER,
+        Some(_) => TypeSet::INTEGER,
+        None if exact_double(json).is_some() => TypeSet::REAL,
+        None => TypeSet::TEXT,
+    }
+}
+
+/// Returns an integer of 64 bits, written without fraction and exponent.
+pub fn exact_integer(number: &str) -> Option<i64> {
+    // A negative zero would lose its sign.
+    if number == "-0" { None } else { number.parse().ok() }
+}
+
+/// Returns a number that a double holds with all its digits: at most 15 significant digits, written
+/// without exponent.
+pub fn exact_double(number: &str) -> Option<f64> {
+    let digits = number.strip_prefix('-').unwrap_or(number);
+    let significant = digits.trim_start_matches(['0', '.']);
+    let count = significant.bytes().filter(u8::is_ascii_digit).count();
+    let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    // A negative zero would lose its sign in most programs.
+    let is_negative_zero = count == 0 && digits.len() < number.len();
+    // 300 bytes keep the value within the range of normal doubles.
+    (is_plain && count <= 15 && number.len() <= 300 && !is_negative_zero)
+        .then(|| number.parse().ok())
+        .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn type_of(values: &[&str]) -> ColumnType {
+        let mut types = TypeSet::default();
+        for json in values {
+            types.add(json);
+        }
+        types.column_type()
+    }
+
+    #[test]
+    fn column_type_is_text_unless_all_values_agree() {
+        assert_eq!(type_of(&["true", "null", "false"]), ColumnType::Boolean);
+        assert_eq!(type_of(&["1", "-9223372036854775808"]), ColumnType::Integer);
+        assert_eq!(type_of(&["1", "1.50"]), ColumnType::Real);
+        assert_eq!(type_of(&["1.5", "9007199254740993"]), ColumnType::Text);
+        assert_eq!(type_of(&["9223372036854775808"]), ColumnType::Text);
+        assert_eq!(type_of(&["1", "\"1\""]), ColumnType::Text);
+        assert_eq!(type_of(&["1", "true"]), ColumnType::Text);
+        assert_eq!(type_of(&["1e5"]), ColumnType::Text);
+        assert_eq!(type_of(&["null"]), ColumnType::Text);
+    }
+
+    #[test]
+    fn double_is_exact_with_fifteen_digits() {
+        for number in ["0", "1.5", "-0.1", "123456789012345", "0.000123456789012345"] {
+            assert!(exact_double(number).is_some(), "{number}");
+        }
+        for number in ["1234567890123456", "0.1234567890123456", "1e3", "-0", "-0.0", "1E400"] {
+            assert!(exact_double(number).is_none(), "{number}");
+        }
+    }
+
+    #[test]
+    fn list_is_joined_only_if_items_can_be_told_apart() {
+        let text = |json| Value::parse_answer(json, ListStyle::Join).text().to_owned();
+        assert_eq!(text(r#"["a", 1, true]"#), "a; 1; true");
+        for json in [r#"["a; b"]"#, "[[1]]", "[null]", "[]", r#"{"a":1}"#] {
+            assert_eq!(text(json), json);
+        }
+    }
+}
