@@ -153,11 +153,10 @@ impl<'a> Destination<'a> {
         }
     }
 
-    /// Returns the working file; `None` for a stream.
-    #[expect(dead_code, reason = "for formats that are written to a file by name")]
-    pub(crate) fn working_file(&mut self) -> Option<&mut NamedTempFile> {
-        match &mut self.0 {
-            Kind::File { work, .. } => Some(work),
+    /// Returns the path of the working file; `None` for a stream.
+    pub(crate) fn working_path(&self) -> Option<&Path> {
+        match &self.0 {
+            Kind::File { work, .. } => Some(work.path()),
             Kind::Stream { .. } => None,
         }
     }

@@ -1,15 +1,19 @@
 //! Renders stored rows as a file, in two passes: the first one collects the columns.
 
 use std::collections::HashSet;
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
 use formsvc_table::{Column, ColumnCollector, ColumnPlan, StoredRow, TableOptions};
 use sha2::{Digest as _, Sha256};
+use tempfile::NamedTempFile;
 
 use crate::compress::{Compression, Encoder};
 use crate::destination::{Destination, ErrorSource};
 use crate::error::{ExportError, Operation};
-use crate::format::{CsvProfile, FileFormat, RowFormat, SourceInfo, stream_format};
+use crate::format::{
+    CsvProfile, FileFormat, Format, RowFormat, SourceInfo, file_format, limit_table, stream_format,
+};
 use crate::remark::Remark;
 use crate::row::RowSource;
 
@@ -80,6 +84,30 @@ impl RenderOptions {
     }
 }
 
+impl RenderOptions {
+    /// Returns an error if the destination cannot be replaced: a database that another program has open.
+    /// Its journal would be applied to the new file.
+    pub fn check_destination(&self, destination: &Destination<'_>) -> Result<(), ExportError> {
+        let Some(path) = destination.path().filter(|_| self.format.format == Format::Sqlite) else {
+            return Ok(());
+        };
+        for suffix in ["-wal", "-journal"] {
+            let mut journal = path.as_os_str().to_owned();
+            journal.push(suffix);
+            if std::fs::metadata(&journal).is_ok_and(|file| file.len() > 0) {
+                let reason = format!(
+                    "`{}` shows that a program has the database open or was killed; close it, or \
+                     open the database once with `sqlite3`, or choose another name",
+                    journal.display()
+                );
+                let source = io::Error::new(io::ErrorKind::ResourceBusy, reason);
+                return Err(destination.error(Operation::Create, source));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// A rendered file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -103,10 +131,17 @@ pub fn render(
     mut destination: Destination<'_>,
 ) -> Result<Rendered, ExportError> {
     options.check()?;
+    options.check_destination(&destination)?;
     let mut selector = Selector::new(options);
     let is_table = options.format.format.is_table();
     let plan = is_table.then(|| collect_columns(rows, options, &mut selector)).transpose()?;
-    let rendered = render_stream(rows, options, &mut selector, plan, &mut destination)?;
+    let rendered = if options.format.format.needs_file() {
+        let plan = plan.expect("formats in files are tables");
+        render_file(rows, options, &mut selector, plan, &mut destination)?
+    } else {
+        render_stream(rows, options, &mut selector, plan, &mut destination)?
+    };
+    options.check_destination(&destination)?;
     destination.publish()?;
     Ok(rendered)
 }
@@ -116,7 +151,10 @@ fn collect_columns(
     options: &RenderOptions,
     selector: &mut Selector<'_>,
 ) -> Result<ColumnPlan, ExportError> {
-    let mut collector = ColumnCollector::new(options.table.clone());
+    let mut collector = {
+        let table = limit_table(options.format.format, options.table.clone());
+        ColumnCollector::new(table)
+    };
     selector.begin(true);
     rows.for_each(&mut |row| {
         if selector.selects(&row)? {
@@ -147,6 +185,43 @@ fn render_stream(
     rendered.bytes = counted.bytes;
     rendered.sha256 = counted.digest.map(|digest| hex::encode(digest.finalize()));
     Ok(rendered)
+}
+
+/// Renders a format that needs a file: the working file, or a temporary file before a stream.
+fn render_file(
+    rows: &dyn RowSource,
+    options: &RenderOptions,
+    selector: &mut Selector<'_>,
+    plan: ColumnPlan,
+    destination: &mut Destination<'_>,
+) -> Result<Rendered, ExportError> {
+    let errors = destination.error_source();
+    let failed = |error| errors.error(Operation::Write, error);
+    let spool = match destination.working_path() {
+        Some(_) => None,
+        None => Some(NamedTempFile::new().map_err(spool_failed)?),
+    };
+    let path = match &spool {
+        Some(spool) => spool.path().to_owned(),
+        None => destination.working_path().expect("checked above").to_owned(),
+    };
+    let format = file_format(options, &path).map_err(failed)?;
+    let mut rendered = write_rows(rows, selector, Some(plan), format, &errors)?;
+    let mut file = File::open(&path).map_err(failed)?;
+    rendered.bytes = file.metadata().map_err(failed)?.len();
+    let digest = options.checksum.then(Sha256::new);
+    let out: &mut dyn Write = if spool.is_some() { destination } else { &mut io::sink() };
+    let mut counted = Counted { out, bytes: 0, digest };
+    if spool.is_some() || options.checksum {
+        io::copy(&mut file, &mut counted).map_err(failed)?;
+    }
+    rendered.sha256 = counted.digest.map(|digest| hex::encode(digest.finalize()));
+    Ok(rendered)
+}
+
+fn spool_failed(source: io::Error) -> ExportError {
+    let path = Some(std::env::temp_dir());
+    ExportError::Output { operation: Operation::Spool, path, source }
 }
 
 /// Writes the selected rows in a format.

@@ -1,12 +1,14 @@
 //! Formats of rendered files: one module each, one row each in [`FORMATS`].
 
 mod csv;
-pub(crate) mod json;
+mod json;
+mod sqlite;
+mod xlsx;
 
 use std::io::{self, Write};
 use std::path::Path;
 
-use formsvc_table::{Column, CsvOptions, StoredRow, Value};
+use formsvc_table::{Column, CsvOptions, StoredRow, TableOptions, Value};
 
 use crate::compress::Compression;
 use crate::remark::Remark;
@@ -27,6 +29,10 @@ pub enum Format {
     Ndjson,
     /// One JSON array.
     Json,
+    /// A workbook of Excel and other spreadsheets.
+    Xlsx,
+    /// An SQLite database.
+    Sqlite,
 }
 
 /// Description of a format.
@@ -68,6 +74,18 @@ pub const FORMATS: &[FormatRow] = &[
         extensions: &["json"],
         about: "one JSON array, answers byte for byte",
     },
+    FormatRow {
+        format: Format::Xlsx,
+        name: "xlsx",
+        extensions: &["xlsx"],
+        about: "a workbook for spreadsheets, text as text",
+    },
+    FormatRow {
+        format: Format::Sqlite,
+        name: "sqlite",
+        extensions: &["sqlite", "sqlite3", "db"],
+        about: "an SQLite database with exact answers and a view with typed columns",
+    },
 ];
 
 impl Format {
@@ -85,6 +103,11 @@ impl Format {
     /// Returns true if rows are cells under columns.
     pub fn is_table(self) -> bool {
         !matches!(self, Self::Ndjson | Self::Json)
+    }
+
+    /// Returns true if the format is written to a file with random access.
+    pub(crate) fn needs_file(self) -> bool {
+        matches!(self, Self::Xlsx | Self::Sqlite)
     }
 
     /// Returns true if the format can be compressed.
@@ -162,6 +185,28 @@ pub(crate) trait RowFormat {
     fn finish(self: Box<Self>) -> io::Result<Vec<Remark>>;
 }
 
+/// Returns the writer of a format that needs a file, which is empty.
+pub(crate) fn file_format(options: &RenderOptions, path: &Path) -> io::Result<Box<dyn RowFormat>> {
+    Ok(match options.format.format {
+        Format::Sqlite => Box::new(sqlite::SqliteFormat::new(path, &options.source)?),
+        _ => Box::new(xlsx::XlsxFormat::new(path)?),
+    })
+}
+
+/// Reduces the columns to the limits of a format.
+pub(crate) fn limit_table(format: Format, mut table: TableOptions) -> TableOptions {
+    match format {
+        Format::Xlsx => table.max_columns = table.max_columns.min(xlsx::ANSWERS_MAX),
+        Format::Sqlite => {
+            table.max_columns = table.max_columns.min(sqlite::ANSWERS_MAX);
+            table.heading_bytes = table.heading_bytes.min(sqlite::HEADING_BYTES_MAX);
+            table.ignore_case = true;
+        }
+        Format::Csv | Format::Tsv | Format::Ndjson | Format::Json => {}
+    }
+    table
+}
+
 /// Returns the writer of a format that is written from its beginning to its end.
 pub(crate) fn stream_format<'w>(
     options: &RenderOptions,
@@ -178,5 +223,6 @@ pub(crate) fn stream_format<'w>(
         Format::Tsv => Box::new(CsvFormat::new(out, csv(b'\t'))?),
         Format::Ndjson => Box::new(JsonFormat::lines(out)),
         Format::Json => Box::new(JsonFormat::array(out)),
+        Format::Xlsx | Format::Sqlite => return Err(io::ErrorKind::Unsupported.into()),
     })
 }

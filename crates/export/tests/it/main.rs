@@ -6,4 +6,5 @@ mod csv;
 mod destination;
 mod json;
 mod render;
+mod sqlite;
 mod support;

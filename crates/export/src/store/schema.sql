@@ -1,0 +1,48 @@
+-- The row store: spools of exports, and the destination of `sync --to sqlite:PATH`.
+-- Times are in microseconds since 1970.
+CREATE TABLE meta (version INTEGER NOT NULL);
+INSERT INTO meta VALUES (1);
+CREATE TABLE sources (
+    key INTEGER PRIMARY KEY,
+    origin TEXT NOT NULL,
+    form_id TEXT NOT NULL,
+    title TEXT,
+    UNIQUE (origin, form_id)
+);
+-- `data` is the exact JSON text of the answers; `extra` is a JSON object of unknown members, or empty.
+CREATE TABLE submissions (
+    source INTEGER NOT NULL REFERENCES sources (key),
+    id TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    instant INTEGER NOT NULL,
+    data TEXT NOT NULL,
+    extra TEXT NOT NULL,
+    cells TEXT,
+    fetched_at INTEGER NOT NULL,
+    deleted_at INTEGER,
+    UNIQUE (source, id)
+);
+CREATE INDEX submissions_by_time ON submissions (source, instant DESC, id);
+CREATE TABLE labels (
+    source INTEGER NOT NULL REFERENCES sources (key),
+    position INTEGER NOT NULL,
+    label TEXT NOT NULL,
+    first_instant INTEGER NOT NULL,
+    UNIQUE (source, position),
+    UNIQUE (source, label)
+);
+-- Every submission from `oldest` to `newest` is stored; `resume` is the token that continues below.
+CREATE TABLE coverage (
+    source INTEGER NOT NULL REFERENCES sources (key),
+    newest INTEGER NOT NULL,
+    oldest INTEGER NOT NULL,
+    resume TEXT NOT NULL,
+    completeness TEXT NOT NULL
+);
+-- Units of the service's cursor of which submissions may be missing.
+CREATE TABLE overflows (
+    source INTEGER NOT NULL REFERENCES sources (key),
+    start INTEGER NOT NULL,
+    description TEXT NOT NULL,
+    UNIQUE (source, start)
+);
