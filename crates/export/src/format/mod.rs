@@ -2,6 +2,8 @@
 
 mod csv;
 mod json;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod sqlite;
 mod xlsx;
 
@@ -33,6 +35,8 @@ pub enum Format {
     Xlsx,
     /// An SQLite database.
     Sqlite,
+    /// Apache Parquet, in builds with the feature `parquet`.
+    Parquet,
 }
 
 /// Description of a format.
@@ -86,6 +90,12 @@ pub const FORMATS: &[FormatRow] = &[
         extensions: &["sqlite", "sqlite3", "db"],
         about: "an SQLite database with exact answers and a view with typed columns",
     },
+    FormatRow {
+        format: Format::Parquet,
+        name: "parquet",
+        extensions: &["parquet"],
+        about: "Apache Parquet with typed columns, for DuckDB, pandas and Spark",
+    },
 ];
 
 impl Format {
@@ -100,6 +110,11 @@ impl Format {
         FORMATS.iter().find(|row| row.format == self).map_or("", |row| row.name)
     }
 
+    /// Returns true if this build can write the format.
+    pub fn is_available(self) -> bool {
+        cfg!(feature = "parquet") || self != Self::Parquet
+    }
+
     /// Returns true if rows are cells under columns.
     pub fn is_table(self) -> bool {
         !matches!(self, Self::Ndjson | Self::Json)
@@ -107,7 +122,7 @@ impl Format {
 
     /// Returns true if the format is written to a file with random access.
     pub(crate) fn needs_file(self) -> bool {
-        matches!(self, Self::Xlsx | Self::Sqlite)
+        matches!(self, Self::Xlsx | Self::Sqlite | Self::Parquet)
     }
 
     /// Returns true if the format can be compressed.
@@ -189,7 +204,10 @@ pub(crate) trait RowFormat {
 pub(crate) fn file_format(options: &RenderOptions, path: &Path) -> io::Result<Box<dyn RowFormat>> {
     Ok(match options.format.format {
         Format::Sqlite => Box::new(sqlite::SqliteFormat::new(path, &options.source)?),
-        _ => Box::new(xlsx::XlsxFormat::new(path)?),
+        Format::Xlsx => Box::new(xlsx::XlsxFormat::new(path)?),
+        #[cfg(feature = "parquet")]
+        Format::Parquet => Box::new(parquet::ParquetFormat::new(path)?),
+        _ => return Err(io::ErrorKind::Unsupported.into()),
     })
 }
 
@@ -202,6 +220,7 @@ pub(crate) fn limit_table(format: Format, mut table: TableOptions) -> TableOptio
             table.heading_bytes = table.heading_bytes.min(sqlite::HEADING_BYTES_MAX);
             table.ignore_case = true;
         }
+        Format::Parquet => table.ignore_case = true,
         Format::Csv | Format::Tsv | Format::Ndjson | Format::Json => {}
     }
     table
@@ -223,6 +242,6 @@ pub(crate) fn stream_format<'w>(
         Format::Tsv => Box::new(CsvFormat::new(out, csv(b'\t'))?),
         Format::Ndjson => Box::new(JsonFormat::lines(out)),
         Format::Json => Box::new(JsonFormat::array(out)),
-        Format::Xlsx | Format::Sqlite => return Err(io::ErrorKind::Unsupported.into()),
+        _ => return Err(io::ErrorKind::Unsupported.into()),
     })
 }

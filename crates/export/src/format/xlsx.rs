@@ -222,7 +222,9 @@ fn catch(call: impl FnOnce() -> Result<(), XlsxError>) -> io::Result<()> {
         Ok(outcome) => outcome.map_err(io_error),
         Err(panic) => {
             let text = panic_text(&*panic);
-            Err(io::Error::other(format!("the workbook's temporary file failed: {text}")))
+            let is_full = text.contains("StorageFull");
+            let kind = if is_full { io::ErrorKind::StorageFull } else { io::ErrorKind::Other };
+            Err(io::Error::new(kind, format!("the workbook's temporary file failed: {text}")))
         }
     }
 }

@@ -5,6 +5,8 @@
 mod csv;
 mod destination;
 mod json;
+mod parquet;
+mod readers;
 mod render;
 mod sqlite;
 mod support;
