@@ -23,6 +23,9 @@ const SHEET_ROWS_MAX: u32 = 1_048_576;
 pub(crate) const ANSWERS_MAX: usize = 16_250;
 /// Bytes of a sheet's XML from which on the file needs ZIP64, with a margin.
 const ZIP64_BYTES: u64 = 3_500_000_000;
+/// Space that stays free on the disk, and bytes that are written between two checks of it.
+const SPACE_RESERVE: u64 = 64 * 1024;
+const SPACE_WINDOW: u64 = 1024 * 1024;
 /// Cut cells that are listed; the remark counts all of them.
 const NOTES_MAX: usize = 1_000_000;
 
@@ -41,6 +44,47 @@ pub(crate) struct XlsxFormat {
     cut: Vec<CutCell>,
     cut_cells: u64,
     changed_line_breaks: u64,
+    space: Space,
+}
+
+/// The free space of the temporary file's disk. The library panics when its temporary file cannot be
+/// written, and a full disk is no bug.
+struct Space {
+    folder: PathBuf,
+    /// Bytes that may be written before the next check.
+    unchecked: u64,
+}
+
+impl Space {
+    /// Returns an error if this row may not fit.
+    fn reserve(&mut self, cells: &[Value<'_>]) -> io::Result<()> {
+        // An escaped character takes at most 7 bytes, and a cell without its text about 60.
+        let text: usize = cells.iter().map(|cell| cell.text().len()).sum();
+        let bytes = (7 * text + 100 * (cells.len() + 1)) as u64;
+        if bytes > self.unchecked {
+            let free = free_space(&self.folder).unwrap_or(u64::MAX);
+            let usable = free.saturating_sub(SPACE_RESERVE);
+            if bytes > usable {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            self.unchecked = usable.min(bytes.max(SPACE_WINDOW));
+        }
+        self.unchecked -= bytes;
+        Ok(())
+    }
+}
+
+fn free_space(folder: &Path) -> Option<u64> {
+    #[cfg(unix)]
+    {
+        let space = rustix::fs::statvfs(folder).ok()?;
+        Some(space.f_bavail.saturating_mul(space.f_frsize))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = folder;
+        None
+    }
 }
 
 struct CutCell {
@@ -69,6 +113,7 @@ impl XlsxFormat {
             cut: Vec::new(),
             cut_cells: 0,
             changed_line_breaks: 0,
+            space: Space { folder: folder.to_owned(), unchecked: 0 },
         })
     }
 
@@ -182,6 +227,7 @@ impl RowFormat for XlsxFormat {
     }
 
     fn row(&mut self, _row: &StoredRow<'_>, cells: Vec<Value<'_>>) -> io::Result<()> {
+        self.space.reserve(&cells)?;
         catch(|| self.write_row(&cells))
     }
 
@@ -216,7 +262,8 @@ fn prefix(text: &str) -> &str {
     end.map_or(text, |(at, _)| &text[..at])
 }
 
-/// Runs a call of the library, which panics when its temporary file cannot be written.
+/// Runs a call of the library, which panics when its temporary file cannot be written. [`Space`] makes
+/// that rare: a quota, or another process that fills the disk at the same time.
 fn catch(call: impl FnOnce() -> Result<(), XlsxError>) -> io::Result<()> {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(outcome) => outcome.map_err(io_error),

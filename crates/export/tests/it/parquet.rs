@@ -5,6 +5,7 @@ use formsvc_export::{
     render_months,
 };
 
+#[cfg(feature = "parquet")]
 use crate::support::stored;
 
 #[test]
