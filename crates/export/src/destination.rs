@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tempfile::NamedTempFile;
 
 use crate::error::{ExportError, Operation};
+use crate::remark::Remark;
 
 /// Links followed from one path; systems follow about as many.
 const LINKS_MAX: usize = 40;
@@ -22,6 +23,10 @@ enum Kind<'a> {
         files: WorkingFiles,
         replace: bool,
         permissions: Permissions,
+        /// The owner of the replaced file, if it is another one.
+        owner: Option<Owner>,
+        /// The file is a mount point, which cannot be replaced by a rename.
+        in_place: bool,
     },
     Stream {
         out: Box<dyn Write + Send + 'a>,
@@ -64,11 +69,20 @@ impl<'a> Destination<'a> {
     /// owner). Only its owner can read the working file. A link is followed. What is not a regular file
     /// (a named pipe, `/dev/null`) is written to as it is.
     pub fn file(path: &Path, existing: Existing) -> Result<Self, ExportError> {
-        Self::open(path, existing == Existing::Replace)
+        Self::tracked_file(path, existing, &WorkingFiles::default())
+    }
+
+    /// Opens a file as [`file`](Self::file) does, with its working file among `files`.
+    pub(crate) fn tracked_file(
+        path: &Path,
+        existing: Existing,
+        files: &WorkingFiles,
+    ) -> Result<Self, ExportError> {
+        Self::open(path, existing == Existing::Replace, files)
             .map_err(|source| output_error(Operation::Create, Some(path), source))
     }
 
-    fn open(path: &Path, replace: bool) -> io::Result<Self> {
+    fn open(path: &Path, replace: bool, files: &WorkingFiles) -> io::Result<Self> {
         let path = &followed(path)?;
         if !replace && path.symlink_metadata().is_ok() {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it exists already"));
@@ -95,10 +109,16 @@ impl<'a> Destination<'a> {
         if existing.is_some() {
             File::options().write(true).open(&path)?;
         }
-        let files = WorkingFiles::default();
-        let (work, created) = working_file(&path, &files)?;
-        let permissions = existing.map_or(created, |file| rights(&file.permissions()));
-        Ok(Self(Kind::File { work, path, files, replace, permissions }))
+        let in_place = existing.is_some() && is_mount_point(&path);
+        let home = if in_place { std::env::temp_dir() } else { folder(&path).to_owned() };
+        let work = working_file(&path, &home, files)?;
+        let permissions = match &existing {
+            Some(file) => rights(&file.permissions()),
+            None => permissions_of_new_file(&home)?,
+        };
+        let owner = existing.and_then(|file| Owner::of_other_user(&file, work.as_file()));
+        let files = files.clone();
+        Ok(Self(Kind::File { work, path, files, replace, permissions, owner, in_place }))
     }
 
     /// The same file, which nobody but its owner can read or change, whatever the one before let others
@@ -153,11 +173,10 @@ impl<'a> Destination<'a> {
         }
     }
 
-    /// Returns the working file; `None` for a stream.
-    #[expect(dead_code, reason = "for formats that are written to a file by name")]
-    pub(crate) fn working_file(&mut self) -> Option<&mut NamedTempFile> {
-        match &mut self.0 {
-            Kind::File { work, .. } => Some(work),
+    /// Returns the path of the working file; `None` for a stream.
+    pub(crate) fn working_path(&self) -> Option<&Path> {
+        match &self.0 {
+            Kind::File { work, .. } => Some(work.path()),
             Kind::Stream { .. } => None,
         }
     }
@@ -166,7 +185,7 @@ impl<'a> Destination<'a> {
     pub(crate) fn start_over(&mut self) -> io::Result<Option<NamedTempFile>> {
         match &mut self.0 {
             Kind::File { work, path, files, .. } => {
-                let (fresh, _) = working_file(path, files)?;
+                let fresh = working_file(path, folder(work.path()), files)?;
                 Ok(Some(std::mem::replace(work, fresh)))
             }
             Kind::Stream { .. } => Ok(None),
@@ -178,25 +197,35 @@ impl<'a> Destination<'a> {
         self.write_all(bytes).map_err(|source| self.error(Operation::Write, source))
     }
 
-    /// Makes what was written the output: flushed to disk, then named.
+    /// Makes the written bytes the output: flushed to disk, then named.
     pub fn publish(self) -> Result<(), ExportError> {
-        let path = self.path().map(Path::to_owned);
-        let failed = |source| output_error(Operation::Publish, path.as_deref(), source);
+        self.complete().map(drop)
+    }
+
+    /// Publishes the output and returns remarks about the file. After the rename nothing fails.
+    pub(crate) fn complete(self) -> Result<Vec<Remark>, ExportError> {
+        let errors = self.error_source();
+        let failed = |source| errors.error(Operation::Publish, source);
         match self.0 {
-            Kind::File { work, path, replace, permissions, .. } => {
-                work.as_file().set_permissions(permissions).map_err(failed)?;
-                work.as_file().sync_all().map_err(failed)?;
+            Kind::File { work, path, permissions, owner, in_place, .. } if in_place => {
+                // The file keeps its owner and mode.
+                let _ = (permissions, owner);
+                sync(work.as_file()).map_err(failed)?;
+                write_in_place(work, &path).map_err(failed)?;
+                Ok(vec![Remark::WrittenInPlace])
+            }
+            Kind::File { work, path, replace, permissions, owner, .. } => {
+                let is_kept = owner.is_none_or(|owner| owner.give(work.as_file()));
+                set_permissions(work.as_file(), permissions);
+                sync(work.as_file()).map_err(failed)?;
                 let named =
                     if replace { work.persist(&path) } else { work.persist_noclobber(&path) };
                 named.map_err(|error| failed(error.error))?;
-                sync_folder(&path).map_err(failed)
+                // A folder that cannot be listed cannot be synced either; the file is complete.
+                let _ = sync_folder(&path);
+                Ok(if is_kept { Vec::new() } else { vec![Remark::OwnerChanged] })
             }
-            Kind::Stream { mut out, .. } => match out.flush() {
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-                    Err(ExportError::ReaderClosed)
-                }
-                flushed => flushed.map_err(failed),
-            },
+            Kind::Stream { mut out, .. } => out.flush().map_err(failed).map(|()| Vec::new()),
         }
     }
 }
@@ -237,13 +266,12 @@ fn output_error(operation: Operation, path: Option<&Path>, source: io::Error) ->
     ExportError::Output { operation, path: path.map(Path::to_owned), source }
 }
 
-/// A working file that only its owner can read while it is incomplete, and the permissions that a
-/// file created in the ordinary way would have got.
-fn working_file(path: &Path, files: &WorkingFiles) -> io::Result<(NamedTempFile, Permissions)> {
+/// Creates a working file in a folder. Only its owner can read it, from its creation on.
+fn working_file(path: &Path, home: &Path, files: &WorkingFiles) -> io::Result<NamedTempFile> {
     let name = path.file_name().ok_or_else(|| {
         io::Error::new(io::ErrorKind::InvalidInput, "the path does not end in a file name")
     })?;
-    // A long name must still leave room for what is added to it (255 bytes on common systems).
+    // A long name must still leave room for the added characters (255 bytes on common systems).
     let mut prefix = name.to_string_lossy().into_owned();
     while prefix.len() > 200 {
         prefix.pop();
@@ -251,24 +279,119 @@ fn working_file(path: &Path, files: &WorkingFiles) -> io::Result<(NamedTempFile,
     let prefix = format!(".{prefix}.");
     let mut builder = tempfile::Builder::new();
     builder.prefix(&prefix).suffix(".partial");
-    // The umask decides, as for any file.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    // Held while the file comes to be, so that it cannot be missed.
+    // Locked while the file is created, so that `remove` cannot miss it.
     let mut paths = files.paths();
-    let work = builder.tempfile_in(folder(path)).map_err(|error| match error.kind() {
-        // Some folders are there and take no files, and say the same.
-        io::ErrorKind::NotFound if !folder(path).exists() => {
-            let missing = format!("there is no folder `{}`", folder(path).display());
+    let work = builder.tempfile_in(home).map_err(|error| match error.kind() {
+        // Some folders exist and take no files, with the same error.
+        io::ErrorKind::NotFound if !home.exists() => {
+            let missing = format!("there is no folder `{}`", home.display());
             io::Error::new(io::ErrorKind::NotFound, missing)
         }
         _ => error,
     })?;
     paths.push(work.path().to_owned());
-    let created = work.as_file().metadata()?.permissions();
+    Ok(work)
+}
+
+/// Returns the permissions that the umask and the folder give to a new file, by creating one.
+fn permissions_of_new_file(home: &Path) -> io::Result<Permissions> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".").suffix(".partial");
     #[cfg(unix)]
-    work.as_file().set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
-    Ok((work, created))
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    Ok(builder.tempfile_in(home)?.as_file().metadata()?.permissions())
+}
+
+/// Sets permissions. On a file system without modes this fails and changes nothing; on others the owner
+/// of a file always may.
+fn set_permissions(file: &File, permissions: Permissions) {
+    let _ = file.set_permissions(permissions);
+}
+
+/// Flushes a file to disk, where the file system knows how to.
+fn sync(file: &File) -> io::Result<()> {
+    match file.sync_all() {
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) =>
+        {
+            Ok(())
+        }
+        synced => synced,
+    }
+}
+
+/// Copies a complete working file over a file that cannot be replaced. If that fails, the working file
+/// stays and the error names it.
+fn write_in_place(work: NamedTempFile, path: &Path) -> io::Result<()> {
+    let copy = || {
+        let mut out = File::options().write(true).truncate(true).open(path)?;
+        io::copy(&mut File::open(work.path())?, &mut out)?;
+        sync(&out)
+    };
+    copy().map_err(|error| match work.keep() {
+        Ok((_, kept)) => {
+            let kept = kept.display();
+            io::Error::new(error.kind(), format!("{error}; the complete output is in `{kept}`"))
+        }
+        Err(_) => error,
+    })
+}
+
+/// User and group of a replaced file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Owner {
+    user: u32,
+    group: u32,
+}
+
+impl Owner {
+    /// Returns the owner of a file if it differs from that of the working file.
+    fn of_other_user(file: &fs::Metadata, work: &File) -> Option<Self> {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            let of = |file: &fs::Metadata| Self { user: file.uid(), group: file.gid() };
+            let work = work.metadata().ok()?;
+            (of(&work) != of(file)).then(|| of(file))
+        }
+        #[cfg(not(unix))]
+        {
+            let _ = (file, work);
+            None
+        }
+    }
+
+    /// Gives a file to the owner. Returns false if only root may.
+    fn give(self, file: &File) -> bool {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::{MetadataExt, fchown};
+            fchown(file, Some(self.user), Some(self.group)).is_ok() || {
+                // The group alone may be changed to one of the user's own.
+                let _ = fchown(file, None, Some(self.group));
+                file.metadata().is_ok_and(|file| file.uid() == self.user)
+            }
+        }
+        #[cfg(not(unix))]
+        {
+            let _ = (self, file);
+            true
+        }
+    }
+}
+
+/// Returns true for a file that is mounted by itself, as containers do: a rename to it fails.
+fn is_mount_point(path: &Path) -> bool {
+    // Without this list (on other systems than Linux) the rename reports the reason.
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let points = mounts.lines().filter_map(|line| line.split(' ').nth(4));
+    path.to_str().is_some_and(|path| points.map(unescape_mount).any(|point| point == path))
+}
+
+/// Decodes the octal escapes of a mount point: space, tab, line break and backslash.
+fn unescape_mount(point: &str) -> String {
+    let escapes = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
+    escapes.iter().fold(point.to_owned(), |text, (escape, c)| text.replace(escape, c))
 }
 
 /// Reading, writing and running; not the bits that make a program run as its owner.

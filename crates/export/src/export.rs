@@ -1,5 +1,6 @@
 //! Exports: a pull into a spool, then a rendering.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use crate::format::{FileFormat, Format, SourceInfo};
 use crate::manifest::Manifest;
 use crate::pull::{PullOptions, PullProgress, PullSummary, pull};
 use crate::render::{RenderOptions, Rendered, render};
-use crate::spool::{Spool, SpoolFolder, SpoolRequest};
+use crate::spool::{Spool, SpoolFolder, SpoolRequest, temporary_error};
 use crate::store::{PageToWrite, RowRange, RowStore, extra_json};
 use crate::stream::RowStream;
 
@@ -196,6 +197,7 @@ impl Export {
         mut on_event: impl FnMut(ExportEvent<'_>),
     ) -> Result<Exported, ExportError> {
         options.check()?;
+        options.check_destination(&destination)?;
         let deadline = self.max_time.and_then(|time| Instant::now().checked_add(time));
         options.checksum |= self.manifest.is_some();
         let source = SourceInfo {
@@ -214,6 +216,9 @@ impl Export {
             Err(ExportError::ReaderClosed) => {
                 spool.finish()?;
                 return Err(ExportError::ReaderClosed);
+            }
+            Err(ExportError::Store(error)) if self.spools.is_temporary() => {
+                return Err(temporary_error(io::Error::other(error)));
             }
             Err(cause) if self.spools.is_temporary() => return Err(cause),
             Err(cause) => {

@@ -30,6 +30,10 @@ pub enum Remark {
     ReplacedCharacters(u64),
     /// Stored rows whose answers are not a JSON object; their text is in the output.
     DamagedRows(u64),
+    /// The file is a mount point and was written in place: it was incomplete for a short time.
+    WrittenInPlace,
+    /// The replaced file was of another user; the new one is of the current user.
+    OwnerChanged,
 }
 
 impl fmt::Display for Remark {
@@ -77,6 +81,37 @@ impl fmt::Display for Remark {
                     names.join(", ")
                 )
             }
+            Self::LongCells(_)
+            | Self::CutCells(_)
+            | Self::ChangedLineBreaks(_)
+            | Self::ReplacedCharacters(_) => self.fmt_cells(f),
+            Self::FurtherSheets(count) => write!(
+                f,
+                "the rows are on {count} sheets, because a sheet has at most 1,048,576 rows; \
+                 `--format csv` or `parquet` has no such limit"
+            ),
+            Self::DamagedRows(count) => write!(
+                f,
+                "the stored answers of {} are not valid JSON and were written as text; `--fresh` \
+                 fetches them again",
+                plural(*count, "submission")
+            ),
+            Self::WrittenInPlace => f.write_str(
+                "the file is mounted by itself and was written in place, so that a reader may have \
+                 seen a part of it; mount its folder instead",
+            ),
+            Self::OwnerChanged => f.write_str(
+                "the replaced file belonged to another user; the new one belongs to you, with the \
+                 same mode (`chown` restores it)",
+            ),
+        }
+    }
+}
+
+impl Remark {
+    /// Formats a remark about the length and characters of cells.
+    fn fmt_cells(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Self::LongCells(count) => write!(
                 f,
                 "{} more than 32,767 characters, which Excel cuts; `--format ndjson` or `parquet` \
@@ -95,23 +130,13 @@ impl fmt::Display for Remark {
                 "CR became LF in {}; `--format csv` or `ndjson` keeps line breaks",
                 plural(*count, "cell")
             ),
-            Self::FurtherSheets(count) => write!(
-                f,
-                "the rows are on {count} sheets, because a sheet has at most 1,048,576 rows; \
-                 `--format csv` or `parquet` has no such limit"
-            ),
             Self::ReplacedCharacters(count) => write!(
                 f,
                 "characters that the format cannot store became U+FFFD in {}; the exact text is in \
                  `--format ndjson`",
                 plural(*count, "cell")
             ),
-            Self::DamagedRows(count) => write!(
-                f,
-                "the stored answers of {} are not valid JSON and were written as text; `--fresh` \
-                 fetches them again",
-                plural(*count, "submission")
-            ),
+            _ => Ok(()),
         }
     }
 }

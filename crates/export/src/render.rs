@@ -1,15 +1,19 @@
 //! Renders stored rows as a file, in two passes: the first one collects the columns.
 
 use std::collections::HashSet;
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
-use formsvc_table::{Column, ColumnCollector, ColumnPlan, StoredRow, TableOptions};
+use formsvc_table::{Column, ColumnCollector, ColumnPlan, StoredRow, TableOptions, Value};
 use sha2::{Digest as _, Sha256};
+use tempfile::NamedTempFile;
 
 use crate::compress::{Compression, Encoder};
 use crate::destination::{Destination, ErrorSource};
 use crate::error::{ExportError, Operation};
-use crate::format::{CsvProfile, FileFormat, RowFormat, SourceInfo, stream_format};
+use crate::format::{
+    CsvProfile, FileFormat, Format, RowFormat, SourceInfo, file_format, limit_table, stream_format,
+};
 use crate::remark::Remark;
 use crate::row::RowSource;
 
@@ -62,6 +66,12 @@ impl RenderOptions {
     pub fn check(&self) -> Result<(), ExportError> {
         let unsupported = |reason: String| Err(ExportError::Unsupported(reason));
         let format = self.format.format;
+        if !format.is_available() {
+            return unsupported(format!(
+                "this build cannot write {0}; use a released binary, or build with `--features {0}`",
+                format.name()
+            ));
+        }
         if !format.is_text() && self.format.compression != Compression::None {
             return unsupported(format!("{} cannot be compressed once more", format.name()));
         }
@@ -75,6 +85,30 @@ impl RenderOptions {
         if let Some(delimiter) = self.delimiter.filter(|byte| !is_separator(*byte)) {
             let shown = char::from(delimiter).escape_default();
             return unsupported(format!("`{shown}` cannot separate cells; use `,`, `;` or a tab"));
+        }
+        Ok(())
+    }
+}
+
+impl RenderOptions {
+    /// Returns an error if the destination cannot be replaced: a database that another program has open.
+    /// Its journal would be applied to the new file.
+    pub fn check_destination(&self, destination: &Destination<'_>) -> Result<(), ExportError> {
+        let Some(path) = destination.path().filter(|_| self.format.format == Format::Sqlite) else {
+            return Ok(());
+        };
+        for suffix in ["-wal", "-journal"] {
+            let mut journal = path.as_os_str().to_owned();
+            journal.push(suffix);
+            if std::fs::metadata(&journal).is_ok_and(|file| file.len() > 0) {
+                let reason = format!(
+                    "`{}` shows that a program has the database open or was killed; close it, or \
+                     open the database once with `sqlite3`, or choose another name",
+                    journal.display()
+                );
+                let source = io::Error::new(io::ErrorKind::ResourceBusy, reason);
+                return Err(destination.error(Operation::Create, source));
+            }
         }
         Ok(())
     }
@@ -103,36 +137,92 @@ pub fn render(
     mut destination: Destination<'_>,
 ) -> Result<Rendered, ExportError> {
     options.check()?;
-    let mut selector = Selector::new(options);
-    let is_table = options.format.format.is_table();
-    let plan = is_table.then(|| collect_columns(rows, options, &mut selector)).transpose()?;
-    let rendered = render_stream(rows, options, &mut selector, plan, &mut destination)?;
-    destination.publish()?;
+    options.check_destination(&destination)?;
+    let rendering = Rendering::begin(rows, options)?;
+    let mut rendered = if options.format.format.needs_file() {
+        render_file(rows, options, rendering, &mut destination)?
+    } else {
+        render_stream(rows, options, rendering, &mut destination)?
+    };
+    options.check_destination(&destination)?;
+    rendered.remarks.extend(destination.complete()?);
     Ok(rendered)
 }
 
-fn collect_columns(
-    rows: &dyn RowSource,
-    options: &RenderOptions,
-    selector: &mut Selector<'_>,
-) -> Result<ColumnPlan, ExportError> {
-    let mut collector = ColumnCollector::new(options.table.clone());
-    selector.begin(true);
-    rows.for_each(&mut |row| {
-        if selector.selects(&row)? {
-            collector.observe(&row);
+/// Writes a row and its cells.
+type WriteRow<'f> = dyn FnMut(&StoredRow<'_>, Vec<Value<'_>>) -> Result<(), ExportError> + 'f;
+
+/// A rendering after its first pass.
+pub(crate) struct Rendering<'o> {
+    selector: Selector<'o>,
+    plan: Option<ColumnPlan>,
+    rendered: Rendered,
+}
+
+impl<'o> Rendering<'o> {
+    /// Collects the columns of the selected rows, unless the format has none.
+    pub(crate) fn begin(
+        rows: &dyn RowSource,
+        options: &'o RenderOptions,
+    ) -> Result<Self, ExportError> {
+        let mut selector = Selector::new(options);
+        if !options.format.format.is_table() {
+            return Ok(Self { selector, plan: None, rendered: Rendered::default() });
         }
-        Ok(())
-    })?;
-    Ok(collector.finish())
+        let table = limit_table(options.format.format, options.table.clone());
+        let mut collector = ColumnCollector::new(table);
+        rows.for_each(&mut |row| {
+            if selector.selects(&row)? {
+                collector.observe(&row);
+            }
+            Ok(())
+        })?;
+        selector.begin_second_pass();
+        let plan = collector.finish();
+        let (columns, remarks) = (plan.columns().len(), remarks(&plan));
+        let rendered = Rendered { columns, remarks, ..Rendered::default() };
+        Ok(Self { selector, plan: Some(plan), rendered })
+    }
+
+    pub(crate) fn columns(&self) -> Vec<Column> {
+        self.plan.as_ref().map_or(&[][..], ColumnPlan::columns).to_vec()
+    }
+
+    /// Calls `write` with each selected row and its cells.
+    pub(crate) fn for_each(
+        &mut self,
+        rows: &dyn RowSource,
+        write: &mut WriteRow<'_>,
+    ) -> Result<(), ExportError> {
+        rows.for_each(&mut |row| {
+            if self.selector.selects(&row)? {
+                let cells = self.plan.as_mut().map_or_else(Vec::new, |plan| plan.cells(&row));
+                self.rendered.rows += 1;
+                write(&row, cells)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Checks that both passes had the same rows.
+    pub(crate) fn end(mut self) -> Result<Rendered, ExportError> {
+        let unplaced = self.plan.as_ref().map_or(0, ColumnPlan::unplaced);
+        if self.selector.is_inconsistent() || unplaced > 0 {
+            return Err(ExportError::RowsChanged);
+        }
+        let damaged_rows = self.plan.map_or(0, |plan| plan.damaged_rows());
+        if damaged_rows > 0 {
+            self.rendered.remarks.push(Remark::DamagedRows(damaged_rows));
+        }
+        Ok(self.rendered)
+    }
 }
 
 /// Renders a format that is written from its beginning to its end.
 fn render_stream(
     rows: &dyn RowSource,
     options: &RenderOptions,
-    selector: &mut Selector<'_>,
-    plan: Option<ColumnPlan>,
+    rendering: Rendering<'_>,
     destination: &mut Destination<'_>,
 ) -> Result<Rendered, ExportError> {
     let errors = destination.error_source();
@@ -141,7 +231,7 @@ fn render_stream(
     let out = Counted { out, bytes: 0, digest: options.checksum.then(Sha256::new) };
     let mut out = Encoder::new(out, options.format.compression).map_err(failed)?;
     let format = stream_format(options, &mut out).map_err(failed)?;
-    let mut rendered = write_rows(rows, selector, plan, format, &errors)?;
+    let mut rendered = write_rows(rows, rendering, format, &errors)?;
     let mut counted = out.finish().map_err(failed)?;
     counted.flush().map_err(failed)?;
     rendered.bytes = counted.bytes;
@@ -149,51 +239,70 @@ fn render_stream(
     Ok(rendered)
 }
 
+/// Renders a format that needs a file: the working file, or a temporary file before a stream.
+fn render_file(
+    rows: &dyn RowSource,
+    options: &RenderOptions,
+    rendering: Rendering<'_>,
+    destination: &mut Destination<'_>,
+) -> Result<Rendered, ExportError> {
+    let errors = destination.error_source();
+    let failed = |error| errors.error(Operation::Write, error);
+    let spool = match destination.working_path() {
+        Some(_) => None,
+        None => Some(NamedTempFile::new().map_err(spool_failed)?),
+    };
+    let path = match &spool {
+        Some(spool) => spool.path().to_owned(),
+        None => destination.working_path().expect("checked above").to_owned(),
+    };
+    let format = file_format(options, &path).map_err(failed)?;
+    let mut rendered = write_rows(rows, rendering, format, &errors)?;
+    let mut file = File::open(&path).map_err(failed)?;
+    rendered.bytes = file.metadata().map_err(failed)?.len();
+    let digest = options.checksum.then(Sha256::new);
+    let out: &mut dyn Write = if spool.is_some() { destination } else { &mut io::sink() };
+    let mut counted = Counted { out, bytes: 0, digest };
+    if spool.is_some() || options.checksum {
+        io::copy(&mut file, &mut counted).map_err(failed)?;
+    }
+    rendered.sha256 = counted.digest.map(|digest| hex::encode(digest.finalize()));
+    Ok(rendered)
+}
+
+fn spool_failed(source: io::Error) -> ExportError {
+    let path = Some(std::env::temp_dir());
+    ExportError::Output { operation: Operation::Spool, path, source }
+}
+
 /// Writes the selected rows in a format.
 fn write_rows<'f>(
     rows: &dyn RowSource,
-    selector: &mut Selector<'_>,
-    mut plan: Option<ColumnPlan>,
+    mut rendering: Rendering<'_>,
     mut format: Box<dyn RowFormat + 'f>,
     errors: &ErrorSource,
 ) -> Result<Rendered, ExportError> {
     let failed = |error| errors.error(Operation::Write, error);
-    let columns = plan.as_ref().map_or(&[][..], ColumnPlan::columns).to_vec();
-    let mut rendered =
-        Rendered { columns: columns.len(), remarks: remarks(plan.as_ref()), ..Rendered::default() };
+    let columns = rendering.columns();
     format.begin(&columns).map_err(failed)?;
-    selector.begin(plan.is_none());
-    rows.for_each(&mut |row| {
-        if selector.selects(&row)? {
-            let cells = plan.as_mut().map_or_else(Vec::new, |plan| plan.cells(&row));
-            debug_assert_eq!(cells.len(), columns.len(), "a cell for each column");
-            format.row(&row, cells).map_err(failed)?;
-            rendered.rows += 1;
-        }
-        Ok(())
+    rendering.for_each(rows, &mut |row, cells| {
+        debug_assert_eq!(cells.len(), columns.len(), "a cell for each column");
+        format.row(row, cells).map_err(failed)
     })?;
-    if selector.is_inconsistent() || plan.as_ref().is_some_and(|plan| plan.unplaced() > 0) {
-        return Err(ExportError::RowsChanged);
-    }
-    match plan.map_or(0, |plan| plan.damaged_rows()) {
-        0 => {}
-        damaged => rendered.remarks.push(Remark::DamagedRows(damaged)),
-    }
+    let mut rendered = rendering.end()?;
     rendered.remarks.extend(format.finish().map_err(failed)?);
     Ok(rendered)
 }
 
 /// Returns the remarks about the columns.
-fn remarks(plan: Option<&ColumnPlan>) -> Vec<Remark> {
-    let Some(plan) = plan else { return Vec::new() };
+fn remarks(plan: &ColumnPlan) -> Vec<Remark> {
     let mut remarks = Vec::new();
     let headings = || plan.columns().iter().map(|column: &Column| &*column.heading);
     if plan.left_out() > 0 {
         remarks.push(Remark::LabelsWithoutColumn(plan.left_out()));
     }
-    let missing = plan.missing_columns();
-    if !missing.is_empty() {
-        remarks.push(Remark::MissingColumns(missing.to_vec()));
+    if !plan.missing_columns().is_empty() {
+        remarks.push(Remark::MissingColumns(plan.missing_columns().to_vec()));
     }
     let folded: HashSet<String> = headings().map(str::to_lowercase).collect();
     if folded.len() < plan.columns().len() {
@@ -212,7 +321,6 @@ struct Selector<'o> {
     filter: Option<&'o RowFilter>,
     limit: u64,
     decisions: Vec<bool>,
-    decides: bool,
     row: usize,
     selected: u64,
     rows_of_first_pass: Option<usize>,
@@ -224,19 +332,14 @@ impl<'o> Selector<'o> {
             filter: options.filter.as_ref(),
             limit: options.limit.unwrap_or(u64::MAX),
             decisions: Vec::new(),
-            decides: true,
             row: 0,
             selected: 0,
             rows_of_first_pass: None,
         }
     }
 
-    /// Begins a pass; the first one decides.
-    fn begin(&mut self, decides: bool) {
-        if !decides {
-            self.rows_of_first_pass = Some(self.row);
-        }
-        self.decides = decides;
+    fn begin_second_pass(&mut self) {
+        self.rows_of_first_pass = Some(self.row);
         (self.row, self.selected) = (0, 0);
     }
 
@@ -248,7 +351,7 @@ impl<'o> Selector<'o> {
         }
         let is_selected = match self.filter {
             None => true,
-            Some(filter) if self.decides => {
+            Some(filter) if self.rows_of_first_pass.is_none() => {
                 let decision = filter(row)
                     .map_err(|message| ExportError::Filter { id: row.id.to_owned(), message })?;
                 self.decisions.push(decision);

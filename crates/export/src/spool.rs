@@ -14,6 +14,7 @@ use rusqlite::{OptionalExtension, params};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
+use crate::error::{ExportError, Operation};
 use crate::store::{RowRange, RowStore, SourceKey, StoreError};
 
 /// Unfinished spools are removed after this time without a write.
@@ -104,9 +105,9 @@ impl SpoolFolder {
 
     /// Creates a private folder that is removed with the last clone, for exports that are not to be
     /// continued.
-    pub fn temporary() -> Result<Self, StoreError> {
+    pub fn temporary() -> Result<Self, ExportError> {
         let created = tempfile::Builder::new().prefix("formsvc-export-").tempdir();
-        let folder = created.map_err(|error| StoreError::io(&std::env::temp_dir(), error))?;
+        let folder = created.map_err(temporary_error)?;
         Ok(Self { path: folder.path().to_owned(), temporary: Some(Arc::new(folder)) })
     }
 
@@ -250,6 +251,12 @@ impl Spool {
         let path = lock.database.clone();
         lock.remove().map_err(|error| StoreError::io(&path, error))
     }
+}
+
+/// The error of a temporary spool.
+pub(crate) fn temporary_error(source: io::Error) -> ExportError {
+    let path = Some(std::env::temp_dir());
+    ExportError::Output { operation: Operation::Spool, path, source }
 }
 
 /// The lock of a spool.

@@ -73,13 +73,12 @@ impl<W: Write> CsvWriter<W> {
         for cell in cells {
             if self.guard && cell.free && needs_guard(&cell.text) {
                 self.guarded_cells += 1;
-                self.writer.write_field(guarded(&cell.text).as_bytes())?;
+                self.writer.write_field(guarded(&cell.text).as_bytes()).map_err(io_error)?;
             } else {
-                self.writer.write_field(cell.text.as_bytes())?;
+                self.writer.write_field(cell.text.as_bytes()).map_err(io_error)?;
             }
         }
-        self.writer.write_record(None::<&[u8]>)?;
-        Ok(())
+        self.writer.write_record(None::<&[u8]>).map_err(io_error)
     }
 
     /// Returns the number of cells that the formula guard changed.
@@ -100,6 +99,14 @@ impl<W: Write> CsvWriter<W> {
     /// Writes the buffered rows to the output.
     pub fn flush(&mut self) -> io::Result<()> {
         self.writer.flush()
+    }
+}
+
+/// Returns the error of the output itself, whose kind the conversion of `csv` loses.
+fn io_error(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
     }
 }
 

@@ -21,6 +21,8 @@ pub struct TableOptions {
     pub column_map: HashMap<String, String>,
     /// Headings differ in more than the case of letters, as SQLite and DuckDB require.
     pub ignore_case: bool,
+    /// Bytes of a heading at most, its number included; longer labels are cut.
+    pub heading_bytes: usize,
 }
 
 impl Default for TableOptions {
@@ -32,6 +34,7 @@ impl Default for TableOptions {
             columns: Vec::new(),
             column_map: HashMap::new(),
             ignore_case: false,
+            heading_bytes: usize::MAX,
         }
     }
 }

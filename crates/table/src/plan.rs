@@ -182,7 +182,10 @@ struct Place {
 
 impl PlanBuilder {
     fn new(options: &TableOptions) -> Self {
-        Self { columns: Vec::new(), headings: Headings::new(&RESERVED, options.ignore_case) }
+        Self {
+            columns: Vec::new(),
+            headings: Headings::new(&RESERVED, options.ignore_case, options.heading_bytes),
+        }
     }
 
     fn push(&mut self, heading: String, column_type: ColumnType, is_answer: bool) -> usize {

@@ -6,7 +6,7 @@ use serde::de::{Deserializer as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// A stored submission.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredRow<'a> {
     /// Identifier.
     pub id: &'a str,

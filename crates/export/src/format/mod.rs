@@ -1,12 +1,16 @@
 //! Formats of rendered files: one module each, one row each in [`FORMATS`].
 
 mod csv;
-pub(crate) mod json;
+mod json;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod sqlite;
+mod xlsx;
 
 use std::io::{self, Write};
 use std::path::Path;
 
-use formsvc_table::{Column, CsvOptions, StoredRow, Value};
+use formsvc_table::{Column, CsvOptions, StoredRow, TableOptions, Value};
 
 use crate::compress::Compression;
 use crate::remark::Remark;
@@ -27,6 +31,12 @@ pub enum Format {
     Ndjson,
     /// One JSON array.
     Json,
+    /// A workbook of Excel and other spreadsheets.
+    Xlsx,
+    /// An SQLite database.
+    Sqlite,
+    /// Apache Parquet, in builds with the feature `parquet`.
+    Parquet,
 }
 
 /// Description of a format.
@@ -68,6 +78,24 @@ pub const FORMATS: &[FormatRow] = &[
         extensions: &["json"],
         about: "one JSON array, answers byte for byte",
     },
+    FormatRow {
+        format: Format::Xlsx,
+        name: "xlsx",
+        extensions: &["xlsx"],
+        about: "a workbook for spreadsheets, text as text",
+    },
+    FormatRow {
+        format: Format::Sqlite,
+        name: "sqlite",
+        extensions: &["sqlite", "sqlite3", "db"],
+        about: "an SQLite database with exact answers and a view with typed columns",
+    },
+    FormatRow {
+        format: Format::Parquet,
+        name: "parquet",
+        extensions: &["parquet"],
+        about: "Apache Parquet with typed columns, for DuckDB, pandas and Spark",
+    },
 ];
 
 impl Format {
@@ -82,9 +110,19 @@ impl Format {
         FORMATS.iter().find(|row| row.format == self).map_or("", |row| row.name)
     }
 
+    /// Returns true if this build can write the format.
+    pub fn is_available(self) -> bool {
+        cfg!(feature = "parquet") || self != Self::Parquet
+    }
+
     /// Returns true if rows are cells under columns.
     pub fn is_table(self) -> bool {
         !matches!(self, Self::Ndjson | Self::Json)
+    }
+
+    /// Returns true if the format is written to a file with random access.
+    pub(crate) fn needs_file(self) -> bool {
+        matches!(self, Self::Xlsx | Self::Sqlite | Self::Parquet)
     }
 
     /// Returns true if the format can be compressed.
@@ -162,6 +200,32 @@ pub(crate) trait RowFormat {
     fn finish(self: Box<Self>) -> io::Result<Vec<Remark>>;
 }
 
+/// Returns the writer of a format that needs a file, which is empty.
+pub(crate) fn file_format(options: &RenderOptions, path: &Path) -> io::Result<Box<dyn RowFormat>> {
+    Ok(match options.format.format {
+        Format::Sqlite => Box::new(sqlite::SqliteFormat::new(path, &options.source)?),
+        Format::Xlsx => Box::new(xlsx::XlsxFormat::new(path)?),
+        #[cfg(feature = "parquet")]
+        Format::Parquet => Box::new(parquet::ParquetFormat::new(path)?),
+        _ => return Err(io::ErrorKind::Unsupported.into()),
+    })
+}
+
+/// Reduces the columns to the limits of a format.
+pub(crate) fn limit_table(format: Format, mut table: TableOptions) -> TableOptions {
+    match format {
+        Format::Xlsx => table.max_columns = table.max_columns.min(xlsx::ANSWERS_MAX),
+        Format::Sqlite => {
+            table.max_columns = table.max_columns.min(sqlite::ANSWERS_MAX);
+            table.heading_bytes = table.heading_bytes.min(sqlite::HEADING_BYTES_MAX);
+            table.ignore_case = true;
+        }
+        Format::Parquet => table.ignore_case = true,
+        Format::Csv | Format::Tsv | Format::Ndjson | Format::Json => {}
+    }
+    table
+}
+
 /// Returns the writer of a format that is written from its beginning to its end.
 pub(crate) fn stream_format<'w>(
     options: &RenderOptions,
@@ -178,5 +242,6 @@ pub(crate) fn stream_format<'w>(
         Format::Tsv => Box::new(CsvFormat::new(out, csv(b'\t'))?),
         Format::Ndjson => Box::new(JsonFormat::lines(out)),
         Format::Json => Box::new(JsonFormat::array(out)),
+        _ => return Err(io::ErrorKind::Unsupported.into()),
     })
 }

@@ -10,7 +10,6 @@ use rusqlite::ErrorCode;
 #[error("cannot use the database `{}`: {problem}", path.display())]
 pub struct StoreError {
     path: PathBuf,
-    #[source]
     problem: StoreProblem,
 }
 
@@ -40,10 +39,10 @@ pub enum StoreProblem {
     Busy,
     /// The system refused the file.
     #[error("{0}")]
-    Io(#[source] io::Error),
+    Io(io::Error),
     /// Any other failure of SQLite.
     #[error("{0}")]
-    Other(#[source] Box<dyn std::error::Error + Send + Sync>),
+    Other(Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl StoreError {

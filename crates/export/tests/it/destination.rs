@@ -30,7 +30,7 @@ impl RowSource for Observed<'_> {
 
 #[test]
 fn file_appears_only_when_complete() {
-    for format in FORMATS {
+    for format in FORMATS.iter().filter(|row| row.format.is_available()) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");
         let destination = Destination::file(&path, Existing::Replace).unwrap();
@@ -43,7 +43,7 @@ fn file_appears_only_when_complete() {
 
 #[test]
 fn failure_keeps_old_file() {
-    for format in FORMATS {
+    for format in FORMATS.iter().filter(|row| row.format.is_available()) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");
         std::fs::write(&path, "old").unwrap();
@@ -110,4 +110,207 @@ fn a_file_that_is_the_owners_alone_is_so_whatever_was_there() {
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
     put().publish().unwrap();
     assert_eq!(mode(), 0o600, "one that others could read");
+}
+
+#[cfg(target_os = "linux")]
+mod awkward {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt, chown};
+    use std::os::unix::process::CommandExt as _;
+    use std::process::Command;
+
+    use formsvc_export::{Format, Remark, Rendered};
+
+    use super::*;
+
+    const FILE: &str = "FORMSVC_TEST_FILE";
+
+    fn replace(path: &Path) -> Rendered {
+        let destination = Destination::file(path, Existing::Replace).unwrap();
+        let rows = vec![stored("sub_1", "{}")];
+        render(&rows, &RenderOptions::new(Format::Csv), destination).unwrap()
+    }
+
+    fn is_root() -> bool {
+        std::fs::metadata("/proc/self").unwrap().uid() == 0
+    }
+
+    /// Runs a test of this module again in a process that `change` prepares. Returns false if that
+    /// process could not be started.
+    fn run_again(test: &str, path: &Path, change: impl FnOnce(&Path) -> Command) -> bool {
+        let program = std::env::current_exe().unwrap();
+        let mut command = change(&program);
+        let name = format!("destination::awkward::{test}");
+        command.args(["--exact", &name, "--ignored", "--nocapture"]).env(FILE, path);
+        let Ok(out) = command.output() else { return false };
+        let (stdout, stderr) = (&out.stdout, &out.stderr);
+        let printed = String::from_utf8_lossy(stdout) + String::from_utf8_lossy(stderr);
+        if out.status.success() {
+            assert!(printed.contains("1 passed") && !printed.contains("panicked"), "{printed}");
+        } else {
+            // Containers may forbid mounts.
+            assert!(printed.contains("not permitted") || printed.contains("denied"), "{printed}");
+        }
+        out.status.success()
+    }
+
+    fn given_file() -> std::path::PathBuf {
+        std::env::var_os(FILE).unwrap().into()
+    }
+
+    #[test]
+    #[ignore = "run by file_mounted_by_itself_is_written_in_place"]
+    fn writes_a_mounted_file() {
+        let done = replace(&given_file());
+        assert_eq!(done.remarks, [Remark::WrittenInPlace]);
+        let text = std::fs::read_to_string(given_file()).unwrap();
+        assert_eq!(text, format!("id,created_at\nsub_1,{}\n", crate::support::TIME));
+    }
+
+    #[test]
+    fn file_mounted_by_itself_is_written_in_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, mount) = (folder.path().join("host file"), folder.path().join("a mount"));
+        std::fs::write(&file, "old, and longer than the new content".repeat(9)).unwrap();
+        std::fs::write(&mount, "").unwrap();
+        let has_run = run_again("writes_a_mounted_file", &mount, |program| {
+            let script = "mount --bind \"$1\" \"$2\" && shift 2 && exec \"$@\"";
+            let mut command = Command::new("unshare");
+            command.args(["-m", "sh", "-c", script, "sh"]).args([&file, &mount]).arg(program);
+            command
+        });
+        if has_run {
+            let text = std::fs::read_to_string(&file).unwrap();
+            assert!(text.ends_with("Z\n") && text.lines().count() == 2, "{text}");
+            assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+        }
+    }
+
+    #[test]
+    #[ignore = "run by folder_that_cannot_be_listed_takes_files"]
+    fn writes_without_listing() {
+        assert!(std::fs::read_dir(given_file().parent().unwrap()).is_err());
+        replace(&given_file());
+        replace(&given_file());
+    }
+
+    #[test]
+    fn folder_that_cannot_be_listed_takes_files() {
+        if !is_root() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
+        let hidden = folder.path().join("hidden");
+        std::fs::create_dir(&hidden).unwrap();
+        std::fs::set_permissions(&hidden, PermissionsExt::from_mode(0o333)).unwrap();
+        let has_run = run_again("writes_without_listing", &hidden.join("out.csv"), |program| {
+            let mut command = Command::new(program);
+            command.uid(65_534).gid(65_534);
+            command
+        });
+        assert_eq!(has_run, hidden.join("out.csv").exists());
+    }
+
+    #[test]
+    fn replaced_file_keeps_owner_and_mode() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.csv");
+        std::fs::write(&path, "old").unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
+        if is_root() {
+            chown(&path, Some(1_234), Some(5_678)).unwrap();
+        }
+        let before = std::fs::metadata(&path).unwrap();
+        let done = replace(&path);
+        let after = std::fs::metadata(&path).unwrap();
+        assert_ne!(before.ino(), after.ino());
+        assert_eq!((before.uid(), before.gid()), (after.uid(), after.gid()));
+        assert_eq!(after.mode() & 0o777, 0o640);
+        assert_eq!(done.remarks, []);
+    }
+
+    #[test]
+    #[ignore = "run by lost_owner_is_reported"]
+    fn writes_over_a_file_of_another_user() {
+        assert_eq!(replace(&given_file()).remarks, [Remark::OwnerChanged]);
+    }
+
+    #[test]
+    fn lost_owner_is_reported() {
+        if !is_root() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o777)).unwrap();
+        let path = folder.path().join("out.csv");
+        std::fs::write(&path, "old").unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o666)).unwrap();
+        let has_run = run_again("writes_over_a_file_of_another_user", &path, |program| {
+            let mut command = Command::new(program);
+            command.uid(65_534).gid(65_534);
+            command
+        });
+        assert_eq!(has_run, std::fs::metadata(&path).unwrap().uid() == 65_534);
+    }
+
+    /// Submissions of a megabyte in all that cannot be compressed much.
+    fn large_rows() -> Vec<String> {
+        let mut state = 1_u64;
+        let mut text = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            format!("{state:x}")
+        };
+        (0..1_000)
+            .map(|_| format!("{{\"a\":\"{}\"}}", (0..64).map(|_| text()).collect::<String>()))
+            .collect()
+    }
+
+    #[test]
+    #[ignore = "run by full_disk_keeps_old_file"]
+    fn writes_to_a_full_disk() {
+        let data = large_rows();
+        let ids: Vec<String> = (0..data.len()).map(|number| format!("sub_{number}")).collect();
+        let rows: Vec<_> = ids.iter().zip(&data).map(|(id, data)| stored(id, data)).collect();
+        let folder = given_file().parent().unwrap().to_owned();
+        for format in FORMATS.iter().filter(|row| row.format.is_available()) {
+            std::fs::write(given_file(), "old").unwrap();
+            let destination = Destination::file(&given_file(), Existing::Replace).unwrap();
+            let failed = render(&rows, &RenderOptions::new(format.format), destination);
+            let message = match failed {
+                Err(ExportError::Output { path: Some(path), source, .. }) => {
+                    assert_eq!(path, given_file(), "{}", format.name);
+                    source.to_string()
+                }
+                other => panic!("{}: {other:?}", format.name),
+            };
+            assert!(message.contains("full") || message.contains("space"), "{message}");
+            assert_eq!(std::fs::read_to_string(given_file()).unwrap(), "old", "{}", format.name);
+            assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "{}", format.name);
+        }
+    }
+
+    #[test]
+    fn full_disk_keeps_old_file() {
+        let folder = tempfile::tempdir().unwrap();
+        run_again("writes_to_a_full_disk", &folder.path().join("out"), |program| {
+            let script = "mount -t tmpfs -o size=256k tmpfs \"$1\" && shift && exec \"$@\"";
+            let mut command = Command::new("unshare");
+            command.args(["-m", "sh", "-c", script, "sh"]).arg(folder.path()).arg(program);
+            command
+        });
+    }
+
+    #[test]
+    fn working_file_is_private_and_result_follows_the_umask() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.csv");
+        let destination = Destination::file(&path, Existing::Replace).unwrap();
+        let work = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap();
+        assert_eq!(work.metadata().unwrap().mode() & 0o777, 0o600);
+        destination.publish().unwrap();
+        let plain = folder.path().join("plain");
+        std::fs::write(&plain, "").unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().mode();
+        assert_eq!(mode(&path), mode(&plain));
+    }
 }

@@ -74,6 +74,9 @@ fn repeated_reserved_and_blank_labels_get_unique_headings() {
     let options = TableOptions { ignore_case: true, ..TableOptions::default() };
     let columns = plan(&[r#"{"Ärger":1,"ärger":2,"ID":3}"#], options);
     assert_eq!(headings(&columns)[2..], ["Ärger", "ärger (2)", "ID (2)"]);
+    let options = TableOptions { heading_bytes: 10, ..TableOptions::default() };
+    let columns = plan(&[r#"{"0123456789":1,"0123456789x":2,"012345678é":3}"#], options);
+    assert_eq!(headings(&columns)[2..], ["0123456789", "012345 (2)", "012345678"]);
 }
 
 #[test]

@@ -35,7 +35,11 @@ fn randhie_comes_out_cell_by_cell_as_it_went_in() {
     assert_eq!(exported.len(), 20_191);
     assert_eq!(exported[0][..2], ["id", "created_at"]);
     assert_eq!(exported[0][2..], went_in[0]);
-    assert_eq!(answers(&exported), went_in[1..]);
+    // Rows of one millisecond are in the order of their ids.
+    let (mut rows, mut expected) = (answers(&exported), went_in[1..].to_vec());
+    rows.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(rows, expected);
     let ids: BTreeSet<_> = exported[1..].iter().map(|row| &row[0]).collect();
     assert_eq!(ids.len(), 20_190);
 }
@@ -167,7 +171,8 @@ fn a_label_that_only_the_oldest_have_still_has_its_column() {
         let rows = read_csv(&csv);
         assert_eq!(rows.len(), 2501);
         assert_eq!(rows[0][2..].iter().map(String::as_str).collect::<BTreeSet<_>>(), labels);
-        for (row, item) in rows[1..].iter().zip(&items) {
+        for row in &rows[1..] {
+            let item = items.iter().find(|item| item["id"] == row[0]).unwrap();
             assert_eq!(row.len(), rows[0].len());
             for (label, cell) in rows[0][2..].iter().zip(&row[2..]) {
                 let expected = match item["data"].get(label) {

@@ -4,5 +4,6 @@ mod export;
 mod flood;
 mod list;
 mod outputs;
+mod resume;
 mod tail;
 mod view;

@@ -74,7 +74,7 @@ pub(super) fn explain(
     path: Option<&Path>,
     format: FileFormat,
     command: Option<String>,
-    is_temporary: bool,
+    is_lost: bool,
 ) -> CliError {
     if let ExportError::Unfinished { rows_saved, cause, .. } = error {
         let error = of_cause(*cause).hint_too(&saved(rows_saved, path));
@@ -86,6 +86,10 @@ pub(super) fn explain(
     let is_output = matches!(error, ExportError::Output { .. });
     let streams = path.is_none() && !format.format.is_table();
     let left = match &error {
+        ExportError::Output { operation: Operation::Spool, .. } => Some(
+            "nothing was written yet: let TMPDIR or FORMSVC_STATE_DIR name a folder with room"
+                .to_owned(),
+        ),
         ExportError::Output { operation: Operation::Publish, .. } => None,
         _ if streams => Some("what was written to standard output is not complete".to_owned()),
         _ if path.is_none() && is_output => {
@@ -97,10 +101,9 @@ pub(super) fn explain(
     if let Some(left) = left {
         error = if is_output { error.hint_if_none(&left) } else { error.hint_too(&left) };
     }
-    if is_temporary && !streams && error.exit != Exit::Usage {
-        error = error.hint_too(
-            "nothing is saved without a state folder: FORMSVC_STATE_DIR names one, and a demo has none",
-        );
+    if is_lost && !streams && error.exit != Exit::Usage {
+        error = error
+            .hint_too("nothing is saved without a state folder, which FORMSVC_STATE_DIR names");
     }
     error
 }

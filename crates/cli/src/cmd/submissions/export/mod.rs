@@ -196,7 +196,9 @@ impl Export {
         };
         cx.can_go_on_with(None);
         let exported = exported.map_err(|error| {
-            failure::explain(error, path, job.format, command, spools.is_temporary())
+            let is_demo = matches!(cx.settings.service, Service::Demo);
+            let is_lost = spools.is_temporary() && !is_demo;
+            failure::explain(error, path, job.format, command, is_lost)
         })?;
         cx.progress.end();
         for remark in &exported.rendered.remarks {
@@ -328,7 +330,7 @@ pub(super) fn spools(cx: &Context) -> Result<SpoolFolder, CliError> {
     let kept = cx.settings.paths.state.as_ref().filter(|_| !is_demo).map(SpoolFolder::new);
     match kept.filter(|folder| folder.create().is_ok()) {
         Some(folder) => Ok(folder),
-        None => SpoolFolder::temporary().map_err(|error| ExportError::from(error).into()),
+        None => SpoolFolder::temporary().map_err(CliError::from),
     }
 }
 

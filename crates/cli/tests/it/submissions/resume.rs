@@ -1,0 +1,211 @@
+//! `formsvc submissions export`: unfinished exports and the commands that continue them.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::support::{Canned, Said, Sandbox, answer, entries, one_form, page, signal};
+
+/// Two submissions that are further apart than the overlap.
+const NEWER: &str = r#"{"id":"sub_2","data":{"a":"y"},"created_at":"2026-01-02T00:00:00.000Z"}"#;
+const OLDER: &str = r#"{"id":"sub_1","data":{"a":"x"},"created_at":"2026-01-01T00:00:00.000Z"}"#;
+const CURSOR: Option<&str> = Some("2026-01-02T00:00:00.000Z");
+
+/// Runs with a state folder.
+fn run(command: &mut Command, state: &Path) -> Said {
+    command.env("FORMSVC_STATE_DIR", state).output().unwrap().into()
+}
+
+fn revoked() -> Option<String> {
+    answer("401 Unauthorized", "", r#"{"error":{"code":"key_revoked","message":"revoked"}}"#)
+}
+
+/// A service that ends after the first page.
+fn cut_off() -> Canned {
+    Canned::start(vec![one_form(), page(NEWER, CURSOR), revoked()])
+}
+
+#[test]
+fn failed_export_is_saved_and_its_command_continues() {
+    let folder = tempfile::tempdir().unwrap();
+    let (state, out) = (folder.path().join("state"), folder.path().join("rows.csv"));
+    std::fs::write(&out, "the previous file").unwrap();
+    let export = ["submissions", "export", "survey", "-o", out.to_str().unwrap()];
+    let said = run(&mut cut_off().formsvc(&export), &state);
+    assert_eq!(said.code, Some(4), "{}", said.stderr);
+    for expected in
+        ["1 submission is saved", "is unchanged", "continue with: formsvc submissions export"]
+    {
+        assert!(said.stderr.contains(expected), "no {expected:?} in {}", said.stderr);
+    }
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), "the previous file");
+
+    let service = Canned::start(vec![page(&format!("{NEWER},{OLDER}"), None)]);
+    let list =
+        ["submissions", "exports", "list", "--json", "form,submissions,oldest,state,command"];
+    let said = run(&mut service.formsvc(&list), &state);
+    let listed: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(listed[0]["submissions"], 1, "{listed}");
+    assert_eq!(
+        (&listed[0]["state"], &listed[0]["oldest"]),
+        (&"saved".into(), &NEWER[45..69].into())
+    );
+    assert!(
+        listed[0]["command"].as_str().unwrap().starts_with("formsvc submissions export survey")
+    );
+    let said = run(&mut service.formsvc(&["submissions", "exports", "clean"]), &state);
+    assert!(said.stderr.contains("removed 1 unfinished export"), "{}", said.stderr);
+    assert_eq!(entries(&state.join("exports")), Vec::<String>::new());
+}
+
+#[test]
+fn json_error_of_a_saved_export_is_resumable() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("rows.ndjson");
+    let export = ["submissions", "export", "survey", "--error-format", "json", "-o"];
+    let args = [&export[..], &[out.to_str().unwrap()]].concat();
+    let said = run(&mut cut_off().formsvc(&args), &folder.path().join("state"));
+    let error: serde_json::Value =
+        serde_json::from_str(said.stderr.lines().last().unwrap()).unwrap();
+    assert_eq!(error["error"]["resumable"], true, "{error}");
+    assert!(error["error"]["resume"].as_str().unwrap().contains("submissions export survey"));
+    assert_eq!(error["error"]["code"], "key_refused");
+}
+
+#[test]
+fn max_time_ends_with_exit_8() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("rows.csv");
+    let service = Canned::start(vec![one_form(), page(NEWER, CURSOR), None]);
+    let export =
+        ["submissions", "export", "survey", "--max-time", "300ms", "-o", out.to_str().unwrap()];
+    let said = run(&mut service.formsvc(&export), &folder.path().join("state"));
+    assert_eq!(said.code, Some(8), "{}", said.stderr);
+    assert!(said.stderr.contains("1 submission is saved"), "{}", said.stderr);
+    assert!(!out.exists());
+}
+
+#[test]
+fn interrupt_reports_the_saved_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("rows.csv");
+    let service = Canned::start(vec![one_form(), page(NEWER, CURSOR), None]);
+    let export = ["submissions", "export", "survey", "-o", out.to_str().unwrap()];
+    let mut command = service.formsvc(&export);
+    command.env("FORMSVC_STATE_DIR", folder.path().join("state"));
+    let child = command.stderr(Stdio::piped()).spawn().unwrap();
+    (0..3).for_each(|_| drop(service.request()));
+    signal(&child, "INT");
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert!(
+        stderr.contains("1 submission is saved") && stderr.contains("continue with:"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn several_forms_go_into_a_folder() {
+    let (sandbox, folder) = (Sandbox::start(&[]), tempfile::tempdir().unwrap());
+    let (state, out) = (folder.path().join("state"), folder.path().join("out"));
+    let to = ["-o", out.to_str().unwrap()];
+    let export =
+        ["submissions", "export", "penguins", "anes96", "--format", "ndjson", "--limit", "7"];
+    let said = run(&mut sandbox.formsvc(&[&export[..], &to].concat()), &state);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert_eq!(entries(&out), ["anes96.ndjson", "penguins.ndjson"]);
+    assert_eq!(std::fs::read_to_string(out.join("anes96.ndjson")).unwrap().lines().count(), 7);
+    assert_eq!(entries(&state.join("exports")), Vec::<String>::new());
+    let all = ["submissions", "export", "--all", "--limit", "3", "--manifest"];
+    let said = run(&mut sandbox.formsvc(&[&all[..], &to].concat()), &state);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert!(
+        entries(&out).contains(&"penguins.csv.manifest.json".to_owned()),
+        "{:?}",
+        entries(&out)
+    );
+    let said = run(&mut sandbox.formsvc(&["submissions", "export", "--all"]), &state);
+    assert_eq!(said.code, Some(2), "{}", said.stderr);
+}
+
+#[test]
+fn rows_and_columns_are_selected() {
+    let (sandbox, folder) = (Sandbox::start(&[]), tempfile::tempdir().unwrap());
+    let map = folder.path().join("map.json");
+    std::fs::write(&map, r#"{"species":"Kind"}"#).unwrap();
+    let export = ["submissions", "export", "penguins", "--columns", "Kind,island", "--where"];
+    let filter = [r#".data.species == "Chinstrap""#, "--limit", "5"];
+    let map = ["--column-map", map.to_str().unwrap(), "--delimiter", ";"];
+    let said = run(&mut sandbox.formsvc(&[&export[..], &filter, &map].concat()), folder.path());
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let lines: Vec<&str> = said.stdout.lines().collect();
+    assert_eq!((lines[0], lines.len()), ("id;created_at;Kind;island", 6), "{}", said.stdout);
+    assert!(lines[1..].iter().all(|line| line.ends_with("Chinstrap;Dream")), "{}", said.stdout);
+    let wrong = ["submissions", "export", "penguins", "--where", ".a |"];
+    assert_eq!(run(&mut sandbox.formsvc(&wrong), folder.path()).code, Some(2));
+}
+
+#[test]
+fn dry_run_requests_one_page_and_writes_nothing() {
+    let (sandbox, folder) =
+        (Sandbox::start(&["--generate", "big=2000"]), tempfile::tempdir().unwrap());
+    let out = folder.path().join("rows.csv");
+    let plan = ["submissions", "export", "big", "--dry-run", "-o", out.to_str().unwrap()];
+    let said = run(&mut sandbox.formsvc(&plan), folder.path());
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert!(said.stderr.contains('~') && said.stderr.contains("requests"), "{}", said.stderr);
+    assert!(!out.exists());
+}
+
+/// Kills an export at random times until it completes, and compares its bytes with those of an
+/// export without interruption. `FORMSVC_SOAK` makes 200 runs.
+#[test]
+fn killed_export_equals_an_uninterrupted_one() {
+    let runs = if std::env::var_os("FORMSVC_SOAK").is_some() { 200 } else { 10 };
+    let (sandbox, folder) = (
+        Sandbox::start(&["--generate", "big=3000", "--rate-limit", "off"]),
+        tempfile::tempdir().unwrap(),
+    );
+    let state = folder.path().join("state");
+    let command = |out: &Path| {
+        let args =
+            ["submissions", "export", "big", "--max-rate", "off", "-o", out.to_str().unwrap()];
+        let mut command = sandbox.formsvc(&args);
+        command.env("FORMSVC_STATE_DIR", &state).stderr(Stdio::null());
+        command
+    };
+    let mut kills = 0;
+    for number in 0..runs {
+        let ending = ["csv", "ndjson"][number % 2];
+        let whole = folder.path().join(format!("whole.{ending}"));
+        let began = Instant::now();
+        assert!(command(&whole).status().unwrap().success());
+        let (time, parts) = (began.elapsed(), folder.path().join(format!("parts.{ending}")));
+        std::fs::write(&parts, "the previous file").unwrap();
+        let seed = fastrand::u64(..);
+        let mut random = fastrand::Rng::with_seed(seed);
+        loop {
+            let mut child = command(&parts).spawn().unwrap();
+            std::thread::sleep(time.mul_f64(random.f64() * 1.2) + Duration::from_millis(1));
+            if let Some(status) = child.try_wait().unwrap() {
+                assert!(status.success(), "seed {seed}: {status}");
+                break;
+            }
+            signal(&child, ["KILL", "INT", "TERM"][random.usize(..3)]);
+            if child.wait().unwrap().success() {
+                break;
+            }
+            kills += 1;
+            let left = std::fs::read_to_string(&parts).unwrap();
+            // A signal may come after the file is complete.
+            assert!(
+                left == "the previous file" || left == std::fs::read_to_string(&whole).unwrap()
+            );
+        }
+        let same = std::fs::read(&parts).unwrap() == std::fs::read(&whole).unwrap();
+        assert!(same, "seed {seed}: {ending} differs");
+        assert_eq!(entries(&state.join("exports")), Vec::<String>::new());
+    }
+    assert!(kills > runs / 2, "only {kills} kills");
+}

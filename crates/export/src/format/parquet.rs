@@ -1,0 +1,212 @@
+//! Apache Parquet: typed columns, Zstandard, bounded row groups.
+
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::Path;
+use std::sync::Arc;
+
+use formsvc_table::{Column, ColumnType, StoredRow, Value, exact_double, exact_integer};
+use parquet::basic::{
+    Compression, LogicalType, Repetition, TimeUnit, Type as PhysicalType, ZstdLevel,
+};
+use parquet::column::writer::ColumnWriter;
+use parquet::data_type::ByteArray;
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::Type;
+
+use crate::format::RowFormat;
+use crate::remark::Remark;
+
+/// Bytes of text, cells and rows of a row group: whichever comes first. They bound the memory.
+const GROUP_BYTES_MAX: usize = 16 * 1024 * 1024;
+const GROUP_CELLS_MAX: usize = 4 * 1024 * 1024;
+const GROUP_ROWS_MAX: usize = 128 * 1024;
+
+pub(crate) struct ParquetFormat {
+    out: Option<BufWriter<File>>,
+    file: Option<SerializedFileWriter<BufWriter<File>>>,
+    columns: Vec<ColumnBuffer>,
+    rows: usize,
+    bytes: usize,
+    headings_with_dot: usize,
+}
+
+/// The cells of a column in the current row group.
+struct ColumnBuffer {
+    values: Values,
+    /// 1 for each row with a value, 0 for each null.
+    levels: Vec<i16>,
+}
+
+enum Values {
+    Text(Vec<ByteArray>),
+    Integer(Vec<i64>),
+    Real(Vec<f64>),
+    Boolean(Vec<bool>),
+}
+
+impl ParquetFormat {
+    pub(crate) fn new(path: &Path) -> io::Result<Self> {
+        let out = File::options().write(true).open(path)?;
+        Ok(Self {
+            out: Some(BufWriter::new(out)),
+            file: None,
+            columns: Vec::new(),
+            rows: 0,
+            bytes: 0,
+            headings_with_dot: 0,
+        })
+    }
+
+    fn is_full(&self) -> bool {
+        self.bytes >= GROUP_BYTES_MAX
+            || self.rows >= GROUP_ROWS_MAX
+            || self.rows * self.columns.len() >= GROUP_CELLS_MAX
+    }
+
+    fn write_group(&mut self) -> Result<(), ParquetError> {
+        let Some(file) = self.file.as_mut().filter(|_| self.rows > 0) else { return Ok(()) };
+        let mut group = file.next_row_group()?;
+        let mut columns = self.columns.iter_mut();
+        while let (Some(mut writer), Some(column)) = (group.next_column()?, columns.next()) {
+            column.write(writer.untyped())?;
+            writer.close()?;
+        }
+        group.close()?;
+        (self.rows, self.bytes) = (0, 0);
+        Ok(())
+    }
+}
+
+impl RowFormat for ParquetFormat {
+    fn begin(&mut self, columns: &[Column]) -> io::Result<()> {
+        self.headings_with_dot =
+            columns.iter().filter(|column| column.heading.contains('.')).count();
+        self.columns = columns.iter().map(|column| ColumnBuffer::new(column.column_type)).collect();
+        let Some(out) = self.out.take() else { return Ok(()) };
+        let schema = schema(columns).map_err(io_error)?;
+        let file = SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties()));
+        self.file = Some(file.map_err(io_error)?);
+        Ok(())
+    }
+
+    fn row(&mut self, _row: &StoredRow<'_>, cells: Vec<Value<'_>>) -> io::Result<()> {
+        for (column, cell) in self.columns.iter_mut().zip(&cells) {
+            self.bytes += column.push(cell);
+        }
+        self.rows += 1;
+        if self.is_full() { self.write_group().map_err(io_error) } else { Ok(()) }
+    }
+
+    fn finish(mut self: Box<Self>) -> io::Result<Vec<Remark>> {
+        self.write_group().map_err(io_error)?;
+        if let Some(file) = self.file.take() {
+            file.close().map_err(io_error)?;
+        }
+        let dots = self.headings_with_dot;
+        Ok(if dots == 0 { Vec::new() } else { vec![Remark::HeadingsWithDot(dots)] })
+    }
+}
+
+impl ColumnBuffer {
+    fn new(column_type: ColumnType) -> Self {
+        let values = match column_type {
+            ColumnType::Text => Values::Text(Vec::new()),
+            ColumnType::Integer | ColumnType::Time => Values::Integer(Vec::new()),
+            ColumnType::Real => Values::Real(Vec::new()),
+            ColumnType::Boolean => Values::Boolean(Vec::new()),
+        };
+        Self { values, levels: Vec::new() }
+    }
+
+    /// Adds a cell and returns the bytes of its text. The plan made sure that the type fits.
+    fn push(&mut self, cell: &Value<'_>) -> usize {
+        let mut bytes = 0;
+        let has_value = match (&mut self.values, cell) {
+            (_, Value::Empty) => false,
+            (Values::Text(values), cell) => {
+                bytes = cell.text().len();
+                values.push(cell.text().into());
+                true
+            }
+            (Values::Integer(values), Value::Time(_, micros)) => push(values, Some(*micros)),
+            (Values::Integer(values), cell) => push(values, exact_integer(cell.text())),
+            (Values::Real(values), cell) => push(values, exact_double(cell.text())),
+            (Values::Boolean(values), cell) => push(values, Some(cell.text() == "true")),
+        };
+        self.levels.push(i16::from(has_value));
+        bytes
+    }
+
+    fn write(&mut self, writer: &mut ColumnWriter<'_>) -> Result<(), ParquetError> {
+        let levels = Some(&*self.levels);
+        match (&mut self.values, writer) {
+            (Values::Text(values), ColumnWriter::ByteArrayColumnWriter(writer)) => {
+                writer.write_batch(values, levels, None)?;
+                values.clear();
+            }
+            (Values::Integer(values), ColumnWriter::Int64ColumnWriter(writer)) => {
+                writer.write_batch(values, levels, None)?;
+                values.clear();
+            }
+            (Values::Real(values), ColumnWriter::DoubleColumnWriter(writer)) => {
+                writer.write_batch(values, levels, None)?;
+                values.clear();
+            }
+            (Values::Boolean(values), ColumnWriter::BoolColumnWriter(writer)) => {
+                writer.write_batch(values, levels, None)?;
+                values.clear();
+            }
+            _ => return Err(ParquetError::General("a column has another type".into())),
+        }
+        self.levels.clear();
+        Ok(())
+    }
+}
+
+fn push<T>(values: &mut Vec<T>, value: Option<T>) -> bool {
+    let has_value = value.is_some();
+    values.extend(value);
+    has_value
+}
+
+fn schema(columns: &[Column]) -> Result<Type, ParquetError> {
+    let mut fields = Vec::new();
+    for column in columns {
+        let (physical, logical) = match column.column_type {
+            ColumnType::Text => (PhysicalType::BYTE_ARRAY, Some(LogicalType::String)),
+            ColumnType::Integer => (PhysicalType::INT64, None),
+            ColumnType::Real => (PhysicalType::DOUBLE, None),
+            ColumnType::Boolean => (PhysicalType::BOOLEAN, None),
+            ColumnType::Time => {
+                (PhysicalType::INT64, Some(LogicalType::timestamp(true, TimeUnit::MICROS)))
+            }
+        };
+        let field = Type::primitive_type_builder(&column.heading, physical)
+            .with_repetition(Repetition::OPTIONAL)
+            .with_logical_type(logical)
+            .build()?;
+        fields.push(Arc::new(field));
+    }
+    Type::group_type_builder("submissions").with_fields(fields).build()
+}
+
+fn properties() -> WriterProperties {
+    WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_created_by("formsvc".into())
+        .set_statistics_truncate_length(Some(64))
+        .build()
+}
+
+fn io_error(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(source) => match source.downcast::<io::Error>() {
+            Ok(error) => *error,
+            Err(source) => io::Error::other(source),
+        },
+        error => io::Error::other(error),
+    }
+}

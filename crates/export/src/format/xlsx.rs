@@ -1,0 +1,322 @@
+//! Workbooks (Office Open XML).
+//!
+//! Text is written as text and never interpreted: no formulas, links or dates. Rows go to a temporary
+//! file beside the output, so that memory does not grow with them.
+
+use std::any::Any;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use formsvc_table::{Column, StoredRow, Value, exact_double};
+use rust_xlsxwriter::{Format, Workbook, Worksheet, XlsxError, utility};
+
+use crate::format::RowFormat;
+use crate::format::csv::{EXCEL_CELL_MAX, is_long};
+use crate::remark::Remark;
+
+/// Rows of a sheet.
+const SHEET_ROWS_MAX: u32 = 1_048_576;
+/// Columns of answers, so that those of the table itself and of unknown members fit beside them: a sheet
+/// has 16,384 columns.
+pub(crate) const ANSWERS_MAX: usize = 16_250;
+/// Bytes of a sheet's XML from which on the file needs ZIP64, with a margin.
+const ZIP64_BYTES: u64 = 3_500_000_000;
+/// Space that stays free on the disk, and bytes that are written between two checks of it.
+const SPACE_RESERVE: u64 = 64 * 1024;
+const SPACE_WINDOW: u64 = 1024 * 1024;
+/// Cut cells that are listed; the remark counts all of them.
+const NOTES_MAX: usize = 1_000_000;
+
+pub(crate) struct XlsxFormat {
+    path: PathBuf,
+    workbook: Workbook,
+    headings: Vec<String>,
+    sheet: Worksheet,
+    /// Complete sheets.
+    sheets: usize,
+    row: u32,
+    /// Estimated size of the XML of the current sheet, and of the largest one.
+    bytes: u64,
+    bytes_max: u64,
+    rows_max: u32,
+    cut: Vec<CutCell>,
+    cut_cells: u64,
+    changed_line_breaks: u64,
+    space: Space,
+}
+
+/// The free space of the temporary file's disk. The library panics when its temporary file cannot be
+/// written, and a full disk is no bug.
+struct Space {
+    folder: PathBuf,
+    /// Bytes that may be written before the next check.
+    unchecked: u64,
+}
+
+impl Space {
+    /// Returns an error if this row may not fit.
+    fn reserve(&mut self, cells: &[Value<'_>]) -> io::Result<()> {
+        // An escaped character takes at most 7 bytes, and a cell without its text about 60.
+        let text: usize = cells.iter().map(|cell| cell.text().len()).sum();
+        let bytes = (7 * text + 100 * (cells.len() + 1)) as u64;
+        if bytes > self.unchecked {
+            let free = free_space(&self.folder).unwrap_or(u64::MAX);
+            let usable = free.saturating_sub(SPACE_RESERVE);
+            if bytes > usable {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            self.unchecked = usable.min(bytes.max(SPACE_WINDOW));
+        }
+        self.unchecked -= bytes;
+        Ok(())
+    }
+}
+
+fn free_space(folder: &Path) -> Option<u64> {
+    #[cfg(unix)]
+    {
+        let space = rustix::fs::statvfs(folder).ok()?;
+        Some(space.f_bavail.saturating_mul(space.f_frsize))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = folder;
+        None
+    }
+}
+
+struct CutCell {
+    sheet: usize,
+    row: u32,
+    column: u16,
+    characters: usize,
+}
+
+impl XlsxFormat {
+    pub(crate) fn new(path: &Path) -> io::Result<Self> {
+        let mut workbook = Workbook::new();
+        let folder = path.parent().unwrap_or(Path::new("."));
+        workbook.set_tempdir(folder).map_err(io_error)?;
+        let sheet = workbook.new_worksheet_with_constant_memory().map_err(io_error)?;
+        Ok(Self {
+            path: path.to_owned(),
+            workbook,
+            headings: Vec::new(),
+            sheet,
+            sheets: 0,
+            row: 0,
+            bytes: 0,
+            bytes_max: 0,
+            rows_max: SHEET_ROWS_MAX,
+            cut: Vec::new(),
+            cut_cells: 0,
+            changed_line_breaks: 0,
+            space: Space { folder: folder.to_owned(), unchecked: 0 },
+        })
+    }
+
+    fn begin_sheet(&mut self) -> Result<(), XlsxError> {
+        self.sheet.set_name(sheet_name(self.sheets))?;
+        self.sheet.set_freeze_panes(1, 0)?;
+        self.row = 0;
+        self.bytes = 0;
+        let headings = std::mem::take(&mut self.headings);
+        for (column, heading) in (0..).zip(&headings) {
+            self.write_text(column, heading)?;
+        }
+        self.headings = headings;
+        self.row = 1;
+        Ok(())
+    }
+
+    fn end_sheet(&mut self) -> Result<(), XlsxError> {
+        let next = self.workbook.new_worksheet_with_constant_memory()?;
+        self.workbook.push_worksheet(std::mem::replace(&mut self.sheet, next));
+        self.sheets += 1;
+        Ok(())
+    }
+
+    fn write_row(&mut self, cells: &[Value<'_>]) -> Result<(), XlsxError> {
+        if self.row == self.rows_max {
+            self.end_sheet()?;
+            self.begin_sheet()?;
+        }
+        for (column, cell) in (0..).zip(cells) {
+            match cell {
+                Value::Empty => {}
+                Value::Boolean(value) => {
+                    self.sheet.write_boolean(self.row, column, *value)?;
+                }
+                Value::Number(text) => match exact_double(text) {
+                    Some(number) => {
+                        self.sheet.write_number(self.row, column, number)?;
+                    }
+                    None => self.write_text(column, text)?,
+                },
+                Value::Text(_) | Value::Json(_) | Value::Time(..) => {
+                    self.write_text(column, cell.text())?;
+                }
+            }
+        }
+        self.bytes += 60 * cells.len() as u64;
+        self.bytes_max = self.bytes_max.max(self.bytes);
+        self.row += 1;
+        Ok(())
+    }
+
+    fn write_text(&mut self, column: u16, text: &str) -> Result<(), XlsxError> {
+        let mut text = std::borrow::Cow::Borrowed(text);
+        if text.contains('\r') {
+            self.changed_line_breaks += 1;
+            text = text.replace("\r\n", "\n").replace('\r', "\n").into();
+        }
+        if is_long(&text) {
+            let characters = text.encode_utf16().count();
+            self.cut_cells += 1;
+            if self.cut.len() < NOTES_MAX {
+                let (sheet, row) = (self.sheets, self.row);
+                self.cut.push(CutCell { sheet, row, column, characters });
+            }
+            text = prefix(&text).to_owned().into();
+        }
+        self.bytes += text.len() as u64;
+        self.sheet.write_string(self.row, column, text).map(|_| ())
+    }
+
+    fn write_notes(&mut self) -> Result<(), XlsxError> {
+        self.sheet.set_name("Notes")?;
+        let title = "Cells that were cut to 32,767 characters, the limit of a workbook";
+        self.sheet.write_string_with_format(0, 0, title, &Format::new().set_bold())?;
+        for (column, heading) in (0..).zip(["sheet", "cell", "column", "characters"]) {
+            self.sheet.write_string(1, column, heading)?;
+        }
+        for (row, cut) in (2..).zip(&self.cut) {
+            let heading = self.headings.get(usize::from(cut.column)).map_or("", String::as_str);
+            let cell = utility::row_col_to_cell(cut.row, cut.column);
+            self.sheet.write_string(row, 0, sheet_name(cut.sheet))?;
+            self.sheet.write_string(row, 1, cell)?;
+            self.sheet.write_string(row, 2, prefix(&heading.replace('\r', "\n")))?;
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "a text has fewer than 2^53 characters"
+            )]
+            self.sheet.write_number(row, 3, cut.characters as f64)?;
+        }
+        Ok(())
+    }
+
+    fn save(&mut self) -> Result<(), XlsxError> {
+        self.end_sheet()?;
+        if !self.cut.is_empty() {
+            self.write_notes()?;
+            self.end_sheet()?;
+        }
+        // Some readers refuse ZIP64, so only files that need it have it.
+        self.workbook.use_zip_large_file(self.bytes_max > ZIP64_BYTES);
+        let out = File::options().write(true).open(&self.path)?;
+        self.workbook.save_to_writer(BufWriter::new(out))
+    }
+}
+
+impl RowFormat for XlsxFormat {
+    fn begin(&mut self, columns: &[Column]) -> io::Result<()> {
+        self.headings = columns.iter().map(|column| column.heading.clone()).collect();
+        catch(|| self.begin_sheet())
+    }
+
+    fn row(&mut self, _row: &StoredRow<'_>, cells: Vec<Value<'_>>) -> io::Result<()> {
+        self.space.reserve(&cells)?;
+        catch(|| self.write_row(&cells))
+    }
+
+    fn finish(mut self: Box<Self>) -> io::Result<Vec<Remark>> {
+        let sheets = self.sheets + 1;
+        catch(|| self.save())?;
+        let mut remarks = Vec::new();
+        if self.cut_cells > 0 {
+            remarks.push(Remark::CutCells(self.cut_cells));
+        }
+        if self.changed_line_breaks > 0 {
+            remarks.push(Remark::ChangedLineBreaks(self.changed_line_breaks));
+        }
+        if sheets > 1 {
+            remarks.push(Remark::FurtherSheets(sheets));
+        }
+        Ok(remarks)
+    }
+}
+
+fn sheet_name(number: usize) -> String {
+    if number == 0 { "Submissions".into() } else { format!("Submissions {}", number + 1) }
+}
+
+/// Returns the part of a text that fits into a cell.
+fn prefix(text: &str) -> &str {
+    let mut units = 0;
+    let end = text.char_indices().find(|(_, c)| {
+        units += c.len_utf16();
+        units > EXCEL_CELL_MAX
+    });
+    end.map_or(text, |(at, _)| &text[..at])
+}
+
+/// Runs a call of the library, which panics when its temporary file cannot be written. [`Space`] makes
+/// that rare: a quota, or another process that fills the disk at the same time.
+fn catch(call: impl FnOnce() -> Result<(), XlsxError>) -> io::Result<()> {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(outcome) => outcome.map_err(io_error),
+        Err(panic) => {
+            let text = panic_text(&*panic);
+            let is_full = text.contains("StorageFull");
+            let kind = if is_full { io::ErrorKind::StorageFull } else { io::ErrorKind::Other };
+            Err(io::Error::new(kind, format!("the workbook's temporary file failed: {text}")))
+        }
+    }
+}
+
+fn panic_text(panic: &dyn Any) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown reason")
+}
+
+fn io_error(error: XlsxError) -> io::Error {
+    match error {
+        XlsxError::IoError(error) => error,
+        error => io::Error::other(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cut_text_ends_between_characters() {
+        let text = format!("{}😀", "x".repeat(EXCEL_CELL_MAX - 1));
+        assert_eq!(prefix(&text).len(), EXCEL_CELL_MAX - 1);
+        assert_eq!(prefix("é"), "é");
+    }
+
+    #[test]
+    fn panic_of_the_library_is_an_error() {
+        let failed = catch(|| panic!("disk is full")).unwrap_err();
+        assert!(failed.to_string().contains("disk is full"), "{failed}");
+    }
+
+    #[test]
+    fn rows_beyond_a_sheet_go_to_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.xlsx");
+        File::create(&path).unwrap();
+        let mut format = Box::new(XlsxFormat::new(&path).unwrap());
+        format.rows_max = 3;
+        format.begin(&[]).unwrap();
+        let row = StoredRow { id: "", created_at: "", instant: 0, data: "{}", extra: "" };
+        for number in ["1", "2", "3"] {
+            format.row(&row, vec![Value::Number(number)]).unwrap();
+        }
+        assert_eq!(format.finish().unwrap(), [Remark::FurtherSheets(2)]);
+    }
+}

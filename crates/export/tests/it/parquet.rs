@@ -1,0 +1,68 @@
+//! Parquet files, if this build has them, and the message if not.
+
+use formsvc_export::{
+    Destination, Existing, ExportError, Format, RenderOptions, StoredRow, WorkingFiles, render,
+    render_months,
+};
+
+#[cfg(feature = "parquet")]
+use crate::support::stored;
+
+#[test]
+fn missing_feature_is_named_before_the_first_row() {
+    let checked = RenderOptions::new(Format::Parquet).check();
+    if Format::Parquet.is_available() {
+        checked.unwrap();
+    } else {
+        let message = checked.unwrap_err().to_string();
+        assert!(message.contains("`--features parquet`"), "{message}");
+        let refused = render(
+            &Vec::<StoredRow<'_>>::new(),
+            &RenderOptions::new(Format::Parquet),
+            Destination::stream(Box::new(std::io::sink())),
+        );
+        assert!(matches!(refused, Err(ExportError::Unsupported(_))), "{refused:?}");
+    }
+}
+
+#[test]
+fn only_parquet_is_partitioned() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = RenderOptions::new(Format::Csv);
+    let rows: Vec<StoredRow<'_>> = Vec::new();
+    let files = WorkingFiles::default();
+    let refused = render_months(&rows, &options, folder.path(), Existing::Replace, &files);
+    assert!(matches!(refused, Err(ExportError::Unsupported(_))), "{refused:?}");
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn months_are_files_that_appear_together() {
+    const DAY: i64 = 86_400_000_000;
+    let folder = tempfile::tempdir().unwrap();
+    let base = stored("", "{}");
+    let rows = vec![
+        StoredRow { id: "s3", data: r#"{"a":"x"}"#, instant: base.instant + 31 * DAY, ..base },
+        StoredRow { id: "s2", data: r#"{"b":1}"#, ..base },
+        StoredRow { id: "s1", instant: base.instant - 1, ..base },
+    ];
+    let out = folder.path().join("months");
+    let mut options = RenderOptions::new(Format::Parquet);
+    let files = WorkingFiles::default();
+    let done = render_months(&rows, &options, &out, Existing::Replace, &files).unwrap();
+    assert_eq!((done.rows, done.columns), (3, 4));
+    let names = || {
+        let mut names: Vec<_> = std::fs::read_dir(&out)
+            .unwrap()
+            .map(|file| file.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(), ["2025-12.parquet", "2026-01.parquet", "2026-02.parquet"]);
+    let old = std::fs::read(out.join("2026-02.parquet")).unwrap();
+    options.filter = Some(Box::new(|row| if row.id == "s1" { Err("no".into()) } else { Ok(true) }));
+    render_months(&rows, &options, &out, Existing::Replace, &files).unwrap_err();
+    assert_eq!(names().len(), 3, "no working file is left");
+    assert_eq!(std::fs::read(out.join("2026-02.parquet")).unwrap(), old);
+}
