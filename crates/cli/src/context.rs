@@ -42,7 +42,7 @@ pub(crate) struct Context {
     runs_until_stopped: Cell<bool>,
     /// The command that goes on where a signal ends this one.
     go_on: RefCell<Option<String>>,
-    /// What is saved where a signal ends the command.
+    /// Description of the saved data, for a command that a signal ends.
     saved: RefCell<Option<String>>,
     /// Tells a command that ends by itself of a signal.
     told_to_end: RefCell<Option<oneshot::Sender<Exit>>>,
@@ -109,7 +109,7 @@ impl Context {
         *self.go_on.borrow_mut() = command;
     }
 
-    /// Sets the description of what is saved if a signal ends the command now.
+    /// Sets the description of the saved data, for a signal that ends the command now.
     pub(crate) fn saves(&self, saved: String) {
         *self.saved.borrow_mut() = Some(saved);
     }

@@ -1,6 +1,6 @@
 //! Decides which submissions of a form are stored, and which list to read next. Pure.
 //!
-//! A list is read newest first, and a run may end after any page. What is stored is therefore a set of
+//! A list is read newest first, and a run may end after any page. The stored rows are therefore a set of
 //! disjoint time intervals, each with the resume token of its lower end. A run reads from the newest
 //! row down until it meets an interval, then continues from the lower end of that interval, and so on
 //! until the oldest wanted time is reached. Then one interval is left.

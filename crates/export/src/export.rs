@@ -13,7 +13,7 @@ use crate::error::ExportError;
 use crate::format::{FileFormat, Format, SourceInfo};
 use crate::manifest::Manifest;
 use crate::pull::{PullOptions, PullProgress, PullSummary, pull};
-use crate::render::{RenderOptions, Rendered, render};
+use crate::render::{RenderOptions, Rendered, RowFilter, render};
 use crate::spool::{Spool, SpoolFolder, SpoolRequest, temporary_error};
 use crate::store::{PageToWrite, RowRange, RowStore, extra_json};
 use crate::stream::RowStream;
@@ -192,6 +192,19 @@ impl Export {
     /// is temporary.
     pub async fn run(
         self,
+        options: RenderOptions,
+        destination: Destination<'_>,
+        on_event: impl FnMut(ExportEvent<'_>),
+    ) -> Result<Exported, ExportError> {
+        let is_temporary = self.spools.is_temporary();
+        self.run_in_spool(options, destination, on_event).await.map_err(|error| match error {
+            ExportError::Store(error) if is_temporary => temporary_error(io::Error::other(error)),
+            error => error,
+        })
+    }
+
+    async fn run_in_spool(
+        self,
         mut options: RenderOptions,
         destination: Destination<'_>,
         mut on_event: impl FnMut(ExportEvent<'_>),
@@ -216,9 +229,6 @@ impl Export {
             Err(ExportError::ReaderClosed) => {
                 spool.finish()?;
                 return Err(ExportError::ReaderClosed);
-            }
-            Err(ExportError::Store(error)) if self.spools.is_temporary() => {
-                return Err(temporary_error(io::Error::other(error)));
             }
             Err(cause) if self.spools.is_temporary() => return Err(cause),
             Err(cause) => {
@@ -331,7 +341,7 @@ pub async fn export_stream(
     mut pages: SubmissionPages,
     format: FileFormat,
     limit: Option<u64>,
-    filter: Option<&dyn Fn(&StoredRow<'_>) -> Result<bool, String>>,
+    filter: Option<&RowFilter>,
     destination: Destination<'_>,
     mut on_progress: impl FnMut(PullProgress<'_>),
 ) -> Result<Exported, ExportError> {

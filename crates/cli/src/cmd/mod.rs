@@ -32,7 +32,6 @@ use crate::settings::Care;
 
 /// What to do. Each says itself what it does: words here would stand in place of its own.
 #[derive(Debug, Subcommand)]
-#[expect(clippy::large_enum_variant, reason = "a run has one of them")]
 pub(crate) enum Command {
     Me(me::Me),
     /// Keep API keys, and say which one is used

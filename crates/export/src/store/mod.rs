@@ -237,12 +237,11 @@ fn write_row(
         })
         .optional()?;
     match known {
-        Some((true, true)) => Ok(RowChange::None),
+        Some((true, true)) | None => Ok(RowChange::None),
         Some((is_same, _)) => {
             transaction.prepare_cached(REPLACE)?.execute(values)?;
             Ok(if is_same { RowChange::None } else { RowChange::Replaced })
         }
-        None => Ok(RowChange::None),
     }
 }
 

@@ -7,6 +7,9 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
 use super::{RowStore, StoreError, StoreProblem};
 
+/// Whether there is a table of the version.
+const HAS_META: &str = "SELECT count(*) FROM pragma_table_info('meta') WHERE name = 'version'";
+
 /// Version of the schema.
 const VERSION: i64 = 1;
 
@@ -80,12 +83,11 @@ impl RowStore {
         if tables == 0 {
             return Ok(false);
         }
-        const SHAPE: &str = "SELECT count(*) FROM pragma_table_info('meta') WHERE name = 'version'";
-        let shape: i64 = self
+        let tables: i64 = self
             .connection
-            .query_row(SHAPE, [], |row| row.get(0))
+            .query_row(HAS_META, [], |row| row.get(0))
             .map_err(|error| self.failed(error))?;
-        if shape == 0 {
+        if tables == 0 {
             return Err(self.refused(StoreProblem::Foreign));
         }
         let found = self

@@ -33,7 +33,7 @@ fn read(store: &RowStore, source: SourceKey, range: RowRange) -> Vec<[String; 4]
 }
 
 /// A token of the mock service.
-async fn token() -> String {
+fn token() -> String {
     let service = MockService::new().form(form("frm_1", "Survey"));
     service.client().form("frm_1").submissions().pages().resume_token().to_string()
 }
@@ -103,10 +103,10 @@ fn changed_row_is_replaced_and_loses_deleted_at() {
     assert_eq!(read(&store, source, RowRange::default())[0][2], r#"{"a":1}"#);
 }
 
-#[tokio::test]
-async fn coverage_survives_reopening_and_merges_with_other_runs() {
+#[test]
+fn coverage_survives_reopening_and_merges_with_other_runs() {
     let (folder, mut store, source) = store();
-    let (resume, completeness) = (token().await, Completeness::Unproven);
+    let (resume, completeness) = (token(), Completeness::Unproven);
     let interval =
         |newest, oldest| Interval { newest, oldest, resume: resume.clone(), completeness };
     let add = |store: &mut RowStore, newest, oldest| {

@@ -193,7 +193,9 @@ proptest! {
                     now += pause;
                     (0..share).for_each(|_| submit(now, &mut ids));
                 }
-                late.iter().for_each(|age| submit(now - age, &mut ids));
+                for age in late {
+                    submit(now - age, &mut ids);
+                }
                 (0..pages).for_each(|_| service.fail_next(Fault::Slow(Duration::ZERO)));
                 service.fail_next(Fault::Error(formsvc_client::ErrorCode::KeyRevoked));
                 let options = options(|o| {

@@ -45,7 +45,7 @@ fn a_cut_off_json_stream_does_not_parse() {
     // An error that has a hint of its own says so too.
     let revoked = r#"{"error":{"code":"key_revoked","message":"it was revoked"}}"#;
     for (format, left) in [
-        ("ndjson", "what was written to standard output is not complete"),
+        ("ndjson", "the data on standard output is not complete"),
         ("csv", "nothing was written to standard output"),
     ] {
         let revoked = answer("401 Unauthorized", "", revoked);

@@ -10,7 +10,13 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 
-/// Follows an export, so that a signal reports what is saved.
+/// The hint when submissions cannot be kept in the temporary folder.
+pub(super) const NOTHING_WRITTEN: &str =
+    "nothing was written yet: let TMPDIR or FORMSVC_STATE_DIR name a folder with room";
+
+const PARTIAL_STREAM: &str = "the data on standard output is not complete";
+
+/// Follows an export, so that a signal reports the saved submissions.
 pub(super) struct Saved<'a> {
     cx: &'a Context,
     path: Option<&'a Path>,
@@ -22,17 +28,17 @@ impl<'a> Saved<'a> {
         Self { cx, path, command }
     }
 
-    pub(super) fn on_event(&mut self, event: ExportEvent<'_>) {
+    pub(super) fn on_event(&self, event: &ExportEvent<'_>) {
         let progress = &self.cx.progress;
         match event {
             ExportEvent::Discarded(warning) => progress.remark(&format!("warning: {warning}")),
             ExportEvent::Opened { rows, spool, .. } => {
-                if rows > 0 && self.command.is_some() {
-                    let rows = counted(rows, "submission");
+                if *rows > 0 && self.command.is_some() {
+                    let rows = counted(*rows, "submission");
                     progress
                         .remark(&format!("continuing with {rows} saved in {}", spool.display()));
                 }
-                self.can_continue(rows);
+                self.can_continue(*rows);
             }
             ExportEvent::Page(page) => {
                 progress.submissions(page.rows, page.reached);
@@ -51,7 +57,7 @@ impl<'a> Saved<'a> {
     }
 }
 
-/// What is saved, and the state of the output.
+/// The number of saved submissions, and the state of the output.
 fn saved(rows: u64, path: Option<&Path>) -> String {
     let rows = counted(rows, "submission");
     let are = if rows.starts_with("1 ") { "is" } else { "are" };
@@ -86,15 +92,10 @@ pub(super) fn explain(
     let is_output = matches!(error, ExportError::Output { .. });
     let streams = path.is_none() && !format.format.is_table();
     let left = match &error {
-        ExportError::Output { operation: Operation::Spool, .. } => Some(
-            "nothing was written yet: let TMPDIR or FORMSVC_STATE_DIR name a folder with room"
-                .to_owned(),
-        ),
+        ExportError::Output { operation: Operation::Spool, .. } => Some(NOTHING_WRITTEN.to_owned()),
         ExportError::Output { operation: Operation::Publish, .. } => None,
-        _ if streams => Some("what was written to standard output is not complete".to_owned()),
-        _ if path.is_none() && is_output => {
-            Some("what was written to standard output is not complete".to_owned())
-        }
+        _ if streams => Some(PARTIAL_STREAM.to_owned()),
+        _ if path.is_none() && is_output => Some(PARTIAL_STREAM.to_owned()),
         _ => Some(unchanged(path)),
     };
     let mut error = of_cause(error);

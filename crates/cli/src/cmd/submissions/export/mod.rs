@@ -39,6 +39,7 @@ use crate::settings::Service;
 #[command(
     after_help = "Examples:\n  formsvc --demo submissions export penguins -o penguins.csv\n  formsvc --demo submissions export anes96 --format ndjson\n  formsvc submissions export contact --since 30d --max-time 50m -o contact.csv.gz --manifest\n  formsvc submissions export --all -o exports --format csv"
 )]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct Export {
     /// The forms: id, public id, exact title, or the beginning of either id
     #[arg(value_name = "FORM", required_unless_present = "all")]
@@ -146,7 +147,7 @@ impl Export {
                 Ok(exported) => complete.push(exported),
                 // The other forms may be complete.
                 Err(error) if error.exit == crate::exit::Exit::DataPolicy => {
-                    incomplete = Err(error)
+                    incomplete = Err(error);
                 }
                 Err(error) => return Err(error),
             }
@@ -190,8 +191,8 @@ impl Export {
             engine = bounds.since().map_or(engine.clone(), |since| engine.since(since));
             engine = bounds.until().map_or(engine.clone(), |until| engine.until(until));
             let options = self.options.render(job.format, self.limit)?;
-            let mut saved = Saved::new(cx, path, command.as_deref());
-            let events = |event: ExportEvent<'_>| saved.on_event(event);
+            let saved = Saved::new(cx, path, command.as_deref());
+            let events = |event: ExportEvent<'_>| saved.on_event(&event);
             engine.run(options, destination, events).await
         };
         cx.can_go_on_with(None);
@@ -226,7 +227,7 @@ impl Export {
         let options = self.options.render(job.format, self.limit);
         let options = options.map_err(|error| ExportError::Unsupported(error.brief()))?;
         let filter = options.filter;
-        export_stream(pages, job.format, self.limit, filter.as_deref(), destination, progress).await
+        export_stream(pages, job.format, self.limit, filter.as_ref(), destination, progress).await
     }
 
     fn is_to_folder(&self) -> bool {
@@ -330,7 +331,8 @@ pub(super) fn spools(cx: &Context) -> Result<SpoolFolder, CliError> {
     let kept = cx.settings.paths.state.as_ref().filter(|_| !is_demo).map(SpoolFolder::new);
     match kept.filter(|folder| folder.create().is_ok()) {
         Some(folder) => Ok(folder),
-        None => SpoolFolder::temporary().map_err(CliError::from),
+        None => SpoolFolder::temporary()
+            .map_err(|error| CliError::from(error).hint_if_none(failure::NOTHING_WRITTEN)),
     }
 }
 

@@ -25,8 +25,8 @@ impl Export {
         bounds: &Bounds,
     ) -> Result<(), CliError> {
         let client = cx.client().await?;
-        let list = client.form(form.id.clone()).submissions().page_size(PAGE_SIZE_MAX);
-        let page = list.page().await?;
+        let query = client.form(form.id.clone()).submissions().page_size(PAGE_SIZE_MAX);
+        let page = query.page().await?;
         let micros = |time: &formsvc_client::Timestamp| time.unix_micros();
         let rows = page.submissions();
         let oldest = form.listed.as_ref().map(|form| micros(&form.created_at));
