@@ -136,6 +136,8 @@ fn cases() -> Vec<(Vec<String>, usize)> {
     // A cell of 1 MiB, and one that is exactly as long as a workbook allows.
     let long = |length| format!(r#"{{"a":"{}"}}"#, "é".repeat(length));
     cases.push((vec![long(1 << 19), long(32_767), long(32_768)], 2_500));
+    // More text than a row group of Parquet has.
+    cases.push((vec![long(1 << 20); 10], 2_500));
     cases
 }
 
