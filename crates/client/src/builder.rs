@@ -360,8 +360,9 @@ impl ClientBuilder {
     /// Checks every setting and creates the client. Sends no request and needs no async runtime.
     ///
     /// Fails with [`ErrorKind::Config`](crate::ErrorKind::Config) if the base URL or the key is
-    /// missing, if a setting breaks a rule or contradicts another one, if a proxy or TLS variable of
-    /// the environment is invalid, or if TLS cannot be set up.
+    /// missing, if a setting breaks a rule or contradicts another one, if a TLS variable of the
+    /// environment is invalid, if the base URL needs a proxy variable that is invalid, or if TLS
+    /// cannot be set up.
     pub fn build(self) -> Result<Client, Error> {
         self.build_async()
     }

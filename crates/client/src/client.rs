@@ -40,13 +40,14 @@ impl Client {
     /// and `FORMSVC_API_KEY`. Proxy and TLS variables apply as in
     /// [`network`](ClientBuilder::network).
     ///
-    /// Fails with [`ErrorKind::Config`](crate::ErrorKind::Config) that names the variable if one is
-    /// missing or invalid.
+    /// If a variable is missing or invalid, fails with an
+    /// [`ErrorKind::Config`](crate::ErrorKind::Config) that names it.
     pub fn from_env() -> Result<Self, Error> {
         ClientBuilder::<Self>::from_vars(|name| std::env::var_os(name))?.build()
     }
 
-    /// Requests the owner of the key: `GET /api/v1/me` (SPEC §4). The cheapest way to check a key.
+    /// Requests the owner of the key: `GET /api/v1/me` (SPEC §4). This is the cheapest way to check
+    /// a key.
     pub async fn me(&self) -> Result<Response<User>, Error> {
         let address = self.shared.base.join(operation::ME.template);
         let (user, meta) = call(&self.shared, operation::ME, address, decode::json::<User>).await?;
@@ -62,15 +63,15 @@ impl Client {
         Ok(Response::new(list.data, meta))
     }
 
-    /// Requests a path and returns the body as the service sent it, after gzip is decoded: for
-    /// endpoints that this client has no call for. Waits, retries and limits the body like any other
-    /// call.
+    /// Requests a path that this client has no other call for. Returns the body as the service sent
+    /// it, after gzip decoding. Rate limit, retries and the limit of the body apply as for other
+    /// calls.
     ///
     /// `path` begins with `/`, is appended to the base URL and may have a query; characters that a URL
     /// must not contain are percent-encoded. `query` replaces parameters of the path with the same
     /// name. A path that could leave the base URL is an
-    /// [`ErrorKind::Config`](crate::ErrorKind::Config), before any request: one with the segment
-    /// `..`, a backslash, a fragment or a control character.
+    /// [`ErrorKind::Config`](crate::ErrorKind::Config), and no request is sent: a path with the
+    /// segment `..`, a backslash, a fragment or a control character.
     ///
     /// A status other than 200 is an [`ErrorKind::Api`](crate::ErrorKind::Api) with
     /// [body](Error::body) and [headers](Error::headers).
@@ -97,8 +98,9 @@ impl Client {
         Ok(Response::new(body, meta))
     }
 
-    /// Returns a client with other settings of calls. It shares the connection pool, the limiter, the
-    /// retry budget and the listener with this one, so it is cheap to create for a single call.
+    /// Returns a client with other settings for its calls. It shares the connection pool, the
+    /// limiter, the retry budget and the `on_event` function with this one, so it is cheap to
+    /// create for a single call.
     ///
     /// Fails with [`ErrorKind::Config`](crate::ErrorKind::Config) for a time limit of zero, and for a
     /// header that the client itself sets.
@@ -121,9 +123,9 @@ impl Client {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// Returns a client with another API key. It shares the connection pool and all settings, and has
-    /// its own limiter and retry budget, because the service counts requests per key (SPEC §8). Keep
-    /// it instead of creating it for each call: a new limiter does not count earlier requests.
+    /// Returns a client with another API key. It shares the connection pool and all settings, but
+    /// has its own limiter and retry budget, because the service counts requests per key (SPEC §8).
+    /// Create it once per key and keep it: a new limiter does not count earlier requests.
     ///
     /// Fails with [`ErrorKind::Config`](crate::ErrorKind::Config) for a key that is empty, in
     /// quotation marks or not visible ASCII.

@@ -1,4 +1,5 @@
-//! Sends one CONNECT to a proxy and reads the status, which the HTTP library hides.
+//! Sends one CONNECT request to a proxy and reads the status, which the HTTP library does not
+//! return.
 
 use std::io;
 use std::time::Duration;
@@ -14,12 +15,15 @@ use super::NetworkSettings;
 use super::proxy::{Decision, Proxy, port};
 use super::resolver::lookup;
 
-/// Most bytes of an answer that are read.
+/// Largest number of bytes that are read of a response.
 const HEAD_MAX: usize = 8 << 10;
 
 impl NetworkSettings {
-    /// Sends one CONNECT for a URL to its proxy and returns the status of the answer. `None` if
-    /// requests for the URL send no CONNECT: without a proxy, through a SOCKS proxy, and for `http`.
+    /// Sends one CONNECT request for a URL to its proxy and returns the status of the response.
+    /// Fails after the time `limit`.
+    ///
+    /// Returns `None` if requests to the URL send no CONNECT: for an `http` URL, without a usable
+    /// proxy, or with a SOCKS proxy.
     #[doc(hidden)]
     pub async fn proxy_answer(
         &self,
@@ -63,7 +67,7 @@ fn request(proxy: &Proxy, target: &Url) -> Vec<u8> {
     let host = target.host_str().unwrap_or_default();
     let server = format!("{host}:{}", target.port_or_known_default().unwrap_or(443));
     let mut request = format!("CONNECT {server} HTTP/1.1\r\nHost: {server}\r\n").into_bytes();
-    // reqwest derives the header of its requests in the same way.
+    // reqwest derives `Proxy-Authorization` from the URL in the same way.
     let matcher = Matcher::builder().all(proxy.url.as_str()).build();
     let intercept = target.as_str().parse().ok().and_then(|target| matcher.intercept(&target));
     if let Some(auth) = intercept.as_ref().and_then(|intercept| intercept.basic_auth()) {
@@ -94,7 +98,7 @@ async fn exchange(
     })
 }
 
-/// The status of an answer's first line.
+/// The status in the first line of a response.
 fn status(head: &[u8]) -> Option<StatusCode> {
     let line = std::str::from_utf8(head.split(|byte| *byte == b'\r').next()?).ok()?;
     let (version, rest) = line.split_once(' ')?;

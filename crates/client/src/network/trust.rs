@@ -1,4 +1,4 @@
-//! The trust store: which certificates of servers are accepted.
+//! The trust store: the certificates of authorities and servers that are trusted.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -20,20 +20,20 @@ use super::error::NetworkError;
 const FILE: &str = "SSL_CERT_FILE";
 const DIR: &str = "SSL_CERT_DIR";
 const PEM_HINT: &str = "a PEM file contains -----BEGIN CERTIFICATE-----";
-/// Largest file of certificates: several times the size of the system's.
+/// Largest size of a certificate file in bytes: several times the size of a system's bundle.
 const FILE_MAX: u64 = 8 << 20;
 
-/// The setting and the file that certificates come from.
+/// The origin of certificates: a setting, and the file or directory that it names.
 #[derive(Clone, Debug)]
 pub struct CertificateOrigin {
-    /// The flag or variable, such as `--cacert`.
+    /// The flag, variable or builder method, such as `--cacert`.
     pub setting: &'static str,
     /// The path of the file or directory; empty if the setting itself contains the certificates.
     pub path: PathBuf,
 }
 
 impl CertificateOrigin {
-    /// The error of certificates that break a rule.
+    /// Returns the error for certificates that break a rule.
     fn refuse(&self, rule: &str) -> NetworkError {
         if self.path.as_os_str().is_empty() {
             return NetworkError::setting(self.setting, rule);
@@ -43,20 +43,22 @@ impl CertificateOrigin {
     }
 }
 
-/// Certificates of one origin; at least one.
+/// The certificates of one origin; never empty.
 #[derive(Clone, Debug)]
 struct Certificates {
     origin: CertificateOrigin,
     certificates: Vec<CertificateDer<'static>>,
 }
 
-/// The certificates to trust. They are loaded at the first use, because the system's take
-/// milliseconds to read and plain HTTP needs none.
+/// The certificates to trust. Files of settings are read at once. The system's certificates are
+/// loaded at the first use, because that takes milliseconds and plain HTTP does not need them.
 #[derive(Debug)]
 pub(super) struct TrustStore {
-    /// Replace the system's; empty if these are used.
+    /// Used instead of the system's certificates; empty if the system's are used.
     replacements: Vec<Certificates>,
+    /// Trusted in addition.
     additions: Vec<Certificates>,
+    /// True if any certificate is accepted.
     is_insecure: bool,
     verifier: OnceLock<Arc<dyn ServerCertVerifier>>,
 }
@@ -125,8 +127,8 @@ impl TrustStore {
         all.flat_map(|listed| &listed.certificates).any(|listed| listed == certificate)
     }
 
-    /// The verifier of certificate chains; loads the certificates at the first call. A failure is
-    /// repeated by the next call.
+    /// Returns the verifier of certificate chains; loads the certificates at the first call. After
+    /// a failure, the next call tries again.
     pub(super) fn load(&self) -> Result<&Arc<dyn ServerCertVerifier>, NetworkError> {
         if let Some(verifier) = self.verifier.get() {
             return Ok(verifier);
@@ -191,7 +193,8 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     fs::read(path)
 }
 
-/// The certificates of every readable PEM file in a directory.
+/// Reads the certificates of every PEM file in a directory. Skips files that cannot be read or
+/// parsed.
 fn read_dir(path: &Path) -> io::Result<Vec<CertificateDer<'static>>> {
     let mut certificates = Vec::new();
     for entry in fs::read_dir(path)? {
@@ -199,13 +202,13 @@ fn read_dir(path: &Path) -> io::Result<Vec<CertificateDer<'static>>> {
             certificates.extend(CertificateDer::pem_slice_iter(&pem).flatten());
         }
     }
-    // `openssl rehash` adds links, so that most certificates are found twice.
+    // `openssl rehash` adds symbolic links, so most certificates are found twice.
     certificates.sort_unstable_by(|a, b| a.as_ref().cmp(b.as_ref()));
     certificates.dedup();
     Ok(certificates)
 }
 
-/// Reads the file of a setting.
+/// Reads the file that a setting names.
 pub(super) fn read_setting(origin: &CertificateOrigin) -> Result<Vec<u8>, NetworkError> {
     read(&origin.path).map_err(|error| unreadable(origin.setting, &origin.path, error))
 }

@@ -1,4 +1,5 @@
-//! TLS by rustls with ring. The provider is passed explicitly; no process-wide default is installed.
+//! TLS by rustls with ring. The crypto provider is passed explicitly; no process-wide default is
+//! installed.
 
 use std::sync::Arc;
 
@@ -15,7 +16,8 @@ use super::error::NetworkError;
 use super::identity::{self, ClientIdentity};
 use super::trust::TrustStore;
 
-/// The TLS configuration of clients with a trust store, and with a certificate of their own.
+/// The TLS configuration of the client: the trust store, and the client certificate if there is
+/// one.
 pub(super) fn client_config(
     trust: &Arc<TrustStore>,
     identity: Option<&ClientIdentity>,
@@ -36,7 +38,8 @@ pub(super) fn client_config(
     Ok(config)
 }
 
-/// Verifies certificates against a trust store, which it loads at the first handshake.
+/// Verifies server certificates against a trust store. Loads the store at the first handshake
+/// unless it is already loaded.
 #[derive(Debug)]
 struct TrustVerifier {
     trust: Arc<TrustStore>,
@@ -59,9 +62,10 @@ impl ServerCertVerifier for TrustVerifier {
         let verified =
             roots.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         match verified {
-            // `openssl req -x509` makes the certificate of an authority, which a server must not
-            // present. If a setting names exactly this certificate, it is trusted: its time is
-            // checked before this error, its name here, and its key by the handshake's signature.
+            // `openssl req -x509` creates a CA certificate, which rustls refuses as the certificate
+            // of a server. It is accepted if a setting names exactly this certificate. rustls
+            // checks the validity period before it returns this error; the host name is checked
+            // here, and the handshake's signature proves that the server has the key.
             Err(Error::InvalidCertificate(
                 CertificateError::UnknownIssuer | CertificateError::Other(_),
             )) if self.trust.contains(end_entity) => {

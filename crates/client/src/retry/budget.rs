@@ -2,13 +2,13 @@
 
 use std::sync::Mutex;
 
-/// Tokens that a retry costs; a success at the first attempt earns one token.
+/// Number of tokens that a retry costs. A success at the first attempt adds one token.
 const RETRY_COST: u64 = 5;
 
-/// A token bucket. Failing calls drain it, succeeding calls fill it.
+/// A token bucket. Retries take tokens, successful calls add tokens.
 #[derive(Debug)]
 pub(crate) struct Budget {
-    /// The remaining and the largest number of tokens; `None` means no limit.
+    /// The remaining tokens and the tokens of a full budget; `None` means no limit.
     tokens: Option<(Mutex<u64>, u64)>,
 }
 
@@ -37,7 +37,7 @@ impl Budget {
         }
     }
 
-    /// Returns tokens after a call that succeeded after `retries` retries.
+    /// Adds the tokens of a successful call that needed `retries` retries.
     pub(crate) fn earn(&self, retries: u32) {
         let Some((tokens, full)) = &self.tokens else { return };
         let earned = if retries == 0 { 1 } else { u64::from(retries) * RETRY_COST };

@@ -1,4 +1,5 @@
-//! The answers of the mock. Pure: the state and a request in, a response out.
+//! The responses of the mock service, from its state and a request. No I/O; the caller passes the
+//! time.
 
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use serde::Serialize;
 use super::Fault;
 use super::service::{SeenRequest, State};
 
-/// An error of the service.
+/// An error response of the service (SPEC §7).
 pub(super) struct ServiceError {
     code: ErrorCode,
     message: String,
@@ -55,8 +56,8 @@ fn json(value: &impl Serialize) -> Response<Bytes> {
     Response::new(Bytes::from(text))
 }
 
-/// Returns the answer to a request. Checks in the order of the service: key, rate limit, parameters,
-/// form.
+/// Returns the response to a request. The checks have the order of the real service: key, rate
+/// limit, parameters, form. `fault` changes the page, and `now` counts from the start of the mock.
 pub(super) fn respond(
     state: &mut State,
     seen: &SeenRequest,

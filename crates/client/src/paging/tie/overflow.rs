@@ -1,4 +1,4 @@
-//! More rows in one unit of the cursor than a page can show.
+//! A tie overflow: more rows in one unit of the cursor than a page can show.
 
 use std::fmt;
 
@@ -6,29 +6,29 @@ use formsvc_protocol::{FormInstant, Timestamp};
 
 use super::CursorUnit;
 
-/// A unit of the service's cursor in which more submissions were made than a page can show: some of
-/// them may be missing.
+/// A unit of the service's cursor, one second or one millisecond, in which more submissions were
+/// made than a page can show. Some of them may be missing in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TieOverflow {
     pub(super) unit: CursorUnit,
-    /// In microseconds since 1970.
+    /// The first microsecond of the unit, since 1970.
     pub(super) start: i64,
     pub(super) rows: u64,
 }
 
 impl TieOverflow {
-    /// Returns the unit.
+    /// Returns the length of the unit: a second or a millisecond.
     pub fn unit(self) -> CursorUnit {
         self.unit
     }
 
-    /// Returns the start of the unit.
+    /// Returns the time at which the unit starts.
     pub fn start(self) -> Timestamp {
         FormInstant::from_micros(self.start).to_timestamp()
     }
 
-    /// Returns the number of submissions of the unit that this list yielded, without those yielded
-    /// before a resume.
+    /// Returns the number of submissions of the unit that this list yielded before the overflow,
+    /// without those yielded before a resume.
     pub fn rows(self) -> u64 {
         self.rows
     }
