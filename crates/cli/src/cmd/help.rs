@@ -11,7 +11,7 @@ use crate::output;
 use crate::run::laid_out;
 use crate::suggest;
 
-/// Explain a command, or a topic: environment, output, exit-codes, errors
+/// Explain a command or a topic: environment, output, exit-codes, errors
 ///
 /// A command is explained as its `--help` does.
 #[derive(Debug, Args)]

@@ -30,25 +30,25 @@ use crate::exit::Exit;
 use crate::output::Field;
 use crate::settings::Care;
 
-/// What to do. Each says itself what it does: words here would stand in place of its own.
+/// The commands. A doc comment on a variant would replace the help text of the command's own type.
 #[derive(Debug, Subcommand)]
 #[expect(clippy::large_enum_variant, reason = "a run has one of them")]
 pub(crate) enum Command {
     Me(me::Me),
-    /// Keep API keys, and say which one is used
+    /// Store API keys and show which one is used
     #[command(subcommand)]
     Auth(auth::Auth),
     /// List and show forms
     #[command(subcommand)]
     Forms(forms::Forms),
-    /// List, show, export and follow the submissions of a form
+    /// List, show, follow and export the submissions of a form
     #[command(subcommand)]
     Submissions(submissions::Submissions),
-    /// Receive, make, verify, check and replay webhook deliveries on this machine
+    /// Receive, verify, send and replay webhook deliveries, and check receivers
     #[command(subcommand)]
     Webhook(webhook::Webhook),
     Api(api::Api),
-    /// Show and change settings that last
+    /// Show and change the saved settings
     #[command(subcommand)]
     Config(config::Config),
     Doctor(doctor::Doctor),

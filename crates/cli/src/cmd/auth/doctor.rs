@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::settings::Service;
 
-/// Look for what keeps API keys from working on this machine
+/// Check the storage and the settings of API keys on this machine
 ///
 /// Looks at the configuration, the keyring, the file of keys, the environment, and where the key comes
 /// from. Asks the service nothing: that is `formsvc auth status`. Exits with 1 if something does not

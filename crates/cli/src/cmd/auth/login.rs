@@ -15,7 +15,7 @@ use crate::key;
 use crate::settings::{KeySource, Service};
 use crate::{address, ask};
 
-/// Verify an API key and keep it for a profile
+/// Verify an API key and store it for a profile
 ///
 /// Asks for the key on a terminal, where nothing of it shows; elsewhere give it with --api-key-stdin or
 /// --api-key-file. It is kept for the address it was verified at, and is never sent to another one. An

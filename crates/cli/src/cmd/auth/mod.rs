@@ -21,7 +21,7 @@ use crate::error::CliError;
 use crate::key;
 use crate::settings::{Care, Service};
 
-/// Keep API keys, and say which one is used
+/// Store API keys and show which one is used
 #[derive(Debug, Subcommand)]
 pub(crate) enum Auth {
     Login(login::Login),

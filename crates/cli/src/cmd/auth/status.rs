@@ -28,7 +28,7 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::new("latency_ms"),
 ];
 
-/// Say which API key is used, where it comes from, and whether the service takes it
+/// Show the API key in use, its source, and whether the service accepts it
 ///
 /// Asks the service, and exits with 4 if it refuses the key or there is none, with 6 if it cannot be
 /// reached, with 2 if nobody says where it is. Of the key only the beginning shows.

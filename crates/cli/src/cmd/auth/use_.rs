@@ -8,7 +8,9 @@ use crate::context::Context;
 use crate::env;
 use crate::error::CliError;
 
-/// Use a profile from now on, unless a flag or a variable names another
+/// Set the default profile
+///
+/// `--profile` and FORMSVC_PROFILE take precedence over it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  formsvc auth use work\n  formsvc auth use default")]
 pub(crate) struct Use {

@@ -13,7 +13,7 @@ use crate::error::CliError;
 use crate::key::KeySource;
 use crate::settings::Service;
 
-/// Look for what keeps this program from working
+/// Check the configuration, the API key, the network and the service
 ///
 /// Checks the configuration, the key, proxy and trusted certificates, the connection to the service,
 /// its answer, this machine's clock and folders. Makes two requests, and one CONNECT to a proxy; without

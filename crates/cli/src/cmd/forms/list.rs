@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::suggest::did_you_mean;
 
-/// List the forms this key can read, newest first
+/// List the forms of the account, newest first
 ///
 /// The service lists at most 200.
 #[derive(Debug, Args)]

@@ -21,7 +21,7 @@ use crate::form_ref;
 use crate::output::Harmless;
 use crate::progress::took;
 
-/// Write every submission of a form to a file or to standard output
+/// Write all submissions of a form to a file or to standard output
 ///
 /// Newest first. A file appears under its name only when it is complete; an interrupted or failed
 /// export leaves the old file, or none.

@@ -18,7 +18,7 @@ use crate::{again, form_ref};
 pub(in crate::cmd) const FIELDS: [Field; 3] =
     [Field::id("id").last(), Field::time("created_at"), Field::object("data")];
 
-/// Show the newest submissions of a form
+/// List the newest submissions of a form
 ///
 /// Newest first. The service does not say how many there are; on a terminal the command that
 /// lists the next ones is printed at the end. Each label of the answers is a column: the 200 that

@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::form_ref::FormMatch;
 
-/// List, show, export and follow the submissions of a form
+/// List, show, follow and export the submissions of a form
 #[derive(Debug, Subcommand)]
 pub(crate) enum Submissions {
     List(list::List),

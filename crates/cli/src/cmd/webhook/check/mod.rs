@@ -28,7 +28,7 @@ use demo::Demo;
 use junit::Junit;
 pub(in crate::cmd) use row::FIELDS;
 
-/// Check that a receiver does what the service needs of it
+/// Check that a receiver follows the rules for webhook deliveries
 ///
 /// Sends deliveries to a receiver, in whatever language it is written: right ones, which it is to take,
 /// and wrong ones, which it is to refuse. They are submissions of the form `frm_check` with ids that begin

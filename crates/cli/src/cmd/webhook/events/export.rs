@@ -14,7 +14,7 @@ use crate::webhook::export::{Form, Writer};
 use crate::webhook::kept::{WhichArgs, get, some_captures};
 use crate::webhook::target::target;
 
-/// Write deliveries as messages of HTTP, commands of curl, an archive, or JSON
+/// Write recorded deliveries as HTTP requests, curl commands, a HAR file or JSON
 ///
 /// A file appears under its name only when it is complete, and only its owner can read it. Signatures and
 /// secrets among the headers show their beginning only, and a receiver refuses them so, unless `--reveal` is

@@ -10,7 +10,7 @@ use crate::webhook::capture::CaptureNumber;
 use crate::webhook::kept::{FIELDS, FilterArgs, Item, captures, nothing, number};
 use crate::webhook::store::Query;
 
-/// List deliveries that were received, newest first
+/// List recorded deliveries, newest first
 ///
 /// What listeners on this machine received and kept. The status is what the sender was answered with.
 #[derive(Debug, Args)]

@@ -37,7 +37,7 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::new("diff").json_only(),
 ];
 
-/// Send received deliveries once more
+/// Send recorded deliveries again
 ///
 /// Oldest first, with the headers and the bytes they came with, and a signature of now, which a receiver
 /// takes. Chosen by flags, those that a receiver refuses are left out, unless `--verdict` names them; and

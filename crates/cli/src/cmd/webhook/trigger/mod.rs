@@ -36,7 +36,7 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::new("truncated").json_only(),
 ];
 
-/// Send a signed delivery, made here, to a receiver
+/// Send a signed test delivery to a receiver
 ///
 /// The delivery is one as the service makes it: same headers, same order of fields, signed with the secret
 /// now. Nothing but the receiver is asked, unless `--form` or `--from-submission` says so. What it
