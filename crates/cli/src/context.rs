@@ -150,6 +150,7 @@ impl Context {
             Service::At { base_url, key } => {
                 let base_url = base_url.clone().ok_or_else(no_base_url)?;
                 address::read(&base_url)?;
+                self.check_network(&base_url)?;
                 let key = self.key(key.as_ref(), &base_url).await?;
                 (base_url, key)
             }
@@ -172,17 +173,22 @@ impl Context {
         Ok(self.network.get().expect("it was just set"))
     }
 
+    /// Checks the proxy and TLS settings of requests to an address. Called before the API key is looked
+    /// for, so that wrong settings are reported first.
+    pub(crate) fn check_network(&self, base_url: &str) -> Result<(), CliError> {
+        Ok(self.network()?.check_proxy(base_url)?)
+    }
+
     /// A client of a service with a key, whatever the settings say of both.
     pub(crate) fn client_at(&self, base_url: &str, key: &SecretString) -> Result<Client, CliError> {
         address::read(base_url)?;
-        let network = self.network()?;
-        network.check_proxy(base_url)?;
+        self.check_network(base_url)?;
         let (progress, verbose) = (self.progress.clone(), self.settings.verbose > 0);
         let mut builder = Client::builder()
             .base_url(base_url)
             .api_key(key.expose_secret())
             .timeouts(self.timeouts())
-            .network(network.clone())
+            .network(self.network()?.clone())
             .user_agent(concat!("formsvc/", env!("CARGO_PKG_VERSION")))
             .on_event(move |event| report(&progress, verbose, event));
         if let Some(max_wait) = self.settings.max_wait {

@@ -54,6 +54,9 @@ impl Login {
         let left = self.left_behind(cx, &before, &account).await?;
         let account = account.kept_in(if left.is_none() { before.store } else { None });
         let by_command = !self.api_key_command.is_empty();
+        if !self.no_verify {
+            cx.check_network(&base_url)?;
+        }
         let key = if by_command {
             key::from_command(&self.api_key_command, cx.settings.may_ask).await?.key
         } else {

@@ -115,6 +115,9 @@ impl Status {
         let Service::At { base_url, key } = &cx.settings.service else { return Err(no_base_url()) };
         let base_url = base_url.clone().ok_or_else(no_base_url)?;
         address::read(&base_url)?;
+        if !self.offline {
+            cx.check_network(&base_url)?;
+        }
         if key.is_some() && cx.settings.kept.has_key() {
             super::warn_of_stronger(cx);
         }

@@ -51,6 +51,7 @@ async fn demo(cx: &Context) -> Vec<Check> {
     match cx.client().await {
         Ok(client) => {
             let mut all = vec![Check::ok("key", "the demo made one for itself")];
+            all.extend(network::checks(cx, Some(client.base_url())).await);
             all.extend(service::checks(cx, client, true).await);
             all
         }
@@ -61,13 +62,13 @@ async fn demo(cx: &Context) -> Vec<Check> {
 /// The checks of the service that the settings name.
 async fn at(cx: &Context, base_url: Option<&str>, given: Option<&KeySource>) -> Vec<Check> {
     let (mut all, key) = checks::keys(cx, base_url, given).await;
+    all.extend(network::checks(cx, base_url).await);
     let Some(base_url) = base_url else {
-        all.push(Check::skip("service", "not asked: there is no address"));
+        all.push(Check::skip("service", "not checked: no base URL is set"));
         return all;
     };
-    all.extend(network::checks(cx, base_url).await);
-    if cx.network().is_err() {
-        all.push(Check::skip("service", "not asked: the network settings cannot be used"));
+    if cx.check_network(base_url).is_err() {
+        all.push(Check::skip("service", "not checked: the network settings cannot be used"));
         return all;
     }
     let has_key = key.is_some();

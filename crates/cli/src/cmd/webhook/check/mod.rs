@@ -136,6 +136,7 @@ impl Check {
         url: &Url,
         secret: &SecretString,
     ) -> Result<Vec<Report>, CliError> {
+        cx.check_network(url.as_str())?;
         let limit = answer_limit(cx, Timeout::OfAnswers);
         let sender = self.requests.sender(cx, limit, ANSWER_MAX)?;
         let run = format!("{:08x}", fastrand::u32(..));

@@ -115,6 +115,9 @@ impl Replay {
         if plan.sends.is_empty() {
             return Ok(());
         }
+        if self.export.is_none() && !self.dry_run {
+            plan.sends.iter().try_for_each(|send| cx.check_network(send.to.as_str()))?;
+        }
         let limit = answer_limit(cx, Timeout::OfAnswers);
         let run = Run {
             cx,

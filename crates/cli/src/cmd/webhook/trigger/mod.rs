@@ -127,6 +127,7 @@ impl Trigger {
         };
         // Flags about output are right before anything is asked for or sent.
         cx.output.listing(FIELDS)?;
+        cx.check_network(to.as_str())?;
         let limit = answer_limit(cx, Timeout::OfAnswers);
         let run = Run {
             cx,
