@@ -112,8 +112,8 @@ impl Check {
     }
 }
 
-/// Shows what was found. Checks that failed are how the run ends.
-pub(crate) fn show(cx: &Context, listing: &mut Listing, checks: &[Check]) -> Result<(), CliError> {
+/// Shows the results. Fails if a check failed.
+pub(crate) fn show(cx: &Context, mut listing: Listing, checks: &[Check]) -> Result<(), CliError> {
     let findings: Vec<Finding<'_>> = checks.iter().map(Check::finding).collect();
     if !cx.output.findings(&findings, &Outcome::ALL.map(Outcome::word))? {
         for check in checks {

@@ -157,11 +157,15 @@ impl Output {
     }
 
     /// Shows a list.
-    pub(crate) fn list(&self, listing: &Listing) -> Result<(), CliError> {
-        self.tell_of_labels(listing);
-        if let Some(program) = self.program(None)? {
-            let items: Vec<_> = listing.json().collect();
-            return self.made(&program, &format!("[{}]", items.join(",")), Shape::List);
+    pub(crate) fn list(&self, listing: Listing) -> Result<(), CliError> {
+        self.tell_of_labels(&listing);
+        match self.program(None)? {
+            Some(Program::Jq(jq)) => return self.filtered(&jq, listing),
+            Some(program) => {
+                let items: Vec<_> = listing.json().collect();
+                return self.made(&program, &format!("[{}]", items.join(",")), Shape::List);
+            }
+            None => {}
         }
         match self.format {
             OutputFormat::Table => {
@@ -172,8 +176,8 @@ impl Output {
                 self.tell_of_hidden(hidden, grid.labels_left_out);
                 Ok(())
             }
-            OutputFormat::Json => self.json(|out| formats::json(out, listing)),
-            OutputFormat::Ndjson => self.text(|out| formats::ndjson(out, listing)),
+            OutputFormat::Json => self.json(|out| formats::json(out, &listing)),
+            OutputFormat::Ndjson => self.text(|out| formats::ndjson(out, &listing)),
             OutputFormat::Csv => self.text(|out| formats::csv(out, &listing.grid(IN_FILES), true)),
             OutputFormat::Tsv => self.text(|out| formats::tsv(out, &listing.grid(IN_FILES))),
         }
@@ -294,6 +298,13 @@ impl Output {
             }
             (None, None) => None,
         })
+    }
+
+    /// Shows the results of a jq expression for the items of a listing.
+    fn filtered(&self, jq: &Jq, listing: Listing) -> Result<(), CliError> {
+        let _computing = self.abort.computing();
+        let laid_out = self.screen.terminal;
+        self.screen.data(true, |out| jq.run_array(listing.into_json(), laid_out, out))
     }
 
     /// Shows what an expression or a template makes of a document.

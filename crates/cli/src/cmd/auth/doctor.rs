@@ -19,9 +19,9 @@ pub(crate) struct Doctor {}
 
 impl Doctor {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
-        let mut listing = cx.output.listing(checks::FIELDS)?;
+        let listing = cx.output.listing(checks::FIELDS)?;
         let Service::At { base_url, key } = &cx.settings.service else { return Err(no_demo()) };
         let (checks, _) = checks::keys(cx, base_url.as_deref(), key.as_ref()).await;
-        checks::show(cx, &mut listing, &checks)
+        checks::show(cx, listing, &checks)
     }
 }

@@ -45,6 +45,6 @@ impl List {
         if profiles.is_empty() {
             cx.progress.remark("no profiles: `formsvc auth login` makes one");
         }
-        cx.output.list(&listing)
+        cx.output.list(listing)
     }
 }

@@ -107,7 +107,7 @@ impl Status {
             cx.progress
                 .remark(&format!("warning: `{name}` is set, and stronger than all of these"));
         }
-        cx.output.list(&listing).and(failures(&errors, profiles.len()))
+        cx.output.list(listing).and(failures(&errors, profiles.len()))
     }
 
     /// The key that commands use as this one was called.

@@ -47,6 +47,6 @@ impl List {
                 at: shown(row.origin.to_string()),
             });
         }
-        cx.output.list(&listing)
+        cx.output.list(listing)
     }
 }

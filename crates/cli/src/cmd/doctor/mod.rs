@@ -27,7 +27,7 @@ pub(crate) struct Doctor {}
 
 impl Doctor {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
-        let mut listing = cx.output.listing(checks::FIELDS)?;
+        let listing = cx.output.listing(checks::FIELDS)?;
         let mut all = vec![version()];
         all.extend(match &cx.settings.service {
             Service::Demo => demo(cx).await,
@@ -35,7 +35,7 @@ impl Doctor {
         });
         all.push(folders::check(&cx.settings.paths));
         all.push(terminal(cx));
-        checks::show(cx, &mut listing, &all)
+        checks::show(cx, listing, &all)
     }
 }
 

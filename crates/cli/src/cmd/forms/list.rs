@@ -44,7 +44,7 @@ impl List {
             self.check_status(&forms)?;
             cx.progress.remark(&self.none(&forms));
         }
-        cx.output.list(&listing)
+        cx.output.list(listing)
     }
 
     /// A status that no form has, and that looks like one which some have, is a slip.

@@ -114,13 +114,13 @@ impl SchemaOf {
         cx.progress.end();
         let Some(schema) = schema.filter(|schema| schema.submissions() > 0) else {
             cx.progress.remark("no submissions");
-            return cx.output.list(&listing);
+            return cx.output.list(listing);
         };
         let (of, renames) = (schema.submissions(), schema.renames());
         for label in schema.labels() {
             listing.push(&Row::new(&label, of, &renames));
         }
-        cx.output.list(&listing)?;
+        cx.output.list(listing)?;
         self.say(cx, of, oldest.as_deref(), &renames);
         Ok(())
     }

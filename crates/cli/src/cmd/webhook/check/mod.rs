@@ -70,11 +70,11 @@ fn ids() -> PossibleValuesParser {
 impl Check {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         if self.list {
-            let mut listing = cx.output.listing(row::LIST_FIELDS)?;
+            let listing = cx.output.listing(row::LIST_FIELDS)?;
             let checks: Vec<&Asked> = CHECKS.iter().filter(|check| self.is_wanted(check)).collect();
-            return shown::list(cx, &mut listing, &checks);
+            return shown::list(cx, listing, &checks);
         }
-        let mut listing = cx.output.listing(FIELDS)?;
+        let listing = cx.output.listing(FIELDS)?;
         if !CHECKS.iter().any(|check| self.is_wanted(check)) {
             return Err(CliError::usage("`--skip` leaves out every check that `--only` asks for"));
         }
@@ -87,7 +87,7 @@ impl Check {
             // Before anything is shown, which may fail as well.
             junit.write(&url, &reports)?;
         }
-        shown::show(cx, &mut listing, &reports)?;
+        shown::show(cx, listing, &reports)?;
         ended(&reports)
     }
 

@@ -9,11 +9,7 @@ use crate::output::{Detail, Finding, Listing};
 
 /// Shows a block for each check on a terminal, rows elsewhere; what is wrong is then told on standard
 /// error to whoever reads a table, in which it may have no room.
-pub(super) fn show(
-    cx: &Context,
-    listing: &mut Listing,
-    reports: &[Report],
-) -> Result<(), CliError> {
+pub(super) fn show(cx: &Context, mut listing: Listing, reports: &[Report]) -> Result<(), CliError> {
     let found: Vec<String> = reports.iter().map(found).collect();
     let findings = reports.iter().zip(&found).map(|(report, found)| Finding {
         outcome: report.outcome.word(),
@@ -44,7 +40,7 @@ pub(super) fn show(
 }
 
 /// The checks that there are: a block each on a terminal, in which nothing is cut, and rows elsewhere.
-pub(super) fn list(cx: &Context, listing: &mut Listing, checks: &[&Check]) -> Result<(), CliError> {
+pub(super) fn list(cx: &Context, mut listing: Listing, checks: &[&Check]) -> Result<(), CliError> {
     if cx.output.is_for_reading() && cx.settings.terminal.stdout {
         let block = |check: &&Check| {
             let Check { id, section, sends, wants, .. } = check;

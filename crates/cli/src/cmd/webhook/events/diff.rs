@@ -46,7 +46,7 @@ impl Diff {
             for row in &rows {
                 listing.push(row);
             }
-            cx.output.list(&listing)?;
+            cx.output.list(listing)?;
         }
         if rows.is_empty() {
             cx.progress.remark("no difference");

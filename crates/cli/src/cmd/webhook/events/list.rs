@@ -62,7 +62,7 @@ impl List {
         for capture in &listed {
             listing.push(&Item::of(capture, false));
         }
-        cx.output.list(&listing)?;
+        cx.output.list(listing)?;
         let last = listed.last().and_then(|last| last.number).filter(|_| more);
         if let Some(last) = last.filter(|_| cx.settings.terminal.stdout) {
             let mut line = Line::of(&cx.settings, &["webhook", "events", "list"]);

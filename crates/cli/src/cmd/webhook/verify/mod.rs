@@ -136,7 +136,7 @@ impl Verify {
         if count == 1 {
             cx.output.item(&listing)?;
         } else {
-            cx.output.list(&listing)?;
+            cx.output.list(listing)?;
         }
         match errors.pop() {
             None => Ok(()),
