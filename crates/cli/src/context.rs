@@ -270,9 +270,8 @@ impl Context {
 
 /// There is no address to ask.
 pub(crate) fn no_base_url() -> CliError {
-    CliError::usage("no service address").hint(
-        "`formsvc auth login` asks for it and keeps it; or give it with --base-url or FORMSVC_BASE_URL, or try `--demo`",
-    )
+    CliError::usage("no service address")
+        .hint("set it with `formsvc auth login`, `--base-url` or FORMSVC_BASE_URL, or try `--demo`")
 }
 
 /// Tells of waits, which would otherwise look like a hang; with `-v` of every request.

@@ -241,8 +241,8 @@ impl From<Missing> for CliError {
         }
         let hint = match missing.why.as_ref().and_then(StoreError::hint) {
             Some(hint) => hint,
-            None => "keep one with `formsvc auth login`, or set FORMSVC_API_KEY, or pass \
-                     `--api-key-file PATH`; `--demo` needs none"
+            None => "store a key with `formsvc auth login`, set FORMSVC_API_KEY, or pass \
+                     `--api-key-file PATH`; `--demo` needs no key"
                 .to_owned(),
         };
         error.hint(hint)

@@ -136,7 +136,7 @@ impl Place {
             // What is typed there would show.
             Self::Stdin if io::stdin().is_terminal() => {
                 let typed = ask::hidden_line("signing secret (it does not show)").await?;
-                given::only_one(&SIGNING_SECRET, typed.expose_secret(), "what was typed")
+                given::only_one(&SIGNING_SECRET, typed.expose_secret(), "the terminal")
             }
             Self::Stdin => {
                 aside(|| given::from_stdin(&SIGNING_SECRET, &mut io::stdin().lock())).await?

@@ -199,16 +199,17 @@ fn unlisted_form_has_no_details_to_view() {
 fn damaged_key_or_secret_is_refused_with_its_problem() {
     let service = Service::start(vec![answer("200 OK", "", USER)]);
     for (key, problem) in [
-        ("\"fsk_abcdefgh\"", "FORMSVC_API_KEY begins or ends with a quotation mark (\")"),
-        ("'fsk_abcdefgh'", "FORMSVC_API_KEY begins or ends with a quotation mark (')"),
-        ("fsk_abcd\u{200b}efgh", "FORMSVC_API_KEY contains the invisible character U+200B"),
+        ("\"fsk_abcdefgh\"", "begins or ends with a quotation mark (\")"),
+        ("'fsk_abcdefgh'", "begins or ends with a quotation mark (')"),
+        ("fsk_abcd\u{200b}efgh", "contains the invisible character U+200B"),
     ] {
         let mut command = formsvc(&["me"]);
         command.env("FORMSVC_BASE_URL", &service.base_url).env("FORMSVC_API_KEY", key);
         let said = Said::from(command.output().unwrap());
         print(&["me"], &said);
         assert_eq!(said.code, Some(4));
-        assert!(said.stderr.contains(problem), "{}", said.stderr);
+        let message = format!("error: the API key from FORMSVC_API_KEY {problem}");
+        assert!(said.stderr.starts_with(&message), "{}", said.stderr);
         assert!(!said.stderr.contains("fsk_abcd"), "{}", said.stderr);
     }
     assert!(service.requests().is_empty());

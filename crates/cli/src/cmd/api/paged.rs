@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use formsvc_client::{Client, Cursor, FallbackReason, PageNext, PageWalk, Timestamp};
+use formsvc_client::{
+    Client, Cursor, FallbackReason, PAGE_SIZE_MAX, PageNext, PageWalk, Timestamp,
+};
 use formsvc_protocol::Pagination;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -10,7 +12,7 @@ use serde_json::value::RawValue;
 use super::failed;
 use crate::again;
 use crate::args::OutputFormat;
-use crate::cmd::submissions::incomplete;
+use crate::cmd::submissions::{incomplete, larger_pages};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -143,14 +145,25 @@ impl Paged<'_> {
             match self.page(&mut follow, cursor.as_deref(), is_first).await {
                 Ok(true) => is_first = false,
                 Ok(false) => break,
-                Err(error) => return Err(self.unfinished(cx, error, cursor.as_deref())),
+                Err(error) => {
+                    let error = error.hint_larger_pages(self.larger_pages());
+                    return Err(self.unfinished(cx, error, cursor.as_deref()));
+                }
             }
         }
         self.shown.end()?;
         match &follow {
-            Follow::Submissions(walk) => incomplete(walk.tie_overflows()),
+            Follow::Submissions(walk) => incomplete(walk.tie_overflows())
+                .map_err(|error| error.hint_larger_pages(self.larger_pages())),
             Follow::Cursors { .. } => Ok(()),
         }
+    }
+
+    /// Advice to request larger pages, if the size of the pages is known and not the largest.
+    fn larger_pages(&self) -> Option<String> {
+        let size = self.query.iter().rfind(|(name, _)| *name == "limit");
+        let size = size.and_then(|(_, size)| size.parse().ok())?;
+        larger_pages(size, &format!("--field limit={PAGE_SIZE_MAX}"))
     }
 
     /// Requests a page and shows its new items. Returns whether the list continues.

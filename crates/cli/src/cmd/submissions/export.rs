@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
-use formsvc_client::{Completeness, TieOverflow};
+use formsvc_client::{Completeness, PAGE_SIZE_MAX, TieOverflow};
 use formsvc_export::{
     Destination, Existing, ExportError, FORMATS, Format, Operation, Options, Written, export,
     writer,
@@ -15,7 +15,7 @@ use indicatif::HumanCount;
 
 use crate::args::whole;
 use crate::context::Context;
-use crate::error::CliError;
+use crate::error::{CliError, MISSING_UNKNOWN};
 use crate::exit::Exit;
 use crate::form_ref;
 use crate::output::Harmless;
@@ -99,7 +99,10 @@ impl Export {
         let progress = |at: formsvc_export::Progress<'_>| {
             cx.progress.submissions(at.submissions, at.reached);
         };
-        let written = export(pages, writer, progress).await.map_err(|error| self.failed(error))?;
+        let advice = || larger_pages(self.page_size, &format!("--page-size {PAGE_SIZE_MAX}"));
+        let written = export(pages, writer, progress)
+            .await
+            .map_err(|error| self.failed(error).hint_larger_pages(advice()))?;
         cx.progress.end();
         cx.progress.remark(&summary(&written, self.file(), cx.progress.elapsed()));
         incomplete(&written.tie_overflows)
@@ -117,9 +120,9 @@ impl Export {
             return Ok(Format::Csv);
         }
         let known: Vec<&str> = FORMATS.iter().flat_map(|row| row.extensions).copied().collect();
-        let what = format!("`{}` does not say which format it is to have", self.out.display());
+        let what = format!("unknown format for `{}`", self.out.display());
         Err(CliError::usage(what)
-            .hint(format!("give it with --format, or one of the endings .{}", known.join(", ."))))
+            .hint(format!("use `--format`, or one of the endings .{}", known.join(", ."))))
     }
 
     /// The output's path; `None` for standard output, by whatever name.
@@ -212,6 +215,11 @@ fn summary(written: &Written, file: Option<&Path>, elapsed: Duration) -> String 
     format!("{submissions}{columns}{place} in {time}{guarded}{complete}")
 }
 
+/// Advice to request pages of the largest size with `flag`; `None` if they have that size already.
+pub(in crate::cmd) fn larger_pages(page_size: u32, flag: &str) -> Option<String> {
+    (page_size < PAGE_SIZE_MAX).then(|| format!("request larger pages with `{flag}`"))
+}
+
 /// The end of a run that was allowed to leave submissions out: exit 9 if it did.
 pub(in crate::cmd) fn incomplete(overflows: &[TieOverflow]) -> Result<(), CliError> {
     /// Units that are listed one by one.
@@ -225,7 +233,7 @@ pub(in crate::cmd) fn incomplete(overflows: &[TieOverflow]) -> Result<(), CliErr
     let error = overflows
         .iter()
         .take(LISTED_MAX)
-        .fold(error, |error, overflow| error.cause(overflow.to_string()));
+        .fold(error, |error, overflow| error.cause(format!("{overflow}; {MISSING_UNKNOWN}")));
     Err(match overflows.len().checked_sub(LISTED_MAX) {
         Some(more @ 1..) => error.cause(format!("and {more} more")),
         _ => error,

@@ -6,7 +6,7 @@ pub(super) mod range;
 pub(in crate::cmd) mod tail;
 mod view;
 
-pub(in crate::cmd) use export::incomplete;
+pub(in crate::cmd) use export::{incomplete, larger_pages};
 pub(super) use list::FIELDS;
 
 use clap::Subcommand;

@@ -164,11 +164,10 @@ impl Trigger {
     }
 }
 
-/// Reads where to send. The name of an event can be a host's, which nobody means by it.
+/// Parses the URL of the receiver. Refuses the name of an event, which would be a valid host name.
 fn receiver(text: &str) -> Result<Url, String> {
     if EventKind::KNOWN.iter().any(|kind| kind.as_str() == text.trim()) {
-        return Err("this is a kind of event, which `--event` names; expected the receiver's URL"
-            .to_owned());
+        return Err("this is an event, for `--event`; expected the URL of the receiver".to_owned());
     }
     target::target(text)
 }
