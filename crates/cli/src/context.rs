@@ -24,7 +24,6 @@ use crate::key::{self, Key, KeyPlace};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::run::stopped;
-use crate::sanitize::one_line;
 use crate::settings::{KeySource, Service, Settings};
 use crate::when;
 
@@ -55,8 +54,7 @@ impl Context {
     pub(crate) fn new(settings: Settings, abort: Abort) -> Self {
         let progress = Progress::new(&settings, &env::of_process);
         for warning in &settings.resolved.warnings {
-            // Names in files are as hostile as whoever wrote the file.
-            progress.remark(&one_line(warning));
+            progress.warn(warning);
         }
         let cx = Self {
             output: Output::new(&settings, &env::of_process, abort.clone()),
@@ -123,7 +121,7 @@ impl Context {
         if !self.zone_told.replace(true)
             && let Some(trouble) = when::zone_trouble(&env::of_process)
         {
-            self.progress.remark(&one_line(&trouble));
+            self.progress.warn(&trouble);
         }
     }
 
@@ -166,7 +164,7 @@ impl Context {
         }
         let network = self.settings.network(&env::of_process)?;
         for warning in network.warnings() {
-            self.progress.remark(&one_line(warning));
+            self.progress.warn(warning);
         }
         // A second value is not possible: there is no await between the two calls.
         let _ = self.network.set(network);
@@ -210,8 +208,7 @@ impl Context {
         given: Option<&KeySource>,
         base_url: &str,
     ) -> Result<SecretString, CliError> {
-        let remark = |text: &str| self.progress.remark(text);
-        let found = match key::find(&self.settings, given, base_url, &remark).await? {
+        let found = match key::find(&self.settings, given, base_url, &self.progress).await? {
             Ok(found) => found,
             Err(missing) => {
                 // Before anybody is asked for a key that could not be sent.
@@ -220,7 +217,7 @@ impl Context {
                     return Err(missing.into());
                 }
                 if let Some(why) = &missing.why {
-                    remark(&why.to_string());
+                    self.progress.warn(&why.to_string());
                 }
                 let key = ask::hidden(&missing.prompt()).await?;
                 Key { key, place: KeyPlace::Typed }
@@ -232,7 +229,7 @@ impl Context {
             return Err(CliError::new(Exit::Auth, what).hint("store it again: formsvc auth login"));
         }
         if self.settings.verbose > 0 {
-            remark(&format!("the API key is from {}", found.place));
+            self.progress.remark(&format!("the API key is from {}", found.place));
         }
         Ok(found.key)
     }
@@ -313,8 +310,8 @@ fn report(progress: &Progress, verbose: bool, event: &ClientEvent) {
 
 /// Warns that a list is not proven complete.
 fn warn_of_fallback(progress: &Progress, reason: FallbackReason) {
-    progress.remark(&format!(
-        "warning: {}; submissions that share a time could be missing (complete: unproven)",
+    progress.warn(&format!(
+        "{}; submissions that share a time could be missing (complete: unproven)",
         describe_fallback(reason)
     ));
 }

@@ -13,8 +13,8 @@ use std::time::Duration;
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
 
-pub(crate) use code::Code;
 pub use code::{CODES, CodeRow, FIELDS, FieldRow};
+pub(crate) use code::{Code, field};
 pub(crate) use service::{MISSING_UNKNOWN, connect_hint, told};
 
 use crate::args::ErrorFormat;

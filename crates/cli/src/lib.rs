@@ -25,6 +25,7 @@ mod form_ref;
 mod key;
 mod log;
 mod masked;
+mod message;
 mod opened;
 mod output;
 mod panics;
@@ -47,6 +48,7 @@ mod when;
 mod wrap;
 
 pub use cmd::{completion_scripts, man_pages};
+pub use message::MESSAGE_FIELDS;
 pub use run::main;
 
 /// The whole command line as the parser has it, for the documents that are made of it.

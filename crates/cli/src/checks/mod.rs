@@ -93,14 +93,14 @@ impl Check {
         }
     }
 
-    /// Says what is not as it should be, and what to do about it.
+    /// Prints a warning or a failure, with its hint, on standard error.
     fn tell(&self, cx: &Context) {
-        let word = match self.outcome {
+        let text = format!("{}: {}", self.name, self.found);
+        match self.outcome {
             Outcome::Ok | Outcome::Skip => return,
-            Outcome::Warn => "warning",
-            Outcome::Fail => "failed",
-        };
-        cx.progress.remark(&format!("{word}: {}: {}", self.name, self.found));
+            Outcome::Warn => cx.progress.warn(&text),
+            Outcome::Fail => cx.progress.remark(&format!("failed: {text}")),
+        }
         if let Some(hint) = &self.hint {
             cx.progress.remark(&format!("hint: {hint}"));
         }

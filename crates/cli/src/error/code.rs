@@ -168,7 +168,7 @@ impl Code {
     }
 }
 
-/// A field of an error as JSON.
+/// A field of an error or a message as JSON.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldRow {
     /// Its name.
@@ -179,7 +179,11 @@ pub struct FieldRow {
     pub meaning: &'static str,
 }
 
-const fn field(name: &'static str, holds: &'static str, meaning: &'static str) -> FieldRow {
+pub(crate) const fn field(
+    name: &'static str,
+    holds: &'static str,
+    meaning: &'static str,
+) -> FieldRow {
     FieldRow { name, holds, meaning }
 }
 

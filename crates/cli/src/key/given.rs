@@ -107,7 +107,7 @@ impl Kind {
     }
 }
 
-/// What is worth a word about such a file: that others can read it.
+/// Returns a warning if other users can read the file.
 #[cfg(unix)]
 pub(crate) fn loose_file(kind: &Kind, path: &Path) -> Option<String> {
     use std::os::unix::fs::PermissionsExt;
@@ -115,7 +115,7 @@ pub(crate) fn loose_file(kind: &Kind, path: &Path) -> Option<String> {
     let mode = metadata.permissions().mode();
     (mode & 0o077 != 0).then(|| {
         format!(
-            "warning: others can read the {} file `{}`; chmod 600 keeps it yours",
+            "others can read the {} file `{}`; chmod 600 keeps it yours",
             kind.short(),
             path.display()
         )

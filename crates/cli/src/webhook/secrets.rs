@@ -71,8 +71,8 @@ impl SecretArgs {
                     .hint("such a secret was cut off or can be guessed: copy it again, whole"));
             }
             if let Some(twin) = secrets.name_of(text) {
-                cx.progress.remark(&format!(
-                    "warning: {name} holds the same signing secret as {twin}; it counts once"
+                cx.progress.warn(&format!(
+                    "{name} contains the same signing secret as {twin}; it counts once"
                 ));
                 continue;
             }
@@ -143,7 +143,7 @@ impl Place {
             }
             Self::File(path) => {
                 if let Some(warning) = given::loose_file(&SIGNING_SECRET, &path) {
-                    cx.progress.remark(&warning);
+                    cx.progress.warn(&warning);
                 }
                 aside(move || given::from_file(&SIGNING_SECRET, &path)).await?
             }

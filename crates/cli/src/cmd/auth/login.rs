@@ -77,7 +77,7 @@ impl Login {
             let settled = put.as_ref().map_or(Ok(None), |put| stores.settle(put));
             settled.map_err(|why| {
                 if let Err(error) = before.put_back(&mut file, first) {
-                    cx.progress.remark(&format!("warning: {}", error.brief()));
+                    cx.progress.warn(&error.brief());
                 }
                 CliError::from(why)
             })
@@ -89,7 +89,7 @@ impl Login {
         })?;
         for without_use in left.iter().chain(by_command.then_some(&account)) {
             if let Err(why) = stores.remove(without_use) {
-                cx.progress.remark(&format!("warning: {why}"));
+                cx.progress.warn(&why.to_string());
             }
         }
         tell(cx, &account, user.as_ref());
@@ -182,9 +182,7 @@ async fn new_key(
     origin: &str,
 ) -> Result<SecretString, CliError> {
     match given {
-        Some(given) if given.is_a_flag() => {
-            Ok(given.read(&|text| cx.progress.remark(text)).await?.key)
-        }
+        Some(given) if given.is_a_flag() => Ok(given.read(&cx.progress).await?.key),
         _ if cx.settings.may_ask => {
             ask::hidden(&format!("API key for {origin} (it does not show)")).await
         }

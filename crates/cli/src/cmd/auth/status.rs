@@ -104,8 +104,7 @@ impl Status {
             cx.progress.remark("no profiles: `formsvc auth login` makes one");
         }
         for name in key::stronger_variables() {
-            cx.progress
-                .remark(&format!("warning: `{name}` is set, and stronger than all of these"));
+            cx.progress.warn(&format!("`{name}` is set and takes precedence over all of these"));
         }
         cx.output.list(listing).and(failures(&errors, profiles.len()))
     }
@@ -122,8 +121,8 @@ impl Status {
             super::warn_of_stronger(cx);
         }
         let mut row = Row::new(Some(cx.settings.profile.clone()), Some(base_url.clone()));
-        let (given, remark) = (key.as_ref(), |text: &str| cx.progress.remark(text));
-        let found = key::find(&cx.settings, given, &base_url, &remark).await;
+        let given = key.as_ref();
+        let found = key::find(&cx.settings, given, &base_url, &cx.progress).await;
         let error = self.fill(cx, &mut row, &base_url, found).await;
         if let (Some(given), Some(source)) = (given, &mut row.source) {
             *source = match given {
@@ -138,9 +137,8 @@ impl Status {
     async fn of_profile(&self, cx: &Context, profile: &Profile) -> (Row, Option<CliError>) {
         let mut row = Row::new(Some(profile.name.clone()), profile.base_url.clone());
         let Some(base_url) = &profile.base_url else { return (row, Some(no_base_url())) };
-        let remark = |text: &str| cx.progress.remark(text);
-        let found =
-            key::stored(&cx.settings, &profile.name, &profile.settings(), base_url, &remark).await;
+        let (settings, kept) = (&cx.settings, profile.settings());
+        let found = key::stored(settings, &profile.name, &kept, base_url, &cx.progress).await;
         let error = self.fill(cx, &mut row, base_url, found).await;
         (row, error)
     }

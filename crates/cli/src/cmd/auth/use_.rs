@@ -33,7 +33,7 @@ impl Use {
         cx.progress.remark(&format!("the profile `{}` is used now{at}", profile.name));
         let variable = env::PROFILE.name;
         if env::of_process(variable).is_some_and(|named| !named.is_empty()) {
-            cx.progress.remark(&format!("warning: `{variable}` is set, and stronger"));
+            cx.progress.warn(&format!("`{variable}` is set and takes precedence"));
         }
         Ok(())
     }

@@ -18,6 +18,7 @@ use crate::context::Context;
 use crate::error::{CliError, MISSING_UNKNOWN};
 use crate::exit::Exit;
 use crate::form_ref;
+use crate::message::Message;
 use crate::output::Harmless;
 use crate::progress::took;
 
@@ -104,8 +105,8 @@ impl Export {
             .await
             .map_err(|error| self.failed(error).hint_larger_pages(advice()))?;
         cx.progress.end();
-        cx.progress.remark(&summary(&written, self.file(), cx.progress.elapsed()));
-        incomplete(&written.tie_overflows)
+        cx.progress.report(summary(&written, self.file(), cx.progress.elapsed()));
+        incomplete(&written.tie_overflows).map_err(|error| error.hint_larger_pages(advice()))
     }
 
     /// As asked for, or as the output's name says; CSV if it says nothing. A name that says
@@ -193,7 +194,7 @@ impl<F: FnOnce()> Write for StandardOutput<F> {
     }
 }
 
-fn summary(written: &Written, file: Option<&Path>, elapsed: Duration) -> String {
+fn summary(written: &Written, file: Option<&Path>, elapsed: Duration) -> Message {
     let columns = match written.columns {
         0 => String::new(),
         columns => format!(", {}", counted(columns as u64, "column")),
@@ -208,11 +209,22 @@ fn summary(written: &Written, file: Option<&Path>, elapsed: Duration) -> String 
     };
     let (submissions, time) = (counted(written.submissions, "submission"), took(elapsed));
     let complete = match written.completeness {
-        Completeness::Proven => "",
-        Completeness::Incomplete => "; complete: no",
-        _ => "; complete: unproven",
+        Completeness::Proven => "yes",
+        Completeness::Incomplete => "no",
+        _ => "unproven",
     };
-    format!("{submissions}{columns}{place} in {time}{guarded}{complete}")
+    let doubt = if complete == "yes" { String::new() } else { format!("; complete: {complete}") };
+    let text = format!("{submissions}{columns}{place} in {time}{guarded}{doubt}");
+    let message = Message::info(text)
+        .with("submissions", written.submissions)
+        .with("columns", written.columns)
+        .with("guarded_cells", written.guarded_cells)
+        .with("seconds", elapsed.as_secs_f64())
+        .with("complete", complete);
+    match file {
+        Some(file) => message.with("file", file.display().to_string()),
+        None => message,
+    }
 }
 
 /// Advice to request pages of the largest size with `flag`; `None` if they have that size already.

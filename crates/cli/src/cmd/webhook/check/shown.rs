@@ -27,12 +27,12 @@ pub(super) fn show(cx: &Context, mut listing: Listing, reports: &[Report]) -> Re
     cx.output.list(listing)?;
     if cx.output.is_for_reading() {
         for (report, found) in reports.iter().zip(&found) {
-            let word = match report.outcome {
-                Outcome::Warn => "warning",
-                Outcome::Fail => "failed",
+            let text = format!("{}: {found}", report.check.id);
+            match report.outcome {
+                Outcome::Warn => cx.progress.warn(&text),
+                Outcome::Fail => cx.progress.remark(&format!("failed: {text}")),
                 Outcome::Ok | Outcome::Skip => continue,
-            };
-            cx.progress.remark(&format!("{word}: {}: {found}", report.check.id));
+            }
             cx.progress.remark(&format!("hint: {}", report.check.fix));
         }
     }

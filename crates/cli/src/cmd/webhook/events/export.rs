@@ -70,8 +70,8 @@ impl Export {
             put(writer.end_of_line().as_bytes())?;
         }
         out.publish()?;
-        for remark in writer.remarks() {
-            cx.progress.remark(remark);
+        for warning in writer.warnings() {
+            cx.progress.warn(warning);
         }
         if let Some(file) = self.file() {
             let (count, s) = (writer.count(), if writer.count() == 1 { "" } else { "s" });
