@@ -3,8 +3,10 @@
 //!
 //! | Question | Module |
 //! |---|---|
+//! | does a deployment's REST API follow the specification | [`api`] |
 //! | does a webhook receiver accept and refuse as specified | [`receiver`] |
 //! | why does a signature not match | [`explain`] |
+//! | results of API checks | [`report`] |
 //! | sending a request to any address | [`send`] |
 //! | bodies of deliveries | [`payload`] |
 //! | changing one value of a JSON text | [`edit`] |
@@ -12,6 +14,7 @@
 //! | nesting depth of JSON, for recursive code | [`nesting`] |
 //! | valid and invalid signatures | [`variant`] |
 
+pub mod api;
 pub mod edit;
 pub mod explain;
 mod mac;
@@ -19,5 +22,6 @@ pub mod members;
 pub mod nesting;
 pub mod payload;
 pub mod receiver;
+pub mod report;
 pub mod send;
 pub mod variant;

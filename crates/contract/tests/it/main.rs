@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
+mod api;
 mod receivers;
 mod runner;
 mod send;
