@@ -4,9 +4,10 @@
 //! | Question | Module |
 //! |---|---|
 //! | does a deployment's REST API follow the specification | [`api`] |
+//! | does a service deliver webhooks as specified | [`sender`] |
 //! | does a webhook receiver accept and refuse as specified | [`receiver`] |
 //! | why does a signature not match | [`explain`] |
-//! | results of API checks | [`report`] |
+//! | results of API and sender checks | [`report`] |
 //! | sending a request to any address | [`send`] |
 //! | bodies of deliveries | [`payload`] |
 //! | changing one value of a JSON text | [`edit`] |
@@ -24,4 +25,5 @@ pub mod payload;
 pub mod receiver;
 pub mod report;
 pub mod send;
+pub mod sender;
 pub mod variant;

@@ -6,3 +6,4 @@ mod api;
 mod receivers;
 mod runner;
 mod send;
+mod sender;
