@@ -143,17 +143,22 @@ impl Context {
     }
 
     async fn make_client(&self) -> Result<Client, CliError> {
-        let (base_url, key) = match &self.settings.service {
-            Service::Demo => self.demo().await?,
+        let (base_url, key) = self.service().await?;
+        self.client_at(&base_url, &key)
+    }
+
+    /// Returns the base URL and the key, for requests that do not go through the client.
+    pub(crate) async fn service(&self) -> Result<(String, SecretString), CliError> {
+        match &self.settings.service {
+            Service::Demo => self.demo().await,
             Service::At { base_url, key } => {
                 let base_url = base_url.clone().ok_or_else(no_base_url)?;
                 address::read(&base_url)?;
                 self.check_network(&base_url)?;
                 let key = self.key(key.as_ref(), &base_url).await?;
-                (base_url, key)
+                Ok((base_url, key))
             }
-        };
-        self.client_at(&base_url, &key)
+        }
     }
 
     /// The proxy and TLS settings of every request. Read at the first call, so that a command that

@@ -48,7 +48,10 @@ pub struct ExitRow {
 /// Every exit code there is.
 pub const EXITS: &[ExitRow] = &[
     ExitRow { exit: Exit::Done, meaning: "done, or the reader closed the pipe" },
-    ExitRow { exit: Exit::Failed, meaning: "a check failed (`doctor`, `webhook check`), or a bug" },
+    ExitRow {
+        exit: Exit::Failed,
+        meaning: "a check failed (`doctor`, `webhook check`, `contract check`), or a bug",
+    },
     ExitRow { exit: Exit::Usage, meaning: "usage: a flag, argument or setting is wrong" },
     ExitRow {
         exit: Exit::NotFound,

@@ -22,6 +22,7 @@ pub mod env;
 pub mod error;
 pub mod exit;
 mod form_ref;
+mod junit;
 mod key;
 mod log;
 mod masked;

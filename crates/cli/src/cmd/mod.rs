@@ -4,6 +4,7 @@ mod api;
 mod auth;
 mod completion;
 mod config;
+mod contract;
 mod doctor;
 mod forms;
 mod help;
@@ -47,6 +48,9 @@ pub(crate) enum Command {
     /// Receive, verify, send and replay webhook deliveries, and check receivers
     #[command(subcommand)]
     Webhook(webhook::Webhook),
+    /// Check that a service follows its specification
+    #[command(subcommand)]
+    Contract(contract::Contract),
     Api(api::Api),
     /// Show and change the saved settings
     #[command(subcommand)]
@@ -111,6 +115,7 @@ impl Command {
             Self::Forms(forms) => forms.run(cx).await,
             Self::Submissions(submissions) => submissions.run(cx).await,
             Self::Webhook(webhook) => Box::pin(webhook.run(cx)).await,
+            Self::Contract(contract) => Box::pin(contract.run(cx)).await,
             Self::Api(api) => api.run(cx).await,
             Self::Config(config) => config.run(cx),
             Self::Doctor(doctor) => doctor.run(cx).await,
@@ -140,6 +145,8 @@ pub(crate) fn fields(command: &[&str]) -> &'static [Field] {
         ["webhook", "replay"] => webhook::replay::FIELDS,
         ["webhook", "check"] => webhook::check::FIELDS,
         ["webhook", "trigger"] => webhook::TRIGGER_FIELDS,
+        ["contract", "check"] => contract::CHECK_FIELDS,
+        ["contract", "list"] => contract::LIST_FIELDS,
         ["config", "list"] => config::LIST_FIELDS,
         ["webhook", "sign"] => webhook::sign::FIELDS,
         ["webhook", "verify"] => webhook::verify::FIELDS,

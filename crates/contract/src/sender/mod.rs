@@ -5,10 +5,12 @@
 //! | Question | Module |
 //! |---|---|
 //! | which statements are checked, and how to fix a failure | [`SENDER_CHECKS`] |
+//! | how submissions are made | [`submit`], or the user |
 //! | what arrived, and how it was answered | `recorder` |
 //! | whether the attempts fulfil a statement, without I/O | `judge` |
 
 mod judge;
+mod public_form;
 mod recorder;
 mod table;
 
@@ -24,6 +26,7 @@ use tokio::time::Instant;
 
 use crate::report::{CheckInfo, Report, Verdict, excerpt};
 
+pub use public_form::{SubmitError, submit};
 pub use table::{SENDER_CHECKS, SenderCheck};
 
 use judge::{Problem, Seen};
@@ -102,6 +105,13 @@ pub async fn check_sender(
         Report::new(check.info, verdict, excerpt(found.as_bytes(), &secrets))
     });
     Ok(SenderResults { reports: reports.collect(), profile: seen.profile() })
+}
+
+/// Reports the wanted checks as skipped, for a run without deliveries.
+pub fn skip_sender_checks(is_wanted: impl Fn(&CheckInfo) -> bool) -> Vec<Report> {
+    let checks = SENDER_CHECKS.iter().map(|check| check.info).filter(is_wanted);
+    let reason = |check: CheckInfo| format!("needs {}", check.flag.unwrap_or_default());
+    checks.map(|check| Report::new(check, Verdict::Skipped, reason(check))).collect()
 }
 
 /// What did not arrive.

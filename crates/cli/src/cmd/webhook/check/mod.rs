@@ -1,7 +1,6 @@
 //! `formsvc webhook check`
 
 mod demo;
-mod junit;
 mod row;
 mod shown;
 
@@ -19,13 +18,13 @@ use crate::ask;
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::exit::Exit;
+use crate::junit::{Junit, JunitSuite};
 use crate::settings::Service;
 use crate::webhook::secrets::SecretArgs;
 use crate::webhook::sender::{self, SenderArgs, Timeout, answer_limit};
 use crate::webhook::target::{is_here, target};
 
 use demo::Demo;
-use junit::Junit;
 pub(in crate::cmd) use row::FIELDS;
 
 /// Check that a receiver follows the rules for webhook deliveries
@@ -85,7 +84,9 @@ impl Check {
         };
         if let Some((junit, url)) = url {
             // Before anything is shown, which may fail as well.
-            junit.write(&url, &reports)?;
+            let (name, class) = ("formsvc webhook check", "webhook.check");
+            let cases: Vec<_> = reports.iter().map(shown::junit_case).collect();
+            junit.write(JunitSuite { name, class, url: &url }, &cases)?;
         }
         shown::show(cx, listing, &reports)?;
         ended(&reports)

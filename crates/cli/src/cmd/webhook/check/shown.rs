@@ -5,6 +5,7 @@ use formsvc_contract::receiver::{Check, Outcome, Report};
 use super::row::Row;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::junit::{JunitCase, JunitOutcome};
 use crate::output::{Detail, Finding, Listing};
 
 /// Shows a block for each check on a terminal, rows elsewhere; what is wrong is then told on standard
@@ -70,4 +71,26 @@ fn found(report: &Report) -> String {
 /// What to do about it.
 pub(super) fn hint(report: &Report) -> Option<&'static str> {
     matches!(report.outcome, Outcome::Warn | Outcome::Fail).then_some(report.check.fix)
+}
+
+/// The check and its result in a JUnit report.
+pub(super) fn junit_case(report: &Report) -> JunitCase<'_> {
+    let check = report.check;
+    JunitCase {
+        name: check.id,
+        outcome: match report.outcome {
+            Outcome::Ok => JunitOutcome::Passed,
+            Outcome::Warn => JunitOutcome::Warned,
+            Outcome::Fail => JunitOutcome::Failed,
+            Outcome::Skip => JunitOutcome::Skipped,
+        },
+        found: &report.found,
+        details: vec![
+            format!("sent: {}", check.sends),
+            format!("wanted: {}", check.wants),
+            format!("why: SPEC §{}: {}", check.section, check.why),
+            format!("fix: {}", check.fix),
+        ],
+        took: report.took,
+    }
 }
