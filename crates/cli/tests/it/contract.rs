@@ -4,7 +4,7 @@ use std::net::TcpListener;
 
 use serde_json::Value;
 
-use crate::support::{Sandbox, Said, formsvc, request, run, succeed};
+use crate::support::{Said, Sandbox, formsvc, request, run, succeed};
 
 fn json(said: &Said) -> Value {
     serde_json::from_str(&said.stdout).unwrap_or_else(|_| panic!("{}", said.stderr))

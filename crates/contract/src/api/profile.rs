@@ -96,13 +96,13 @@ impl Profile {
                 page.next_cursor.map(|cursor| times.last() == Some(&cursor));
         }
         profile.foreign_cursors = first(Probe::ForeignCursor).map(|exchange| {
-            let id = |probe, at: usize| Some(page(probe)?.rows.get(at)?.get("id")?.clone());
-            let shown = id(Probe::ForeignCursor, 0);
-            match exchange.status() {
-                Some(400) => ForeignCursors::Refused,
-                _ if shown.is_none() => ForeignCursors::Other,
-                _ if shown == id(Probe::FourRows, 1) => ForeignCursors::Accepted,
-                _ if shown == id(Probe::FourRows, 0) => ForeignCursors::Ignored,
+            let newest = |probe| Some(page(probe)?.rows.first()?.get("id")?.clone());
+            match (exchange.status(), Page::of(exchange)) {
+                (Some(400), _) => ForeignCursors::Refused,
+                (_, Ok(page)) if page.rows.is_empty() => ForeignCursors::Accepted,
+                (_, Ok(_)) if newest(Probe::ForeignCursor) == newest(Probe::FourRows) => {
+                    ForeignCursors::Ignored
+                }
                 _ => ForeignCursors::Other,
             }
         });

@@ -5,8 +5,8 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use formsvc_protocol::RollingWindow;
 use formsvc_protocol::limits::{PAGE_SIZE_MAX, RATE_LIMIT, RATE_WINDOW};
-use formsvc_protocol::{RollingWindow, Timestamp};
 use futures_util::future::join_all;
 use http::header::{ACCEPT_ENCODING, AUTHORIZATION, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Method};
@@ -22,6 +22,8 @@ use crate::send::{Outgoing, Sender};
 const FORMS_TRIED_MAX: usize = 10;
 /// Pages that are read to find the end of a list.
 const PAGES_MAX: usize = 20;
+/// Other lists that are read if the first is too long.
+const OTHER_LISTS_MAX: usize = 2;
 /// Submissions that the paging checks need.
 const ROWS_MIN: usize = 4;
 /// Requests that are sent at once to exceed the rate limit.
@@ -29,6 +31,8 @@ const BURST: usize = 10;
 /// Requests that exceed any rate limit of [`RATE_LIMIT`] in a minute: a fixed minute that ends meanwhile
 /// admits twice as many.
 const OVERLOAD_MAX: usize = 2 * RATE_LIMIT as usize + BURST;
+/// A cursor before all submissions, which the service did not issue.
+const OLD_CURSOR: &str = "2000-01-01T00:00:00.000Z";
 /// The id of no form.
 const UNKNOWN_FORM: &str = "frm_00000000000000000000000000";
 
@@ -136,21 +140,17 @@ impl<'a, F: FnMut(&str)> Session<'a, F> {
             }
             Probe::TwoPages => {
                 self.get(Probe::FourRows).await?;
-                let first = self.rows(&[("limit", "2")]).await?;
-                return self.follow(first, "2", 2).await;
+                let form = self.form().await?;
+                return Ok(self.walk(&form, "2", 2).await);
             }
             Probe::LargestPage => self.rows(&[("limit", &PAGE_SIZE_MAX.to_string())]).await?,
-            Probe::AllPages => {
-                let first = self.get(Probe::LargestPage).await?[0].clone();
-                return self.follow(first, &PAGE_SIZE_MAX.to_string(), PAGES_MAX).await;
-            }
+            Probe::AllPages => return self.all_pages().await,
             Probe::OverMax => self.rows(&[("limit", &(PAGE_SIZE_MAX + 1).to_string())]).await?,
             Probe::BadLimit => self.rows(&[("limit", "many")]).await?,
             Probe::BadCursor => self.rows(&[("cursor", "yesterday")]).await?,
             Probe::ForeignCursor => {
-                let newest = &self.get(Probe::FourRows).await?[0];
-                let cursor = just_after_second_row(newest).ok_or("the rows have no times")?;
-                self.rows(&[("limit", "4"), ("cursor", &cursor)]).await?
+                self.get(Probe::FourRows).await?;
+                self.rows(&[("limit", "4"), ("cursor", OLD_CURSOR)]).await?
             }
             Probe::UnknownForm => {
                 self.read(&["forms", UNKNOWN_FORM, "submissions"], &[], key).await
@@ -171,18 +171,44 @@ impl<'a, F: FnMut(&str)> Session<'a, F> {
         Ok(self.read(&["forms", &form, "submissions"], query, Some(&self.options.key)).await)
     }
 
-    /// Reads the pages after a page.
-    async fn follow(&mut self, first: Exchange, limit: &str, pages: usize) -> Probed {
-        let mut exchanges = vec![first];
-        while exchanges.len() < pages {
+    /// Reads all pages of the form. If that list is too long, reads another one instead.
+    async fn all_pages(&mut self) -> Probed {
+        let (form, limit) = (self.form().await?, PAGE_SIZE_MAX.to_string());
+        let pages = self.walk(&form, &limit, PAGES_MAX).await;
+        if self.options.form.is_some() || has_end(&pages) {
+            return Ok(pages);
+        }
+        let others = self.form_ids().await.into_iter().filter(|id| *id != form);
+        for other in others.take(OTHER_LISTS_MAX) {
+            let others = self.walk(&other, &limit, PAGES_MAX).await;
+            if has_end(&others) {
+                return Ok(others);
+            }
+        }
+        Ok(pages)
+    }
+
+    /// Reads pages of a form, until one is the last.
+    async fn walk(&mut self, form: &str, limit: &str, pages_max: usize) -> Vec<Exchange> {
+        let (path, key) = (["forms", form, "submissions"], Some(&self.options.key));
+        let mut exchanges = vec![self.read(&path, &[("limit", limit)], key).await];
+        while exchanges.len() < pages_max {
             let page = Page::of(&exchanges[exchanges.len() - 1]);
             let next = page.ok().filter(|page| page.has_more == Some(true));
             let Some(cursor) = next.and_then(|page| page.next_cursor.map(str::to_owned)) else {
                 break;
             };
-            exchanges.push(self.rows(&[("limit", limit), ("cursor", &cursor)]).await?);
+            let query = [("limit", limit), ("cursor", &cursor)];
+            exchanges.push(self.read(&path, &query, key).await);
         }
-        Ok(exchanges)
+        exchanges
+    }
+
+    async fn form_ids(&mut self) -> Vec<String> {
+        let forms = self.get(Probe::Forms).await.ok().and_then(|forms| forms[0].json.clone());
+        let forms = forms.as_deref().and_then(|json| json.get("data")?.as_array());
+        let ids = forms.into_iter().flatten().filter_map(|form| form.get("id")?.as_str());
+        ids.map(str::to_owned).collect()
     }
 
     /// Chooses the form to read submissions of: the first with several pages, else with most rows.
@@ -193,22 +219,18 @@ impl<'a, F: FnMut(&str)> Session<'a, F> {
         if let Some(form) = &self.form {
             return form.clone();
         }
-        let forms = self.get(Probe::Forms).await?[0].json.clone();
-        let ids = forms.as_deref().and_then(|json| json.get("data")?.as_array());
-        let ids = ids.into_iter().flatten().filter_map(|form| form.get("id")?.as_str());
-        let mut best: Option<(usize, &str)> = None;
-        for id in ids.take(FORMS_TRIED_MAX) {
-            let key = Some(&self.options.key);
-            let exchange = self.read(&["forms", id, "submissions"], &[("limit", "5")], key).await;
-            let count = Page::of(&exchange).map_or(0, |page| page.rows.len());
-            if best.is_none_or(|(most, _)| count > most) {
+        let mut best: Option<(usize, String)> = None;
+        for id in self.form_ids().await.into_iter().take(FORMS_TRIED_MAX) {
+            let pages = self.walk(&id, "5", 1).await;
+            let count = Page::of(&pages[0]).map_or(0, |page| page.rows.len());
+            if best.as_ref().is_none_or(|(most, _)| count > *most) {
                 best = Some((count, id));
             }
             if count > ROWS_MIN {
                 break;
             }
         }
-        let form = best.map(|(_, id)| id.to_owned());
+        let form = best.map(|(_, id)| id);
         let form = form.ok_or_else(|| "the key's user has no form (or set --form)".to_owned());
         self.form.insert(form).clone()
     }
@@ -300,6 +322,11 @@ async fn exchange(sender: &Sender, url: Url, key: Option<&Key>, headers: HeaderM
     Exchange { request, outcome, json, recent: 0, took }
 }
 
+fn has_end(pages: &[Exchange]) -> bool {
+    let last = pages.last().and_then(|exchange| Page::of(exchange).ok());
+    last.is_some_and(|page| page.has_more == Some(false))
+}
+
 /// A key of the same form that does not exist.
 fn wrong_key(key: &Key) -> Option<Key> {
     let text = key.text.expose_secret();
@@ -307,11 +334,4 @@ fn wrong_key(key: &Key) -> Option<Key> {
     let other = if last == 'x' { 'y' } else { 'x' };
     let start = text.strip_suffix(last).filter(|start| !start.is_empty())?;
     Key::new(&format!("{start}{other}").into())
-}
-
-/// A cursor one millisecond after the second row, which includes that row and excludes the first.
-fn just_after_second_row(exchange: &Exchange) -> Option<String> {
-    let page = Page::of(exchange).ok()?;
-    let time: Timestamp = page.rows.get(1)?.get("created_at")?.as_str()?.parse().ok()?;
-    Some(Timestamp::from_unix_nanos(time.unix_nanos() + 1_000_000)?.to_string())
 }

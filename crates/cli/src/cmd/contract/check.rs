@@ -42,7 +42,7 @@ const MAX_TIME: Duration = Duration::from_secs(30 * 60);
 /// profile of the service. Exits with 1 if a check fails.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  formsvc --demo contract check\n  formsvc contract check --base-url https://forms.example --junit report.xml\n  formsvc --demo contract check --only cursor,has-more --output json"
+    after_help = "Examples:\n  formsvc --demo contract check\n  formsvc contract check --junit report.xml\n  formsvc --demo contract check --only cursor,has-more --output json"
 )]
 pub(crate) struct Check {
     /// Read the submissions of this form [default: one with several pages]
