@@ -44,7 +44,7 @@ struct Deployment {
 impl Deployment {
     async fn start(store: Arc<dyn Store>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let key_file = KeyFile::beside(&folder.path().join("formsvc.db")).unwrap();
+        let key_file = KeyFile::at(folder.path().join("key"));
         let vault = Vault::new(&key_file.open(Missing::Create).unwrap());
         let admin = Admin::new(Arc::clone(&store));
         let ada = admin.create_user("ada@example.org", "Ada").await.unwrap();
@@ -62,6 +62,8 @@ impl Deployment {
         let options = ServeOptions::default();
         let metrics = Arc::clone(&options.metrics);
         let running = Server::bind(options, Arc::clone(&store)).await.unwrap();
+        let mut delivery = DeliveryOptions::default();
+        delivery.schedule = SCHEDULE;
         let client = ClientOptions { policy: EgressPolicy::dev(), ..ClientOptions::default() };
         let deliveries = Deliveries::start(Equipment {
             store,
@@ -69,7 +71,7 @@ impl Deployment {
             vault: vault.clone(),
             clock: system_clock(),
             random: system_random(),
-            options: DeliveryOptions { schedule: SCHEDULE, ..DeliveryOptions::default() },
+            options: delivery,
             metrics,
         });
         let running = running.with_deliveries(deliveries);
