@@ -2,6 +2,7 @@
 //! documents say is so. Each test shows every breach at once, as `file:line`.
 
 mod ceilings;
+mod contract;
 mod dependencies;
 mod docs;
 mod features;
