@@ -8,6 +8,15 @@ use serde::{Serialize, Serializer};
 /// Longest excerpt of an answer, in characters.
 const EXCERPT_MAX: usize = 200;
 
+/// A row of a table of checks.
+#[derive(Clone, Copy, Debug)]
+pub struct Check<T> {
+    /// Id, statement and fix.
+    pub info: CheckInfo,
+    /// How the statement is judged.
+    pub(crate) test: T,
+}
+
 /// A check of one statement of the specification.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct CheckInfo {
@@ -24,9 +33,22 @@ pub struct CheckInfo {
     pub flag: Option<&'static str>,
 }
 
-impl CheckInfo {
-    pub(crate) const fn new(id: &'static str, section: u8) -> Self {
-        Self { id, section, statement: "", fix: "", flag: None }
+impl<T: Copy> Check<T> {
+    pub(crate) const fn new(id: &'static str, section: u8, test: T) -> Self {
+        Self { info: CheckInfo { id, section, statement: "", fix: "", flag: None }, test }
+    }
+
+    pub(crate) const fn states(self, statement: &'static str) -> Self {
+        Self { info: CheckInfo { statement, ..self.info }, ..self }
+    }
+
+    pub(crate) const fn fix(self, fix: &'static str) -> Self {
+        Self { info: CheckInfo { fix, ..self.info }, ..self }
+    }
+
+    /// Sets the option that enables the check.
+    pub(crate) const fn enabled_by(self, flag: &'static str) -> Self {
+        Self { info: CheckInfo { flag: Some(flag), ..self.info }, ..self }
     }
 }
 

@@ -3,11 +3,14 @@
 //! A judge that needs a well-formed answer skips a malformed one: another check fails because of it.
 
 use formsvc_protocol::Timestamp;
-use formsvc_protocol::limits::{FORMS_LISTED_MAX, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, RATE_LIMIT};
+use formsvc_protocol::limits::{FORMS_LISTED_MAX, PAGE_SIZE_MAX, RATE_LIMIT};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use serde_json::{Map, Value};
 
 use super::probe::Exchange;
+
+/// Size of a page, in bytes, that a service may limit instead of the number of rows.
+const LARGE_PAGE: usize = 1 << 20;
 
 /// Why a check does not pass.
 #[derive(Debug)]
@@ -176,26 +179,19 @@ pub(super) fn cursor_is_time(exchanges: &[Exchange]) -> Judged {
     require(is_time, || format!("`next_cursor` is `{cursor}`"))
 }
 
-pub(super) fn default_limit(exchanges: &[Exchange]) -> Judged {
-    exact_limit(&exchanges[0], PAGE_SIZE_DEFAULT as usize)
-}
-
-pub(super) fn limit_one(exchanges: &[Exchange]) -> Judged {
-    exact_limit(&exchanges[0], 1)
-}
-
-pub(super) fn limit_max(exchanges: &[Exchange]) -> Judged {
-    if exchanges[0].status() != Some(200) {
-        return Err(fail(exchanges[0].describe()));
-    }
-    exact_limit(&exchanges[0], PAGE_SIZE_MAX as usize)
-}
-
 /// A page that is not the last has exactly `limit` rows, and the last has at most as many.
-fn exact_limit(exchange: &Exchange, limit: usize) -> Judged {
+pub(super) fn exact_limit(exchanges: &[Exchange], limit: usize) -> Judged {
+    let exchange = &exchanges[0];
+    if exchange.status() == Some(400) {
+        return Err(fail(exchange.describe()));
+    }
     let page = page(exchange)?;
     let count = page.rows.len();
     let fits = if page.has_more == Some(true) { count == limit } else { count <= limit };
+    let size = exchange.outcome.as_ref().map_or(0, |answer| answer.body.len());
+    if count < limit && size > LARGE_PAGE {
+        return Err(skip("a page of large submissions may end early"));
+    }
     require(fits, || format!("the page has {count} submissions, not {limit}"))
 }
 
@@ -288,7 +284,7 @@ pub(super) fn rate_limited(exchanges: &[Exchange]) -> Judged {
 pub(super) fn full_quota(exchanges: &[Exchange]) -> Judged {
     let recent = refused(exchanges)?.recent;
     require(recent >= RATE_LIMIT as usize, || {
-        format!("refused after {recent} requests in a minute (other clients of the key count)")
+        format!("refused after {recent} requests in a minute (those of other clients count)")
     })
     .map_err(|problem| at(problem, exchanges.len() - 1))
 }

@@ -24,7 +24,7 @@ use crate::report::{CheckInfo, Report, Verdict, excerpt};
 use crate::send::Sender;
 
 pub use profile::{ForeignCursors, LimitOverMax, Profile, RetryAfterForm};
-pub use table::{API_CHECKS, ApiCheck};
+pub use table::{API_CHECKS, ApiCheck, ApiTest};
 
 use judge::Problem;
 pub(crate) use judge::is_wire_time;
@@ -116,13 +116,13 @@ pub async fn check_api(
 
 async fn run_check(check: &ApiCheck, session: &mut Session<'_, impl FnMut(&str)>) -> Report {
     let mut exchanges: Vec<Exchange> = Vec::new();
-    for probe in check.probes {
+    for probe in check.test.probes {
         match session.get(*probe).await {
             Ok(found) => exchanges.extend(found.iter().cloned()),
             Err(reason) => return Report::new(check.info, Verdict::Skipped, reason),
         }
     }
-    let (verdict, at, found) = match (check.judge)(&exchanges) {
+    let (verdict, at, found) = match (check.test.judge)(&exchanges) {
         Ok(()) => (Verdict::Pass, exchanges.len() - 1, exchanges[exchanges.len() - 1].describe()),
         Err(Problem::Fail(at, found)) => (Verdict::Fail, at, found),
         Err(Problem::Skip(found)) => (Verdict::Skipped, exchanges.len() - 1, found),

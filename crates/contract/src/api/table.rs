@@ -2,14 +2,14 @@
 
 use super::judge::{self, Judged};
 use super::probe::{Exchange, Probe as P};
-use crate::report::CheckInfo;
+use crate::report::Check;
 
 /// A check of the API.
-#[derive(Debug)]
-pub struct ApiCheck {
-    /// Id, statement and fix.
-    pub info: CheckInfo,
-    /// The requests that are judged.
+pub type ApiCheck = Check<ApiTest>;
+
+/// The requests of a check, and the judge of their answers.
+#[derive(Clone, Copy, Debug)]
+pub struct ApiTest {
     pub(super) probes: &'static [P],
     pub(super) judge: fn(&[Exchange]) -> Judged,
 }
@@ -20,21 +20,7 @@ const fn check(
     probes: &'static [P],
     judge: fn(&[Exchange]) -> Judged,
 ) -> ApiCheck {
-    ApiCheck { info: CheckInfo::new(id, section), probes, judge }
-}
-
-impl ApiCheck {
-    const fn states(self, statement: &'static str) -> Self {
-        Self { info: CheckInfo { statement, ..self.info }, ..self }
-    }
-
-    const fn fix(self, fix: &'static str) -> Self {
-        Self { info: CheckInfo { fix, ..self.info }, ..self }
-    }
-
-    const fn enabled_by(self, flag: &'static str) -> Self {
-        Self { info: CheckInfo { flag: Some(flag), ..self.info }, ..self }
-    }
+    Check::new(id, section, ApiTest { probes, judge })
 }
 
 const FIX_TIME: &str = "print times in UTC with exactly three digits of milliseconds and `Z`";
@@ -91,13 +77,13 @@ pub const API_CHECKS: &[ApiCheck] = &[
     check("submissions-order", 4, &[P::AllPages], judge::rows_order)
         .states("submissions are listed newest first")
         .fix("sort by `created_at`, descending"),
-    check("limit-default", 8, &[P::Rows], judge::default_limit)
+    check("limit-default", 8, &[P::Rows], |pages| judge::exact_limit(pages, 25))
         .states("without `limit` a page has 25 submissions")
         .fix("use 25 as the default"),
-    check("limit", 4, &[P::OneRow], judge::limit_one)
+    check("limit", 4, &[P::OneRow], |pages| judge::exact_limit(pages, 1))
         .states("a page has `limit` submissions, unless it is the last")
         .fix("read the query parameter `limit`"),
-    check("limit-maximum", 8, &[P::LargestPage], judge::limit_max)
+    check("limit-maximum", 8, &[P::LargestPage], |pages| judge::exact_limit(pages, 100))
         .states("`limit=100` is accepted")
         .fix("accept values up to 100"),
     check("limit-above-maximum", 8, &[P::OverMax], judge::limit_over_max)

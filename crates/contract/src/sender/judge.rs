@@ -5,13 +5,10 @@ use std::time::Duration;
 
 use formsvc_protocol::limits::SIGNATURE_TOLERANCE;
 use formsvc_protocol::signature::{HEADER, SignatureHeader, SigningSecret};
-use http::header::{CONTENT_TYPE, USER_AGENT};
 use serde_json::Value;
 
 use super::recorder::{Attempt, Submissions};
 use super::{ATTEMPTS, Missing, SenderProfile};
-use crate::api::is_wire_time;
-use crate::send::{self, EVENT};
 
 /// Largest difference between the progress of `t` and of the receiver's clock, in seconds.
 const DRIFT_MAX: u64 = 2;
@@ -96,19 +93,7 @@ pub(super) fn method(seen: &Seen<'_>) -> Judged {
     })
 }
 
-pub(super) fn content_type(seen: &Seen<'_>) -> Judged {
-    header(seen, CONTENT_TYPE.as_str(), "application/json")
-}
-
-pub(super) fn user_agent(seen: &Seen<'_>) -> Judged {
-    header(seen, USER_AGENT.as_str(), send::USER_AGENT)
-}
-
-pub(super) fn event_header(seen: &Seen<'_>) -> Judged {
-    header(seen, EVENT.as_str(), "submission.created")
-}
-
-fn header(seen: &Seen<'_>, name: &str, wanted: &str) -> Judged {
+pub(super) fn header(seen: &Seen<'_>, name: &str, wanted: &str) -> Judged {
     seen.every(|attempt| {
         let found = attempt.headers.get(name).map(http::HeaderValue::as_bytes);
         require(found == Some(wanted.as_bytes()), || match found {
@@ -180,15 +165,7 @@ pub(super) fn body_fields(seen: &Seen<'_>) -> Judged {
     })
 }
 
-pub(super) fn body_event(seen: &Seen<'_>) -> Judged {
-    member(seen, "event", |event| event == "submission.created")
-}
-
-pub(super) fn body_time(seen: &Seen<'_>) -> Judged {
-    member(seen, "created_at", is_wire_time)
-}
-
-fn member(seen: &Seen<'_>, name: &str, is_right: impl Fn(&str) -> bool) -> Judged {
+pub(super) fn member(seen: &Seen<'_>, name: &str, is_right: impl Fn(&str) -> bool) -> Judged {
     seen.every(|attempt| {
         let body: Value = serde_json::from_slice(&attempt.body).unwrap_or_default();
         let value = body.get(name).and_then(Value::as_str);
@@ -213,19 +190,18 @@ pub(super) fn retry_succeeds(seen: &Seen<'_>) -> Judged {
 /// 4xx, a closed connection and 5xx each lead to the next attempt.
 pub(super) fn retries(seen: &Seen<'_>) -> Judged {
     let attempts = seen.attempts(1)?;
-    let last = attempts.last().map(|attempt| match attempt.answer {
-        Some(status) => format!("the answer {}", status.as_u16()),
-        None => "a closed connection".to_owned(),
-    });
+    let last = match attempts.last().map(|attempt| attempt.answer) {
+        Some(Some(status)) => format!("the answer {}", status.as_u16()),
+        Some(None) => "a closed connection".to_owned(),
+        None => "the submission".to_owned(),
+    };
     match seen.missing {
-        Some(Missing::Attempt(waited)) => Err(Problem::Fail(format!(
-            "no attempt within {waited:.0?} after {}",
-            last.unwrap_or_default()
-        ))),
-        Some(Missing::LaterAttempt(waited)) => Err(Problem::Skip(format!(
-            "no attempt within {waited:.0?} after {}: see --max-pause",
-            last.unwrap_or_default()
-        ))),
+        Some(Missing::Attempt(waited)) => {
+            Err(Problem::Fail(format!("no attempt within {waited:.0?} after {last}")))
+        }
+        Some(Missing::LaterAttempt(waited)) => {
+            Err(Problem::Skip(format!("no attempt within --max-pause {waited:.0?} after {last}")))
+        }
         Some(Missing::Submission) => Err(Problem::Skip("a submission is missing".to_owned())),
         None => Ok(format!("{} attempts", attempts.len())),
     }
@@ -282,7 +258,7 @@ mod tests {
             unix: Duration::from_secs(*unix),
             method: Method::POST,
             headers: HeaderMap::from_iter([(
-                send::SIGNATURE,
+                crate::send::SIGNATURE,
                 sign([&secret], *t, b"{}").parse().unwrap(),
             )]),
             body: "{}".into(),

@@ -27,7 +27,7 @@ use tokio::time::Instant;
 use crate::report::{CheckInfo, Report, Verdict, excerpt};
 
 pub use public_form::{SubmitError, submit};
-pub use table::{SENDER_CHECKS, SenderCheck};
+pub use table::{SENDER_CHECKS, SenderCheck, SenderTest};
 
 use judge::{Problem, Seen};
 use recorder::Recorder;
@@ -97,7 +97,7 @@ pub async fn check_sender(
     let reports = SENDER_CHECKS.iter().filter(|check| is_wanted(&check.info));
     let reports = reports.map(|check| {
         let secrets = [options.secret.expose_secret()];
-        let (verdict, found) = match (check.judge)(&seen) {
+        let (verdict, found) = match (check.test.0)(&seen) {
             Ok(found) => (Verdict::Pass, found),
             Err(Problem::Fail(found)) => (Verdict::Fail, found),
             Err(Problem::Skip(found)) => (Verdict::Skipped, found),
