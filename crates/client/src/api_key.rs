@@ -68,17 +68,13 @@ impl ApiKey {
         if key.len() < REDACTED_FROM {
             return bytes.to_vec();
         }
-        let mut clean = Vec::with_capacity(bytes.len());
-        let mut rest = bytes;
-        while let Some((first, tail)) = rest.split_first() {
-            if rest.starts_with(key) {
-                clean.extend_from_slice(REDACTED.as_bytes());
-                rest = &rest[key.len()..];
-            } else {
-                clean.push(*first);
-                rest = tail;
-            }
+        let (mut clean, mut rest) = (Vec::with_capacity(bytes.len()), bytes);
+        while let Some(at) = rest.windows(key.len()).position(|part| part == key) {
+            clean.extend_from_slice(&rest[..at]);
+            clean.extend_from_slice(REDACTED.as_bytes());
+            rest = &rest[at + key.len()..];
         }
+        clean.extend_from_slice(rest);
         clean
     }
 

@@ -9,19 +9,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use flate2::Crc;
 use formsvc_protocol::FormId;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::error::EscapedText;
 
 /// Longest text that is saved or decoded, in bytes. A sync point with 10,000 ids of the reference
 /// service has about 900 kB.
 const MAX_LEN: usize = 8 << 20;
-
-/// Hex digits of the checksum.
-const CHECKSUM_LEN: usize = 16;
 
 /// Identifies the list that a state belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,8 +92,11 @@ pub(super) fn unseal<T: DeserializeOwned>(prefix: &str, text: &str) -> Result<T,
     serde_json::from_slice(&json).map_err(|_| invalid)
 }
 
+/// Returns the CRC-32 of a text in hex digits.
 fn checksum(text: &str) -> String {
-    hex::encode(&Sha256::digest(text.as_bytes())[..CHECKSUM_LEN / 2])
+    let mut crc = Crc::new();
+    crc.update(text.as_bytes());
+    format!("{:08x}", crc.sum())
 }
 
 /// Saves a text to a file, so that after any failure the file has either the old or the new

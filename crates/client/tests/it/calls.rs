@@ -133,8 +133,8 @@ fn contradictory_settings_are_named_in_one_error() {
     let with_transport = || builder().transport(Fake::script([]).wire());
     for (builder, first, second) in [
         (builder().no_proxy().proxy("http://p"), "proxy", "no_proxy"),
-        (builder().network(direct()).proxy("http://p"), "network", "proxy"),
-        (builder().no_proxy().network(direct()), "network", "no_proxy"),
+        (builder().network(direct()).proxy("http://p"), "proxy", "network"),
+        (builder().no_proxy().network(direct()), "no_proxy", "network"),
         (with_transport().proxy("http://p"), "transport", "proxy"),
         (with_transport().no_proxy(), "transport", "no_proxy"),
         (with_transport().network(direct()), "transport", "network"),
@@ -152,5 +152,5 @@ fn contradictory_settings_are_named_in_one_error() {
 fn test_errors_have_the_requested_kind() {
     let error = formsvc_client::Error::for_test(ErrorKind::Timeout);
     assert_eq!((error.kind(), error.attempts()), (ErrorKind::Timeout, 1));
-    assert_eq!(formsvc_client::AttemptContext::for_test().attempt(), 1);
+    assert_eq!(formsvc_client::AttemptContext::for_test().attempt, 1);
 }

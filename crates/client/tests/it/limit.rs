@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use formsvc_client::{
-    AttemptContext, BoxFuture, ErrorKind, RateLimit, RequestOptions, Timeouts, Transport,
-    TransportError,
+    AttemptContext, BoxFuture, ErrorKind, RateLimit, Timeouts, Transport, TransportError,
 };
 use formsvc_protocol::RollingWindow;
-use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
+use http::{HeaderValue, Request, Response, StatusCode};
 use tokio::time::Instant;
 
 use crate::support::bodies::USER;
@@ -162,7 +161,7 @@ impl Transport for Storm {
             if !refuses {
                 return Ok(Response::new(Bytes::from_static(USER.as_bytes())));
             }
-            let task = request.headers()["x-task"].to_str().unwrap().to_owned();
+            let task = request.uri().path().to_owned();
             self.refused.lock().unwrap().push(task);
             let mut answer = Response::new(Bytes::new());
             *answer.status_mut() = StatusCode::TOO_MANY_REQUESTS;
@@ -184,12 +183,10 @@ async fn first_429_pauses_every_task() {
     let client = builder().rate_limit(RateLimit::off()).transport(Shared(wire)).build().unwrap();
     let tasks: Vec<_> = (0..50)
         .map(|task| {
-            let name = HeaderName::from_static("x-task");
-            let options = RequestOptions::new().header(name, HeaderValue::from(task));
-            let client = client.with_options(options).unwrap();
+            let client = client.clone();
             tokio::spawn(async move {
                 for _ in 0..20 {
-                    client.me().await.unwrap();
+                    client.get_raw(&format!("/{task}"), &[]).await.unwrap();
                 }
             })
         })

@@ -94,7 +94,7 @@ async fn token_of_another_list_is_refused() {
         (token_of("https://forms.example/base", "frm_2"), "for form `frm_2`, not `frm_1`"),
         (
             token_of("https://other.example", "frm_1"),
-            "for `https://other.example:443`, not `https://forms.example:443`",
+            "for `https://other.example`, not `https://forms.example`",
         ),
     ] {
         let error = list(&fake).resume_from(token).items().try_next().await.unwrap_err();

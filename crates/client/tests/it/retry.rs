@@ -151,8 +151,8 @@ async fn rate_limit_error_names_wait_and_limit() {
     let none = Timeouts::new().overall(None);
     for (retry_after, expected) in [
         ("61", "61.0 s, and at most 60.0 s are allowed"),
-        ("3600", "an hour or more, and at most 60.0 s are allowed"),
-        ("99999999999999999999", "an hour or more, and at most 60.0 s are allowed"),
+        ("3600", "3600.0 s or more, and at most 60.0 s are allowed"),
+        ("99999999999999999999", "3600.0 s or more, and at most 60.0 s are allowed"),
     ] {
         let fake = Fake::script([throttled(retry_after)]);
         let client = builder().max_wait(secs(60)).timeouts(none).transport(fake.wire());

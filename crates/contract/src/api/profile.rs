@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use formsvc_protocol::{Timestamp, delay_seconds};
+use formsvc_protocol::{Timestamp, parse_retry_after};
 use http::header::{CONNECTION, CONTENT_ENCODING, RETRY_AFTER};
 use serde::{Deserialize, Serialize};
 
@@ -142,10 +142,11 @@ fn fraction_digits(time: &str) -> usize {
 
 fn retry_after_form(value: Option<&str>) -> RetryAfterForm {
     let Some(value) = value else { return RetryAfterForm::None };
-    match delay_seconds(value) {
+    let is_number = value.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    match parse_retry_after(value, 0) {
+        None => RetryAfterForm::None,
+        Some(_) if !is_number => RetryAfterForm::Date,
         Some(_) if value.contains('.') => RetryAfterForm::Fraction,
         Some(_) => RetryAfterForm::Seconds,
-        None if httpdate::parse_http_date(value).is_ok() => RetryAfterForm::Date,
-        None => RetryAfterForm::None,
     }
 }

@@ -197,7 +197,7 @@ impl Paged<'_> {
                 if let Follow::Submissions(walk) = follow
                     && let Some(step) = walk.refused(&error)
                 {
-                    self.shown.warn(step.fallback);
+                    self.shown.warn(step.fallback());
                     return Ok(true);
                 }
                 return Err(failed(error));
@@ -222,13 +222,13 @@ impl Paged<'_> {
                 };
                 let rows = items.iter().map(|item| (&*item.id, item.created_at.unix_micros()));
                 let step = walk.accept(rows, pagination);
-                self.shown.warn(step.fallback);
+                self.shown.warn(step.fallback());
                 let new: Vec<_> = step.new_rows.iter().map(|at| page.data[*at]).collect();
                 let is_enough = self.show(&new)?;
                 match step.next {
                     PageNext::Retry => Ok(true),
                     PageNext::Continue => Ok(!is_enough),
-                    PageNext::Failed(error) if !is_enough => Err(failed(error)),
+                    PageNext::Failed(error) if !is_enough => Err(failed(error.into())),
                     _ => Ok(false),
                 }
             }

@@ -1,20 +1,54 @@
 //! TLS by rustls with ring. The crypto provider is passed explicitly; no process-wide default is
 //! installed.
 
+use std::fmt;
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::verify_server_name;
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error, OtherError, SignatureScheme,
 };
 
 use super::error::NetworkError;
-use super::identity::{self, ClientIdentity};
 use super::trust::TrustStore;
+
+/// The certificate that identifies the client to a server (mutual TLS): a chain and its private key,
+/// which the Debug output does not contain.
+pub(super) struct ClientIdentity {
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+}
+
+impl ClientIdentity {
+    pub(super) fn parse(pem: &[u8]) -> Result<Self, NetworkError> {
+        let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+        let chain = chain.map_err(|error| Self::refuse("is not valid PEM").because(error))?;
+        if chain.is_empty() {
+            return Err(Self::refuse("contains no certificate"));
+        }
+        let key = PrivateKeyDer::from_pem_slice(pem)
+            .map_err(|error| Self::refuse("contains no usable private key").because(error))?;
+        Ok(Self { chain, key })
+    }
+
+    fn refuse(rule: &str) -> NetworkError {
+        NetworkError::setting("client_identity", rule)
+            .with_hint("concatenate the PEM files of the certificate and of its private key")
+    }
+}
+
+impl fmt::Debug for ClientIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientIdentity")
+            .field("certificates", &self.chain.len())
+            .finish_non_exhaustive()
+    }
+}
 
 /// The TLS configuration of the client: the trust store, and the client certificate if there is
 /// one.
@@ -28,10 +62,10 @@ pub(super) fn client_config(
         .with_safe_default_protocol_versions()
         .map_err(|error| NetworkError::new("TLS cannot be set up").because(error))?;
     let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
-    let mut config = match identity.map(ClientIdentity::parts) {
-        Some((chain, key)) => builder
-            .with_client_auth_cert(chain, key)
-            .map_err(|error| identity::refuse("cannot be used").because(error))?,
+    let mut config = match identity {
+        Some(ClientIdentity { chain, key }) => builder
+            .with_client_auth_cert(chain.clone(), key.clone_key())
+            .map_err(|error| ClientIdentity::refuse("cannot be used").because(error))?,
         None => builder.with_no_client_auth(),
     };
     config.alpn_protocols = vec![b"http/1.1".to_vec()];

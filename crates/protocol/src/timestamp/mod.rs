@@ -1,10 +1,17 @@
-//! Times of resources, as the wire shows them.
+//! Times of resources, as the wire shows them, and form instants, which order submissions.
+
+#[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
+mod conversions;
+mod instant;
 
 use jiff::SignedDuration;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::FormInstant;
 use crate::rfc3339::{self, TimeError};
+
+#[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
+pub use conversions::OutOfRange;
+pub use instant::FormInstant;
 
 /// A time on the wire (SPEC §2): `YYYY-MM-DDThh:mm:ss.sssZ`, kept as the text it arrived in.
 ///

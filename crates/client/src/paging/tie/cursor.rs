@@ -1,46 +1,6 @@
-//! The unit of a service's cursors, and cursors in the service's format.
-
-use std::fmt;
+//! Cursors as instants, and cursors in the service's format.
 
 use formsvc_protocol::{Cursor, FormInstant};
-
-/// The precision of a service's cursors: rows within one unit are not distinguished by them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum CursorUnit {
-    /// One second.
-    Second,
-    /// One millisecond.
-    Millisecond,
-}
-
-impl CursorUnit {
-    /// A lower-case name: `second` or `millisecond`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Second => "second",
-            Self::Millisecond => "millisecond",
-        }
-    }
-
-    pub(super) fn micros(self) -> i64 {
-        match self {
-            Self::Second => 1_000_000,
-            Self::Millisecond => 1_000,
-        }
-    }
-
-    /// The first microsecond of the unit that a time lies in.
-    pub(super) fn floor(self, time: i64) -> i64 {
-        time.saturating_sub(time.rem_euclid(self.micros()))
-    }
-}
-
-impl fmt::Display for CursorUnit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
 
 /// The instant of a cursor in microseconds, if it is one.
 pub(super) fn instant_of(cursor: &Cursor) -> Option<i64> {

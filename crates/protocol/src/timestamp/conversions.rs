@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::Timestamp;
+use super::Timestamp;
 
 /// The instant is outside the range of the target type: the years 0 to 9999 for a timestamp; jiff's
 /// range ends some hours before the year 9999 does.

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
+use super::Timestamp;
+use crate::Cursor;
 use crate::rfc3339::{self, TimeError};
-use crate::{Cursor, Timestamp};
 
 const MICROS_PER_MS: i64 = 1_000;
 /// How far ahead of the clock a form's instants may run before they advance by microseconds.
@@ -80,37 +81,36 @@ impl FormInstant {
     /// Returns the cursor of the rows strictly older than this instant: 3 fraction digits for a
     /// whole millisecond, else 6.
     pub fn to_cursor(self) -> Cursor {
-        let printable = self.printable();
-        let digits = if printable.0.rem_euclid(MICROS_PER_MS) == 0 { 3 } else { 6 };
-        Cursor::new(printable.print(digits))
+        let digits = if self.0.rem_euclid(MICROS_PER_MS) == 0 { 3 } else { 6 };
+        Cursor::new(self.print(digits))
     }
 
     /// Returns `created_at` as the API shows it: milliseconds, cut, never rounded up.
     pub fn to_timestamp(self) -> Timestamp {
-        let printable = self.printable();
-        Timestamp::from_parts(printable.print(3), printable)
-    }
-
-    /// Clamps the instant to the years 0 to 9999: an offset or rounding up can move a parsed instant
-    /// out of them.
-    fn printable(self) -> Self {
-        Self::from_micros(self.0)
+        Timestamp::from_parts(self.print(3), self)
     }
 
     fn print(self, digits: usize) -> String {
         rfc3339::format(SignedDuration::from_micros(self.0), digits)
-            .expect("callers clamp it to the years 0 to 9999")
+            .expect("instants are in the years 0 to 9999")
     }
 
     /// Parses a cursor into the bound for which `instant < bound` selects exactly the instants
     /// strictly older than the cursor. A cursor finer than a microsecond is rounded up, so that the
     /// microsecond that contains it counts as older.
     pub fn parse_cursor(text: &str) -> Result<Self, TimeError> {
-        rfc3339::parse_micros_ceil(text).map(Self)
+        let nanos = rfc3339::parse_nanos(text)?;
+        Ok(Self::from_wide_micros(-(-nanos).div_euclid(1_000)))
     }
 
-    pub(crate) fn parse_floor(text: &str) -> Result<Self, TimeError> {
-        rfc3339::parse_micros_floor(text).map(Self)
+    /// Parses a time; a fraction finer than a microsecond is cut.
+    pub(super) fn parse_floor(text: &str) -> Result<Self, TimeError> {
+        Ok(Self::from_wide_micros(rfc3339::parse_nanos(text)?.div_euclid(1_000)))
+    }
+
+    /// An offset can move a parsed instant out of the years 0 to 9999.
+    fn from_wide_micros(micros: i128) -> Self {
+        Self::from_micros(i64::try_from(micros).expect("years -1 to 10000 fit into 64 bits"))
     }
 }
 
