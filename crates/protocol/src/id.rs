@@ -1,4 +1,5 @@
-//! Identifiers: one type for each resource, so that a user id cannot be passed as a form id.
+//! Identifiers: one type for each resource, so that a user id cannot be passed as a form id; and the
+//! cursor of a list.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -145,6 +146,31 @@ ids! {
     EndpointId, "endpoint id", "whe_";
     /// Identifier of a delivery of one submission to one endpoint.
     DeliveryId, "delivery id", "dlv_";
+}
+
+/// A position in a list (SPEC §2, `next_cursor`). Opaque text: clients store it and send it back
+/// unchanged.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Cursor(String);
+
+impl Cursor {
+    /// Creates a cursor without checking the text. The service answers an invalid cursor with 400
+    /// `bad_request`.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// Returns the text to send.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
 #[cfg(test)]

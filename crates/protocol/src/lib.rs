@@ -39,11 +39,13 @@ mod wire_object;
 
 pub use answers::{Answer, Answers, AnswersError, NotAnObject, decode_string};
 pub use error_code::{ErrorBody, ErrorCode, ErrorCodeInfo, ErrorDetail, UnknownErrorCode};
-pub use id::{DeliveryId, EndpointId, FormId, IdError, KeyId, PublicId, SubmissionId, UserId};
+pub use id::{
+    Cursor, DeliveryId, EndpointId, FormId, IdError, KeyId, PublicId, SubmissionId, UserId,
+};
 pub use localhost::{is_localhost, is_localhost_name};
 pub use printable::{is_stray_selector, is_unsafe_in_terminals};
 pub use resources::{
-    Cursor, EventKind, Form, FormList, FormStatus, Page, Pagination, Submission, UnknownEventKind,
+    EventKind, Form, FormList, FormStatus, Page, Pagination, Submission, UnknownEventKind,
     UnknownFormStatus, User, WebhookEvent,
 };
 pub use retry_schedule::{RETRY_AFTER_MAX, RetrySchedule, parse_retry_after, retry_after};

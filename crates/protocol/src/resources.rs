@@ -1,38 +1,11 @@
 //! The resources of the REST API (SPEC §2): user, form, submission, and the pages that list them;
 //! and the webhook event (SPEC §6).
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::open_enum::open_enum;
 use crate::wire_object::{ExtraMembers, wire_object};
-use crate::{Answers, FormId, PublicId, SubmissionId, Timestamp, UserId};
-
-/// A position in a list (SPEC §2, `next_cursor`). Opaque text: clients store it and send it back
-/// unchanged.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Cursor(String);
-
-impl Cursor {
-    /// Creates a cursor without checking the text. The service answers an invalid cursor with 400
-    /// `bad_request`.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    /// Returns the text to send.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for Cursor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+use crate::{Answers, Cursor, FormId, PublicId, SubmissionId, Timestamp, UserId};
 
 wire_object! {
     /// The owner of an API key, as `GET /api/v1/me` returns it.

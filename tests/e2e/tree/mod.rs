@@ -8,6 +8,7 @@ mod docs;
 mod features;
 mod generated;
 mod habits;
+mod layers;
 mod layout;
 mod manifests;
 mod msrv;
