@@ -368,14 +368,6 @@ mod tests {
     }
 
     #[test]
-    fn environment_sets_base_url_and_key() {
-        let url = ("FORMSVC_BASE_URL", "http://localhost:1/base/");
-        let builder = from_vars(&[url, ("FORMSVC_API_KEY", "fsk_1")]).unwrap();
-        let client = builder.no_proxy().build().unwrap();
-        assert_eq!(client.base_url(), "http://localhost:1/base");
-    }
-
-    #[test]
     fn environment_error_names_the_variable() {
         let url = ("FORMSVC_BASE_URL", "https://forms.example");
         for (vars, rule) in [

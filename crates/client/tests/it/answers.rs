@@ -2,7 +2,6 @@
 //! `Retry-After`, or from another program.
 
 use std::io::Write;
-use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -84,34 +83,6 @@ async fn undecodable_answer_is_an_error_without_answers() {
     let error = failure(encoded(200, "gzip", USER.into())).await;
     assert_eq!(error.kind(), ErrorKind::Transport);
     assert!(!format!("{error} {error:?}").contains("ada"), "{error:?}");
-}
-
-#[tokio::test]
-async fn byte_order_mark_is_accepted() {
-    let served = Served::script([
-        answer(200, &format!("\u{feff}{USER}")),
-        answer(200, &format!("\u{feff}{}", last([0, 1]))),
-    ])
-    .await;
-    let client = served.client();
-    client.me().await.unwrap();
-    let mut items = client.form("frm_1").submissions().items();
-    assert_eq!(items.try_collect_max(9).await.unwrap().len(), 2);
-}
-
-#[tokio::test]
-async fn retry_after_with_fraction_is_obeyed() {
-    let throttled =
-        answer(429, &error("rate_limited", "wait")).insert_header("retry-after", "0.35");
-    let served = Served::script([throttled, answer(200, USER)]).await;
-    let client = builder().base_url(served.url()).random(|| 0.0).build().unwrap();
-    let user = client.me().await.unwrap();
-    println!("2 attempts in {:?}", user.meta().elapsed());
-    assert_eq!(user.attempts(), 2);
-    assert!(user.meta().elapsed() >= Duration::from_millis(350), "{:?}", user.meta().elapsed());
-
-    let throttled = answer(429, &error("rate_limited", "wait")).insert_header("retry-after", "2.5");
-    assert_eq!(failure(throttled).await.retry_after(), Some(Duration::from_millis(2_500)));
 }
 
 #[tokio::test]

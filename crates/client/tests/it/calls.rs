@@ -4,11 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use formsvc_client::network::NetworkSettings;
-use formsvc_client::{
-    ApiKey, Client, ClientBuilder, ClientEvent, ErrorKind, FormStatus, RateLimit, Timeouts,
-};
+use formsvc_client::{Client, ClientEvent, ErrorKind, FormStatus, RateLimit, Timeouts};
 use formsvc_protocol::paths::{ENDPOINTS, Endpoint};
-use http::{HeaderName, StatusCode};
+use http::StatusCode;
 
 use crate::support::bodies::{FORMS, USER, last};
 use crate::support::builder;
@@ -70,26 +68,6 @@ async fn request_contains_the_key_marked_sensitive() {
     });
     let client = builder().user_agent("acme/1.2").transport(fake.wire()).build().unwrap();
     client.me().await.unwrap();
-}
-
-#[tokio::test]
-async fn default_headers_are_sent_with_every_request() {
-    let fake = Fake::rule(|request| {
-        assert_eq!(request.headers()["x-team"], "billing");
-        assert_eq!(request.headers()["x-once"], "2");
-        ok(USER)
-    });
-    let builder = builder().default_header("x-team", "billing").default_header("x-once", "1");
-    let builder = builder.default_header(HeaderName::from_static("x-once"), "2");
-    builder.transport(fake.wire()).build().unwrap().me().await.unwrap();
-}
-
-#[test]
-fn api_key_is_accepted_as_text_and_as_its_type() {
-    let build = |builder: ClientBuilder| builder.transport(Fake::script([]).wire()).build();
-    build(builder().api_key("fsk_1")).unwrap();
-    build(builder().api_key("fsk_1".to_owned())).unwrap();
-    build(builder().api_key("fsk_1".parse::<ApiKey>().unwrap())).unwrap();
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! Retries, on a paused clock.
 
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 use formsvc_client::{
@@ -75,19 +74,6 @@ async fn last_failure_is_returned_after_all_attempts() {
     let fake = Fake::script([status(500)]);
     let client = builder().retry(RetryPolicy::none()).transport(fake.wire()).build().unwrap();
     assert_eq!(client.me().await.unwrap_err().attempts(), 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn pauses_double_up_to_max_delay() {
-    let fake = Fake::script((0..6).map(|_| status(500)));
-    let policy = RetryPolicy::standard()
-        .max_attempts(NonZeroU32::new(6).unwrap())
-        .base_delay(secs(1))
-        .max_delay(secs(5));
-    let client = builder().random(|| 1.0).retry(policy).transport(fake.wire()).build().unwrap();
-    client.me().await.unwrap_err();
-    let tenths: Vec<_> = fake.gaps().iter().map(|gap| gap.as_millis() / 100).collect();
-    assert_eq!(tenths, [11, 22, 44, 55, 55]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -148,18 +148,3 @@ proptest! {
         prop_assert_eq!(found, Err(SignatureError::NoMatch));
     }
 }
-
-#[test]
-fn header_with_flipped_bit_is_refused() {
-    let secrets = [secret("whsec_a")];
-    let header = sign(&secrets, 1_767_225_600, b"{}").into_bytes();
-    for at in 0..header.len() {
-        for bit in 0..8 {
-            let mut flipped = header.clone();
-            flipped[at] ^= 1 << bit;
-            // With any tolerance, a changed time is refused because it is not signed.
-            let found = verify(&flipped, b"{}", &secrets, 1_767_225_600, Duration::MAX);
-            assert!(found.is_err(), "byte {at}, bit {bit}: {}", flipped.escape_ascii());
-        }
-    }
-}
