@@ -235,12 +235,11 @@ impl Setup {
             headers.insert(name, value);
         }
         headers.insert(USER_AGENT, user_agent(self.user_agent.as_deref())?);
-        let transport = match self.transport.take() {
-            Some(transport) => transport,
-            None => {
-                let (timeout, network) = (self.settings.timeouts.connect, self.network_settings()?);
-                Arc::new(ReqwestTransport::new(&base, timeout, network)?)
-            }
+        let transport = if let Some(transport) = self.transport.take() {
+            transport
+        } else {
+            let (timeout, network) = (self.settings.timeouts.connect, self.network_settings()?);
+            Arc::new(ReqwestTransport::new(&base, timeout, network)?)
         };
         Ok(Client {
             shared: Arc::new(Shared {

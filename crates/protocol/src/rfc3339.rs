@@ -31,12 +31,11 @@ pub(crate) fn parse_nanos(text: &str) -> Result<i128, TimeError> {
 }
 
 fn parse(text: &str) -> Option<i128> {
-    let (local, offset) = match text.strip_suffix(['Z', 'z']) {
-        Some(local) => (local, SignedDuration::ZERO),
-        None => {
-            let (local, offset) = text.split_at_checked(text.len().checked_sub(6)?)?;
-            (local, parse_offset(offset)?)
-        }
+    let (local, offset) = if let Some(local) = text.strip_suffix(['Z', 'z']) {
+        (local, SignedDuration::ZERO)
+    } else {
+        let (local, offset) = text.split_at_checked(text.len().checked_sub(6)?)?;
+        (local, parse_offset(offset)?)
     };
     let (seconds, fraction) = local.split_at_checked(19)?;
     let digits = fraction.strip_prefix('.').unwrap_or("0");

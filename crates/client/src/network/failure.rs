@@ -150,7 +150,8 @@ impl NetworkSettings {
         };
         let server = server(&url);
         let handshake = causes(error).find_map(|error| strip_handshake(&error.to_string()));
-        let is_of_proxy = handshake.as_deref() == Some(NO_CONNECTION) || is_forwarded(&url, &proxy);
+        let is_of_proxy =
+            handshake.as_deref() == Some(NO_CONNECTION) || is_forwarded(&url, proxy.as_ref());
         if let Some(error) = causes(error).find_map(|error| error.downcast_ref::<rustls::Error>()) {
             let (kind, message) = match &proxy {
                 Some(proxy) if is_of_proxy => of_tls(error, &format!("the proxy {proxy}")),
@@ -189,7 +190,7 @@ impl NetworkSettings {
     pub fn proxy_refusal(&self, target: &str, status: StatusCode) -> Option<ConnectFailure> {
         let proxy = self.proxy_for(target);
         if status != StatusCode::PROXY_AUTHENTICATION_REQUIRED
-            || !is_forwarded(&Url::parse(target).ok()?, &proxy)
+            || !is_forwarded(&Url::parse(target).ok()?, proxy.as_ref())
         {
             return None;
         }
@@ -205,9 +206,9 @@ fn server(url: &Url) -> String {
 }
 
 /// Returns true if the proxy gets the request itself, and not a CONNECT or a SOCKS handshake.
-fn is_forwarded(url: &Url, proxy: &Option<ProxyInfo>) -> bool {
+fn is_forwarded(url: &Url, proxy: Option<&ProxyInfo>) -> bool {
     let is_http = |proxy: &ProxyInfo| !proxy.address().starts_with("socks");
-    url.scheme() == "http" && proxy.as_ref().is_some_and(is_http)
+    url.scheme() == "http" && proxy.is_some_and(is_http)
 }
 
 fn strip_handshake(text: &str) -> Option<String> {
@@ -220,9 +221,10 @@ fn of_handshake(proxy: &ProxyInfo, why: &str, server: &str) -> (ConnectFailureKi
     match why {
         AUTH_REQUIRED | SOCKS_REJECTED | SOCKS_METHOD => {
             let code = if why == AUTH_REQUIRED { " (407)" } else { "" };
-            let verb = match proxy.has_credentials() {
-                true => "rejects its user name and password",
-                false => "requires a user name and a password",
+            let verb = if proxy.has_credentials() {
+                "rejects its user name and password"
+            } else {
+                "requires a user name and a password"
             };
             (ProxyAuth, format!("the proxy {proxy} {verb}{code}"))
         }

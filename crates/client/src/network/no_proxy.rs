@@ -56,22 +56,21 @@ fn matches(entry: &str, host: &str, port: Option<u16>) -> Option<bool> {
         Some((listed, port)) => (listed, Some(port.parse().ok()?)),
         None => (entry, None),
     };
-    let is_host = match parse_address(listed) {
-        Some(listed) => address == Some(listed),
-        None => {
-            let domain = listed.strip_prefix('*').filter(|rest| rest.starts_with('.'));
-            let domain = domain.unwrap_or(listed);
-            let domain = domain.strip_prefix('.').unwrap_or(domain);
-            // Also turns an international name into the form that URLs have.
-            let Ok(Host::Domain(domain)) = Host::parse(domain) else { return None };
-            let domain = domain.strip_suffix('.').unwrap_or(&domain);
-            if domain.is_empty() || domain.contains('*') {
-                return None;
-            }
-            let name = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
-            let below = name.strip_suffix(domain).filter(|_| address.is_none());
-            below.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    let is_host = if let Some(listed) = parse_address(listed) {
+        address == Some(listed)
+    } else {
+        let domain = listed.strip_prefix('*').filter(|rest| rest.starts_with('.'));
+        let domain = domain.unwrap_or(listed);
+        let domain = domain.strip_prefix('.').unwrap_or(domain);
+        // Also turns an international name into the form that URLs have.
+        let Ok(Host::Domain(domain)) = Host::parse(domain) else { return None };
+        let domain = domain.strip_suffix('.').unwrap_or(&domain);
+        if domain.is_empty() || domain.contains('*') {
+            return None;
         }
+        let name = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+        let below = name.strip_suffix(domain).filter(|_| address.is_none());
+        below.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     };
     Some(is_host && only_port.is_none_or(|only| port == Some(only)))
 }

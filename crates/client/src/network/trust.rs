@@ -191,9 +191,10 @@ impl fmt::Display for TrustStore {
         {
             let count = certificates.len();
             let plural = if count == 1 { "" } else { "s" };
-            let path = match origin.path.as_os_str().is_empty() {
-                true => String::new(),
-                false => format!("`{}` ", origin.path.display()),
+            let path = if origin.path.as_os_str().is_empty() {
+                String::new()
+            } else {
+                format!("`{}` ", origin.path.display())
             };
             parts.push(format!("{count} certificate{plural} of {path}({})", origin.setting));
         }

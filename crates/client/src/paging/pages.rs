@@ -170,30 +170,34 @@ impl SubmissionPages {
     /// repeated with another one.
     fn retries_refused(&mut self, error: &Error) -> bool {
         self.walk.refused(error).is_some_and(|outcome| {
-            self.report(outcome.warning);
+            if let Some(warning) = &outcome.warning {
+                self.report(warning);
+            }
             true
         })
     }
 
-    fn report(&self, event: Option<ClientEvent>) {
-        event.iter().for_each(|event| self.query.client.shared.emit(event));
+    fn report(&self, event: &ClientEvent) {
+        self.query.client.shared.emit(event);
     }
 
     /// Returns the page to yield; `None` if its rows do not count.
     fn accept(&mut self, page: RawPage, meta: ResponseMeta) -> Option<SubmissionPage> {
         let outcome = self.walk.accept(page.rows(), page.pagination());
         let (mut page, next) = (page.keep(&outcome, meta), outcome.next);
-        self.report(outcome.warning);
+        if let Some(warning) = &outcome.warning {
+            self.report(warning);
+        }
         if next == NextStep::Retry {
             return None;
         }
-        self.report(Some(ClientEvent::PageFetched {
+        self.report(&ClientEvent::PageFetched {
             rows: page.len(),
             duplicates: outcome.duplicates,
             bytes: page.body_len(),
             has_more: page.has_more(),
             elapsed: page.meta().elapsed(),
-        }));
+        });
         self.next = Some(next);
         if let NextStep::Failed(overflow @ PagingError::TieOverflow(_)) = next {
             self.error = Some(walk_error(overflow, page.meta()));

@@ -149,6 +149,7 @@ impl Walk {
     }
 
     /// Continues after units of which rows may be missing, instead of failing there.
+    #[must_use]
     pub fn allow_incomplete(mut self, allow: bool) -> Self {
         self.ties.allow_incomplete(allow);
         self

@@ -139,11 +139,12 @@ mod tests {
 
     #[test]
     fn retryable_causes_match_the_table() {
+        use TransportErrorKind::{Connect, Interrupted, Other, ProxyAuth, Timeout, Tls, TooLarge};
+
         for code in 300..600 {
             let tried = pause(status(code), 1, None, 0.5).is_some();
             assert_eq!(tried, [408, 429, 500, 502, 503, 504].contains(&code), "{code}");
         }
-        use TransportErrorKind::{Connect, Interrupted, Other, ProxyAuth, Timeout, Tls, TooLarge};
         for kind in [Connect, Timeout, Interrupted, Tls, ProxyAuth, TooLarge, Other] {
             let tried = pause(RetryReason::of_transport(kind), 1, None, 0.5).is_some();
             assert_eq!(tried, [Connect, Timeout, Interrupted].contains(&kind), "{kind:?}");

@@ -12,20 +12,16 @@ use serde::Serialize;
 
 use super::service::{MockService, SeenRequest, State, StoredForm};
 
-/// Returns an error of the service.
-pub(super) fn error(code: ErrorCode, retry_after: Option<Duration>) -> Response<Bytes> {
-    let meaning = code.info().map_or("It failed.", |info| info.meaning);
-    error_with_message(code, meaning.to_owned(), retry_after)
-}
-
-fn error_with_message(
+/// Returns an error of the service; `message` replaces the usual one.
+pub(super) fn error(
     code: ErrorCode,
-    message: String,
+    message: Option<String>,
     retry_after: Option<Duration>,
 ) -> Response<Bytes> {
+    let meaning = code.info().map_or("It failed.", |info| info.meaning);
     let status = code.info().and_then(|info| StatusCode::from_u16(info.status).ok());
     let usual = (code == ErrorCode::Unavailable).then_some(Duration::from_secs(1));
-    let mut response = json(&ErrorBody::new(code, message));
+    let mut response = json(&ErrorBody::new(code, message.unwrap_or_else(|| meaning.to_owned())));
     *response.status_mut() = status.unwrap_or(StatusCode::BAD_REQUEST);
     if let Some(wait) = retry_after.or(usual) {
         // Whole seconds, and at least one (SPEC §7).
@@ -43,28 +39,25 @@ fn json(value: &impl Serialize) -> Response<Bytes> {
 
 /// Returns the response to a request. The checks have the order of the real service: key,
 /// parameters, form.
-pub(super) fn respond(
-    state: &State,
-    seen: &SeenRequest,
-    headers: &HeaderMap,
-) -> Result<Response<Bytes>, Response<Bytes>> {
-    authorize(headers).map_err(|code| error(code, None))?;
+pub(super) fn respond(state: &State, seen: &SeenRequest, headers: &HeaderMap) -> Response<Bytes> {
+    if let Err(code) = authorize(headers) {
+        return error(code, None, None);
+    }
     match seen.operation {
-        "me" => Ok(json(&state.user)),
+        "me" => json(&state.user),
         "forms.list" => {
             let forms = state.forms.iter().rev().take(FORMS_LISTED_MAX);
-            let data = forms.map(|stored| stored.form.clone()).collect();
-            Ok(json(&FormList { data }))
+            json(&FormList { data: forms.map(|stored| stored.form.clone()).collect() })
         }
         name if name == SUBMISSIONS.operation => {
-            let (limit, before) = parameters(seen)
-                .map_err(|message| error_with_message(ErrorCode::BadRequest, message, None))?;
-            let form =
-                state.forms.iter().find(|stored| Some(&stored.form.id) == seen.form.as_ref());
-            let form = form.ok_or_else(|| error(ErrorCode::FormNotFound, None))?;
-            Ok(page(form, limit, before))
+            let of_path = |stored: &&StoredForm| Some(&stored.form.id) == seen.form.as_ref();
+            match (parameters(seen), state.forms.iter().find(of_path)) {
+                (Err(message), _) => error(ErrorCode::BadRequest, Some(message), None),
+                (_, None) => error(ErrorCode::FormNotFound, None, None),
+                (Ok((limit, before)), Some(form)) => page(form, limit, before),
+            }
         }
-        _ => Err(error(ErrorCode::NotFound, None)),
+        _ => error(ErrorCode::NotFound, None, None),
     }
 }
 

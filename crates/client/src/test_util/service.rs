@@ -147,17 +147,15 @@ impl MockService {
         let seen = SeenRequest::of(request, attempt);
         let fault = state.faults.pop_front();
         let mut response = match &fault {
-            Some(Fault::Error(code)) => error(code.clone(), None),
-            Some(Fault::RateLimited(wait)) => error(ErrorCode::RateLimited, Some(*wait)),
+            Some(Fault::Error(code)) => error(code.clone(), None, None),
+            Some(Fault::RateLimited(wait)) => error(ErrorCode::RateLimited, None, Some(*wait)),
             Some(Fault::Status(status, body)) => {
                 let mut response = Response::new(Bytes::from(body.clone()));
                 *response.status_mut() = *status;
                 response
             }
             Some(Fault::Unreachable | Fault::Disconnected | Fault::Silent) => Response::default(),
-            None | Some(Fault::Truncated) => {
-                respond(&state, &seen, request.headers()).unwrap_or_else(|error| error)
-            }
+            None | Some(Fault::Truncated) => respond(&state, &seen, request.headers()),
         };
         if fault == Some(Fault::Truncated) {
             let half = response.body().len() / 2;
