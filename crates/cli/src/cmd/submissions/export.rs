@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
-use formsvc_client::{Completeness, TieOverflow};
+use formsvc_client::{Completeness, PAGE_SIZE_MAX, TieOverflow};
 use formsvc_export::{
     Destination, Existing, ExportError, FORMATS, Format, Operation, Options, Written, export,
     writer,
@@ -15,13 +15,14 @@ use indicatif::HumanCount;
 
 use crate::args::whole;
 use crate::context::Context;
-use crate::error::CliError;
+use crate::error::{CliError, MISSING_UNKNOWN};
 use crate::exit::Exit;
 use crate::form_ref;
+use crate::message::Message;
 use crate::output::Harmless;
 use crate::progress::took;
 
-/// Write every submission of a form to a file or to standard output
+/// Write all submissions of a form to a file or to standard output
 ///
 /// Newest first. A file appears under its name only when it is complete; an interrupted or failed
 /// export leaves the old file, or none.
@@ -99,10 +100,13 @@ impl Export {
         let progress = |at: formsvc_export::Progress<'_>| {
             cx.progress.submissions(at.submissions, at.reached);
         };
-        let written = export(pages, writer, progress).await.map_err(|error| self.failed(error))?;
+        let advice = || larger_pages(self.page_size, &format!("--page-size {PAGE_SIZE_MAX}"));
+        let written = export(pages, writer, progress)
+            .await
+            .map_err(|error| self.failed(error).hint_larger_pages(advice()))?;
         cx.progress.end();
-        cx.progress.remark(&summary(&written, self.file(), cx.progress.elapsed()));
-        incomplete(&written.tie_overflows)
+        cx.progress.report(summary(&written, self.file(), cx.progress.elapsed()));
+        incomplete(&written.tie_overflows).map_err(|error| error.hint_larger_pages(advice()))
     }
 
     /// As asked for, or as the output's name says; CSV if it says nothing. A name that says
@@ -117,9 +121,9 @@ impl Export {
             return Ok(Format::Csv);
         }
         let known: Vec<&str> = FORMATS.iter().flat_map(|row| row.extensions).copied().collect();
-        let what = format!("`{}` does not say which format it is to have", self.out.display());
+        let what = format!("unknown format for `{}`", self.out.display());
         Err(CliError::usage(what)
-            .hint(format!("give it with --format, or one of the endings .{}", known.join(", ."))))
+            .hint(format!("use `--format`, or one of the endings .{}", known.join(", ."))))
     }
 
     /// The output's path; `None` for standard output, by whatever name.
@@ -190,7 +194,7 @@ impl<F: FnOnce()> Write for StandardOutput<F> {
     }
 }
 
-fn summary(written: &Written, file: Option<&Path>, elapsed: Duration) -> String {
+fn summary(written: &Written, file: Option<&Path>, elapsed: Duration) -> Message {
     let columns = match written.columns {
         0 => String::new(),
         columns => format!(", {}", counted(columns as u64, "column")),
@@ -205,11 +209,27 @@ fn summary(written: &Written, file: Option<&Path>, elapsed: Duration) -> String 
     };
     let (submissions, time) = (counted(written.submissions, "submission"), took(elapsed));
     let complete = match written.completeness {
-        Completeness::Proven => "",
-        Completeness::Incomplete => "; complete: no",
-        _ => "; complete: unproven",
+        Completeness::Proven => "yes",
+        Completeness::Incomplete => "no",
+        _ => "unproven",
     };
-    format!("{submissions}{columns}{place} in {time}{guarded}{complete}")
+    let doubt = if complete == "yes" { String::new() } else { format!("; complete: {complete}") };
+    let text = format!("{submissions}{columns}{place} in {time}{guarded}{doubt}");
+    let message = Message::info(text)
+        .with("submissions", written.submissions)
+        .with("columns", written.columns)
+        .with("guarded_cells", written.guarded_cells)
+        .with("seconds", elapsed.as_secs_f64())
+        .with("complete", complete);
+    match file {
+        Some(file) => message.with("file", file.display().to_string()),
+        None => message,
+    }
+}
+
+/// Advice to request pages of the largest size with `flag`; `None` if they have that size already.
+pub(in crate::cmd) fn larger_pages(page_size: u32, flag: &str) -> Option<String> {
+    (page_size < PAGE_SIZE_MAX).then(|| format!("request larger pages with `{flag}`"))
 }
 
 /// The end of a run that was allowed to leave submissions out: exit 9 if it did.
@@ -225,7 +245,7 @@ pub(in crate::cmd) fn incomplete(overflows: &[TieOverflow]) -> Result<(), CliErr
     let error = overflows
         .iter()
         .take(LISTED_MAX)
-        .fold(error, |error, overflow| error.cause(overflow.to_string()));
+        .fold(error, |error, overflow| error.cause(format!("{overflow}; {MISSING_UNKNOWN}")));
     Err(match overflows.len().checked_sub(LISTED_MAX) {
         Some(more @ 1..) => error.cause(format!("and {more} more")),
         _ => error,
