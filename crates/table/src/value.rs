@@ -57,15 +57,23 @@ impl<'a> Value<'a> {
 
     /// Returns the value as a cell of text.
     pub fn into_cell(self) -> Cell<'a> {
-        match self {
-            Self::Text(text) => Cell { text, free: true },
-            Self::Json(text) => Cell { text, free: false },
-            Self::Empty => Cell::empty(),
-            Self::Number(text) | Self::Time(text, _) => Cell { text: text.into(), free: false },
-            Self::Boolean(true) => Cell { text: "true".into(), free: false },
-            Self::Boolean(false) => Cell { text: "false".into(), free: false },
-        }
+        let free = matches!(self, Self::Text(_));
+        let text = match self {
+            Self::Text(text) | Self::Json(text) => text,
+            Self::Number(text) | Self::Time(text, _) => text.into(),
+            Self::Empty => "".into(),
+            Self::Boolean(value) => if value { "true" } else { "false" }.into(),
+        };
+        Cell { text, free }
     }
+}
+
+/// Returns the cell of an answer, given as JSON: text without quotation marks, numbers with their
+/// exact digits, `true` and `false`, nothing for null, JSON for lists and objects.
+///
+/// Text that contains a lone surrogate escape (`\ud800`) stays a JSON literal.
+pub fn cell(json: &str) -> Cell<'_> {
+    Value::parse(json).into_cell()
 }
 
 /// Joins the items of a list; `None` if the cell could not be split again.
@@ -206,5 +214,27 @@ mod tests {
         for json in [r#"["a; b"]"#, "[[1]]", "[null]", "[]", r#"{"a":1}"#] {
             assert_eq!(text(json), json);
         }
+    }
+
+    fn text(json: &str) -> String {
+        cell(json).text.into_owned()
+    }
+
+    #[test]
+    fn answers_become_readable_text() {
+        assert_eq!(text(r#""plain""#), "plain");
+        assert_eq!(text(r#""tab\tquote\" \u00e9""#), "tab\tquote\" é");
+        assert_eq!(text("-0.10e+400"), "-0.10e+400");
+        assert_eq!(text("123456789012345678901234567890"), "123456789012345678901234567890");
+        assert_eq!(text("true"), "true");
+        assert_eq!(text("null"), "");
+        assert_eq!(text(r#"["a", "b"]"#), r#"["a", "b"]"#);
+        assert_eq!(text(r#"{"k":[]}"#), r#"{"k":[]}"#);
+        assert_eq!(text(r#""""#), "");
+    }
+
+    #[test]
+    fn lone_surrogate_stays_a_literal() {
+        assert_eq!(text(r#""a\ud800""#), r#""a\ud800""#);
     }
 }

@@ -10,6 +10,8 @@ use formsvc_export::{
     SpoolFolder, export_csv,
 };
 
+use crate::limited::limited;
+
 const FORM: &str = "frm_1";
 
 fn service(rows: u32) -> MockService {
@@ -25,10 +27,10 @@ async fn run(export: Export, format: Format, path: &Path) -> Result<Exported, Ex
     export.run(RenderOptions::new(format), destination, |_| {}).await
 }
 
-/// Lets some requests succeed, then makes one fail for good.
-fn fail_after(service: &MockService, requests: u32) {
-    (0..requests).for_each(|_| service.fail_next(Fault::Slow(Duration::ZERO)));
-    service.fail_next(Fault::Error(ErrorCode::KeyRevoked));
+/// An export whose requests fail after a number of successes.
+fn failing(service: &MockService, spools: &SpoolFolder, requests: u32) -> Export {
+    let client = limited(service, requests, Fault::Error(ErrorCode::KeyRevoked));
+    Export::new(client, FormId::new(FORM).unwrap(), spools.clone()).title("Survey")
 }
 
 #[tokio::test]
@@ -41,8 +43,8 @@ async fn continued_export_equals_an_uninterrupted_one() {
         run(export(&service, &spools), format, &whole).await.unwrap();
         std::fs::write(&parts, "the previous file").unwrap();
         for failures in 1..4 {
-            fail_after(&service, 4 * failures);
-            let error = run(export(&service, &spools), format, &parts).await.unwrap_err();
+            let failing = failing(&service, &spools, 4 * failures);
+            let error = run(failing, format, &parts).await.unwrap_err();
             let ExportError::Unfinished { rows_saved, cause, .. } = error else {
                 panic!("{error}");
             };
@@ -64,8 +66,7 @@ async fn fresh_export_reads_everything_again() {
     let folder = tempfile::tempdir().unwrap();
     let spools = SpoolFolder::new(folder.path());
     let (service, path) = (service(1_000), folder.path().join("rows.csv"));
-    fail_after(&service, 8);
-    run(export(&service, &spools), Format::Csv, &path).await.unwrap_err();
+    run(failing(&service, &spools, 8), Format::Csv, &path).await.unwrap_err();
     let before = service.requests().len();
     run(export(&service, &spools).fresh(true), Format::Csv, &path).await.unwrap();
     assert_eq!(service.requests().len() - before, 11);
@@ -118,10 +119,10 @@ async fn time_limit_saves_the_rows_received() {
     let folder = tempfile::tempdir().unwrap();
     let spools = SpoolFolder::new(folder.path());
     let (service, path) = (service(500), folder.path().join("rows.csv"));
-    service.fail_next(Fault::Slow(Duration::ZERO));
-    service.fail_next(Fault::Silent);
-    let limited = export(&service, &spools).max_time(Some(Duration::from_secs(5)));
-    let error = run(limited, Format::Csv, &path).await.unwrap_err();
+    let client = limited(&service, 1, Fault::Silent);
+    let export_by = Export::new(client, FormId::new(FORM).unwrap(), spools.clone());
+    let export_by = export_by.max_time(Some(Duration::from_secs(5)));
+    let error = run(export_by, Format::Csv, &path).await.unwrap_err();
     assert!(
         matches!(&error, ExportError::Unfinished { rows_saved: 100, cause, .. }
             if matches!(**cause, ExportError::TimeLimit)),
@@ -139,8 +140,7 @@ async fn events_report_saved_rows_and_pages() {
     let folder = tempfile::tempdir().unwrap();
     let spools = SpoolFolder::new(folder.path());
     let (service, path) = (service(1_000), folder.path().join("rows.csv"));
-    fail_after(&service, 6);
-    run(export(&service, &spools), Format::Csv, &path).await.unwrap_err();
+    run(failing(&service, &spools, 6), Format::Csv, &path).await.unwrap_err();
     let (mut opened, mut pages, mut rendering) = (0, 0, false);
     let destination = Destination::file(&path, Existing::Replace).unwrap();
     let events = |event: ExportEvent<'_>| match event {

@@ -6,6 +6,7 @@ mod csv;
 mod destination;
 mod export;
 mod json;
+mod limited;
 mod parquet;
 mod pull;
 mod readers;

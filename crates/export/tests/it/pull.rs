@@ -3,14 +3,18 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use formsvc_client::FormId;
 use formsvc_client::test_util::{Fault, MockService, form, generate, submission};
+use formsvc_client::{Client, ErrorCode, FormId};
 use formsvc_export::{
     ExportError, PullOptions, PullSummary, RowRange, RowSource, RowStore, SourceKey, pull,
 };
 use proptest::prelude::*;
 
+use crate::limited::limited;
+
 const FORM: &str = "frm_1";
+
+const REVOKED: Fault = Fault::Error(ErrorCode::KeyRevoked);
 
 struct Target {
     _folder: tempfile::TempDir,
@@ -31,8 +35,16 @@ impl Target {
         service: &MockService,
         options: &PullOptions,
     ) -> Result<PullSummary, ExportError> {
-        let (client, form) = (service.client(), FormId::new(FORM).unwrap());
-        pull(&client, &form, &mut self.store, self.source, options, |_| {}).await
+        self.pull_by(&service.client(), options).await
+    }
+
+    async fn pull_by(
+        &mut self,
+        client: &Client,
+        options: &PullOptions,
+    ) -> Result<PullSummary, ExportError> {
+        let form = FormId::new(FORM).unwrap();
+        pull(client, &form, &mut self.store, self.source, options, |_| {}).await
     }
 
     fn ids(&self, range: RowRange) -> Vec<String> {
@@ -80,25 +92,16 @@ async fn pull_stores_every_row_with_few_requests() {
 async fn failed_pull_is_continued_below_the_stored_rows() {
     // A row each second: 300 rows lie within the overlap of 5 minutes.
     let (service, mut target) = (service(3_000), Target::new());
-    for _ in 0..15 {
-        service.fail_next(Fault::Slow(Duration::ZERO));
-    }
-    (0..9).for_each(|_| service.fail_next(Fault::Status(http_500(), String::new())));
-    let error = target.pull(&service, &all()).await.unwrap_err();
+    let client = limited(&service, 15, REVOKED);
+    let error = target.pull_by(&client, &all()).await.unwrap_err();
     assert!(matches!(error, ExportError::Service(_)), "{error}");
     assert_eq!(target.ids(RowRange::default()).len(), 1 + 15 * 99);
     let before = service.requests().len();
-    // The faults that are left.
-    while target.pull(&service, &all()).await.is_err() {}
     let summary = target.pull(&service, &all()).await.unwrap();
-    assert_eq!((summary.rows, summary.new), (3_000, 0));
+    assert_eq!((summary.rows, summary.new), (3_000, 3_000 - 1_486));
     assert_eq!(target.ids(RowRange::default()).len(), 3_000);
     let requests = service.requests().len() - before;
-    assert!(requests <= 16 + 3 * 5 + 9, "{requests}");
-}
-
-fn http_500() -> http::StatusCode {
-    http::StatusCode::INTERNAL_SERVER_ERROR
+    assert!(requests <= 16 + 5, "{requests}");
 }
 
 #[tokio::test]
@@ -136,10 +139,9 @@ async fn limit_stops_when_the_newest_rows_of_the_range_are_stored() {
 #[tokio::test(start_paused = true)]
 async fn deadline_ends_the_pull_and_keeps_its_rows() {
     let (service, mut target) = (service(500), Target::new());
-    service.fail_next(Fault::Slow(Duration::ZERO));
-    service.fail_next(Fault::Slow(Duration::from_secs(3_000)));
+    let client = limited(&service, 1, Fault::Silent);
     let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
-    let error = target.pull(&service, &options(|o| o.deadline = Some(deadline))).await;
+    let error = target.pull_by(&client, &options(|o| o.deadline = Some(deadline))).await;
     assert!(matches!(error, Err(ExportError::TimeLimit)), "{error:?}");
     assert_eq!(target.ids(RowRange::default()).len(), 100);
     assert_eq!(target.pull(&service, &all()).await.unwrap().rows, 500);
@@ -196,17 +198,14 @@ proptest! {
                 for age in late {
                     submit(now - age, &mut ids);
                 }
-                (0..pages).for_each(|_| service.fail_next(Fault::Slow(Duration::ZERO)));
-                service.fail_next(Fault::Error(formsvc_client::ErrorCode::KeyRevoked));
+                let client = limited(&service, pages, REVOKED);
                 let options = options(|o| {
                     o.page_size = 10;
                     o.since = since.map_or(i64::MIN, |age| (now - age) * 1_000_000);
                 });
-                let _ = target.pull(&service, &options).await;
-                // The failure may be left.
-                let _ = service.client().me().await;
+                let _ = target.pull_by(&client, &options).await;
             }
-            while target.pull(&service, &options(|o| o.page_size = 10)).await.is_err() {}
+            target.pull(&service, &options(|o| o.page_size = 10)).await.unwrap();
             let stored: BTreeSet<String> = target.ids(RowRange::default()).into_iter().collect();
             prop_assert_eq!(stored, ids);
             let coverage = target.store.coverage(target.source).unwrap();

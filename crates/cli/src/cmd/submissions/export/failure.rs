@@ -7,7 +7,7 @@ use formsvc_export::{ExportError, ExportEvent, FileFormat, Operation};
 
 use super::counted;
 use crate::context::Context;
-use crate::error::CliError;
+use crate::error::{CliError, MISSING_UNKNOWN};
 use crate::exit::Exit;
 
 /// The hint when submissions cannot be kept in the temporary folder.
@@ -31,7 +31,7 @@ impl<'a> Saved<'a> {
     pub(super) fn on_event(&self, event: &ExportEvent<'_>) {
         let progress = &self.cx.progress;
         match event {
-            ExportEvent::Discarded(warning) => progress.remark(&format!("warning: {warning}")),
+            ExportEvent::Discarded(warning) => progress.warn(warning),
             ExportEvent::Opened { rows, spool, .. } => {
                 if *rows > 0 && self.command.is_some() {
                     let rows = counted(*rows, "submission");
@@ -137,7 +137,7 @@ pub(in crate::cmd) fn incomplete(overflows: &[impl Display]) -> Result<(), CliEr
     let error = overflows
         .iter()
         .take(LISTED_MAX)
-        .fold(error, |error, overflow| error.cause(overflow.to_string()));
+        .fold(error, |error, overflow| error.cause(format!("{overflow}; {MISSING_UNKNOWN}")));
     Err(match overflows.len().checked_sub(LISTED_MAX) {
         Some(more @ 1..) => error.cause(format!("and {more} more")),
         _ => error,

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use formsvc_client::{Client, Completeness};
+use formsvc_client::{Client, Completeness, PAGE_SIZE_MAX};
 use formsvc_export::{
     Destination, Existing, Export as Engine, ExportError, ExportEvent, Exported, FORMATS,
-    FileFormat, Format, PullProgress, SpoolFolder, export_stream,
+    FileFormat, Format, PullProgress, Remark, SpoolFolder, export_stream,
 };
 use indicatif::HumanCount;
 
@@ -26,6 +26,7 @@ use crate::args::{duration, whole};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::form_ref::{self, FormMatch};
+use crate::message::Message;
 use crate::progress::took;
 use crate::settings::Service;
 
@@ -196,18 +197,20 @@ impl Export {
             engine.run(options, destination, events).await
         };
         cx.can_go_on_with(None);
+        let larger = || larger_pages(self.page_size, &format!("--page-size {PAGE_SIZE_MAX}"));
         let exported = exported.map_err(|error| {
             let is_demo = matches!(cx.settings.service, Service::Demo);
             let is_lost = spools.is_temporary() && !is_demo;
-            failure::explain(error, path, job.format, command, is_lost)
+            failure::explain(error, path, job.format, command, is_lost).hint_larger_pages(larger())
         })?;
         cx.progress.end();
         for remark in &exported.rendered.remarks {
             cx.progress.remark(&remark.to_string());
         }
-        cx.progress.remark(&summary(&exported, path, cx.progress.elapsed()));
+        cx.progress.report(summary(&exported, path, cx.progress.elapsed()));
         if exported.pull.completeness == Completeness::Incomplete {
-            incomplete(&exported.pull.overflows)?;
+            incomplete(&exported.pull.overflows)
+                .map_err(|error| error.hint_larger_pages(larger()))?;
         }
         Ok(exported)
     }
@@ -359,19 +362,43 @@ fn manifest_path(path: Option<&Path>) -> Option<PathBuf> {
     Some(name.into())
 }
 
-fn summary(exported: &Exported, file: Option<&Path>, elapsed: Duration) -> String {
-    let columns = match exported.rendered.columns {
+fn summary(exported: &Exported, file: Option<&Path>, elapsed: Duration) -> Message {
+    let (rendered, pull) = (&exported.rendered, &exported.pull);
+    let columns = match rendered.columns {
         0 => String::new(),
         columns => format!(", {}", counted(columns as u64, "column")),
     };
     let place = file.map_or(String::new(), |file| format!(" → {}", file.display()));
-    let (submissions, time) = (counted(exported.rendered.rows, "submission"), took(elapsed));
-    let complete = match exported.pull.completeness {
-        Completeness::Proven => "",
-        Completeness::Incomplete => "; complete: no",
-        _ => "; complete: unproven",
+    let (submissions, time) = (counted(rendered.rows, "submission"), took(elapsed));
+    let complete = match pull.completeness {
+        Completeness::Proven => "yes",
+        Completeness::Incomplete => "no",
+        _ => "unproven",
     };
-    format!("{submissions}{columns}{place} in {time}{complete}")
+    let doubt = if complete == "yes" { String::new() } else { format!("; complete: {complete}") };
+    let message = Message::info(format!("{submissions}{columns}{place} in {time}{doubt}"))
+        .with("submissions", rendered.rows)
+        .with("columns", rendered.columns)
+        .with("guarded_cells", guarded_cells(&rendered.remarks))
+        .with("seconds", elapsed.as_secs_f64())
+        .with("complete", complete);
+    match file {
+        Some(file) => message.with("file", file.display().to_string()),
+        None => message,
+    }
+}
+
+fn guarded_cells(remarks: &[Remark]) -> u64 {
+    let guarded = remarks.iter().find_map(|remark| match remark {
+        Remark::GuardedCells(cells) => Some(*cells),
+        _ => None,
+    });
+    guarded.unwrap_or_default()
+}
+
+/// Advice to request pages of the largest size with `flag`; `None` if they have that size already.
+pub(in crate::cmd) fn larger_pages(page_size: u32, flag: &str) -> Option<String> {
+    (page_size < PAGE_SIZE_MAX).then(|| format!("request larger pages with `{flag}`"))
 }
 
 pub(super) fn counted(number: u64, noun: &str) -> String {
