@@ -24,7 +24,7 @@ fn a_wrong_flag_or_setting_is_usage_and_says_what_is_right() {
         (&["sandbox", "--rate-limit", "none"], "`off`"),
         (&["sandbox", "--generate", "penguins=3"], "taken"),
         (&["sandbox", "--generate", "x=3", "--generate", "x=4"], "taken"),
-        (&["--demo", "submissions", "export", "penguins", "-o", "p.xlsx"], "--format"),
+        (&["--demo", "submissions", "export", "penguins", "-o", "p.pdf"], "--format"),
         (&["me"], "--base-url"),
     ];
     for (args, tells) in cases {

@@ -36,10 +36,16 @@ pub(crate) enum Exports {
 
 /// List unfinished exports, with the command that continues each
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  formsvc submissions exports list\n  formsvc submissions exports list --json form,submissions,command"
+)]
 pub(crate) struct List {}
 
 /// Remove the saved submissions of all unfinished exports that no process uses
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  formsvc submissions exports clean\n  formsvc submissions exports clean --quiet"
+)]
 pub(crate) struct Clean {}
 
 /// An unfinished export.

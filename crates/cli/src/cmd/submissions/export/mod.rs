@@ -37,7 +37,7 @@ use crate::settings::Service;
 /// cannot be continued.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  formsvc --demo submissions export penguins -o penguins.csv\n  formsvc --demo submissions export anes96 --format ndjson\n  formsvc submissions export contact --since 30d --max-time 50m -o contact.csv.gz --manifest\n  formsvc submissions export --all -o exports --format csv"
+    after_help = "Examples:\n  formsvc --demo submissions export penguins -o penguins.csv\n  formsvc --demo submissions export anes96 --format ndjson\n  formsvc --demo submissions export penguins --since 30d -o recent.csv.gz\n  formsvc --demo submissions export --all --limit 1000 -o exports"
 )]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct Export {
