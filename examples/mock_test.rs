@@ -1,7 +1,7 @@
 //! Tests a program without a service: `MockService` is in memory.
 
 use formsvc_client::test_util::{Fault, MockService, form, generate};
-use formsvc_client::{Answer, Client, Error};
+use formsvc_client::{Answer, Client, Error, ErrorCode};
 
 /// The code under test.
 async fn sum(client: &Client, form: &str) -> Result<i64, Error> {
@@ -29,6 +29,6 @@ async fn broken_connection_loses_no_rows() -> Result<(), Error> {
 #[tokio::test]
 async fn revoked_key_is_an_auth_error() {
     let service = service();
-    service.revoke(MockService::API_KEY);
+    service.fail_next(Fault::Error(ErrorCode::KeyRevoked));
     assert!(sum(&service.client(), "frm_1").await.is_err_and(|error| error.is_auth()));
 }

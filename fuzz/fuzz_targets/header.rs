@@ -67,7 +67,7 @@ fuzz_target!(|header: &[u8]| {
         return;
     }
     let verified = verified.expect("it was signed");
-    assert_eq!((verified.unix_seconds, verified.secret_index), (plain.seconds, 1));
+    assert_eq!(verified, 1);
     let at = |seconds: Option<u64>| seconds.map(|now| verify(&signed, now).map(|_| ()));
     for (now, expected) in [
         (plain.seconds.checked_add(300), Ok(())),

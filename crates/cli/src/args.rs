@@ -9,7 +9,7 @@ use clap::{Args, Parser, ValueEnum};
 
 use crate::cmd::Command;
 
-/// Form submissions, complete and safe, in the hands of the people who need them.
+/// Read and export form submissions, and receive and test webhook deliveries.
 #[derive(Debug, Parser)]
 #[command(
     name = "formsvc",
@@ -18,7 +18,7 @@ use crate::cmd::Command;
     disable_help_subcommand = true,
     subcommand_required = true,
     arg_required_else_help = true,
-    after_help = "Topics: formsvc help environment | output | exit-codes | errors\n\nTry it with nothing set up:\n  formsvc --demo forms list\n  formsvc --demo submissions export penguins --format csv"
+    after_help = "Topics: formsvc help environment | output | exit-codes | errors\n\nTry it without an account:\n  formsvc --demo forms list\n  formsvc --demo submissions export penguins --format csv"
 )]
 pub struct Cli {
     /// Flags of every command.
@@ -33,13 +33,13 @@ pub struct Cli {
 #[derive(Debug, Default, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch as typed")]
 pub struct Globals {
-    /// Use a service started for this one command, with real data, and gone afterwards
+    /// Start a service with sample data, for this command only
     #[arg(long, global = true, help_heading = ACCOUNT)]
     pub demo: bool,
-    /// Profile: which service, with which key [env: FORMSVC_PROFILE]
+    /// Profile with the service and its API key [env: FORMSVC_PROFILE]
     #[arg(long, global = true, value_name = "NAME", help_heading = ACCOUNT)]
     pub profile: Option<String>,
-    /// Address of the service: https, or http on this machine [env: FORMSVC_BASE_URL]
+    /// Base URL of the service: https, or http on this machine [env: FORMSVC_BASE_URL]
     #[arg(long, global = true, value_name = "URL", help_heading = ACCOUNT)]
     pub base_url: Option<String>,
     /// Read the API key from standard input (or set FORMSVC_API_KEY)
@@ -48,78 +48,78 @@ pub struct Globals {
     /// Read the API key from a file [env: FORMSVC_API_KEY_FILE]
     #[arg(long, global = true, value_name = "PATH", help_heading = ACCOUNT)]
     pub api_key_file: Option<PathBuf>,
-    /// How data is shown [default: table on a terminal, tsv in a pipe]
+    /// Output format [default: table on a terminal, tsv in a pipe]
     #[arg(long, global = true, value_name = "FORMAT", help_heading = OUTPUT)]
     pub output: Option<OutputFormat>,
-    /// Only these fields, as JSON; without a value, which fields there are
+    /// Output these fields as JSON; without a value, list the fields
     #[arg(long, global = true, value_name = "FIELDS", num_args = 0..=1, default_missing_value = "", help_heading = OUTPUT)]
     pub json: Option<String>,
-    /// What a jq expression makes of the JSON
+    /// Filter the JSON with a jq expression
     #[arg(long, global = true, value_name = "EXPR", help_heading = OUTPUT)]
     pub jq: Option<String>,
-    /// What a template makes of the JSON (see `formsvc help output`)
+    /// Format the JSON with a template (see `formsvc help output`)
     #[arg(long, global = true, value_name = "TEMPLATE", help_heading = OUTPUT)]
     pub template: Option<String>,
     /// When to use colours [default: auto]
     #[arg(long, global = true, value_name = "WHEN", help_heading = OUTPUT)]
     pub color: Option<Color>,
-    /// How times are told on a terminal [default: relative]
+    /// Format of times on a terminal [default: relative]
     #[arg(long, global = true, value_name = "STYLE", help_heading = OUTPUT, hide_short_help = true)]
     pub time_style: Option<TimeStyle>,
-    /// Do not show long output in a pager
+    /// Never show long output in a pager
     #[arg(long, global = true, help_heading = OUTPUT)]
     pub no_pager: bool,
-    /// Say nothing but errors on standard error
+    /// Print only errors on standard error
     #[arg(short, long, global = true, help_heading = MESSAGES)]
     pub quiet: bool,
-    /// Say more on standard error: -v each request, -vv and -vvv what happens inside
+    /// Print more on standard error: -v each request, -vv debug events, -vvv all events
     #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = MESSAGES)]
     pub verbose: u8,
-    /// How errors are told on standard error [default: text]
+    /// Format of errors and messages on standard error [default: text]
     #[arg(long, global = true, value_name = "FORMAT", help_heading = MESSAGES, hide_short_help = true)]
     pub error_format: Option<ErrorFormat>,
-    /// Ask nothing, even on a terminal
+    /// Never prompt, even on a terminal
     #[arg(long, global = true, help_heading = MESSAGES, hide_short_help = true)]
     pub no_input: bool,
-    /// Time for one request, answer included, such as `500ms` or `2m` [default: 30s]
+    /// Time limit for one request and its answer, such as `500ms` or `2m` [default: 30s]
     #[arg(long, global = true, value_name = "DURATION", value_parser = duration, help_heading = NETWORK, hide_short_help = true)]
     pub timeout: Option<Duration>,
-    /// Longest single wait for a rate limit before giving up [default: 2m]
+    /// Fail if a rate limit requires a longer wait [default: 2m]
     #[arg(long, global = true, value_name = "DURATION", value_parser = duration, help_heading = NETWORK, hide_short_help = true)]
     pub max_wait: Option<Duration>,
-    /// Trust the certificates of a PEM file as well: of an authority, or of a server itself
+    /// Trust the certificates of a PEM file as well: of an authority or of a server
     /// [env: FORMSVC_CACERT]
     #[arg(long, global = true, value_name = "PATH", help_heading = NETWORK, hide_short_help = true)]
     pub cacert: Option<PathBuf>,
-    /// Requests a minute to make at most, or `off` [default: 300, the service's limit]
+    /// Maximum requests per minute, or `off` [default: 300, the limit of the service]
     #[arg(long, global = true, value_name = "N|off", value_parser = rate, help_heading = NETWORK, hide_short_help = true)]
     pub max_rate: Option<Rate>,
 }
 
-/// Headings that flags of every command stand under.
+/// Help headings of the global flags.
 const ACCOUNT: &str = "Account";
 const OUTPUT: &str = "Output";
 const MESSAGES: &str = "Messages";
 const NETWORK: &str = "Network";
 
-/// How errors are told.
+/// Format of errors and messages on standard error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ErrorFormat {
-    /// Lines for people
+    /// Lines of text
     #[default]
     Text,
-    /// One JSON object
+    /// One JSON object per line
     Json,
 }
 
-/// How lists are shown.
+/// Format of data on standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
-    /// Aligned columns, for reading
+    /// Aligned columns
     Table,
-    /// One JSON array, or one object
+    /// One JSON array or object
     Json,
-    /// One JSON object a line
+    /// One JSON object per line
     Ndjson,
     /// Comma-separated, with a header
     Csv,
@@ -127,20 +127,20 @@ pub enum OutputFormat {
     Tsv,
 }
 
-/// How times are told to people.
+/// Format of times on a terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum TimeStyle {
-    /// How long ago: 2 hours ago
+    /// Age, such as 2 hours ago
     #[default]
     Relative,
-    /// Date and clock here: 2026-03-01 09:30:00
+    /// Local date and time, such as 2026-03-01 09:30:00
     Absolute,
 }
 
 /// When to use colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Color {
-    /// On a terminal that wants them
+    /// On a terminal that supports them
     #[default]
     Auto,
     /// Always

@@ -143,15 +143,15 @@ fn key_of(typed: &SecretString) -> Result<SecretString, CliError> {
 
     let key = without_paste_marks(typed.expose_secret());
     let wrong = if key.is_empty() {
-        "the input is empty".to_owned()
+        "is empty".to_owned()
     } else if key.contains(|c: char| c.is_whitespace() || c.is_control()) {
-        "the input has more than one word, or control characters".to_owned()
+        "has more than one word, or control characters".to_owned()
     } else if let Err(problem) = check_secret_text(key) {
-        format!("the input {problem}")
+        problem.to_string()
     } else {
         return Ok(key.into());
     };
-    Err(CliError::new(Exit::Auth, format!("no API key: {wrong}")))
+    Err(CliError::new(Exit::Auth, format!("the API key from the terminal {wrong}")))
 }
 
 fn without_paste_marks(typed: &str) -> &str {

@@ -24,7 +24,6 @@ use crate::key::{self, Key, KeyPlace};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::run::stopped;
-use crate::sanitize::one_line;
 use crate::settings::{KeySource, Service, Settings};
 use crate::when;
 
@@ -57,8 +56,7 @@ impl Context {
     pub(crate) fn new(settings: Settings, abort: Abort) -> Self {
         let progress = Progress::new(&settings, &env::of_process);
         for warning in &settings.resolved.warnings {
-            // Names in files are as hostile as whoever wrote the file.
-            progress.remark(&one_line(warning));
+            progress.warn(warning);
         }
         let cx = Self {
             output: Output::new(&settings, &env::of_process, abort.clone()),
@@ -134,7 +132,7 @@ impl Context {
         if !self.zone_told.replace(true)
             && let Some(trouble) = when::zone_trouble(&env::of_process)
         {
-            self.progress.remark(&one_line(&trouble));
+            self.progress.warn(&trouble);
         }
     }
 
@@ -156,16 +154,22 @@ impl Context {
     }
 
     async fn make_client(&self) -> Result<Client, CliError> {
-        let (base_url, key) = match &self.settings.service {
-            Service::Demo => self.demo().await?,
+        let (base_url, key) = self.service().await?;
+        self.client_at(&base_url, &key)
+    }
+
+    /// Returns the base URL and the key, for requests that do not go through the client.
+    pub(crate) async fn service(&self) -> Result<(String, SecretString), CliError> {
+        match &self.settings.service {
+            Service::Demo => self.demo().await,
             Service::At { base_url, key } => {
                 let base_url = base_url.clone().ok_or_else(no_base_url)?;
                 address::read(&base_url)?;
+                self.check_network(&base_url)?;
                 let key = self.key(key.as_ref(), &base_url).await?;
-                (base_url, key)
+                Ok((base_url, key))
             }
-        };
-        self.client_at(&base_url, &key)
+        }
     }
 
     /// The proxy and TLS settings of every request. Read at the first call, so that a command that
@@ -176,24 +180,29 @@ impl Context {
         }
         let network = self.settings.network(&env::of_process)?;
         for warning in network.warnings() {
-            self.progress.remark(&one_line(warning));
+            self.progress.warn(warning);
         }
         // A second value is not possible: there is no await between the two calls.
         let _ = self.network.set(network);
         Ok(self.network.get().expect("it was just set"))
     }
 
+    /// Checks the proxy and TLS settings of requests to an address. Called before the API key is looked
+    /// for, so that wrong settings are reported first.
+    pub(crate) fn check_network(&self, base_url: &str) -> Result<(), CliError> {
+        Ok(self.network()?.check_proxy(base_url)?)
+    }
+
     /// A client of a service with a key, whatever the settings say of both.
     pub(crate) fn client_at(&self, base_url: &str, key: &SecretString) -> Result<Client, CliError> {
         address::read(base_url)?;
-        let network = self.network()?;
-        network.check_proxy(base_url)?;
+        self.check_network(base_url)?;
         let (progress, verbose) = (self.progress.clone(), self.settings.verbose > 0);
         let mut builder = Client::builder()
             .base_url(base_url)
             .api_key(key.expose_secret())
             .timeouts(self.timeouts())
-            .network(network.clone())
+            .network(self.network()?.clone())
             .user_agent(concat!("formsvc/", env!("CARGO_PKG_VERSION")))
             .on_event(move |event| report(&progress, verbose, event));
         if let Some(max_wait) = self.settings.max_wait {
@@ -215,8 +224,7 @@ impl Context {
         given: Option<&KeySource>,
         base_url: &str,
     ) -> Result<SecretString, CliError> {
-        let remark = |text: &str| self.progress.remark(text);
-        let found = match key::find(&self.settings, given, base_url, &remark).await? {
+        let found = match key::find(&self.settings, given, base_url, &self.progress).await? {
             Ok(found) => found,
             Err(missing) => {
                 // Before anybody is asked for a key that could not be sent.
@@ -225,7 +233,7 @@ impl Context {
                     return Err(missing.into());
                 }
                 if let Some(why) = &missing.why {
-                    remark(&why.to_string());
+                    self.progress.warn(&why.to_string());
                 }
                 let key = ask::hidden(&missing.prompt()).await?;
                 Key { key, place: KeyPlace::Typed }
@@ -237,7 +245,7 @@ impl Context {
             return Err(CliError::new(Exit::Auth, what).hint("store it again: formsvc auth login"));
         }
         if self.settings.verbose > 0 {
-            remark(&format!("the API key is from {}", found.place));
+            self.progress.remark(&format!("the API key is from {}", found.place));
         }
         Ok(found.key)
     }
@@ -275,9 +283,8 @@ impl Context {
 
 /// There is no address to ask.
 pub(crate) fn no_base_url() -> CliError {
-    CliError::usage("no service address").hint(
-        "`formsvc auth login` asks for it and keeps it; or give it with --base-url or FORMSVC_BASE_URL, or try `--demo`",
-    )
+    CliError::usage("no service address")
+        .hint("set it with `formsvc auth login`, `--base-url` or FORMSVC_BASE_URL, or try `--demo`")
 }
 
 /// Tells of waits, which would otherwise look like a hang; with `-v` of every request.
@@ -319,8 +326,8 @@ fn report(progress: &Progress, verbose: bool, event: &ClientEvent) {
 
 /// Warns that a list is not proven complete.
 fn warn_of_fallback(progress: &Progress, reason: FallbackReason) {
-    progress.remark(&format!(
-        "warning: {}; submissions that share a time could be missing (complete: unproven)",
+    progress.warn(&format!(
+        "{}; submissions that share a time could be missing (complete: unproven)",
         describe_fallback(reason)
     ));
 }

@@ -13,9 +13,9 @@ use std::time::Duration;
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
 
-pub(crate) use code::Code;
 pub use code::{CODES, CodeRow, FIELDS, FieldRow};
-pub(crate) use service::{connect_hint, told};
+pub(crate) use code::{Code, field};
+pub(crate) use service::{MISSING_UNKNOWN, connect_hint, told};
 
 use crate::args::ErrorFormat;
 use crate::exit::Exit;
@@ -123,10 +123,23 @@ impl CliError {
         self
     }
 
+    /// Puts larger pages before the other remedies of a tie overflow. `advice` is `None` if the pages
+    /// have the largest size already. Other errors stay unchanged.
+    #[must_use]
+    pub(crate) fn hint_larger_pages(mut self, advice: Option<String>) -> Self {
+        if let (Some(advice), Code::TieOverflow | Code::IncompleteResult) = (advice, self.code) {
+            self.hint = Some(match self.hint.take() {
+                Some(other) => format!("{advice}, or {other}"),
+                None => advice,
+            });
+        }
+        self
+    }
+
     /// The command that goes on where this one stopped.
     #[must_use]
     pub(crate) fn resumed_by(mut self, command: String) -> Self {
-        let hint = format!("go on with: {command}");
+        let hint = format!("continue with: {command}");
         if self.exit != Exit::Done {
             self.facts.resume = Some(command);
         }

@@ -14,7 +14,7 @@ pub enum Exit {
     NotFound = 3,
     /// No key, or the service refused it.
     Auth = 4,
-    /// The service failed or replied nonsense.
+    /// The service failed, or its answer is invalid.
     Service = 5,
     /// The service could not be reached.
     Network = 6,
@@ -50,21 +50,24 @@ pub const EXITS: &[ExitRow] = &[
     ExitRow { exit: Exit::Done, meaning: "done, or the reader closed the pipe" },
     ExitRow {
         exit: Exit::Failed,
-        meaning: "a check failed that the command made (`doctor`, `webhook check`), or a bug",
+        meaning: "a check failed (`doctor`, `webhook check`, `contract check`), or a bug",
     },
     ExitRow { exit: Exit::Usage, meaning: "usage: a flag, argument or setting is wrong" },
     ExitRow {
         exit: Exit::NotFound,
-        meaning: "not found: no such form, submission or capture, or a setting that nobody set",
+        meaning: "not found: the form, submission or delivery does not exist, or the setting has no value",
     },
     ExitRow { exit: Exit::Auth, meaning: "no API key, or the service refused it (401)" },
-    ExitRow { exit: Exit::Service, meaning: "the service failed or replied nonsense" },
-    ExitRow { exit: Exit::Network, meaning: "DNS, TLS, connection or time-out" },
+    ExitRow { exit: Exit::Service, meaning: "the service failed or its answer is invalid" },
+    ExitRow { exit: Exit::Network, meaning: "DNS, TLS, connection, proxy or timeout" },
     ExitRow {
         exit: Exit::RateLimited,
         meaning: "rate-limited for longer than `--max-wait`, or still after 4 attempts",
     },
-    ExitRow { exit: Exit::Incomplete, meaning: "not complete, and says how to go on" },
+    ExitRow {
+        exit: Exit::Incomplete,
+        meaning: "not complete; the hint is the command that continues",
+    },
     ExitRow {
         exit: Exit::DataPolicy,
         meaning: "data policy refused: the result is incomplete (`--allow-incomplete`)",
@@ -72,20 +75,14 @@ pub const EXITS: &[ExitRow] = &[
     ExitRow { exit: Exit::LocalIo, meaning: "local I/O: disk full, permission, unwritable output" },
     ExitRow {
         exit: Exit::Unmet,
-        meaning: "a webhook failed verification, or what `--expect` or `--count` asked for did not come",
+        meaning: "a delivery failed verification, or `--expect` or `--count` was not met",
     },
-    ExitRow {
-        exit: Exit::HungUp,
-        meaning: "its terminal was closed (SIGHUP); nothing half-written is left",
-    },
+    ExitRow { exit: Exit::HungUp, meaning: "terminal closed (SIGHUP); no incomplete file is left" },
     ExitRow {
         exit: Exit::Interrupted,
-        meaning: "interrupted (SIGINT); nothing half-written is left",
+        meaning: "interrupted (SIGINT); no incomplete file is left",
     },
-    ExitRow {
-        exit: Exit::Terminated,
-        meaning: "terminated (SIGTERM); nothing half-written is left",
-    },
+    ExitRow { exit: Exit::Terminated, meaning: "terminated (SIGTERM); no incomplete file is left" },
 ];
 
 impl Exit {

@@ -22,9 +22,11 @@ pub mod env;
 pub mod error;
 pub mod exit;
 mod form_ref;
+mod junit;
 mod key;
 mod log;
 mod masked;
+mod message;
 mod opened;
 mod output;
 mod panics;
@@ -47,6 +49,7 @@ mod when;
 mod wrap;
 
 pub use cmd::{completion_scripts, man_pages};
+pub use message::MESSAGE_FIELDS;
 pub use run::main;
 
 /// The whole command line as the parser has it, for the documents that are made of it.

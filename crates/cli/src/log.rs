@@ -1,4 +1,4 @@
-//! The log of `-vv` and `-vvv` on standard error: one line per event.
+//! The log of `-vv` and `-vvv` on standard error: one line per event, text or JSON.
 
 use std::fmt;
 use std::io;
@@ -9,10 +9,11 @@ use tracing_subscriber::fmt::format::{Writer, debug_fn};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
+use crate::args::ErrorFormat;
 use crate::sanitize::one_line;
 
 /// Starts the log at the level of the number of `-v`.
-pub(crate) fn to_stderr(verbose: u8) {
+pub(crate) fn to_stderr(verbose: u8, format: ErrorFormat) {
     let level = match verbose {
         0 | 1 => return,
         2 => Level::DEBUG,
@@ -23,7 +24,7 @@ pub(crate) fn to_stderr(verbose: u8) {
         .with_writer(io::stderr)
         .with_ansi(false)
         .fmt_fields(debug_fn(write_field))
-        .event_format(Line)
+        .event_format(Line(format))
         .init();
 }
 
@@ -36,7 +37,9 @@ fn write_field(to: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fm
 }
 
 /// `warn: formsvc_client::event: attempt failed, retry scheduled attempt=1 delay=120ms`
-struct Line;
+///
+/// As JSON: `{"level":"warning","message":"formsvc_client::event: attempt failed, …"}`
+struct Line(ErrorFormat);
 
 impl<S, N> FormatEvent<S, N> for Line
 where
@@ -50,10 +53,19 @@ where
         event: &Event<'_>,
     ) -> fmt::Result {
         let metadata = event.metadata();
-        let level = metadata.level().as_str().to_lowercase();
-        let mut line = format!("{level}: {}:", metadata.target());
-        cx.format_fields(Writer::new(&mut line), event)?;
+        let mut message = format!("{}:", metadata.target());
+        cx.format_fields(Writer::new(&mut message), event)?;
         // Values may come from strangers.
-        writeln!(to, "{}", one_line(&line))
+        let message = one_line(&message);
+        let level = metadata.level().as_str().to_lowercase();
+        match (self.0, &*level) {
+            (ErrorFormat::Text, _) => writeln!(to, "{level}: {message}"),
+            (ErrorFormat::Json, "warn") => write_json(&mut to, "warning", &message),
+            (ErrorFormat::Json, _) => write_json(&mut to, &level, &message),
+        }
     }
+}
+
+fn write_json(to: &mut Writer<'_>, level: &str, message: &str) -> fmt::Result {
+    writeln!(to, "{}", serde_json::json!({ "level": level, "message": message }))
 }

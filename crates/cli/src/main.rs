@@ -1,4 +1,4 @@
-//! `formsvc`: form submissions, complete and safe, in the hands of the people who need them.
+//! `formsvc`: reads and exports form submissions, and receives and tests webhook deliveries.
 
 use std::process::ExitCode;
 

@@ -14,12 +14,13 @@ use indicatif::{
 use jiff::tz::TimeZone;
 
 use self::screen::Screen;
+use crate::args::ErrorFormat;
 use crate::env::Lookup;
+use crate::message::Message;
 use crate::output::{is_dumb, shortened};
 use crate::sanitize::one_line;
 use crate::settings::Settings;
 use crate::when::zone;
-use crate::wrap::{folded, stderr_width};
 
 /// How long something took, in as many digits as tell a person something.
 pub(crate) fn took(time: Duration) -> String {
@@ -30,7 +31,7 @@ pub(crate) fn took(time: Duration) -> String {
     }
 }
 
-/// Remarks that are said later, at most.
+/// Messages that are buffered while something else has the terminal, at most.
 const HELD_MAX: usize = 200;
 
 /// How long no line moves after the first data went elsewhere.
@@ -45,6 +46,8 @@ pub(crate) struct Progress(Arc<Mutex<State>>);
 
 struct State {
     mode: Mode,
+    /// Format of messages and of progress that is written line by line.
+    format: ErrorFormat,
     told: Arc<Mutex<Told>>,
     /// While something else has the terminal.
     held: Option<Held>,
@@ -73,10 +76,9 @@ struct Wait {
     why: String,
 }
 
-/// What is said once the terminal is there for it, and told elsewhere at once.
+/// Messages that are printed once the terminal is free again, and reported elsewhere at once.
 struct Held {
-    /// Each, and whether it is broken between words.
-    lines: Vec<(String, bool)>,
+    messages: Vec<Message>,
     tell: Box<dyn Fn(&str) + Send>,
 }
 
@@ -100,16 +102,17 @@ fn line_is_due(since_last: Duration, wait: Option<Duration>) -> bool {
 
 impl Progress {
     pub(crate) fn new(settings: &Settings, env: Lookup<'_>) -> Self {
-        let began = Instant::now();
+        let (began, format) = (Instant::now(), settings.error_format);
         let mode = if settings.quiet {
             Mode::Quiet
-        } else if settings.terminal.stderr && !is_dumb(env) {
+        } else if settings.terminal.stderr && !is_dumb(env) && format == ErrorFormat::Text {
             Mode::Moving { from: Some(began), bar: None }
         } else {
             Mode::Lines { last: began }
         };
         let told = Told { began, status: Status::Words(String::new()), wait: None };
-        Self(Arc::new(Mutex::new(State { mode, told: Arc::new(Mutex::new(told)), held: None })))
+        let told = Arc::new(Mutex::new(told));
+        Self(Arc::new(Mutex::new(State { mode, format, told, held: None })))
     }
 
     /// What takes long begins now; what came before does not count.
@@ -160,33 +163,37 @@ impl Progress {
         state.show();
     }
 
-    /// A remark that stays, on a line; not with `--quiet`. It may hold text of strangers.
+    /// Prints a line that stays; not with `--quiet`. It may contain text of strangers.
     pub(crate) fn remark(&self, text: &str) {
-        self.put(text, true);
+        self.report(Message::info(text));
     }
 
-    /// A command to go on with, which stays whole however long it is, to be copied.
-    pub(crate) fn command(&self, what: &str, command: &str) {
-        self.put(&format!("{what}: {command}"), false);
+    /// Prints a warning, of which `text` has no prefix; not with `--quiet`.
+    pub(crate) fn warn(&self, text: &str) {
+        self.report(Message::warning(text));
     }
 
-    /// Says a line, broken between words where the terminal is narrower, unless it is to stay whole.
-    fn put(&self, text: &str, folded: bool) {
+    /// Prints a command to continue with, on one line however long it is, to be copied.
+    pub(crate) fn command(&self, title: &str, command: &str) {
+        self.report(Message::command(title, command));
+    }
+
+    /// Prints a message; not with `--quiet`.
+    pub(crate) fn report(&self, message: Message) {
         let mut state = self.state();
         if let State { held: Some(held), mode: Mode::Moving { .. } | Mode::Lines { .. }, .. } =
             &mut *state
         {
-            (held.tell)(text);
-            if held.lines.len() < HELD_MAX {
-                held.lines.push((text.to_owned(), folded));
+            (held.tell)(&message.line());
+            if held.messages.len() < HELD_MAX {
+                held.messages.push(message);
             }
             return;
         }
-        let width = if folded { stderr_width() } else { None };
         match &state.mode {
             Mode::Quiet => {}
-            Mode::Moving { bar: Some(bar), .. } => bar.suspend(|| say(text, width)),
-            _ => say(text, width),
+            Mode::Moving { bar: Some(bar), .. } => bar.suspend(|| message.print(state.format)),
+            _ => message.print(state.format),
         }
     }
 
@@ -194,14 +201,14 @@ impl Progress {
     /// once it is there for them again.
     pub(crate) fn hold(&self, tell: impl Fn(&str) + Send + 'static) {
         self.share_terminal();
-        self.state().held = Some(Held { lines: Vec::new(), tell: Box::new(tell) });
+        self.state().held = Some(Held { messages: Vec::new(), tell: Box::new(tell) });
     }
 
     /// The terminal is there again.
     pub(crate) fn release(&self) {
         let held = self.state().held.take();
-        for (line, folded) in held.into_iter().flat_map(|held| held.lines) {
-            self.put(&line, folded);
+        for message in held.into_iter().flat_map(|held| held.messages) {
+            self.report(message);
         }
     }
 
@@ -263,14 +270,24 @@ impl State {
             Mode::Quiet | Mode::Moving { from: None, .. } => {}
             Mode::Lines { last } => {
                 *last = Instant::now();
-                let text = locked(&self.told).line(*last, &zone());
-                say(&text, stderr_width());
+                locked(&self.told).message(*last, &zone()).print(self.format);
             }
         }
     }
 }
 
 impl Told {
+    /// The current line as a message.
+    fn message(&self, now: Instant, zone: &TimeZone) -> Message {
+        let message = Message::info(self.line(now, zone));
+        match &self.status {
+            Status::Words(_) => message,
+            Status::Submissions { done, reached } => {
+                message.with("submissions", *done).with("reached", reached.as_str())
+            }
+        }
+    }
+
     /// All of it, as it is now: a wait that is not over, and how far things are.
     fn line(&self, now: Instant, zone: &TimeZone) -> String {
         let status = match &self.status {
@@ -321,20 +338,6 @@ fn spinner(told: &Arc<Mutex<Told>>, from: Instant) -> ProgressBar {
     bar.set_style(style.expect("the template is well-formed").with_key("told", text));
     bar.enable_steady_tick(Duration::from_millis(120));
     bar
-}
-
-/// Writes a line to standard error. Whatever is in it comes from files, services and the environment
-/// as much as from here, so it is made harmless for all callers. If nobody can read it, there is
-/// nobody to tell.
-fn say(text: &str, width: Option<usize>) {
-    let text = one_line(text);
-    let mut told = match width {
-        Some(width) => folded(&text, width).join("\n"),
-        None => text.into_owned(),
-    };
-    // With its end in the same write: else what another program prints may come between.
-    told.push('\n');
-    let _ = std::io::stderr().lock().write_all(told.as_bytes());
 }
 
 #[cfg(test)]

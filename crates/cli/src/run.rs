@@ -123,7 +123,7 @@ fn carry_out(cli: Cli, early: &mut Early) -> Result<(), CliError> {
         .inspect_err(|_| early.ask_configuration(&env::of_process))?;
     early.adopt(&settings);
     panics::tell(*early);
-    log::to_stderr(settings.verbose);
+    log::to_stderr(settings.verbose, settings.error_format);
     let abort = Abort::default();
     on_a_runtime(async {
         // Before the command begins: a signal may come with its first request.

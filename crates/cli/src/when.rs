@@ -96,7 +96,7 @@ pub(crate) fn zone_trouble(env: Lookup<'_>) -> Option<String> {
     TimeZone::try_system().err()?;
     let named = named.to_string_lossy().into_owned();
     Some(format!(
-        "warning: no time zone is known by the name `{named}` in `TZ`: times here are those of UTC"
+        "no time zone is known by the name `{named}` in `TZ`: times here are those of UTC"
     ))
 }
 

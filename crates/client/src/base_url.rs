@@ -29,12 +29,9 @@ use url::form_urlencoded::byte_serialize;
 /// [`ClientBuilder::base_url`]: crate::ClientBuilder::base_url
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BaseUrl {
-    /// Scheme, host, port and path prefix, without a slash at the end.
+    url: Url,
+    /// The URL without a slash at the end.
     text: String,
-    host: String,
-    port: u16,
-    https: bool,
-    loopback: bool,
 }
 
 /// The rule that the text of a [`BaseUrl`] breaks. Does not contain the text, which may include a
@@ -72,38 +69,30 @@ impl BaseUrl {
 
     /// Parses and checks a URL; `allow_insecure_http` allows `http` for every host.
     pub(crate) fn read(text: &str, allow_insecure_http: bool) -> Result<Self, BaseUrlError> {
-        let wrong = |rule: String| Err(BaseUrlError(rule));
+        let fail = |rule: String| Err(BaseUrlError(format!("the base URL {rule}")));
         let url = match Url::parse(text) {
             Ok(url) => url,
-            Err(error) => return wrong(format!("the base URL cannot be read: {error}")),
+            Err(error) => return fail(format!("cannot be read: {error}")),
         };
-        let Some(host) = url.host() else { return wrong("the base URL has no host".to_owned()) };
-        let host = host.to_string();
-        let loopback = is_localhost(&host);
+        let Some(host) = url.host_str() else { return fail("has no host".to_owned()) };
         match url.scheme() {
             "https" => {}
-            "http" if loopback || allow_insecure_http => {}
+            "http" if is_localhost(host) || allow_insecure_http => {}
             "http" => {
-                return wrong(format!(
-                    "the base URL uses `http` with the host `{host}`, which would show the API \
-                     key to the network; use `https`"
+                return fail(format!(
+                    "uses `http` with the host `{host}`, which would show the API key to the \
+                     network; use `https`"
                 ));
             }
-            other => return wrong(format!("the base URL has the scheme `{other}`, not `https`")),
+            other => return fail(format!("has the scheme `{other}`, not `https`")),
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return wrong("the base URL contains a user name or password".to_owned());
+            return fail("contains a user name or password".to_owned());
         }
         if url.query().is_some() || url.fragment().is_some() {
-            return wrong("the base URL has a query or a fragment".to_owned());
+            return fail("has a query or a fragment".to_owned());
         }
-        Ok(Self {
-            text: url.as_str().trim_end_matches('/').to_owned(),
-            host,
-            port: url.port_or_known_default().expect("both schemes have a default port"),
-            https: url.scheme() == "https",
-            loopback,
-        })
+        Ok(Self { text: url.as_str().trim_end_matches('/').to_owned(), url })
     }
 
     /// Scheme, host, port if it is not the default, and path, without a slash at the end.
@@ -113,17 +102,16 @@ impl BaseUrl {
 
     /// True if the host always is this machine.
     pub fn is_loopback(&self) -> bool {
-        self.loopback
+        self.url.host_str().is_some_and(is_localhost)
     }
 
-    /// Returns scheme, host and port.
+    /// Returns scheme, host, and port if it is not the default.
     pub(crate) fn origin(&self) -> String {
-        let scheme = if self.https { "https" } else { "http" };
-        format!("{scheme}://{}:{}", self.host, self.port)
+        self.url.origin().ascii_serialization()
     }
 
     pub(crate) fn is_https(&self) -> bool {
-        self.https
+        self.url.scheme() == "https"
     }
 
     /// Returns the URL of a path that needs no encoding.

@@ -36,11 +36,8 @@ use futures_core::Stream;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::error::{Error, ErrorKind};
-use crate::operation::{BUILD, FORMS, ME, Operation, RAW, SUBMISSIONS};
-use crate::{
-    ApiKey, ApiKeyError, ClientBuilder, RequestOptions, Response, ResumeToken, SubmissionPage,
-    SyncPoint,
-};
+use crate::operation::{BUILD, FORMS, ME, RAW, SUBMISSIONS};
+use crate::{ClientBuilder, RequestOptions, Response, ResumeToken, SubmissionPage, SyncPoint};
 
 /// A client with the calls of [`Client`](crate::Client), which block the thread. Clones are cheap and share everything.
 #[derive(Clone, Debug)]
@@ -103,14 +100,6 @@ impl Client {
     /// See [`Client::with_options`](crate::Client::with_options).
     pub fn with_options(&self, options: RequestOptions) -> Result<Self, Error> {
         Ok(Self { client: self.client.with_options(options)?, ..self.clone() })
-    }
-
-    /// See [`Client::with_api_key`](crate::Client::with_api_key).
-    pub fn with_api_key(
-        &self,
-        key: impl TryInto<ApiKey, Error: Into<ApiKeyError>>,
-    ) -> Result<Self, Error> {
-        Ok(Self { client: self.client.with_api_key(key)?, ..self.clone() })
     }
 }
 
@@ -252,7 +241,7 @@ impl OwnRuntime {
     /// would block.
     fn block_on<T>(
         &self,
-        operation: Operation,
+        operation: &'static str,
         call: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
         if Handle::try_current().is_ok() {

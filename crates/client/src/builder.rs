@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -14,18 +13,14 @@ use crate::api_key::{ApiKey, ApiKeyError};
 use crate::base_url::BaseUrl;
 use crate::error::Error;
 use crate::limiter::Limiter;
-use crate::network::NetworkSettings;
+use crate::network::{CertificateOrigin, NetworkSettings};
 use crate::operation::BUILD;
 use crate::options::{CheckedHeader, check_header};
 use crate::retry::Budget;
-use crate::shared::{Clock, OnEvent, Random, Shared};
+use crate::shared::{CallSettings, Shared};
 use crate::transport::ReqwestTransport;
 use crate::{Client, ClientEvent, RateLimit, RetryPolicy, Timeouts, Transport};
 
-/// Default of the longest single wait.
-const MAX_WAIT: Duration = Duration::from_secs(120);
-/// Default of the largest body: twice the size at which the service ends a page.
-const MAX_BODY: usize = 32 << 20;
 /// Positions in a body are 32 bits.
 const MAX_BODY_RANGE: std::ops::RangeInclusive<usize> = 1..=1 << 30;
 const PRODUCT: &str = concat!("formsvc-client/", env!("CARGO_PKG_VERSION"));
@@ -34,13 +29,15 @@ const PRODUCT: &str = concat!("formsvc-client/", env!("CARGO_PKG_VERSION"));
 /// values; `build` checks all of them.
 #[must_use]
 pub struct ClientBuilder<C = Client> {
+    setup: Setup,
+    client: PhantomData<fn() -> C>,
+}
+
+#[derive(Default)]
+struct Setup {
     base_url: Option<String>,
     api_key: Option<Result<ApiKey, ApiKeyError>>,
-    timeouts: Timeouts,
-    retry: RetryPolicy,
     rate_limit: RateLimit,
-    max_wait: Duration,
-    max_body: usize,
     allow_insecure_http: bool,
     user_agent: Option<String>,
     headers: Vec<CheckedHeader>,
@@ -50,36 +47,12 @@ pub struct ClientBuilder<C = Client> {
     root_certificates: Vec<Vec<u8>>,
     client_identity: Option<Vec<u8>>,
     transport: Option<Arc<dyn Transport>>,
-    on_event: Option<OnEvent>,
-    clock: Clock,
-    random: Random,
-    client: PhantomData<fn() -> C>,
+    settings: CallSettings,
 }
 
 impl<C> Default for ClientBuilder<C> {
     fn default() -> Self {
-        Self {
-            base_url: None,
-            api_key: None,
-            timeouts: Timeouts::default(),
-            retry: RetryPolicy::default(),
-            rate_limit: RateLimit::default(),
-            max_wait: MAX_WAIT,
-            max_body: MAX_BODY,
-            allow_insecure_http: false,
-            user_agent: None,
-            headers: Vec::new(),
-            proxy: None,
-            no_proxy: false,
-            network: None,
-            root_certificates: Vec::new(),
-            client_identity: None,
-            transport: None,
-            on_event: None,
-            clock: Arc::new(SystemTime::now),
-            random: Arc::new(random),
-            client: PhantomData,
-        }
+        Self { setup: Setup::default(), client: PhantomData }
     }
 }
 
@@ -88,33 +61,33 @@ impl<C> ClientBuilder<C> {
     /// `*.localhost`, 127.0.0.0/8, `[::1]`. A path is kept as a prefix; user info, a query or a
     /// fragment is refused.
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
-        self.base_url = Some(url.into());
+        self.setup.base_url = Some(url.into());
         self
     }
 
     /// Sets the API key (SPEC §5), as an [`ApiKey`] or as text; required. It is sent only to the base
     /// URL, and never shown.
     pub fn api_key(mut self, key: impl TryInto<ApiKey, Error: Into<ApiKeyError>>) -> Self {
-        self.api_key = Some(key.try_into().map_err(Into::into));
+        self.setup.api_key = Some(key.try_into().map_err(Into::into));
         self
     }
 
     /// Sets the time limits.
     pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
-        self.timeouts = timeouts;
+        self.setup.settings.timeouts = timeouts;
         self
     }
 
     /// Sets the number and the pace of retries.
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
-        self.retry = policy;
+        self.setup.settings.retry = policy;
         self
     }
 
     /// Sets the client's own limit on requests. Default: the service's limit, 300 per minute
     /// (SPEC §8).
     pub fn rate_limit(mut self, limit: RateLimit) -> Self {
-        self.rate_limit = limit;
+        self.setup.rate_limit = limit;
         self
     }
 
@@ -123,7 +96,7 @@ impl<C> ClientBuilder<C> {
     /// [`ErrorKind::RateLimitWait`](crate::ErrorKind::RateLimitWait). Default 120 s;
     /// [`Timeouts::overall`] limits waits too.
     pub fn max_wait(mut self, wait: Duration) -> Self {
-        self.max_wait = wait;
+        self.setup.settings.max_wait = wait;
         self
     }
 
@@ -133,19 +106,19 @@ impl<C> ClientBuilder<C> {
     ///
     /// A list keeps one page in memory: its body and its decoded submissions.
     pub fn max_body(mut self, bytes: usize) -> Self {
-        self.max_body = bytes;
+        self.setup.settings.max_body = bytes;
         self
     }
 
     /// Allows `http` to other machines. The API key is then sent unencrypted.
     pub fn allow_insecure_http(mut self, allow: bool) -> Self {
-        self.allow_insecure_http = allow;
+        self.setup.allow_insecure_http = allow;
         self
     }
 
     /// Appends a product to `User-Agent`, such as `acme-sync/1.2`. Visible ASCII.
     pub fn user_agent(mut self, suffix: impl Into<String>) -> Self {
-        self.user_agent = Some(suffix.into());
+        self.setup.user_agent = Some(suffix.into());
         self
     }
 
@@ -156,7 +129,7 @@ impl<C> ClientBuilder<C> {
         name: impl TryInto<HeaderName>,
         value: impl TryInto<HeaderValue>,
     ) -> Self {
-        self.headers.push(check_header(name, value));
+        self.setup.headers.push(check_header(name, value));
         self
     }
 
@@ -164,107 +137,65 @@ impl<C> ClientBuilder<C> {
     /// proxy variables of the environment are ignored. Schemes: `http`, `https`, `socks5`,
     /// `socks5h`. Requests to localhost are sent directly.
     pub fn proxy(mut self, url: impl Into<String>) -> Self {
-        self.proxy = Some(url.into());
+        self.setup.proxy = Some(url.into());
         self
     }
 
     /// Sends all requests directly; the proxy variables of the environment are ignored.
     pub fn no_proxy(mut self) -> Self {
-        self.no_proxy = true;
+        self.setup.no_proxy = true;
         self
     }
 
     /// Sets proxy and TLS settings. Default: the settings of the environment, as
     /// [`NetworkSettings::from_env`] reads them.
     pub fn network(mut self, settings: NetworkSettings) -> Self {
-        self.network = Some(settings);
+        self.setup.network = Some(settings);
         self
     }
 
     /// Trusts the certificates of a PEM text as well: of an authority, or of a server itself.
-    #[cfg(feature = "rustls")]
     pub fn add_root_certificate(mut self, pem: impl Into<Vec<u8>>) -> Self {
-        self.root_certificates.push(pem.into());
+        self.setup.root_certificates.push(pem.into());
         self
     }
 
     /// Identifies the client to the server by a certificate (mutual TLS): a PEM text with the
     /// certificate chain and its private key. Never shown.
-    #[cfg(feature = "rustls")]
     pub fn client_identity(mut self, pem: impl Into<Vec<u8>>) -> Self {
-        self.client_identity = Some(pem.into());
+        self.setup.client_identity = Some(pem.into());
         self
     }
 
     /// Sends requests through another HTTP implementation. Connections, proxies and TLS are then the
     /// responsibility of the transport.
     pub fn transport(mut self, transport: impl Transport) -> Self {
-        self.transport = Some(Arc::new(transport));
+        self.setup.transport = Some(Arc::new(transport));
         self
     }
 
     /// Sets a function that is called with every event: attempts, retries, waits and pages.
     pub fn on_event(mut self, listener: impl Fn(&ClientEvent) + Send + Sync + 'static) -> Self {
-        self.on_event = Some(Arc::new(listener));
+        self.setup.settings.on_event = Some(Arc::new(listener));
         self
     }
 
     /// Sets the wall clock, for tests. The client compares it with a `Retry-After` date if the answer
     /// has no `Date`, and with the newest time of a sync. Waits and time limits use tokio's clock.
     pub fn clock(mut self, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
-        self.clock = Arc::new(now);
+        self.setup.settings.clock = Arc::new(now);
         self
     }
 
     /// Sets the source of random numbers in 0..1 for the pauses between retries, for tests.
     pub fn random(mut self, random: impl Fn() -> f64 + Send + Sync + 'static) -> Self {
-        self.random = Arc::new(random);
+        self.setup.settings.random = Arc::new(random);
         self
     }
 
     /// Checks every setting and creates an async client.
     pub(crate) fn build_async(self) -> Result<Client, Error> {
-        self.check_contradictions()?;
-        let url = self.base_url.as_deref().ok_or_else(|| invalid("no base URL is set"))?;
-        let base = BaseUrl::read(url, self.allow_insecure_http).map_err(invalid)?;
-        let key = self.api_key.clone().ok_or_else(|| invalid("no API key is set"))?;
-        let key = key.map_err(invalid)?;
-        self.timeouts.check().map_err(invalid)?;
-        if !MAX_BODY_RANGE.contains(&self.max_body) {
-            let (bytes, most) = (self.max_body, MAX_BODY_RANGE.end());
-            return Err(invalid(format!("`max_body` is {bytes}, not in 1..={most} bytes")));
-        }
-        let limiter = Limiter::new(self.rate_limit)
-            .ok_or_else(|| invalid("`rate_limit` is zero requests per minute"))?;
-        let mut headers = HeaderMap::new();
-        for header in &self.headers {
-            let (name, value) = header.clone().map_err(invalid)?;
-            headers.insert(name, value);
-        }
-        headers.insert(USER_AGENT, user_agent(self.user_agent.as_deref())?);
-        let transport = if let Some(transport) = &self.transport {
-            Arc::clone(transport)
-        } else {
-            let network = self.network_settings()?;
-            Arc::new(ReqwestTransport::new(&base, self.timeouts.connect, network)?)
-        };
-        Ok(Client {
-            shared: Arc::new(Shared {
-                transport,
-                base,
-                key: Arc::new(key),
-                headers,
-                timeouts: self.timeouts,
-                budget: Arc::new(Budget::new(self.retry.budget)),
-                retry: self.retry,
-                limiter: Arc::new(limiter),
-                max_wait: self.max_wait,
-                max_body: self.max_body,
-                on_event: self.on_event,
-                clock: self.clock,
-                random: self.random,
-            }),
-        })
+        self.setup.build()
     }
 
     /// Creates a builder with base URL and API key from variables.
@@ -282,35 +213,72 @@ impl<C> ClientBuilder<C> {
             .map_err(|error| invalid(format!("`{API_KEY}`: {error}")))?;
         Ok(Self::default().base_url(url).api_key(key))
     }
+}
+
+impl Setup {
+    fn build(mut self) -> Result<Client, Error> {
+        self.check_contradictions()?;
+        let url = self.base_url.as_deref().ok_or_else(|| invalid("no base URL is set"))?;
+        let base = BaseUrl::read(url, self.allow_insecure_http).map_err(invalid)?;
+        let key = self.api_key.take().ok_or_else(|| invalid("no API key is set"))?;
+        let key = key.map_err(invalid)?;
+        self.settings.timeouts.check().map_err(invalid)?;
+        let (bytes, most) = (self.settings.max_body, MAX_BODY_RANGE.end());
+        if !MAX_BODY_RANGE.contains(&bytes) {
+            return Err(invalid(format!("`max_body` is {bytes}, not in 1..={most} bytes")));
+        }
+        let limiter = Limiter::new(self.rate_limit)
+            .ok_or_else(|| invalid("`rate_limit` is zero requests per minute"))?;
+        let mut headers = HeaderMap::new();
+        for header in std::mem::take(&mut self.headers) {
+            let (name, value) = header.map_err(invalid)?;
+            headers.insert(name, value);
+        }
+        headers.insert(USER_AGENT, user_agent(self.user_agent.as_deref())?);
+        let transport = if let Some(transport) = self.transport.take() {
+            transport
+        } else {
+            let (timeout, network) = (self.settings.timeouts.connect, self.network_settings()?);
+            Arc::new(ReqwestTransport::new(&base, timeout, network)?)
+        };
+        Ok(Client {
+            shared: Arc::new(Shared {
+                transport,
+                base,
+                key: Arc::new(key),
+                headers,
+                budget: Arc::new(Budget::new(self.settings.retry.budget)),
+                limiter: Arc::new(limiter),
+                settings: self.settings,
+            }),
+        })
+    }
 
     fn check_contradictions(&self) -> Result<(), Error> {
-        let proxy = ("proxy", self.proxy.is_some());
-        let no_proxy = ("no_proxy", self.no_proxy);
-        let network = ("network", self.network.is_some());
-        let root = ("add_root_certificate", !self.root_certificates.is_empty());
-        let identity = ("client_identity", self.client_identity.is_some());
-        let transport = ("transport", self.transport.is_some());
-        let pairs = [
-            (proxy, no_proxy),
-            (network, proxy),
-            (network, no_proxy),
-            (transport, proxy),
-            (transport, no_proxy),
-            (transport, network),
-            (transport, root),
-            (transport, identity),
+        let settings = [
+            ("transport", self.transport.is_some()),
+            ("proxy", self.proxy.is_some()),
+            ("no_proxy", self.no_proxy),
+            ("network", self.network.is_some()),
+            ("add_root_certificate", !self.root_certificates.is_empty()),
+            ("client_identity", self.client_identity.is_some()),
         ];
-        match pairs.iter().find(|(first, second)| first.1 && second.1) {
-            Some(((first, _), (second, _))) => Err(invalid(format!(
+        let set: Vec<_> =
+            settings.iter().filter(|(_, is_set)| *is_set).map(|(name, _)| *name).collect();
+        match set[..] {
+            // Certificates can be added to any other setting.
+            [first, "add_root_certificate" | "client_identity", ..] if first != "transport" => {
+                Ok(())
+            }
+            [first, second, ..] => Err(invalid(format!(
                 "`{first}` and `{second}` contradict each other; set only one of them"
             ))),
-            None => Ok(()),
+            _ => Ok(()),
         }
     }
 
     /// Returns the settings of the built-in HTTP client.
     fn network_settings(&self) -> Result<NetworkSettings, Error> {
-        #[cfg_attr(not(feature = "rustls"), expect(unused_mut, reason = "only TLS changes it"))]
         let mut network = match (&self.network, &self.proxy) {
             (Some(network), _) => network.clone(),
             (None, Some(url)) => NetworkSettings::from_env_with_proxy(url)?,
@@ -321,14 +289,12 @@ impl<C> ClientBuilder<C> {
         for warning in network.warnings() {
             tracing::warn!("{warning}");
         }
-        #[cfg(feature = "rustls")]
-        {
-            for pem in &self.root_certificates {
-                network.add_root_certificate_setting(pem, "add_root_certificate")?;
-            }
-            if let Some(pem) = &self.client_identity {
-                network.set_client_identity(pem)?;
-            }
+        for pem in &self.root_certificates {
+            let setting = "add_root_certificate";
+            network.add_root_certificates(pem, CertificateOrigin { setting, path: "".into() })?;
+        }
+        if let Some(pem) = &self.client_identity {
+            network.set_client_identity(pem)?;
         }
         Ok(network)
     }
@@ -337,13 +303,6 @@ impl<C> ClientBuilder<C> {
 #[expect(clippy::needless_pass_by_value, reason = "a function for `map_err`")]
 fn invalid(rule: impl ToString) -> Error {
     Error::config(BUILD, rule.to_string())
-}
-
-/// Returns a number in 0..1 that differs between processes and calls; jitter needs no more. The
-/// standard library seeds each state anew.
-fn random() -> f64 {
-    let bits = RandomState::new().hash_one(0_u8) >> (u64::BITS - 32);
-    f64::from(u32::try_from(bits).expect("32 bits are left")) / f64::from(u32::MAX)
 }
 
 fn user_agent(suffix: Option<&str>) -> Result<HeaderValue, Error> {
@@ -356,12 +315,30 @@ fn user_agent(suffix: Option<&str>) -> Result<HeaderValue, Error> {
     Ok(HeaderValue::try_from(format!("{PRODUCT} {suffix}")).expect("visible ASCII is valid"))
 }
 
+impl Client {
+    /// Returns a builder without settings.
+    pub fn builder() -> ClientBuilder {
+        ClientBuilder::default()
+    }
+
+    /// Creates a client with base URL and API key from the environment variables `FORMSVC_BASE_URL`
+    /// and `FORMSVC_API_KEY`. Proxy and TLS variables apply as in
+    /// [`network`](ClientBuilder::network).
+    ///
+    /// If a variable is missing or invalid, fails with an
+    /// [`ErrorKind::Config`](crate::ErrorKind::Config) that names it.
+    pub fn from_env() -> Result<Self, Error> {
+        ClientBuilder::<Self>::from_vars(|name| std::env::var_os(name))?.build()
+    }
+}
+
 impl ClientBuilder {
     /// Checks every setting and creates the client. Sends no request and needs no async runtime.
     ///
     /// Fails with [`ErrorKind::Config`](crate::ErrorKind::Config) if the base URL or the key is
-    /// missing, if a setting breaks a rule or contradicts another one, if a proxy or TLS variable of
-    /// the environment is invalid, or if TLS cannot be set up.
+    /// missing, if a setting breaks a rule or contradicts another one, if a TLS variable of the
+    /// environment is invalid, if the base URL needs a proxy variable that is invalid, or if TLS
+    /// cannot be set up.
     pub fn build(self) -> Result<Client, Error> {
         self.build_async()
     }
@@ -371,16 +348,10 @@ impl<C> fmt::Debug for ClientBuilder<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // URLs are left out: before they are checked they may contain a password.
         f.debug_struct("ClientBuilder")
-            .field("api_key", &self.api_key)
-            .field("timeouts", &self.timeouts)
-            .field("retry", &self.retry)
-            .field("rate_limit", &self.rate_limit)
-            .field("max_wait", &self.max_wait)
-            .field("max_body", &self.max_body)
-            .field("allow_insecure_http", &self.allow_insecure_http)
-            .field("user_agent", &self.user_agent)
-            .field("no_proxy", &self.no_proxy)
-            .field("network", &self.network)
+            .field("api_key", &self.setup.api_key)
+            .field("timeouts", &self.setup.settings.timeouts)
+            .field("rate_limit", &self.setup.rate_limit)
+            .field("network", &self.setup.network)
             .finish_non_exhaustive()
     }
 }
@@ -393,14 +364,6 @@ mod tests {
         ClientBuilder::from_vars(|name| {
             vars.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
         })
-    }
-
-    #[test]
-    fn environment_sets_base_url_and_key() {
-        let url = ("FORMSVC_BASE_URL", "http://localhost:1/base/");
-        let builder = from_vars(&[url, ("FORMSVC_API_KEY", "fsk_1")]).unwrap();
-        let client = builder.no_proxy().build().unwrap();
-        assert_eq!(client.base_url(), "http://localhost:1/base");
     }
 
     #[test]

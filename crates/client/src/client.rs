@@ -3,10 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use formsvc_protocol::{Form, FormList, User};
+use formsvc_protocol::{Form, FormList, User, paths};
 
-use crate::api_key::{ApiKey, ApiKeyError};
-use crate::builder::ClientBuilder;
 use crate::call::call;
 use crate::shared::Shared;
 use crate::{Error, RequestOptions, Response, decode, operation};
@@ -31,24 +29,10 @@ pub struct Client {
 }
 
 impl Client {
-    /// Returns a builder without settings.
-    pub fn builder() -> ClientBuilder {
-        ClientBuilder::default()
-    }
-
-    /// Creates a client with base URL and API key from the environment variables `FORMSVC_BASE_URL`
-    /// and `FORMSVC_API_KEY`. Proxy and TLS variables apply as in
-    /// [`network`](ClientBuilder::network).
-    ///
-    /// Fails with [`ErrorKind::Config`](crate::ErrorKind::Config) that names the variable if one is
-    /// missing or invalid.
-    pub fn from_env() -> Result<Self, Error> {
-        ClientBuilder::<Self>::from_vars(|name| std::env::var_os(name))?.build()
-    }
-
-    /// Requests the owner of the key: `GET /api/v1/me` (SPEC §4). The cheapest way to check a key.
+    /// Requests the owner of the key: `GET /api/v1/me` (SPEC §4). This is the cheapest way to check
+    /// a key.
     pub async fn me(&self) -> Result<Response<User>, Error> {
-        let address = self.shared.base.join(operation::ME.template);
+        let address = self.shared.base.join(paths::ME.template);
         let (user, meta) = call(&self.shared, operation::ME, address, decode::json::<User>).await?;
         Ok(Response::new(user, meta))
     }
@@ -56,21 +40,21 @@ impl Client {
     /// Requests the owner's forms, newest first: `GET /api/v1/forms` (SPEC §4). The service returns
     /// at most [`FORMS_LISTED_MAX`](formsvc_protocol::limits::FORMS_LISTED_MAX).
     pub async fn forms(&self) -> Result<Response<Vec<Form>>, Error> {
-        let address = self.shared.base.join(operation::FORMS.template);
+        let address = self.shared.base.join(paths::FORMS.template);
         let (list, meta) =
             call(&self.shared, operation::FORMS, address, decode::json::<FormList>).await?;
         Ok(Response::new(list.data, meta))
     }
 
-    /// Requests a path and returns the body as the service sent it, after gzip is decoded: for
-    /// endpoints that this client has no call for. Waits, retries and limits the body like any other
-    /// call.
+    /// Requests a path that this client has no other call for. Returns the body as the service sent
+    /// it, after gzip decoding. Rate limit, retries and the limit of the body apply as for other
+    /// calls.
     ///
     /// `path` begins with `/`, is appended to the base URL and may have a query; characters that a URL
     /// must not contain are percent-encoded. `query` replaces parameters of the path with the same
     /// name. A path that could leave the base URL is an
-    /// [`ErrorKind::Config`](crate::ErrorKind::Config), before any request: one with the segment
-    /// `..`, a backslash, a fragment or a control character.
+    /// [`ErrorKind::Config`](crate::ErrorKind::Config), and no request is sent: a path with the
+    /// segment `..`, a backslash, a fragment or a control character.
     ///
     /// A status other than 200 is an [`ErrorKind::Api`](crate::ErrorKind::Api) with
     /// [body](Error::body) and [headers](Error::headers).
@@ -97,8 +81,9 @@ impl Client {
         Ok(Response::new(body, meta))
     }
 
-    /// Returns a client with other settings of calls. It shares the connection pool, the limiter, the
-    /// retry budget and the listener with this one, so it is cheap to create for a single call.
+    /// Returns a client with other settings for its calls. It shares the connection pool, the
+    /// limiter, the retry budget and the `on_event` function with this one, so it is cheap to
+    /// create for a single call.
     ///
     /// Fails with [`ErrorKind::Config`](crate::ErrorKind::Config) for a time limit of zero, and for a
     /// header that the client itself sets.
@@ -119,21 +104,6 @@ impl Client {
         let shared = self.shared.with_options(options);
         let shared = shared.map_err(|rule| Error::config(operation::BUILD, rule))?;
         Ok(Self { shared: Arc::new(shared) })
-    }
-
-    /// Returns a client with another API key. It shares the connection pool and all settings, and has
-    /// its own limiter and retry budget, because the service counts requests per key (SPEC §8). Keep
-    /// it instead of creating it for each call: a new limiter does not count earlier requests.
-    ///
-    /// Fails with [`ErrorKind::Config`](crate::ErrorKind::Config) for a key that is empty, in
-    /// quotation marks or not visible ASCII.
-    pub fn with_api_key(
-        &self,
-        key: impl TryInto<ApiKey, Error: Into<ApiKeyError>>,
-    ) -> Result<Self, Error> {
-        let key = key.try_into().map_err(Into::into);
-        let key = key.map_err(|error| Error::config(operation::BUILD, error.to_string()))?;
-        Ok(Self { shared: Arc::new(self.shared.with_key(key)) })
     }
 
     /// The base URL, without a slash at the end. It contains no secret.

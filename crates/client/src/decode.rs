@@ -15,7 +15,6 @@ pub(crate) struct Broken {
     pub(crate) what: Cow<'static, str>,
     pub(crate) json_path: Option<String>,
     pub(crate) why: String,
-    pub(crate) body: Vec<u8>,
 }
 
 const NOT_UTF8: &str = "the answer is not UTF-8";
@@ -50,13 +49,7 @@ fn text(body: &[u8]) -> Result<&str, Broken> {
         } else {
             NOT_JSON
         };
-        Broken {
-            truncated,
-            what: what.into(),
-            json_path: None,
-            why: error.to_string(),
-            body: body.to_vec(),
-        }
+        Broken { truncated, what: what.into(), json_path: None, why: error.to_string() }
     })
 }
 
@@ -75,13 +68,13 @@ fn broken(text: &str, path: Option<String>, error: &serde_json::Error) -> Broken
     let json_path = path.filter(|path| what == UNEXPECTED || !matches!(&**path, "" | "." | "?"));
     // An empty body is truncated too: JSON was announced, and none of it was received.
     let truncated = error.is_eof();
-    Broken { truncated, what: what.into(), json_path, why: error.to_string(), body: text.into() }
+    Broken { truncated, what: what.into(), json_path, why: error.to_string() }
 }
 
 /// Returns the error of JSON that breaks a rule of the API at `path`.
-pub(crate) fn rule_broken(body: &[u8], path: &str, why: String) -> Broken {
+pub(crate) fn rule_broken(path: &str, why: String) -> Broken {
     let json_path = Some(path.to_owned());
-    Broken { truncated: false, what: UNEXPECTED.into(), json_path, why, body: body.to_vec() }
+    Broken { truncated: false, what: UNEXPECTED.into(), json_path, why }
 }
 
 #[cfg(test)]
@@ -112,7 +105,6 @@ mod tests {
             let broken = broken(body);
             assert_eq!((&*broken.what, broken.truncated), (what, truncated), "{body}");
             assert_eq!(broken.json_path.as_deref(), path, "{body}");
-            assert_eq!(broken.body, body.as_bytes());
         }
     }
 

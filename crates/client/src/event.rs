@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use http::StatusCode;
 
+use crate::ErrorKind;
+use crate::completeness::{FallbackReason, TieOverflow};
 use crate::limiter::WaitReason;
 use crate::retry::RetryReason;
-use crate::shared::Shared;
-use crate::{ErrorKind, FallbackReason, TieOverflow};
 
 /// A step of a call, for progress bars and logs. The client passes it to the function set with
 /// [`on_event`](crate::ClientBuilder::on_event), on the task that makes the call; that function
@@ -17,7 +17,7 @@ use crate::{ErrorKind, FallbackReason, TieOverflow};
 /// waits, fallbacks and tie overflows as warnings, attempts and pages at debug level.
 ///
 /// Contains no API key, no address and no body.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ClientEvent {
     /// A request was answered, or failed.
@@ -86,17 +86,9 @@ pub enum ClientEvent {
     SyncOverlapShortened,
 }
 
-/// Passes an event to the listener, and logs it with the feature `tracing`.
-pub(crate) fn emit(shared: &Shared, event: &ClientEvent) {
-    #[cfg(feature = "tracing")]
-    log(event);
-    if let Some(listener) = &shared.on_event {
-        listener(event);
-    }
-}
-
+/// Logs an event.
 #[cfg(feature = "tracing")]
-fn log(event: &ClientEvent) {
+pub(crate) fn log(event: &ClientEvent) {
     use tracing::{debug, warn};
 
     match event {

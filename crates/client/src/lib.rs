@@ -7,6 +7,7 @@ pub mod blocking;
 mod builder;
 mod call;
 mod client;
+mod completeness;
 mod decode;
 mod error;
 mod event;
@@ -21,7 +22,6 @@ mod retry;
 mod shared;
 #[cfg(feature = "test-util")]
 pub mod test_util;
-mod timeouts;
 mod transport;
 
 /// Buffers of bodies, as in the signatures of this crate.
@@ -33,6 +33,7 @@ pub use api_key::{ApiKey, ApiKeyError};
 pub use base_url::{BaseUrl, BaseUrlError};
 pub use builder::ClientBuilder;
 pub use client::Client;
+pub use completeness::{Completeness, CursorUnit, FallbackReason, TieOverflow};
 pub use error::{Error, ErrorKind};
 pub use event::ClientEvent;
 pub use form::FormHandle;
@@ -46,17 +47,15 @@ pub use formsvc_protocol::{
     Timestamp, UnknownErrorCode, UnknownFormStatus, User, UserId, limits::PAGE_SIZE_MAX,
 };
 pub use limiter::{RateLimit, WaitReason};
-pub use options::RequestOptions;
+pub use options::{RequestOptions, Timeouts};
 pub use paging::{
-    Completeness, CursorUnit, FallbackReason, NewSubmissions, ResumeToken, ResumeTokenError,
-    SubmissionPage, SubmissionPages, SubmissionQuery, Submissions, SyncPoint, SyncPointError,
-    TieOverflow,
+    NewSubmissions, ResumeToken, ResumeTokenError, SubmissionPage, SubmissionPages,
+    SubmissionQuery, Submissions, SyncPoint, SyncPointError,
 };
 #[doc(hidden)]
-pub use paging::{PageNext, PageStep, PageWalk};
+pub use paging::{NextStep as PageNext, Walk as PageWalk};
 pub use response::{Response, ResponseMeta};
 pub use retry::{RetryPolicy, RetryReason};
-pub use timeouts::Timeouts;
 pub use transport::{AttemptContext, BoxFuture, Transport, TransportError, TransportErrorKind};
 
 /// The guide; its examples need every feature.

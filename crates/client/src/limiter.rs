@@ -9,7 +9,7 @@ use formsvc_protocol::RollingWindow;
 use formsvc_protocol::limits::{RATE_LIMIT, RATE_WINDOW};
 use tokio::time::{Instant, sleep};
 
-use crate::retry::RETRY_AFTER_MAX;
+use formsvc_protocol::RETRY_AFTER_MAX;
 
 /// Two seconds longer than the service's window; [`RollingWindow`] explains the margin.
 const WINDOW: Duration = RATE_WINDOW.saturating_add(Duration::from_secs(2));
@@ -76,7 +76,6 @@ pub(crate) struct Wait {
 /// One per API key, shared by all clones. A caller that is dropped while it waits takes nothing.
 #[derive(Debug)]
 pub(crate) struct Limiter {
-    limit: Option<NonZeroU32>,
     start: Instant,
     state: Mutex<State>,
 }
@@ -84,21 +83,12 @@ pub(crate) struct Limiter {
 impl Limiter {
     /// Returns `None` for a limit of zero requests.
     pub(crate) fn new(RateLimit(limit): RateLimit) -> Option<Self> {
-        match limit.map(NonZeroU32::new) {
-            Some(None) => None,
-            limit => Some(Self::with_limit(limit.flatten())),
-        }
-    }
-
-    /// Creates a limiter with the same limit, for another API key.
-    pub(crate) fn for_other_key(&self) -> Self {
-        Self::with_limit(self.limit)
-    }
-
-    fn with_limit(limit: Option<NonZeroU32>) -> Self {
-        let window = limit.map(|requests| RollingWindow::new(requests, WINDOW));
+        let window = match limit {
+            Some(requests) => Some(RollingWindow::new(NonZeroU32::new(requests)?, WINDOW)),
+            None => None,
+        };
         let state = Mutex::new(State { window, cool_until: Duration::ZERO });
-        Self { limit, start: Instant::now(), state }
+        Some(Self { start: Instant::now(), state })
     }
 
     /// Waits until a request may be sent, and counts it. Fails at once if the wait would exceed

@@ -1,28 +1,23 @@
-//! Settings of single calls, and the headers that callers may add.
+//! Settings of calls: time limits, settings of single calls, and the headers that callers may add.
 
-use std::fmt;
 use std::time::Duration;
 
-use http::header::{
-    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, HOST, TE,
-    TRANSFER_ENCODING, UPGRADE, USER_AGENT,
-};
 use http::{HeaderName, HeaderValue};
 
 use crate::RetryPolicy;
 
 /// Headers that the client or HTTP itself sets.
-const RESERVED: [HeaderName; 10] = [
-    ACCEPT,
-    ACCEPT_ENCODING,
-    AUTHORIZATION,
-    CONNECTION,
-    CONTENT_LENGTH,
-    HOST,
-    TE,
-    TRANSFER_ENCODING,
-    UPGRADE,
-    USER_AGENT,
+const RESERVED: [&str; 10] = [
+    "accept",
+    "accept-encoding",
+    "authorization",
+    "connection",
+    "content-length",
+    "host",
+    "te",
+    "transfer-encoding",
+    "upgrade",
+    "user-agent",
 ];
 
 /// A header that the caller adds, or the rule that it breaks.
@@ -36,13 +31,15 @@ pub(crate) fn check_header(
     let Ok(name) = name.try_into() else {
         return Err("the name of a header contains a character that is not allowed".to_owned());
     };
-    if RESERVED.contains(&name) {
+    if RESERVED.contains(&name.as_str()) {
         return Err(format!("the header `{name}` is set by the client and cannot be changed"));
     }
-    match value.try_into() {
-        Ok(value) => Ok((name, value)),
-        Err(_) => Err(format!("the value of the header `{name}` is not allowed in HTTP")),
-    }
+    let Ok(mut value) = value.try_into() else {
+        return Err(format!("the value of the header `{name}` is not allowed in HTTP"));
+    };
+    // Debug output does not show the value, which may be a secret.
+    value.set_sensitive(true);
+    Ok((name, value))
 }
 
 /// Settings that may differ from call to call, for
@@ -57,15 +54,13 @@ pub(crate) fn check_header(
 ///     .retry(RetryPolicy::none());
 /// # let _ = impatient;
 /// ```
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct RequestOptions {
     pub(crate) attempt: Option<Duration>,
     #[expect(clippy::option_option, reason = "not given, or given as a limit or as no limit")]
     pub(crate) overall: Option<Option<Duration>>,
     pub(crate) retry: Option<RetryPolicy>,
-    pub(crate) max_wait: Option<Duration>,
-    pub(crate) headers: Vec<CheckedHeader>,
 }
 
 impl RequestOptions {
@@ -93,35 +88,69 @@ impl RequestOptions {
         self.retry = Some(policy);
         self
     }
+}
 
-    /// Sets the longest single wait: [`ClientBuilder::max_wait`](crate::ClientBuilder::max_wait).
-    pub fn max_wait(mut self, wait: Duration) -> Self {
-        self.max_wait = Some(wait);
+/// Time limits of a call.
+///
+/// ```
+/// use std::time::Duration;
+/// use formsvc_client::Timeouts;
+/// let patient = Timeouts::new().attempt(Duration::from_secs(60)).overall(None);
+/// assert_ne!(patient, Timeouts::default());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Timeouts {
+    pub(crate) connect: Duration,
+    pub(crate) attempt: Duration,
+    pub(crate) overall: Option<Duration>,
+}
+
+impl Timeouts {
+    /// 5 s to connect, 30 s for an attempt, 120 s overall.
+    pub fn new() -> Self {
+        Self {
+            connect: Duration::from_secs(5),
+            attempt: Duration::from_secs(30),
+            overall: Some(Duration::from_secs(120)),
+        }
+    }
+
+    /// Limits the time to connect, TLS included.
+    pub fn connect(mut self, limit: Duration) -> Self {
+        self.connect = limit;
         self
     }
 
-    /// Adds a header, such as `traceparent`; the last value of a name is sent. `with_options` refuses
-    /// names that the client or HTTP itself sets, such as `Authorization`.
-    pub fn header(
-        mut self,
-        name: impl TryInto<HeaderName>,
-        value: impl TryInto<HeaderValue>,
-    ) -> Self {
-        self.headers.push(check_header(name, value));
+    /// Limits one attempt, from sending the request to the last byte of the answer.
+    pub fn attempt(mut self, limit: Duration) -> Self {
+        self.attempt = limit;
         self
+    }
+
+    /// Limits one call (for lists: one page) with its attempts, waits for the rate limit and pauses
+    /// between retries. `None` leaves only the other limits.
+    pub fn overall(mut self, limit: Option<Duration>) -> Self {
+        self.overall = limit;
+        self
+    }
+
+    /// Checks that no limit is zero.
+    pub(crate) fn check(self) -> Result<(), String> {
+        let overall = self.overall.unwrap_or(Duration::MAX);
+        for (name, limit) in
+            [("connect", self.connect), ("attempt", self.attempt), ("overall", overall)]
+        {
+            if limit.is_zero() {
+                return Err(format!("the time limit `{name}` is zero"));
+            }
+        }
+        Ok(())
     }
 }
 
-impl fmt::Debug for RequestOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Values of headers may be secrets.
-        let names: Vec<_> = self.headers.iter().flatten().map(|(name, _)| name).collect();
-        f.debug_struct("RequestOptions")
-            .field("attempt", &self.attempt)
-            .field("overall", &self.overall)
-            .field("retry", &self.retry)
-            .field("max_wait", &self.max_wait)
-            .field("headers", &names)
-            .finish()
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self::new()
     }
 }

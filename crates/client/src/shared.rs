@@ -1,5 +1,6 @@
 //! The state that clones of a client share.
 
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -17,6 +18,40 @@ pub(crate) type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 /// Returns numbers in 0..1.
 pub(crate) type Random = Arc<dyn Fn() -> f64 + Send + Sync>;
 
+/// The settings of calls.
+#[derive(Clone)]
+pub(crate) struct CallSettings {
+    pub(crate) timeouts: Timeouts,
+    pub(crate) retry: RetryPolicy,
+    pub(crate) max_wait: Duration,
+    pub(crate) max_body: usize,
+    pub(crate) on_event: Option<OnEvent>,
+    pub(crate) clock: Clock,
+    pub(crate) random: Random,
+}
+
+impl Default for CallSettings {
+    fn default() -> Self {
+        Self {
+            timeouts: Timeouts::default(),
+            retry: RetryPolicy::default(),
+            max_wait: Duration::from_secs(120),
+            // Twice the size at which the service ends a page.
+            max_body: 32 << 20,
+            on_event: None,
+            clock: Arc::new(SystemTime::now),
+            random: Arc::new(random),
+        }
+    }
+}
+
+/// Returns a number in 0..1 that differs between processes and calls; jitter needs no more. The
+/// standard library seeds each state anew.
+fn random() -> f64 {
+    let bits = RandomState::new().hash_one(0_u8) >> (u64::BITS - 32);
+    f64::from(u32::try_from(bits).expect("32 bits are left")) / f64::from(u32::MAX)
+}
+
 /// One connection pool, API key, limiter and retry budget, and the settings of calls. Clones of a
 /// client share all of it; clients with other settings share the pool, limiter and budget.
 #[derive(Clone)]
@@ -26,41 +61,31 @@ pub(crate) struct Shared {
     pub(crate) key: Arc<ApiKey>,
     /// Sent with every request, `User-Agent` included.
     pub(crate) headers: HeaderMap,
-    pub(crate) timeouts: Timeouts,
-    pub(crate) retry: RetryPolicy,
     pub(crate) budget: Arc<Budget>,
     pub(crate) limiter: Arc<Limiter>,
-    pub(crate) max_wait: Duration,
-    pub(crate) max_body: usize,
-    pub(crate) on_event: Option<OnEvent>,
-    pub(crate) clock: Clock,
-    pub(crate) random: Random,
+    pub(crate) settings: CallSettings,
 }
 
 impl Shared {
     /// Returns the same with other settings of calls.
     pub(crate) fn with_options(&self, options: RequestOptions) -> Result<Self, String> {
         let mut other = self.clone();
-        for header in options.headers {
-            let (name, value) = header?;
-            other.headers.insert(name, value);
+        let settings = &mut other.settings;
+        settings.timeouts.attempt = options.attempt.unwrap_or(settings.timeouts.attempt);
+        settings.timeouts.overall = options.overall.unwrap_or(settings.timeouts.overall);
+        settings.timeouts.check()?;
+        if let Some(retry) = options.retry {
+            settings.retry = retry;
         }
-        other.timeouts.attempt = options.attempt.unwrap_or(self.timeouts.attempt);
-        other.timeouts.overall = options.overall.unwrap_or(self.timeouts.overall);
-        other.timeouts.check()?;
-        other.retry = options.retry.unwrap_or(other.retry);
-        other.max_wait = options.max_wait.unwrap_or(self.max_wait);
         Ok(other)
     }
 
-    /// Returns the same with another key. The service counts requests per key (SPEC §8), and the
-    /// failures of one account must not use up the retries of another.
-    pub(crate) fn with_key(&self, key: ApiKey) -> Self {
-        Self {
-            key: Arc::new(key),
-            limiter: Arc::new(self.limiter.for_other_key()),
-            budget: Arc::new(Budget::new(self.budget.retries())),
-            ..self.clone()
+    /// Passes an event to the listener, and logs it with the feature `tracing`.
+    pub(crate) fn emit(&self, event: &ClientEvent) {
+        #[cfg(feature = "tracing")]
+        crate::event::log(event);
+        if let Some(listener) = &self.settings.on_event {
+            listener(event);
         }
     }
 }

@@ -50,7 +50,7 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub trait Transport: Send + Sync + 'static {
     /// Sends `request` and returns the answer with its whole body, whatever its status.
     ///
-    /// Must not follow redirects: the API has none, and the request contains the API key. A body
+    /// A compressed body must be decoded. Must not follow redirects: the API has none, and the request contains the API key. A body
     /// longer than [`AttemptContext::max_body`] should end early as
     /// [`TransportErrorKind::TooLarge`]. If the status is not 200, the first
     /// [`AttemptContext::max_error_body`] bytes of the body are enough.
@@ -63,12 +63,19 @@ pub trait Transport: Send + Sync + 'static {
 
 /// The attempt that a request belongs to, and its limits.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct AttemptContext {
-    pub(crate) operation: &'static str,
-    pub(crate) attempt: u32,
-    pub(crate) timeout: Duration,
-    pub(crate) max_body: usize,
-    pub(crate) max_error_body: usize,
+    /// The operation, such as `submissions.list`.
+    pub operation: &'static str,
+    /// The number of the attempt in its call, from 1.
+    pub attempt: u32,
+    /// The time this attempt has. The client enforces it; a transport need not.
+    pub timeout: Duration,
+    /// The largest body to read, in bytes.
+    pub max_body: usize,
+    /// The number of bytes to read of the body if the status is not 200, about 64 KiB. The client
+    /// ignores the rest.
+    pub max_error_body: usize,
 }
 
 impl AttemptContext {
@@ -82,32 +89,6 @@ impl AttemptContext {
             max_body: 32 << 20,
             max_error_body: 64 << 10,
         }
-    }
-
-    /// The operation, such as `submissions.list`.
-    pub fn operation(&self) -> &'static str {
-        self.operation
-    }
-
-    /// The number of the attempt in its call, from 1.
-    pub fn attempt(&self) -> u32 {
-        self.attempt
-    }
-
-    /// The time this attempt has. The client enforces it; a transport need not.
-    pub fn timeout(&self) -> Duration {
-        self.timeout
-    }
-
-    /// The largest body to read, in bytes.
-    pub fn max_body(&self) -> usize {
-        self.max_body
-    }
-
-    /// The number of bytes to read of the body if the status is not 200, about 64 KiB. The client
-    /// ignores the rest.
-    pub fn max_error_body(&self) -> usize {
-        self.max_error_body
     }
 }
 

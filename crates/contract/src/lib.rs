@@ -1,25 +1,29 @@
-//! What one needs to stand on the other side of a webhook receiver, whoever wrote it and in whatever
-//! language: deliveries as the service makes them (SPEC §6), wrong ones on purpose, and the reasons
-//! why a signature does not match.
+//! Checks whether a service and its webhook receivers follow the specification, from outside and in
+//! whatever language they are written, and explains signatures that do not match.
 //!
 //! | Question | Module |
 //! |---|---|
-//! | how a delivery is sent, and what came back | [`send`] |
-//! | what a delivery's body is | [`payload`] |
-//! | how one place of a body is changed, and no other | [`edit`] |
-//! | what the parts of a body are, as they are spelled | [`members`] |
-//! | how deeply JSON is nested, before recursive code reads it | [`nesting`] |
-//! | which signatures there are, right and wrong on purpose | [`variant`] |
-//! | why a signature does not match | [`explain`] |
-//! | whether a receiver does what the service needs of it | [`receiver`] |
+//! | does a deployment's REST API follow the specification | [`api`] |
+//! | does a service deliver webhooks as specified | [`sender`] |
+//! | does a webhook receiver accept and refuse as specified | [`receiver`] |
+//! | why does a signature not match | [`explain`] |
+//! | results of API and sender checks | [`report`] |
+//! | sending a request to any address | [`send`] |
+//! | bodies of deliveries | [`payload`] |
+//! | changing one value of a JSON text | [`edit`] |
+//! | the members of a JSON text, as they are spelled | [`members`] |
+//! | nesting depth of JSON, for recursive code | [`nesting`] |
+//! | valid and invalid signatures | [`variant`] |
 
+pub mod api;
 pub mod edit;
 pub mod explain;
 mod mac;
 pub mod members;
 pub mod nesting;
-mod numbers;
 pub mod payload;
 pub mod receiver;
+pub mod report;
 pub mod send;
+pub mod sender;
 pub mod variant;

@@ -1,4 +1,4 @@
-//! Where an export goes: a file that appears whole or not at all, or a stream.
+//! Destinations of an export: a file that appears only when it is complete, or a stream.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
@@ -34,16 +34,16 @@ enum Kind<'a> {
     },
 }
 
-/// The hidden files of an export under way. Dropping the export removes them; this is for whoever
-/// ends the process while another thread is inside a write that does not end.
+/// The hidden files of an export in progress. Dropping the export removes them; this removes them when a
+/// signal ends the process while another thread is blocked in a write.
 #[derive(Clone, Debug, Default)]
 pub struct WorkingFiles(Arc<Mutex<Vec<PathBuf>>>);
 
 impl WorkingFiles {
-    /// Removes them. The export, if it still runs, fails.
+    /// Removes the files. An export that still runs fails.
     pub fn remove(&self) {
         for path in self.paths().drain(..) {
-            // One that was completed or removed meanwhile is no longer there.
+            // A file that was completed or removed meanwhile does not exist any more.
             let _ = fs::remove_file(path);
         }
     }
@@ -53,21 +53,20 @@ impl WorkingFiles {
     }
 }
 
-/// What happens to a file that is there already.
+/// Treatment of an existing file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// It is replaced once the new one is complete.
+    /// The new file replaces it when it is complete.
     Replace,
-    /// It stays, and the export fails: at the start, or at the end if it came to be meanwhile.
+    /// It stays, and the export fails: at the start, or at the end if it was created meanwhile.
     Keep,
 }
 
 impl<'a> Destination<'a> {
-    /// A file. Until [`finish`](crate::RecordWriter::finish) it is a hidden `.NAME.….partial` beside
-    /// its place, removed when the export fails; an existing file stays until the new one is
-    /// complete and then gives it its permissions (without those that make a program run as its
-    /// owner). Only its owner can read the working file. A link is followed. What is not a regular file
-    /// (a named pipe, `/dev/null`) is written to as it is.
+    /// Opens a file. Until it is complete, the output is a hidden `.NAME.….partial` beside its path, which
+    /// only its owner can read and which is removed when the export fails. An existing file stays until
+    /// then, and passes on its owner and its permissions (without the set-user-id bits). A link is
+    /// followed. A file that is not regular (a named pipe, `/dev/null`) is written directly.
     pub fn file(path: &Path, existing: Existing) -> Result<Self, ExportError> {
         Self::tracked_file(path, existing, &WorkingFiles::default())
     }
@@ -92,7 +91,7 @@ impl<'a> Destination<'a> {
                 return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
             }
             Ok(metadata) if metadata.is_file() && of_a_process(path) => {
-                // Replacing it would take away what others wrote to it, and go on writing.
+                // A process continues to write to the open file, which a rename would hide.
                 let what = "it is a file that a process has open";
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
             }
@@ -121,8 +120,8 @@ impl<'a> Destination<'a> {
         Ok(Self(Kind::File { work, path, files, replace, permissions, owner, in_place }))
     }
 
-    /// The same file, which nobody but its owner can read or change, whatever the one before let others
-    /// do; a stream as it is. Where files have no modes, the folder decides.
+    /// Makes a file readable and writable for its owner only, whatever the mode of a replaced file. A
+    /// stream stays as it is. On a file system without modes, the folder decides.
     #[must_use]
     pub fn owner_only(mut self) -> Self {
         #[cfg(unix)]
@@ -134,13 +133,12 @@ impl<'a> Destination<'a> {
         self
     }
 
-    /// Any writer; what was written cannot be taken back, so its reader learns of a failure by the
-    /// writer's being dropped short.
+    /// Any writer. Written bytes cannot be taken back: after a failure the output is incomplete.
     pub fn stream(out: Box<dyn Write + Send + 'a>) -> Self {
         Self(Kind::Stream { out, path: None })
     }
 
-    /// What is removed when the process is ended from outside; nothing for a stream.
+    /// Returns the files to remove when a signal ends the process; none for a stream.
     pub fn working_files(&self) -> WorkingFiles {
         match &self.0 {
             Kind::File { files, .. } => files.clone(),
@@ -159,8 +157,8 @@ impl<'a> Destination<'a> {
         matches!(self.0, Kind::File { .. })
     }
 
-    /// The error for an operation on this destination. A pipe whose reader went away is its own
-    /// kind: nobody is left to whom it would matter.
+    /// Returns the error of an operation on this destination. A pipe without a reader is a kind of its
+    /// own, because its reader has read enough.
     pub(crate) fn error(&self, operation: Operation, source: io::Error) -> ExportError {
         self.error_source().error(operation, source)
     }
@@ -181,7 +179,7 @@ impl<'a> Destination<'a> {
         }
     }
 
-    /// A fresh working file in place of the present one, which is given back to be read.
+    /// Replaces the working file by an empty one, and returns it for reading.
     pub(crate) fn start_over(&mut self) -> io::Result<Option<NamedTempFile>> {
         match &mut self.0 {
             Kind::File { work, path, files, .. } => {
@@ -192,7 +190,7 @@ impl<'a> Destination<'a> {
         }
     }
 
-    /// Writes all of these bytes, for who has no records but bytes.
+    /// Writes bytes.
     pub fn put(&mut self, bytes: &[u8]) -> Result<(), ExportError> {
         self.write_all(bytes).map_err(|source| self.error(Operation::Write, source))
     }
@@ -394,7 +392,7 @@ fn unescape_mount(point: &str) -> String {
     escapes.iter().fold(point.to_owned(), |text, (escape, c)| text.replace(escape, c))
 }
 
-/// Reading, writing and running; not the bits that make a program run as its owner.
+/// Returns the permissions to read, write and execute, without the set-user-id bits.
 fn rights(permissions: &Permissions) -> Permissions {
     #[cfg(unix)]
     {
@@ -405,7 +403,7 @@ fn rights(permissions: &Permissions) -> Permissions {
     permissions.clone()
 }
 
-/// The path behind links, of which the last may lead to a file that does not exist yet.
+/// Follows links. The last one may lead to a file that does not exist yet.
 fn followed(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..LINKS_MAX {
@@ -420,8 +418,8 @@ fn followed(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a link that leads to itself"))
 }
 
-/// Whether it is the name of something that a process has open, such as a pipe of the shell for
-/// `>(wc -l)`. It reads as a link whose target may be no path.
+/// Returns true for the name of a file that a process has open, such as a pipe of the shell for
+/// `>(wc -l)`. It is a link, but its target may be no path.
 fn of_a_process(path: &Path) -> bool {
     let within = |folder: PathBuf| folder.ends_with("fd") && folder.starts_with("/proc");
     fs::canonicalize(folder(path)).is_ok_and(within)
@@ -431,7 +429,7 @@ fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// A rename is durable only once the folder that holds the name is.
+/// Flushes the folder to disk, without which a rename is not durable.
 fn sync_folder(path: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder(path))?.sync_all() } else { Ok(()) }
 }

@@ -1,4 +1,4 @@
-//! What can go wrong in an export.
+//! Errors of exports.
 
 use std::fmt;
 use std::io;
@@ -6,18 +6,17 @@ use std::path::PathBuf;
 
 use crate::store::StoreError;
 
-/// What was being done when an output failed.
+/// The operation that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Operation {
     /// Creating the output or its working file.
     Create,
-    /// Writing to it.
+    /// Writing to the output.
     Write,
     /// Giving the complete file its name.
     Publish,
-    /// Keeping rows in the temporary folder until a stream can have them. Nothing was written to the
-    /// stream.
+    /// Writing to the temporary folder before a stream. The stream has no byte yet.
     Spool,
 }
 
@@ -29,14 +28,14 @@ pub enum ExportError {
     Service(formsvc_client::Error),
     /// The output could not be written.
     Output {
-        /// What was being done.
+        /// The operation.
         operation: Operation,
         /// The output's path; `None` for a stream. For [`Spool`](Operation::Spool) the temporary folder.
         path: Option<PathBuf>,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
-    /// The reader of a stream closed it; what it wanted, it has.
+    /// The reader of a stream closed it after it had read enough.
     ReaderClosed,
     /// The row store cannot be used.
     Store(StoreError),
@@ -111,7 +110,7 @@ impl fmt::Display for ExportError {
 impl std::error::Error for ExportError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            // Display already says what the client's error says.
+            // Display already contains the client's message.
             Self::Service(error) => std::error::Error::source(error),
             Self::Output { source, .. } => Some(source),
             Self::Store(error) => std::error::Error::source(error),

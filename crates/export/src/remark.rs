@@ -8,7 +8,7 @@ use std::fmt;
 pub enum Remark {
     /// Cells that the formula guard changed.
     GuardedCells(u64),
-    /// Labels whose answers are in the column `other_answers`.
+    /// Labels without a column of their own: the answers are in `other_answers`.
     LabelsWithoutColumn(u64),
     /// Headings that differ from another one only in the case of letters.
     HeadingsDifferInCase(usize),
@@ -28,7 +28,7 @@ pub enum Remark {
     FurtherSheets(usize),
     /// Cells in which NUL or a lone surrogate became U+FFFD.
     ReplacedCharacters(u64),
-    /// Stored rows whose answers are not a JSON object; their text is in the output.
+    /// Stored rows with answers that are not a JSON object; the output contains the text.
     DamagedRows(u64),
     /// The file is a mount point and was written in place: it was incomplete for a short time.
     WrittenInPlace,

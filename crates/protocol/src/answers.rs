@@ -27,8 +27,8 @@ pub struct Answers(Box<RawValue>);
 /// One answer: a JSON value inside [`Answers`].
 ///
 /// The Debug output is the length of the text.
-#[derive(Clone, Copy)]
-pub struct Answer<'a>(&'a RawValue);
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Answer<'a>(&'a str);
 
 impl Answers {
     /// Parses JSON text, which must be exactly one object.
@@ -37,12 +37,11 @@ impl Answers {
     }
 
     fn from_raw<E: serde::de::Error>(raw: Box<RawValue>) -> Result<Self, E> {
-        check_object(&raw).map(|()| Self(raw))
-    }
-
-    /// Returns an error if a JSON value is not an object of answers.
-    pub fn check(value: &RawValue) -> Result<(), NotAnObject> {
-        check_object(value).map_err(NotAnObject)
+        if raw.get().starts_with('{') {
+            Ok(Self(raw))
+        } else {
+            Err(E::custom("expected an object of answers"))
+        }
     }
 
     /// Returns the exact text.
@@ -70,7 +69,7 @@ impl Answers {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut fields = Vec::new();
                 while let Some((label, value)) = map.next_entry::<&'de RawValue, &'de RawValue>()? {
-                    fields.push((decode_string(label.get()), Answer(value)));
+                    fields.push((decode_string(label.get()), Answer(value.get())));
                 }
                 Ok(fields)
             }
@@ -97,29 +96,25 @@ impl Answers {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn to<T: DeserializeOwned>(&self) -> Result<T, AnswersError> {
-        deserialize(&self.0)
+        deserialize(self.as_json())
     }
 }
 
 impl<'a> Answer<'a> {
     /// Returns the exact JSON text.
     pub fn as_json(self) -> &'a str {
-        self.0.get()
+        self.0
     }
 
     /// Returns the text of a JSON string, unescaped; `None` for any other value. A text that
     /// contains a lone surrogate escape (`\ud800`) is returned as its JSON literal.
     pub fn as_str(self) -> Option<Cow<'a, str>> {
-        self.starts_with(b"\"").then(|| decode_string(self.as_json()))
+        self.0.starts_with('"').then(|| decode_string(self.0))
     }
 
     /// Returns the value of `true` or `false`.
     pub fn as_bool(self) -> Option<bool> {
-        match self.as_json() {
-            "true" => Some(true),
-            "false" => Some(false),
-            _ => None,
-        }
+        self.0.parse().ok()
     }
 
     /// Returns a whole number that fits into 64 bits. `1.0` and `1e2` are no such numbers.
@@ -129,31 +124,23 @@ impl<'a> Answer<'a> {
 
     /// Returns the exact digits of a number, of any size and precision.
     pub fn number_text(self) -> Option<&'a str> {
-        self.starts_with(b"-0123456789").then(|| self.as_json())
+        self.0.starts_with(|c: char| c == '-' || c.is_ascii_digit()).then_some(self.0)
     }
 
     /// Returns true for `null`.
     pub fn is_null(self) -> bool {
-        self.as_json() == "null"
+        self.0 == "null"
     }
 
     /// Returns the items of an array, such as the choices of a checkbox group.
     pub fn items(self) -> Option<Vec<Self>> {
-        if !self.starts_with(b"[") {
-            return None;
-        }
-        let items: Vec<&'a RawValue> =
-            serde_json::from_str(self.as_json()).expect("the text was checked to be JSON");
-        Some(items.into_iter().map(Self).collect())
+        let items: Vec<&'a RawValue> = serde_json::from_str(self.0).ok()?;
+        Some(items.into_iter().map(|item| Self(item.get())).collect())
     }
 
     /// Deserializes the answer into a type of the caller. The error contains the JSON path.
     pub fn to<T: DeserializeOwned>(self) -> Result<T, AnswersError> {
         deserialize(self.0)
-    }
-
-    fn starts_with(self, first_bytes: &[u8]) -> bool {
-        self.as_json().as_bytes().first().is_some_and(|byte| first_bytes.contains(byte))
     }
 }
 
@@ -165,19 +152,12 @@ impl fmt::Debug for Answers {
 
 impl fmt::Debug for Answer<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Answer({} bytes)", self.as_json().len())
+        write!(f, "Answer({} bytes)", self.0.len())
     }
 }
 
 /// Compares the texts, not their meaning.
 impl PartialEq for Answers {
-    fn eq(&self, other: &Self) -> bool {
-        self.as_json() == other.as_json()
-    }
-}
-
-/// Compares the texts, not their meaning.
-impl PartialEq for Answer<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.as_json() == other.as_json()
     }
@@ -224,8 +204,8 @@ impl std::error::Error for AnswersError {
     }
 }
 
-fn deserialize<T: DeserializeOwned>(value: &RawValue) -> Result<T, AnswersError> {
-    serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(value.get())).map_err(
+fn deserialize<T: DeserializeOwned>(json: &str) -> Result<T, AnswersError> {
+    serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(json)).map_err(
         |error| AnswersError { path: error.path().to_string(), source: error.into_inner() },
     )
 }
@@ -244,18 +224,6 @@ impl std::error::Error for NotAnObject {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         Some(&self.0)
     }
-}
-
-fn check_object<E: serde::de::Error>(value: &RawValue) -> Result<(), E> {
-    let kind = match value.get().as_bytes().first() {
-        Some(b'{') => return Ok(()),
-        Some(b'[') => "an array",
-        Some(b'"') => "a string",
-        Some(b't' | b'f') => "a boolean",
-        Some(b'n') => "null",
-        _ => "a number",
-    };
-    Err(E::custom(format_args!("expected an object of answers, found {kind}")))
 }
 
 /// Returns the text of a JSON string literal. A literal that contains a lone surrogate escape

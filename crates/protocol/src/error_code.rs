@@ -1,7 +1,8 @@
 //! The error codes of the REST API: one table, from which the statuses of the server, the codes of
-//! the client and docs/ERRORS.md follow.
+//! the client and docs/ERRORS.md follow. The body of every error contains one.
 
 use crate::open_enum::open_enum;
+use crate::wire_object::wire_object;
 
 /// Status and meaning of an error code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +18,7 @@ pub struct ErrorCodeInfo {
 }
 
 macro_rules! error_codes {
-    ($( $variant:ident = $text:literal, $status:literal, $spec:ident, $meaning:literal; )+) => {
+    ($( $variant:ident = $text:literal, $status:literal, $spec:literal, $meaning:literal; )+) => {
         open_enum! {
             /// A stable error code (SPEC §7). Match on the code, never on a message.
             ///
@@ -40,35 +41,60 @@ macro_rules! error_codes {
                     $( Self::$variant => Some(ErrorCodeInfo {
                         status: $status,
                         meaning: $meaning,
-                        specified: error_codes!(@$spec),
+                        specified: $spec,
                     }), )+
                     Self::Other(_) => None,
                 }
             }
         }
     };
-    (@spec) => { true };
-    (@ours) => { false };
 }
 
 error_codes! {
-    BadRequest           = "bad_request",           400, spec, "Malformed request.";
-    MissingAuthorization = "missing_authorization", 401, spec, "No Authorization header.";
-    InvalidKey           = "invalid_key",           401, spec, "Key does not exist or does not match.";
-    KeyRevoked           = "key_revoked",           401, spec, "Key was revoked.";
-    FormNotFound         = "form_not_found",        404, spec, "Form does not exist or is not the caller's.";
-    RateLimited          = "rate_limited",          429, spec, "Rate limit exceeded; `Retry-After` gives seconds to wait.";
-    OriginNotAllowed     = "origin_not_allowed",    403, ours, "Nothing is taken from pages of this origin.";
-    NotFound             = "not_found",             404, ours, "No such path.";
-    MethodNotAllowed     = "method_not_allowed",    405, ours, "The path exists, the method does not.";
-    RequestTimeout       = "request_timeout",       408, ours, "The request body did not arrive in time.";
-    FormClosed           = "form_closed",           410, ours, "The form takes no submissions any more.";
-    PayloadTooLarge      = "payload_too_large",     413, ours, "The request body is too large.";
-    UnsupportedMediaType = "unsupported_media_type", 415, ours, "The body, or a part of it, is of a type that is not read, such as a file.";
-    InvalidAnswers       = "invalid_answers",       422, ours, "The answers break rules of the form; `fields` says which.";
-    IdempotencyKeyReused = "idempotency_key_reused", 422, ours, "The idempotency key came with other answers before.";
-    InternalError        = "internal_error",        500, ours, "The service failed; the request id finds the cause in its log.";
-    Unavailable          = "unavailable",           503, ours, "The service cannot answer now; `Retry-After` gives seconds to wait.";
+    BadRequest           = "bad_request",           400, true, "Malformed request.";
+    MissingAuthorization = "missing_authorization", 401, true, "No Authorization header.";
+    InvalidKey           = "invalid_key",           401, true, "Key does not exist or does not match.";
+    KeyRevoked           = "key_revoked",           401, true, "Key was revoked.";
+    FormNotFound         = "form_not_found",        404, true, "Form does not exist or is not the caller's.";
+    RateLimited          = "rate_limited",          429, true, "Rate limit exceeded; `Retry-After` gives seconds to wait.";
+    OriginNotAllowed     = "origin_not_allowed",    403, false, "Nothing is taken from pages of this origin.";
+    NotFound             = "not_found",             404, false, "No such path.";
+    MethodNotAllowed     = "method_not_allowed",    405, false, "The path exists, the method does not.";
+    RequestTimeout       = "request_timeout",       408, false, "The request body did not arrive in time.";
+    FormClosed           = "form_closed",           410, false, "The form takes no submissions any more.";
+    PayloadTooLarge      = "payload_too_large",     413, false, "The request body is too large.";
+    UnsupportedMediaType = "unsupported_media_type", 415, false, "The body, or a part of it, is of a type that is not read, such as a file.";
+    InvalidAnswers       = "invalid_answers",       422, false, "The answers break rules of the form; `fields` says which.";
+    IdempotencyKeyReused = "idempotency_key_reused", 422, false, "The idempotency key came with other answers before.";
+    InternalError        = "internal_error",        500, false, "The service failed; the request id finds the cause in its log.";
+    Unavailable          = "unavailable",           503, false, "The service cannot answer now; `Retry-After` gives seconds to wait.";
+}
+
+wire_object! {
+    /// The body of every REST error (SPEC §7): `{"error":{"code":…,"message":…}}`.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ErrorBody {
+        /// The error.
+        error: ErrorDetail,
+    }
+}
+
+wire_object! {
+    /// A stable code and a message for people.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ErrorDetail {
+        /// Stable across releases.
+        code: ErrorCode,
+        /// Human-readable; may change at any time.
+        message: String,
+    }
+}
+
+impl ErrorBody {
+    /// Creates the body for a code and a message.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { error: ErrorDetail { code, message: message.into() } }
+    }
 }
 
 #[cfg(test)]

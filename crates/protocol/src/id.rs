@@ -1,24 +1,22 @@
-//! Identifiers: one type for each resource, so that a user id cannot be passed as a form id.
+//! Identifiers: one type for each resource, so that a user id cannot be passed as a form id; and the
+//! cursor of a list.
 
 use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 /// Longest identifier accepted, in bytes.
 const MAX_LEN: usize = 128;
 
 /// The text is not a valid identifier.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IdError {
-    kind: &'static str,
-    rule: &'static str,
-}
+pub struct IdError(String);
 
 impl fmt::Display for IdError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a {} {}", self.kind, self.rule)
+        f.write_str(&self.0)
     }
 }
 
@@ -45,13 +43,14 @@ fn check(kind: &'static str, text: &str) -> Result<(), IdError> {
     } else {
         return Ok(());
     };
-    Err(IdError { kind, rule })
+    Err(IdError(format!("a {kind} {rule}")))
 }
 
 macro_rules! ids {
     ($( $(#[$meta:meta])* $name:ident, $kind:literal, $prefix:literal; )+) => {$(
         $(#[$meta])*
-        #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(try_from = "String")]
         pub struct $name(Box<str>);
 
         impl $name {
@@ -66,10 +65,7 @@ macro_rules! ids {
 
             /// Creates an id of the reference service: the prefix, then 128 bits in lower-case hex.
             pub fn from_bits(bits: [u8; 16]) -> Self {
-                let mut digits = [0; 32];
-                hex::encode_to_slice(bits, &mut digits).expect("two digits a byte");
-                let digits = std::str::from_utf8(&digits).expect("digits are text");
-                Self([Self::PREFIX, digits].concat().into())
+                Self(format!("{}{}", Self::PREFIX, hex::encode(bits)).into())
             }
 
             /// Returns the bits of an id from [`from_bits`](Self::from_bits); `None` for other ids.
@@ -77,7 +73,7 @@ macro_rules! ids {
                 let digits = self.0.strip_prefix(Self::PREFIX)?;
                 let mut bits = [0; 16];
                 // Upper-case digits decode too, but are a different id.
-                let lower = digits.bytes().fold(true, |all, b| all & !b.is_ascii_uppercase());
+                let lower = !digits.bytes().any(|b| b.is_ascii_uppercase());
                 hex::decode_to_slice(digits, &mut bits).ok().filter(|()| lower).map(|()| bits)
             }
 
@@ -121,12 +117,6 @@ macro_rules! ids {
             }
         }
 
-        impl PartialEq<str> for $name {
-            fn eq(&self, text: &str) -> bool {
-                &*self.0 == text
-            }
-        }
-
         impl PartialEq<&str> for $name {
             fn eq(&self, text: &&str) -> bool {
                 &*self.0 == *text
@@ -136,25 +126,6 @@ macro_rules! ids {
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(&self.0)
-            }
-        }
-
-        impl AsRef<str> for $name {
-            fn as_ref(&self) -> &str {
-                &self.0
-            }
-        }
-
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(&self.0)
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
-                Self::new(&text).map_err(serde::de::Error::custom)
             }
         }
     )+};
@@ -175,6 +146,31 @@ ids! {
     EndpointId, "endpoint id", "whe_";
     /// Identifier of a delivery of one submission to one endpoint.
     DeliveryId, "delivery id", "dlv_";
+}
+
+/// A position in a list (SPEC §2, `next_cursor`). Opaque text: clients store it and send it back
+/// unchanged.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Cursor(String);
+
+impl Cursor {
+    /// Creates a cursor without checking the text. The service answers an invalid cursor with 400
+    /// `bad_request`.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// Returns the text to send.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
 #[cfg(test)]
@@ -199,7 +195,7 @@ mod tests {
     #[test]
     fn id_compares_and_converts_with_text() {
         let id = FormId::try_from("frm_1".to_owned()).unwrap();
-        assert!(id == "frm_1" && id == *"frm_1" && id != "frm_2");
+        assert!(id == "frm_1" && id != "frm_2");
         assert_eq!(FormId::from(&id), id);
         assert!(FormId::try_from("").is_err());
     }

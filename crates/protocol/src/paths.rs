@@ -14,34 +14,24 @@ pub const REQUEST_ID: &str = "x-request-id";
 /// Placeholder of the form's id in a template.
 const FORM_ID: &str = "{form_id}";
 
-/// One endpoint.
+/// One endpoint; its method is GET.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Endpoint {
-    /// HTTP method.
-    pub method: &'static str,
     /// Path, with `{form_id}` in place of the percent-encoded [`FormId`](crate::FormId).
     pub template: &'static str,
     /// Name of the operation in errors, events and spans.
     pub operation: &'static str,
-    /// Section of the specification.
-    pub spec: &'static str,
 }
 
 /// Returns the owner of the key, a [`User`](crate::User).
-pub const ME: Endpoint =
-    Endpoint { method: "GET", template: "/api/v1/me", operation: "me", spec: "§4" };
+pub const ME: Endpoint = Endpoint { template: "/api/v1/me", operation: "me" };
 
 /// The owner's forms: a [`FormList`](crate::FormList).
-pub const FORMS: Endpoint =
-    Endpoint { method: "GET", template: "/api/v1/forms", operation: "forms.list", spec: "§4" };
+pub const FORMS: Endpoint = Endpoint { template: "/api/v1/forms", operation: "forms.list" };
 
 /// The submissions of a form: a [`Page`](crate::Page).
-pub const SUBMISSIONS: Endpoint = Endpoint {
-    method: "GET",
-    template: "/api/v1/forms/{form_id}/submissions",
-    operation: "submissions.list",
-    spec: "§4",
-};
+pub const SUBMISSIONS: Endpoint =
+    Endpoint { template: "/api/v1/forms/{form_id}/submissions", operation: "submissions.list" };
 
 /// Every endpoint.
 pub const ENDPOINTS: [Endpoint; 3] = [ME, FORMS, SUBMISSIONS];
@@ -61,7 +51,7 @@ mod tests {
 
     #[test]
     fn endpoints_have_distinct_paths_and_names() {
-        let addresses: BTreeSet<_> = ENDPOINTS.iter().map(|e| (e.method, e.template)).collect();
+        let addresses: BTreeSet<_> = ENDPOINTS.iter().map(|e| e.template).collect();
         let names: BTreeSet<_> = ENDPOINTS.iter().map(|e| e.operation).collect();
         assert_eq!((addresses.len(), names.len()), (ENDPOINTS.len(), ENDPOINTS.len()));
     }

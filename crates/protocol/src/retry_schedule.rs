@@ -1,9 +1,9 @@
-//! Pauses between the attempts of a delivery (SPEC §6 rules 2 and 3 leave them open).
+//! Pauses between the attempts of a delivery (SPEC §6 rules 2 and 3 leave them open), and the pause
+//! that an endpoint asks for (RFC 9110 §10.2.3).
 
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use crate::limits::DELIVERY_RETRIES;
-use crate::retry_after::RETRY_AFTER_MAX;
 
 /// Exponential backoff with jitter between the attempts of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,6 +46,46 @@ impl RetrySchedule {
             .map(|retry| self.pause(retry, 1.0, None).saturating_add(attempt))
             .fold(attempt, Duration::saturating_add)
     }
+}
+
+/// Longest pause that `Retry-After` can ask for.
+pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(3_600);
+
+/// Returns the pause that an endpoint asks for with `Retry-After` on a 429 or 503; `None` for another
+/// status and for a value that [`parse_retry_after`] does not understand.
+pub fn retry_after(status: u16, value: &[u8], now_unix_seconds: u64) -> Option<Duration> {
+    if !matches!(status, 429 | 503) {
+        return None;
+    }
+    parse_retry_after(std::str::from_utf8(value).ok()?, now_unix_seconds)
+}
+
+/// Parses `Retry-After`: seconds, or the date when the pause ends; an hour at most. A date in the past
+/// asks for no pause. Seconds may have a fraction, which RFC 9110 §10.2.3 does not allow but services
+/// send.
+///
+/// ```
+/// use std::time::Duration;
+/// use formsvc_protocol::parse_retry_after;
+/// assert_eq!(parse_retry_after("1.5", 0), Some(Duration::from_millis(1_500)));
+/// assert_eq!(parse_retry_after("Thu, 01 Jan 1970 00:01:00 GMT", 50), Some(Duration::from_secs(10)));
+/// assert_eq!(parse_retry_after("-1", 0), None);
+/// ```
+pub fn parse_retry_after(value: &str, now_unix_seconds: u64) -> Option<Duration> {
+    let value = value.trim();
+    let pause = delay_seconds(value).or_else(|| {
+        let until = httpdate::parse_http_date(value).ok()?;
+        let until = until.duration_since(UNIX_EPOCH).ok()?.as_secs();
+        Some(Duration::from_secs(until.saturating_sub(now_unix_seconds)))
+    })?;
+    Some(pause.min(RETRY_AFTER_MAX))
+}
+
+fn delay_seconds(text: &str) -> Option<Duration> {
+    // `parse` alone also accepts signs, exponents and `inf`.
+    let has_digits_only = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let seconds = text.parse().ok().filter(|_| has_digits_only)?;
+    Some(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }
 
 #[cfg(test)]
@@ -92,5 +132,52 @@ mod tests {
                 prop_assert!(schedule.pause(retry + 1, 0.0, None) >= plain);
             }
         }
+    }
+
+    /// 1994-11-06T08:49:37Z
+    const NOW: u64 = 784_111_777;
+
+    fn asked(value: &str) -> Option<u64> {
+        retry_after(503, value.as_bytes(), NOW).map(|pause| pause.as_secs())
+    }
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date_up_to_an_hour() {
+        for (value, seconds) in [
+            (" 120 ", 120),
+            ("0", 0),
+            ("3600", 3_600),
+            ("3601", 3_600),
+            ("18446744073709551615", 3_600),
+            ("99999999999999999999999", 3_600),
+            ("3599.5", 3_599),
+            ("3600.5", 3_600),
+            ("Sun, 06 Nov 1994 08:50:37 GMT", 60),
+            ("Sunday, 06-Nov-94 08:50:37 GMT", 60),
+            ("Sun, 06 Nov 1994 08:00:00 GMT", 0),
+            ("Fri, 31 Dec 9999 23:59:59 GMT", 3_600),
+        ] {
+            assert_eq!(asked(value), Some(seconds), "{value}");
+        }
+        for ignored in ["-1", "+1", "1.5.0", "1,5", "1e3", ".", "soon", "", " "] {
+            assert_eq!(asked(ignored), None, "{ignored}");
+        }
+        assert_eq!(retry_after(503, b"1\xff", NOW), None);
+    }
+
+    #[test]
+    fn delay_may_have_a_fraction() {
+        for (text, millis) in [("0", 0), ("0.5", 500), (".5", 500), ("1.", 1_000), ("1.25", 1_250)]
+        {
+            assert_eq!(delay_seconds(text), Some(Duration::from_millis(millis)), "{text}");
+        }
+        assert_eq!(retry_after(429, b" 1.5 ", NOW), Some(Duration::from_millis(1_500)));
+    }
+
+    #[test]
+    fn retry_after_counts_on_429_and_503_only() {
+        let obeyed: Vec<u16> =
+            (100..1_000).filter(|status| retry_after(*status, b"7", NOW).is_some()).collect();
+        assert_eq!(obeyed, [429, 503]);
     }
 }

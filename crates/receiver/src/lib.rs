@@ -13,7 +13,6 @@ mod read_body;
 mod refusal;
 #[cfg(feature = "tower")]
 mod rejection;
-mod signing_secret;
 #[cfg(feature = "test-util")]
 pub mod test_util;
 #[cfg(feature = "tower")]
@@ -29,12 +28,14 @@ pub use event::{SubmissionCreated, UnknownEvent, WebhookEvent};
 pub use event_error::{EventError, EventProblem};
 /// Name of the signature header in lower case: `x-service-signature` (SPEC §5).
 pub use formsvc_protocol::signature::HEADER as SIGNATURE_HEADER;
-pub use formsvc_protocol::{Answers, FormId, SubmissionId, Timestamp};
+pub use formsvc_protocol::signature::SigningSecret;
+pub use formsvc_protocol::{
+    Answers, FormId, SecretTextError as SecretError, SubmissionId, Timestamp,
+};
 #[cfg(feature = "inbox")]
 pub use process::{IdempotencyKey, ProcessOnce, ProcessOutcome, process_next, process_once};
 #[cfg(feature = "tower")]
 pub use rejection::Rejection;
-pub use signing_secret::{SecretError, SigningSecret};
 #[cfg(feature = "tower")]
 pub use tower::{VerifyLayer, VerifyService};
 pub use verified::{SignatureProof, Verified};

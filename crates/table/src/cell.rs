@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use formsvc_protocol::decode_string;
+use crate::Value;
 
 /// The text of a cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,12 +31,7 @@ impl Cell<'_> {
 ///
 /// Text that contains a lone surrogate escape (`\ud800`) stays a JSON literal.
 pub fn cell(json: &str) -> Cell<'_> {
-    match json.as_bytes().first() {
-        Some(b'"') => Cell { text: decode_string(json), free: true },
-        Some(b'n') => Cell::empty(),
-        // A list or object begins with a bracket, a number with a digit or a minus sign.
-        _ => Cell { text: Cow::Borrowed(json), free: false },
-    }
+    Value::parse(json).into_cell()
 }
 
 #[cfg(test)]

@@ -4,17 +4,18 @@ use std::collections::{HashMap, HashSet};
 
 use formsvc_protocol::{Answer, Answers};
 
-/// A label and the number of its earlier occurrences in the same submission: JSON may repeat a key,
-/// and each value has a column of its own.
+/// A label and the number of its earlier occurrences in the same submission. JSON may repeat a
+/// label, and each of its values has its own column.
 type Key = (Box<str>, usize);
 
-/// The columns of a table, in the order of the form.
+/// The columns of a table: one for each label, and one for each repetition of a label.
 ///
-/// New labels are appended, so the position of a column never changes.
+/// [`lay_out`](Self::lay_out) chooses the first columns in the order of the form. Later labels are
+/// appended, so the position of a column never changes.
 ///
 /// ```
 /// use formsvc_protocol::Answers;
-/// use formsvc_table::{Columns, cell};
+/// use formsvc_table::Columns;
 /// let mut columns = Columns::lay_out(&["id"], [["Name", "Age"]]);
 /// let answers = Answers::parse(r#"{"Age":41,"Town":"Ulm"}"#)?;
 /// let cells = columns.place(&answers);
@@ -26,8 +27,10 @@ type Key = (Box<str>, usize);
 #[derive(Debug, Default)]
 pub struct Columns {
     keys: Vec<Key>,
+    /// The heading of each column.
     names: Vec<Box<str>>,
     index: HashMap<Box<str>, Known>,
+    /// All headings and the reserved names.
     taken: HashSet<Box<str>>,
 }
 
@@ -36,22 +39,23 @@ pub struct Columns {
 struct Known {
     /// The column of each occurrence in a submission.
     columns: Vec<usize>,
-    /// The last number that was tried to make its heading unique.
+    /// The last number that was appended to the label to make a heading unique.
     number: usize,
 }
 
 impl Columns {
-    /// Creates an empty set of columns. `reserved` are the names of the table's own columns; a label
-    /// that equals one gets a number: `id (2)`.
+    /// Creates an empty set of columns. `reserved` are the names of columns that are not answers,
+    /// such as `id`; the heading of a label that equals one is numbered: `id (2)`.
     pub fn new(reserved: &[&str]) -> Self {
         Self { taken: reserved.iter().map(|name| (*name).into()).collect(), ..Self::default() }
     }
 
-    /// Creates columns in the order of a form from the labels of its submissions, newest first.
+    /// Creates columns in the order of a form. Each item of `sequences` contains the labels of one
+    /// submission, newest submission first.
     ///
-    /// A label that newer submissions lack follows its neighbour in the submission where it occurs,
-    /// so optional questions keep the form's order. Labels of a submission that shares no label with
-    /// newer ones go last.
+    /// A label that newer submissions do not have is placed after the label before it in its own
+    /// submission, so optional questions keep the order of the form. If a submission shares no
+    /// label with newer ones, its labels are placed last.
     pub fn lay_out<'a, S: IntoIterator<Item = &'a str>>(
         reserved: &[&str],
         sequences: impl IntoIterator<Item = S>,
@@ -85,13 +89,14 @@ impl Columns {
         self.keys.is_empty()
     }
 
-    /// Iterates over the headings, which are unique: a repeated label and a label that equals a
-    /// reserved name are numbered.
+    /// Iterates over the headings of the columns. They are unique: repeated labels, and labels that
+    /// equal a reserved name, are numbered.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(|name| &**name)
     }
 
-    /// Returns the answer of each column; new labels get new columns.
+    /// Returns the answer for each column, `None` for a column without one. New labels get new
+    /// columns.
     pub fn place<'a>(&mut self, answers: &'a Answers) -> Vec<Option<Answer<'a>>> {
         let mut cells = vec![None; self.len()];
         let mut occurrences: HashMap<_, usize> = HashMap::new();
@@ -109,8 +114,9 @@ impl Columns {
         cells
     }
 
-    /// Returns the column of the `nth` occurrence of a label, counted from 0; a new one is appended.
-    /// `hint` is the expected position, normally one after the previous label.
+    /// Returns the column of the `nth` occurrence of a label, counted from 0. Appends the column if
+    /// it does not exist. `hint` is the expected column, normally the one after the previous
+    /// label's.
     pub fn locate(&mut self, label: &str, nth: usize, hint: usize) -> usize {
         if self.keys.get(hint).is_some_and(|(known, at)| **known == *label && *at == nth) {
             return hint;
@@ -130,7 +136,7 @@ impl Columns {
         known.columns.push(column);
         let mut name = label.clone();
         known.number = known.number.max(1);
-        // A used number is never tried again, so that many equal headings take linear time.
+        // No number is tried twice, so many equal headings take linear time.
         while !self.taken.insert(name.clone()) {
             known.number += 1;
             name = format!("{label} ({})", known.number).into();
@@ -140,7 +146,7 @@ impl Columns {
     }
 }
 
-/// A linked list of labels, so that thousands of insertions take linear time.
+/// A linked list of labels: an insertion takes constant time.
 #[derive(Default)]
 struct Order {
     links: Vec<Link>,
@@ -155,7 +161,8 @@ struct Link {
 }
 
 impl Order {
-    /// Returns the position of the key; a new key is inserted after `before`, or first.
+    /// Returns the index of the key in `links`. Inserts a new key after the link `before`, or first
+    /// if `before` is `None`.
     fn place(&mut self, key: Key, before: Option<usize>) -> usize {
         let (at, label) = (self.links.len(), key.0.clone());
         let found = *self.by_key.entry(key).or_insert(at);

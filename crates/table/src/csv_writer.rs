@@ -90,16 +90,6 @@ impl<W: Write> CsvWriter<W> {
     pub fn into_inner(self) -> io::Result<W> {
         self.writer.into_inner().map_err(csv::IntoInnerError::into_error)
     }
-
-    /// Returns the output. Rows may not have reached it yet.
-    pub fn get_ref(&self) -> &W {
-        self.writer.get_ref()
-    }
-
-    /// Writes the buffered rows to the output.
-    pub fn flush(&mut self) -> io::Result<()> {
-        self.writer.flush()
-    }
 }
 
 /// Returns the error of the output itself, whose kind the conversion of `csv` loses.

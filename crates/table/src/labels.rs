@@ -29,8 +29,10 @@ pub(crate) struct LabelTable {
     pinned: HashSet<String>,
     /// Number of labels that were left out.
     pub(crate) left_out: u64,
-    /// The fields of the current row: the index of a field, or a label with a new field.
-    current: Vec<(Located, usize)>,
+    /// The fields of the current row with the position of each value.
+    current: Vec<(usize, usize)>,
+    /// Fields from this one on are new in the current row and have no place in the list yet.
+    new_from: usize,
 }
 
 #[derive(Debug)]
@@ -44,7 +46,7 @@ struct Label {
 }
 
 /// An occurrence of a label.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Field {
     label: usize,
     next: Option<usize>,
@@ -54,12 +56,6 @@ pub(crate) struct Field {
     oldest: (u64, Reverse<usize>),
     pub(crate) types: TypeSet,
     pub(crate) choices: Choices,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Located {
-    Field(usize),
-    NewFieldOf(usize),
 }
 
 impl LabelTable {
@@ -76,15 +72,19 @@ impl LabelTable {
     pub(crate) fn begin_row(&mut self) {
         self.row += 1;
         self.current.clear();
+        self.new_from = self.fields.len();
     }
 
     /// Returns the field of the next occurrence of a label in the current row, if it has one. `hint` is
     /// the expected field, normally the one after the previous field.
     pub(crate) fn locate(&mut self, label: &str, hint: Option<usize>) -> Option<usize> {
-        match self.locate_label(label, hint).map(|at| self.count(at)) {
-            Some(Located::Field(field)) => Some(field),
-            _ => None,
-        }
+        let at = self.locate_label(label, hint)?;
+        self.next_occurrence(at)
+    }
+
+    /// Returns the first field.
+    pub(crate) fn first(&self) -> Option<usize> {
+        self.first
     }
 
     /// Returns the field after this one.
@@ -98,25 +98,24 @@ impl LabelTable {
         hinted.or_else(|| self.by_text.get(label).copied())
     }
 
-    fn count(&mut self, at: usize) -> Located {
-        let label = &mut self.labels[at];
+    fn next_occurrence(&mut self, label: usize) -> Option<usize> {
+        let label = &mut self.labels[label];
         if label.row != self.row {
             (label.row, label.seen) = (self.row, 0);
         }
         label.seen += 1;
-        label.fields.get(label.seen - 1).map_or(Located::NewFieldOf(at), |at| Located::Field(*at))
+        label.fields.get(label.seen - 1).copied()
     }
 
-    /// Adds a field to the current row. Returns false if the label is too long to be counted.
-    pub(crate) fn observe(&mut self, label: &str, position: usize) -> bool {
-        let hint = match self.current.last() {
-            Some((Located::Field(field), _)) => self.after(*field),
-            Some(_) => None,
-            None => self.first,
-        };
+    /// Adds a field to the current row, unless the label is too long.
+    pub(crate) fn observe(&mut self, label: &str, position: usize) {
+        let hint = self.current.last().map_or(self.first, |(field, _)| self.after(*field));
         let at = match self.locate_label(label, hint) {
             Some(at) => at,
-            None if label.len() > LABEL_BYTES_MAX => return false,
+            None if label.len() > LABEL_BYTES_MAX => {
+                self.left_out += 1;
+                return;
+            }
             None => {
                 let text: Arc<str> = label.into();
                 let entry = Label { text: text.clone(), fields: Vec::new(), row: 0, seen: 0 };
@@ -126,27 +125,29 @@ impl LabelTable {
                 self.labels.len() - 1
             }
         };
-        let located = self.count(at);
-        self.current.push((located, position));
-        true
+        let field = self.next_occurrence(at).unwrap_or_else(|| {
+            self.labels[at].fields.push(self.fields.len());
+            self.fields.push(Field { label: at, ..Field::default() });
+            self.fields.len() - 1
+        });
+        self.current.push((field, position));
     }
 
-    /// Completes the current row: gives new fields their position and calls `each` with the field of
-    /// each observed position.
+    /// Completes the current row: gives new fields their place in the list and calls `each` with the
+    /// field of each observed position.
     ///
     /// A new field follows its neighbour in the row. The fields of a row that shares no field with the
     /// rows before it go last.
     pub(crate) fn end_row(&mut self, mut each: impl FnMut(&mut Field, usize)) {
         let current = std::mem::take(&mut self.current);
-        let is_related = current.iter().any(|(located, _)| matches!(located, Located::Field(_)));
+        let is_related = current.iter().any(|(field, _)| *field < self.new_from);
         let mut before = if is_related { None } else { self.last };
-        for (located, position) in &current {
-            let at = match *located {
-                Located::Field(at) => at,
-                Located::NewFieldOf(label) => self.insert(label, before),
-            };
-            before = Some(at);
-            let field = &mut self.fields[at];
+        for (at, position) in &current {
+            if *at >= self.new_from {
+                self.insert(*at, before);
+            }
+            before = Some(*at);
+            let field = &mut self.fields[*at];
             field.rows += 1;
             field.oldest = (self.row, Reverse(*position));
             each(field, *position);
@@ -157,8 +158,8 @@ impl LabelTable {
         }
     }
 
-    fn insert(&mut self, label: usize, before: Option<usize>) -> usize {
-        let at = self.fields.len();
+    /// Inserts a field into the list.
+    fn insert(&mut self, at: usize, before: Option<usize>) {
         let to_here = match before {
             Some(before) => &mut self.fields[before].next,
             None => &mut self.first,
@@ -167,16 +168,7 @@ impl LabelTable {
         if next.is_none() {
             self.last = Some(at);
         }
-        self.labels[label].fields.push(at);
-        self.fields.push(Field {
-            label,
-            next,
-            rows: 0,
-            oldest: (0, Reverse(0)),
-            types: TypeSet::default(),
-            choices: Choices::default(),
-        });
-        at
+        self.fields[at].next = next;
     }
 
     /// Forgets the rarer half of the fields, so that a flood of generated labels takes bounded memory.
@@ -223,13 +215,9 @@ impl LabelTable {
             let Some(field) = old_fields[at].take() else { break };
             next = field.next;
             if kept[at] {
-                let new = self.fields.len();
-                new_index[at] = Some(new);
-                match self.last.replace(new) {
-                    Some(before) => self.fields[before].next = Some(new),
-                    None => self.first = Some(new),
-                }
+                new_index[at] = Some(self.fields.len());
                 self.fields.push(Field { next: None, ..field });
+                self.insert(self.fields.len() - 1, self.last);
             }
         }
         self.by_text.clear();

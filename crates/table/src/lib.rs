@@ -15,6 +15,7 @@ mod cell;
 mod choices;
 mod columns;
 mod csv_writer;
+mod group;
 mod guard;
 mod headings;
 mod labels;

@@ -57,14 +57,14 @@ impl<'a> Value<'a> {
 
     /// Returns the value as a cell of text.
     pub fn into_cell(self) -> Cell<'a> {
-        match self {
-            Self::Text(text) => Cell { text, free: true },
-            Self::Json(text) => Cell { text, free: false },
-            Self::Empty => Cell::empty(),
-            Self::Number(text) | Self::Time(text, _) => Cell { text: text.into(), free: false },
-            Self::Boolean(true) => Cell { text: "true".into(), free: false },
-            Self::Boolean(false) => Cell { text: "false".into(), free: false },
-        }
+        let free = matches!(self, Self::Text(_));
+        let text = match self {
+            Self::Text(text) | Self::Json(text) => text,
+            Self::Number(text) | Self::Time(text, _) => text.into(),
+            Self::Empty => "".into(),
+            Self::Boolean(value) => if value { "true" } else { "false" }.into(),
+        };
+        Cell { text, free }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The errors of the command line as JSON, from the tables in formsvc-cli.
 
+use formsvc_cli::MESSAGE_FIELDS;
 use formsvc_cli::error::{CODES, FIELDS};
 
 use crate::markdown::Section;
@@ -16,6 +17,22 @@ pub(crate) fn fields() -> Section {
                 `{\"error\":{…}}`, wrong arguments included. The object has\nall of these fields, \
                 always; later releases may add more.",
         columns: &["Field", "Holds", "Meaning"],
+        rows: rows.collect(),
+    }
+}
+
+/// One row for each field of a message.
+pub(crate) fn message_fields() -> Section {
+    let rows = MESSAGE_FIELDS
+        .iter()
+        .map(|row| vec![format!("`{}`", row.name), row.holds.to_owned(), row.meaning.to_owned()]);
+    Section {
+        title: "Messages of `formsvc` as JSON",
+        about: "With the same setting, every other line on standard error is a JSON object as well: \
+                warnings,\nsummaries, progress, and the log of `-vv`. It has no member `error`. `level` and \
+                `message` are\nalways there, the other fields where they apply; later releases may add more. \
+                `--quiet` leaves\nonly the errors. Prompts, which a terminal alone gets, stay text.",
+        columns: &["Field", "Type", "Meaning"],
         rows: rows.collect(),
     }
 }
@@ -42,5 +59,6 @@ mod tests {
     fn every_field_and_code_has_its_row() {
         assert_eq!(fields().rows.len(), FIELDS.len());
         assert_eq!(codes().rows.len(), CODES.len());
+        assert_eq!(message_fields().rows.len(), MESSAGE_FIELDS.len());
     }
 }

@@ -10,6 +10,7 @@ fn sections() -> Vec<Section> {
         delivery_codes::section(),
         exit_codes::section(),
         cli_errors::fields(),
+        cli_errors::message_fields(),
         cli_errors::codes(),
     ]
 }

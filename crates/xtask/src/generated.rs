@@ -4,8 +4,8 @@ use std::io;
 use std::path::Path;
 
 use crate::{
-    cli_files, cli_page, config_page, env_page, errors_page, faults_page, metrics_page,
-    settings_page,
+    cli_files, cli_page, config_page, contract_page, env_page, errors_page, faults_page,
+    metrics_page, settings_page,
 };
 
 /// A generated file.
@@ -23,6 +23,7 @@ pub fn all() -> Vec<Generated> {
     let mut all = vec![
         file("docs/CLI.md", cli_page::page()),
         file("docs/CONFIG.md", config_page::page()),
+        file("docs/CONTRACT.md", contract_page::page()),
         file("docs/ENV.md", env_page::page()),
         file("docs/ERRORS.md", errors_page::page()),
         file("docs/FAULTS.md", faults_page::page()),

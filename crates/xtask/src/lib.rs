@@ -8,6 +8,7 @@ mod cli_errors;
 mod cli_files;
 mod cli_page;
 mod config_page;
+mod contract_page;
 mod delivery_codes;
 mod env_page;
 mod error_codes;
@@ -19,4 +20,5 @@ mod markdown;
 mod metrics_page;
 mod settings_page;
 
+pub use contract_page::contract_problems;
 pub use generated::{Generated, all, stale, write};

@@ -1,5 +1,6 @@
 //! The service, the SDK and the command line together.
 
+mod contract;
 mod durability;
 mod error_codes;
 mod faults;

@@ -9,8 +9,7 @@ use formsvc_tests::root;
 const CEILINGS: &[(&str, &[&str], usize)] = &[
     ("formsvc-receiver", &["--no-default-features"], 35),
     ("formsvc-receiver", &["--features=axum"], 45),
-    // TLS by rustls, and spans.
-    ("formsvc-client", &[], 110),
+    ("formsvc-client", &[], 105),
 ];
 
 /// Everything that is compiled into a program for its use of a crate: no build scripts, no tests.

@@ -2,11 +2,13 @@
 //! documents say is so. Each test shows every breach at once, as `file:line`.
 
 mod ceilings;
+mod contract;
 mod dependencies;
 mod docs;
 mod features;
 mod generated;
 mod habits;
+mod layers;
 mod layout;
 mod manifests;
 mod msrv;

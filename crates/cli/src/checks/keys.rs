@@ -122,7 +122,7 @@ async fn key(
     let Some(base_url) = base_url else {
         return (Check::fail(NAME, "without an address there is none to look for"), None);
     };
-    let found = key::find(&cx.settings, given, base_url, &|text| cx.progress.remark(text)).await;
+    let found = key::find(&cx.settings, given, base_url, &cx.progress).await;
     match found {
         Ok(Ok(Key { key, place })) => {
             (Check::ok(NAME, format!("{}, from {place}", masked(&key))), Some(key))

@@ -93,14 +93,14 @@ impl Check {
         }
     }
 
-    /// Says what is not as it should be, and what to do about it.
+    /// Prints a warning or a failure, with its hint, on standard error.
     fn tell(&self, cx: &Context) {
-        let word = match self.outcome {
+        let text = format!("{}: {}", self.name, self.found);
+        match self.outcome {
             Outcome::Ok | Outcome::Skip => return,
-            Outcome::Warn => "warning",
-            Outcome::Fail => "failed",
-        };
-        cx.progress.remark(&format!("{word}: {}: {}", self.name, self.found));
+            Outcome::Warn => cx.progress.warn(&text),
+            Outcome::Fail => cx.progress.remark(&format!("failed: {text}")),
+        }
         if let Some(hint) = &self.hint {
             cx.progress.remark(&format!("hint: {hint}"));
         }
@@ -112,8 +112,8 @@ impl Check {
     }
 }
 
-/// Shows what was found. Checks that failed are how the run ends.
-pub(crate) fn show(cx: &Context, listing: &mut Listing, checks: &[Check]) -> Result<(), CliError> {
+/// Shows the results. Fails if a check failed.
+pub(crate) fn show(cx: &Context, mut listing: Listing, checks: &[Check]) -> Result<(), CliError> {
     let findings: Vec<Finding<'_>> = checks.iter().map(Check::finding).collect();
     if !cx.output.findings(&findings, &Outcome::ALL.map(Outcome::word))? {
         for check in checks {

@@ -6,7 +6,7 @@ use super::page;
 use crate::complete::Shell;
 use crate::error::CliError;
 
-/// Print the script that completes commands, flags, forms and profiles in a shell
+/// Print the completion script for a shell
 ///
 /// The script asks this program, so that forms and profiles are completed too. Forms come from a
 /// list that is kept for five minutes; the service is asked for no longer than a blink.

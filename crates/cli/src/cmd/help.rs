@@ -11,7 +11,7 @@ use crate::output;
 use crate::run::laid_out;
 use crate::suggest;
 
-/// Explain a command, or a topic: environment, output, exit-codes, errors
+/// Explain a command or a topic: environment, output, exit-codes, errors
 ///
 /// A command is explained as its `--help` does.
 #[derive(Debug, Args)]
@@ -74,7 +74,7 @@ fn unknown(word: &str, path: &[&clap::Command]) -> CliError {
         CliError::coded(Code::UnknownCommand, format!("there is no command or topic `{word}`"));
     let topic_names: Vec<&str> = topics().collect();
     let all =
-        format!("`formsvc --help` lists the commands; the topics are {}", topic_names.join(", "));
+        format!("see `formsvc --help` for the commands; the topics are {}", topic_names.join(", "));
     error.hint(match suggest::did_you_mean(word, commands.chain(topic_names.iter().copied())) {
         Some(near) => format!("{near} {all}"),
         None => all,
@@ -82,8 +82,8 @@ fn unknown(word: &str, path: &[&clap::Command]) -> CliError {
 }
 
 fn environment(width: usize) -> String {
-    let about = "A flag is stronger than a variable; an empty variable counts as unset. \
-                 `formsvc config list --show-origin` tells where each value comes from.";
+    let about = "Flags take precedence over variables; an empty variable counts as unset. \
+                 `formsvc config list --show-origin` shows where each value comes from.";
     let rows = ENV_VARS.iter().map(|var| (var.name, format!("{}.", var.about)));
     format!(
         "{}\n{}\n{}",
@@ -104,10 +104,11 @@ fn exit_codes(width: usize) -> String {
 }
 
 fn errors(width: usize) -> String {
-    let about = "What went wrong is told on standard error: error says what failed, cause why, \
-                 hint what to do about it. With `--error-format json` (or FORMSVC_ERROR_FORMAT) it \
-                 is one JSON object on one line instead, {\"error\":{…}}, for wrong arguments as \
-                 well. Its fields:";
+    let about = "Errors are printed on standard error: `error` is the failure, `cause` the reason, \
+                 `hint` a remedy. With `--error-format json` (or FORMSVC_ERROR_FORMAT) an error is one \
+                 JSON object on one line, {\"error\":{…}}, also for wrong arguments. Other messages, \
+                 such as warnings and summaries, are then JSON objects with `level` and `message`. The \
+                 fields of an error:";
     let fields = FIELDS.iter().map(|row| (row.name, format!("{}: {}.", row.holds, row.meaning)));
     let codes =
         CODES.iter().map(|row| (row.name, format!("{} (exit {}).", row.meaning, row.exit.code())));

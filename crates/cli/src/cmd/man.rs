@@ -10,7 +10,7 @@ use crate::env::ENV_VARS;
 use crate::error::CliError;
 use crate::exit::{EXITS, Exit};
 
-/// Print the manual page of this program, or write those of every command into a folder
+/// Print the manual page, or write the pages of all commands to a directory
 ///
 /// Printed, it is the page of the whole program: `formsvc man | man -l -` reads it. The pages of a
 /// folder are named after their commands, such as formsvc-forms-list.1; a folder called man1 below

@@ -9,7 +9,7 @@ use crate::output::Field;
 pub(in crate::cmd) const FIELDS: &[Field] =
     &[Field::id("id"), Field::new("email"), Field::new("name")];
 
-/// Show whose API key this is
+/// Show the account of the API key
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  formsvc --demo me\n  formsvc --demo me --output json")]
 pub(crate) struct Me {}

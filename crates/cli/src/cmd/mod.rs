@@ -4,6 +4,7 @@ mod api;
 mod auth;
 mod completion;
 mod config;
+mod contract;
 mod doctor;
 mod forms;
 mod help;
@@ -30,24 +31,27 @@ use crate::exit::Exit;
 use crate::output::Field;
 use crate::settings::Care;
 
-/// What to do. Each says itself what it does: words here would stand in place of its own.
+/// The commands. A doc comment on a variant would replace the help text of the command's own type.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Me(me::Me),
-    /// Keep API keys, and say which one is used
+    /// Store API keys and show which one is used
     #[command(subcommand)]
     Auth(auth::Auth),
     /// List and show forms
     #[command(subcommand)]
     Forms(forms::Forms),
-    /// List, show, export and follow the submissions of a form
+    /// List, show, follow and export the submissions of a form
     #[command(subcommand)]
     Submissions(submissions::Submissions),
-    /// Receive, make, verify, check and replay webhook deliveries on this machine
+    /// Receive, verify, send and replay webhook deliveries, and check receivers
     #[command(subcommand)]
     Webhook(webhook::Webhook),
+    /// Check that a service follows its specification
+    #[command(subcommand)]
+    Contract(contract::Contract),
     Api(api::Api),
-    /// Show and change settings that last
+    /// Show and change the saved settings
     #[command(subcommand)]
     Config(config::Config),
     Doctor(doctor::Doctor),
@@ -110,6 +114,7 @@ impl Command {
             Self::Forms(forms) => forms.run(cx).await,
             Self::Submissions(submissions) => submissions.run(cx).await,
             Self::Webhook(webhook) => Box::pin(webhook.run(cx)).await,
+            Self::Contract(contract) => Box::pin(contract.run(cx)).await,
             Self::Api(api) => api.run(cx).await,
             Self::Config(config) => config.run(cx),
             Self::Doctor(doctor) => doctor.run(cx).await,
@@ -140,6 +145,8 @@ pub(crate) fn fields(command: &[&str]) -> &'static [Field] {
         ["webhook", "replay"] => webhook::replay::FIELDS,
         ["webhook", "check"] => webhook::check::FIELDS,
         ["webhook", "trigger"] => webhook::TRIGGER_FIELDS,
+        ["contract", "check"] => contract::CHECK_FIELDS,
+        ["contract", "list"] => contract::LIST_FIELDS,
         ["config", "list"] => config::LIST_FIELDS,
         ["webhook", "sign"] => webhook::sign::FIELDS,
         ["webhook", "verify"] => webhook::verify::FIELDS,

@@ -19,7 +19,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::sandbox::{self, Facts, Key, SandboxOptions, Wanted, Webhook};
 
-/// Run a service on this machine to try things against, with real data
+/// Run a service with sample data on this machine, for tests and first steps
 ///
 /// It listens on loopback only and runs until it is interrupted. Its forms: the RAND health
 /// insurance experiment (randhie), election interviews (anes96), penguins, text that breaks

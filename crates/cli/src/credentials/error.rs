@@ -73,7 +73,7 @@ pub(crate) enum StoreError {
         why: Box<StoreError>,
     },
     /// No key looks like this.
-    #[error("what was given is no API key: {0}")]
+    #[error("the API key {0}")]
     NotAKey(&'static str),
 }
 

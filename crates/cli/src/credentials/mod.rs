@@ -334,11 +334,11 @@ impl fmt::Display for Store {
 fn check_key(key: &SecretString) -> Result<(), StoreError> {
     let key = key.expose_secret();
     let rule = if key.is_empty() {
-        "it is empty"
+        "is empty"
     } else if key.len() > KEY_MAX {
-        "it is longer than 1024 bytes"
+        "is longer than 1024 bytes"
     } else if key.contains(|c: char| c.is_whitespace() || c.is_control()) {
-        "it holds white space or control characters"
+        "contains white space or control characters"
     } else {
         return Ok(());
     };

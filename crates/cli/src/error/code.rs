@@ -31,7 +31,7 @@ pub(crate) enum Code {
     KeyRefused,
     /// The service failed.
     Service,
-    /// The service replied nonsense.
+    /// The answer of the service is invalid.
     BadAnswer,
     /// The service could not be reached.
     Network,
@@ -85,34 +85,29 @@ const fn general(code: Code, name: &'static str, exit: Exit, meaning: &'static s
 /// Every code of an error.
 pub const CODES: &[CodeRow] = &[
     general(Code::Bug, "bug", Exit::Failed, "a bug in this program; please report it"),
-    row(Code::CheckFailed, "check_failed", Exit::Failed, "a check failed that the command made"),
+    row(Code::CheckFailed, "check_failed", Exit::Failed, "a check of the command failed"),
     general(Code::Usage, "usage", Exit::Usage, "a flag, argument or setting is wrong"),
-    row(Code::UnknownCommand, "unknown_command", Exit::Usage, "there is no such command or topic"),
-    row(Code::UnknownFlag, "unknown_flag", Exit::Usage, "the command has no such flag or argument"),
-    row(Code::InvalidValue, "invalid_value", Exit::Usage, "a flag or argument cannot be this"),
+    row(Code::UnknownCommand, "unknown_command", Exit::Usage, "unknown command or topic"),
+    row(Code::UnknownFlag, "unknown_flag", Exit::Usage, "unknown flag or argument"),
+    row(Code::InvalidValue, "invalid_value", Exit::Usage, "invalid value of a flag or argument"),
     row(
         Code::MissingArgument,
         "missing_argument",
         Exit::Usage,
         "a command, an argument or the value of a flag is missing",
     ),
-    row(Code::AmbiguousForm, "ambiguous_form", Exit::Usage, "the name could mean several forms"),
-    general(Code::NotFound, "not_found", Exit::NotFound, "there is no such thing"),
+    row(Code::AmbiguousForm, "ambiguous_form", Exit::Usage, "the name matches several forms"),
+    general(Code::NotFound, "not_found", Exit::NotFound, "the object does not exist"),
     row(
         Code::FormNotFound,
         "form_not_found",
         Exit::NotFound,
-        "no form that this key can read has this name",
+        "no form of the account has this name",
     ),
-    general(Code::NoKey, "no_key", Exit::Auth, "there is no API key, or it cannot be read"),
+    general(Code::NoKey, "no_key", Exit::Auth, "the API key is missing, or cannot be read or used"),
     row(Code::KeyRefused, "key_refused", Exit::Auth, "the service refused the API key"),
     general(Code::Service, "service", Exit::Service, "the service failed"),
-    row(
-        Code::BadAnswer,
-        "bad_answer",
-        Exit::Service,
-        "the service replied something that this program cannot trust",
-    ),
+    row(Code::BadAnswer, "bad_answer", Exit::Service, "the answer of the service is invalid"),
     general(Code::Network, "network", Exit::Network, "the service could not be reached"),
     row(Code::Timeout, "timeout", Exit::Network, "the service did not answer in time"),
     general(
@@ -125,7 +120,7 @@ pub const CODES: &[CodeRow] = &[
         Code::Incomplete,
         "incomplete",
         Exit::Incomplete,
-        "not complete; `resume` is the command that goes on",
+        "not complete; `resume` is the command that continues",
     ),
     row(
         Code::TieOverflow,
@@ -144,12 +139,17 @@ pub const CODES: &[CodeRow] = &[
         Code::VerificationFailed,
         "verification_failed",
         Exit::Unmet,
-        "the signature of a webhook is missing, malformed, wrong, or of another time",
+        "the signature of a delivery is missing, malformed, wrong, or outside the time limit",
     ),
-    general(Code::Unmet, "unmet", Exit::Unmet, "what was expected did not come"),
+    general(
+        Code::Unmet,
+        "unmet",
+        Exit::Unmet,
+        "an expectation, such as `--expect` or `--count`, was not met",
+    ),
     general(Code::Interrupted, "interrupted", Exit::Interrupted, "SIGINT"),
     general(Code::Terminated, "terminated", Exit::Terminated, "SIGTERM"),
-    general(Code::HungUp, "hung_up", Exit::HungUp, "SIGHUP: its terminal was closed"),
+    general(Code::HungUp, "hung_up", Exit::HungUp, "SIGHUP: the terminal was closed"),
 ];
 
 impl Code {
@@ -168,7 +168,7 @@ impl Code {
     }
 }
 
-/// A field of an error as JSON.
+/// A field of an error or a message as JSON.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldRow {
     /// Its name.
@@ -179,18 +179,22 @@ pub struct FieldRow {
     pub meaning: &'static str,
 }
 
-const fn field(name: &'static str, holds: &'static str, meaning: &'static str) -> FieldRow {
+pub(crate) const fn field(
+    name: &'static str,
+    holds: &'static str,
+    meaning: &'static str,
+) -> FieldRow {
     FieldRow { name, holds, meaning }
 }
 
 /// Every field of an error as JSON, below `error`. All of them are always there.
 pub const FIELDS: &[FieldRow] = &[
-    field("code", "string", "what kind of failure it is, which never changes: see the codes"),
-    field("message", "string", "what failed, for people"),
-    field("causes", "array of strings", "why, the nearest cause first; may be empty"),
-    field("hint", "string or null", "what to do about it"),
+    field("code", "string", "the kind of failure, a stable name: see the codes"),
+    field("message", "string", "the failure, for people"),
+    field("causes", "array of strings", "the causes, nearest first; may be empty"),
+    field("hint", "string or null", "a remedy"),
     field("exit", "number", "the exit code"),
-    field("http_status", "number or null", "the status the service answered with"),
+    field("http_status", "number or null", "the HTTP status of the answer"),
     field("content_type", "string or null", "the content type of the answer"),
     field(
         "body_start",
@@ -200,11 +204,11 @@ pub const FIELDS: &[FieldRow] = &[
     field(
         "json_path",
         "string or null",
-        "where in the answer's JSON it is wrong, for `bad_answer`",
+        "the path of the invalid value in the JSON of the answer, for `bad_answer`",
     ),
     field("retry_after", "number or null", "seconds the service asked to wait"),
-    field("request_id", "string or null", "the service's name for the request"),
-    field("resume", "string or null", "the command that goes on where this one stopped"),
+    field("request_id", "string or null", "the request id from the service"),
+    field("resume", "string or null", "the command that continues the work"),
     field("resumable", "boolean", "whether `resume` continues without starting over"),
 ];
 

@@ -19,7 +19,9 @@ impl From<formsvc_client::Error> for CliError {
             }
             ErrorKind::TieOverflow => (
                 Exit::Service,
-                Some("`--allow-incomplete` keeps the other submissions and ends with exit 9"),
+                Some(
+                    "keep the other submissions with `--allow-incomplete`, which ends with exit 9",
+                ),
             ),
             ErrorKind::Decode => (
                 Exit::Service,
@@ -31,13 +33,19 @@ impl From<formsvc_client::Error> for CliError {
         shown.code = code_of(&error, exit);
         *shown.facts = facts(&error);
         if matches!(error.kind(), ErrorKind::Connect | ErrorKind::Transport) {
-            // What the system said; the causes above it only say where in the libraries that was.
+            // Only the cause from the operating system; the others name layers of the HTTP library.
             shown.causes.drain(..shown.causes.len().saturating_sub(1));
+        }
+        if error.kind() == ErrorKind::TieOverflow {
+            shown = shown.cause(MISSING_UNKNOWN);
         }
         shown.hint = to_elsewhere(&error).or_else(|| hint.map(str::to_owned));
         shown
     }
 }
+
+/// The service reports no total, so the number of missing submissions of a tie cannot be known.
+pub(crate) const MISSING_UNKNOWN: &str = "the number of missing submissions is unknown";
 
 /// What to do about a failed connection.
 pub(crate) fn connect_hint(error: &formsvc_client::Error) -> Option<&'static str> {
@@ -57,7 +65,7 @@ pub(crate) fn told(error: &formsvc_client::Error) -> String {
     }
 }
 
-/// Where a redirect leads, without what an address may hold besides: the key does not follow.
+/// Returns a hint for a redirect that names the origin of its target, without path and credentials.
 fn to_elsewhere(error: &formsvc_client::Error) -> Option<String> {
     error.status().filter(http::StatusCode::is_redirection)?;
     let target = error.headers().and_then(|headers| headers.get(http::header::LOCATION));
@@ -66,8 +74,8 @@ fn to_elsewhere(error: &formsvc_client::Error) -> Option<String> {
     let to =
         origin.map_or_else(String::new, |origin| format!(" to {}", origin.ascii_serialization()));
     Some(format!(
-        "this is a redirect{to}, and redirects are not followed: the API key would go along; is the \
-         service address right?"
+        "check the service address: this is a redirect{to}, which is not followed because the API key \
+         would be sent along"
     ))
 }
 
@@ -83,7 +91,7 @@ fn code_of(error: &formsvc_client::Error, exit: Exit) -> Code {
             Code::FormNotFound
         }
         (ErrorKind::Api, Exit::Auth) => Code::KeyRefused,
-        // A page of whatever stands at this address, and no word of the service.
+        // A 404 without an error code is not from the service.
         (ErrorKind::Api, Exit::Service) if is_strange_404(error) => Code::BadAnswer,
         (ErrorKind::Timeout, _) => Code::Timeout,
         (ErrorKind::TieOverflow, _) => Code::TieOverflow,
@@ -105,9 +113,9 @@ fn facts(error: &formsvc_client::Error) -> Facts {
     }
 }
 
-/// What to do about a 429 that came at the last attempt as well.
+/// Hint for a 429 answer to the last attempt.
 const STILL_LIMITED: &str =
-    "try again later, or ask for less at a time with `--max-rate`: others may use this key";
+    "try again later, or send fewer requests with `--max-rate`: other programs may use this key";
 
 /// What an answer of the service means for the run.
 fn of_code(error: &formsvc_client::Error) -> (Exit, Option<&'static str>) {
@@ -117,29 +125,32 @@ fn of_code(error: &formsvc_client::Error) -> (Exit, Option<&'static str>) {
             (Exit::Auth, Some("check the key: copy it again, or create a new one"))
         }
         Some(ErrorCode::KeyRevoked) => {
-            (Exit::Auth, Some("create a new key; a revoked one never works again"))
+            (Exit::Auth, Some("create a new key: a revoked key stays invalid"))
         }
         Some(ErrorCode::FormNotFound) => {
             (Exit::NotFound, Some("`formsvc forms list` shows the forms this key can read"))
         }
-        Some(ErrorCode::NotFound) => {
-            (Exit::Usage, Some("the service has no such path: the address goes without /api/v1"))
-        }
+        Some(ErrorCode::NotFound) => (
+            Exit::Usage,
+            Some(
+                "check the service address: the service has no such path; the address does not include /api/v1",
+            ),
+        ),
         Some(ErrorCode::RateLimited) => (Exit::RateLimited, Some(STILL_LIMITED)),
         _ => match error.status().map(|status| status.as_u16()) {
             Some(204) => {
-                (Exit::Service, Some("this answer has no body; is the service address right?"))
+                (Exit::Service, Some("check the service address: this answer has no body"))
             }
             Some(401) => (Exit::Auth, None),
             Some(403) => (
                 Exit::Service,
                 Some(
-                    "the key is not allowed to do this, or something before the service refuses it",
+                    "the key has no permission for this, or a proxy in front of the service refuses it",
                 ),
             ),
-            // Only the service can say that something is not there.
+            // A 404 without an error code is not from the service.
             Some(404) if !is_strange_404(error) => (Exit::NotFound, None),
-            Some(404) => (Exit::Service, Some("is this the address of the service?")),
+            Some(404) => (Exit::Service, Some("check the service address")),
             Some(429) => (Exit::RateLimited, Some(STILL_LIMITED)),
             _ => (Exit::Service, None),
         },

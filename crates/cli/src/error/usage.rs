@@ -4,11 +4,14 @@ use std::ffi::OsString;
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use formsvc_protocol::EventKind;
 use formsvc_protocol::signature::SECRET_PREFIX;
 
 use super::{CliError, Code};
 use crate::key::{KEY_PREFIX, KEY_TYPED};
+use crate::shell::quoted;
 use crate::suggest;
+use crate::webhook::target::target;
 
 /// Longest argument that is repeated whole.
 const SHOWN_MAX: usize = 80;
@@ -18,7 +21,7 @@ const SECRETS: [(&str, &str); 2] = [
     (KEY_PREFIX, KEY_TYPED),
     (
         SECRET_PREFIX,
-        "anyone can read arguments: make another secret for this endpoint, and see `--secret-file`",
+        "other users can read arguments: replace this signing secret, and use `--secret-file`",
     ),
 ];
 
@@ -31,7 +34,7 @@ pub(crate) fn told(error: &clap::Error, path: &[&Command], args: &[OsString]) ->
     };
     let flag = get(ContextKind::InvalidArg).unwrap_or_default();
     let value = get(ContextKind::InvalidValue).unwrap_or_default();
-    let help = format!("`{} --help` says what it takes", full_name(path));
+    let help = format!("see `{} --help`", full_name(path));
     let told = match error.kind() {
         ErrorKind::UnknownArgument => unknown_argument(&flag, path),
         ErrorKind::InvalidSubcommand => {
@@ -90,7 +93,43 @@ pub(crate) fn told(error: &clap::Error, path: &[&Command], args: &[OsString]) ->
     if let Some((_, hint)) = SECRETS.iter().find(|(prefix, _)| typed(prefix)) {
         return told.hint(*hint);
     }
+    if matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::ValueValidation)
+        && let Some(refusal) = event_argument(path, args)
+    {
+        return refusal;
+    }
     told.hint_if_none(&help)
+}
+
+/// The error for `webhook trigger EVENT URL`, which similar programs take. The hint has the same arguments
+/// with the event as a flag.
+fn event_argument(path: &[&Command], args: &[OsString]) -> Option<CliError> {
+    if full_name(path) != "formsvc webhook trigger" {
+        return None;
+    }
+    let args: Option<Vec<&str>> = args.get(1..)?.iter().map(|arg| arg.to_str()).collect();
+    let args = args?;
+    let is_event = |arg: &str| EventKind::KNOWN.iter().any(|kind| kind.as_str() == arg);
+    let at =
+        (0..args.len()).find(|&at| is_event(args[at]) && (at == 0 || args[at - 1] != "--event"))?;
+    let event = args[at];
+    let (before, after) = (&args[..at], &args[at + 1..]);
+    let mut others: Vec<_> = before.iter().chain(after).map(|arg| quoted(arg)).collect();
+    let is_url = |before: &str, arg: &str| {
+        // The word after a flag may be its value.
+        ![before, arg].iter().any(|word| word.starts_with('-'))
+            && !is_event(arg)
+            && target(arg).is_ok()
+    };
+    let mut words = args.windows(2).skip_while(|pair| pair[0] != "trigger");
+    if !words.any(|pair| is_url(pair[0], pair[1])) {
+        others.push("URL".into());
+    }
+    let what = format!("`{event}` is an event, and `webhook trigger` takes only a URL as argument");
+    Some(
+        CliError::coded(Code::InvalidValue, what)
+            .hint(format!("`formsvc {} --event {event}`", others.join(" "))),
+    )
 }
 
 /// The command that was taken for the fields of `--json`, when the word after it was taken for a command.
@@ -134,7 +173,7 @@ fn missing_command(path: &[&Command]) -> CliError {
     let words: Vec<&str> = path.last().map(|group| names(group)).unwrap_or_default();
     CliError::coded(Code::MissingArgument, format!("`{name}` needs a command"))
         .cause(format!("expected one of {}", words.join(", ")))
-        .hint(format!("`{name} --help` says what they do"))
+        .hint(format!("see `{name} --help`"))
 }
 
 /// No command is called so, at this place.
@@ -145,7 +184,7 @@ pub(crate) fn unknown_command(word: &str, path: &[&Command]) -> CliError {
     let known = path.last().map(|group| names(group)).unwrap_or_default();
     let elsewhere = path.first().map(|root| homes(root, word)).unwrap_or_default();
     let near = suggest::did_you_mean(word, known);
-    let list = format!("`{name} --help` lists the commands");
+    let list = format!("see `{name} --help` for the commands");
     told.hint(match (near, &elsewhere[..]) {
         (Some(near), _) => format!("{near} {list}"),
         (None, []) => list,
@@ -167,14 +206,14 @@ fn unknown_argument(arg: &str, path: &[&Command]) -> CliError {
     });
     match near {
         Some(near) => {
-            told.hint(format!("did you mean `--{near}`? `{name} --help` lists the flags"))
+            told.hint(format!("did you mean `--{near}`? see `{name} --help` for the flags"))
         }
         None => told,
     }
 }
 
 fn invalid(value: &str, flag: &str) -> String {
-    format!("`{}` is no value of `{flag}`", shown(value))
+    format!("invalid value `{}` for `{flag}`", shown(value))
 }
 
 fn conflict(flag: &str, prior: Option<String>) -> String {

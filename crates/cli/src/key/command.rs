@@ -65,7 +65,7 @@ async fn run_within(
         ));
     }
     let text = std::str::from_utf8(&text).map_err(|_| failed(program, "printed no text"))?;
-    given::only_one(&given::API_KEY, text, &format!("what `{program}` printed (`api_key_command`)"))
+    given::only_one(&given::API_KEY, text, &format!("`{program}` (`api_key_command`)"))
 }
 
 /// Everything it prints, and how it ended; no end when it prints too much.

@@ -16,7 +16,7 @@ use crate::exit::Exit;
 pub(crate) const KEY_PREFIX: &str = "fsk_";
 /// What to do about a key that was typed where it does not belong, and is not repeated.
 pub(crate) const KEY_TYPED: &str =
-    "anyone can read arguments: revoke this key, and see `--api-key-file`";
+    "other users can read arguments: revoke this key, and use `--api-key-file`";
 
 /// What is said of the name of something that is not there: all of it, unless it is a key.
 pub(crate) fn unless_a_key(name: &str) -> Option<&str> {
@@ -45,7 +45,7 @@ pub(crate) const API_KEY: Kind = Kind {
     prefix: KEY_PREFIX,
     exit: Exit::Auth,
     is_ascii: true,
-    leaked: "anyone can read arguments: revoke this key",
+    leaked: "other users can read arguments: revoke this key",
 };
 
 /// The signing secret of an endpoint: any text, as far as the specification goes.
@@ -54,7 +54,7 @@ pub(crate) const SIGNING_SECRET: Kind = Kind {
     prefix: SECRET_PREFIX,
     exit: Exit::Usage,
     is_ascii: false,
-    leaked: "anyone can read arguments: make another secret for this endpoint",
+    leaked: "other users can read arguments: replace this signing secret",
 };
 
 /// Reads one from standard input.
@@ -69,7 +69,7 @@ pub(crate) fn from_stdin(kind: &Kind, stdin: &mut dyn Read) -> Result<SecretStri
 /// Reads one from a file.
 pub(crate) fn from_file(kind: &Kind, path: &Path) -> Result<SecretString, CliError> {
     if path.to_string_lossy().starts_with(kind.prefix) && !path.exists() {
-        let what = format!("the {} itself was given where the name of its file belongs", kind.name);
+        let what = format!("the {} itself was given in place of the name of its file", kind.name);
         return Err(CliError::usage(what).hint(kind.leaked));
     }
     let text = File::open(path).and_then(|mut file| read(kind, &mut file)).map_err(|error| {
@@ -79,7 +79,8 @@ pub(crate) fn from_file(kind: &Kind, path: &Path) -> Result<SecretString, CliErr
     only_one(kind, &text, &format!("`{}`", path.display()))
 }
 
-/// The secret in a text that should hold it alone, without the white space around it.
+/// Returns the secret of a text that contains nothing else, without the white space around it. `place` is
+/// the origin of the text, for errors.
 pub(crate) fn only_one(kind: &Kind, text: &str, place: &str) -> Result<SecretString, CliError> {
     let name = kind.name;
     // What some editors put before a text is as little part of it as the line feed at its end.
@@ -87,16 +88,16 @@ pub(crate) fn only_one(kind: &Kind, text: &str, place: &str) -> Result<SecretStr
     let wrong = if secret.is_empty() {
         "is empty".to_owned()
     } else if secret.contains(char::is_whitespace) {
-        format!("holds more than one word; it must hold the {} alone", kind.short())
+        "has more than one word".to_owned()
     } else if let Err(problem) = check_secret_text(secret) {
         problem.to_string()
     } else if kind.is_ascii && !secret.is_ascii() {
-        format!("holds letters that no {0} has; it must hold the {0} alone", kind.short())
+        "contains characters that are not ASCII".to_owned()
     } else {
         return Ok(secret.into());
     };
     let hint = format!("copy the {} again, with nothing before or after it", kind.short());
-    Err(CliError::new(kind.exit, format!("no {name}: {place} {wrong}")).hint(hint))
+    Err(CliError::new(kind.exit, format!("the {name} from {place} {wrong}")).hint(hint))
 }
 
 impl Kind {
@@ -106,7 +107,7 @@ impl Kind {
     }
 }
 
-/// What is worth a word about such a file: that others can read it.
+/// Returns a warning if other users can read the file.
 #[cfg(unix)]
 pub(crate) fn loose_file(kind: &Kind, path: &Path) -> Option<String> {
     use std::os::unix::fs::PermissionsExt;
@@ -114,7 +115,7 @@ pub(crate) fn loose_file(kind: &Kind, path: &Path) -> Option<String> {
     let mode = metadata.permissions().mode();
     (mode & 0o077 != 0).then(|| {
         format!(
-            "warning: others can read the {} file `{}`; chmod 600 keeps it yours",
+            "others can read the {} file `{}`; chmod 600 keeps it yours",
             kind.short(),
             path.display()
         )

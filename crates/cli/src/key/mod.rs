@@ -19,6 +19,7 @@ use crate::credentials::{Account, Store, StoreError, Stores};
 use crate::env;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::progress::Progress;
 use crate::settings::{Kept, Service, Settings};
 
 pub(crate) use given::{KEY_PREFIX, KEY_TYPED, unless_a_key};
@@ -79,17 +80,17 @@ impl fmt::Display for KeyPlace {
     }
 }
 
-/// The key for requests to an address, and what is worth a word on the way: the one that is given, or
-/// else what the profile has.
+/// Returns the key for requests to an address: the given one, or else the one of the profile. Prints
+/// warnings about where it comes from.
 pub(crate) async fn find(
     settings: &Settings,
     given: Option<&KeySource>,
     base_url: &str,
-    remark: &dyn Fn(&str),
+    progress: &Progress,
 ) -> Result<Result<Key, Missing>, CliError> {
     match given {
-        Some(given) => given.read(remark).await.map(Ok),
-        None => stored(settings, &settings.profile, &settings.kept, base_url, remark).await,
+        Some(given) => given.read(progress).await.map(Ok),
+        None => stored(settings, &settings.profile, &settings.kept, base_url, progress).await,
     }
 }
 
@@ -140,8 +141,8 @@ impl KeySource {
         self.named_by().starts_with("--")
     }
 
-    /// Reads it, and says what is worth a word about it.
-    pub(crate) async fn read(&self, remark: &dyn Fn(&str)) -> Result<Key, CliError> {
+    /// Reads the key. Warns about a file that other users can read.
+    pub(crate) async fn read(&self, progress: &Progress) -> Result<Key, CliError> {
         let (key, place) = match self {
             Self::Env(key) => {
                 let key = given::only_one(&given::API_KEY, key.expose_secret(), env::API_KEY.name)?;
@@ -158,7 +159,7 @@ impl KeySource {
             }
             Self::File { path, .. } => {
                 if let Some(warning) = given::loose_file(&given::API_KEY, path) {
-                    remark(&warning);
+                    progress.warn(&warning);
                 }
                 let file = path.clone();
                 let read = aside(move || given::from_file(&given::API_KEY, &file)).await??;
@@ -175,7 +176,7 @@ pub(crate) async fn stored(
     profile: &str,
     kept: &Kept,
     base_url: &str,
-    remark: &dyn Fn(&str),
+    progress: &Progress,
 ) -> Result<Result<Key, Missing>, CliError> {
     let name = profile;
     let profile = Profile::of(name, kept)?;
@@ -193,7 +194,7 @@ pub(crate) async fn stored(
     let why = match aside(move || stores.find(&asked)).await? {
         Ok(Some(found)) => {
             if let Some(why) = found.passed_over {
-                remark(&format!("{why}; using the key in the file"));
+                progress.warn(&format!("{why}; using the key in the file"));
             }
             return Ok(Ok(Key { key: found.key, place: KeyPlace::Store(found.store) }));
         }
@@ -241,8 +242,8 @@ impl From<Missing> for CliError {
         }
         let hint = match missing.why.as_ref().and_then(StoreError::hint) {
             Some(hint) => hint,
-            None => "keep one with `formsvc auth login`, or set FORMSVC_API_KEY, or pass \
-                     `--api-key-file PATH`; `--demo` needs none"
+            None => "store a key with `formsvc auth login`, set FORMSVC_API_KEY, or pass \
+                     `--api-key-file PATH`; `--demo` needs no key"
                 .to_owned(),
         };
         error.hint(hint)

@@ -57,18 +57,30 @@ impl Jq {
         )
     }
 
-    /// Writes what the expression makes of a document: text as it is, anything else as JSON, each on a line
-    /// of its own or laid out for reading. Numbers keep their text while nothing is calculated with them.
+    /// Writes the results of the expression for a document: text as it is, anything else as JSON, each on
+    /// a line of its own or laid out for reading. Numbers keep their text unless they are calculated with.
     pub(super) fn run(
         &self,
         json: &str,
         laid_out: bool,
         out: &mut dyn Write,
     ) -> Result<(), CliError> {
-        let json = document::readable(json)?;
-        let input = read::parse_single(json.as_bytes()).map_err(|error| {
-            CliError::new(Exit::Service, "the answer is not JSON").because(&error)
-        })?;
+        self.run_value(parse(json)?, laid_out, out)
+    }
+
+    /// Writes the results of the expression for an array of documents, like [`run`](Self::run). The text
+    /// of the whole array is never in memory.
+    pub(super) fn run_array(
+        &self,
+        items: impl Iterator<Item = String>,
+        laid_out: bool,
+        out: &mut dyn Write,
+    ) -> Result<(), CliError> {
+        let items = items.map(|json| parse(&json)).collect::<Result<Val, _>>()?;
+        self.run_value(items, laid_out, out)
+    }
+
+    fn run_value(&self, input: Val, laid_out: bool, out: &mut dyn Write) -> Result<(), CliError> {
         let context = Ctx::<JustLut<Val>>::new(&self.0.lut, Vars::new([]));
         for made in self.0.id.run((context, input)) {
             match made {
@@ -92,10 +104,7 @@ impl Jq {
 impl Jq {
     /// Returns whether the first output for a document is true: neither `false` nor `null`, and not absent.
     pub(crate) fn is_true(&self, json: &str) -> Result<bool, CliError> {
-        let json = document::readable(json)?;
-        let input = read::parse_single(json.as_bytes()).map_err(|error| {
-            CliError::new(Exit::Service, "the answer is not JSON").because(&error)
-        })?;
+        let input = parse(json)?;
         let context = Ctx::<JustLut<Val>>::new(&self.0.lut, Vars::new([]));
         match self.0.id.run((context, input)).next() {
             None => Ok(false),
@@ -107,6 +116,12 @@ impl Jq {
             },
         }
     }
+}
+
+fn parse(json: &str) -> Result<Val, CliError> {
+    let json = document::readable(json)?;
+    read::parse_single(json.as_bytes())
+        .map_err(|error| CliError::new(Exit::Service, "the answer is not JSON").because(&error))
 }
 
 /// `fromjson` with a bound on depth: its reader recurses, and the text may be a stranger's.
@@ -279,6 +294,18 @@ mod tests {
         assert_eq!((failed.exit, &*out), (Exit::Usage, &b"1\n"[..]));
         assert_eq!(made("1, halt, 2", "null").unwrap(), "1\n");
         assert!(made("error(\"no\")", "null").unwrap_err().contains("causes: [\"no\"]"));
+    }
+
+    #[test]
+    fn array_of_documents_is_one_input() {
+        let mut out = Vec::new();
+        let items = [r#"{"a":1.10}"#, r#"{"a":"\ud800"}"#].map(str::to_owned);
+        let jq = Jq::new("length, .[].a").unwrap();
+        jq.run_array(items.into_iter(), false, &mut out).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "2\n1.10\n\u{fffd}\n");
+        let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
+        assert!(jq.run_array([deep].into_iter(), false, &mut Vec::new()).is_err());
+        jq.run_array(std::iter::empty(), false, &mut Vec::new()).unwrap();
     }
 
     #[test]

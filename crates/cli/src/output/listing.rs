@@ -88,6 +88,15 @@ impl Listing {
         })
     }
 
+    /// Like [`json`](Self::json), but frees each item when the next one is taken.
+    pub(super) fn into_json(mut self) -> impl Iterator<Item = String> {
+        let items = std::mem::take(&mut self.items);
+        items.into_iter().map(move |item| match &self.picks {
+            None => item,
+            Some(picks) => self.picked_json(&item, picks),
+        })
+    }
+
     fn picked_json(&self, item: &str, picks: &[Pick]) -> String {
         let members = members(item);
         let mut json = String::from("{");

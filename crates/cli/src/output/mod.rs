@@ -51,12 +51,12 @@ use self::template::{Shape, Surroundings, Template};
 use self::time::Times;
 use self::writing::Screen;
 use crate::abort::Abort;
-use crate::args::{Color, OutputFormat, TimeStyle};
+use crate::args::{Color, ErrorFormat, OutputFormat, TimeStyle};
 use crate::env::{self, Lookup};
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::message::Message;
 use crate::pretty::pretty;
-use crate::sanitize::one_line;
 use crate::settings::{Json, Settings};
 use crate::when;
 
@@ -75,6 +75,8 @@ pub(crate) struct Output {
     zone: Option<TimeZone>,
     /// Colours on standard error.
     told: Paint,
+    /// Format of messages on standard error.
+    error_format: ErrorFormat,
     abort: Abort,
 }
 
@@ -99,6 +101,7 @@ impl Output {
             times: settings.time_style,
             zone: settings.terminal.stdout.then(when::zone),
             told: Paint(wish.on(settings.terminal.stderr)),
+            error_format: settings.error_format,
             abort,
         }
     }
@@ -158,11 +161,15 @@ impl Output {
     }
 
     /// Shows a list.
-    pub(crate) fn list(&self, listing: &Listing) -> Result<(), CliError> {
-        self.tell_of_labels(listing);
-        if let Some(program) = self.program(None)? {
-            let items: Vec<_> = listing.json().collect();
-            return self.made(&program, &format!("[{}]", items.join(",")), Shape::List);
+    pub(crate) fn list(&self, listing: Listing) -> Result<(), CliError> {
+        self.tell_of_labels(&listing);
+        match self.program(None)? {
+            Some(Program::Jq(jq)) => return self.filtered(&jq, listing),
+            Some(program) => {
+                let items: Vec<_> = listing.json().collect();
+                return self.made(&program, &format!("[{}]", items.join(",")), Shape::List);
+            }
+            None => {}
         }
         match self.format {
             OutputFormat::Table => {
@@ -173,8 +180,8 @@ impl Output {
                 self.tell_of_hidden(hidden, grid.labels_left_out);
                 Ok(())
             }
-            OutputFormat::Json => self.json(|out| formats::json(out, listing)),
-            OutputFormat::Ndjson => self.text(|out| formats::ndjson(out, listing)),
+            OutputFormat::Json => self.json(|out| formats::json(out, &listing)),
+            OutputFormat::Ndjson => self.text(|out| formats::ndjson(out, &listing)),
             OutputFormat::Csv => self.text(|out| formats::csv(out, &listing.grid(IN_FILES), true)),
             OutputFormat::Tsv => self.text(|out| formats::tsv(out, &listing.grid(IN_FILES))),
         }
@@ -297,6 +304,13 @@ impl Output {
         })
     }
 
+    /// Shows the results of a jq expression for the items of a listing.
+    fn filtered(&self, jq: &Jq, listing: Listing) -> Result<(), CliError> {
+        let _computing = self.abort.computing();
+        let laid_out = self.screen.terminal;
+        self.screen.data(true, |out| jq.run_array(listing.into_json(), laid_out, out))
+    }
+
     /// Shows what an expression or a template makes of a document.
     fn made(&self, program: &Program, json: &str, shape: Shape) -> Result<(), CliError> {
         // It may calculate for ever, and then a signal ends the process.
@@ -345,17 +359,16 @@ impl Output {
         }
     }
 
-    /// Says on standard error, which is no data, that a label is nobody's: null all over looks like
-    /// questions that nobody answered.
+    /// Warns about requested labels that no item has: their values, all null, look like answers that
+    /// were left empty.
     fn tell_of_labels(&self, listing: &Listing) {
         if self.quiet {
             return;
         }
         for (name, near) in listing.asked_in_vain() {
             let near = near.map_or_else(String::new, |near| format!(": {near}"));
-            let text = format!("warning: nothing that is shown has `{name}`{near}");
-            // If nobody can read it, there is nobody to tell.
-            let _ = io::stderr().lock().write_all(format!("{}\n", one_line(&text)).as_bytes());
+            let text = format!("nothing that is shown has `{name}`{near}");
+            Message::warning(text).print(self.error_format);
         }
     }
 
@@ -368,9 +381,13 @@ impl Output {
                 0 => "--json FIELDS --output table",
                 _ => "--columns LABELS",
             };
-            let text = format!("({count} more column{s}: {chooses} chooses, --output csv has all)");
-            let text = self.told.put(Look::Past, &text) + "\n";
-            // If nobody can read it, there is nobody to tell.
+            let text = format!("{count} more column{s}: {chooses} chooses, --output csv has all");
+            if self.error_format == ErrorFormat::Json {
+                let message = Message::info(text).with("hidden_columns", count);
+                return message.print(self.error_format);
+            }
+            let text = self.told.put(Look::Past, &format!("({text})")) + "\n";
+            // A failed write to standard error cannot be reported anywhere.
             let _ = io::stderr().lock().write_all(text.as_bytes());
         }
     }

@@ -45,7 +45,7 @@ impl Files {
             Err(error) if care == Care::Strict => Err(error),
             Err(error) => {
                 if care == Care::Lenient {
-                    self.warnings.push(format!("warning: {}; none of it counts", error.brief()));
+                    self.warnings.push(format!("{}; none of it counts", error.brief()));
                 }
                 Ok(None)
             }

@@ -158,7 +158,7 @@ impl Layers<'_> {
             if !repairable {
                 return Err(CliError::usage(message));
             }
-            let message = format!("warning: {message}; it does not count");
+            let message = format!("{message}; it does not count");
             if !warnings.contains(&message) {
                 warnings.push(message);
             }
@@ -209,7 +209,7 @@ impl Layers<'_> {
         if self.care_for_profile != Care::Strict {
             // Whoever makes a profile names one that is not there.
             if matches!(origin, Origin::User(..)) {
-                warnings.push(format!("warning: there is no profile `{profile}` ({origin})"));
+                warnings.push(format!("there is no profile `{profile}` ({origin})"));
             }
             return Ok(());
         }
@@ -222,7 +222,7 @@ impl Layers<'_> {
             let Some(layer) = layer else { return Vec::new() };
             let remarks = layer.entries.entries.iter().filter_map(|entry| {
                 let path = layer.path.display();
-                Some(format!("warning: {path}:{}: {}", entry.line, remark(entry)?))
+                Some(format!("{path}:{}: {}", entry.line, remark(entry)?))
             });
             remarks.collect()
         };
@@ -237,7 +237,7 @@ impl Layers<'_> {
                     let (path, line) = (layer.path.display(), entry.line);
                     let rule = Kind::ProfileName.rule();
                     remarks.push(format!(
-                        "warning: {path}:{line}: `{name}` cannot be the name of a profile: expected \
+                        "{path}:{line}: `{name}` cannot be the name of a profile: expected \
                          {rule}; it does not count"
                     ));
                 }

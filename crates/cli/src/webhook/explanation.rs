@@ -1,71 +1,67 @@
-//! Why a signature is not right, searched for when somebody asks: the search takes a while.
+//! Explanations of signatures that do not match, for the inspector. The search takes a while, so it runs
+//! on request only.
 
-use formsvc_contract::explain::{Case, Explanation, Found, Proof, TOO_DEEP, explain};
+use formsvc_contract::explain::{ExplainRequest, Explanation, Found, Proof, explain};
 use formsvc_protocol::limits::SIGNATURE_TOLERANCE;
 use serde::Serialize;
 
 use super::capture::Received;
 use super::secrets::Secrets;
 
-/// What was found, in words.
+/// An explanation in words.
 #[derive(Debug, Serialize)]
 pub(crate) struct Explained {
-    /// What it comes to.
+    /// The result in a sentence.
     pub(crate) what: String,
     pub(crate) found: Vec<ShownFound>,
-    /// What is worth a look where nothing fits.
+    /// What to check if nothing is proven.
     pub(crate) clues: Vec<&'static str>,
 }
 
-/// Something that keeps the signature from being right.
+/// A cause that applies.
 #[derive(Debug, Serialize)]
 pub(crate) struct ShownFound {
     pub(crate) means: &'static str,
-    /// May hold the name of a header, which is a stranger's.
+    /// May contain the name of a header, which is untrusted.
     pub(crate) detail: Option<String>,
     pub(crate) fix: &'static str,
 }
 
 /// Explains the signature of a request by these secrets. Takes a while.
 pub(crate) fn explanation(received: &Received, secrets: &Secrets) -> Explained {
-    told(search(received, secrets))
+    render(search(received, secrets))
 }
 
 fn search(received: &Received, secrets: &Secrets) -> Explanation {
     let headers = received.headers.iter();
-    // Judged as of when it came: that it is old by now is no news.
-    let came = u64::try_from(received.at.as_second()).unwrap_or_default();
-    explain(&Case {
+    // The age at arrival: every stored delivery is old by now.
+    let received_at = u64::try_from(received.at.as_second()).unwrap_or_default();
+    explain(&ExplainRequest {
         headers: headers.map(|(name, value)| (name.as_str(), value.as_bytes())).collect(),
         body: &received.body,
         secrets: &secrets.0,
         api_key: None,
-        came: Some(came),
-        now: came,
+        now: received_at,
         tolerance: Some(SIGNATURE_TOLERANCE),
     })
 }
 
-fn told(explanation: Explanation) -> Explained {
-    let Explanation { found, proof, secret, mut clues, too_deep, .. } = explanation;
-    if too_deep {
-        clues.insert(0, TOO_DEEP);
-    }
-    let of = secret.map(|name| format!(" by the secret of {name}")).unwrap_or_default();
+fn render(explanation: Explanation) -> Explained {
+    let Explanation { found, proof, secret, mut clues, limit, .. } = explanation;
+    clues.splice(0..0, limit);
+    let of = secret.map(|name| format!(" with the secret of {name}")).unwrap_or_default();
     let what = match (proof, found.is_empty()) {
-        (Proof::Signature, true) => format!("The signature is right{of}."),
-        (Proof::Signature, false) => format!("This is what it is; without it the signature is right{of}."),
+        (Proof::Signature, true) => format!("The signature matches{of}."),
+        (Proof::Signature, false) => format!("The signature matches{of} once this is fixed."),
         (Proof::Fact, _) => {
-            "This keeps any signature from being right; what else is wrong is not known.".to_owned()
+            "This prevents any signature from matching; there may be other causes.".to_owned()
         }
         (Proof::None, _) => {
-            "Nothing that is known to go wrong fits: most likely it was signed with a secret that is \
-             none of those given here."
-                .to_owned()
+            "No known cause applies: most likely it was signed with another secret.".to_owned()
         }
     };
     let shown = |found: Found| {
-        let row = found.hypothesis.row();
+        let row = found.cause.row();
         ShownFound { means: row.means, detail: found.detail, fix: row.fix }
     };
     Explained { what, found: found.into_iter().map(shown).collect(), clues }
@@ -103,17 +99,14 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_told_with_what_to_do_and_without_secrets() {
+    fn explanation_has_causes_and_no_secrets() {
         let secrets = Secrets(vec![("new".into(), SECRET.into())]);
-        let found = told(search(&received(b"{\"a\":1}", b"{\"a\":1}\n"), &secrets));
-        assert!(found.what.contains("by the secret of new"), "{}", found.what);
+        let found = render(search(&received(b"{\"a\":1}", b"{\"a\":1}\n"), &secrets));
+        assert!(found.what.contains("with the secret of new"), "{}", found.what);
         assert_eq!(found.found.len(), 1, "{found:?}");
         assert!(!format!("{found:?}").contains(SECRET));
-        let other = Secrets(vec![("old".into(), "whsec_of_somebody_else_altogether".into())]);
-        let none = told(search(&received(b"{}", b"{}"), &other));
-        assert!(
-            none.found.is_empty() && none.what.contains("none of those given here"),
-            "{none:?}"
-        );
+        let other = Secrets(vec![("old".into(), "whsec_of_another_endpoint".into())]);
+        let none = render(search(&received(b"{}", b"{}"), &other));
+        assert!(none.found.is_empty() && none.what.contains("another secret"), "{none:?}");
     }
 }

@@ -101,15 +101,15 @@ impl Writer {
         if self.form == Form::Http && self.count > 0 { "\n" } else { "" }
     }
 
-    /// What a person must know of what was written.
-    pub(crate) fn remarks(&self) -> impl Iterator<Item = &'static str> {
+    /// Warnings about the written requests.
+    pub(crate) fn warnings(&self) -> impl Iterator<Item = &'static str> {
         let is_sent = Form::OF_REQUESTS.contains(&self.form);
         let masked = (self.hides && !self.reveal && is_sent).then_some(
-            "note: signatures and secrets are masked, and a receiver refuses them so: --reveal shows them",
+            "signatures and secrets are masked, so receivers refuse these requests; `--reveal` shows them",
         );
         let forged = self.forges.then_some(
-            "warning: a body has a line that begins with `###`, `<` or `>`, which programs that send such \
-             files take for their own: look at it before you send it, or use `--as har` or `--as ndjson`",
+            "a body has a line that begins with `###`, `<` or `>`, which is syntax in an HTTP file: check it \
+             before you send it, or use `--as har` or `--as ndjson`",
         );
         masked.into_iter().chain(forged)
     }

@@ -71,8 +71,8 @@ impl SecretArgs {
                     .hint("such a secret was cut off or can be guessed: copy it again, whole"));
             }
             if let Some(twin) = secrets.name_of(text) {
-                cx.progress.remark(&format!(
-                    "warning: {name} holds the same signing secret as {twin}; it counts once"
+                cx.progress.warn(&format!(
+                    "{name} contains the same signing secret as {twin}; it counts once"
                 ));
                 continue;
             }
@@ -136,14 +136,14 @@ impl Place {
             // What is typed there would show.
             Self::Stdin if io::stdin().is_terminal() => {
                 let typed = ask::hidden_line("signing secret (it does not show)").await?;
-                given::only_one(&SIGNING_SECRET, typed.expose_secret(), "what was typed")
+                given::only_one(&SIGNING_SECRET, typed.expose_secret(), "the terminal")
             }
             Self::Stdin => {
                 aside(|| given::from_stdin(&SIGNING_SECRET, &mut io::stdin().lock())).await?
             }
             Self::File(path) => {
                 if let Some(warning) = given::loose_file(&SIGNING_SECRET, &path) {
-                    cx.progress.remark(&warning);
+                    cx.progress.warn(&warning);
                 }
                 aside(move || given::from_file(&SIGNING_SECRET, &path)).await?
             }

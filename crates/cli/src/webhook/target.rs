@@ -1,8 +1,7 @@
 //! Where a delivery goes, as people type it: `4242`, `localhost:4242/hook`, `https://shop.test/hook`.
 
-use std::net::IpAddr;
-
-use url::{Host, Url};
+use formsvc_protocol::is_localhost;
+use url::Url;
 
 /// What a URL may be, for errors.
 const RULE: &str = "expected a URL, a port such as 4242, or host:port/path";
@@ -68,15 +67,7 @@ pub(crate) fn is_bare(target: &Url) -> bool {
 
 /// Whether a URL's host is this machine.
 pub(crate) fn is_here(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => {
-            let name = name.strip_suffix('.').unwrap_or(name);
-            name == "localhost" || name.ends_with(".localhost")
-        }
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => IpAddr::from(address).to_canonical().is_loopback(),
-        None => false,
-    }
+    url.host_str().is_some_and(is_localhost)
 }
 
 #[cfg(test)]

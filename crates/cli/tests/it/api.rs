@@ -77,9 +77,9 @@ fn hints_fit_paths_and_redirects_are_not_followed() {
     for (reply, tells) in [
         (answer("404 Not Found", "", &error("not_found")), "`forms/ID/submissions`"),
         (answer("404 Not Found", "", &error("form_not_found")), "not its public id"),
-        (answer("302 Found", away, ""), "a redirect to https://elsewhere.example:8443, and"),
-        (answer("302 Found", "location: /login\r\n", ""), "a redirect, and"),
-        (answer("403 Forbidden", "", ""), "not allowed"),
+        (answer("302 Found", away, ""), "a redirect to https://elsewhere.example:8443, which"),
+        (answer("302 Found", "location: /login\r\n", ""), "a redirect, which"),
+        (answer("403 Forbidden", "", ""), "no permission"),
     ] {
         let said = Canned::start(vec![reply]).run(&["api", "x"]);
         assert!(said.stderr.contains(tells), "{tells}: {}", said.stderr);
@@ -281,6 +281,7 @@ fn paginate_keeps_rows_that_share_a_second() {
     let said = service.run(&paginate);
     assert_eq!(said.code, Some(5), "{}", said.stderr);
     assert!(said.stderr.contains("the second `2026-01-01T00:00:03.000Z`"), "{}", said.stderr);
+    assert!(said.stderr.contains("hint: request larger pages with `--field limit=100`, or"));
     let service = Canned::start(vec![tied(), older(), older()]);
     let said = service.run(&[&paginate[..], &["--allow-incomplete"]].concat());
     assert_eq!(said.code, Some(9), "{}", said.stderr);

@@ -7,6 +7,8 @@ mod api;
 mod auth;
 mod completion;
 mod config;
+#[cfg(unix)]
+mod contract;
 mod doctor;
 #[cfg(unix)]
 mod ends;

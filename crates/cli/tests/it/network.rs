@@ -261,6 +261,83 @@ fn doctor_shows_proxy_answer_and_trust_store() {
 }
 
 #[test]
+fn unusable_proxy_stops_only_requests_to_other_machines() {
+    let value = "http://u:p#w3cret@proxy:1";
+    let vars = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"].map(|name| (name, value));
+    let server = Server::http(USER);
+    let local = format!("http://{}", server.address);
+    assert_works(&run(&local, &vars, &["me"]));
+    let mut demo = formsvc(&["--demo", "forms", "list"]);
+    let said = Said::from(demo.envs(vars).output().unwrap());
+    assert_eq!((said.code, &*said.stderr), (Some(0), ""));
+    let mut doctor = formsvc(&["--demo", "doctor", "--output", "json"]);
+    let said = Said::from(doctor.envs(vars).output().unwrap());
+    let (outcome, found) = check(&said, "proxy");
+    assert_eq!(outcome, "warn");
+    let other = "none: localhost is reached directly; for other hosts, `HTTPS_PROXY` is not";
+    assert!(found.starts_with(other), "{found}");
+    let folder = tempfile::tempdir().unwrap();
+    let secret = write(folder.path(), "secret", "whsec_0123456789abcdef0123456789");
+    let far = "https://shop.test/hook";
+    for (args, url, is_local) in [
+        (&["webhook", "trigger", "--secret-file", &*secret][..], &*local, true),
+        (&["webhook", "trigger", "--secret-file", &*secret], far, false),
+        (&["webhook", "check", "--yes", "--secret-file", &*secret], far, false),
+        (&["webhook", "listen", "--no-store", "--port", "0", "--forward-to"], far, false),
+        (&["--demo", "webhook", "replay", "1", "--to"], far, false),
+    ] {
+        let said = Said::from(formsvc(args).arg(url).envs(vars).output().unwrap());
+        if is_local {
+            assert!(!said.stderr.contains("HTTPS_PROXY"), "{args:?}: {}", said.stderr);
+            continue;
+        }
+        assert_fails(&said, 2, &["error: `HTTPS_PROXY` is not a proxy URL", "hint: "]);
+        assert!(!said.stderr.contains("w3cret"), "{}", said.stderr);
+    }
+}
+
+#[test]
+fn doctor_shows_network_without_base_url_and_in_demo() {
+    let home = tempfile::tempdir().unwrap();
+    let doctor = |args: &[&str], vars: &[(&str, &str)]| {
+        let mut command = formsvc(args);
+        command.env("HOME", home.path()).envs(vars.iter().copied());
+        Said::from(command.output().unwrap())
+    };
+    let alone = ["doctor", "--output", "json"];
+    let ca = write(home.path(), "ca.pem", &Authority::new().pem);
+    let vars = [("all_proxy", "http://u:s3cret@proxy.example:3128"), ("FORMSVC_CACERT", &*ca)];
+    let said = doctor(&alone, &vars);
+    let proxy = "http://proxy.example:3128 (all_proxy); not contacted: no base URL is set";
+    assert_eq!(check(&said, "proxy"), ("ok".to_owned(), proxy.to_owned()));
+    let store = format!("the system's certificates, and 1 certificate of `{ca}` (FORMSVC_CACERT)");
+    assert_eq!(check(&said, "trust store").1, store);
+    assert!(!said.stdout.contains("s3cret"), "{}", said.stdout);
+    let said = doctor(&alone, &[]);
+    assert_eq!(check(&said, "proxy").1, "none: neither HTTPS_PROXY nor ALL_PROXY is set");
+    let said = doctor(&["--demo", "doctor", "--output", "json"], &vars);
+    assert_eq!(check(&said, "proxy").1, "none: localhost is reached directly");
+    assert_eq!(check(&said, "trust store").1, store);
+}
+
+#[test]
+fn network_error_comes_before_the_missing_key() {
+    let home = tempfile::tempdir().unwrap();
+    for (name, value, message) in [
+        ("HTTPS_PROXY", "http://u:p#w@proxy:1", "`HTTPS_PROXY` is not a proxy URL"),
+        ("SSL_CERT_FILE", "/none.pem", "`SSL_CERT_FILE` names `/none.pem`, which cannot be read"),
+    ] {
+        for args in [&["me"][..], &["auth", "status"], &["auth", "login"]] {
+            let mut command = formsvc(args);
+            command.env("HOME", home.path()).env("FORMSVC_BASE_URL", SERVICE).env(name, value);
+            let said = Said::from(command.output().unwrap());
+            assert_fails(&said, 2, &[message]);
+            assert!(!said.stderr.contains("API key"), "{args:?}: {}", said.stderr);
+        }
+    }
+}
+
+#[test]
 fn cacert_adds_to_the_trust_store() {
     let net = Network::start();
     assert_works(&net.me(&[("FORMSVC_CACERT", &net.ca)]));

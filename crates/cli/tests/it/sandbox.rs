@@ -112,7 +112,7 @@ fn the_help_of_a_command_is_what_it_says_of_itself() {
     let help = |command: &[&str]| crate::support::succeed(&[command, &["--help"]].concat());
     assert!(help(&["sandbox"]).contains("It listens on loopback only"));
     assert!(help(&["submissions", "export"]).contains("Newest first."));
-    assert!(help(&[]).contains("Run a service on this machine"));
+    assert!(help(&[]).contains("Run a service with sample data on this machine"));
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn said(public_id: &str) -> String {
     let service = Canned::start(vec![answer("200 OK", "", &form), page(row, None)]);
     let tail = ["submissions", "tail", "frm_1", "--count", "2", "--max-time", "300ms"];
     let said = service.run(&tail);
-    let line = said.stderr.lines().find_map(|line| line.strip_prefix("hint: go on with: "));
+    let line = said.stderr.lines().find_map(|line| line.strip_prefix("hint: continue with: "));
     line.unwrap_or_else(|| panic!("{}", said.stderr)).to_owned()
 }
 

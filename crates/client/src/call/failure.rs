@@ -3,17 +3,13 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use formsvc_protocol::paths::REQUEST_ID;
-use formsvc_protocol::{ErrorBody, ErrorCode};
+use formsvc_protocol::{ErrorBody, ErrorCode, RETRY_AFTER_MAX};
 use http::{HeaderMap, StatusCode};
 
-use super::seconds;
-use crate::api_key::ApiKey;
-use crate::base_url::BaseUrl;
+use super::{Call, seconds};
 use crate::decode::{Broken, read};
 use crate::error::{Error, ErrorKind, EscapedText, Parts, body_start, cut, head, keep, short};
-use crate::operation::{BUILD, Operation};
-use crate::retry::{FailureCause, Limits, RETRY_AFTER_MAX};
+use crate::retry::{Limits, RetryReason};
 use crate::transport::{TransportError, TransportErrorKind};
 
 /// Characters of a service's code, and of its message, that an error keeps.
@@ -22,56 +18,66 @@ const MESSAGE_KEPT: usize = 2_000;
 /// Characters of a JSON path that an error keeps. Names in the path may be foreign text.
 const PATH_KEPT: usize = 1_000;
 
-/// A failed attempt. Its headers do not contain the API key; [`Parts::redact`] removes it from the
-/// texts.
+/// A failed attempt. Contains the API key nowhere, also if the service echoed it.
 pub(super) struct Failure {
-    pub(super) cause: FailureCause,
-    pub(super) retry_after: Option<Duration>,
-    parts: Box<Parts>,
+    pub(super) parts: Box<Parts>,
+    /// `None` if a retry cannot help.
+    pub(super) retry: Option<RetryReason>,
 }
 
 impl Failure {
+    fn new(mut parts: Parts, retry: Option<RetryReason>) -> Self {
+        parts.retryable = retry.is_some();
+        Self { parts: Box::new(parts), retry }
+    }
+
+    /// The error of a failure that requires a longer wait than the limits allow. A 429 becomes
+    /// [`ErrorKind::RateLimitWait`]; any other failure keeps its kind.
+    pub(super) fn too_long_a_wait(mut self, limits: Limits) -> Parts {
+        let parts = &mut self.parts;
+        if self.retry.is_some_and(RetryReason::is_rate_limit) {
+            parts.kind = ErrorKind::RateLimitWait;
+            let code = parts.code.as_ref().map(ErrorCode::as_str).map(short);
+            let code = code.map_or_else(String::new, |code| format!(" {}", EscapedText(code)));
+            parts.what = format!("429{code}: {}", why_too_long(parts.retry_after, limits)).into();
+        }
+        *self.parts
+    }
+}
+
+impl Call<'_> {
     /// No complete answer. If its head was received and has an error status, the status counts:
     /// the body of a 404 is not worth a retry.
-    pub(super) fn no_answer(
-        error: TransportError,
-        base: &BaseUrl,
-        retry_after: impl FnOnce(&HeaderMap) -> Option<Duration>,
-    ) -> Self {
+    pub(super) fn no_answer(&self, error: TransportError) -> Failure {
         let TransportError { kind, source, head } = error;
+        let (message, base) = (kind.message(), self.shared.base.as_str());
         let what = match kind {
             TransportErrorKind::Connect | TransportErrorKind::ProxyAuth => {
-                format!("{} to {}", kind.message(), base.as_str()).into()
+                format!("{message} to {base}").into()
             }
-            TransportErrorKind::Tls => format!("{} with {}", kind.message(), base.as_str()).into(),
-            _ => Cow::Borrowed(kind.message()),
+            TransportErrorKind::Tls => format!("{message} with {base}").into(),
+            _ => Cow::Borrowed(message),
         };
-        let mut parts = Error::parts(error_kind(kind), BUILD, what);
-        parts.source = source;
-        let mut cause = FailureCause::Transport(kind);
-        let mut wait = None;
+        let mut parts = Error::parts(error_kind(kind), self.operation, what);
+        let mut retry = RetryReason::of_transport(kind);
         if let Some((status, headers)) = head.map(|head| *head) {
-            parts.status = Some(status);
-            parts.request_id = request_id(&headers);
-            parts.headers = Some(headers.clone());
             if status != StatusCode::OK {
-                cause = FailureCause::Status(status);
                 parts.kind = ErrorKind::Api;
-                wait = retry_after(&headers);
+                retry = RetryReason::of_status(status);
+                parts.retry_after = self.retry_after(&headers);
             }
+            parts = parts.with_answer(status, &headers);
         }
-        Self { cause, retry_after: wait, parts: Box::new(parts) }
+        parts.source = source;
+        Failure::new(parts, retry)
     }
 
     /// An answer with another status than 200.
-    pub(super) fn refused(
-        status: StatusCode,
-        headers: &HeaderMap,
-        retry_after: Option<Duration>,
-        body: &[u8],
-        key: &ApiKey,
-    ) -> Self {
-        let mut parts = parts_of_answer(ErrorKind::Api, "".into(), status, headers);
+    pub(super) fn refused(&self, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Failure {
+        let key = &self.shared.key;
+        let parts = Error::parts(ErrorKind::Api, self.operation, "");
+        let mut parts = parts.with_answer(status, headers);
+        parts.retry_after = self.retry_after(headers);
         let kept = keep(body, key);
         let text = std::str::from_utf8(head(body, key)).ok();
         if let Some(Ok(ErrorBody { error })) = text.map(read) {
@@ -82,61 +88,35 @@ impl Failure {
             parts.body_start = body_start(headers, &kept);
         }
         parts.body = Some(kept);
-        Self { cause: FailureCause::Status(status), retry_after, parts: Box::new(parts) }
+        Failure::new(parts, RetryReason::of_status(status))
     }
 
     /// A 200 with an unusable body.
     pub(super) fn broken(
+        &self,
         status: StatusCode,
         headers: &HeaderMap,
+        body: &[u8],
         broken: Broken,
-        key: &ApiKey,
-    ) -> Self {
+    ) -> Failure {
+        let key = &self.shared.key;
         // Redacted before the cut, which could leave half of a key.
         let path = broken.json_path.map(|path| cut(&key.redact(path), PATH_KEPT).to_owned());
         let what = match &path {
             Some(path) => format!("{} at `{}`", broken.what, EscapedText(short(path))).into(),
             None => broken.what,
         };
-        let mut parts = parts_of_answer(ErrorKind::Decode, what, status, headers);
+        let parts = Error::parts(ErrorKind::Decode, self.operation, what);
+        let mut parts = parts.with_answer(status, headers);
         parts.json_path = path;
-        let kept = keep(&broken.body, key);
+        let kept = keep(body, key);
         parts.body_start = body_start(headers, &kept);
         parts.body = Some(kept);
         if !broken.why.is_empty() {
             let why = key.redact(broken.why);
             parts.source = Some(EscapedText(short(&why)).to_string().into());
         }
-        let cause = if broken.truncated { FailureCause::Truncated } else { FailureCause::Broken };
-        Self { cause, retry_after: None, parts: Box::new(parts) }
-    }
-
-    pub(super) fn status(&self) -> Option<StatusCode> {
-        self.parts.status
-    }
-
-    pub(super) fn kind(&self) -> ErrorKind {
-        self.parts.kind
-    }
-
-    /// The error of a final failure.
-    pub(super) fn into_parts(self, operation: Operation) -> Parts {
-        let retryable = self.cause.retry_reason().is_some();
-        Parts { operation, retryable, retry_after: self.retry_after, ..*self.parts }
-    }
-
-    /// The error of a failure that requires a longer wait than the limits allow. A 429 becomes
-    /// [`ErrorKind::RateLimitWait`]; any other failure keeps its kind.
-    pub(super) fn too_long_a_wait(self, operation: Operation, limits: Limits) -> Parts {
-        let throttled = self.cause == FailureCause::Status(StatusCode::TOO_MANY_REQUESTS);
-        let mut parts = self.into_parts(operation);
-        if throttled {
-            parts.kind = ErrorKind::RateLimitWait;
-            let code = parts.code.as_ref().map(ErrorCode::as_str).map(short);
-            let code = code.map_or_else(String::new, |code| format!(" {}", EscapedText(code)));
-            parts.what = format!("429{code}: {}", why_too_long(parts.retry_after, limits)).into();
-        }
-        parts
+        Failure::new(parts, broken.truncated.then_some(RetryReason::Truncated))
     }
 }
 
@@ -149,11 +129,11 @@ fn why_too_long(asked: Option<Duration>, limits: Limits) -> String {
         _ => format!("at most {} are allowed", seconds(limits.max_wait)),
     };
     match asked {
-        // The exact value of a longer wait is not known here.
-        Some(RETRY_AFTER_MAX) => {
-            format!("the service asks for a wait of an hour or more, and {allowed}")
+        Some(wait) => {
+            // The exact value of a longer wait is not known here.
+            let more = if wait == RETRY_AFTER_MAX { " or more" } else { "" };
+            format!("the service asks for a wait of {}{more}, and {allowed}", seconds(wait))
         }
-        Some(wait) => format!("the service asks for a wait of {}, and {allowed}", seconds(wait)),
         None => format!("the rate limit is exceeded, and {allowed}, too little for a wait"),
     }
 }
@@ -167,21 +147,4 @@ fn error_kind(kind: TransportErrorKind) -> ErrorKind {
         TransportErrorKind::TooLarge => ErrorKind::TooLarge,
         TransportErrorKind::Interrupted | TransportErrorKind::Other => ErrorKind::Transport,
     }
-}
-
-fn parts_of_answer(
-    kind: ErrorKind,
-    what: Cow<'static, str>,
-    status: StatusCode,
-    headers: &HeaderMap,
-) -> Parts {
-    let mut parts = Error::parts(kind, BUILD, what);
-    parts.status = Some(status);
-    parts.request_id = request_id(headers);
-    parts.headers = Some(headers.clone());
-    parts
-}
-
-fn request_id(headers: &HeaderMap) -> Option<String> {
-    headers.get(REQUEST_ID)?.to_str().ok().map(str::to_owned)
 }

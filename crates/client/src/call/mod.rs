@@ -1,33 +1,29 @@
 //! One call of the API: attempts and retries within the limits.
 
-mod content_encoding;
 mod failure;
 
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION};
+use http::header::{ACCEPT, AUTHORIZATION};
 use http::{HeaderMap, HeaderValue, Request, StatusCode, Uri};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::ClientEvent;
 use crate::decode::Broken;
-use crate::error::{Error, ErrorKind, KEPT};
-use crate::event::emit;
+use crate::error::{Error, ErrorKind, KEPT, Parts};
 use crate::limiter::Wait;
-use crate::operation::Operation;
 use crate::response::ResponseMeta;
-use crate::retry::{Decision, FailureCause, Limits, decide, retry_after};
+use crate::retry::{Decision, Limits, RetryReason, decide, retry_after};
 use crate::shared::Shared;
 use crate::transport::{AttemptContext, TransportError, TransportErrorKind};
-use content_encoding::ContentEncodingError;
 use failure::Failure;
 
 /// Sends requests until one succeeds or the call fails, and decodes the answer. An answer that is
 /// cut short is requested and decoded again.
 pub(crate) async fn call<T>(
     shared: &Shared,
-    operation: Operation,
+    operation: &'static str,
     address: String,
     decode: impl Fn(&Bytes) -> Result<T, Broken> + Send,
 ) -> Result<(T, ResponseMeta), Error> {
@@ -38,7 +34,7 @@ pub(crate) async fn call<T>(
 /// The state of one call.
 struct Call<'a> {
     shared: &'a Shared,
-    operation: Operation,
+    operation: &'static str,
     started: Instant,
     attempts: u32,
     /// Retries taken from the budget.
@@ -68,11 +64,11 @@ impl Call<'_> {
     }
 
     async fn wait_for_limiter(&self) -> Result<(), Error> {
-        let max_wait = self.shared.max_wait;
+        let max_wait = self.shared.settings.max_wait;
         let max_wait = self.time_left().map_or(max_wait, |left| left.min(max_wait));
         let on_wait = |Wait { duration, reason }| {
-            let operation = self.operation.name;
-            emit(self.shared, &ClientEvent::RateLimited { operation, wait: duration, reason });
+            let operation = self.operation;
+            self.shared.emit(&ClientEvent::RateLimited { operation, wait: duration, reason });
         };
         self.shared.limiter.acquire(max_wait, on_wait).await.map_err(|Wait { duration, .. }| {
             let what = format!(
@@ -94,13 +90,13 @@ impl Call<'_> {
     ) -> Result<(T, ResponseMeta), Failure> {
         self.attempts += 1;
         let started = Instant::now();
-        let allowed = self.shared.timeouts.attempt;
+        let allowed = self.shared.settings.timeouts.attempt;
         let allowed = self.time_left().map_or(allowed, |left| left.min(allowed));
         let context = AttemptContext {
-            operation: self.operation.name,
+            operation: self.operation,
             attempt: self.attempts,
             timeout: allowed,
-            max_body: self.shared.max_body,
+            max_body: self.shared.settings.max_body,
             max_error_body: KEPT + self.shared.key.len(),
         };
         let sent = self.shared.transport.send(self.request(uri.clone()), &context);
@@ -110,16 +106,16 @@ impl Call<'_> {
         let result = self.read_answer(answer, decode);
         let (status, failure) = match &result {
             Ok((_, meta)) => (Some(meta.status), None),
-            Err(failure) => (failure.status(), Some(failure.kind())),
+            Err(failure) => (failure.parts.status, Some(failure.parts.kind)),
         };
         let event = ClientEvent::Attempt {
-            operation: self.operation.name,
+            operation: self.operation,
             attempt: self.attempts,
             status,
             failure,
             elapsed: started.elapsed(),
         };
-        emit(self.shared, &event);
+        self.shared.emit(&event);
         result
     }
 
@@ -136,66 +132,50 @@ impl Call<'_> {
                 if let Some(head) = &mut error.head {
                     key.redact_headers(&mut head.1);
                 }
-                return Err(Failure::no_answer(error, &self.shared.base, |h| self.retry_after(h)));
+                return Err(self.no_answer(error));
             }
         };
         let (status, mut headers) = (head.status, head.headers);
         key.redact_headers(&mut headers);
         if status != StatusCode::OK {
-            let wait = self.retry_after(&headers);
-            let body = content_encoding::decode_start(&headers, &body, KEPT + key.len());
-            return Err(Failure::refused(status, &headers, wait, &body, key));
+            return Err(self.refused(status, &headers, &body));
         }
-        let body = match content_encoding::decode(&headers, &body, self.shared.max_body) {
-            Ok(body) => body,
-            Err(ContentEncodingError::TooLarge) => {
-                let error = TransportError::from_kind(TransportErrorKind::TooLarge);
-                let error = error.with_head(status, headers);
-                return Err(Failure::no_answer(error, &self.shared.base, |_| None));
-            }
-            Err(ContentEncodingError::Broken(broken)) => {
-                return Err(Failure::broken(status, &headers, broken, key));
-            }
-        };
-        match decode(&body) {
-            Ok(value) => {
-                let (attempts, elapsed) = (self.attempts, self.started.elapsed());
-                Ok((value, ResponseMeta { status, headers, attempts, elapsed }))
-            }
-            Err(broken) => Err(Failure::broken(status, &headers, broken, key)),
+        if body.len() > self.shared.settings.max_body {
+            let error = TransportError::from_kind(TransportErrorKind::TooLarge);
+            return Err(self.no_answer(error.with_head(status, headers)));
         }
+        let value = decode(&body);
+        let value = value.map_err(|broken| self.broken(status, &headers, &body, broken))?;
+        let (attempts, elapsed) = (self.attempts, self.started.elapsed());
+        Ok((value, ResponseMeta { status, headers, attempts, elapsed }))
     }
 
     /// Sleeps until the next attempt, or ends the call with the failure.
     async fn pause_or_fail(&mut self, failure: Failure) -> Result<(), Error> {
-        let limits = Limits { max_wait: self.shared.max_wait, time_left: self.time_left() };
-        let cause = failure.cause;
+        let limits =
+            Limits { max_wait: self.shared.settings.max_wait, time_left: self.time_left() };
+        let (retry, asked) = (failure.retry, failure.parts.retry_after);
+        let random = || (self.shared.settings.random)();
         let decision =
-            decide(&self.shared.retry, cause, self.attempts, failure.retry_after, limits, || {
-                (self.shared.random)()
-            });
-        if cause == FailureCause::Status(StatusCode::TOO_MANY_REQUESTS) {
+            decide(&self.shared.settings.retry, retry, self.attempts, asked, limits, random);
+        if retry.is_some_and(RetryReason::is_rate_limit) {
             let pause = match decision {
                 Decision::After(pause, _) => pause,
                 Decision::Stop | Decision::TooLong => Duration::ZERO,
             };
-            self.shared.limiter.cool_down(failure.retry_after.unwrap_or(pause));
+            self.shared.limiter.cool_down(asked.unwrap_or(pause));
         }
         match decision {
             Decision::After(delay, reason) if self.shared.budget.try_spend() => {
                 self.retries += 1;
-                let (operation, attempt) = (self.operation.name, self.attempts);
-                emit(
-                    self.shared,
-                    &ClientEvent::RetryScheduled { operation, attempt, delay, reason },
-                );
+                let (operation, attempt) = (self.operation, self.attempts);
+                let event = ClientEvent::RetryScheduled { operation, attempt, delay, reason };
+                self.shared.emit(&event);
                 sleep(delay).await;
                 Ok(())
             }
-            Decision::TooLong => Err(self.finish(failure.too_long_a_wait(self.operation, limits))),
-            Decision::After(..) | Decision::Stop => {
-                Err(self.finish(failure.into_parts(self.operation)))
-            }
+            Decision::TooLong => Err(self.finish(failure.too_long_a_wait(limits))),
+            Decision::After(..) | Decision::Stop => Err(self.finish(*failure.parts)),
         }
     }
 
@@ -206,23 +186,20 @@ impl Call<'_> {
         let headers = request.headers_mut();
         headers.insert(AUTHORIZATION, self.shared.key.authorization());
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(content_encoding::ACCEPTED));
         request
     }
 
     fn retry_after(&self, headers: &HeaderMap) -> Option<Duration> {
-        retry_after(headers, || (self.shared.clock)())
+        retry_after(headers, (self.shared.settings.clock)())
     }
 
     fn time_left(&self) -> Option<Duration> {
-        let overall = self.shared.timeouts.overall?;
+        let overall = self.shared.settings.timeouts.overall?;
         Some(overall.saturating_sub(self.started.elapsed()))
     }
 
-    fn finish(&self, mut parts: crate::error::Parts) -> Error {
-        parts.attempts = self.attempts;
-        parts.elapsed = self.started.elapsed();
-        parts.redact(&self.shared.key).into()
+    fn finish(&self, parts: Parts) -> Error {
+        Parts { attempts: self.attempts, ..parts }.into()
     }
 }
 

@@ -11,15 +11,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use formsvc_protocol::ErrorCode;
+use formsvc_protocol::paths::REQUEST_ID;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
 
 pub(crate) use causes::causes;
 pub(crate) use excerpt::{EscapedText, KEPT, body_start, cut, head, keep, looks_like_json, short};
 pub use kind::ErrorKind;
-
-use crate::api_key::ApiKey;
-use crate::operation::Operation;
 
 /// The failure of a call.
 ///
@@ -37,18 +35,16 @@ pub struct Error(Box<Parts>);
 /// Everything known about a failure.
 pub(crate) struct Parts {
     pub(crate) kind: ErrorKind,
-    pub(crate) operation: Operation,
+    pub(crate) operation: &'static str,
     /// The text, for kinds that do not derive it from the answer.
     pub(crate) what: Cow<'static, str>,
     pub(crate) status: Option<StatusCode>,
     pub(crate) code: Option<ErrorCode>,
     pub(crate) message: Option<String>,
-    pub(crate) request_id: Option<String>,
     /// Without the API key.
     pub(crate) headers: Option<HeaderMap>,
     pub(crate) retry_after: Option<Duration>,
     pub(crate) attempts: u32,
-    pub(crate) elapsed: Duration,
     pub(crate) body: Option<Bytes>,
     /// The beginning of the body that the text of the error shows, sanitized.
     pub(crate) body_start: Option<String>,
@@ -60,7 +56,7 @@ pub(crate) struct Parts {
 impl Error {
     pub(crate) fn parts(
         kind: ErrorKind,
-        operation: Operation,
+        operation: &'static str,
         what: impl Into<Cow<'static, str>>,
     ) -> Parts {
         Parts {
@@ -70,11 +66,9 @@ impl Error {
             status: None,
             code: None,
             message: None,
-            request_id: None,
             headers: None,
             retry_after: None,
             attempts: 0,
-            elapsed: Duration::ZERO,
             body: None,
             body_start: None,
             json_path: None,
@@ -84,7 +78,7 @@ impl Error {
     }
 
     /// The error of a setting or an argument that breaks a rule.
-    pub(crate) fn config(operation: Operation, what: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn config(operation: &'static str, what: impl Into<Cow<'static, str>>) -> Self {
         Self::parts(ErrorKind::Config, operation, what).into()
     }
 
@@ -124,7 +118,7 @@ impl Error {
 
     /// The answer's `X-Request-Id`, for reports to the operator of the service.
     pub fn request_id(&self) -> Option<&str> {
-        self.0.request_id.as_deref()
+        self.0.request_id()
     }
 
     /// The wait that the service or the limiter asks for before another try, at most one hour.
@@ -137,14 +131,9 @@ impl Error {
         self.0.attempts
     }
 
-    /// The time from the start of the call to this error, waits included.
-    pub fn elapsed(&self) -> Duration {
-        self.0.elapsed
-    }
-
     /// The operation, such as `submissions.list`.
     pub fn operation(&self) -> &'static str {
-        self.0.operation.name
+        self.0.operation
     }
 
     /// The headers, if there was an answer, without the API key. Untrusted.
@@ -213,17 +202,10 @@ impl Parts {
         self
     }
 
-    /// Removes the API key from the texts that the service may have echoed it in. Request id, body
-    /// and source do not contain it here.
-    pub(crate) fn redact(mut self, key: &ApiKey) -> Self {
-        let clean = |text: Option<String>| text.map(|text| key.redact(text));
-        self.what = match self.what {
-            Cow::Owned(what) => key.redact(what).into(),
-            literal @ Cow::Borrowed(_) => literal,
-        };
-        self.code = self.code.map(|code| key.redact(code.as_str().to_owned()).as_str().into());
-        self.message = clean(self.message);
-        self.json_path = clean(self.json_path);
+    /// Adds the head of the answer.
+    pub(crate) fn with_answer(mut self, status: StatusCode, headers: &HeaderMap) -> Self {
+        self.status = Some(status);
+        self.headers = Some(headers.clone());
         self
     }
 
@@ -239,6 +221,10 @@ impl Parts {
         }
         write!(f, "{status}")?;
         self.write_excerpt(f)
+    }
+
+    fn request_id(&self) -> Option<&str> {
+        self.headers.as_ref()?.get(REQUEST_ID)?.to_str().ok()
     }
 
     fn content_type(&self) -> Option<&str> {
@@ -264,7 +250,7 @@ impl Parts {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = &*self.0;
-        write!(f, "{}: ", parts.operation.name)?;
+        write!(f, "{}: ", parts.operation)?;
         if let (ErrorKind::Api, Some(status)) = (parts.kind, parts.status) {
             parts.write_answer(f, status)?;
         } else {
@@ -281,7 +267,7 @@ impl fmt::Display for Error {
             n => format!("{n} attempts"),
         };
         f.write_str(" (")?;
-        if let Some(id) = &parts.request_id {
+        if let Some(id) = parts.request_id() {
             write!(f, "request id {}, ", EscapedText(short(id)))?;
         }
         write!(f, "{attempts})")
@@ -293,18 +279,9 @@ impl fmt::Debug for Error {
         let parts = &*self.0;
         let mut out = f.debug_struct("Error");
         out.field("kind", &parts.kind).field("text", &format_args!("{self}"));
-        if let Some(status) = parts.status {
-            out.field("status", &status.as_u16());
-        }
-        if let Some(path) = &parts.json_path {
-            out.field("json_path", &format_args!("`{}`", EscapedText(short(path))));
-        }
-        if let Some(wait) = parts.retry_after {
-            out.field("retry_after", &wait);
-        }
         // The parser's message may quote an answer.
-        if let (Some(source), true) = (&parts.source, parts.kind != ErrorKind::Decode) {
-            out.field("source", source);
+        if parts.kind != ErrorKind::Decode {
+            out.field("source", &parts.source);
         }
         out.finish_non_exhaustive()
     }

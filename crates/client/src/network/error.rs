@@ -18,7 +18,6 @@ pub struct NetworkError {
 }
 
 impl NetworkError {
-    #[cfg(feature = "rustls")]
     pub(super) fn new(message: impl Into<Cow<'static, str>>) -> Self {
         Self { message: message.into(), hint: None, source: None }
     }
@@ -32,7 +31,6 @@ impl NetworkError {
         Self { hint: Some(hint), ..self }
     }
 
-    #[cfg(feature = "rustls")]
     pub(super) fn because(self, source: impl StdError + Send + Sync + 'static) -> Self {
         Self { source: Some(Arc::new(source)), ..self }
     }

@@ -5,9 +5,10 @@ use std::fmt;
 use std::io;
 
 use http::StatusCode;
+use rustls::{CertificateError, InvalidMessage, OtherError};
 use url::Url;
 
-use super::{NetworkSettings, ProxyInfo, Route};
+use super::{NetworkError, NetworkSettings, ProxyInfo, Route};
 use crate::error::{Error, causes};
 
 /// The kinds of failed connections.
@@ -110,21 +111,22 @@ impl fmt::Display for ResolveError {
 
 impl StdError for ResolveError {}
 
-/// Prefix of the text of a failed CONNECT in hyper-util. The error type is private.
-const TUNNEL: &str = "tunnel error: ";
-/// Prefix of the text of a failed SOCKS handshake in hyper-util. The error type is private.
-const SOCKS: &str = "SOCKS error: ";
+/// Prefixes of the texts of a failed CONNECT and of a failed SOCKS handshake in hyper-util. The error
+/// types are private.
+const HANDSHAKE: [&str; 2] = ["tunnel error: ", "SOCKS error: "];
 /// After either: no connection to the proxy.
 const NO_CONNECTION: &str = "failed to create underlying connection";
-/// After [`TUNNEL`]: the proxy answered 407.
+/// After the first: the proxy answered 407.
 const AUTH_REQUIRED: &str = "proxy authorization required";
-/// After [`TUNNEL`]: the proxy answered with another status, or not with HTTP.
+/// After the first: the proxy answered with another status, or not with HTTP.
 const UNSUCCESSFUL: &str = "unsuccessful";
-/// After [`SOCKS`]: the proxy rejects the user name and the password.
+/// After the second: the proxy rejects the user name and the password.
 const SOCKS_REJECTED: &str = "credentials not accepted";
-/// After [`SOCKS`]: the proxy accepts none of the offered methods. Without credentials, only "no
+/// After the second: the proxy accepts none of the offered methods. Without credentials, only "no
 /// authentication" was offered.
 const SOCKS_METHOD: &str = "server does not support user/pass authentication";
+/// The text of the verifier's error for a server that presents the certificate of an authority.
+const AUTHORITY: &str = "CaUsedAsEndEntity";
 
 impl NetworkSettings {
     /// Explains the error of a request that a client of these settings sent to `target`; `None` if
@@ -147,49 +149,38 @@ impl NetworkSettings {
             _ => None,
         };
         let server = server(&url);
-        let is_forwarded = url.scheme() == "http"
-            && proxy.as_ref().is_some_and(|proxy| !proxy.address().starts_with("socks"));
-        let texts = || causes(error).map(ToString::to_string);
-        let after =
-            |prefix: &str| texts().find_map(|text| text.strip_prefix(prefix).map(str::to_owned));
-        let (tunnel, socks) = (after(TUNNEL), after(SOCKS));
-        #[cfg(feature = "rustls")]
-        {
-            let is_of_proxy = is_forwarded || tunnel.as_deref() == Some(NO_CONNECTION);
-            let subject = match &proxy {
-                Some(proxy) if is_of_proxy => format!("the proxy {proxy}"),
-                _ => server.clone(),
+        let handshake = causes(error).find_map(|error| strip_handshake(&error.to_string()));
+        let is_of_proxy =
+            handshake.as_deref() == Some(NO_CONNECTION) || is_forwarded(&url, proxy.as_ref());
+        if let Some(error) = causes(error).find_map(|error| error.downcast_ref::<rustls::Error>()) {
+            let (kind, message) = match &proxy {
+                Some(proxy) if is_of_proxy => of_tls(error, &format!("the proxy {proxy}")),
+                _ => of_tls(error, &server),
             };
-            if let Some(failure) = tls::failure(error, &subject) {
-                return Some(failure);
-            }
+            return Some(ConnectFailure { kind, message });
         }
-        let error_of_client =
+        let client_error =
             causes(error).find_map(|error| error.downcast_ref::<reqwest::Error>())?;
-        if !error_of_client.is_connect() {
+        if !client_error.is_connect() {
             return None;
         }
-        let (kind, message) = match (&proxy, tunnel, socks) {
-            (Some(proxy), Some(why), _) if why != NO_CONNECTION => of_tunnel(proxy, &why, &server),
-            (Some(proxy), _, Some(why)) if why != NO_CONNECTION => of_socks(proxy, &why, &server),
-            _ if error_of_client.is_timeout() => {
-                let through = match &proxy {
-                    Some(proxy) => format!(" through the proxy {proxy}"),
-                    None => String::new(),
-                };
-                (ConnectFailureKind::Timeout, format!("no connection to {server}{through} in time"))
+        let through = match &proxy {
+            Some(proxy) => format!("{server} (through the proxy {proxy})"),
+            None => server.clone(),
+        };
+        let (kind, message) = match (&proxy, handshake) {
+            (Some(proxy), Some(why)) if why != NO_CONNECTION => of_handshake(proxy, &why, &server),
+            _ if client_error.is_timeout() => {
+                (ConnectFailureKind::Timeout, format!("no connection to {through} in time"))
             }
-            (Some(proxy), None, None) if !is_forwarded => {
-                // SOCKS with a name that is resolved here, or TLS with the server.
-                of_io(error, &url, &format!("{server} (through the proxy {proxy})"))
-            }
-            (Some(proxy), ..) => {
-                let why = innermost(error, &[TUNNEL, SOCKS]);
+            (Some(proxy), _) if is_of_proxy => {
+                let why = innermost(error).filter(|why| strip_handshake(why).is_none());
                 let why = why.map_or_else(String::new, |why| format!(": {why}"));
                 let message = format!("the proxy {proxy} cannot be reached{why}");
                 (ConnectFailureKind::ProxyUnreachable, message)
             }
-            (None, ..) => of_io(error, &url, &server),
+            // With a proxy: SOCKS with a name that is resolved here, or TLS with the server.
+            _ => of_io(error, &url, &through),
         };
         Some(ConnectFailure { kind, message })
     }
@@ -197,57 +188,48 @@ impl NetworkSettings {
     /// Explains an answer that came from the proxy and not from the server: 407 to a request for an
     /// `http` URL. A proxy refuses a request for an `https` URL before there is a connection.
     pub fn proxy_refusal(&self, target: &str, status: StatusCode) -> Option<ConnectFailure> {
-        if status != StatusCode::PROXY_AUTHENTICATION_REQUIRED {
+        let proxy = self.proxy_for(target);
+        if status != StatusCode::PROXY_AUTHENTICATION_REQUIRED
+            || !is_forwarded(&Url::parse(target).ok()?, proxy.as_ref())
+        {
             return None;
         }
-        let proxy = self.proxy_for(target)?;
-        let is_http = Url::parse(target).is_ok_and(|url| url.scheme() == "http");
-        let is_forwarded = is_http && !proxy.address().starts_with("socks");
-        is_forwarded.then(|| ConnectFailure {
-            kind: ConnectFailureKind::ProxyAuth,
-            message: auth_required(&proxy, " (407)"),
-        })
+        let (kind, message) = of_handshake(&proxy?, AUTH_REQUIRED, "");
+        Some(ConnectFailure { kind, message })
     }
 }
 
 /// Host and port of a URL.
 fn server(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
-    match url.port_or_known_default() {
-        Some(port) => format!("{host}:{port}"),
-        None => host.to_owned(),
-    }
+    url.port_or_known_default().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
-fn auth_required(proxy: &ProxyInfo, code: &str) -> String {
-    if proxy.has_credentials() {
-        format!("the proxy {proxy} rejects its user name and password{code}")
-    } else {
-        format!("the proxy {proxy} requires a user name and a password{code}")
-    }
+/// Returns true if the proxy gets the request itself, and not a CONNECT or a SOCKS handshake.
+fn is_forwarded(url: &Url, proxy: Option<&ProxyInfo>) -> bool {
+    let is_http = |proxy: &ProxyInfo| !proxy.address().starts_with("socks");
+    url.scheme() == "http" && proxy.is_some_and(is_http)
 }
 
-fn of_tunnel(proxy: &ProxyInfo, why: &str, server: &str) -> (ConnectFailureKind, String) {
+fn strip_handshake(text: &str) -> Option<String> {
+    HANDSHAKE.iter().find_map(|prefix| text.strip_prefix(prefix)).map(str::to_owned)
+}
+
+fn of_handshake(proxy: &ProxyInfo, why: &str, server: &str) -> (ConnectFailureKind, String) {
+    use ConnectFailureKind::{ProxyAuth, ProxyRefused};
+    let refused = format!("the proxy {proxy} refused the connection to {server}");
     match why {
-        AUTH_REQUIRED => (ConnectFailureKind::ProxyAuth, auth_required(proxy, " (407)")),
-        UNSUCCESSFUL => (
-            ConnectFailureKind::ProxyRefused,
-            format!("the proxy {proxy} refused the connection to {server}"),
-        ),
-        why => (
-            ConnectFailureKind::ProxyRefused,
-            format!("the proxy {proxy} did not answer the request for {server}: {why}"),
-        ),
-    }
-}
-
-fn of_socks(proxy: &ProxyInfo, why: &str, server: &str) -> (ConnectFailureKind, String) {
-    match why {
-        SOCKS_REJECTED | SOCKS_METHOD => (ConnectFailureKind::ProxyAuth, auth_required(proxy, "")),
-        why => (
-            ConnectFailureKind::ProxyRefused,
-            format!("the proxy {proxy} refused the connection to {server}: {why}"),
-        ),
+        AUTH_REQUIRED | SOCKS_REJECTED | SOCKS_METHOD => {
+            let code = if why == AUTH_REQUIRED { " (407)" } else { "" };
+            let verb = if proxy.has_credentials() {
+                "rejects its user name and password"
+            } else {
+                "requires a user name and a password"
+            };
+            (ProxyAuth, format!("the proxy {proxy} {verb}{code}"))
+        }
+        UNSUCCESSFUL => (ProxyRefused, refused),
+        why => (ProxyRefused, format!("{refused}: {why}")),
     }
 }
 
@@ -270,77 +252,52 @@ fn of_io(
             (ConnectFailureKind::Timeout, format!("no connection to {subject} in time"))
         }
         _ => {
-            let why = innermost(error, &[]).unwrap_or_default();
+            let why = innermost(error).unwrap_or_default();
             (ConnectFailureKind::Unreachable, format!("cannot connect to {subject}: {why}"))
         }
     }
 }
 
-/// The text of the last cause, unless that only has one of the prefixes.
-fn innermost(error: &(dyn StdError + 'static), without: &[&str]) -> Option<String> {
-    let text = causes(error).last()?.to_string();
-    (!without.iter().any(|prefix| text.starts_with(prefix))).then_some(text)
+/// The text of the last cause.
+fn innermost(error: &(dyn StdError + 'static)) -> Option<String> {
+    causes(error).last().map(ToString::to_string)
 }
 
-#[cfg(feature = "rustls")]
-mod tls {
-    use std::error::Error as StdError;
-
-    use rustls::{CertificateError, Error, InvalidMessage, OtherError};
-
-    use super::{ConnectFailure, ConnectFailureKind, causes};
-    use crate::network::NetworkError;
-
-    /// The text of the verifier's error for a server that presents the certificate of an authority.
-    const AUTHORITY: &str = "CaUsedAsEndEntity";
-
-    /// Explains an error of TLS; `subject` is the server or the proxy that was connected to.
-    pub(super) fn failure(
-        error: &(dyn StdError + 'static),
-        subject: &str,
-    ) -> Option<ConnectFailure> {
-        let error = causes(error).find_map(|error| error.downcast_ref::<Error>())?;
-        let (kind, message) = match error {
-            Error::InvalidCertificate(why) => of_certificate(why, subject),
-            Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
-                (ConnectFailureKind::NotTls, format!("{subject} does not use TLS"))
-            }
-            Error::Other(OtherError(inner)) if inner.is::<NetworkError>() => {
-                let why = inner.source().map_or_else(String::new, |why| format!(": {why}"));
-                let message = format!("the trusted certificates cannot be loaded{why}");
-                (ConnectFailureKind::TrustStore, message)
-            }
-            error => (ConnectFailureKind::Tls, format!("no TLS with {subject}: {error}")),
-        };
-        Some(ConnectFailure { kind, message })
-    }
-
-    fn of_certificate(why: &CertificateError, subject: &str) -> (ConnectFailureKind, String) {
-        use CertificateError as C;
-        let certificate = format!("the certificate of {subject}");
-        match why {
-            // A bad signature: another authority has the same name.
-            C::UnknownIssuer | C::BadSignature => (
-                ConnectFailureKind::UnknownIssuer,
-                format!("{certificate} is not issued by a trusted authority"),
-            ),
-            C::Expired | C::ExpiredContext { .. } => {
-                (ConnectFailureKind::Expired, format!("{certificate} has expired"))
-            }
-            C::NotValidYet | C::NotValidYetContext { .. } => {
-                (ConnectFailureKind::NotYetValid, format!("{certificate} is not valid yet"))
-            }
-            C::NotValidForName | C::NotValidForNameContext { .. } => (
-                ConnectFailureKind::WrongHostName,
-                format!("{certificate} is for another host name"),
-            ),
-            C::Other(OtherError(why)) if why.to_string() == AUTHORITY => (
-                ConnectFailureKind::SelfSigned,
-                format!("{certificate} is self-signed or an authority's own, and is not trusted"),
-            ),
-            why => {
-                (ConnectFailureKind::BadCertificate, format!("{certificate} is not valid: {why}"))
-            }
+/// Explains an error of TLS; `subject` is the server or the proxy that was connected to.
+fn of_tls(error: &rustls::Error, subject: &str) -> (ConnectFailureKind, String) {
+    match error {
+        rustls::Error::InvalidCertificate(why) => of_certificate(why, subject),
+        rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
+            (ConnectFailureKind::NotTls, format!("{subject} does not use TLS"))
         }
+        rustls::Error::Other(OtherError(inner)) if inner.is::<NetworkError>() => {
+            let why = inner.source().map_or_else(String::new, |why| format!(": {why}"));
+            (ConnectFailureKind::TrustStore, format!("{inner}{why}"))
+        }
+        error => (ConnectFailureKind::Tls, format!("no TLS with {subject}: {error}")),
     }
+}
+
+fn of_certificate(why: &CertificateError, subject: &str) -> (ConnectFailureKind, String) {
+    use CertificateError as C;
+    use ConnectFailureKind as K;
+    let (kind, rule) = match why {
+        // A bad signature: another authority has the same name.
+        C::UnknownIssuer | C::BadSignature => {
+            (K::UnknownIssuer, "is not issued by a trusted authority".to_owned())
+        }
+        C::Expired | C::ExpiredContext { .. } => (K::Expired, "has expired".to_owned()),
+        C::NotValidYet | C::NotValidYetContext { .. } => {
+            (K::NotYetValid, "is not valid yet".to_owned())
+        }
+        C::NotValidForName | C::NotValidForNameContext { .. } => {
+            (K::WrongHostName, "is for another host name".to_owned())
+        }
+        C::Other(OtherError(why)) if why.to_string() == AUTHORITY => {
+            let rule = "is self-signed or an authority's own, and is not trusted";
+            (K::SelfSigned, rule.to_owned())
+        }
+        why => (K::BadCertificate, format!("is not valid: {why}")),
+    };
+    (kind, format!("the certificate of {subject} {rule}"))
 }

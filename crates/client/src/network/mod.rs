@@ -15,33 +15,27 @@
 
 mod error;
 mod failure;
-#[cfg(feature = "rustls")]
-mod identity;
 mod no_proxy;
 mod probe;
 mod proxy;
 mod resolver;
-#[cfg(feature = "rustls")]
+mod tls;
 mod trust;
-#[cfg(feature = "rustls")]
-mod verifier;
 
 use std::ffi::OsString;
-#[cfg(feature = "rustls")]
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use url::Url;
 
 pub use error::NetworkError;
 pub use failure::{ConnectFailure, ConnectFailureKind};
 pub use proxy::{ProxyInfo, Route};
-#[cfg(feature = "rustls")]
 pub use trust::CertificateOrigin;
 
 use proxy::{Decision, ProxySettings};
 use resolver::Resolver;
-#[cfg(feature = "rustls")]
-use {identity::ClientIdentity, trust::TrustStore};
+use tls::ClientIdentity;
+use trust::TrustStore;
 
 /// The proxy and TLS settings of outgoing requests. Its Debug output contains no passwords.
 ///
@@ -61,22 +55,14 @@ use {identity::ClientIdentity, trust::TrustStore};
 #[derive(Clone, Debug)]
 pub struct NetworkSettings {
     proxies: ProxySettings,
-    #[cfg(feature = "rustls")]
     trust: Arc<TrustStore>,
-    #[cfg(feature = "rustls")]
     identity: Option<Arc<ClientIdentity>>,
 }
 
 impl NetworkSettings {
     /// No proxy; the system's certificates are trusted.
     pub fn direct() -> Self {
-        Self {
-            proxies: ProxySettings::none(),
-            #[cfg(feature = "rustls")]
-            trust: Arc::new(TrustStore::system()),
-            #[cfg(feature = "rustls")]
-            identity: None,
-        }
+        Self { proxies: ProxySettings::none(), trust: Arc::default(), identity: None }
     }
 
     /// Reads the environment of this process: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`,
@@ -106,65 +92,40 @@ impl NetworkSettings {
         Self::with_proxies(ProxySettings::none(), &|name| std::env::var_os(name))
     }
 
-    #[cfg_attr(
-        not(feature = "rustls"),
-        expect(unused_variables, clippy::unnecessary_wraps, reason = "only TLS reads variables")
-    )]
     fn with_proxies(
         proxies: ProxySettings,
         lookup: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<Self, NetworkError> {
-        Ok(Self {
-            proxies,
-            #[cfg(feature = "rustls")]
-            trust: Arc::new(TrustStore::from_vars(lookup)?),
-            #[cfg(feature = "rustls")]
-            identity: None,
-        })
+        Ok(Self { proxies, trust: Arc::new(TrustStore::from_vars(lookup)?), identity: None })
     }
 
     /// Trusts the certificates of a PEM text as well: of an authority, or of a server itself.
-    #[cfg(feature = "rustls")]
     pub fn add_root_certificates(
         &mut self,
         pem: &[u8],
         origin: CertificateOrigin,
     ) -> Result<(), NetworkError> {
-        self.trust = Arc::new(self.trust.with_roots(pem, origin)?);
-        Ok(())
-    }
-
-    /// Trusts the certificates of a PEM text that a setting contains.
-    #[cfg(feature = "rustls")]
-    pub(crate) fn add_root_certificate_setting(
-        &mut self,
-        pem: &[u8],
-        setting: &'static str,
-    ) -> Result<(), NetworkError> {
-        self.add_root_certificates(pem, CertificateOrigin { setting, path: PathBuf::new() })
+        Arc::make_mut(&mut self.trust).add_pem(pem, origin)
     }
 
     /// Identifies the client to servers by a certificate (mutual TLS): a PEM text with the
     /// certificate chain and its private key.
-    #[cfg(feature = "rustls")]
     pub fn set_client_identity(&mut self, pem: &[u8]) -> Result<(), NetworkError> {
         self.identity = Some(Arc::new(ClientIdentity::parse(pem)?));
         Ok(())
     }
 
     /// Trusts the certificates of a PEM file as well.
-    #[cfg(feature = "rustls")]
     pub fn add_root_certificate_file(
         &mut self,
         origin: CertificateOrigin,
     ) -> Result<(), NetworkError> {
-        self.add_root_certificates(&trust::read_setting(&origin)?, origin)
+        Arc::make_mut(&mut self.trust).add_file(origin)
     }
 
     /// Accepts any certificate: an attacker on the path can read and change everything.
-    #[cfg(feature = "rustls")]
     pub fn set_insecure(&mut self, insecure: bool) {
-        self.trust = Arc::new(self.trust.with_insecure(insecure));
+        Arc::make_mut(&mut self.trust).set_insecure(insecure);
     }
 
     /// How a request to a URL travels: directly, and why, or through a proxy.
@@ -199,13 +160,11 @@ impl NetworkSettings {
     }
 
     /// The trusted certificates and where they come from, such as ``"the system's certificates"``.
-    #[cfg(feature = "rustls")]
     pub fn trust_store(&self) -> String {
         self.trust.to_string()
     }
 
     /// Loads the trusted certificates, which otherwise happens at the first TLS connection.
-    #[cfg(feature = "rustls")]
     pub(crate) fn load_trust_store(&self) -> Result<(), NetworkError> {
         self.trust.load().map(drop)
     }
@@ -220,13 +179,7 @@ impl NetworkSettings {
         } else {
             builder.proxy(self.proxies.for_reqwest())
         };
-        #[cfg(feature = "rustls")]
-        let builder = builder.tls_backend_preconfigured(self.tls_config()?);
-        Ok(builder)
-    }
-
-    #[cfg(feature = "rustls")]
-    fn tls_config(&self) -> Result<rustls::ClientConfig, NetworkError> {
-        verifier::client_config(&self.trust, self.identity.as_deref())
+        let tls = tls::client_config(&self.trust, self.identity.as_deref())?;
+        Ok(builder.tls_backend_preconfigured(tls))
     }
 }

@@ -5,49 +5,28 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use url::Host;
 
-/// A parsed `NO_PROXY`.
+/// The entries of `NO_PROXY`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NoProxy {
-    entries: Vec<Entry>,
+    entries: Vec<String>,
     warnings: Vec<String>,
-}
-
-#[derive(Clone, Debug)]
-struct Entry {
-    text: String,
-    pattern: Pattern,
-    /// The only port the entry is for.
-    port: Option<u16>,
-}
-
-#[derive(Clone, Debug)]
-enum Pattern {
-    /// Every host.
-    All,
-    /// A domain and the names below it, in lower case and without a final dot.
-    Domain(String),
-    Address(IpAddr),
-    Network(IpNet),
 }
 
 impl NoProxy {
     /// Parses entries that are separated by commas or spaces. An entry that is not understood becomes
     /// a warning and matches no host.
     pub(super) fn parse(list: &str) -> Self {
-        let mut parsed = Self::default();
         let entries = list.split(|c: char| c == ',' || c.is_whitespace());
-        for text in entries.filter(|entry| !entry.is_empty()) {
-            match parse_entry(text) {
-                Some((pattern, port)) => {
-                    parsed.entries.push(Entry { text: text.to_owned(), pattern, port });
-                }
-                None => parsed.warnings.push(format!(
-                    "the entry `{text}` of NO_PROXY is ignored: expected *, a domain, host:port, an \
-                     IP address or a CIDR range"
-                )),
-            }
-        }
-        parsed
+        let entries = entries.filter(|entry| !entry.is_empty()).map(str::to_owned);
+        let (entries, unknown): (Vec<_>, Vec<_>) =
+            entries.partition(|entry| matches(entry, "localhost", None).is_some());
+        let warning = |entry: String| {
+            format!(
+                "the entry `{entry}` of NO_PROXY is ignored: expected *, a domain, host:port, an IP \
+                 address or a CIDR range"
+            )
+        };
+        Self { entries, warnings: unknown.into_iter().map(warning).collect() }
     }
 
     pub(super) fn warnings(&self) -> &[String] {
@@ -56,54 +35,48 @@ impl NoProxy {
 
     /// The first entry that matches the host and port of a URL.
     pub(super) fn entry_for(&self, host: &str, port: Option<u16>) -> Option<&str> {
-        let bare = without_brackets(host);
-        let address = bare.parse::<IpAddr>().ok().map(|address| address.to_canonical());
-        let name = bare.strip_suffix('.').unwrap_or(bare).to_ascii_lowercase();
-        let matches = |entry: &&Entry| {
-            let is_host = match (&entry.pattern, address) {
-                (Pattern::All, _) => true,
-                (Pattern::Address(listed), Some(address)) => *listed == address,
-                (Pattern::Network(network), Some(address)) => network.contains(&address),
-                (Pattern::Domain(domain), None) => {
-                    let below = name.strip_suffix(domain.as_str());
-                    below.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-                }
-                _ => false,
-            };
-            is_host && entry.port.is_none_or(|only| port == Some(only))
-        };
-        self.entries.iter().find(matches).map(|entry| entry.text.as_str())
+        let is_match = |entry: &&String| matches(entry, host, port) == Some(true);
+        self.entries.iter().find(is_match).map(String::as_str)
     }
 }
 
-fn parse_entry(text: &str) -> Option<(Pattern, Option<u16>)> {
-    if text == "*" {
-        return Some((Pattern::All, None));
+/// Returns whether an entry matches the host and port of a URL; `None` if it is not understood.
+fn matches(entry: &str, host: &str, port: Option<u16>) -> Option<bool> {
+    if entry == "*" {
+        return Some(true);
     }
-    if let Ok(network) = text.parse::<IpNet>() {
-        return Some((Pattern::Network(network), None));
+    let address = parse_address(host);
+    if let Ok(network) = entry.parse::<IpNet>() {
+        return Some(address.is_some_and(|address| network.contains(&address)));
     }
-    if let Ok(address) = without_brackets(text).parse::<IpAddr>() {
-        return Some((Pattern::Address(address.to_canonical()), None));
+    if let Some(listed) = parse_address(entry) {
+        return Some(address == Some(listed));
     }
-    let (host, port) = match text.rsplit_once(':') {
-        Some((host, port)) => (host, Some(port.parse().ok()?)),
-        None => (text, None),
+    let (listed, only_port) = match entry.rsplit_once(':') {
+        Some((listed, port)) => (listed, Some(port.parse().ok()?)),
+        None => (entry, None),
     };
-    if let Ok(address) = without_brackets(host).parse::<IpAddr>() {
-        return Some((Pattern::Address(address.to_canonical()), port));
-    }
-    let domain = host.strip_prefix('*').filter(|rest| rest.starts_with('.')).unwrap_or(host);
-    let domain = domain.strip_prefix('.').unwrap_or(domain);
-    let domain = domain.strip_suffix('.').unwrap_or(domain);
-    if domain.contains(['*', '/']) {
-        return None;
-    }
-    // Also turns an international name into the form that URLs have.
-    match Host::parse(domain) {
-        Ok(Host::Domain(domain)) => Some((Pattern::Domain(domain), port)),
-        _ => None,
-    }
+    let is_host = if let Some(listed) = parse_address(listed) {
+        address == Some(listed)
+    } else {
+        let domain = listed.strip_prefix('*').filter(|rest| rest.starts_with('.'));
+        let domain = domain.unwrap_or(listed);
+        let domain = domain.strip_prefix('.').unwrap_or(domain);
+        // Also turns an international name into the form that URLs have.
+        let Ok(Host::Domain(domain)) = Host::parse(domain) else { return None };
+        let domain = domain.strip_suffix('.').unwrap_or(&domain);
+        if domain.is_empty() || domain.contains('*') {
+            return None;
+        }
+        let name = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+        let below = name.strip_suffix(domain).filter(|_| address.is_none());
+        below.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    };
+    Some(is_host && only_port.is_none_or(|only| port == Some(only)))
+}
+
+fn parse_address(host: &str) -> Option<IpAddr> {
+    without_brackets(host).parse().ok().map(|address: IpAddr| address.to_canonical())
 }
 
 /// The text of an IPv6 address in a URL's host.

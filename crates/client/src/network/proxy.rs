@@ -39,18 +39,25 @@ pub enum Route {
     Unusable(String),
 }
 
-/// A proxy, without its user name and password.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A proxy. Its text contains neither user name nor password.
+#[derive(Clone, PartialEq, Eq)]
 pub struct ProxyInfo {
-    url: String,
+    pub(super) url: Url,
     variable: &'static str,
-    has_credentials: bool,
 }
 
 impl ProxyInfo {
+    fn parse(value: &str, variable: &'static str) -> Result<Self, NetworkError> {
+        let url = parse(value).map_err(|rule| {
+            NetworkError::setting(variable, format!("is not a proxy URL: {rule}")).with_hint(ENCODE)
+        })?;
+        Ok(Self { url, variable })
+    }
+
     /// Scheme, host and port.
-    pub fn address(&self) -> &str {
-        &self.url
+    pub fn address(&self) -> String {
+        let host = self.url.host_str().unwrap_or_default();
+        format!("{}://{host}:{}", self.url.scheme(), self.port())
     }
 
     /// The variable that sets the proxy, in the case it was found in; `proxy` for a proxy that the
@@ -61,44 +68,23 @@ impl ProxyInfo {
 
     /// True if a user name or a password is sent to the proxy.
     pub fn has_credentials(&self) -> bool {
-        self.has_credentials
+        !self.url.username().is_empty() || self.url.password().is_some()
+    }
+
+    pub(super) fn port(&self) -> u16 {
+        self.url.port_or_known_default().unwrap_or(SOCKS_PORT)
     }
 }
 
 impl fmt::Display for ProxyInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.url, self.variable)
+        write!(f, "{} ({})", self.address(), self.variable)
     }
 }
 
-/// A proxy with its credentials.
-#[derive(Clone)]
-pub(super) struct Proxy {
-    pub(super) url: Url,
-    variable: &'static str,
-}
-
-impl fmt::Debug for Proxy {
+impl fmt::Debug for ProxyInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.info().fmt(f)
-    }
-}
-
-impl Proxy {
-    fn parse(value: &str, variable: &'static str) -> Result<Self, NetworkError> {
-        let url = parse(value).map_err(|rule| {
-            NetworkError::setting(variable, format!("is not a proxy URL: {rule}")).with_hint(ENCODE)
-        })?;
-        Ok(Self { url, variable })
-    }
-
-    fn info(&self) -> ProxyInfo {
-        let (url, host) = (&self.url, self.url.host_str().unwrap_or_default());
-        ProxyInfo {
-            url: format!("{}://{host}:{}", url.scheme(), port(url)),
-            variable: self.variable,
-            has_credentials: !url.username().is_empty() || url.password().is_some(),
-        }
+        fmt::Display::fmt(self, f)
     }
 }
 
@@ -106,14 +92,14 @@ impl Proxy {
 /// for the URLs that need it.
 #[derive(Clone, Debug)]
 pub(super) struct ProxySettings {
-    https: Option<Result<Proxy, NetworkError>>,
-    http: Option<Result<Proxy, NetworkError>>,
+    https: Option<Result<ProxyInfo, NetworkError>>,
+    http: Option<Result<ProxyInfo, NetworkError>>,
     no_proxy: Result<NoProxy, NetworkError>,
 }
 
 /// How a request travels, for this module.
 pub(super) enum Decision<'s> {
-    Proxy(&'s Proxy),
+    Proxy(&'s ProxyInfo),
     Direct(Route),
     Unusable(&'s NetworkError),
 }
@@ -137,7 +123,7 @@ impl ProxySettings {
 
     /// One proxy for every URL, set by the program.
     pub(super) fn for_all(url: &str) -> Result<Self, NetworkError> {
-        let proxy = Some(Ok(Proxy::parse(url.trim(), "proxy")?));
+        let proxy = Some(Ok(ProxyInfo::parse(url.trim(), "proxy")?));
         Ok(Self { https: proxy.clone(), http: proxy, ..Self::none() })
     }
 
@@ -183,16 +169,11 @@ impl ProxySettings {
 impl From<Decision<'_>> for Route {
     fn from(decision: Decision<'_>) -> Self {
         match decision {
-            Decision::Proxy(proxy) => Self::Proxy(proxy.info()),
+            Decision::Proxy(proxy) => Self::Proxy(proxy.clone()),
             Decision::Direct(route) => route,
             Decision::Unusable(error) => Self::Unusable(error.to_string()),
         }
     }
-}
-
-/// The port of a proxy.
-pub(super) fn port(url: &Url) -> u16 {
-    url.port_or_known_default().unwrap_or(SOCKS_PORT)
 }
 
 /// The first of the variables that is set and not blank, with its trimmed value.
@@ -210,8 +191,9 @@ fn text(
 fn proxy(
     lookup: &dyn Fn(&str) -> Option<OsString>,
     names: &[&'static str],
-) -> Option<Result<Proxy, NetworkError>> {
-    text(lookup, names).map(|set| set.and_then(|(variable, value)| Proxy::parse(&value, variable)))
+) -> Option<Result<ProxyInfo, NetworkError>> {
+    text(lookup, names)
+        .map(|set| set.and_then(|(variable, value)| ProxyInfo::parse(&value, variable)))
 }
 
 /// Reads the URL of a proxy; without a scheme it is `http`. The error is the broken rule, without the

@@ -1,39 +1,34 @@
-//! The trust store: which certificates of servers are accepted.
+//! The trust store: the certificates of authorities and servers that are trusted.
 
 use std::ffi::OsString;
 use std::fmt;
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use rustls::RootCertStore;
 use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::ring;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use rustls_platform_verifier::Verifier;
+use rustls_native_certs::{CertificateResult, load_certs_from_paths, load_native_certs};
 
 use super::error::NetworkError;
 
 const FILE: &str = "SSL_CERT_FILE";
 const DIR: &str = "SSL_CERT_DIR";
 const PEM_HINT: &str = "a PEM file contains -----BEGIN CERTIFICATE-----";
-/// Largest file of certificates: several times the size of the system's.
-const FILE_MAX: u64 = 8 << 20;
 
-/// The setting and the file that certificates come from.
+/// The origin of certificates: a setting, and the file or directory that it names.
 #[derive(Clone, Debug)]
 pub struct CertificateOrigin {
-    /// The flag or variable, such as `--cacert`.
+    /// The flag, variable or builder method, such as `--cacert`.
     pub setting: &'static str,
     /// The path of the file or directory; empty if the setting itself contains the certificates.
     pub path: PathBuf,
 }
 
 impl CertificateOrigin {
-    /// The error of certificates that break a rule.
+    /// Returns the error for certificates that break a rule.
     fn refuse(&self, rule: &str) -> NetworkError {
         if self.path.as_os_str().is_empty() {
             return NetworkError::setting(self.setting, rule);
@@ -43,76 +38,110 @@ impl CertificateOrigin {
     }
 }
 
-/// Certificates of one origin; at least one.
+/// The certificates of one origin; never empty.
 #[derive(Clone, Debug)]
 struct Certificates {
     origin: CertificateOrigin,
     certificates: Vec<CertificateDer<'static>>,
 }
 
-/// The certificates to trust. They are loaded at the first use, because the system's take
-/// milliseconds to read and plain HTTP needs none.
-#[derive(Debug)]
+impl Certificates {
+    fn new(
+        origin: CertificateOrigin,
+        certificates: Vec<CertificateDer<'static>>,
+    ) -> Result<Self, NetworkError> {
+        if certificates.is_empty() {
+            return Err(origin.refuse("contains no certificate").with_hint(PEM_HINT));
+        }
+        let mut roots = RootCertStore::empty();
+        if roots.add_parsable_certificates(certificates.iter().cloned()).0 == 0 {
+            return Err(origin.refuse("contains no usable certificate"));
+        }
+        Ok(Self { origin, certificates })
+    }
+
+    fn parse(pem: &[u8], origin: CertificateOrigin) -> Result<Self, NetworkError> {
+        match CertificateDer::pem_slice_iter(pem).collect() {
+            Ok(certificates) => Self::new(origin, certificates),
+            Err(error) => Err(origin.refuse("is not valid PEM").with_hint(PEM_HINT).because(error)),
+        }
+    }
+
+    /// Takes the certificates of files; a file that cannot be read is an error if no other file has
+    /// certificates.
+    fn loaded(
+        mut found: CertificateResult,
+        origin: CertificateOrigin,
+    ) -> Result<Self, NetworkError> {
+        match found.errors.pop() {
+            Some(error) if found.certs.is_empty() => {
+                Err(origin.refuse("cannot be read").because(error))
+            }
+            _ => Self::new(origin, found.certs),
+        }
+    }
+}
+
+/// The certificates to trust. Files of settings are read at once. The system's certificates are
+/// loaded at the first use, because that takes milliseconds and plain HTTP does not need them.
+#[derive(Clone, Debug, Default)]
 pub(super) struct TrustStore {
-    /// Replace the system's; empty if these are used.
+    /// Used instead of the system's certificates; empty if the system's are used.
     replacements: Vec<Certificates>,
+    /// Trusted in addition.
     additions: Vec<Certificates>,
+    /// True if any certificate is accepted.
     is_insecure: bool,
-    verifier: OnceLock<Arc<dyn ServerCertVerifier>>,
+    verifier: OnceLock<Arc<WebPkiServerVerifier>>,
 }
 
 impl TrustStore {
-    fn new(replacements: Vec<Certificates>, additions: Vec<Certificates>, insecure: bool) -> Self {
-        Self { replacements, additions, is_insecure: insecure, verifier: OnceLock::new() }
-    }
-
-    pub(super) fn system() -> Self {
-        Self::new(Vec::new(), Vec::new(), false)
-    }
-
     pub(super) fn from_vars(
         lookup: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<Self, NetworkError> {
-        let mut replacements = Vec::new();
-        if let Some(file) = lookup(FILE) {
-            let origin = CertificateOrigin { setting: FILE, path: PathBuf::from(file) };
-            replacements.push(parse(&read_setting(&origin)?, origin)?);
+        let mut store = Self::default();
+        if let Some(path) = lookup(FILE).map(PathBuf::from) {
+            let found = load_certs_from_paths(Some(&path), None);
+            let origin = CertificateOrigin { setting: FILE, path };
+            store.replacements.push(Certificates::loaded(found, origin)?);
         }
-        if let Some(dirs) = lookup(DIR) {
-            let mut any = false;
-            for path in std::env::split_paths(&dirs) {
-                let certificates =
-                    read_dir(&path).map_err(|error| unreadable(DIR, &path, error))?;
-                if !certificates.is_empty() {
-                    let origin = CertificateOrigin { setting: DIR, path };
-                    replacements.push(Certificates { origin, certificates });
-                    any = true;
-                }
+        if let Some(paths) = lookup(DIR) {
+            let mut all = CertificateResult::default();
+            for path in std::env::split_paths(&paths) {
+                let found = load_certs_from_paths(None, Some(&path));
+                all.certs.extend(found.certs);
+                all.errors.extend(found.errors);
             }
-            if !any {
-                let dirs = PathBuf::from(dirs);
-                return Err(NetworkError::setting(
-                    DIR,
-                    format!("names `{}`, which contains no certificate", dirs.display()),
-                )
-                .with_hint(PEM_HINT));
-            }
+            let origin = CertificateOrigin { setting: DIR, path: paths.into() };
+            store.replacements.push(Certificates::loaded(all, origin)?);
         }
-        Ok(Self::new(replacements, Vec::new(), false))
+        Ok(store)
     }
 
-    pub(super) fn with_roots(
-        &self,
+    /// Adds the certificates of a PEM text.
+    pub(super) fn add_pem(
+        &mut self,
         pem: &[u8],
         origin: CertificateOrigin,
-    ) -> Result<Self, NetworkError> {
-        let mut additions = self.additions.clone();
-        additions.push(parse(pem, origin)?);
-        Ok(Self::new(self.replacements.clone(), additions, self.is_insecure))
+    ) -> Result<(), NetworkError> {
+        self.add(Certificates::parse(pem, origin)?);
+        Ok(())
     }
 
-    pub(super) fn with_insecure(&self, insecure: bool) -> Self {
-        Self::new(self.replacements.clone(), self.additions.clone(), insecure)
+    /// Adds the certificates of the origin's file.
+    pub(super) fn add_file(&mut self, origin: CertificateOrigin) -> Result<(), NetworkError> {
+        let found = load_certs_from_paths(Some(&origin.path), None);
+        self.add(Certificates::loaded(found, origin)?);
+        Ok(())
+    }
+
+    fn add(&mut self, addition: Certificates) {
+        self.additions.push(addition);
+        self.verifier = OnceLock::new();
+    }
+
+    pub(super) fn set_insecure(&mut self, is_insecure: bool) {
+        self.is_insecure = is_insecure;
     }
 
     pub(super) fn is_insecure(&self) -> bool {
@@ -121,36 +150,31 @@ impl TrustStore {
 
     /// Returns true if a setting names exactly this certificate.
     pub(super) fn contains(&self, certificate: &CertificateDer<'_>) -> bool {
-        let all = self.replacements.iter().chain(&self.additions);
-        all.flat_map(|listed| &listed.certificates).any(|listed| listed == certificate)
+        self.listed().any(|listed| listed == certificate)
     }
 
-    /// The verifier of certificate chains; loads the certificates at the first call. A failure is
-    /// repeated by the next call.
-    pub(super) fn load(&self) -> Result<&Arc<dyn ServerCertVerifier>, NetworkError> {
+    fn listed(&self) -> impl Iterator<Item = &CertificateDer<'static>> {
+        self.replacements.iter().chain(&self.additions).flat_map(|listed| &listed.certificates)
+    }
+
+    /// Returns the verifier of certificate chains; loads the certificates at the first call. After
+    /// a failure, the next call tries again.
+    pub(super) fn load(&self) -> Result<&Arc<WebPkiServerVerifier>, NetworkError> {
         if let Some(verifier) = self.verifier.get() {
             return Ok(verifier);
         }
-        let unusable = |error: rustls::Error| {
-            NetworkError::new("the trusted certificates cannot be loaded").because(error)
-        };
-        let verifier = self.verifier().map_err(unusable)?;
-        Ok(self.verifier.get_or_init(|| verifier))
-    }
-
-    fn verifier(&self) -> Result<Arc<dyn ServerCertVerifier>, rustls::Error> {
-        let provider = Arc::new(ring::default_provider());
-        let additions = self.additions.iter().flat_map(|listed| listed.certificates.clone());
-        if self.replacements.is_empty() {
-            return Ok(Arc::new(Verifier::new_with_extra_roots(additions, provider)?));
-        }
-        let replacements = self.replacements.iter().flat_map(|listed| listed.certificates.clone());
         let mut roots = RootCertStore::empty();
-        roots.add_parsable_certificates(replacements.chain(additions));
-        WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
-            .build()
-            .map(|verifier| verifier as Arc<dyn ServerCertVerifier>)
-            .map_err(|error| rustls::Error::General(error.to_string()))
+        if self.replacements.is_empty() {
+            // Errors of single files do not matter: without any certificate, the builder fails.
+            roots.add_parsable_certificates(load_native_certs().certs);
+        }
+        roots.add_parsable_certificates(self.listed().cloned());
+        let provider = Arc::new(ring::default_provider());
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
+        let verifier = verifier.build().map_err(|error| {
+            NetworkError::new("the trusted certificates cannot be loaded").because(error)
+        })?;
+        Ok(self.verifier.get_or_init(|| verifier))
     }
 }
 
@@ -159,72 +183,21 @@ impl fmt::Display for TrustStore {
         if self.is_insecure {
             return f.write_str("any certificate is accepted");
         }
+        let mut parts = Vec::new();
         if self.replacements.is_empty() {
-            f.write_str("the system's certificates")?;
+            parts.push("the system's certificates".to_owned());
         }
-        for (at, listed) in self.replacements.iter().chain(&self.additions).enumerate() {
-            if at > 0 || self.replacements.is_empty() {
-                f.write_str(", and ")?;
-            }
-            let (count, origin) = (listed.certificates.len(), &listed.origin);
+        for Certificates { origin, certificates } in self.replacements.iter().chain(&self.additions)
+        {
+            let count = certificates.len();
             let plural = if count == 1 { "" } else { "s" };
-            write!(f, "{count} certificate{plural} of ")?;
-            if !origin.path.as_os_str().is_empty() {
-                write!(f, "`{}` ", origin.path.display())?;
-            }
-            write!(f, "({})", origin.setting)?;
+            let path = if origin.path.as_os_str().is_empty() {
+                String::new()
+            } else {
+                format!("`{}` ", origin.path.display())
+            };
+            parts.push(format!("{count} certificate{plural} of {path}({})", origin.setting));
         }
-        Ok(())
+        f.write_str(&parts.join(", and "))
     }
-}
-
-/// Reads a regular file; a pipe or a device might never end.
-fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let metadata = fs::metadata(path)?;
-    if !metadata.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-    }
-    if metadata.len() > FILE_MAX {
-        let rule = format!("longer than {} MiB", FILE_MAX >> 20);
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, rule));
-    }
-    fs::read(path)
-}
-
-/// The certificates of every readable PEM file in a directory.
-fn read_dir(path: &Path) -> io::Result<Vec<CertificateDer<'static>>> {
-    let mut certificates = Vec::new();
-    for entry in fs::read_dir(path)? {
-        if let Ok(pem) = read(&entry?.path()) {
-            certificates.extend(CertificateDer::pem_slice_iter(&pem).flatten());
-        }
-    }
-    // `openssl rehash` adds links, so that most certificates are found twice.
-    certificates.sort_unstable_by(|a, b| a.as_ref().cmp(b.as_ref()));
-    certificates.dedup();
-    Ok(certificates)
-}
-
-/// Reads the file of a setting.
-pub(super) fn read_setting(origin: &CertificateOrigin) -> Result<Vec<u8>, NetworkError> {
-    read(&origin.path).map_err(|error| unreadable(origin.setting, &origin.path, error))
-}
-
-fn unreadable(setting: &'static str, path: &Path, error: io::Error) -> NetworkError {
-    NetworkError::setting(setting, format!("names `{}`, which cannot be read", path.display()))
-        .because(error)
-}
-
-fn parse(pem: &[u8], origin: CertificateOrigin) -> Result<Certificates, NetworkError> {
-    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
-    let certificates = certificates
-        .map_err(|error| origin.refuse("is not valid PEM").with_hint(PEM_HINT).because(error))?;
-    if certificates.is_empty() {
-        return Err(origin.refuse("contains no certificate").with_hint(PEM_HINT));
-    }
-    let (added, _) = RootCertStore::empty().add_parsable_certificates(certificates.iter().cloned());
-    if added == 0 {
-        return Err(origin.refuse("contains no usable certificate"));
-    }
-    Ok(Certificates { origin, certificates })
 }

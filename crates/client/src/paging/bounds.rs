@@ -5,10 +5,18 @@ use std::sync::Arc;
 
 use formsvc_protocol::{Submission, Timestamp};
 
-type StopWhen = Arc<dyn Fn(&Submission) -> bool + Send + Sync>;
+/// The caller's stop condition.
+#[derive(Clone)]
+pub(super) struct StopWhen(pub(super) Arc<dyn Fn(&Submission) -> bool + Send + Sync>);
+
+impl fmt::Debug for StopWhen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StopWhen")
+    }
+}
 
 /// The bounds of a list; none by default.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Bounds {
     pub(super) since: Option<Timestamp>,
     pub(super) until: Option<Timestamp>,
@@ -41,7 +49,7 @@ impl Bounds {
         let mut range = RowRange::default();
         for row in rows {
             if self.since.as_ref().is_some_and(|since| row.created_at < *since)
-                || self.stop_when.as_ref().is_some_and(|stop| stop(row))
+                || self.stop_when.as_ref().is_some_and(|stop| (stop.0)(row))
             {
                 range.ends_list = true;
                 break;
@@ -52,15 +60,5 @@ impl Bounds {
             }
         }
         range
-    }
-}
-
-impl fmt::Debug for Bounds {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Bounds")
-            .field("since", &self.since)
-            .field("until", &self.until)
-            .field("stop_when", &self.stop_when.is_some())
-            .finish()
     }
 }

@@ -6,7 +6,6 @@
 //! | decide which rows of a page are new and where the list continues | `walk` | no |
 //! | choose cursors that lose no rows of one time | `tie` | no |
 //! | limits of the caller: time range, stop condition | `bounds` | no |
-//! | the same decisions for callers that fetch pages themselves | `page_walk` | no |
 //! | position to resume from, state between two syncs | `resume_token`, `sync_point` | no |
 //! | text and file of both | `sealed_text` | files |
 //! | one page | `page` | no |
@@ -15,10 +14,40 @@
 //! | stream of submissions | `submissions` | through `pages` |
 //! | stream of new submissions | `new_submissions` | through `submissions` |
 
+/// Implements `try_next`, [`Stream`](futures_core::Stream) and
+/// [`FusedStream`](futures_core::FusedStream) for a list with a method that polls for the next item,
+/// and with `is_done`.
+macro_rules! list_stream {
+    ($list:ident, $poll:ident, $item:ty) => {
+        impl $list {
+            /// Returns the next item; `None` at the end. Cancel safe: a dropped call loses nothing.
+            pub async fn try_next(&mut self) -> Result<Option<$item>, crate::Error> {
+                std::future::poll_fn(|cx| self.$poll(cx)).await.transpose()
+            }
+        }
+
+        impl futures_core::Stream for $list {
+            type Item = Result<$item, crate::Error>;
+
+            fn poll_next(
+                mut self: std::pin::Pin<&mut Self>,
+                cx: &mut std::task::Context<'_>,
+            ) -> std::task::Poll<Option<Self::Item>> {
+                self.$poll(cx)
+            }
+        }
+
+        impl futures_core::FusedStream for $list {
+            fn is_terminated(&self) -> bool {
+                self.is_done()
+            }
+        }
+    };
+}
+
 mod bounds;
 mod new_submissions;
 mod page;
-mod page_walk;
 mod pages;
 mod query;
 mod report;
@@ -31,10 +60,9 @@ mod walk;
 
 pub use new_submissions::NewSubmissions;
 pub use page::SubmissionPage;
-pub use page_walk::{PageNext, PageStep, PageWalk};
 pub use pages::SubmissionPages;
 pub use query::SubmissionQuery;
 pub use resume_token::{ResumeToken, ResumeTokenError};
 pub use submissions::Submissions;
 pub use sync_point::{SyncPoint, SyncPointError};
-pub use tie::{Completeness, CursorUnit, FallbackReason, TieOverflow};
+pub use walk::{NextStep, Walk};

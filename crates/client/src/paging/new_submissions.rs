@@ -1,14 +1,13 @@
 //! The submissions that are new since a sync point.
 
-use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use formsvc_protocol::Submission;
-use futures_core::{FusedStream, Stream};
 
-use super::report::report_short_overlap;
 use super::sync_point::{NextWalk, SyncRun};
-use super::{Completeness, SubmissionQuery, Submissions, SyncPoint};
+use super::{SubmissionQuery, Submissions, SyncPoint};
+use crate::ClientEvent;
+use crate::completeness::Completeness;
 use crate::error::Error;
 
 /// The submissions of a form that no earlier run has yielded: an owned, fused stream, `Send`,
@@ -46,12 +45,6 @@ impl NewSubmissions {
         Self { query, start, done: run.is_none(), run, walk: None, completeness, error }
     }
 
-    /// Returns the next new submission; `None` at the end. Cancel safe: a dropped call loses
-    /// nothing.
-    pub async fn try_next(&mut self) -> Result<Option<Submission>, Error> {
-        std::future::poll_fn(|cx| self.poll_item(cx)).await.transpose()
-    }
-
     /// Returns the point that covers exactly the submissions yielded so far: the start of the next
     /// run. Valid at any time, also after an error. Save it after the submissions are stored.
     /// The call copies up to 10,000 ids: call it after a batch rather than after each submission.
@@ -64,6 +57,10 @@ impl NewSubmissions {
     pub fn completeness(&self) -> Completeness {
         let walk = self.walk.as_ref().map(Submissions::completeness);
         walk.map_or(self.completeness, |walk| walk.max(self.completeness))
+    }
+
+    fn is_done(&self) -> bool {
+        self.done && self.error.is_none()
     }
 
     fn poll_item(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Submission, Error>>> {
@@ -95,7 +92,7 @@ impl NewSubmissions {
                     self.completeness = self.completeness.max(walk.completeness());
                     self.walk = None;
                     if run.finish_walk() {
-                        report_short_overlap(&self.query.client);
+                        self.query.client.shared.emit(&ClientEvent::SyncOverlapShortened);
                     }
                 }
             }
@@ -115,16 +112,4 @@ fn query_of_next_walk(query: &SubmissionQuery, run: &SyncRun) -> Option<Submissi
     })
 }
 
-impl Stream for NewSubmissions {
-    type Item = Result<Submission, Error>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.poll_item(cx)
-    }
-}
-
-impl FusedStream for NewSubmissions {
-    fn is_terminated(&self) -> bool {
-        self.done && self.error.is_none()
-    }
-}
+list_stream!(NewSubmissions, poll_item, Submission);

@@ -29,8 +29,6 @@ pub struct SubmissionPage {
     pagination: Pagination,
     meta: ResponseMeta,
     body_len: usize,
-    /// The position of the row that broke the order; it and the rows after it are dropped.
-    out_of_order: Option<usize>,
 }
 
 /// The rows of a page, from the first, that are yielded or excluded as too new.
@@ -59,12 +57,12 @@ impl RawPage {
         let rows = page.data.len();
         if usize::try_from(requested).is_ok_and(|requested| rows > requested) {
             let why = format!("`{rows}` submissions, though at most `{requested}` were requested");
-            return Err(rule_broken(body, "data", why));
+            return Err(rule_broken("data", why));
         }
         let cursor = page.pagination.next_cursor.as_ref().map_or(0, |cursor| cursor.as_str().len());
         if cursor > MAX_CURSOR_LEN {
             let why = format!("a cursor of `{cursor}` bytes is longer than `{MAX_CURSOR_LEN}`");
-            return Err(rule_broken(body, "pagination.next_cursor", why));
+            return Err(rule_broken("pagination.next_cursor", why));
         }
         Ok(Self { page, body_len: body.len() })
     }
@@ -78,20 +76,13 @@ impl RawPage {
         self.page.data.iter().map(|row| (row.id.as_str(), row.created_at.unix_micros()))
     }
 
-    /// Keeps the rows that are in order and new.
+    /// Keeps the new rows.
     pub(super) fn keep(self, outcome: &PageOutcome, meta: ResponseMeta) -> SubmissionPage {
         let Page { data: mut rows, pagination } = self.page;
-        let in_order = outcome.rows_in_order;
-        let out_of_order = (in_order < rows.len()).then_some(in_order);
-        rows.truncate(in_order);
-        if !outcome.duplicates.is_empty() {
-            let mut at = 0..;
-            rows.retain(|_| {
-                at.next().is_some_and(|at| outcome.duplicates.binary_search(&at).is_err())
-            });
-        }
+        let mut at = 0..;
+        rows.retain(|_| at.next().is_some_and(|at| outcome.new_rows.binary_search(&at).is_ok()));
         let (too_new, body_len) = (PassedRows::default(), self.body_len);
-        SubmissionPage { rows, too_new, pagination, meta, body_len, out_of_order }
+        SubmissionPage { rows, too_new, pagination, meta, body_len }
     }
 }
 
@@ -161,14 +152,6 @@ impl SubmissionPage {
     /// Returns the rows to yield, and those already passed.
     pub(super) fn into_rows(self) -> (Vec<Submission>, PassedRows) {
         (self.rows, self.too_new)
-    }
-
-    pub(super) fn is_out_of_order(&self) -> bool {
-        self.out_of_order.is_some()
-    }
-
-    pub(super) fn out_of_order_path(&self) -> Option<String> {
-        self.out_of_order.map(|at| format!("data[{at}].created_at"))
     }
 }
 

@@ -1,17 +1,15 @@
 //! The submissions of a list, page by page.
 
-use std::pin::Pin;
 use std::sync::Mutex;
 use std::task::{Context, Poll};
 
-use futures_core::{FusedStream, Stream};
-
 use super::page::{PassedRows, RawPage};
-use super::report::{refuses_cursor, report_page, report_warning, walk_error};
-use super::walk::{ListPosition, NextStep, PagingError, Stuck, Walk};
-use super::{Completeness, ResumeToken, SubmissionPage, SubmissionQuery, TieOverflow};
+use super::report::{refuses_cursor, walk_error};
+use super::walk::{ListPosition, NextStep, PagingError, REFUSED, Walk};
+use super::{ResumeToken, SubmissionPage, SubmissionQuery};
+use crate::completeness::{Completeness, TieOverflow};
 use crate::error::Error;
-use crate::{BoxFuture, ResponseMeta};
+use crate::{BoxFuture, ClientEvent, ResponseMeta};
 
 pub(super) type Fetched = Result<(RawPage, ResponseMeta), Error>;
 
@@ -64,14 +62,9 @@ impl SubmissionPages {
             request: None,
             stopped: None,
             done: walk.is_none(),
-            walk: walk.unwrap_or_else(|| Walk::start(None)),
+            walk: walk.unwrap_or_else(|| Walk::new(None)),
             error,
         }
-    }
-
-    /// Returns the next page; `None` at the end. Cancel safe: a dropped call loses no page.
-    pub async fn try_next(&mut self) -> Result<Option<SubmissionPage>, Error> {
-        std::future::poll_fn(|cx| self.poll_page(cx)).await.transpose()
     }
 
     /// Returns whether the pages so far, with those before a resume, contain every submission that
@@ -83,7 +76,7 @@ impl SubmissionPages {
     /// Returns the units of which submissions may be missing, newest first; empty unless
     /// [`allow_incomplete`](SubmissionQuery::allow_incomplete) is set.
     pub fn tie_overflows(&self) -> &[TieOverflow] {
-        self.walk.overflows()
+        self.walk.tie_overflows()
     }
 
     /// Returns the position after the pages yielded so far; valid at any time, also after an error.
@@ -125,7 +118,16 @@ impl SubmissionPages {
         ResumeToken::at_page(self.query.list(), position, seen, seen_oldest, completeness)
     }
 
-    pub(crate) fn poll_page(
+    /// Returns true if a row of the last page was newer than the one before it.
+    pub(super) fn is_out_of_order(&self) -> bool {
+        matches!(self.next, Some(NextStep::Failed(PagingError::OutOfOrder(_))))
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.done && self.error.is_none()
+    }
+
+    pub(super) fn poll_page(
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<SubmissionPage, Error>>> {
@@ -156,7 +158,7 @@ impl SubmissionPages {
                 Err(error) => {
                     // Without the cursor of the last page, no request leads on from it.
                     if refuses_cursor(&error) && self.next.is_some() {
-                        self.next = Some(NextStep::Failed(PagingError::Stuck(Stuck::Refused)));
+                        self.next = Some(NextStep::Failed(PagingError::Stuck(REFUSED)));
                     }
                     self.error = Some(error);
                 }
@@ -167,25 +169,38 @@ impl SubmissionPages {
     /// Returns true if the service refused a cursor that it had not issued, so that the request is
     /// repeated with another one.
     fn retries_refused(&mut self, error: &Error) -> bool {
-        let outcome = if refuses_cursor(error) { self.walk.refused() } else { None };
-        outcome.is_some_and(|outcome| {
-            report_warning(&self.query.client, outcome.warning);
+        self.walk.refused(error).is_some_and(|outcome| {
+            if let Some(warning) = &outcome.warning {
+                self.report(warning);
+            }
             true
         })
+    }
+
+    fn report(&self, event: &ClientEvent) {
+        self.query.client.shared.emit(event);
     }
 
     /// Returns the page to yield; `None` if its rows do not count.
     fn accept(&mut self, page: RawPage, meta: ResponseMeta) -> Option<SubmissionPage> {
         let outcome = self.walk.accept(page.rows(), page.pagination());
         let (mut page, next) = (page.keep(&outcome, meta), outcome.next);
-        report_warning(&self.query.client, outcome.warning);
+        if let Some(warning) = &outcome.warning {
+            self.report(warning);
+        }
         if next == NextStep::Retry {
             return None;
         }
-        report_page(&self.query.client, &page, outcome.duplicates.len());
+        self.report(&ClientEvent::PageFetched {
+            rows: page.len(),
+            duplicates: outcome.duplicates,
+            bytes: page.body_len(),
+            has_more: page.has_more(),
+            elapsed: page.meta().elapsed(),
+        });
         self.next = Some(next);
         if let NextStep::Failed(overflow @ PagingError::TieOverflow(_)) = next {
-            self.error = Some(walk_error(overflow, &page));
+            self.error = Some(walk_error(overflow, page.meta()));
             return None;
         }
         self.pages_left = self.pages_left.map(|left| left - 1);
@@ -197,32 +212,16 @@ impl SubmissionPages {
         match next {
             NextStep::Continue | NextStep::Retry => {}
             NextStep::Finished => self.done = true,
-            NextStep::Failed(failure) => self.error = Some(walk_error(failure, &page)),
+            NextStep::Failed(failure) => self.error = Some(walk_error(failure, page.meta())),
         }
         Some(page)
     }
 }
 
-impl Stream for SubmissionPages {
-    type Item = Result<SubmissionPage, Error>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.poll_page(cx)
-    }
-}
-
-impl FusedStream for SubmissionPages {
-    fn is_terminated(&self) -> bool {
-        self.done && self.error.is_none()
-    }
-}
+list_stream!(SubmissionPages, poll_page, SubmissionPage);
 
 impl std::fmt::Debug for SubmissionPages {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SubmissionPages")
-            .field("query", &self.query)
-            .field("cursor", &self.walk.cursor())
-            .field("done", &self.done)
-            .finish_non_exhaustive()
+        f.debug_struct("SubmissionPages").field("query", &self.query).finish_non_exhaustive()
     }
 }

@@ -1,21 +1,20 @@
 //! The settings of a list of submissions.
 
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use formsvc_protocol::limits::PAGE_SIZE_MAX;
 use formsvc_protocol::{Cursor, FormId, IdError, Submission, Timestamp};
 
-use super::bounds::Bounds;
+use super::bounds::{Bounds, StopWhen};
 use super::page::RawPage;
 use super::pages::Fetched;
 use super::sealed_text::ListId;
 use super::sync_point::SyncRun;
 use super::walk::{ListPosition, Walk};
-use super::{
-    Completeness, NewSubmissions, ResumeToken, SubmissionPage, SubmissionPages, Submissions,
-    SyncPoint,
-};
+use super::{NewSubmissions, ResumeToken, SubmissionPage, SubmissionPages, Submissions, SyncPoint};
 use crate::call::call;
+use crate::completeness::Completeness;
 use crate::error::Error;
 use crate::operation::SUBMISSIONS;
 use crate::{BoxFuture, Client};
@@ -115,7 +114,7 @@ impl SubmissionQuery {
     /// # }
     /// ```
     pub fn stop_when(mut self, stop: impl Fn(&Submission) -> bool + Send + Sync + 'static) -> Self {
-        self.bounds.stop_when = Some(std::sync::Arc::new(stop));
+        self.bounds.stop_when = Some(StopWhen(Arc::new(stop)));
         self
     }
 
@@ -130,7 +129,7 @@ impl SubmissionQuery {
     /// [`ErrorKind::TieOverflow`](crate::ErrorKind::TieOverflow). If allowed, the rest of the list follows, each such unit is
     /// reported as an [`ClientEvent::TieOverflow`](crate::ClientEvent::TieOverflow) and in
     /// [`tie_overflows`](SubmissionPages::tie_overflows), and the result is
-    /// [`Incomplete`](super::Completeness::Incomplete).
+    /// [`Incomplete`](crate::Completeness::Incomplete).
     ///
     /// A larger [`page_size`](Self::page_size) shows more submissions of a unit. A single
     /// [`page`](Self::page) always fails there.
@@ -172,7 +171,7 @@ impl SubmissionQuery {
             return Err(config_error(format!("`sync_from` and `{name}` exclude each other")));
         }
         self.form()?;
-        let now = (self.client.shared.clock)();
+        let now = (self.client.shared.settings.clock)();
         let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_micros();
         let now = i64::try_from(now).unwrap_or(i64::MAX);
         SyncRun::start(point, self.list(), now).map_err(config_error)
@@ -185,7 +184,7 @@ impl SubmissionQuery {
         let Some(page) = pages.try_next().await? else {
             return Err(config_error("the resume token is at the end of the list"));
         };
-        if page.is_out_of_order() {
+        if pages.is_out_of_order() {
             // The error that follows the rows in order.
             pages.try_next().await?;
         }
@@ -212,7 +211,7 @@ impl SubmissionQuery {
         }
         self.bounds.check().map_err(config_error)?;
         let walk = match (&self.resume, &self.start) {
-            (None, start) => Some(Walk::start(start.clone())),
+            (None, start) => Some(Walk::new(start.clone())),
             (Some(_), Some(_)) => {
                 return Err(config_error("`start_at` and `resume_from` exclude each other"));
             }

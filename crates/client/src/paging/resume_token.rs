@@ -3,9 +3,9 @@
 use formsvc_protocol::{Cursor, FormId, SubmissionId};
 use serde::{Deserialize, Serialize};
 
-use super::Completeness;
 use super::sealed_text::{ListId, sealed_text};
 use super::walk::{ListPosition, Walk};
+use crate::completeness::Completeness;
 
 /// A position in a list of submissions, to resume from later or in another process: see
 /// [`SubmissionQuery::resume_from`](super::SubmissionQuery::resume_from).
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     fn list(form: &str) -> ListId {
-        ListId { origin: "https://forms.example:443".to_owned(), form: FormId::new(form).ok() }
+        ListId { origin: "https://forms.example".to_owned(), form: FormId::new(form).ok() }
     }
 
     fn any_completeness() -> impl Strategy<Value = Completeness> {

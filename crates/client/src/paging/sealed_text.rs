@@ -1,4 +1,5 @@
-//! State of a list as one line of text with a checksum, and the file that keeps it.
+//! The state of a list as one line of text with a checksum, and the file that contains it. The
+//! checksum detects damage; it is not a signature.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -8,21 +9,18 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use flate2::Crc;
 use formsvc_protocol::FormId;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::error::EscapedText;
 
-/// Longest text that is saved and decoded, in bytes. A sync point with 10,000 ids of the reference
+/// Longest text that is saved or decoded, in bytes. A sync point with 10,000 ids of the reference
 /// service has about 900 kB.
 const MAX_LEN: usize = 8 << 20;
 
-/// Hex digits of the checksum.
-const CHECKSUM_LEN: usize = 16;
-
-/// The list that a state is for.
+/// Identifies the list that a state belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ListId {
     /// Scheme, host and port of the service.
@@ -32,7 +30,8 @@ pub(super) struct ListId {
 }
 
 impl ListId {
-    /// Returns an error that names both lists if they differ. `state` is the name of the state.
+    /// Returns an error that names both lists if they differ. `state` is the kind of state, for the
+    /// message.
     pub(super) fn check(&self, list: &Self, state: &str) -> Result<(), String> {
         let form = |list: &Self| list.form.as_ref().map_or_else(String::new, FormId::to_string);
         let (what, ours, theirs) = if self.origin == list.origin {
@@ -61,8 +60,8 @@ impl fmt::Display for SealError {
     }
 }
 
-/// Encodes a value as `PREFIX` + base64url of its JSON + `.` + checksum: visible ASCII without
-/// spaces and quotes.
+/// Encodes a value as `PREFIX` + base64url of its JSON + `.` + checksum: only letters, digits, `_`,
+/// `-` and `.`.
 pub(super) fn seal(prefix: &str, value: &impl Serialize) -> String {
     let json = serde_json::to_vec(value).expect("the state of a list can be written as JSON");
     let mut text = format!("{prefix}{}", URL_SAFE_NO_PAD.encode(json));
@@ -72,7 +71,7 @@ pub(super) fn seal(prefix: &str, value: &impl Serialize) -> String {
     text
 }
 
-/// Decodes a text of [`seal`]. Every truncated or altered text is an error.
+/// Decodes a text that [`seal`] returned. A truncated or altered text is an error.
 pub(super) fn unseal<T: DeserializeOwned>(prefix: &str, text: &str) -> Result<T, SealError> {
     if text.len() > MAX_LEN {
         return Err(SealError("is longer than 8 MiB"));
@@ -93,12 +92,16 @@ pub(super) fn unseal<T: DeserializeOwned>(prefix: &str, text: &str) -> Result<T,
     serde_json::from_slice(&json).map_err(|_| invalid)
 }
 
+/// Returns the CRC-32 of a text in hex digits.
 fn checksum(text: &str) -> String {
-    hex::encode(&Sha256::digest(text.as_bytes())[..CHECKSUM_LEN / 2])
+    let mut crc = Crc::new();
+    crc.update(text.as_bytes());
+    format!("{:08x}", crc.sum())
 }
 
-/// Saves a text to a file that is complete or untouched after any failure: a temporary file beside
-/// it, readable by its owner only, is synced and renamed over it.
+/// Saves a text to a file, so that after any failure the file has either the old or the new
+/// content. The text is written to a temporary file in the same folder, synced, and renamed. On
+/// Unix only the owner can read the file.
 pub(super) fn save(path: &Path, text: &str, name: &str) -> io::Result<()> {
     let saved = if text.len() > MAX_LEN {
         Err(io::Error::new(io::ErrorKind::InvalidInput, "the text is longer than 8 MiB"))
@@ -144,7 +147,7 @@ fn replace_file(path: &Path, text: &str) -> io::Result<()> {
         .and_then(|()| file.sync_all())
         .and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
-        // The error of the write is reported; a temporary file that remains does no harm.
+        // The first error is returned; a temporary file that remains does no harm.
         let _ = fs::remove_file(&temporary);
         return written;
     }
@@ -168,12 +171,13 @@ fn create_temporary(folder: &Path) -> io::Result<(File, PathBuf)> {
     }
 }
 
-/// Makes a rename durable. Only Unix systems can sync a folder.
+/// Makes a rename durable. Does nothing on systems other than Unix, which cannot sync a folder.
 fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
-/// Implements text, file and serde for a tuple struct with one private content type.
+/// Implements `Display`, `FromStr`, `save`, `load` and serde for a tuple struct with one field, the
+/// content. Also defines the error type of `FromStr`.
 macro_rules! sealed_text {
     ($type:ident, $error:ident, $prefix:literal, $name:literal) => {
         #[doc = concat!("The text is not a valid ", $name, ".")]
@@ -181,17 +185,17 @@ macro_rules! sealed_text {
         pub struct $error(crate::paging::sealed_text::SealError);
 
         impl $type {
-            #[doc = concat!("Saves the ", $name, " to a file that only its owner can read.")]
+            #[doc = concat!("Saves the ", $name, " to a file. On Unix only its owner can read it.")]
             ///
-            /// The file is replaced atomically and durably; a failure leaves the old file. The error
-            /// names the path. Blocks until the disk has synced.
+            /// Replaces the file atomically and durably: after a failure it has either the old or
+            /// the new content. The error names the path. Blocks until the file is synced.
             pub fn save(&self, path: impl AsRef<std::path::Path>) -> std::io::Result<()> {
                 crate::paging::sealed_text::save(path.as_ref(), &self.to_string(), $name)
             }
 
             #[doc = concat!("Loads a ", $name, " that [`save`](Self::save) wrote.")]
             ///
-            /// The error names the path; that of a damaged file has the kind
+            /// The error names the path. A damaged file is an error of the kind
             /// [`InvalidData`](std::io::ErrorKind::InvalidData). Blocks.
             pub fn load(path: impl AsRef<std::path::Path>) -> std::io::Result<Self> {
                 crate::paging::sealed_text::load(path.as_ref(), str::parse::<Self>, $name)

@@ -1,14 +1,13 @@
 //! The submissions of a list, one by one.
 
-use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::vec;
 
 use formsvc_protocol::Submission;
-use futures_core::{FusedStream, Stream};
 
 use super::page::PassedRows;
-use super::{Completeness, ResumeToken, SubmissionPages, TieOverflow};
+use super::{ResumeToken, SubmissionPages};
+use crate::completeness::{Completeness, TieOverflow};
 use crate::error::{Error, ErrorKind};
 use crate::operation::SUBMISSIONS;
 
@@ -40,11 +39,6 @@ pub struct Submissions {
 impl Submissions {
     pub(super) fn new(pages: SubmissionPages) -> Self {
         Self { pages, rows: vec::IntoIter::default(), passed: PassedRows::default() }
-    }
-
-    /// Returns the next submission; `None` at the end. Cancel safe: a dropped call loses nothing.
-    pub async fn try_next(&mut self) -> Result<Option<Submission>, Error> {
-        std::future::poll_fn(|cx| self.poll_item(cx)).await.transpose()
     }
 
     /// Returns the rest of the list if it has at most `max` submissions. All of them are in memory
@@ -82,6 +76,10 @@ impl Submissions {
     /// [`SubmissionPages::tie_overflows`].
     pub fn tie_overflows(&self) -> &[TieOverflow] {
         self.pages.tie_overflows()
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        !self.has_ready() && self.pages.is_done()
     }
 
     pub(super) fn poll_item(
@@ -126,16 +124,4 @@ pub(crate) fn more_than(max: usize) -> Error {
     Error::parts(ErrorKind::TooLarge, SUBMISSIONS, what).into()
 }
 
-impl Stream for Submissions {
-    type Item = Result<Submission, Error>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.poll_item(cx)
-    }
-}
-
-impl FusedStream for Submissions {
-    fn is_terminated(&self) -> bool {
-        !self.has_ready() && self.pages.is_terminated()
-    }
-}
+list_stream!(Submissions, poll_item, Submission);

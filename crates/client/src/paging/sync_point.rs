@@ -7,8 +7,9 @@ use std::collections::HashSet;
 use formsvc_protocol::{FormId, Submission, SubmissionId, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use super::ResumeToken;
 use super::sealed_text::{ListId, sealed_text};
-use super::{Completeness, ResumeToken};
+use crate::completeness::Completeness;
 
 /// Rows committed this much later than their `created_at` are still found, in microseconds.
 const OVERLAP_MICROS: i64 = 5 * 60 * 1_000_000;

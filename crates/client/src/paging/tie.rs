@@ -17,85 +17,12 @@
 //! overflow. A resumed walk does not know whether the page before lay in one unit, so it tries "just
 //! above" first and "next unit" after it.
 
-mod overflow;
-mod unit;
+mod cursor;
 
 use formsvc_protocol::{Cursor, FormInstant, Pagination};
 
-pub use overflow::TieOverflow;
-pub use unit::CursorUnit;
-use unit::{cursor_like, instant_of};
-
-/// Why a list continues by the service's own cursors, so that its result is not proven complete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum FallbackReason {
-    /// The service refused a cursor that it had not issued.
-    CursorRefused,
-    /// The service ignored a cursor that it had not issued.
-    CursorIgnored,
-    /// The last rows of a page were deleted before the next page was read.
-    RowsDeleted,
-    /// The service's cursor is not the time of the last row.
-    CursorNotTime,
-}
-
-/// Whether a list contains every submission that the service has.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    serde::Serialize,
-    serde::Deserialize,
-)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum Completeness {
-    /// No submission between the first and the last one read is missing, except those that were
-    /// committed after their page was read.
-    ///
-    /// Each page but the first began with a submission that was known before, or the client saw that
-    /// the service honours cursors that it had not issued. This proves that nothing is missing if the
-    /// service keeps these rules of SPEC §4:
-    ///
-    /// - The list is newest first, and two answers never contain two submissions in different orders,
-    ///   not even if they share a time.
-    /// - An answer begins with the newest submission that is older than the request's cursor, also if
-    ///   the service had not issued that cursor. The service may cut the cursor, the times or both to
-    ///   a second or a millisecond before it compares them.
-    /// - No submission between the first and the last one of an answer is left out.
-    /// - `has_more` is false only on the page with the oldest submission.
-    /// - `created_at` is the time by which the list is ordered, in full or cut.
-    #[default]
-    Proven,
-    /// Submissions that share a time could be missing: see [`FallbackReason`]. Also if more of them
-    /// share a microsecond than a page can show.
-    Unproven,
-    /// More submissions share a unit of the cursor than a page can show: see [`TieOverflow`].
-    Incomplete,
-}
-
-impl Completeness {
-    /// A stable lower-case name: `proven`, `unproven` or `incomplete`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Proven => "proven",
-            Self::Unproven => "unproven",
-            Self::Incomplete => "incomplete",
-        }
-    }
-}
-
-impl std::fmt::Display for Completeness {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+use crate::completeness::{Completeness, CursorUnit, FallbackReason, TieOverflow};
+use cursor::{cursor_like, instant_of};
 
 /// How the next page is requested, and how its answer must begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

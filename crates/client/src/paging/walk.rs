@@ -11,7 +11,11 @@ use std::collections::HashSet;
 use formsvc_protocol::{Cursor, Pagination};
 use serde::{Deserialize, Serialize};
 
-use super::tie::{Completeness, FallbackReason, SeenRow, TieGuard, TieOverflow, Verdict};
+use super::report::refuses_cursor;
+use super::tie::{SeenRow, TieGuard, Verdict};
+use crate::completeness::{Completeness, FallbackReason, TieOverflow};
+use crate::error::Error;
+use crate::event::ClientEvent;
 
 /// Consecutive pages without a new row after which the list counts as stuck.
 const MAX_IDLE_PAGES: usize = 100;
@@ -25,9 +29,12 @@ const MIN_ROWS_WITH_KNOWN: u32 = 2;
 
 type IdSet = HashSet<Box<str>>;
 
-/// A walk through one list.
+/// A walk through one list. Public for programs that fetch the pages themselves: request the page at
+/// [`cursor`](Self::cursor) with [`rows_to_request`](Self::rows_to_request) rows, pass it to
+/// [`accept`](Self::accept), and repeat until the step is [`NextStep::Finished`].
+#[doc(hidden)]
 #[derive(Debug)]
-pub(crate) struct Walk {
+pub struct Walk {
     /// The service's cursor of the next page.
     cursor: Option<Cursor>,
     /// Time of the oldest row so far.
@@ -60,42 +67,40 @@ pub(crate) struct ListPosition {
 }
 
 /// The walk's decision about one page.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct PageOutcome {
-    /// Number of leading rows that are in order.
-    pub(crate) rows_in_order: usize,
-    /// Which of them are duplicates, ascending.
-    pub(crate) duplicates: Vec<usize>,
-    pub(crate) next: NextStep,
-    pub(crate) warning: Option<PagingWarning>,
-}
-
-/// A reason why rows could be missing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PagingWarning {
-    FellBack(FallbackReason),
-    Overflow(TieOverflow),
+#[doc(hidden)]
+#[derive(Debug, PartialEq)]
+pub struct PageOutcome {
+    /// Positions of the rows that earlier pages did not have, ascending.
+    pub new_rows: Vec<usize>,
+    /// Number of rows that earlier pages had.
+    pub(crate) duplicates: usize,
+    pub next: NextStep,
+    /// The reason why rows could be missing.
+    pub(crate) warning: Option<ClientEvent>,
 }
 
 /// How the walk continues after a page.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NextStep {
+pub enum NextStep {
     /// Request the next page.
     Continue,
     /// Discard this page and request again with the current cursor.
     Retry,
     /// The list is complete.
     Finished,
+    /// The list ends with an error after the new rows of this page.
     Failed(PagingError),
 }
 
 /// Why the walk cannot continue.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PagingError {
-    /// The list claims to have more, but no cursor leads there.
-    Stuck(Stuck),
-    /// The row after the last good one is newer than the one before it.
-    OutOfOrder,
+pub enum PagingError {
+    /// The list claims to have more, but no cursor leads there, for this reason.
+    Stuck(&'static str),
+    /// The row at this position is newer than the one before it.
+    OutOfOrder(usize),
     /// Rows of a unit of the cursor may be missing.
     TieOverflow(TieOverflow),
     /// More rows share one time than ids are kept.
@@ -103,20 +108,15 @@ pub(crate) enum PagingError {
 }
 
 /// Why no cursor leads to the rest of the list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stuck {
-    NoCursor,
-    /// The cursor was already sent for this page, or since the last new row.
-    Circle,
-    /// Too many consecutive pages without a new row.
-    Idle,
-    /// The service refuses its own cursor.
-    Refused,
-}
+pub(crate) const NO_CURSOR: &str = "the list has more but no `next_cursor`";
+/// The cursor was already sent for this page, or since the last new row.
+pub(crate) const CIRCLE: &str = "the list goes in circles: `next_cursor` repeats";
+pub(crate) const IDLE: &str = "the list has more, but 100 pages brought no new row";
+pub(crate) const REFUSED: &str = "the service refuses its own `next_cursor`";
 
 impl Walk {
     /// Starts at a cursor, or at the newest row.
-    pub(crate) fn start(cursor: Option<Cursor>) -> Self {
+    pub fn new(cursor: Option<Cursor>) -> Self {
         Self {
             cursor,
             oldest: None,
@@ -145,22 +145,23 @@ impl Walk {
             _ => TieGuard::new(),
         };
         let resumed = seen.map(Box::from).collect();
-        Self { oldest, resumed, resumed_oldest: seen_oldest, ties, ..Self::start(cursor) }
+        Self { oldest, resumed, resumed_oldest: seen_oldest, ties, ..Self::new(cursor) }
     }
 
     /// Continues after units of which rows may be missing, instead of failing there.
-    pub(crate) fn allow_incomplete(mut self, allow: bool) -> Self {
+    #[must_use]
+    pub fn allow_incomplete(mut self, allow: bool) -> Self {
         self.ties.allow_incomplete(allow);
         self
     }
 
     /// The cursor of the next request.
-    pub(crate) fn cursor(&self) -> Option<&Cursor> {
+    pub fn cursor(&self) -> Option<&Cursor> {
         self.ties.own().or(self.cursor.as_ref())
     }
 
     /// The `limit` of the next request.
-    pub(crate) fn rows_to_request(&self, page_size: u32) -> u32 {
+    pub fn rows_to_request(&self, page_size: u32) -> u32 {
         if self.ties.expects_known_row() { page_size.max(MIN_ROWS_WITH_KNOWN) } else { page_size }
     }
 
@@ -169,7 +170,7 @@ impl Walk {
     }
 
     /// The units of which rows may be missing.
-    pub(crate) fn overflows(&self) -> &[TieOverflow] {
+    pub fn tie_overflows(&self) -> &[TieOverflow] {
         self.ties.overflows()
     }
 
@@ -214,7 +215,7 @@ impl Walk {
     }
 
     /// Takes the answer to the last request: id and time of each row, and the pagination object.
-    pub(crate) fn accept<'r>(
+    pub fn accept<'r>(
         &mut self,
         rows: impl Iterator<Item = (&'r str, i64)> + Clone,
         pagination: &Pagination,
@@ -231,16 +232,22 @@ impl Walk {
         outcome.next = self.next_step(any_new, pagination);
         if outcome.next == NextStep::Continue {
             let all = rows.map(|(_, time)| time);
-            let is_new = |(at, _): &(usize, i64)| outcome.duplicates.binary_search(at).is_err();
+            let is_new = |(at, _): &(usize, i64)| outcome.new_rows.binary_search(at).is_ok();
             let new = all.clone().enumerate().filter(is_new).map(|(_, time)| time);
             let fallback = self.ties.advance(all, new, pagination);
-            outcome.warning = outcome.warning.or(fallback.map(PagingWarning::FellBack));
+            outcome.warning =
+                outcome.warning.take().or(fallback.map(|reason| ClientEvent::Fallback { reason }));
         }
         outcome
     }
 
-    /// The service refused the last request; `None` when no other cursor can be tried.
-    pub(crate) fn refused(&mut self) -> Option<PageOutcome> {
+    /// Takes an error of the last request. Returns the step if the request can be repeated with
+    /// another cursor, because the service refused one that it had not issued.
+    pub fn refused(&mut self, error: &Error) -> Option<PageOutcome> {
+        if refuses_cursor(error) { self.retry_refused() } else { None }
+    }
+
+    pub(super) fn retry_refused(&mut self) -> Option<PageOutcome> {
         let verdict = self.ties.refused()?;
         let mut outcome = PageOutcome::new(NextStep::Retry);
         self.apply_verdict(verdict, &mut outcome);
@@ -256,32 +263,31 @@ impl Walk {
     ) -> Option<bool> {
         self.sent = self.cursor().cloned();
         self.requested = self.position();
-        let (mut any_row, mut any_new) = (false, false);
-        for (id, time) in rows {
+        let mut any_row = false;
+        for (at, (id, time)) in rows.enumerate() {
             if !std::mem::replace(&mut any_row, true) {
                 self.open_page();
             }
             let known = self.is_known_before(id);
             let newer = self.oldest.is_some_and(|oldest| time > oldest);
             if newer && !known && !self.page.contains(id) {
-                outcome.next = NextStep::Failed(PagingError::OutOfOrder);
+                outcome.next = NextStep::Failed(PagingError::OutOfOrder(at));
                 return None;
             }
             if !self.page.insert(id.into()) || known {
-                outcome.duplicates.push(outcome.rows_in_order);
+                outcome.duplicates += 1;
             } else {
-                any_new = true;
+                outcome.new_rows.push(at);
             }
             // Also of known rows: the next cursor is the time of the page's last row.
             self.oldest = Some(self.oldest.map_or(time, |oldest| oldest.min(time)));
-            outcome.rows_in_order += 1;
         }
         self.page_was_empty = !any_row;
         if any_row {
             let before = self.requested.oldest;
             self.tie_continues = before.is_some() && self.oldest == before;
         }
-        Some(any_new)
+        Some(!outcome.new_rows.is_empty())
     }
 
     /// Returns whether the page counts.
@@ -289,9 +295,9 @@ impl Walk {
         match verdict {
             Verdict::Accept => return true,
             Verdict::Retry => {}
-            Verdict::FallBack(reason) => outcome.warning = Some(PagingWarning::FellBack(reason)),
+            Verdict::FallBack(reason) => outcome.warning = Some(ClientEvent::Fallback { reason }),
             Verdict::Overflow(overflow) => {
-                outcome.warning = Some(PagingWarning::Overflow(overflow));
+                outcome.warning = Some(ClientEvent::TieOverflow(overflow));
                 if self.ties.continues_after_overflow() {
                     return true;
                 }
@@ -339,7 +345,7 @@ impl Walk {
             return NextStep::Finished;
         }
         let Some(next) = &pagination.next_cursor else {
-            return NextStep::Failed(PagingError::Stuck(Stuck::NoCursor));
+            return NextStep::Failed(PagingError::Stuck(NO_CURSOR));
         };
         let known = self.resumed.len() + self.earlier.len() + self.page.len();
         if self.tie_continues && known > MAX_KNOWN_IDS {
@@ -349,10 +355,10 @@ impl Walk {
         let circle = self.sent.as_ref() == next
             || self.idle_cursors.iter().any(|used| used.as_ref() == next);
         if circle {
-            return NextStep::Failed(PagingError::Stuck(Stuck::Circle));
+            return NextStep::Failed(PagingError::Stuck(CIRCLE));
         }
         if self.idle_cursors.len() >= MAX_IDLE_PAGES {
-            return NextStep::Failed(PagingError::Stuck(Stuck::Idle));
+            return NextStep::Failed(PagingError::Stuck(IDLE));
         }
         self.cursor = next.cloned();
         NextStep::Continue
@@ -361,18 +367,14 @@ impl Walk {
 
 impl PageOutcome {
     fn new(next: NextStep) -> Self {
-        Self { rows_in_order: 0, duplicates: Vec::new(), next, warning: None }
+        Self { new_rows: Vec::new(), duplicates: 0, next, warning: None }
     }
-}
 
-impl Stuck {
-    /// The message of the error.
-    pub(crate) fn message(self) -> &'static str {
-        match self {
-            Self::NoCursor => "the list has more but no `next_cursor`",
-            Self::Circle => "the list goes in circles: `next_cursor` repeats",
-            Self::Refused => "the service refuses its own `next_cursor`",
-            Self::Idle => "the list has more, but 100 pages brought no new row",
+    /// Set once: from now on the result is not proven complete.
+    pub fn fallback(&self) -> Option<FallbackReason> {
+        match self.warning {
+            Some(ClientEvent::Fallback { reason }) => Some(reason),
+            _ => None,
         }
     }
 }

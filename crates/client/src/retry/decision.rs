@@ -8,21 +8,11 @@ use http::StatusCode;
 use super::RetryPolicy;
 use crate::transport::TransportErrorKind;
 
+/// Factor of a pause after a 429.
+const RATE_LIMIT_FACTOR: u32 = 5;
+
 /// Share of a pause that is added at random.
 const SPREAD: f64 = 0.1;
-
-/// The cause of a failed attempt, as the decision needs it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FailureCause {
-    /// An answer with an error status.
-    Status(StatusCode),
-    /// No complete answer.
-    Transport(TransportErrorKind),
-    /// A success with a body that is cut short.
-    Truncated,
-    /// A complete answer that violates the contract; a retry would return the same.
-    Broken,
-}
 
 /// The limits of a pause.
 #[derive(Clone, Copy, Debug)]
@@ -66,42 +56,44 @@ impl fmt::Display for RetryReason {
     }
 }
 
-impl FailureCause {
-    /// Returns the reason for a retry; `None` if a retry cannot help.
-    pub(crate) fn retry_reason(self) -> Option<RetryReason> {
-        use TransportErrorKind::{Connect, Interrupted, Other, ProxyAuth, Timeout, Tls, TooLarge};
-        match self {
-            Self::Status(status) => matches!(status.as_u16(), 408 | 429 | 500 | 502 | 503 | 504)
-                .then_some(RetryReason::Status(status)),
-            Self::Transport(kind @ (Connect | Timeout | Interrupted)) => {
-                Some(RetryReason::Transport(kind))
-            }
-            Self::Truncated => Some(RetryReason::Truncated),
-            Self::Transport(Tls | ProxyAuth | TooLarge | Other) | Self::Broken => None,
-        }
+impl RetryReason {
+    /// Returns the reason for a retry after an error status; `None` if a retry cannot help.
+    pub(crate) fn of_status(status: StatusCode) -> Option<Self> {
+        let is_retryable = matches!(status.as_u16(), 408 | 429 | 500 | 502 | 503 | 504);
+        is_retryable.then_some(Self::Status(status))
+    }
+
+    /// Returns the reason for a retry without a complete answer; `None` if a retry cannot help.
+    pub(crate) fn of_transport(kind: TransportErrorKind) -> Option<Self> {
+        use TransportErrorKind::{Connect, Interrupted, Timeout};
+        matches!(kind, Connect | Interrupted | Timeout).then_some(Self::Transport(kind))
+    }
+
+    pub(crate) fn is_rate_limit(self) -> bool {
+        self == Self::Status(StatusCode::TOO_MANY_REQUESTS)
     }
 }
 
-/// Decides after attempt number `attempt` (from 1). `random` returns numbers in 0..1.
+/// Decides after attempt number `attempt` (from 1); without a reason for a retry, the failure is
+/// final. `random` returns numbers in 0..1.
 pub(crate) fn decide(
     policy: &RetryPolicy,
-    cause: FailureCause,
+    reason: Option<RetryReason>,
     attempt: u32,
     retry_after: Option<Duration>,
     limits: Limits,
     random: impl Fn() -> f64,
 ) -> Decision {
-    let Some(reason) = cause.retry_reason() else { return Decision::Stop };
+    let Some(reason) = reason else { return Decision::Stop };
     if attempt >= policy.max_attempts.get() {
         return Decision::Stop;
     }
     if retry_after.is_some_and(|wait| wait > limits.max_wait) {
         return Decision::TooLong;
     }
-    let throttled = cause == FailureCause::Status(StatusCode::TOO_MANY_REQUESTS);
-    let base = if throttled { policy.throttle_base } else { policy.base };
-    let doubled = 2_u32.saturating_pow(attempt - 1);
-    let backoff = base.saturating_mul(doubled).min(policy.max_delay);
+    let factor = if reason.is_rate_limit() { RATE_LIMIT_FACTOR } else { 1 };
+    let factor = 2_u32.saturating_pow(attempt - 1).saturating_mul(factor);
+    let backoff = policy.base.saturating_mul(factor).min(policy.max_delay);
     // A number out of range counts as the longest pause.
     let random = || Some(random()).filter(|random| (0.0..=1.0).contains(random)).unwrap_or(1.0);
     let pause = part(backoff, random()).max(retry_after.unwrap_or(Duration::ZERO));
@@ -128,12 +120,12 @@ mod tests {
 
     const FREE: Limits = Limits { max_wait: Duration::from_secs(120), time_left: None };
 
-    fn status(code: u16) -> FailureCause {
-        FailureCause::Status(StatusCode::from_u16(code).unwrap())
+    fn status(code: u16) -> Option<RetryReason> {
+        RetryReason::of_status(StatusCode::from_u16(code).unwrap())
     }
 
     fn pause(
-        failed: FailureCause,
+        failed: Option<RetryReason>,
         attempt: u32,
         after: Option<u64>,
         random: f64,
@@ -147,23 +139,18 @@ mod tests {
 
     #[test]
     fn retryable_causes_match_the_table() {
+        use TransportErrorKind::{Connect, Interrupted, Other, ProxyAuth, Timeout, Tls, TooLarge};
+
         for code in 300..600 {
             let tried = pause(status(code), 1, None, 0.5).is_some();
             assert_eq!(tried, [408, 429, 500, 502, 503, 504].contains(&code), "{code}");
         }
-        for (failed, tried) in [
-            (FailureCause::Transport(TransportErrorKind::Connect), true),
-            (FailureCause::Transport(TransportErrorKind::Timeout), true),
-            (FailureCause::Transport(TransportErrorKind::Interrupted), true),
-            (FailureCause::Transport(TransportErrorKind::Tls), false),
-            (FailureCause::Transport(TransportErrorKind::ProxyAuth), false),
-            (FailureCause::Transport(TransportErrorKind::TooLarge), false),
-            (FailureCause::Transport(TransportErrorKind::Other), false),
-            (FailureCause::Truncated, true),
-            (FailureCause::Broken, false),
-        ] {
-            assert_eq!(pause(failed, 1, None, 0.5).is_some(), tried, "{failed:?}");
+        for kind in [Connect, Timeout, Interrupted, Tls, ProxyAuth, TooLarge, Other] {
+            let tried = pause(RetryReason::of_transport(kind), 1, None, 0.5).is_some();
+            assert_eq!(tried, [Connect, Timeout, Interrupted].contains(&kind), "{kind:?}");
         }
+        assert!(pause(Some(RetryReason::Truncated), 1, None, 0.5).is_some());
+        assert!(pause(None, 1, None, 0.5).is_none());
     }
 
     #[test]

@@ -1,12 +1,198 @@
 //! Retries of failed attempts. Every call is a GET and may be repeated.
 
-mod budget;
 mod decision;
-mod policy;
-mod retry_after;
 
-pub(crate) use budget::Budget;
+use std::num::NonZeroU32;
+use std::sync::Mutex;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use formsvc_protocol::parse_retry_after;
+use http::HeaderMap;
+use http::header::{DATE, RETRY_AFTER};
+
 pub use decision::RetryReason;
-pub(crate) use decision::{Decision, FailureCause, Limits, decide};
-pub use policy::RetryPolicy;
-pub(crate) use retry_after::{RETRY_AFTER_MAX, retry_after};
+pub(crate) use decision::{Decision, Limits, decide};
+
+/// The number and the pace of retries of a call.
+///
+/// Retried: the statuses 408, 429, 500, 502, 503 and 504; a failed or broken connection; a timeout;
+/// a 200 with a truncated body. Not retried: 400, 401, 403, 404 and every other status; TLS
+/// failures; a 407 of the proxy.
+///
+/// The pause before retry *n* is a random part of `base × 2ⁿ⁻¹`, of five times that after a 429, at most `max_delay` ("full
+/// jitter"), but at least the value of `Retry-After` (seconds or a date). Up to 10 % is added at
+/// random, so that clients with the same `Retry-After` do not retry at the same time. A 429 pauses
+/// all clones of the client.
+///
+/// ```
+/// use std::{num::NonZeroU32, time::Duration};
+/// use formsvc_client::RetryPolicy;
+/// let patient = RetryPolicy::standard()
+///     .max_attempts(NonZeroU32::new(8).expect("8 is not 0"))
+///     .max_delay(Duration::from_secs(60));
+/// # let _ = patient;
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RetryPolicy {
+    max_attempts: NonZeroU32,
+    base: Duration,
+    max_delay: Duration,
+    pub(crate) budget: Option<u32>,
+}
+
+impl RetryPolicy {
+    /// Returns the default policy: 4 attempts; base 200 ms; pauses of at most
+    /// 20 s (`Retry-After` may require more); a budget of 100 retries.
+    pub fn standard() -> Self {
+        Self {
+            max_attempts: NonZeroU32::new(4).expect("4 is not 0"),
+            base: Duration::from_millis(200),
+            max_delay: Duration::from_secs(20),
+            budget: Some(100),
+        }
+    }
+
+    /// Returns a policy of one attempt, without retries.
+    pub fn none() -> Self {
+        Self { max_attempts: NonZeroU32::MIN, ..Self::standard() }
+    }
+
+    /// Sets the largest number of attempts of a call, the first included.
+    #[must_use]
+    pub fn max_attempts(mut self, attempts: NonZeroU32) -> Self {
+        self.max_attempts = attempts;
+        self
+    }
+
+    /// Sets the upper limit of the first pause, `base`. The limit doubles with each retry.
+    #[must_use]
+    pub fn base_delay(mut self, base: Duration) -> Self {
+        self.base = base;
+        self
+    }
+
+    /// Sets the longest pause, before up to 10 % is added. `Retry-After` may require a longer one,
+    /// up to [`max_wait`](crate::ClientBuilder::max_wait).
+    #[must_use]
+    pub fn max_delay(mut self, max: Duration) -> Self {
+        self.max_delay = max;
+        self
+    }
+
+    /// Sets the number of retries in the budget that all clones share. Each retry takes one. A call
+    /// that succeeds after retries gives them back; a call that succeeds at once gives back a fifth
+    /// of one, up to the full budget. While the budget is empty, calls fail without a retry, which
+    /// protects a service that is down. `None` removes the limit.
+    #[must_use]
+    pub fn budget(mut self, retries: Option<u32>) -> Self {
+        self.budget = retries;
+        self
+    }
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self::standard()
+    }
+}
+
+/// Number of tokens that a retry costs. A success at the first attempt adds one token.
+const RETRY_COST: u64 = 5;
+
+/// A token bucket. Retries take tokens, successful calls add tokens.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    /// The remaining tokens and the tokens of a full budget; `None` means no limit.
+    tokens: Option<(Mutex<u64>, u64)>,
+}
+
+impl Budget {
+    pub(crate) fn new(retries: Option<u32>) -> Self {
+        let full = retries.map(|retries| u64::from(retries) * RETRY_COST);
+        Self { tokens: full.map(|full| (Mutex::new(full), full)) }
+    }
+
+    /// Takes the tokens of one retry; returns false if there are too few.
+    pub(crate) fn try_spend(&self) -> bool {
+        let Some((tokens, _)) = &self.tokens else { return true };
+        let mut left = tokens.lock().expect("no code panics while it holds this lock");
+        match left.checked_sub(RETRY_COST) {
+            Some(rest) => {
+                *left = rest;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Adds the tokens of a successful call that needed `retries` retries.
+    pub(crate) fn earn(&self, retries: u32) {
+        let Some((tokens, full)) = &self.tokens else { return };
+        let earned = if retries == 0 { 1 } else { u64::from(retries) * RETRY_COST };
+        let mut left = tokens.lock().expect("no code panics while it holds this lock");
+        *left = (*left + earned).min(*full);
+    }
+}
+
+/// Parses `Retry-After`: a number of seconds, also with a fraction, or a date; at most one hour. A
+/// date is compared with the answer's own `Date`, so that a clock that differs from the service's
+/// does not matter, and without it with `now`.
+pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let date = text(DATE).and_then(|date| httpdate::parse_http_date(date.trim()).ok());
+    let now = date.unwrap_or(now).duration_since(UNIX_EPOCH).unwrap_or_default();
+    parse_retry_after(text(RETRY_AFTER)?, now.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn failures_drain_and_successes_refill_the_budget() {
+        let budget = Budget::new(Some(2));
+        assert!(budget.try_spend() && budget.try_spend());
+        assert!(!budget.try_spend());
+        for _ in 0..4 {
+            budget.earn(0);
+            assert!(!budget.try_spend());
+        }
+        budget.earn(0);
+        assert!(budget.try_spend());
+        budget.earn(100);
+        assert!(budget.try_spend() && budget.try_spend());
+        assert!(!budget.try_spend());
+    }
+
+    #[test]
+    fn success_after_retries_returns_their_tokens() {
+        let budget = Budget::new(Some(1));
+        for _ in 0..10 {
+            assert!(budget.try_spend());
+            budget.earn(1);
+        }
+    }
+
+    fn read(retry_after_text: &str, date: Option<&str>) -> Option<Duration> {
+        let mut headers = HeaderMap::new();
+        headers.insert(RETRY_AFTER, HeaderValue::from_str(retry_after_text).unwrap());
+        if let Some(date) = date {
+            headers.insert(DATE, HeaderValue::from_str(date).unwrap());
+        }
+        // 2026-01-01T00:00:00Z
+        retry_after(&headers, UNIX_EPOCH + Duration::from_secs(1_767_225_600))
+    }
+
+    #[test]
+    fn date_is_compared_with_the_date_of_the_answer() {
+        let at = "Thu, 01 Jan 2026 00:00:30 GMT";
+        assert_eq!(read(at, None), Some(Duration::from_secs(30)));
+        let skewed = Some("Thu, 01 Jan 2026 00:00:10 GMT");
+        assert_eq!(read(at, skewed), Some(Duration::from_secs(20)));
+        assert_eq!(read(at, Some("garbage")), Some(Duration::from_secs(30)));
+        assert_eq!(read("Wed, 31 Dec 2025 00:00:00 GMT", None), Some(Duration::ZERO));
+    }
+}

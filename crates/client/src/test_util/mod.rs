@@ -45,12 +45,69 @@
 //! # }).unwrap();
 //! ```
 
-mod fault;
-mod forms;
-mod models;
 mod respond;
 mod service;
 
-pub use fault::Fault;
-pub use models::{form, generate, submission};
+use std::time::Duration;
+
+use formsvc_protocol::{Answers, ErrorCode, Form, FormStatus, Submission, Timestamp};
+use http::StatusCode;
+
 pub use service::{MockService, SeenRequest};
+
+/// A failure of one request; see [`fail_next`](MockService::fail_next).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// An error of the service (SPEC §7) with the status of the code; 400 for an unknown code.
+    Error(ErrorCode),
+    /// 429 `rate_limited` with this `Retry-After`, in whole seconds.
+    RateLimited(Duration),
+    /// Any status and body, such as a gateway's page.
+    Status(StatusCode, String),
+    /// No connection can be made.
+    Unreachable,
+    /// The connection breaks before the answer.
+    Disconnected,
+    /// The answer is cut short.
+    Truncated,
+    /// No answer arrives.
+    Silent,
+}
+
+/// 2026-01-01T00:00:00Z.
+const NEW_YEAR_NANOS: i128 = 1_767_225_600_000_000_000;
+
+/// Creates a submission from an id, the JSON text of an object and a time. Panics if one of them is
+/// invalid.
+pub fn submission(id: &str, answers: &str, created_at: &str) -> Submission {
+    Submission::new(
+        id.parse().unwrap_or_else(|error| panic!("`{id}`: {error}")),
+        Answers::parse(answers).unwrap_or_else(|error| panic!("`{answers}`: {error}")),
+        created_at.parse().unwrap_or_else(|error| panic!("`{created_at}`: {error}")),
+    )
+}
+
+/// Creates `rows` submissions, newest first and one second apart, the newest on 2026-01-01: `sub_1`
+/// is the oldest. The answer `Number` of each is its number.
+pub fn generate(rows: u32) -> Vec<Submission> {
+    let one = |n: u32| {
+        let age = i128::from(rows - n) * 1_000_000_000;
+        let time = Timestamp::from_unix_nanos(NEW_YEAR_NANOS - age).expect("within 137 years");
+        submission(&format!("sub_{n}"), &format!(r#"{{"Number":{n}}}"#), time.as_str())
+    };
+    (1..=rows).rev().map(one).collect()
+}
+
+/// Creates a form published on 2026-01-01. Panics if the id is invalid.
+pub fn form(id: &str, title: &str) -> Form {
+    let time = Timestamp::from_unix_nanos(NEW_YEAR_NANOS).expect("within the years 0 to 9999");
+    Form::new(
+        id.parse().unwrap_or_else(|error| panic!("`{id}`: {error}")),
+        format!("p-{id}").parse().unwrap_or_else(|error| panic!("`p-{id}`: {error}")),
+        title,
+        FormStatus::Published,
+        time.clone(),
+        time,
+    )
+}

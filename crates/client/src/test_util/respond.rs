@@ -1,53 +1,35 @@
-//! The answers of the mock. Pure: the state and a request in, a response out.
+//! The responses of the mock service, from its state and a request. No I/O.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use formsvc_protocol::limits::{FORMS_LISTED_MAX, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX};
 use formsvc_protocol::paths::SUBMISSIONS;
-use formsvc_protocol::{Cursor, ErrorBody, ErrorCode, FormInstant, FormList};
+use formsvc_protocol::{Cursor, ErrorBody, ErrorCode, FormInstant, FormList, Page, Pagination};
 use http::header::{AUTHORIZATION, RETRY_AFTER};
 use http::{HeaderMap, Response, StatusCode};
 use serde::Serialize;
 
-use super::Fault;
-use super::service::{SeenRequest, State};
+use super::service::{MockService, SeenRequest, State, StoredForm};
 
-/// An error of the service.
-pub(super) struct ServiceError {
+/// Returns an error of the service; `message` replaces the usual one.
+pub(super) fn error(
     code: ErrorCode,
-    message: String,
+    message: Option<String>,
     retry_after: Option<Duration>,
-}
-
-impl ServiceError {
-    fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), retry_after: None }
+) -> Response<Bytes> {
+    let meaning = code.info().map_or("It failed.", |info| info.meaning);
+    let status = code.info().and_then(|info| StatusCode::from_u16(info.status).ok());
+    let usual = (code == ErrorCode::Unavailable).then_some(Duration::from_secs(1));
+    let mut response = json(&ErrorBody::new(code, message.unwrap_or_else(|| meaning.to_owned())));
+    *response.status_mut() = status.unwrap_or(StatusCode::BAD_REQUEST);
+    if let Some(wait) = retry_after.or(usual) {
+        // Whole seconds, and at least one (SPEC §7).
+        let seconds = wait.as_secs_f64().ceil().max(1.0);
+        let value = format!("{seconds:.0}").parse().expect("digits are a valid value");
+        response.headers_mut().insert(RETRY_AFTER, value);
     }
-
-    pub(super) fn of(code: ErrorCode) -> Self {
-        let message = code.info().map_or("It failed.", |info| info.meaning);
-        let unavailable = code == ErrorCode::Unavailable;
-        let retry_after = unavailable.then_some(Duration::from_secs(1));
-        Self { code, message: message.to_owned(), retry_after }
-    }
-
-    pub(super) fn rate_limited(wait: Duration) -> Self {
-        Self { retry_after: Some(wait), ..Self::of(ErrorCode::RateLimited) }
-    }
-
-    pub(super) fn into_response(self) -> Response<Bytes> {
-        let status = self.code.info().and_then(|info| StatusCode::from_u16(info.status).ok());
-        let mut response = json(&ErrorBody::new(self.code, self.message));
-        *response.status_mut() = status.unwrap_or(StatusCode::BAD_REQUEST);
-        if let Some(wait) = self.retry_after {
-            // Whole seconds, and at least one (SPEC §7).
-            let seconds = wait.as_secs_f64().ceil().max(1.0);
-            let value = format!("{seconds:.0}").parse().expect("digits can stand in a header");
-            response.headers_mut().insert(RETRY_AFTER, value);
-        }
-        response
-    }
+    response
 }
 
 fn json(value: &impl Serialize) -> Response<Bytes> {
@@ -55,61 +37,56 @@ fn json(value: &impl Serialize) -> Response<Bytes> {
     Response::new(Bytes::from(text))
 }
 
-/// Returns the answer to a request. Checks in the order of the service: key, rate limit, parameters,
-/// form.
-pub(super) fn respond(
-    state: &mut State,
-    seen: &SeenRequest,
-    headers: &HeaderMap,
-    fault: Option<&Fault>,
-    now: Duration,
-) -> Result<Response<Bytes>, ServiceError> {
-    authorize(state, headers)?;
-    if let Some(window) = &mut state.limit {
-        window.try_acquire(now).map_err(ServiceError::rate_limited)?;
+/// Returns the response to a request. The checks have the order of the real service: key,
+/// parameters, form.
+pub(super) fn respond(state: &State, seen: &SeenRequest, headers: &HeaderMap) -> Response<Bytes> {
+    if let Err(code) = authorize(headers) {
+        return error(code, None, None);
     }
     match seen.operation {
-        "me" => Ok(json(&state.user)),
+        "me" => json(&state.user),
         "forms.list" => {
             let forms = state.forms.iter().rev().take(FORMS_LISTED_MAX);
-            let data = forms.map(|stored| stored.form.clone()).collect();
-            Ok(json(&FormList { data }))
+            json(&FormList { data: forms.map(|stored| stored.form.clone()).collect() })
         }
         name if name == SUBMISSIONS.operation => {
-            let (limit, cursor) = parameters(seen)?;
-            let form =
-                state.forms.iter().find(|stored| Some(&stored.form.id) == seen.form.as_ref());
-            let form = form.ok_or_else(|| ServiceError::of(ErrorCode::FormNotFound))?;
-            let cursor = seen.cursor.as_ref().zip(cursor);
-            Ok(json(&form.page(limit, cursor, fault)))
+            let of_path = |stored: &&StoredForm| Some(&stored.form.id) == seen.form.as_ref();
+            match (parameters(seen), state.forms.iter().find(of_path)) {
+                (Err(message), _) => error(ErrorCode::BadRequest, Some(message), None),
+                (_, None) => error(ErrorCode::FormNotFound, None, None),
+                (Ok((limit, before)), Some(form)) => page(form, limit, before),
+            }
         }
-        _ => Err(ServiceError::of(ErrorCode::NotFound)),
+        _ => error(ErrorCode::NotFound, None, None),
     }
 }
 
-fn authorize(state: &State, headers: &HeaderMap) -> Result<(), ServiceError> {
-    let Some(value) = headers.get(AUTHORIZATION) else {
-        return Err(ServiceError::of(ErrorCode::MissingAuthorization));
-    };
+fn authorize(headers: &HeaderMap) -> Result<(), ErrorCode> {
+    let value = headers.get(AUTHORIZATION).ok_or(ErrorCode::MissingAuthorization)?;
     let key = value.to_str().ok().and_then(|value| value.strip_prefix("Bearer "));
-    match key.and_then(|key| state.keys.iter().find(|(known, _)| known == key)) {
-        None => Err(ServiceError::of(ErrorCode::InvalidKey)),
-        Some((_, revoked)) if *revoked => Err(ServiceError::of(ErrorCode::KeyRevoked)),
-        Some(_) => Ok(()),
-    }
+    if key == Some(MockService::API_KEY) { Ok(()) } else { Err(ErrorCode::InvalidKey) }
 }
 
-fn parameters(seen: &SeenRequest) -> Result<(usize, Option<FormInstant>), ServiceError> {
-    let bad = |what: String| ServiceError::new(ErrorCode::BadRequest, what);
+/// Returns the number of rows and the instant they must be older than.
+fn parameters(seen: &SeenRequest) -> Result<(usize, i64), String> {
     let limit = match &seen.limit {
         None => Some(PAGE_SIZE_DEFAULT),
         Some(text) => text.parse().ok().filter(|limit| (1..=PAGE_SIZE_MAX).contains(limit)),
     };
-    let Some(limit) = limit.and_then(|limit| usize::try_from(limit).ok()) else {
+    let limit = limit.and_then(|limit| usize::try_from(limit).ok()).ok_or_else(|| {
         let text = seen.limit.as_deref().unwrap_or_default();
-        return Err(bad(format!("limit is `{text}`, not an integer in 1..={PAGE_SIZE_MAX}")));
-    };
+        format!("limit is `{text}`, not an integer in 1..={PAGE_SIZE_MAX}")
+    })?;
     let cursor = seen.cursor.as_ref().map(Cursor::as_str).map(FormInstant::parse_cursor);
-    let cursor = cursor.transpose().map_err(|error| bad(format!("cursor: {error}")))?;
-    Ok((limit, cursor))
+    let cursor = cursor.transpose().map_err(|error| format!("cursor: {error}"))?;
+    Ok((limit, cursor.map_or(i64::MAX, FormInstant::micros)))
+}
+
+fn page(form: &StoredForm, limit: usize, before: i64) -> Response<Bytes> {
+    let older = form.rows.range(..before).rev();
+    let page: Vec<_> = older.clone().take(limit).collect();
+    let has_more = older.count() > page.len();
+    let next_cursor = page.last().map(|(at, _)| FormInstant::from_micros(**at).to_cursor());
+    let data = page.into_iter().map(|(_, row)| row.clone()).collect();
+    json(&Page { data, pagination: Pagination { next_cursor, has_more } })
 }

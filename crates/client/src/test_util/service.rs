@@ -1,23 +1,18 @@
 //! The mock service.
 
-use std::collections::VecDeque;
-use std::fmt;
-use std::num::NonZeroU32;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use formsvc_protocol::limits::RATE_WINDOW;
 use formsvc_protocol::paths::{ENDPOINTS, REQUEST_ID};
-use formsvc_protocol::{Cursor, Form, FormId, RollingWindow, Submission, User};
+use formsvc_protocol::{Cursor, ErrorCode, Form, FormId, Submission, User};
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue, Request, Response};
-use tokio::time::{Instant, sleep};
 use url::form_urlencoded::parse;
 
 use super::Fault;
-use super::forms::StoredForm;
-use super::respond::{ServiceError, respond};
+use super::respond::{error, respond};
 use crate::{
     AttemptContext, BoxFuture, Client, ClientBuilder, RateLimit, RetryPolicy, Transport,
     TransportError, TransportErrorKind,
@@ -26,22 +21,26 @@ use crate::{
 /// A service in memory; see the [module](super). Clones are handles to the same service.
 ///
 /// A new service has a user and no forms, and accepts the key [`API_KEY`](Self::API_KEY).
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct MockService {
     state: Arc<Mutex<State>>,
 }
 
 /// The state of the service.
+#[derive(Debug)]
 pub(super) struct State {
     pub(super) user: User,
-    /// Keys; true if the key is revoked.
-    pub(super) keys: Vec<(String, bool)>,
     /// Oldest first.
     pub(super) forms: Vec<StoredForm>,
-    pub(super) limit: Option<RollingWindow>,
     faults: VecDeque<Fault>,
     seen: Vec<SeenRequest>,
-    started: Instant,
+}
+
+/// A form and its submissions by time, which is unique.
+#[derive(Debug)]
+pub(super) struct StoredForm {
+    pub(super) form: Form,
+    pub(super) rows: BTreeMap<i64, Submission>,
 }
 
 /// A request that the service received.
@@ -63,42 +62,27 @@ pub struct SeenRequest {
 }
 
 impl MockService {
-    /// The key that every mock accepts, unless it is [revoked](Self::revoke).
+    /// The only key that a mock accepts.
     pub const API_KEY: &'static str = "fsk_mock00000000000000000000000000000000000000000";
 
     /// Creates a service without forms.
     pub fn new() -> Self {
         let user = User::new("usr_1".parse().expect("an id"), "ada@example.org", "Ada");
-        let state = State {
-            user,
-            keys: vec![(Self::API_KEY.to_owned(), false)],
-            forms: Vec::new(),
-            limit: None,
-            faults: VecDeque::new(),
-            seen: Vec::new(),
-            started: Instant::now(),
-        };
+        let state = State { user, forms: Vec::new(), faults: VecDeque::new(), seen: Vec::new() };
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// Sets the owner of every key.
+    /// Sets the owner of the key.
     #[must_use]
     pub fn user(self, user: User) -> Self {
         self.state().user = user;
         self
     }
 
-    /// Adds a key.
-    #[must_use]
-    pub fn api_key(self, key: &str) -> Self {
-        self.state().keys.push((key.to_owned(), false));
-        self
-    }
-
     /// Adds a form; it is the newest.
     #[must_use]
     pub fn form(self, form: Form) -> Self {
-        self.state().forms.push(StoredForm::new(form));
+        self.state().forms.push(StoredForm { form, rows: BTreeMap::new() });
         self
     }
 
@@ -113,31 +97,20 @@ impl MockService {
         self
     }
 
-    /// Answers 429 to more requests than this in any minute (SPEC §8) of tokio's clock. Default: no
-    /// limit. Panics if the limit is zero.
-    #[must_use]
-    pub fn rate_limit(self, per_minute: u32) -> Self {
-        let limit = NonZeroU32::new(per_minute).expect("the limit is not zero");
-        self.state().limit = Some(RollingWindow::new(limit, RATE_WINDOW));
-        self
-    }
-
-    /// Adds a submission to a form. Panics if the form does not exist.
+    /// Adds a submission to a form; it is newer than those with the same time. Panics if the form does
+    /// not exist.
     pub fn submit(&self, form: &str, row: Submission) {
         let mut state = self.state();
         let stored = state.forms.iter_mut().find(|stored| stored.form.id.as_str() == form);
-        stored.unwrap_or_else(|| panic!("the mock has no form `{form}`")).add(row);
+        let stored = stored.unwrap_or_else(|| panic!("the mock has no form `{form}`"));
+        let mut instant = row.created_at.unix_micros();
+        while stored.rows.contains_key(&instant) {
+            instant += 1;
+        }
+        stored.rows.insert(instant, row);
     }
 
-    /// Revokes a key. Panics if the key is unknown.
-    pub fn revoke(&self, key: &str) {
-        let mut state = self.state();
-        let known = state.keys.iter_mut().find(|(known, _)| known == key);
-        known.expect("the mock knows the key").1 = true;
-    }
-
-    /// Makes the next request fail; a second call is for the request after it. Faults of pages apply
-    /// to the next request of submissions.
+    /// Makes the next request fail; a second call is for the request after it.
     pub fn fail_next(&self, fault: Fault) {
         self.state().faults.push_back(fault);
     }
@@ -154,10 +127,7 @@ impl MockService {
 
     /// Returns the builder of [`client`](Self::client), for other settings.
     pub fn client_builder(&self) -> ClientBuilder {
-        let retry = RetryPolicy::standard()
-            .base_delay(Duration::ZERO)
-            .throttle_base_delay(Duration::ZERO)
-            .budget(None);
+        let retry = RetryPolicy::standard().base_delay(Duration::ZERO).budget(None);
         Client::builder()
             .base_url("https://forms.example")
             .api_key(Self::API_KEY)
@@ -175,21 +145,17 @@ impl MockService {
     fn take(&self, request: &Request<Bytes>, attempt: u32) -> (Option<Fault>, Response<Bytes>) {
         let mut state = self.state();
         let seen = SeenRequest::of(request, attempt);
-        let fault = state.take_fault(&seen);
+        let fault = state.faults.pop_front();
         let mut response = match &fault {
-            Some(Fault::Error(code)) => ServiceError::of(code.clone()).into_response(),
-            Some(Fault::RateLimited(wait)) => ServiceError::rate_limited(*wait).into_response(),
+            Some(Fault::Error(code)) => error(code.clone(), None, None),
+            Some(Fault::RateLimited(wait)) => error(ErrorCode::RateLimited, None, Some(*wait)),
             Some(Fault::Status(status, body)) => {
                 let mut response = Response::new(Bytes::from(body.clone()));
                 *response.status_mut() = *status;
                 response
             }
             Some(Fault::Unreachable | Fault::Disconnected | Fault::Silent) => Response::default(),
-            _ => {
-                let now = state.started.elapsed();
-                let response = respond(&mut state, &seen, request.headers(), fault.as_ref(), now);
-                response.unwrap_or_else(ServiceError::into_response)
-            }
+            None | Some(Fault::Truncated) => respond(&state, &seen, request.headers()),
         };
         if fault == Some(Fault::Truncated) {
             let half = response.body().len() / 2;
@@ -202,23 +168,9 @@ impl MockService {
     }
 }
 
-impl State {
-    /// Returns the fault of this request. Faults of pages are kept for a request of submissions.
-    fn take_fault(&mut self, seen: &SeenRequest) -> Option<Fault> {
-        let next = self.faults.front()?;
-        if next.is_of_pages() && seen.form.is_none() { None } else { self.faults.pop_front() }
-    }
-}
-
 impl Default for MockService {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-impl Fault {
-    fn is_of_pages(&self) -> bool {
-        matches!(self, Self::EmptyPage | Self::StuckCursor | Self::RepeatedRow)
     }
 }
 
@@ -255,29 +207,14 @@ impl Transport for MockService {
         context: &'a AttemptContext,
     ) -> BoxFuture<'a, Result<Response<Bytes>, TransportError>> {
         Box::pin(async move {
-            let (fault, response) = self.take(&request, context.attempt());
+            let (fault, response) = self.take(&request, context.attempt);
             let fails = |kind| Err(TransportError::new(kind, "a fault of the mock service"));
             match fault {
                 Some(Fault::Unreachable) => fails(TransportErrorKind::Connect),
                 Some(Fault::Disconnected) => fails(TransportErrorKind::Interrupted),
                 Some(Fault::Silent) => std::future::pending().await,
-                Some(Fault::Slow(wait)) => {
-                    sleep(wait).await;
-                    Ok(response)
-                }
                 _ => Ok(response),
             }
         })
-    }
-}
-
-impl fmt::Debug for MockService {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = self.state();
-        f.debug_struct("MockService")
-            .field("forms", &state.forms.len())
-            .field("faults", &state.faults)
-            .field("requests", &state.seen.len())
-            .finish_non_exhaustive()
     }
 }

@@ -1,6 +1,5 @@
-//! The default transport: HTTP/1.1 by reqwest.
+//! The default transport: HTTP/1.1 by reqwest, which also decodes gzip.
 
-use std::io;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -8,7 +7,7 @@ use http::{Request, Response, StatusCode};
 
 use super::{AttemptContext, BoxFuture, Transport, TransportError, TransportErrorKind};
 use crate::base_url::BaseUrl;
-use crate::error::{Error, ErrorKind, causes};
+use crate::error::{Error, ErrorKind};
 use crate::network::{ConnectFailureKind, NetworkSettings};
 use crate::operation::BUILD;
 
@@ -34,10 +33,7 @@ impl ReqwestTransport {
     ) -> Result<Self, Error> {
         let failed = "the HTTP client cannot be set up";
         if base.is_https() {
-            #[cfg(feature = "rustls")]
             network.load_trust_store()?;
-            #[cfg(not(feature = "rustls"))]
-            return Err(Error::config(BUILD, "`https` requires the cargo feature `rustls`"));
         }
         network.check_proxy(base.as_str())?;
         let client = network
@@ -71,8 +67,8 @@ impl ReqwestTransport {
         }
         let headers = std::mem::take(answer.headers_mut());
         let body = match status {
-            StatusCode::OK => read_body(&mut answer, context.max_body(), false),
-            _ => read_body(&mut answer, context.max_error_body(), true),
+            StatusCode::OK => read_body(&mut answer, context.max_body, false),
+            _ => read_body(&mut answer, context.max_error_body, true),
         };
         match body.await {
             Ok(body) => {
@@ -128,7 +124,7 @@ async fn read_body(
     }
     let capacity = announced.min(max as u64).min(MAX_ANNOUNCED);
     let mut body = Vec::with_capacity(usize::try_from(capacity).unwrap_or(0));
-    while let Some(piece) = chunk(answer).await? {
+    while let Some(piece) = answer.chunk().await.map_err(|error| failure(error, true))? {
         let room = max - body.len();
         if piece.len() > room && !cut {
             return Err(too_large());
@@ -141,27 +137,15 @@ async fn read_body(
     Ok(Bytes::from(body))
 }
 
-async fn chunk(answer: &mut reqwest::Response) -> Result<Option<Bytes>, TransportError> {
-    answer.chunk().await.map_err(|error| failure(error, true))
-}
-
-/// Classifies the errors of an exchange by their causes; the kinds of reqwest are coarse. The URL
-/// is removed: it contains the cursor.
+/// Classifies an error after the connection was made. The URL is removed: it contains the cursor.
 fn failure(error: reqwest::Error, in_body: bool) -> TransportError {
     let error = error.without_url();
     let kind = if error.is_timeout() {
         TransportErrorKind::Timeout
-    } else if in_body || error.is_request() || is_broken(&error) {
+    } else if in_body || error.is_request() {
         TransportErrorKind::Interrupted
     } else {
         TransportErrorKind::Other
     };
     TransportError::new(kind, error)
-}
-
-fn is_broken(error: &reqwest::Error) -> bool {
-    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
-    causes(error).filter_map(|error| error.downcast_ref::<io::Error>()).any(|error| {
-        matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
-    })
 }

@@ -7,16 +7,13 @@ use bytes::Bytes;
 use formsvc_client::blocking::{Client, SubmissionQuery};
 use formsvc_client::{
     AttemptContext, BoxFuture, ErrorKind, RequestOptions, RetryPolicy, Submission, SubmissionId,
-    Timeouts, Transport, TransportError,
+    Transport, TransportError,
 };
 use http::{Request, Response};
-use wiremock::matchers::{any, path};
-use wiremock::{Mock, MockServer};
 
 use crate::support::bodies::{FORMS, USER, last, page};
 use crate::support::builder_of as builder;
-use crate::support::fake::{Answer, Fake, ok, status};
-use crate::support::served::answer;
+use crate::support::fake::{Fake, ok, status};
 
 fn client(fake: &Arc<Fake>) -> Client {
     builder::<Client>().transport(fake.wire()).build().unwrap()
@@ -81,41 +78,13 @@ fn settings_tokens_and_errors_are_those_of_the_async_client() {
 }
 
 #[test]
-fn options_and_another_key_share_the_runtime() {
-    let fake = Fake::script([status(503), ok(USER), ok(USER)]);
+fn client_with_options_shares_the_runtime() {
+    let fake = Fake::script([status(503), ok(USER)]);
     let client = client(&fake);
     let once = client.with_options(RequestOptions::new().retry(RetryPolicy::none())).unwrap();
     assert_eq!(once.me().unwrap_err().attempts(), 1);
-    client.with_api_key("fsk_other").unwrap().me().unwrap();
     drop(client);
     once.me().unwrap();
-}
-
-#[test]
-fn client_serves_many_threads() {
-    let fake = Fake::rule(|_| ok(USER));
-    let client = client(&fake);
-    std::thread::scope(|scope| {
-        for _ in 0..8 {
-            scope.spawn(|| assert_eq!(client.clone().me().unwrap().name, "Ada"));
-        }
-    });
-    assert_eq!(fake.sent().len(), 8);
-}
-
-#[test]
-fn call_over_a_socket_succeeds() {
-    // The server needs a runtime of its own.
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    let server = runtime.block_on(async {
-        let server = MockServer::start().await;
-        Mock::given(path("/api/v1/me")).respond_with(answer(200, USER)).mount(&server).await;
-        Mock::given(any()).respond_with(answer(200, &last([0]))).mount(&server).await;
-        server
-    });
-    let client = builder::<Client>().base_url(server.uri()).no_proxy().build().unwrap();
-    assert_eq!(client.me().unwrap().attempts(), 1);
-    assert_eq!(client.form("frm_1").submissions().items().count(), 1);
 }
 
 /// Every call fails with a config error; construction and drop work.
@@ -152,15 +121,6 @@ async fn call_inside_a_multi_thread_runtime_is_config_error() {
 }
 
 #[test]
-fn time_limits_apply() {
-    let fake = Fake::script([Answer::Silence]);
-    let timeouts = Timeouts::new().attempt(Duration::from_millis(10));
-    let builder =
-        builder::<Client>().timeouts(timeouts).retry(RetryPolicy::none()).transport(fake.wire());
-    assert_eq!(builder.build().unwrap().me().unwrap_err().kind(), ErrorKind::Timeout);
-}
-
-#[test]
 fn call_from_a_listener_is_config_error() {
     let own = Arc::new(Mutex::new(None::<Client>));
     let results = Arc::new(Mutex::new(Vec::new()));
@@ -193,16 +153,6 @@ fn panic_of_a_callback_reaches_the_caller() {
     client.me().unwrap();
     let rest = query.resume_from(token).items().try_collect_max(9).unwrap();
     assert_eq!(rest.len(), 1);
-}
-
-#[test]
-fn collecting_more_than_the_maximum_is_too_large() {
-    let answers = || [ok(page([0, 1], "a")), ok(last([2]))];
-    let fake = Fake::script(answers());
-    let mut items = query(&fake).items();
-    assert_eq!(items.try_collect_max(2).unwrap_err().kind(), ErrorKind::TooLarge);
-    let fake = Fake::script(answers());
-    assert_eq!(query(&fake).items().try_collect_max(3).unwrap().len(), 3);
 }
 
 /// Spawns a task on the runtime of the client, which keeps the sender until the runtime ends.

@@ -1,6 +1,6 @@
 //! Lists with a time range or a stop condition.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use formsvc_client::test_util::{MockService, form, submission};
 use formsvc_client::{
@@ -125,55 +125,6 @@ async fn empty_time_range_is_config_error() {
         assert_eq!(error.kind(), ErrorKind::Config);
         assert!(error.to_string().contains("which is not before `until`"), "{error}");
         assert!(list.page().await.is_err());
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-
-    #[test]
-    fn bounded_list_resumed_anywhere_is_the_same(
-        rows in 0_u32..20,
-        since in prop::option::of(0_u32..20),
-        until in prop::option::of(0_u32..20),
-        stop in prop::option::of(0_u32..20),
-        stops in prop::collection::vec(0_usize..9, 0..6),
-    ) {
-        prop_assume!(since.zip(until).is_none_or(|(since, until)| since > until));
-        let fake = three_by_three(rows);
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let bounded = || {
-            let mut list = list(&fake);
-            if let Some(row) = since { list = list.since(at(row)); }
-            if let Some(row) = until { list = list.until(at(row)); }
-            let (stop, asked) = (stop.map(|row| format!("sub_{row}")), asked.clone());
-            list.stop_when(move |row| {
-                asked.lock().unwrap().push(row.id.to_string());
-                stop.as_deref() == Some(row.id.as_str())
-            })
-        };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        runtime.block_on(async {
-            let end = rows.min(since.map_or(rows, |row| row + 1)).min(stop.unwrap_or(rows));
-            let start = until.map_or(0, |row| row + 1).min(end);
-            let mut list = bounded();
-            let mut all = Vec::new();
-            let mut token = None;
-            for stop in stops.iter().copied().chain([99]) {
-                let mut items = token.take().map_or(list, |token| bounded().resume_from(token)).items();
-                for _ in 0..stop {
-                    let Some(item) = items.try_next().await.unwrap() else { break };
-                    all.push(number(item.id.as_str()));
-                }
-                token = Some(items.resume_token());
-                list = bounded();
-            }
-            prop_assert_eq!(&all, &(start..end).collect::<Vec<_>>());
-            // Without the bounds, the list continues after them.
-            all.extend(read(self::list(&fake).resume_from(token.unwrap())).await);
-            prop_assert_eq!(all, (start..rows.max(start)).collect::<Vec<_>>());
-            Ok(())
-        })?;
     }
 }
 

@@ -60,28 +60,6 @@ async fn decode_error_names_status_request_id_and_path() {
 }
 
 #[tokio::test]
-async fn cut_answer_and_non_json_answer_differ() {
-    let whole = page_of(&[row(0)], None, false);
-    let cut = list(ok(&whole[..whole.len() - 20])).await;
-    assert_eq!(cut.kind(), ErrorKind::Decode);
-    assert!(cut.to_string().starts_with("submissions.list: the answer is cut short"), "{cut}");
-    assert!(cut.is_retryable());
-
-    let html = list(ok("<html>\u{1b}[31mBad gateway</html>")).await;
-    assert_eq!(html.kind(), ErrorKind::Decode);
-    assert_eq!(
-        html.to_string(),
-        "submissions.list: the answer is not JSON: \
-         status 200, no content type, begins with `<html>\\u{1b}[31mBad gateway</html>` \
-         (request id req_1, 1 attempt)"
-    );
-    let broken = list(Answer::BreaksOff(200, "req_broken")).await;
-    assert_eq!(broken.kind(), ErrorKind::Transport);
-    assert_eq!(broken.request_id(), Some("req_broken"));
-    assert_eq!(broken.status().unwrap().as_u16(), 200);
-}
-
-#[tokio::test]
 async fn gateway_page_error_shows_status_and_beginning() {
     let body = format!("<html>504 {}", "x".repeat(100_000));
     let error = list(Answer::Status(504, Vec::new(), body)).await;
@@ -125,12 +103,4 @@ async fn unknown_error_code_is_kept() {
     assert_eq!(error.code().unwrap().as_str(), "plan_expired");
     assert_eq!(error.message(), Some("a\nb\u{202e}"));
     assert!(error.to_string().contains(r"plan_expired: a\nb\u{202e} (1 attempt)"), "{error}");
-}
-
-#[tokio::test]
-async fn display_and_source_do_not_repeat_each_other() {
-    let error = list(ok(r#"{"data":7}"#)).await;
-    let source = error.source().unwrap().to_string();
-    assert!(source.contains("invalid type"), "{source}");
-    assert!(!error.to_string().contains(&source));
 }

@@ -4,13 +4,8 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bytes::Bytes;
-use formsvc_client::{
-    AttemptContext, BoxFuture, ErrorKind, RateLimit, RequestOptions, Timeouts, Transport,
-    TransportError,
-};
+use formsvc_client::{ErrorKind, RateLimit, Timeouts};
 use formsvc_protocol::RollingWindow;
-use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
 use tokio::time::Instant;
 
 use crate::support::bodies::USER;
@@ -122,100 +117,4 @@ async fn every_retry_counts_against_the_limit() {
         builder().rate_limit(RateLimit::per_minute(1)).transport(fake.wire()).build().unwrap();
     client.me().await.unwrap();
     assert!(fake.gaps()[0] >= Duration::from_secs(60));
-}
-
-/// Answers 429 from the 100th request on, for the time in `Retry-After`, and takes 40 to 60 ms for
-/// each answer, so that many requests are in flight at once.
-struct Storm {
-    sent: Mutex<u32>,
-    began: Mutex<Option<Instant>>,
-    /// Requests received after the first 429 was sent.
-    too_late: Mutex<u32>,
-    refused: Mutex<Vec<String>>,
-}
-
-const STORM: Duration = Duration::from_secs(10);
-
-impl Transport for Storm {
-    fn send<'a>(
-        &'a self,
-        request: Request<Bytes>,
-        _context: &'a AttemptContext,
-    ) -> BoxFuture<'a, Result<Response<Bytes>, TransportError>> {
-        Box::pin(async move {
-            let count = {
-                let mut sent = self.sent.lock().unwrap();
-                *sent += 1;
-                *sent
-            };
-            let refuses = {
-                let mut began = self.began.lock().unwrap();
-                if count == 100 {
-                    *began = Some(Instant::now());
-                }
-                began.is_some_and(|began| began.elapsed() < STORM)
-            };
-            if refuses && !self.refused.lock().unwrap().is_empty() {
-                *self.too_late.lock().unwrap() += 1;
-            }
-            tokio::time::sleep(Duration::from_millis(40 + u64::from(count % 20))).await;
-            if !refuses {
-                return Ok(Response::new(Bytes::from_static(USER.as_bytes())));
-            }
-            let task = request.headers()["x-task"].to_str().unwrap().to_owned();
-            self.refused.lock().unwrap().push(task);
-            let mut answer = Response::new(Bytes::new());
-            *answer.status_mut() = StatusCode::TOO_MANY_REQUESTS;
-            answer.headers_mut().insert("retry-after", HeaderValue::from(STORM.as_secs()));
-            Ok(answer)
-        })
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn first_429_pauses_every_task() {
-    let storm = Arc::new(Storm {
-        sent: Mutex::default(),
-        began: Mutex::default(),
-        too_late: Mutex::default(),
-        refused: Mutex::default(),
-    });
-    let wire = storm.clone();
-    let client = builder().rate_limit(RateLimit::off()).transport(Shared(wire)).build().unwrap();
-    let tasks: Vec<_> = (0..50)
-        .map(|task| {
-            let name = HeaderName::from_static("x-task");
-            let options = RequestOptions::new().header(name, HeaderValue::from(task));
-            let client = client.with_options(options).unwrap();
-            tokio::spawn(async move {
-                for _ in 0..20 {
-                    client.me().await.unwrap();
-                }
-            })
-        })
-        .collect();
-    for task in tasks {
-        task.await.unwrap();
-    }
-    assert_eq!(*storm.too_late.lock().unwrap(), 0, "the first 429 pauses every task");
-    let mut refused = storm.refused.lock().unwrap().clone();
-    let all = refused.len();
-    refused.sort();
-    refused.dedup();
-    assert_eq!(all, refused.len(), "a task was refused twice");
-    assert!(all > 10, "only {all} requests were in flight at the first 429");
-    assert_eq!(*storm.sent.lock().unwrap() as usize, 50 * 20 + all);
-}
-
-/// A transport that the test can inspect.
-struct Shared(Arc<Storm>);
-
-impl Transport for Shared {
-    fn send<'a>(
-        &'a self,
-        request: Request<Bytes>,
-        context: &'a AttemptContext,
-    ) -> BoxFuture<'a, Result<Response<Bytes>, TransportError>> {
-        self.0.send(request, context)
-    }
 }

@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FusedStream;
 use proptest::prelude::*;
 
-use crate::support::bodies::{FORMS, last, page, page_of, row, row_at, time};
+use crate::support::bodies::{FORMS, last, page, page_of, row};
 use crate::support::builder;
 use crate::support::fake::{Answer, Fake, ok, status};
 
@@ -154,17 +154,6 @@ async fn out_of_order_list_yields_good_rows_then_error() {
     assert!(pages.try_next().await.unwrap().is_none());
 }
 
-#[tokio::test]
-async fn rows_of_one_time_are_yielded_once() {
-    let tied = |n: u32| row_at(n, &time(7));
-    let fake = Fake::script([
-        ok(page_of(&[row(0), tied(1), tied(2)], Some("a"), true)),
-        ok(page_of(&[tied(2), tied(3)], Some("b"), true)),
-        ok(page_of(&[tied(4), tied(1), tied(5)], None, false)),
-    ]);
-    assert_eq!(read(list(&fake)).await.0.join(""), "012345");
-}
-
 #[tokio::test(start_paused = true)]
 async fn failed_page_ends_list_with_its_error() {
     let fake = Fake::script([ok(page([0], "a")), status(404)]);
@@ -180,15 +169,6 @@ async fn collect_over_max_is_too_large() {
     assert_eq!(items.try_next().await.unwrap().unwrap().id.as_str(), "sub_2");
     let fake = Fake::script([ok(page([0, 1], "a")), ok(last([2]))]);
     assert_eq!(list(&fake).items().try_collect_max(3).await.unwrap().len(), 3);
-}
-
-#[tokio::test]
-async fn list_can_be_read_on_another_task() {
-    let fake = Fake::script([ok(page([0], "a")), ok(last([1]))]);
-    let items = list(&fake).items();
-    let count =
-        tokio::spawn(async move { items.filter(|i| std::future::ready(i.is_ok())).count().await });
-    assert_eq!(count.await.unwrap(), 2);
 }
 
 #[tokio::test(start_paused = true)]

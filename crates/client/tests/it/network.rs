@@ -175,35 +175,6 @@ async fn proxy_named_localhost_is_probed_on_loopback() {
 }
 
 #[tokio::test]
-async fn no_proxy_entries_bypass_the_proxy() {
-    let authority = Authority::new();
-    let proxied = Server::https(authority.valid_for("forms.example"), USER);
-    let proxy = HttpProxy::to(proxied.address);
-    // 0.0.0.0 is an address of this machine that is not in 127.0.0.0/8.
-    let direct = Server::http(USER);
-    let url = format!("http://{}", proxy.address);
-    let port = direct.address.port();
-    let base_url = format!("http://0.0.0.0:{port}");
-    for list in ["*", "0.0.0.0", "a.example,0.0.0.0/8", &format!("x.example 0.0.0.0:{port}")] {
-        let network = settings(&[("ALL_PROXY", &url), ("no_proxy", list)]).unwrap();
-        client(&base_url, network).me().await.unwrap();
-        assert_eq!((proxy.log.take().len(), direct.log.take().len()), (0, 2), "{list}");
-    }
-    // A name that has no address, so that only a proxy could connect.
-    let name = "https://forms.dep.invalid";
-    for list in ["dep.invalid", ".dep.invalid", "*.dep.invalid", "FORMS.dep.invalid:443", "a,*"] {
-        let network = settings(&[("ALL_PROXY", &url), ("NO_PROXY", list)]).unwrap();
-        assert_eq!(kind(&failure(name, network).await), ConnectFailureKind::Dns, "{list}");
-        assert_eq!(proxy.log.take(), [""; 0], "{list}");
-    }
-    for list in ["other.invalid", "ep.invalid", "forms.dep.invalid:8443", "0.0.0.0/0"] {
-        let network = trusting(&authority, &[("ALL_PROXY", &url), ("NO_PROXY", list)]);
-        client(HTTPS, network).me().await.unwrap();
-        assert_eq!(proxy.log.take().len(), 1, "{list}");
-    }
-}
-
-#[tokio::test]
 async fn localhost_is_never_sent_to_a_proxy() {
     let server = Server::http(USER);
     let proxy = HttpProxy::refusing("502 Bad Gateway");

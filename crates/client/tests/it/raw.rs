@@ -4,7 +4,7 @@ use formsvc_client::{ErrorCode, ErrorKind, RetryPolicy};
 
 use crate::support::bodies::error;
 use crate::support::fake::{Answer, Fake, ok, throttled};
-use crate::support::{KEY, builder, builder_of};
+use crate::support::{KEY, builder};
 
 #[tokio::test]
 async fn raw_body_is_returned_byte_for_byte() {
@@ -50,13 +50,4 @@ async fn path_outside_the_base_url_sends_no_request() {
         assert_eq!((refused.kind(), refused.attempts()), (ErrorKind::Config, 0), "{path}");
     }
     assert!(fake.sent().is_empty());
-}
-
-#[test]
-fn raw_call_can_block() {
-    let fake = Fake::script([ok("{}")]);
-    let client = builder_of::<formsvc_client::blocking::Client>();
-    let client = client.transport(fake.wire()).build().unwrap();
-    assert_eq!(&client.get_raw("/x", &[("a", "b")]).unwrap()[..], b"{}");
-    assert_eq!(fake.sent(), ["/base/x?a=b"]);
 }

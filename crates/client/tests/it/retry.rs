@@ -1,6 +1,5 @@
 //! Retries, on a paused clock.
 
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 use formsvc_client::{
@@ -78,19 +77,6 @@ async fn last_failure_is_returned_after_all_attempts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pauses_double_up_to_max_delay() {
-    let fake = Fake::script((0..6).map(|_| status(500)));
-    let policy = RetryPolicy::standard()
-        .max_attempts(NonZeroU32::new(6).unwrap())
-        .base_delay(secs(1))
-        .max_delay(secs(5));
-    let client = builder().random(|| 1.0).retry(policy).transport(fake.wire()).build().unwrap();
-    client.me().await.unwrap_err();
-    let tenths: Vec<_> = fake.gaps().iter().map(|gap| gap.as_millis() / 100).collect();
-    assert_eq!(tenths, [11, 22, 44, 55, 55]);
-}
-
-#[tokio::test(start_paused = true)]
 async fn retry_after_applies_as_seconds_and_as_date() {
     let date = "Thu, 01 Jan 2026 00:00:20 GMT";
     let dated = |now: &str| {
@@ -151,8 +137,8 @@ async fn rate_limit_error_names_wait_and_limit() {
     let none = Timeouts::new().overall(None);
     for (retry_after, expected) in [
         ("61", "61.0 s, and at most 60.0 s are allowed"),
-        ("3600", "an hour or more, and at most 60.0 s are allowed"),
-        ("99999999999999999999", "an hour or more, and at most 60.0 s are allowed"),
+        ("3600", "3600.0 s or more, and at most 60.0 s are allowed"),
+        ("99999999999999999999", "3600.0 s or more, and at most 60.0 s are allowed"),
     ] {
         let fake = Fake::script([throttled(retry_after)]);
         let client = builder().max_wait(secs(60)).timeouts(none).transport(fake.wire());

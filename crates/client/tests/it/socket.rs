@@ -30,27 +30,6 @@ async fn list_is_read_over_http() {
 }
 
 #[tokio::test]
-async fn temporary_status_is_retried() {
-    for code in [408, 429, 500, 502, 503, 504] {
-        let served = Served::script([
-            ResponseTemplate::new(code).insert_header("retry-after", "0"),
-            answer(200, USER),
-        ])
-        .await;
-        assert_eq!(served.client().me().await.unwrap().attempts(), 2, "{code}");
-    }
-}
-
-#[tokio::test]
-async fn permanent_status_is_not_retried() {
-    for code in [400, 401, 403, 404, 418, 501] {
-        let served = Served::script([answer(code, "{}")]).await;
-        let error = served.client().me().await.unwrap_err();
-        assert_eq!((error.status().unwrap().as_u16(), error.attempts()), (code, 1));
-    }
-}
-
-#[tokio::test]
 async fn redirect_is_not_followed() {
     let elsewhere = Served::script([]).await;
     let away = ResponseTemplate::new(302).insert_header("location", elsewhere.url());

@@ -1,158 +1,162 @@
-//! The bodies that may have been signed instead of the one that was given: changes that are not about JSON.
+//! The bodies that may have been signed instead of the given one.
 
 use std::borrow::Cow;
+use std::io;
 
-use base64::Engine;
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter, Serializer};
 
-use super::header::{STANDARD, URL_SAFE};
-use super::hypothesis::Hypothesis;
+use super::Found;
+use super::cause::Cause;
+use super::header::decode_base64;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
-
-/// What is known of the body.
-#[derive(Clone, Copy)]
-pub(super) struct Given<'a> {
-    pub(super) body: &'a [u8],
-    /// What `Content-Length` said.
-    pub(super) length: Option<u64>,
-}
-
-/// A way in which a body is changed, and what it may have been before.
-type Change = (Hypothesis, fn(Given<'_>) -> Vec<Vec<u8>>);
-
-/// What is tried, the likeliest first.
-pub(super) const CHANGES: &[Change] = &[
-    (Hypothesis::LineFeedAdded, line_feed_added),
-    (Hypothesis::LineFeedLost, |given| vec![with(given.body, b"\n"), with(given.body, b"\r\n")]),
-    (Hypothesis::BodyTooLong, too_long),
-    (Hypothesis::BomAdded, |given| {
-        given.body.strip_prefix(BOM).map(<[u8]>::to_vec).into_iter().collect()
-    }),
-    (Hypothesis::BodyInString, in_string),
-    (Hypothesis::BodyBase64, base64),
-    (Hypothesis::LineEndings, line_endings),
-    (Hypothesis::Charset, charset),
-    (Hypothesis::BodySpaced, |given| vec![given.body.trim_ascii().to_vec()]),
-    (Hypothesis::SignedData, |given| data(given.body).into_iter().collect()),
-    (Hypothesis::BomLost, |given| vec![with(BOM, given.body)]),
+/// Name of an encoding, and the bytes with which its data begins.
+const COMPRESSIONS: [(&str, &[u8]); 4] = [
+    ("gzip", b"\x1f\x8b"),
+    ("zstd", b"\x28\xb5\x2f\xfd"),
+    ("zlib", b"\x78\x9c"),
+    ("zlib", b"\x78\xda"),
 ];
 
-fn with(first: &[u8], second: &[u8]) -> Vec<u8> {
-    [first, second].concat()
-}
+/// A body that may have been signed, and how the given one differs from it.
+pub(super) type SignedBody<'a> = (Option<Found>, Cow<'a, [u8]>);
 
-fn line_feed_added(given: Given<'_>) -> Vec<Vec<u8>> {
-    let body = given.body;
-    let one = body.strip_suffix(b"\r\n").or_else(|| body.strip_suffix(b"\n"));
-    let Some(one) = one else { return Vec::new() };
-    let end = body.iter().rposition(|byte| !b"\r\n".contains(byte)).map_or(0, |at| at + 1);
-    vec![one.to_vec(), body[..end].to_vec()]
-}
+/// The causes that are tried by changing the body.
+pub(super) const BODY_CAUSES: [Cause; 4] =
+    [Cause::BodyEnds, Cause::BodyEncoded, Cause::Charset, Cause::JsonPrinted];
 
-fn too_long(given: Given<'_>) -> Vec<Vec<u8>> {
-    let length = given.length.and_then(|length| usize::try_from(length).ok());
-    let cut = length.filter(|length| *length < given.body.len());
-    cut.map(|length| given.body[..length].to_vec()).into_iter().collect()
-}
-
-/// What a string of JSON holds; or the string that holds the body.
-fn in_string(given: Given<'_>) -> Vec<Vec<u8>> {
-    if let Ok(inner) = serde_json::from_slice::<String>(given.body) {
-        return vec![inner.into_bytes()];
+/// Returns the given body, then what it may have been before, the most likely first.
+pub(super) fn bodies(body: &[u8]) -> Vec<SignedBody<'_>> {
+    let mut all: Vec<SignedBody<'_>> = vec![(None, body.into())];
+    let mut add = |cause, detail: &str, before: Cow<'_, [u8]>| {
+        all.push((Some(Found::new(cause, Some(detail))), before.into_owned().into()));
+    };
+    let ends = body.trim_ascii_end();
+    if ends.len() < body.len() {
+        add(Cause::BodyEnds, "line break added", ends.into());
     }
-    let text = std::str::from_utf8(given.body).ok();
-    text.and_then(|text| serde_json::to_vec(text).ok()).into_iter().collect()
+    if let Some(rest) = body.strip_prefix(BOM) {
+        add(Cause::BodyEnds, "byte order mark added", rest.into());
+    }
+    add(Cause::BodyEnds, "line break removed", [body, b"\n"].concat().into());
+    add(Cause::BodyEnds, "line break removed", [body, b"\r\n"].concat().into());
+    add(Cause::BodyEnds, "byte order mark removed", [BOM, body].concat().into());
+    for (detail, printed) in printed(body.strip_prefix(BOM).unwrap_or(body)) {
+        add(Cause::JsonPrinted, detail, printed.into());
+    }
+    if let Some(decoded) = decode_base64(body.trim_ascii()).filter(|decoded| !decoded.is_empty()) {
+        add(Cause::BodyEncoded, "base64", decoded.into());
+    }
+    for (detail, before) in charsets(body) {
+        add(Cause::Charset, detail, before.into());
+    }
+    all
 }
 
-fn base64(given: Given<'_>) -> Vec<Vec<u8>> {
-    let text = given.body.trim_ascii();
-    let decoded = STANDARD.decode(text).or_else(|_| URL_SAFE.decode(text));
-    decoded.ok().filter(|decoded| !decoded.is_empty()).into_iter().collect()
+/// Returns the name of the compression of a body.
+pub(super) fn compression(body: &[u8]) -> Option<&'static str> {
+    COMPRESSIONS.iter().find(|(_, magic)| body.starts_with(magic)).map(|(name, _)| *name)
 }
 
-fn line_endings(given: Given<'_>) -> Vec<Vec<u8>> {
-    let (mut short, mut long) = (Vec::new(), Vec::new());
-    for (at, byte) in given.body.iter().enumerate() {
-        match byte {
-            b'\r' if given.body.get(at + 1) == Some(&b'\n') => {}
-            b'\n' => {
-                short.push(b'\n');
-                long.extend_from_slice(b"\r\n");
-            }
-            byte => {
-                short.push(*byte);
-                long.push(*byte);
+/// Returns the body's JSON as others print it: the service, which is compact, and common libraries.
+fn printed(body: &[u8]) -> impl Iterator<Item = (&'static str, Vec<u8>)> {
+    let all = [
+        ("it was signed without white space", print(body, CompactFormatter)),
+        ("numbers lost a final zero", print(body, ZeroFormatter)),
+        ("it was signed as Python's json.dumps prints it", print(body, PythonFormatter)),
+        ("it was signed with an indentation of 2 spaces", print(body, PrettyFormatter::new())),
+    ];
+    all.into_iter().filter_map(|(detail, printed)| Some((detail, printed?)))
+}
+
+/// Prints JSON in another format; `None` if the text is not JSON or nested deeper than 128 levels.
+fn print(body: &[u8], formatter: impl Formatter) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(body.len());
+    let mut from = serde_json::Deserializer::from_slice(body);
+    let mut to = Serializer::with_formatter(&mut out, formatter);
+    serde_transcode::transcode(&mut from, &mut to).ok()?;
+    from.end().ok()?;
+    Some(out)
+}
+
+/// Compact, with a zero after each number with a fraction: 12.50 for 12.5.
+struct ZeroFormatter;
+
+impl Formatter for ZeroFormatter {
+    fn write_f64<W: ?Sized + io::Write>(&mut self, out: &mut W, value: f64) -> io::Result<()> {
+        CompactFormatter.write_f64(out, value)?;
+        out.write_all(b"0")
+    }
+}
+
+/// A space after each comma and colon, and ASCII only.
+struct PythonFormatter;
+
+impl Formatter for PythonFormatter {
+    fn begin_array_value<W: ?Sized + io::Write>(
+        &mut self,
+        out: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
+        if first { Ok(()) } else { out.write_all(b", ") }
+    }
+
+    fn begin_object_key<W: ?Sized + io::Write>(
+        &mut self,
+        out: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
+        self.begin_array_value(out, first)
+    }
+
+    fn begin_object_value<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
+        out.write_all(b": ")
+    }
+
+    fn write_string_fragment<W: ?Sized + io::Write>(
+        &mut self,
+        out: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        for unit in fragment.encode_utf16() {
+            match u8::try_from(unit) {
+                Ok(byte) if byte.is_ascii() => out.write_all(&[byte])?,
+                _ => write!(out, "\\u{unit:04x}")?,
             }
         }
+        Ok(())
     }
-    vec![short, long]
 }
 
-/// The body before it was taken for Latin-1 or Windows-1252, or written as that, or as UTF-16.
-fn charset(given: Given<'_>) -> Vec<Vec<u8>> {
-    let body = given.body;
+/// Returns the body before it was decoded as one character set and encoded as another.
+fn charsets(body: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
     let mut before = Vec::new();
-    if let Some(text) = utf16(body) {
-        let bare = text.trim_end_matches(['\r', '\n']).as_bytes().to_vec();
-        before.extend([text.into_bytes(), bare]);
+    if let Some(text) = utf16_text(body) {
+        before.push(("it is UTF-16", text.trim_end().as_bytes().to_vec()));
     }
     if body.is_ascii() {
         return before;
     }
     if let Ok(text) = std::str::from_utf8(body) {
-        before.extend(text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect::<Option<_>>());
-        before.extend(text.chars().map(windows_1252).collect::<Option<_>>());
+        let bytes: Option<Vec<u8>> = text.chars().map(windows_1252).collect();
+        before.extend(bytes.map(|bytes| ("UTF-8 was read as Windows-1252", bytes)));
     }
-    before.push(body.iter().copied().map(char::from).collect::<String>().into_bytes());
+    let text: String = body.iter().copied().map(char::from).collect();
+    before.push(("it is Latin-1", text.into_bytes()));
     before
 }
 
-/// The text of UTF-16, with its mark or with a zero in every other byte.
-fn utf16(body: &[u8]) -> Option<String> {
-    let (pairs, []) = body.as_chunks::<2>() else { return None };
-    let little = match body {
-        [0xff, 0xfe, ..] | [_, 0, ..] => true,
-        [0xfe, 0xff, ..] | [0, _, ..] => false,
-        _ => return None,
-    };
-    let unit =
-        |pair: &[u8; 2]| if little { u16::from_le_bytes(*pair) } else { u16::from_be_bytes(*pair) };
-    let text: Result<String, _> = char::decode_utf16(pairs.iter().map(unit)).collect();
-    text.ok().map(|text| text.trim_start_matches('\u{feff}').to_owned())
+/// The text of little-endian UTF-16 with a byte order mark, as a Windows shell writes it.
+fn utf16_text(body: &[u8]) -> Option<String> {
+    let (units, []) = body.strip_prefix(b"\xff\xfe")?.as_chunks::<2>() else { return None };
+    char::decode_utf16(units.iter().map(|unit| u16::from_le_bytes(*unit)))
+        .collect::<Result<_, _>>()
+        .ok()
 }
 
-/// The byte of a character in Windows-1252.
+/// The byte of a character in Windows-1252, of which Latin-1 is a part.
 fn windows_1252(c: char) -> Option<u8> {
-    /// What the bytes from 0x80 to 0x9f mean.
-    const HIGH: [char; 32] = [
-        '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž',
-        '\u{8f}', '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}',
-        'ž', 'Ÿ',
-    ];
-    let high = HIGH.iter().position(|high| *high == c).and_then(|at| u8::try_from(at).ok());
+    const FROM_0X80: &str = "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8d}Ž\u{8f}\u{90}‘’“”•–—˜™š›œ\u{9d}žŸ";
+    let high = FROM_0X80.chars().position(|high| high == c).and_then(|at| u8::try_from(at).ok());
     high.map(|at| 0x80 + at).or_else(|| u8::try_from(u32::from(c)).ok())
-}
-
-/// The text of `data`.
-fn data(body: &[u8]) -> Option<Vec<u8>> {
-    #[derive(Deserialize)]
-    struct Body<'a> {
-        #[serde(borrow)]
-        data: &'a RawValue,
-    }
-    let body: Body<'_> = serde_json::from_slice(body).ok()?;
-    Some(body.data.get().as_bytes().to_vec())
-}
-
-/// The `submission_id` of a body.
-pub(super) fn submission_id(body: &[u8]) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Body<'a> {
-        #[serde(borrow)]
-        submission_id: Cow<'a, str>,
-    }
-    let body: Body<'_> = serde_json::from_slice(body).ok()?;
-    Some(body.submission_id.into_owned())
 }

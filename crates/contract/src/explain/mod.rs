@@ -1,93 +1,90 @@
-//! Why a signature does not match: named hypotheses, and the search for the one that fits.
+//! Explains why a signature does not match.
 //!
-//! A hypothesis fits when it makes the signature right: where it changes the body, the secret or the header,
-//! the verifier ([`formsvc_protocol::signature`]) says so; where it says that something else was signed, the
-//! MAC of that does. What can be seen without a MAC, such as a body that is shorter than its
-//! `Content-Length`, is told as a fact. Nothing here reads a clock, and nothing prints a secret or a MAC.
+//! A cause is proven if the signature matches once it is fixed: [`explain`] tries the keys, bodies and
+//! header readings that common mistakes produce. Other causes are facts that can be seen without a MAC,
+//! such as a body that is shorter than its `Content-Length`. Reads no clock and prints no secret or MAC.
 
 mod body;
+mod cause;
 mod header;
-mod hypothesis;
-mod json;
-mod number;
-mod search;
 mod secret;
-mod signed;
-mod table;
 #[cfg(test)]
 mod tests;
-mod work;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use formsvc_protocol::signature::{HEADER, SECRET_PREFIX};
 use secrecy::{ExposeSecret, SecretString};
-use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 
-pub use self::hypothesis::Hypothesis;
-pub use self::table::{HYPOTHESES, HypothesisRow};
+pub use self::cause::{CAUSES, Cause, CauseRow};
 
-use self::body::Given;
+use self::body::{BODY_CAUSES, SignedBody, bodies, compression};
 use self::header::Reading;
-use self::search::{LeftOut, Search};
+use self::secret::{Key, keys};
+use crate::{members, nesting};
 
-/// How API keys begin.
+/// Prefix of API keys.
 const API_KEY_PREFIX: &str = "fsk_";
-/// Unix seconds that no clock shows for three thousand years; a `t` beyond is in milliseconds.
+/// A larger `t` is in milliseconds: as seconds it is the year 5138.
 const SECONDS_MAX: u64 = 100_000_000_000;
-/// Message for [`Explanation::too_deep`].
-pub const TOO_DEEP: &str = "the body is nested too deeply to compare";
-/// Longest name of a header that is repeated.
+/// Size limit of bodies for which changes are tried: each change costs a MAC with each key.
+const BODY_MAX: usize = 256 << 10;
+/// Changes of the key, the signed text and the body that are combined at most.
+const CHANGES_MAX: usize = 2;
+/// Longest name of a header in a detail.
 const NAME_MAX: usize = 64;
+/// Value of [`Explanation::limit`].
+pub const TOO_DEEP: &str = "the body is nested too deeply to compare";
+/// Value of [`Explanation::limit`].
+pub const TOO_LONG: &str = "the body is too long to try what changed it";
 
 /// A delivery whose signature is to be explained.
 #[derive(Clone)]
-pub struct Case<'a> {
-    /// Its headers: names in lower case, values as they came.
+pub struct ExplainRequest<'a> {
+    /// The headers: names in lower case, values unchanged.
     pub headers: Vec<(&'a str, &'a [u8])>,
-    /// Its body, to the byte.
+    /// The exact body.
     pub body: &'a [u8],
     /// The secrets by name.
     pub secrets: &'a [(Arc<str>, SecretString)],
-    /// A key of the API, which may stand where a secret belongs.
+    /// An API key, which may have been used as the secret.
     pub api_key: Option<&'a SecretString>,
-    /// When it came, in Unix seconds, where that is known.
-    pub came: Option<u64>,
-    /// The time as of which its age is judged, in Unix seconds.
+    /// The time of verification, in Unix seconds.
     pub now: u64,
-    /// Largest difference of a signature's time to that; none takes any.
+    /// Largest difference of the signature's time to that; `None` accepts any.
     pub tolerance: Option<Duration>,
 }
 
-/// A hypothesis that fits.
+/// A cause that applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Which.
-    pub hypothesis: Hypothesis,
-    /// How, in a few words. May hold the name of a header, which is a stranger's.
+    /// The cause.
+    pub cause: Cause,
+    /// Details in a few words. May contain the name of a header, which is untrusted.
     pub detail: Option<String>,
 }
 
 impl Found {
-    fn new(hypothesis: Hypothesis, detail: Option<&str>) -> Self {
-        Self { hypothesis, detail: detail.map(str::to_owned) }
+    fn new(cause: Cause, detail: Option<&str>) -> Self {
+        Self { cause, detail: detail.map(str::to_owned) }
     }
 }
 
-/// How sure an explanation is.
+/// The certainty of an explanation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Proof {
-    /// The signature is right once what was found is put right; with nothing found it is right as it is.
+    /// The signature matches after fixing all found causes.
     Signature,
-    /// It can be seen, and keeps any signature from being right; what else is wrong is not known.
+    /// The found causes prevent any signature from matching; there may be more.
     Fact,
-    /// None: no hypothesis fits.
+    /// No cause applies.
     None,
 }
 
 impl Proof {
-    /// In a word.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Signature => "signature",
@@ -97,188 +94,209 @@ impl Proof {
     }
 }
 
-/// Why a signature is not right.
+/// Why a signature does not match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
-    /// What fits, all of it together.
+    /// All causes that apply together.
     pub found: Vec<Found>,
-    /// How sure that is.
+    /// The certainty.
     pub proof: Proof,
     /// The name of the secret that signed.
     pub secret: Option<Arc<str>>,
-    /// What is worth a look where nothing proves what it was.
+    /// What to check if nothing is proven.
     pub clues: Vec<&'static str>,
-    /// Hypotheses left untried because the body is too long or nested too deeply.
-    pub left_out: Vec<Hypothesis>,
-    /// Whether some were tried by themselves alone, and not together with others, for the same reason.
-    pub pairs_left_out: bool,
-    /// True if the body's JSON is nested deeper than [`DEPTH_MAX`](crate::nesting::DEPTH_MAX), so that
-    /// no other way to print it was tried.
-    pub too_deep: bool,
+    /// The causes that were not tried, because the body is too long or nested too deeply.
+    pub untried: Vec<Cause>,
+    /// Why they were not tried: [`TOO_DEEP`] or [`TOO_LONG`].
+    pub limit: Option<&'static str>,
 }
 
-/// Explains a signature.
-pub fn explain(case: &Case<'_>) -> Explanation {
-    let readings = match readings(case) {
-        Ok(readings) => readings,
-        Err(fact) => {
-            let found = vec![fact];
-            return Explanation { found, proof: Proof::Fact, ..Explanation::none() };
-        }
+/// Explains the signature of a delivery.
+pub fn explain(request: &ExplainRequest<'_>) -> Explanation {
+    let explanation = |found, proof| Explanation {
+        found,
+        proof,
+        secret: None,
+        clues: Vec::new(),
+        untried: Vec::new(),
+        limit: None,
     };
-    let length = header_of(case, "content-length")
-        .and_then(|value| std::str::from_utf8(value).ok()?.trim().parse().ok());
-    let (given, instead) =
-        (secret::given(case.secrets), secret::instead(case.secrets, case.api_key));
-    let search = Search::new(&readings.all, &given, &instead, Given { body: case.body, length });
-    let (signed, left_out) = search.run();
-    let Some(signed) = signed else {
-        let LeftOut { alone: left_out, pairs: pairs_left_out, too_deep } = left_out;
-        let (found, clues) = (facts(case, &readings, length), clues(case));
-        let proof = if found.is_empty() { Proof::None } else { Proof::Fact };
-        let secret = None;
-        return Explanation { found, proof, secret, clues, left_out, pairs_left_out, too_deep };
+    let Some((renamed, readings)) = read_header(request) else {
+        return explanation(vec![Found::new(Cause::HeaderMissing, None)], Proof::Fact);
     };
-    let mut found: Vec<_> = readings.renamed.into_iter().chain(signed.found).collect();
-    found.extend(age(case, signed.t.as_deref()));
-    Explanation { found, proof: Proof::Signature, secret: signed.secret, ..Explanation::none() }
-}
-
-impl Explanation {
-    fn none() -> Self {
-        Self {
-            found: Vec::new(),
-            proof: Proof::None,
-            secret: None,
-            clues: Vec::new(),
-            left_out: Vec::new(),
-            pairs_left_out: false,
-            too_deep: false,
-        }
+    let too_long = request.body.len() > BODY_MAX;
+    let too_deep = nesting::depth(request.body) > nesting::DEPTH_MAX;
+    let bodies = if too_long { vec![(None, request.body.into())] } else { bodies(request.body) };
+    let keys = keys(request.secrets, request.api_key);
+    if let Some((found, key, reading)) = search(&keys, &bodies, &readings) {
+        let found = renamed.into_iter().chain(found).chain(age(request, reading)).collect();
+        return Explanation { secret: key.name.clone(), ..explanation(found, Proof::Signature) };
     }
+    let found = facts(request, renamed, &readings);
+    let proof = if found.is_empty() { Proof::None } else { Proof::Fact };
+    let (untried, limit) = match (too_long, too_deep) {
+        (true, _) => (BODY_CAUSES.to_vec(), Some(TOO_LONG)),
+        (_, true) => (vec![Cause::JsonPrinted], Some(TOO_DEEP)),
+        _ => (Vec::new(), None),
+    };
+    Explanation { clues: clues(request), untried, limit, ..explanation(found, proof) }
 }
 
-/// What the headers may mean.
-struct Readings {
-    all: Vec<Reading>,
-    /// Set where they are those of another header.
-    renamed: Option<Found>,
-}
-
-/// The readings of the signature header, or of one that looks like it; or that there is none.
-fn readings(case: &Case<'_>) -> Result<Readings, Found> {
-    let values: Vec<&[u8]> = all_of(case, HEADER).collect();
+/// Reads the signature header, or else a header of another name that looks like it.
+fn read_header(request: &ExplainRequest<'_>) -> Option<(Option<Found>, Vec<Reading>)> {
+    let values: Vec<&[u8]> = header_values(request, HEADER).collect();
     if !values.is_empty() {
-        return Ok(Readings { all: header::readings(&values), renamed: None });
+        return Some((None, header::readings(&values)));
     }
-    let like = case.headers.iter().find(|(_, value)| header::is_like(value));
-    let (name, value) = like.ok_or_else(|| Found::new(Hypothesis::HeaderMissing, None))?;
+    let mut headers = request.headers.iter();
+    let (name, value) = headers.find(|(_, value)| header::is_signature_like(value))?;
     let shown: String = name.chars().take(NAME_MAX).collect();
-    Ok(Readings {
-        all: header::readings(&[value]),
-        renamed: Some(Found::new(Hypothesis::HeaderRenamed, Some(&shown))),
-    })
+    Some((Some(Found::new(Cause::HeaderRenamed, Some(&shown))), header::readings(&[value])))
 }
 
-fn all_of<'c>(case: &'c Case<'_>, name: &'c str) -> impl Iterator<Item = &'c [u8]> {
-    case.headers.iter().filter(move |(other, _)| *other == name).map(|(_, value)| *value)
+fn header_values<'c>(
+    request: &'c ExplainRequest<'_>,
+    name: &'c str,
+) -> impl Iterator<Item = &'c [u8]> {
+    request.headers.iter().filter(move |(other, _)| *other == name).map(|(_, value)| *value)
 }
 
-fn header_of<'c>(case: &'c Case<'_>, name: &'c str) -> Option<&'c [u8]> {
-    all_of(case, name).next()
+/// Finds the key, body and signed text that give a MAC of the header, with as few changes as possible.
+fn search<'a>(
+    keys: &'a [Key],
+    bodies: &[SignedBody<'_>],
+    readings: &'a [Reading],
+) -> Option<(Vec<Found>, &'a Key, &'a Reading)> {
+    for changes in 0..=CHANGES_MAX {
+        for (key, (changed, body)) in
+            keys.iter().flat_map(|key| bodies.iter().map(move |body| (key, body)))
+        {
+            for without_time in [false, true] {
+                let made = [key.found.is_some(), changed.is_some(), without_time];
+                if made.into_iter().filter(|made| *made).count() != changes {
+                    continue;
+                }
+                for reading in readings {
+                    let digest = match (&reading.t, without_time) {
+                        (_, true) => key.keyed.mac(&[body]),
+                        (Some(t), false) => key.keyed.mac(&[t.as_bytes(), b".", body]),
+                        (None, false) => continue,
+                    };
+                    let Some(mac) = reading.macs.iter().find(|mac| mac.bytes == digest) else {
+                        continue;
+                    };
+                    let header = reading.causes.iter().copied().chain(mac.cause);
+                    let header =
+                        header.chain(reading.t.is_none().then_some(Cause::HeaderIncomplete));
+                    let body_only = without_time.then_some(Cause::SignedBodyOnly);
+                    let found =
+                        header.map(|cause| Found::new(cause, None)).chain(key.found.clone());
+                    let found = found.chain(body_only.map(|cause| Found::new(cause, None)));
+                    return Some((found.chain(changed.clone()).collect(), key, reading));
+                }
+            }
+        }
+    }
+    None
 }
 
-/// What keeps any signature from being right, and can be seen.
-fn facts(case: &Case<'_>, readings: &Readings, length: Option<u64>) -> Vec<Found> {
-    let mut facts = Vec::new();
-    let body_length = case.body.len() as u64;
-    if let Some(length) = length.filter(|length| *length > body_length) {
-        let detail = format!("{body_length} of {length} bytes");
-        facts.push(Found::new(Hypothesis::BodyTruncated, Some(&detail)));
+/// Judges the time of a matching signature.
+fn age(request: &ExplainRequest<'_>, reading: &Reading) -> Option<Found> {
+    let t: u64 = reading.t.as_deref()?.parse().ok()?;
+    let off = request.now.abs_diff(t);
+    if off <= request.tolerance?.as_secs() {
+        return None;
     }
-    facts.extend(malformed(readings));
-    if readings.all.iter().all(|reading| reading.t.is_none()) {
-        facts.push(Found::new(Hypothesis::TMissing, None));
+    if t > SECONDS_MAX {
+        return Some(Found::new(Cause::TMillis, None));
     }
-    if readings.all.iter().all(|reading| reading.macs.is_empty()) {
-        facts.push(Found::new(Hypothesis::V1Missing, v1_of(case).as_deref()));
+    let side = if t > request.now { "ahead" } else { "old" };
+    Some(Found::new(Cause::Stale, Some(&format!("{off} seconds {side}"))))
+}
+
+/// Returns the visible causes that prevent any signature from matching.
+fn facts(request: &ExplainRequest<'_>, renamed: Option<Found>, readings: &[Reading]) -> Vec<Found> {
+    let mut facts: Vec<Found> = renamed.into_iter().collect();
+    let body = request.body;
+    let length = header_values(request, "content-length").next();
+    let length: Option<u64> =
+        length.and_then(|value| std::str::from_utf8(value).ok()?.parse().ok());
+    if let Some(length) = length.filter(|length| *length > body.len() as u64) {
+        let detail = format!("{} of {length} bytes", body.len());
+        facts.push(Found::new(Cause::BodyTruncated, Some(&detail)));
     }
+    if let Some(reading) = readings.iter().find(|reading| !reading.macs.is_empty()) {
+        let causes = reading.causes.iter().copied().chain(reading.macs[0].cause);
+        facts.extend(causes.map(|cause| Found::new(cause, None)));
+    }
+    let missing = if readings.iter().all(|reading| reading.t.is_none()) {
+        Some("`t` is missing")
+    } else if readings.iter().all(|reading| reading.macs.is_empty()) {
+        Some("`v1` has no 64 hex digits")
+    } else {
+        None
+    };
+    facts.extend(missing.map(|missing| Found::new(Cause::HeaderIncomplete, Some(missing))));
     let is_api_key = |secret: &SecretString| secret.expose_secret().starts_with(API_KEY_PREFIX);
-    if let Some((name, _)) = case.secrets.iter().find(|(_, secret)| is_api_key(secret)) {
-        facts.push(Found::new(Hypothesis::SecretApiKey, Some(name)));
+    if let Some((name, _)) = request.secrets.iter().find(|(_, secret)| is_api_key(secret)) {
+        facts.push(Found::new(Cause::SecretApiKey, Some(name)));
     }
-    if json::is_laid_out(case.body) {
-        facts.push(Found::new(Hypothesis::JsonPrinted, None));
+    if let Some(name) = compression(body) {
+        facts.push(Found::new(Cause::BodyEncoded, Some(name)));
+    } else if is_form(request) {
+        facts.push(Found::new(Cause::BodyForm, None));
+    } else if is_laid_out(body) {
+        let detail = "white space between its parts, which the service never writes";
+        facts.push(Found::new(Cause::JsonPrinted, Some(detail)));
     }
     facts
 }
 
-/// What is wrong with a `v1` that could not be a MAC.
-fn v1_of(case: &Case<'_>) -> Option<String> {
-    let text = std::str::from_utf8(header_of(case, HEADER)?).ok()?;
-    let v1 = text.split(',').find_map(|part| part.trim().strip_prefix("v1="))?;
-    Some(format!("`v1` has {} characters, where 64 hex digits are wanted", v1.chars().count()))
+/// Returns true if the body is form data: `a=1&b=2`, or the JSON as the name of a field.
+fn is_form(request: &ExplainRequest<'_>) -> bool {
+    let text = std::str::from_utf8(request.body).unwrap_or_default();
+    let is_encoded = !text.contains(|c: char| c.is_whitespace() || "{\"<".contains(c));
+    is_encoded && text.contains('=')
+        || text.starts_with("--") && text.contains("Content-Disposition: form-data")
 }
 
-/// What is wrong with a header that has a MAC and is malformed all the same.
-fn malformed(readings: &Readings) -> Vec<Found> {
-    let Some(reading) = readings.all.iter().find(|reading| !reading.macs.is_empty()) else {
-        return Vec::new();
-    };
-    // A part under another key is passed over where there is a right one.
-    let right = reading.macs.iter().find(|mac| mac.defects.is_empty());
-    let of_mac = right.or(reading.macs.first()).map(|mac| &mac.defects[..]).unwrap_or_default();
-    reading.defects.iter().chain(of_mac).map(|defect| Found::new(*defect, None)).collect()
+/// Returns true if a body is an object with white space between its own members, which the service
+/// never writes. The values are copied from the submission and may contain any.
+fn is_laid_out(body: &[u8]) -> bool {
+    let Some(text) = std::str::from_utf8(body).ok().map(str::trim) else { return false };
+    let Ok(members) = members::of_object(text) else { return false };
+    let parts = members.iter().flat_map(|(name, value)| [*name, *value]);
+    let own: usize = parts.map(|part: &RawValue| part.get().len()).sum();
+    // The braces, one colon for each member, and the commas between the members.
+    let marks = 2 + members.len() + members.len().saturating_sub(1);
+    own + marks < text.len()
 }
 
-/// What the time says, once it is known that it was signed.
-fn age(case: &Case<'_>, t: Option<&str>) -> Option<Found> {
-    let (t, tolerance) = (t?.parse::<u64>().ok()?, case.tolerance?.as_secs());
-    let is_of_now = |now: u64| now.abs_diff(t) <= tolerance;
-    let hypothesis = if is_of_now(case.now) {
-        return None;
-    } else if t > SECONDS_MAX {
-        Hypothesis::TMillis
-    } else if t > case.now {
-        Hypothesis::Ahead
-    } else if case.came.is_some_and(|came| !is_of_now(came)) {
-        Hypothesis::Late
-    } else {
-        Hypothesis::Stale
-    };
-    let side = if t > case.now { "ahead" } else { "old" };
-    let detail = format!("{} seconds {side}", case.now.abs_diff(t));
-    Some(Found::new(hypothesis, (hypothesis != Hypothesis::TMillis).then_some(&detail)))
-}
-
-/// What is worth a look where nothing fits.
-fn clues(case: &Case<'_>) -> Vec<&'static str> {
-    let text = std::str::from_utf8(case.body);
-    let begins =
+/// Returns what to check if no cause is proven.
+fn clues(request: &ExplainRequest<'_>) -> Vec<&'static str> {
+    let text = std::str::from_utf8(request.body);
+    let has_prefix =
         |(_, secret): &(Arc<str>, SecretString)| secret.expose_secret().starts_with(SECRET_PREFIX);
+    let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(request.body).is_ok();
     let all = [
         (
-            case.secrets.iter().any(|secret| !begins(secret)),
-            "a secret that was given does not begin with `whsec_`, as those of the service do",
+            !request.secrets.iter().all(has_prefix),
+            "a given secret does not begin with `whsec_`, as those of the service do",
         ),
-        (case.body.is_empty(), "the body is empty: something has read it before"),
-        (text.is_err(), "the body is no UTF-8 text, which the service sends"),
+        (request.body.is_empty(), "the body is empty: something has read it before"),
+        (text.is_err(), "the body is not UTF-8 text, which the service sends"),
         (
             text.is_ok_and(|text| text.contains('\u{fffd}')),
-            "the body holds U+FFFD, which stands where characters were lost",
+            "the body contains U+FFFD, which replaces lost characters",
         ),
+        (!request.body.is_empty() && !is_json, "the body is not JSON: it was cut or changed"),
         (
-            !case.body.is_empty() && serde_json::from_slice::<IgnoredAny>(case.body).is_err(),
-            "the body is no JSON: it was cut, or is not what was sent",
+            true,
+            "another secret may have signed it: each endpoint has its own, and rotation replaces it",
         ),
         (
             true,
-            "another secret may have signed it: each endpoint has its own, and a new one takes the place \
-             of the old",
-        ),
-        (
-            true,
-            "the body may have been changed in a way that cannot be undone, such as a number rounded",
+            "the body may have been changed in a way that cannot be undone, such as a rounded number",
         ),
     ];
     all.into_iter().filter(|(applies, _)| *applies).map(|(_, clue)| clue).collect()

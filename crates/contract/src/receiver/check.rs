@@ -1,59 +1,59 @@
-//! What a row of the table of checks says.
+//! A row of the table of checks.
 
 use super::bodies::Body;
 use super::mark::Mark;
 use super::seen::{Found, Seen};
 
-/// One thing that is asked of a receiver.
+/// A check of a receiver.
 #[derive(Debug)]
 pub struct Check {
-    /// Its name, on command lines and in reports; it never changes.
+    /// Stable name, on command lines and in reports.
     pub id: &'static str,
-    /// The section of the specification that asks for it.
+    /// Section of the specification.
     pub section: u8,
-    /// What is sent.
+    /// The request.
     pub sends: &'static str,
-    /// What is wanted.
+    /// The expected answer.
     pub wants: &'static str,
     /// Why it matters.
     pub why: &'static str,
-    /// How it is mended.
+    /// How to fix a receiver that fails the check.
     pub fix: &'static str,
-    /// Whether nothing after it can be judged where it fails.
+    /// True if the checks after it are skipped if it fails.
     pub(super) is_gate: bool,
     pub(super) plan: Plan,
     pub(super) judge: fn(&Seen<'_>) -> Found,
 }
 
-/// What a check sends, and in which order.
+/// The requests of a check, in their order.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Plan {
     /// One after the other, each a submission of its own.
     Each(&'static [Step]),
     /// One after the other, all of them one submission.
     Again(&'static [Step]),
-    /// One submission so many times at once. Those that are asked to come again do.
+    /// One submission so many times at once. Requests answered with 503 are repeated.
     AtOnce(Step, u8),
 }
 
 /// A request of a check.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
-    /// What sets it apart from the others of its check; empty where there are none.
+    /// Its name among the requests of its check; empty if it is the only one.
     pub(super) label: &'static str,
     pub(super) body: Body,
     pub(super) mark: Mark,
     pub(super) way: Way,
 }
 
-/// What is done to a delivery on its way.
+/// How a signed delivery is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// Nothing.
+    /// Unchanged.
     Whole,
-    /// Somebody changes an answer after it was signed.
+    /// With an answer changed after signing.
     Tampered,
-    /// It is sent by GET, without a body.
+    /// By GET, without a body.
     Get,
 }
 
@@ -61,8 +61,37 @@ pub(super) const fn step(label: &'static str, body: Body, mark: Mark) -> Step {
     Step { label, body, mark, way: Way::Whole }
 }
 
+pub(super) const fn check(
+    id: &'static str,
+    section: u8,
+    plan: Plan,
+    judge: fn(&Seen<'_>) -> Found,
+) -> Check {
+    Check { id, section, sends: "", wants: "", why: "", fix: "", is_gate: false, plan, judge }
+}
+
 impl Check {
-    /// How many requests it makes, repeats that the receiver asks for aside.
+    pub(super) const fn sends(self, sends: &'static str) -> Self {
+        Self { sends, ..self }
+    }
+
+    pub(super) const fn wants(self, wants: &'static str) -> Self {
+        Self { wants, ..self }
+    }
+
+    pub(super) const fn why(self, why: &'static str) -> Self {
+        Self { why, ..self }
+    }
+
+    pub(super) const fn fix(self, fix: &'static str) -> Self {
+        Self { fix, ..self }
+    }
+
+    pub(super) const fn gate(self) -> Self {
+        Self { is_gate: true, ..self }
+    }
+
+    /// Returns the number of requests, without repeats after 503.
     pub fn requests(&self) -> usize {
         match self.plan {
             Plan::Each(steps) | Plan::Again(steps) => steps.len(),

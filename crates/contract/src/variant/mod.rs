@@ -1,4 +1,4 @@
-//! Signatures that are right in an unusual way, and wrong ones on purpose.
+//! Signatures that are valid but unusual, and invalid ones for tests of receivers.
 
 mod table;
 #[cfg(test)]
@@ -6,24 +6,31 @@ mod tests;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use formsvc_protocol::limits::SIGNATURE_TOLERANCE;
 use formsvc_protocol::signature::{SigningSecret, sign};
 use http::{HeaderMap, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::mac::Keyed;
-use crate::numbers::{half_of_digits, well_outside, well_within};
 use crate::send::SIGNATURE;
 
 pub use self::table::{VARIANTS, VariantRow};
 
 /// A secret that no endpoint has.
-const NOBODYS: &str = "whsec_of_nobody_at_all_0000000000000000000000000";
-/// Seconds that are within the tolerance, although two clocks differ by a little.
-const WITHIN: u64 = well_within!();
-/// Seconds that are outside of it, although two clocks differ by a little.
-const OUTSIDE: u64 = well_outside!();
+const OTHER_SECRET: &str = "whsec_of_nobody_at_all_0000000000000000000000000";
+/// Seconds within the tolerance, with a margin for different clocks.
+const WITHIN: u64 = 240;
+/// Seconds outside the tolerance, with a margin for different clocks.
+const OUTSIDE: u64 = 360;
+/// Digits of a truncated signature.
+const HALF_OF_DIGITS: usize = 32;
 
-/// What is made of a signature.
+const _: () = {
+    let tolerance = SIGNATURE_TOLERANCE.as_secs();
+    assert!(WITHIN < tolerance && OUTSIDE > tolerance);
+};
+
+/// A kind of signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Variant {
     /// As the service signs.
@@ -32,11 +39,11 @@ pub enum Variant {
     Old,
     /// Ahead, within the tolerance.
     Ahead,
-    /// Two signatures, the right one last.
+    /// Two signatures, the valid one last.
     TwoV1,
-    /// Two signatures, the right one first.
+    /// Two signatures, the valid one first.
     TwoV1First,
-    /// A right signature beside one of a scheme that does not exist yet.
+    /// A valid signature beside one of a later scheme.
     UnknownScheme,
     /// No header.
     Missing,
@@ -48,13 +55,13 @@ pub enum Variant {
     NoV1,
     /// An empty `v1`.
     EmptyV1,
-    /// The right MAC as `v0`.
+    /// The valid MAC as `v0`.
     V0Only,
     /// Older than the tolerance.
     Stale,
     /// Further ahead than the tolerance.
     Future,
-    /// A right signature of long ago, with the time of now beside it.
+    /// The current time, then an old valid signature.
     TwoT,
     /// `t` changed after signing.
     TamperedTime,
@@ -82,7 +89,7 @@ pub enum Variant {
     TwoHeaders,
 }
 
-/// What a right receiver does.
+/// The behaviour of a correct receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Expect {
     /// It accepts the delivery: 2xx.
@@ -94,7 +101,7 @@ pub enum Expect {
 }
 
 impl Expect {
-    /// In a word.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Accept => "accept",
@@ -109,12 +116,12 @@ impl Expect {
 pub struct Signatures(Vec<HeaderValue>);
 
 impl Signatures {
-    /// The values, in order.
+    /// Returns the values, in order.
     pub fn values(&self) -> &[HeaderValue] {
         &self.0
     }
 
-    /// Puts them into the headers of a delivery, in place of any there.
+    /// Replaces the signature headers of a delivery.
     pub fn put(&self, headers: &mut HeaderMap) {
         headers.remove(SIGNATURE);
         for value in &self.0 {
@@ -124,27 +131,25 @@ impl Signatures {
 }
 
 impl std::fmt::Debug for Signatures {
-    /// Their number: a signature can be replayed.
+    /// Prints only their number: a signature can be replayed.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Signatures({})", self.0.len())
     }
 }
 
 impl Variant {
-    /// Its row.
+    /// Returns its row.
     pub fn row(self) -> &'static VariantRow {
         VARIANTS.iter().find(|row| row.variant == self).expect("every variant has a row")
     }
 
-    /// The variant of a name.
+    /// Returns the variant with a name.
     pub fn of_name(name: &str) -> Option<Self> {
         VARIANTS.iter().find(|row| row.name == name).map(|row| row.variant)
     }
 
-    /// The signature headers of this kind for a body that stays as it is, signed at `now` with each of the
-    /// secrets. Without a secret nothing can be signed, and there is no header.
-    ///
-    /// What is wrong is always in the header, so that the same body can go with each of them.
+    /// Creates the signature headers of this kind for a body, signed at `now` with each of the secrets.
+    /// Without secrets there is no header. Only the header differs between variants, never the body.
     pub fn sign(self, secrets: &[SecretString], now: u64, body: &[u8]) -> Signatures {
         let keys: Vec<_> = secrets.iter().filter_map(SigningSecret::new).collect();
         let Some(first) = secrets.first().filter(|_| !keys.is_empty()) else {
@@ -155,11 +160,11 @@ impl Variant {
         let raw = |t: &str| keyed.mac(&[t.as_bytes(), b".", body]);
         let digits = || hex::encode(raw(&now.to_string()));
         let before = now.saturating_sub(OUTSIDE);
-        let nobodys = || hex::encode(Keyed::new(NOBODYS.as_bytes()).mac(&[body]));
+        let other_mac = || hex::encode(Keyed::new(OTHER_SECRET.as_bytes()).mac(&[body]));
         let one = match self {
             Self::Missing => return Signatures(Vec::new()),
             Self::TwoHeaders => {
-                let wrong = format!("t={now},v1={}", nobodys());
+                let wrong = format!("t={now},v1={}", other_mac());
                 return Signatures([wrong, right(now)].into_iter().map(value).collect());
             }
             Self::Fresh => right(now),
@@ -167,9 +172,9 @@ impl Variant {
             Self::Ahead => right(now.saturating_add(WITHIN)),
             Self::Stale => right(before),
             Self::Future => right(now.saturating_add(OUTSIDE)),
-            Self::TwoV1 => format!("t={now},v1={},v1={}", nobodys(), digits()),
-            Self::TwoV1First => format!("{},v1={}", right(now), nobodys()),
-            Self::UnknownScheme => format!("{},v2={}", right(now), nobodys()),
+            Self::TwoV1 => format!("t={now},v1={},v1={}", other_mac(), digits()),
+            Self::TwoV1First => format!("{},v1={}", right(now), other_mac()),
+            Self::UnknownScheme => format!("{},v2={}", right(now), other_mac()),
             Self::Empty => String::new(),
             Self::NoT => format!("v1={}", digits()),
             Self::NoV1 => format!("t={now}"),
@@ -182,13 +187,13 @@ impl Variant {
             Self::Millis => right(now.saturating_mul(1000)),
             Self::TNotANumber => format!("t=now,v1={}", hex::encode(raw("now"))),
             Self::WrongSecret => {
-                let secret = SigningSecret::new(&NOBODYS.into());
+                let secret = SigningSecret::new(&OTHER_SECRET.into());
                 sign(&secret, now, body)
             }
             Self::Tampered => sign(&keys, now, &flipped(body)),
             Self::LineFeed => sign(&keys, now, &[body, b"\n"].concat()),
             Self::BodyOnly => format!("t={now},v1={}", hex::encode(keyed.mac(&[body]))),
-            Self::Truncated => format!("t={now},v1={}", &digits()[..half_of_digits!()]),
+            Self::Truncated => format!("t={now},v1={}", &digits()[..HALF_OF_DIGITS]),
             Self::Base64 => format!("t={now},v1={}", STANDARD.encode(raw(&now.to_string()))),
             Self::UpperCase => format!("t={now},v1={}", digits().to_ascii_uppercase()),
             Self::Spaced => right(now).replace(',', ", "),
@@ -197,7 +202,7 @@ impl Variant {
     }
 }
 
-/// The body with its last bit turned.
+/// Returns the body with its last bit inverted.
 fn flipped(body: &[u8]) -> Vec<u8> {
     let mut other = body.to_vec();
     match other.last_mut() {

@@ -1,4 +1,4 @@
-//! Each variant is what its row says, by the receiver of this project.
+//! Each variant is judged by the receiver of this project.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -16,9 +16,8 @@ fn verifier(secret: &str) -> Verifier {
     Verifier::builder().secret(secret).clock(clock).build().unwrap()
 }
 
-/// The receiver of this project does with each what its row says.
 #[test]
-fn each_variant_is_taken_as_its_row_says() {
+fn receiver_treats_each_variant_as_expected() {
     for body in [&b"{}"[..], b"", b"\xff\n", "{\"data\":{\"Größe\":\"x\\/y\"}}".as_bytes()] {
         for secrets in [&[SECRET.into()][..], &[SECRET.into(), OLD.into()]] {
             for row in VARIANTS {
@@ -37,7 +36,7 @@ fn each_variant_is_taken_as_its_row_says() {
 }
 
 #[test]
-fn both_secrets_of_a_rotation_verify_what_the_service_would_sign() {
+fn signature_of_a_rotation_matches_both_secrets() {
     let made = Variant::Fresh.sign(&[SECRET.into(), OLD.into()], NOW, b"{}");
     for secret in [SECRET, OLD] {
         assert!(verifier(secret).verify_signature(&made.values()[0], b"{}").is_ok());
@@ -45,7 +44,7 @@ fn both_secrets_of_a_rotation_verify_what_the_service_would_sign() {
 }
 
 #[test]
-fn names_are_told_once_and_lead_back() {
+fn names_are_unique_and_lead_back() {
     for (at, row) in VARIANTS.iter().enumerate() {
         assert_eq!(Variant::of_name(row.name), Some(row.variant));
         assert_eq!(row.variant.row().name, row.name);
@@ -55,7 +54,7 @@ fn names_are_told_once_and_lead_back() {
 }
 
 #[test]
-fn no_variant_is_the_signature_of_another_or_needs_a_clock_that_runs() {
+fn variants_differ_and_need_no_clock() {
     let made = |row: &VariantRow| row.variant.sign(&[SECRET.into()], NOW, b"{}").0;
     for (at, row) in VARIANTS.iter().enumerate() {
         assert_eq!(made(row), made(row));
@@ -72,7 +71,7 @@ fn no_variant_is_the_signature_of_another_or_needs_a_clock_that_runs() {
 }
 
 #[test]
-fn they_take_the_place_of_a_header_that_is_there() {
+fn put_replaces_existing_headers() {
     let mut headers = HeaderMap::from_iter([(SIGNATURE, HeaderValue::from_static("t=1"))]);
     Variant::TwoHeaders.sign(&[SECRET.into()], NOW, b"{}").put(&mut headers);
     assert_eq!(headers.get_all(SIGNATURE).iter().count(), 2);

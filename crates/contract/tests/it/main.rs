@@ -1,7 +1,9 @@
-//! What receivers in many languages are found to do.
+//! Tests of the checks over real sockets.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests may panic; the lint spares tests alone")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
+mod api;
 mod receivers;
 mod runner;
 mod send;
+mod sender;

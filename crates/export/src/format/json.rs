@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use crate::format::RowFormat;
 use crate::remark::Remark;
 
-/// Writes objects as lines or as one array, whose bracket closes only at the end: a truncated file
+/// Writes objects as lines or as one array. Its bracket closes only at the end, so that a truncated file
 /// never parses.
 pub(crate) struct JsonFormat<W: Write> {
     out: W,

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use formsvc_export::{
-    Destination, Existing, FORMATS, FileFormat, Format, RenderOptions, StoredRow, render,
+    Destination, Existing, FORMATS, FileFormat, Format, RenderOptions, StoredRow, WorkingFiles,
+    render, render_months,
 };
 use formsvc_table::{cell, for_each_field};
 use proptest::prelude::*;
@@ -135,6 +136,8 @@ fn cases() -> Vec<(Vec<String>, usize)> {
     // A cell of 1 MiB, and one that is exactly as long as a workbook allows.
     let long = |length| format!(r#"{{"a":"{}"}}"#, "é".repeat(length));
     cases.push((vec![long(1 << 19), long(32_767), long(32_768)], 2_500));
+    // More text than a row group of Parquet has.
+    cases.push((vec![long(1 << 20); 10], 2_500));
     cases
 }
 
@@ -174,4 +177,34 @@ fn every_format_is_read_back_by_independent_readers() {
             assert_eq!(found, texts(data));
         }
     }
+}
+
+#[test]
+fn documented_queries_find_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let data =
+        r#"{"Name":"NA","Age":41,"Topics":["red","blue"],"Code":"007","E-Mail":"a@example.org"}"#;
+    let rows = vec![crate::support::stored("sub_1", data)];
+    for row in FORMATS.iter().filter(|row| row.format.is_available()) {
+        let mut options = RenderOptions::new(row.format);
+        options.source.form_id = "frm_01hzy".into();
+        let path = folder.path().join(format!("survey.{}", row.name));
+        render(&rows, &options, Destination::file(&path, Existing::Replace).unwrap()).unwrap();
+    }
+    if Format::Parquet.is_available() {
+        let options = RenderOptions::new(Format::Parquet);
+        let (months, files) = (folder.path().join("folder"), WorkingFiles::default());
+        render_months(&rows, &options, &months, Existing::Replace, &files).unwrap();
+    }
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let out = Command::new(python())
+        .arg(package.join("tests/run_queries.py"))
+        .arg(package.join("../../docs/EXPORTS.md"))
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let count: usize = String::from_utf8_lossy(&out.stdout).trim().parse().unwrap();
+    let is_complete = std::env::var_os("FORMSVC_REQUIRE_READERS").is_some();
+    assert!(count >= if is_complete && Format::Parquet.is_available() { 8 } else { 4 }, "{count}");
 }

@@ -19,11 +19,11 @@ mod vectors;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use formsvc_protocol::signature::{self, SigningSecret as SigningKey};
+use formsvc_protocol::signature;
 
 pub use self::signed_request::SignedRequest;
 pub use self::vectors::{ExpectedResult, SignatureVector, signature_vectors};
-use crate::{SignatureProof, Verified, WebhookEvent};
+use crate::{SignatureProof, SigningSecret, Verified, WebhookEvent};
 
 /// Returns the value of `X-Service-Signature` for a body (SPEC §5): one `v1` for each secret, two during
 /// a rotation. The time is cut to seconds. Panics if a secret is empty or the time is before 1970.
@@ -32,10 +32,10 @@ pub fn sign<'a>(
     time: SystemTime,
     body: &[u8],
 ) -> String {
-    let to_key = |secret: &str| SigningKey::new(&secret.into()).expect("the secret is empty");
-    let keys: Vec<_> = secrets.into_iter().map(to_key).collect();
+    let to_secret = |text: &str| SigningSecret::new(&text.into()).expect("the secret is empty");
+    let secrets: Vec<_> = secrets.into_iter().map(to_secret).collect();
     let time = time.duration_since(UNIX_EPOCH).expect("the time is before 1970");
-    signature::sign(&keys, time.as_secs(), body)
+    signature::sign(&secrets, time.as_secs(), body)
 }
 
 /// Returns a body like the service's (SPEC §6), with this `submission_id`, which must not contain

@@ -113,9 +113,11 @@ impl VerifierBuilder {
         if self.tolerance > MAX_TOLERANCE {
             return Err(ConfigError::ToleranceTooLong { tolerance: self.tolerance });
         }
+        let (names, secrets) =
+            self.secrets.into_iter().map(|(name, secret)| (Arc::from(name), secret)).unzip();
         let inner = Inner {
-            keys: self.secrets.iter().map(|(_, secret)| secret.to_key()).collect(),
-            names: self.secrets.into_iter().map(|(name, _)| Arc::from(name)).collect(),
+            secrets,
+            names,
             tolerance: self.tolerance,
             max_body: self.max_body,
             read_timeout: self.read_timeout,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use formsvc_protocol::signature::{SignatureHeader, SigningSecret as SigningKey};
+use formsvc_protocol::signature::SignatureHeader;
 use http::{HeaderMap, header};
 
 pub use self::builder::{DEFAULT_MAX_BODY, DEFAULT_READ_TIMEOUT, MAX_TOLERANCE, VerifierBuilder};
@@ -41,8 +41,8 @@ pub struct Verifier {
 }
 
 struct Inner {
-    keys: Vec<SigningKey>,
-    /// Names of `keys`, in the same order.
+    secrets: Vec<SigningSecret>,
+    /// Names of `secrets`, in the same order.
     names: Vec<Arc<str>>,
     tolerance: Duration,
     max_body: usize,
@@ -131,9 +131,8 @@ impl Verifier {
         if body.len() > inner.max_body {
             return Err(VerifyError::TooLarge);
         }
-        let matched = header.verify(body, &inner.keys, unix_seconds(now), inner.tolerance)?;
-        let name = Arc::clone(&inner.names[matched.secret_index]);
-        Ok(SignatureProof::new(matched.unix_seconds, name))
+        let index = header.verify(body, &inner.secrets, unix_seconds(now), inner.tolerance)?;
+        Ok(SignatureProof::new(header.unix_seconds(), Arc::clone(&inner.names[index])))
     }
 
     /// Checks the headers of a request before its body is read: one well-formed signature header

@@ -49,12 +49,12 @@ use error::CommandError;
 pub use config::{Kind, SETTINGS, Setting, example};
 pub use exit::{EXITS, Exit, ExitRow};
 
-/// The reference form submissions service.
+/// Run and administer the form submissions service.
 #[derive(Debug, Parser)]
 #[command(name = "formsvc-server", version, arg_required_else_help = true)]
 #[command(disable_help_subcommand = true, max_term_width = 100)]
 struct Cli {
-    /// TOML file with settings; flags and variables are stronger. Nothing is read that is not named.
+    /// TOML file with settings. Flags and variables take precedence. There is no default file.
     #[arg(long, global = true, value_name = "PATH", env = "FORMSVC_SERVER_CONFIG")]
     config: Option<PathBuf>,
     #[command(flatten)]
@@ -65,11 +65,11 @@ struct Cli {
 
 #[derive(Debug, clap::Args)]
 struct LogArgs {
-    /// Least severe log lines to print: error, warn, info, debug, trace or off.
-    /// `serve` prints info unless told otherwise, the other commands warn.
+    /// Minimum severity of log lines: error, warn, info, debug, trace or off [default: info for
+    /// `serve`, warn for other commands].
     #[arg(long, global = true, value_name = "LEVEL", env = "FORMSVC_SERVER_LOG_LEVEL")]
     log_level: Option<String>,
-    /// Shape of log lines on standard error: text or json.
+    /// Format of log lines on standard error: text or json.
     #[arg(long, global = true, value_name = "FORMAT", env = "FORMSVC_SERVER_LOG_FORMAT")]
     #[arg(default_value = "text")]
     log_format: String,
@@ -85,11 +85,11 @@ impl LogArgs {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Serve the API until SIGINT or SIGTERM.
+    /// Run the server until SIGINT or SIGTERM.
     Serve(Box<serve::Args>),
-    /// Make the database, or bring its schema up to date.
+    /// Create the database or update its schema.
     Migrate(migrate::Args),
-    /// Copy a service from one database to another.
+    /// Copy all data from one database to another.
     Copy(copy::Args),
     /// Manage users.
     #[command(subcommand)]
@@ -100,22 +100,22 @@ enum Command {
     /// Manage forms.
     #[command(subcommand)]
     Form(form::Group),
-    /// Manage a form's webhook endpoints.
+    /// Manage the webhook endpoints of a form.
     #[command(subcommand)]
     Webhook(webhook::Group),
-    /// Look at deliveries, or have one made again.
+    /// List, show and resend webhook deliveries.
     #[command(subcommand)]
     Deliveries(deliveries::Group),
-    /// Copy the database file while a server runs on it, and print what is in the copy.
+    /// Back up the database file of a running server, and print the contents of the copy.
     Backup(backup::Args),
-    /// Remove what is old: attempts, deliveries, submissions, spam.
+    /// Delete old attempts, deliveries, submissions and spam.
     Prune(prune::Args),
-    /// Make a form with generated submissions.
+    /// Create a form with generated submissions.
     Seed(seed::Args),
-    /// Check settings, or print an example of a configuration file.
+    /// Check the settings, or print an example configuration file.
     #[command(subcommand)]
     Config(config::Group),
-    /// Ask a server whether it is ready: exit 0 when it is, else 1.
+    /// Check that a server is ready: exit 0 if it is, else 1.
     Healthcheck(healthcheck::Args),
 }
 

@@ -18,7 +18,7 @@ pub(super) fn told(refusal: &clap::Error) -> Option<CommandError> {
         // The command, without its arguments.
         let words = usage?.split_whitespace().take_while(|word| !word.starts_with(['-', '[', '<']));
         let command = words.collect::<Vec<_>>().join(" ");
-        Some(format!("`{command} --help` tells what it takes"))
+        Some(format!("see `{command} --help`"))
     };
     Some(match tip.map(str::to_owned).or_else(help) {
         Some(hint) => error.hint(hint),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use formsvc_protocol::is_localhost_name;
 use http::Uri;
 use http::uri::Scheme;
 use rustls::pki_types::ServerName;
@@ -15,7 +16,6 @@ use tokio::time::{Instant, timeout_at};
 use tower::Service;
 
 use super::attempt::{self, Phase};
-use super::endpoint_url::is_localhost_name;
 use super::policy::{Denied, EgressPolicy};
 use super::resolve::Resolve;
 use super::stream::Stream;

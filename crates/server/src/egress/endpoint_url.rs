@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use formsvc_protocol::{is_localhost, is_localhost_name};
 use http::Uri;
 use url::{Host, ParseError, Url};
 
@@ -96,11 +97,6 @@ pub(super) fn check_host_name(name: &str) -> Result<(), HostNameError> {
     Err(HostNameError(name.to_owned()))
 }
 
-/// Whether a host name in lower case is `localhost` or below it.
-pub(super) fn is_localhost_name(host: &str) -> bool {
-    host == "localhost" || host.ends_with(".localhost")
-}
-
 impl EndpointUrl {
     /// The URL in canonical spelling; only for who may see all of it.
     pub fn as_str(&self) -> &str {
@@ -168,15 +164,10 @@ impl FromStr for EndpointUrl {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(EndpointUrlError::Userinfo);
         }
-        let is_local = match url.host().ok_or(EndpointUrlError::NoHost)? {
-            Host::Domain(name) => {
-                check_host_name(name)?;
-                is_localhost_name(name)
-            }
-            Host::Ipv4(address) => address.is_loopback(),
-            Host::Ipv6(address) => address.to_canonical().is_loopback(),
-        };
-        if url.scheme() == "http" && !is_local {
+        if let Host::Domain(name) = url.host().ok_or(EndpointUrlError::NoHost)? {
+            check_host_name(name)?;
+        }
+        if url.scheme() == "http" && !url.host_str().is_some_and(is_localhost) {
             return Err(EndpointUrlError::PlainHttp(url.host_str().unwrap_or("").to_owned()));
         }
         if url.port() == Some(0) {

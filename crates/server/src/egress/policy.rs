@@ -2,9 +2,11 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use formsvc_protocol::is_localhost_name;
+
 use super::address::AddressClass;
 use super::allow_entry::AllowEntry;
-use super::endpoint_url::{EndpointUrl, is_localhost_name};
+use super::endpoint_url::EndpointUrl;
 
 /// Which addresses deliveries may be sent to: global ones, and what its entries open.
 ///

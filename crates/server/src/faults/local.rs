@@ -7,6 +7,7 @@
 
 use std::net::IpAddr;
 
+use formsvc_protocol::is_localhost;
 use http::header::{HOST, HeaderMap, ORIGIN};
 use http::uri::Authority;
 
@@ -30,22 +31,13 @@ pub(super) fn judge(peer: Option<IpAddr>, headers: &HeaderMap) -> Result<(), Ref
     }
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).ok_or(Refusal::Host)?;
     let authority: Authority = host.parse().map_err(|_| Refusal::Host)?;
-    if !is_local_name(authority.host()) || host.contains('@') {
+    if !is_localhost(authority.host()) || host.contains('@') {
         return Err(Refusal::Host);
     }
     let ours = format!("http://{host}");
     let foreign =
         |origin: &http::HeaderValue| !origin.as_bytes().eq_ignore_ascii_case(ours.as_bytes());
     if headers.get_all(ORIGIN).iter().any(foreign) { Err(Refusal::Origin) } else { Ok(()) }
-}
-
-fn is_local_name(host: &str) -> bool {
-    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    if let Ok(address) = bare.parse::<IpAddr>() {
-        return address.to_canonical().is_loopback();
-    }
-    let name = host.to_ascii_lowercase();
-    name == "localhost" || name.ends_with(".localhost")
 }
 
 #[cfg(test)]

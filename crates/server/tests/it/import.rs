@@ -167,7 +167,7 @@ async fn a_flaw_in_ndjson_names_its_line() {
     for (text, message) in [
         (
             b"{}\n\n[1]\n".as_slice(),
-            "line 3: `[1]` is not a JSON object of answers (expected an object of answers, found an array)",
+            "line 3: `[1]` is not a JSON object of answers (expected an object of answers)",
         ),
         (
             b"{\"a\":}\n",

@@ -15,7 +15,7 @@ use crate::error::CliError;
 use crate::pretty::pretty;
 use crate::settings::Json;
 
-/// Make a GET request and show the answer
+/// Send a GET request to the service and print the answer
 ///
 /// The body comes as the service sent it, laid out on a terminal alone; the body of an error comes too,
 /// and the exit code says what it was. The request carries the API key, so it goes below the address of

@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use formsvc_client::{Client, Cursor, FallbackReason, PageNext, PageWalk, Timestamp};
+use formsvc_client::{
+    Client, Cursor, FallbackReason, PAGE_SIZE_MAX, PageNext, PageWalk, Timestamp,
+};
 use formsvc_protocol::Pagination;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -10,7 +12,7 @@ use serde_json::value::RawValue;
 use super::failed;
 use crate::again;
 use crate::args::OutputFormat;
-use crate::cmd::submissions::incomplete;
+use crate::cmd::submissions::{incomplete, larger_pages};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -143,14 +145,25 @@ impl Paged<'_> {
             match self.page(&mut follow, cursor.as_deref(), is_first).await {
                 Ok(true) => is_first = false,
                 Ok(false) => break,
-                Err(error) => return Err(self.unfinished(cx, error, cursor.as_deref())),
+                Err(error) => {
+                    let error = error.hint_larger_pages(self.larger_pages());
+                    return Err(self.unfinished(cx, error, cursor.as_deref()));
+                }
             }
         }
         self.shown.end()?;
         match &follow {
-            Follow::Submissions(walk) => incomplete(walk.tie_overflows()),
+            Follow::Submissions(walk) => incomplete(walk.tie_overflows())
+                .map_err(|error| error.hint_larger_pages(self.larger_pages())),
             Follow::Cursors { .. } => Ok(()),
         }
+    }
+
+    /// Advice to request larger pages, if the size of the pages is known and not the largest.
+    fn larger_pages(&self) -> Option<String> {
+        let size = self.query.iter().rfind(|(name, _)| *name == "limit");
+        let size = size.and_then(|(_, size)| size.parse().ok())?;
+        larger_pages(size, &format!("--field limit={PAGE_SIZE_MAX}"))
     }
 
     /// Requests a page and shows its new items. Returns whether the list continues.
@@ -184,7 +197,7 @@ impl Paged<'_> {
                 if let Follow::Submissions(walk) = follow
                     && let Some(step) = walk.refused(&error)
                 {
-                    self.shown.warn(step.fallback);
+                    self.shown.warn(step.fallback());
                     return Ok(true);
                 }
                 return Err(failed(error));
@@ -209,13 +222,13 @@ impl Paged<'_> {
                 };
                 let rows = items.iter().map(|item| (&*item.id, item.created_at.unix_micros()));
                 let step = walk.accept(rows, pagination);
-                self.shown.warn(step.fallback);
+                self.shown.warn(step.fallback());
                 let new: Vec<_> = step.new_rows.iter().map(|at| page.data[*at]).collect();
                 let is_enough = self.show(&new)?;
                 match step.next {
                     PageNext::Retry => Ok(true),
                     PageNext::Continue => Ok(!is_enough),
-                    PageNext::Failed(error) if !is_enough => Err(failed(error)),
+                    PageNext::Failed(error) if !is_enough => Err(failed(error.into())),
                     _ => Ok(false),
                 }
             }

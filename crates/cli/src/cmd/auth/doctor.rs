@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::settings::Service;
 
-/// Look for what keeps API keys from working on this machine
+/// Check the storage and the settings of API keys on this machine
 ///
 /// Looks at the configuration, the keyring, the file of keys, the environment, and where the key comes
 /// from. Asks the service nothing: that is `formsvc auth status`. Exits with 1 if something does not
@@ -19,9 +19,9 @@ pub(crate) struct Doctor {}
 
 impl Doctor {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
-        let mut listing = cx.output.listing(checks::FIELDS)?;
+        let listing = cx.output.listing(checks::FIELDS)?;
         let Service::At { base_url, key } = &cx.settings.service else { return Err(no_demo()) };
         let (checks, _) = checks::keys(cx, base_url.as_deref(), key.as_ref()).await;
-        checks::show(cx, &mut listing, &checks)
+        checks::show(cx, listing, &checks)
     }
 }

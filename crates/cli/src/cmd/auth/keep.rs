@@ -37,7 +37,7 @@ pub(super) async fn put(
 pub(super) fn take_back(cx: &Context, stores: &Stores, put: &Put) {
     if let Err(why) = stores.take_back(put) {
         let place = stores.place(put.store);
-        cx.progress.remark(&format!("warning: {place} may have the new key already: {why}"));
+        cx.progress.warn(&format!("{place} may have the new key already: {why}"));
     }
 }
 
@@ -47,6 +47,6 @@ pub(super) fn tell(cx: &Context, stores: &Stores, store: Store, older_copy: Opti
     let readers = if store == Store::File { ", which only you can read" } else { "" };
     cx.progress.remark(&format!("the key is kept in {place}{readers}"));
     if let Some(why) = older_copy {
-        cx.progress.remark(&format!("warning: a copy of the key before may be left: {why}"));
+        cx.progress.warn(&format!("a copy of the key before may be left: {why}"));
     }
 }

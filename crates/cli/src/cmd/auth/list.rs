@@ -12,7 +12,7 @@ use crate::output::Field;
 pub(in crate::cmd) const FIELDS: &[Field] =
     &[Field::new("profile"), Field::address("base_url"), Field::new("store"), Field::new("active")];
 
-/// List the profiles: their services, where their keys are, and which is used
+/// List the profiles with their services and the places of their API keys
 ///
 /// Asks neither the service nor a keyring.
 #[derive(Debug, Args)]
@@ -45,6 +45,6 @@ impl List {
         if profiles.is_empty() {
             cx.progress.remark("no profiles: `formsvc auth login` makes one");
         }
-        cx.output.list(&listing)
+        cx.output.list(listing)
     }
 }

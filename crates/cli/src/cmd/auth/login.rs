@@ -15,7 +15,7 @@ use crate::key;
 use crate::settings::{KeySource, Service};
 use crate::{address, ask};
 
-/// Verify an API key and keep it for a profile
+/// Verify an API key and store it for a profile
 ///
 /// Asks for the key on a terminal, where nothing of it shows; elsewhere give it with --api-key-stdin or
 /// --api-key-file. It is kept for the address it was verified at, and is never sent to another one. An
@@ -54,6 +54,9 @@ impl Login {
         let left = self.left_behind(cx, &before, &account).await?;
         let account = account.kept_in(if left.is_none() { before.store } else { None });
         let by_command = !self.api_key_command.is_empty();
+        if !self.no_verify {
+            cx.check_network(&base_url)?;
+        }
         let key = if by_command {
             key::from_command(&self.api_key_command, cx.settings.may_ask).await?.key
         } else {
@@ -74,7 +77,7 @@ impl Login {
             let settled = put.as_ref().map_or(Ok(None), |put| stores.settle(put));
             settled.map_err(|why| {
                 if let Err(error) = before.put_back(&mut file, first) {
-                    cx.progress.remark(&format!("warning: {}", error.brief()));
+                    cx.progress.warn(&error.brief());
                 }
                 CliError::from(why)
             })
@@ -86,7 +89,7 @@ impl Login {
         })?;
         for without_use in left.iter().chain(by_command.then_some(&account)) {
             if let Err(why) = stores.remove(without_use) {
-                cx.progress.remark(&format!("warning: {why}"));
+                cx.progress.warn(&why.to_string());
             }
         }
         tell(cx, &account, user.as_ref());
@@ -179,9 +182,7 @@ async fn new_key(
     origin: &str,
 ) -> Result<SecretString, CliError> {
     match given {
-        Some(given) if given.is_a_flag() => {
-            Ok(given.read(&|text| cx.progress.remark(text)).await?.key)
-        }
+        Some(given) if given.is_a_flag() => Ok(given.read(&cx.progress).await?.key),
         _ if cx.settings.may_ask => {
             ask::hidden(&format!("API key for {origin} (it does not show)")).await
         }

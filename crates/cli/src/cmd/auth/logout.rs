@@ -12,7 +12,7 @@ use crate::error::CliError;
 use crate::sanitize::one_line;
 use crate::settings::Service;
 
-/// Forget the API key of a profile
+/// Delete the stored API key of a profile
 ///
 /// Removes every copy that is kept on this machine, and fails if one may be left. The key itself still
 /// works: revoke it in the dashboard of the service if nobody is to use it any more.

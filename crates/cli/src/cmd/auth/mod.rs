@@ -21,7 +21,7 @@ use crate::error::CliError;
 use crate::key;
 use crate::settings::{Care, Service};
 
-/// Keep API keys, and say which one is used
+/// Store API keys and show which one is used
 #[derive(Debug, Subcommand)]
 pub(crate) enum Auth {
     Login(login::Login),
@@ -58,8 +58,8 @@ impl Auth {
 /// Says that a variable decides, whatever is kept.
 fn warn_of_stronger(cx: &Context) {
     for name in key::stronger_variables() {
-        cx.progress.remark(&format!(
-            "warning: `{name}` is set, and stronger than a key that is kept: unset it to use one"
+        cx.progress.warn(&format!(
+            "`{name}` is set and takes precedence over the stored key; unset it to use that key"
         ));
     }
 }
@@ -70,8 +70,7 @@ async fn key(cx: &Context) -> Result<SecretString, CliError> {
     let (_, profile) = profile::of_this_run(cx)?;
     let base_url = base_url.clone().or(profile.base_url).ok_or_else(no_base_url)?;
     // Nobody is asked: a key that is typed is one that somebody has already.
-    let remark = |text: &str| cx.progress.remark(text);
-    Ok(key::find(&cx.settings, key.as_ref(), &base_url, &remark).await??.key)
+    Ok(key::find(&cx.settings, key.as_ref(), &base_url, &cx.progress).await??.key)
 }
 
 /// What `--demo` leaves nothing to do for.

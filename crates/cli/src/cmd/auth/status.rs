@@ -28,7 +28,7 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::new("latency_ms"),
 ];
 
-/// Say which API key is used, where it comes from, and whether the service takes it
+/// Show the API key in use, its source, and whether the service accepts it
 ///
 /// Asks the service, and exits with 4 if it refuses the key or there is none, with 6 if it cannot be
 /// reached, with 2 if nobody says where it is. Of the key only the beginning shows.
@@ -104,10 +104,9 @@ impl Status {
             cx.progress.remark("no profiles: `formsvc auth login` makes one");
         }
         for name in key::stronger_variables() {
-            cx.progress
-                .remark(&format!("warning: `{name}` is set, and stronger than all of these"));
+            cx.progress.warn(&format!("`{name}` is set and takes precedence over all of these"));
         }
-        cx.output.list(&listing).and(failures(&errors, profiles.len()))
+        cx.output.list(listing).and(failures(&errors, profiles.len()))
     }
 
     /// The key that commands use as this one was called.
@@ -115,12 +114,15 @@ impl Status {
         let Service::At { base_url, key } = &cx.settings.service else { return Err(no_base_url()) };
         let base_url = base_url.clone().ok_or_else(no_base_url)?;
         address::read(&base_url)?;
+        if !self.offline {
+            cx.check_network(&base_url)?;
+        }
         if key.is_some() && cx.settings.kept.has_key() {
             super::warn_of_stronger(cx);
         }
         let mut row = Row::new(Some(cx.settings.profile.clone()), Some(base_url.clone()));
-        let (given, remark) = (key.as_ref(), |text: &str| cx.progress.remark(text));
-        let found = key::find(&cx.settings, given, &base_url, &remark).await;
+        let given = key.as_ref();
+        let found = key::find(&cx.settings, given, &base_url, &cx.progress).await;
         let error = self.fill(cx, &mut row, &base_url, found).await;
         if let (Some(given), Some(source)) = (given, &mut row.source) {
             *source = match given {
@@ -135,9 +137,8 @@ impl Status {
     async fn of_profile(&self, cx: &Context, profile: &Profile) -> (Row, Option<CliError>) {
         let mut row = Row::new(Some(profile.name.clone()), profile.base_url.clone());
         let Some(base_url) = &profile.base_url else { return (row, Some(no_base_url())) };
-        let remark = |text: &str| cx.progress.remark(text);
-        let found =
-            key::stored(&cx.settings, &profile.name, &profile.settings(), base_url, &remark).await;
+        let (settings, kept) = (&cx.settings, profile.settings());
+        let found = key::stored(settings, &profile.name, &kept, base_url, &cx.progress).await;
         let error = self.fill(cx, &mut row, base_url, found).await;
         (row, error)
     }

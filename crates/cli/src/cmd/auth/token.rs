@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::settings::Service;
 
-/// Print the API key that commands use, for programs that need it
+/// Print the API key, for use by other programs
 ///
 /// Nothing else is printed. On a terminal it takes --reveal: what stands on a screen is seen, recorded
 /// and scrolled back to.

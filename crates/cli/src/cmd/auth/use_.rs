@@ -8,7 +8,9 @@ use crate::context::Context;
 use crate::env;
 use crate::error::CliError;
 
-/// Use a profile from now on, unless a flag or a variable names another
+/// Set the default profile
+///
+/// `--profile` and FORMSVC_PROFILE take precedence over it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  formsvc auth use work\n  formsvc auth use default")]
 pub(crate) struct Use {
@@ -31,7 +33,7 @@ impl Use {
         cx.progress.remark(&format!("the profile `{}` is used now{at}", profile.name));
         let variable = env::PROFILE.name;
         if env::of_process(variable).is_some_and(|named| !named.is_empty()) {
-            cx.progress.remark(&format!("warning: `{variable}` is set, and stronger"));
+            cx.progress.warn(&format!("`{variable}` is set and takes precedence"));
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 
-/// Show the value of a setting that counts
+/// Print the effective value of a setting
 ///
 /// The value alone, on one line. A setting that nobody set and that has no default is exit 3. A name
 /// such as `profiles.work.output` asks what the file says there, whatever counts.

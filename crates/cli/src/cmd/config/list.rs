@@ -12,7 +12,7 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[Field::new("name"), Field::new("va
 const WITH_ORIGIN: &[Field] =
     &[Field::new("name"), Field::new("value"), Field::new("origin"), Field::new("at")];
 
-/// Show every setting with the value that counts
+/// List all settings with their effective values
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc config list\n  formsvc config list --show-origin\n  formsvc config list --show-origin --output json"
@@ -47,6 +47,6 @@ impl List {
                 at: shown(row.origin.to_string()),
             });
         }
-        cx.output.list(&listing)
+        cx.output.list(listing)
     }
 }

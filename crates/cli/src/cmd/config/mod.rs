@@ -17,7 +17,7 @@ use crate::credentials::{Account, Stores};
 use crate::error::CliError;
 use crate::settings::{Care, Origin, Row};
 
-/// Show and change settings that last
+/// Show and change the saved settings
 #[derive(Debug, Subcommand)]
 pub(crate) enum Config {
     List(list::List),

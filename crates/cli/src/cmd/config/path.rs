@@ -8,7 +8,9 @@ use crate::config::File;
 use crate::context::Context;
 use crate::error::CliError;
 
-/// Show where the configuration file is, whether it exists or not
+/// Print the path of the configuration file
+///
+/// The file need not exist.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  formsvc config path\n  cat \"$(formsvc config path)\"")]
 pub(crate) struct Path {}

@@ -9,7 +9,7 @@ use crate::error::CliError;
 use crate::key::KEY_PREFIX;
 use crate::settings::PROFILE_DEFAULT;
 
-/// Set a setting, in the profile named by `--profile` or for all profiles
+/// Save a setting, in the profile of `--profile` or for all profiles
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc config set output json\n  formsvc config set pager false\n  formsvc config set base_url https://staging.example --profile staging"

@@ -7,7 +7,9 @@ use crate::config::File;
 use crate::context::Context;
 use crate::error::CliError;
 
-/// Remove a setting from the file, so that a weaker one or the default counts
+/// Remove a saved setting
+///
+/// A setting of lower precedence, or the default, applies afterwards.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc config unset output\n  formsvc config unset max_rate --profile work"

@@ -13,7 +13,7 @@ use crate::error::CliError;
 use crate::key::KeySource;
 use crate::settings::Service;
 
-/// Look for what keeps this program from working
+/// Check the configuration, the API key, the network and the service
 ///
 /// Checks the configuration, the key, proxy and trusted certificates, the connection to the service,
 /// its answer, this machine's clock and folders. Makes two requests, and one CONNECT to a proxy; without
@@ -27,7 +27,7 @@ pub(crate) struct Doctor {}
 
 impl Doctor {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
-        let mut listing = cx.output.listing(checks::FIELDS)?;
+        let listing = cx.output.listing(checks::FIELDS)?;
         let mut all = vec![version()];
         all.extend(match &cx.settings.service {
             Service::Demo => demo(cx).await,
@@ -35,7 +35,7 @@ impl Doctor {
         });
         all.push(folders::check(&cx.settings.paths));
         all.push(terminal(cx));
-        checks::show(cx, &mut listing, &all)
+        checks::show(cx, listing, &all)
     }
 }
 
@@ -51,6 +51,7 @@ async fn demo(cx: &Context) -> Vec<Check> {
     match cx.client().await {
         Ok(client) => {
             let mut all = vec![Check::ok("key", "the demo made one for itself")];
+            all.extend(network::checks(cx, Some(client.base_url())).await);
             all.extend(service::checks(cx, client, true).await);
             all
         }
@@ -61,13 +62,13 @@ async fn demo(cx: &Context) -> Vec<Check> {
 /// The checks of the service that the settings name.
 async fn at(cx: &Context, base_url: Option<&str>, given: Option<&KeySource>) -> Vec<Check> {
     let (mut all, key) = checks::keys(cx, base_url, given).await;
+    all.extend(network::checks(cx, base_url).await);
     let Some(base_url) = base_url else {
-        all.push(Check::skip("service", "not asked: there is no address"));
+        all.push(Check::skip("service", "not checked: no base URL is set"));
         return all;
     };
-    all.extend(network::checks(cx, base_url).await);
-    if cx.network().is_err() {
-        all.push(Check::skip("service", "not asked: the network settings cannot be used"));
+    if cx.check_network(base_url).is_err() {
+        all.push(Check::skip("service", "not checked: the network settings cannot be used"));
         return all;
     }
     let has_key = key.is_some();

@@ -7,12 +7,17 @@ use http::StatusCode;
 
 use crate::checks::Check;
 use crate::context::Context;
+use crate::error::CliError;
 
 /// Time limit for the proxy's answer, unless `--timeout` sets another.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The checks of the settings for requests to the service.
-pub(super) async fn checks(cx: &Context, base_url: &str) -> Vec<Check> {
+/// A host that is not on this machine, to show the proxy without the address of the service.
+const ANY_HOST: &str = "https://service.invalid";
+
+/// Checks the settings for requests to the service. Without its address, shows the proxy that requests
+/// to other machines would use.
+pub(super) async fn checks(cx: &Context, base_url: Option<&str>) -> Vec<Check> {
     let network = match cx.network() {
         Ok(network) => network,
         Err(error) => return vec![Check::failed("network settings", &error)],
@@ -22,16 +27,22 @@ pub(super) async fn checks(cx: &Context, base_url: &str) -> Vec<Check> {
 }
 
 /// Checks the proxy with one CONNECT, whose status shows why it refuses the service.
-async fn proxy(network: &NetworkSettings, base_url: &str, timeout: Duration) -> Check {
+async fn proxy(network: &NetworkSettings, base_url: Option<&str>, timeout: Duration) -> Check {
     const NAME: &str = "proxy";
-    let proxy = match network.route(base_url) {
+    let target = base_url.unwrap_or(ANY_HOST);
+    if let Err(error) = network.check_proxy(target) {
+        return Check::failed(NAME, &error.into());
+    }
+    let proxy = match network.route(target) {
         Route::Proxy(proxy) => proxy,
-        Route::Localhost => return Check::ok(NAME, "none: localhost is reached directly"),
+        Route::Localhost => return localhost(network, NAME),
         Route::Excluded(entry) => {
             return Check::ok(NAME, format!("none: `{entry}` of NO_PROXY matches the service"));
         }
-        Route::Unusable(message) => return Check::fail(NAME, message),
         _ => return Check::ok(NAME, "none: neither HTTPS_PROXY nor ALL_PROXY is set"),
+    };
+    let Some(base_url) = base_url else {
+        return Check::ok(NAME, format!("{proxy}; not contacted: no base URL is set"));
     };
     let Some(answer) = network.proxy_answer(base_url, timeout).await else {
         return Check::ok(NAME, proxy.to_string());
@@ -51,6 +62,22 @@ async fn proxy(network: &NetworkSettings, base_url: &str, timeout: Duration) -> 
         }
         status if status.is_success() => Check::ok(NAME, found),
         _ => Check::fail(NAME, found).hint("the proxy refuses the service: ask its operator"),
+    }
+}
+
+/// A service on this machine needs no proxy. An unusable proxy variable is still worth a warning.
+fn localhost(network: &NetworkSettings, name: &'static str) -> Check {
+    const FOUND: &str = "none: localhost is reached directly";
+    match network.check_proxy(ANY_HOST) {
+        Ok(()) => Check::ok(name, FOUND),
+        Err(error) => {
+            let error = CliError::from(error);
+            let check = Check::warn(name, format!("{FOUND}; for other hosts, {}", error.brief()));
+            match error.advice() {
+                Some(hint) => check.hint(hint),
+                None => check,
+            }
+        }
     }
 }
 

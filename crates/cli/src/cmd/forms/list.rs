@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::suggest::did_you_mean;
 
-/// List the forms this key can read, newest first
+/// List the forms of the account, newest first
 ///
 /// The service lists at most 200.
 #[derive(Debug, Args)]
@@ -44,7 +44,7 @@ impl List {
             self.check_status(&forms)?;
             cx.progress.remark(&self.none(&forms));
         }
-        cx.output.list(&listing)
+        cx.output.list(listing)
     }
 
     /// A status that no form has, and that looks like one which some have, is a slip.

@@ -29,7 +29,7 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::new("types").json_only(),
 ];
 
-/// Show what the answers of a form look like: its labels, and what stands under them
+/// Show the labels of a form, with the types of their answers
 ///
 /// Every submission is read once, or the newest ones with `--sample`. Per label: the type most of its
 /// values have, the share of submissions in which it is filled, how many different values there are (up
@@ -114,13 +114,13 @@ impl SchemaOf {
         cx.progress.end();
         let Some(schema) = schema.filter(|schema| schema.submissions() > 0) else {
             cx.progress.remark("no submissions");
-            return cx.output.list(&listing);
+            return cx.output.list(listing);
         };
         let (of, renames) = (schema.submissions(), schema.renames());
         for label in schema.labels() {
             listing.push(&Row::new(&label, of, &renames));
         }
-        cx.output.list(&listing)?;
+        cx.output.list(listing)?;
         self.say(cx, of, oldest.as_deref(), &renames);
         Ok(())
     }

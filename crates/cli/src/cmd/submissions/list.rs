@@ -10,7 +10,7 @@ use crate::args::whole;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::output::Field;
+use crate::output::{Field, Listing};
 use crate::settings::Service;
 use crate::{again, form_ref};
 
@@ -18,7 +18,7 @@ use crate::{again, form_ref};
 pub(in crate::cmd) const FIELDS: [Field; 3] =
     [Field::id("id").last(), Field::time("created_at"), Field::object("data")];
 
-/// Show the newest submissions of a form
+/// List the newest submissions of a form
 ///
 /// Newest first. The service does not say how many there are; on a terminal the command that
 /// lists the next ones is printed at the end. Each label of the answers is a column: the 200 that
@@ -65,26 +65,21 @@ impl List {
         let client = cx.client().await?;
         let form = form_ref::resolve(cx, &self.form).await?;
         let handle = client.form(form.id.clone());
-        let Newest { submissions, has_more, overflows } =
-            self.newest(&handle, &bounds).await.map_err(|error| self.explain(error))?;
-        if submissions.is_empty() {
+        let newest = self.newest(&handle, &bounds, &mut listing).await;
+        let Newest { oldest, has_more, overflows } = newest.map_err(|error| self.explain(error))?;
+        if listing.is_empty() {
             cx.progress.remark("no submissions");
         }
-        for submission in &submissions {
-            listing.push(submission);
-        }
-        cx.output.list(&listing)?;
+        cx.output.list(listing)?;
         // A demo service ends with this command.
         let lasts = !matches!(cx.settings.service, Service::Demo);
-        if let Some(last) =
-            submissions.last().filter(|_| has_more && lasts && cx.settings.terminal.stdout)
-        {
+        if let Some(last) = oldest.filter(|_| has_more && lasts && cx.settings.terminal.stdout) {
             let mut line =
                 again::Line::of(&cx.settings, &["submissions", "list", hint_name(&form)]);
             line.flag("--limit", &self.limit.to_string());
             bounds.say_again(&mut line);
             line.maybe("--columns", self.columns.as_deref());
-            line.flag("--before", &next_second(last)).flag("--after", last.id.as_str());
+            line.flag("--before", &next_second(&last)).flag("--after", last.id.as_str());
             if self.allow_incomplete {
                 line.switch("--allow-incomplete");
             }
@@ -104,8 +99,13 @@ impl List {
         }
     }
 
-    /// Reads the submissions to show.
-    async fn newest(&self, form: &FormHandle, bounds: &Bounds) -> Result<Newest, CliError> {
+    /// Adds the submissions to show to a listing. Only their JSON stays in memory.
+    async fn newest(
+        &self,
+        form: &FormHandle,
+        bounds: &Bounds,
+        listing: &mut Listing,
+    ) -> Result<Newest, CliError> {
         // Rows that are passed over are requested in whole pages.
         let passes_rows = bounds.skip_rows() || self.after.is_some();
         let page_size = if passes_rows { PAGE_SIZE_MAX } else { self.limit.min(PAGE_SIZE_MAX) };
@@ -116,27 +116,33 @@ impl List {
             None => list,
         };
         let limit = self.limit as usize;
-        let (mut items, mut submissions) = (list.items(), Vec::new());
+        let mut items = list.items();
         let mut after = After::new(self.after.as_deref());
-        while submissions.len() < limit {
-            let Some(submission) = items.try_next().await? else {
-                submissions.extend(after.not_found());
-                break;
+        let (mut count, mut oldest, mut has_excess) = (0, None, false);
+        while count < limit {
+            let (rows, is_end) = match items.try_next().await? {
+                Some(submission) => (after.pass(submission, limit), false),
+                None => (after.not_found(), true),
             };
-            submissions.extend(after.pass(submission, limit));
+            has_excess = rows.len() > limit - count;
+            for submission in rows.into_iter().take(limit - count) {
+                listing.push(&submission);
+                count += 1;
+                oldest = Some(submission);
+            }
+            if is_end {
+                break;
+            }
         }
-        let has_more = submissions.len() > limit
-            || submissions.len() == limit
-                && !items.resume_token().is_finished()
-                && !bounds.were_left();
-        submissions.truncate(limit);
-        Ok(Newest { submissions, has_more, overflows: items.tie_overflows().to_vec() })
+        let is_last = items.resume_token().is_finished() || bounds.were_left();
+        let has_more = has_excess || count == limit && !is_last;
+        Ok(Newest { oldest, has_more, overflows: items.tie_overflows().to_vec() })
     }
 }
 
-/// The submissions of a list.
+/// The end of a list.
 struct Newest {
-    submissions: Vec<Submission>,
+    oldest: Option<Submission>,
     has_more: bool,
     overflows: Vec<TieOverflow>,
 }

@@ -7,7 +7,7 @@ pub(super) mod range;
 pub(in crate::cmd) mod tail;
 mod view;
 
-pub(in crate::cmd) use export::incomplete;
+pub(in crate::cmd) use export::{incomplete, larger_pages};
 pub(in crate::cmd) use exports::FIELDS as EXPORTS_FIELDS;
 pub(super) use list::FIELDS;
 
@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::form_ref::FormMatch;
 
-/// List, show, export and follow the submissions of a form
+/// List, show, follow and export the submissions of a form
 #[derive(Debug, Subcommand)]
 pub(crate) enum Submissions {
     List(list::List),

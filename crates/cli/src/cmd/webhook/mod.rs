@@ -15,7 +15,7 @@ pub(in crate::cmd) use trigger::FIELDS as TRIGGER_FIELDS;
 use crate::context::Context;
 use crate::error::CliError;
 
-/// Receive, make, verify, check and replay webhook deliveries on this machine
+/// Receive, verify, send and replay webhook deliveries, and check receivers
 #[derive(Debug, Subcommand)]
 pub(crate) enum Webhook {
     Listen(listen::Listen),
@@ -24,7 +24,7 @@ pub(crate) enum Webhook {
     Sign(sign::Sign),
     Check(check::Check),
     Replay(replay::Replay),
-    /// Show, compare, export and remove deliveries that were received
+    /// Show, compare, export and delete recorded deliveries
     #[command(subcommand)]
     Events(events::Events),
 }

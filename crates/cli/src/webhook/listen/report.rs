@@ -116,7 +116,7 @@ impl Report<'_> {
     }
 
     fn warn(&self, warning: &Warning) {
-        self.progress.remark(&format!("warning: {}", warning.message));
+        self.progress.warn(&warning.message);
     }
 }
 

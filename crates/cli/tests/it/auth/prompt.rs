@@ -107,7 +107,11 @@ fn the_end_of_input_and_nothing_at_all_are_told() {
         terminal.send(nothing);
         assert_eq!(terminal.finish(), Some(4));
         terminal.assert_restored();
-        assert!(terminal.screen().contains("the input is empty"), "{}", terminal.screen());
+        assert!(
+            terminal.screen().contains("the API key from the terminal is empty"),
+            "{}",
+            terminal.screen()
+        );
     }
     home.assert_untouched();
 }

@@ -2,6 +2,7 @@
 
 mod colors;
 mod json;
+mod messages;
 mod pager;
 mod progress;
 mod tables;

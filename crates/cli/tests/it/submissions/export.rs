@@ -203,13 +203,18 @@ fn tie_overflow_fails_or_ends_with_exit_9() {
     assert_eq!(said.code, Some(5), "{}", said.stderr);
     let unit = "the second `2026-01-01T00:00:03.000Z`, of which 2 submissions were received";
     assert!(said.stderr.contains(unit), "{}", said.stderr);
-    assert!(said.stderr.contains("--allow-incomplete"), "{}", said.stderr);
+    let unknown = "the number of missing submissions is unknown";
+    assert!(said.stderr.contains(unknown), "{}", said.stderr);
+    let hint = "hint: request larger pages with `--page-size 100`, or keep the other submissions with \
+                `--allow-incomplete`";
+    assert!(said.stderr.contains(hint), "{}", said.stderr);
 
     let service = crowded();
     let said = service.run(&[&export[..], &["--allow-incomplete"]].concat());
     assert_eq!(said.code, Some(9), "{}", said.stderr);
     assert_eq!(said.stdout.lines().count(), 3);
-    assert!(said.stderr.contains(unit), "{}", said.stderr);
+    assert!(said.stderr.contains(&format!("{unit}; {unknown}")), "{}", said.stderr);
+    assert!(said.stderr.contains("hint: request larger pages with `--page-size 100`\n"));
     assert!(said.stderr.contains("complete: no"), "{}", said.stderr);
 }
 
@@ -225,6 +230,8 @@ fn millisecond_cursors_lose_no_row_silently() {
     let said = sandbox.run(&export);
     assert_eq!(said.code, Some(5), "{}", said.stderr);
     assert!(said.stderr.contains("more submissions share a millisecond"), "{}", said.stderr);
+    // The pages have the largest size already.
+    assert!(said.stderr.contains("hint: keep the other submissions with"), "{}", said.stderr);
     let said = sandbox.run(&[&export[..], &["--allow-incomplete"]].concat());
     assert_eq!(said.code, Some(9), "{}", said.stderr);
     assert!(said.stderr.contains("100 submissions were received"), "{}", said.stderr);

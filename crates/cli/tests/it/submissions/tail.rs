@@ -218,7 +218,7 @@ fn ctrl_c_ends_it_with_130_and_the_command_that_goes_on() {
     assert_eq!(said.code, Some(130));
     let on = "--max-rate off submissions tail survey --since 2026-01-01T00:00:02.000Z --after b \
               --interval 10ms";
-    assert_eq!(said.stderr, format!("error: interrupted\nhint: go on with: formsvc {on}\n"));
+    assert_eq!(said.stderr, format!("error: interrupted\nhint: continue with: formsvc {on}\n"));
 
     let later = page(&rows(&[("c", 2_000), ("b", 2_000), ("a", 2_000)]), None);
     let service = Canned::start(vec![one_form(), later]);

@@ -88,10 +88,10 @@ mod somebodys {
         assert_eq!(said.code, Some(1), "{}", said.stderr);
         let lines: Vec<&str> = said.stdout.lines().collect();
         assert_eq!(lines.len(), 2, "{}", said.stdout);
-        assert!(lines[0].starts_with("stale\tfail\tSPEC §5\tanswered 200: taken\trefuse when"));
+        assert!(lines[0].starts_with("stale\tfail\tSPEC §5\tanswered 200: taken\trefuse if"));
         assert!(lines[1].starts_with("edges\tok\t"));
         assert!(said.stderr.contains("fails the check `stale`"), "{}", said.stderr);
-        assert!(said.stderr.contains("hint: refuse when `t`"), "{}", said.stderr);
+        assert!(said.stderr.contains("hint: refuse if `t`"), "{}", said.stderr);
         let said = check(&[&url, "--only", "stale,future,edges"]);
         assert!(said.stderr.contains("fails 2 of 3 checks"), "{}", said.stderr);
         assert!(said.stderr.contains("`--only stale,future` makes"), "{}", said.stderr);
@@ -100,7 +100,7 @@ mod somebodys {
         // A table has no room for all of it: it is told beside.
         let said = check(&[&url, "--only", "stale", "--output", "table"]);
         assert!(said.stderr.contains("recorded"), "{}", said.stderr);
-        assert!(said.stderr.contains("hint: refuse when"), "{}", said.stderr);
+        assert!(said.stderr.contains("hint: refuse if"), "{}", said.stderr);
     }
 
     #[test]
@@ -113,7 +113,7 @@ mod somebodys {
         let screen = terminal.screen();
         let at = |text: &str| screen.find(text).unwrap_or_else(|| panic!("{text}: {screen}"));
         assert!(at("fail  stale: answered 200: taken; wanted: a refusal") < at("ok    edges:"));
-        assert!(at("hint: refuse when") < at("warn  get:"));
+        assert!(at("hint: refuse if") < at("warn  get:"));
         at("1 ok, 1 warn, 1 fail, 0 skip");
     }
 

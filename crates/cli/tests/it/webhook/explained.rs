@@ -1,5 +1,5 @@
-//! `formsvc webhook verify --explain` of deliveries that other programs parsed and printed again: jq, Python
-//! and Node.js themselves, where they are installed. `FORMSVC_REQUIRE_RUNTIMES=1` asks for the latter two.
+//! `formsvc webhook verify --explain` of deliveries that jq, Python and Node.js parsed and printed again, where
+//! they are installed. `FORMSVC_REQUIRE_RUNTIMES=1` requires the latter two.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -148,8 +148,5 @@ fn a_person_is_told_once_what_is_wrong_and_within_the_width() {
     assert!(screen.contains("age_s:") && screen.contains("hint: none of "), "{screen}");
     // Each line ends with a word, and not where the terminal ends.
     let flat = screen.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        flat.contains("each endpoint has its own, and a new one takes the place of the old"),
-        "{flat}"
-    );
+    assert!(flat.contains("each endpoint has its own, and rotation replaces it"), "{flat}");
 }

@@ -96,7 +96,7 @@ fn secrets_come_by_file_stdin_or_variable_and_never_by_argument() {
         let said = files.run(&[&at[..], wrong].concat());
         assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{}", said.stderr);
         assert!(!said.stderr.contains(&SECRET[6..]), "{}", said.stderr);
-        assert!(said.stderr.contains("anyone can read arguments"), "{}", said.stderr);
+        assert!(said.stderr.contains("other users can read arguments"), "{}", said.stderr);
     }
 }
 
@@ -119,7 +119,7 @@ fn what_is_missing_or_no_secret_is_told_with_what_to_do() {
             "cannot read the signing secret file `gone.txt`",
         ),
         (sign(&["--secret-file", "empty.txt"]), 2, "`empty.txt` is empty"),
-        (sign(&["--secret-file", "two.txt"]), 2, "`two.txt` holds more than one word"),
+        (sign(&["--secret-file", "two.txt"]), 2, "from `two.txt` has more than one word"),
         (sign(&["--secret-file", "short.txt"]), 2, "has fewer than 16 bytes"),
         (sign(&["--secret-file", "secret.txt", "--secret-stdin"]), 2, "cannot be used together"),
         (vec!["webhook", "sign", "--secret-stdin"], 2, "standard input cannot hold both"),

@@ -75,11 +75,27 @@ fn a_delivery_is_as_the_service_makes_it_and_what_came_back_is_told() {
 }
 
 #[test]
-fn a_kind_of_event_in_place_of_the_receiver_says_where_it_goes() {
-    let said = run(&["submission.created"]);
-    assert_eq!(said.code, Some(2), "{}", said.stderr);
-    let told = "this is a kind of event, which `--event` names; expected the receiver's URL";
-    assert!(said.stderr.contains(told), "{}", said.stderr);
+fn event_as_argument_gets_a_command_to_copy() {
+    let url = "http://localhost:9000/a b";
+    for (args, command) in [
+        (&["submission.created"][..], "URL --event submission.created"),
+        (&["submission.created", "4242"], "4242 --event submission.created"),
+        (&[url, "submission.created"], "'http://localhost:9000/a b' --event submission.created"),
+        (
+            &["--secret-file", "s.txt", "submission.created"],
+            "--secret-file s.txt URL --event submission.created",
+        ),
+    ] {
+        let said = run(args);
+        assert_eq!(said.code, Some(2), "{args:?}: {}", said.stderr);
+        let told = format!(
+            "error: `submission.created` is an event, and `webhook trigger` takes only a URL as argument\n\
+             hint: `formsvc webhook trigger {command}`\n"
+        );
+        assert_eq!(said.stderr, told, "{args:?}");
+    }
+    let other = run(&["--event", "submission.created", "4242", "--banana"]);
+    assert!(other.stderr.contains("has no flag `--banana`"), "{}", other.stderr);
 }
 
 #[test]

@@ -175,7 +175,7 @@ fn what_is_missing_is_told_with_what_to_do() {
 #[test]
 fn an_explanation_names_what_fits_and_what_to_do() {
     for (variant, change, why, tells) in [
-        ("fresh", "\n", "line_feed_added", "printf %s"),
+        ("fresh", "\n", "body_ends", "printf %s"),
         ("uppercase", "", "v1_upper_case", "in lower case"),
         ("body-only", "", "signed_body_only", "sign `<t>.<raw body>`"),
         ("stale", "", "stale", "webhook replay"),
@@ -199,7 +199,7 @@ fn an_explanation_says_when_there_is_none_and_what_was_tried() {
     let said = files.run(&verify(&["--explain", "--output", "json"]));
     let item: Value = serde_json::from_str(&said.stdout).unwrap();
     assert_eq!((&item["why"], &item["explanation"]["proof"]), (&Value::Null, &"none".into()));
-    assert!(item["explanation"]["tried"].as_array().unwrap().len() > 50, "{item}");
+    assert!(item["explanation"]["tried"].as_array().unwrap().len() >= 20, "{item}");
     assert!(said.stderr.contains("none of "), "{}", said.stderr);
     assert!(said.stderr.contains("another secret may have signed it"), "{}", said.stderr);
 
@@ -270,7 +270,7 @@ fn each_delivery_of_a_listener_s_lines_is_judged_as_of_its_arrival() {
         said.stdout.lines().collect::<Vec<_>>(),
         [
             r#"{"capture":1,"verdict":"valid","why":null}"#,
-            r#"{"capture":2,"verdict":"signature_mismatch","why":"line_feed_added"}"#,
+            r#"{"capture":2,"verdict":"signature_mismatch","why":"body_ends"}"#,
         ]
     );
     assert!(said.stderr.contains("1 of 2 deliveries are not valid"), "{}", said.stderr);
@@ -304,28 +304,30 @@ fn a_capture_and_its_line_are_judged_as_of_their_arrival_and_explained() {
     };
     assert_eq!(verify(&["--capture", "1", "--json", "verdict"], "").0, Some(0));
     let second = verify(&["--capture", "2", "--json", "capture,verdict,why"], "");
-    let expected =
-        "{\"capture\":2,\"verdict\":\"signature_mismatch\",\"why\":\"line_feed_added\"}\n";
+    let expected = "{\"capture\":2,\"verdict\":\"signature_mismatch\",\"why\":\"body_ends\"}\n";
     assert_eq!(second, (Some(11), expected.to_owned()));
     // Seen from an hour later it is stale; as of its arrival it is not.
     let later = ["--capture", "1", "--at", "2999-01-01T00:00:00Z", "--json", "why"];
     assert_eq!(verify(&later, ""), (Some(11), "{\"why\":\"stale\"}\n".to_owned()));
     let by_line = ["--ndjson", "lines", "--output", "ndjson", "--json", "capture,why"];
-    let expected = "{\"capture\":1,\"why\":null}\n{\"capture\":2,\"why\":\"line_feed_added\"}\n";
+    let expected = "{\"capture\":1,\"why\":null}\n{\"capture\":2,\"why\":\"body_ends\"}\n";
     assert_eq!(verify(&by_line, &lines), (Some(11), expected.to_owned()));
 }
 
 #[test]
 fn explain_of_a_deeply_nested_body_reports_the_depth() {
     let files = signed("wrong-secret");
-    for depth in [11_000, 400_000] {
+    for (depth, message) in [
+        (11_000, "the body is nested too deeply to compare: `--json explanation`"),
+        (400_000, "the body is too long to try what changed it: `--json explanation`"),
+    ] {
         let body = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         files.write("delivery.json", body.as_bytes());
         let said = files.run(&verify(&["--explain", "--output", "json"]));
         assert_eq!(said.code, Some(11), "{depth}: {}", said.stderr);
-        let message = "the body is nested too deeply to compare: 11 more were not tried";
         assert!(said.stderr.contains(message), "{}", said.stderr);
         let item: Value = serde_json::from_str(&said.stdout).unwrap();
-        assert_eq!(item["explanation"]["too_deep"], true, "{item}");
+        let left_out = item["explanation"]["left_out"].as_array().unwrap();
+        assert!(left_out.contains(&"json_printed".into()), "{item}");
     }
 }

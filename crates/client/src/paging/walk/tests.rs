@@ -30,15 +30,12 @@ fn accept(walk: &mut Walk, page: &Page) -> (Vec<u32>, NextStep) {
     let rows = ids.iter().map(String::as_str).zip(page.rows.iter().map(|row| time(*row)));
     let next_cursor = page.next.map(|next| Cursor::new(next.to_string()));
     let outcome = walk.accept(rows, &Pagination { next_cursor, has_more: page.has_more });
-    let kept = page.rows[..outcome.rows_in_order].iter().copied().enumerate();
-    let kept =
-        kept.filter(|(at, _)| !outcome.duplicates.contains(at)).map(|(_, row)| row).collect();
-    (kept, outcome.next)
+    (outcome.new_rows.iter().map(|at| page.rows[*at]).collect(), outcome.next)
 }
 
 /// Feeds pages until the walk ends.
 fn walk(pages: &[Page]) -> (Vec<u32>, NextStep) {
-    let mut walk = Walk::start(None);
+    let mut walk = Walk::new(None);
     let mut all = Vec::new();
     for page in pages {
         let (rows, next) = accept(&mut walk, page);
@@ -152,30 +149,30 @@ fn empty_page_continues() {
 #[test]
 fn missing_cursor_is_stuck_after_rows() {
     let pages = [page(&[0], 1), Page { rows: vec![3], next: None, has_more: true }];
-    assert_eq!(walk(&pages), (vec![0, 3], NextStep::Failed(PagingError::Stuck(Stuck::NoCursor))));
+    assert_eq!(walk(&pages), (vec![0, 3], NextStep::Failed(PagingError::Stuck(NO_CURSOR))));
 }
 
 #[test]
 fn repeated_cursor_is_stuck() {
     let pages = [page(&[0], 1), page(&[3], 1)];
-    assert_eq!(walk(&pages), (vec![0, 3], NextStep::Failed(PagingError::Stuck(Stuck::Circle))));
+    assert_eq!(walk(&pages), (vec![0, 3], NextStep::Failed(PagingError::Stuck(CIRCLE))));
 }
 
 #[test]
 fn cursor_circle_without_new_rows_is_stuck() {
     let pages = [page(&[0], 1), page(&[0], 2), page(&[0], 3), page(&[0], 1)];
-    assert_eq!(walk(&pages), (vec![0], NextStep::Failed(PagingError::Stuck(Stuck::Circle))));
+    assert_eq!(walk(&pages), (vec![0], NextStep::Failed(PagingError::Stuck(CIRCLE))));
 }
 
 #[test]
 fn hundred_pages_without_new_row_are_stuck() {
     let idle: Vec<Page> = (1..=150).map(|next| page(&[], next)).collect();
-    let mut walk = Walk::start(None);
+    let mut walk = Walk::new(None);
     let ended = idle.iter().position(|page| accept(&mut walk, page).1 != NextStep::Continue);
     assert_eq!(ended, Some(MAX_IDLE_PAGES - 1));
     let mut busy = idle.clone();
     busy[60] = page(&[0], 61);
-    let mut walk = Walk::start(None);
+    let mut walk = Walk::new(None);
     let ended = busy.iter().position(|page| accept(&mut walk, page).1 != NextStep::Continue);
     assert_eq!(ended, None.or(Some(60 + MAX_IDLE_PAGES)).filter(|at| *at < busy.len()));
 }
@@ -183,10 +180,10 @@ fn hundred_pages_without_new_row_are_stuck() {
 #[test]
 fn newer_row_ends_walk_after_good_rows() {
     let pages = [page(&[6, 7, 0, 9], 1)];
-    assert_eq!(walk(&pages), (vec![6, 7], NextStep::Failed(PagingError::OutOfOrder)));
+    assert_eq!(walk(&pages), (vec![6, 7], NextStep::Failed(PagingError::OutOfOrder(2))));
     // Also when it comes a page later.
     let pages = [page(&[6, 7], 1), page(&[9, 0], 2)];
-    assert_eq!(walk(&pages), (vec![6, 7, 9], NextStep::Failed(PagingError::OutOfOrder)));
+    assert_eq!(walk(&pages), (vec![6, 7, 9], NextStep::Failed(PagingError::OutOfOrder(1))));
 }
 
 #[test]
@@ -225,7 +222,7 @@ fn resumed_ids_are_dropped_when_passed() {
 
 #[test]
 fn endless_ties_are_bounded() {
-    let mut walk = Walk::start(None);
+    let mut walk = Walk::new(None);
     let mut pages = 0;
     let next = loop {
         let ids: Vec<String> = (0..1_000).map(|n| format!("sub_{pages}_{n}")).collect();

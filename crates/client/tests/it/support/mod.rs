@@ -27,5 +27,5 @@ pub(crate) fn builder_of<C>() -> ClientBuilder<C> {
 /// Retries after a millisecond, for tests over a real socket.
 pub(crate) fn quick() -> RetryPolicy {
     let ms = Duration::from_millis(1);
-    RetryPolicy::standard().base_delay(ms).throttle_base_delay(ms)
+    RetryPolicy::standard().base_delay(ms)
 }

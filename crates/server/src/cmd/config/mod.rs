@@ -25,9 +25,9 @@ pub use table::{Kind, SETTINGS, Setting};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Group {
-    /// Check every setting without serving, and print what counts and where it was set.
+    /// Check all settings, and print their effective values and sources.
     Check(Box<check::Args>),
-    /// Print a configuration file with every setting as a comment.
+    /// Print a configuration file with all settings as comments.
     Example,
 }
 

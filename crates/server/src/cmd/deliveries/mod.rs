@@ -15,11 +15,11 @@ use crate::store::DeliveryRecord;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Group {
-    /// List a form's deliveries, newest submission first.
+    /// List the deliveries of a form, newest submission first.
     List(list::Args),
     /// Show a delivery with its attempts.
     Show(show::Args),
-    /// Have the running server attempt a delivery once more, at once and outside its retries.
+    /// Make the running server attempt a delivery again at once, in addition to its retries.
     Resend(resend::Args),
 }
 

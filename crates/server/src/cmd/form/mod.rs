@@ -14,20 +14,20 @@ use super::error::CommandError;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Group {
-    /// Make a form, and print it as JSON.
+    /// Create a form and print it as JSON.
     Create(create::Args),
-    /// Change a form, and print it as JSON.
+    /// Change a form and print it as JSON.
     Edit(edit::Args),
-    /// Make a form from a file of submissions, whole or not at all, and print it as JSON.
+    /// Create a form from a file of submissions, all or none, and print it as JSON.
     Import(import::Args),
-    /// List a user's forms, newest first, at most 200.
+    /// List the forms of a user, newest first, at most 200.
     List(list::Args),
-    /// Show a form: its address, title and status, its fields, and who may send to it.
+    /// Show a form: address, title, status, fields and allowed senders.
     Show(show::Args),
-    /// Print a form's fields as JSON, to be edited and given back to `form edit --fields`.
+    /// Print the fields of a form as JSON, for editing and `form edit --fields`.
     Fields(fields::Args),
-    /// Print what robots sent to a form as JSON lines, newest first, at most 1,000. It is no
-    /// submission: nothing else lists it, and no webhook gets it.
+    /// Print the spam of a form as JSON lines, newest first, at most 1,000. Spam is not listed as a
+    /// submission, and no webhook delivers it.
     Spam(spam::Args),
 }
 

@@ -11,11 +11,11 @@ use crate::store::KeyRecord;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Group {
-    /// Make an API key, and print it: it is shown this once.
+    /// Create an API key and print it. It is shown only once.
     Create(create::Args),
-    /// Revoke an API key, and print its record as JSON.
+    /// Revoke an API key and print its record as JSON.
     Revoke(revoke::Args),
-    /// List a user's keys, newest first.
+    /// List the API keys of a user, newest first.
     List(list::Args),
 }
 

@@ -6,9 +6,9 @@ pub(super) mod list;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Group {
-    /// Add a user, and print it as JSON.
+    /// Create a user and print it as JSON.
     Add(add::Args),
-    /// Make a link that sets a user's password, once and within 24 hours, and print it.
+    /// Create and print a link that sets a user's password, once and within 24 hours.
     Link(link::Args),
     /// List the users, oldest first.
     List(list::Args),

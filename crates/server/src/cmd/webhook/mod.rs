@@ -17,17 +17,17 @@ use crate::store::EndpointRecord;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Group {
-    /// Add an endpoint to a form, and print its signing secret: it is shown this once.
+    /// Add an endpoint to a form and print its signing secret. It is shown only once.
     Add(add::Args),
-    /// List a form's endpoints, oldest first.
+    /// List the endpoints of a form, oldest first.
     List(list::Args),
-    /// Give an endpoint a new signing secret, and print it: it is shown this once.
+    /// Replace the signing secret of an endpoint and print the new one. It is shown only once.
     Rotate(rotate::Args),
-    /// Disable an endpoint: its deliveries wait, and submissions make none for it.
+    /// Disable an endpoint: pending deliveries wait, and new submissions create none.
     Disable(disable::Args),
-    /// Enable an endpoint: what waited for it is delivered.
+    /// Enable an endpoint and send its waiting deliveries.
     Enable(enable::Args),
-    /// Remove an endpoint: what is not delivered yet is canceled, its secrets are erased.
+    /// Remove an endpoint: cancel its pending deliveries and erase its secrets.
     Remove(remove::Args),
 }
 

@@ -3,11 +3,12 @@
 use std::fmt::Display;
 use std::path::Path;
 
+use formsvc_client::PAGE_SIZE_MAX;
 use formsvc_export::{ExportError, ExportEvent, FileFormat, Operation};
 
 use super::counted;
 use crate::context::Context;
-use crate::error::CliError;
+use crate::error::{CliError, MISSING_UNKNOWN};
 use crate::exit::Exit;
 
 /// The hint when submissions cannot be kept in the temporary folder.
@@ -31,7 +32,7 @@ impl<'a> Saved<'a> {
     pub(super) fn on_event(&self, event: &ExportEvent<'_>) {
         let progress = &self.cx.progress;
         match event {
-            ExportEvent::Discarded(warning) => progress.remark(&format!("warning: {warning}")),
+            ExportEvent::Discarded(warning) => progress.warn(warning),
             ExportEvent::Opened { rows, spool, .. } => {
                 if *rows > 0 && self.command.is_some() {
                     let rows = counted(*rows, "submission");
@@ -124,6 +125,11 @@ fn of_cause(error: ExportError) -> CliError {
     }
 }
 
+/// Advice to request pages of the largest size with `flag`; `None` if they have that size already.
+pub(in crate::cmd) fn larger_pages(page_size: u32, flag: &str) -> Option<String> {
+    (page_size < PAGE_SIZE_MAX).then(|| format!("request larger pages with `{flag}`"))
+}
+
 /// The end of a run that was allowed to leave submissions out: exit 9 if it did.
 pub(in crate::cmd) fn incomplete(overflows: &[impl Display]) -> Result<(), CliError> {
     /// Units that are listed one by one.
@@ -137,7 +143,7 @@ pub(in crate::cmd) fn incomplete(overflows: &[impl Display]) -> Result<(), CliEr
     let error = overflows
         .iter()
         .take(LISTED_MAX)
-        .fold(error, |error, overflow| error.cause(overflow.to_string()));
+        .fold(error, |error, overflow| error.cause(format!("{overflow}; {MISSING_UNKNOWN}")));
     Err(match overflows.len().checked_sub(LISTED_MAX) {
         Some(more @ 1..) => error.cause(format!("and {more} more")),
         _ => error,

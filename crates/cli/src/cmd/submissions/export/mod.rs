@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use formsvc_client::{Client, Completeness};
+use formsvc_client::{Client, Completeness, PAGE_SIZE_MAX};
 use formsvc_export::{
     Destination, Existing, Export as Engine, ExportError, ExportEvent, Exported, FORMATS,
     FileFormat, Format, PullProgress, SpoolFolder, export_stream,
 };
 use indicatif::HumanCount;
 
-pub(in crate::cmd) use failure::incomplete;
+pub(in crate::cmd) use failure::{incomplete, larger_pages};
 
 use self::failure::Saved;
 use self::format_options::FormatOptions;
@@ -26,6 +26,7 @@ use crate::args::{duration, whole};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::form_ref::{self, FormMatch};
+use crate::message::Message;
 use crate::progress::took;
 use crate::settings::Service;
 
@@ -200,14 +201,16 @@ impl Export {
             let is_demo = matches!(cx.settings.service, Service::Demo);
             let is_lost = spools.is_temporary() && !is_demo;
             failure::explain(error, path, job.format, command, is_lost)
+                .hint_larger_pages(self.larger_pages())
         })?;
         cx.progress.end();
         for remark in &exported.rendered.remarks {
             cx.progress.remark(&remark.to_string());
         }
-        cx.progress.remark(&summary(&exported, path, cx.progress.elapsed()));
+        cx.progress.report(summary(&exported, path, cx.progress.elapsed()));
         if exported.pull.completeness == Completeness::Incomplete {
-            incomplete(&exported.pull.overflows)?;
+            incomplete(&exported.pull.overflows)
+                .map_err(|error| error.hint_larger_pages(self.larger_pages()))?;
         }
         Ok(exported)
     }
@@ -228,6 +231,10 @@ impl Export {
         let options = options.map_err(|error| ExportError::Unsupported(error.brief()))?;
         let filter = options.filter;
         export_stream(pages, job.format, self.limit, filter.as_ref(), destination, progress).await
+    }
+
+    fn larger_pages(&self) -> Option<String> {
+        larger_pages(self.page_size, &format!("--page-size {PAGE_SIZE_MAX}"))
     }
 
     fn is_to_folder(&self) -> bool {
@@ -359,19 +366,29 @@ fn manifest_path(path: Option<&Path>) -> Option<PathBuf> {
     Some(name.into())
 }
 
-fn summary(exported: &Exported, file: Option<&Path>, elapsed: Duration) -> String {
-    let columns = match exported.rendered.columns {
+fn summary(exported: &Exported, file: Option<&Path>, elapsed: Duration) -> Message {
+    let rendered = &exported.rendered;
+    let columns = match rendered.columns {
         0 => String::new(),
         columns => format!(", {}", counted(columns as u64, "column")),
     };
     let place = file.map_or(String::new(), |file| format!(" → {}", file.display()));
-    let (submissions, time) = (counted(exported.rendered.rows, "submission"), took(elapsed));
+    let (submissions, time) = (counted(rendered.rows, "submission"), took(elapsed));
     let complete = match exported.pull.completeness {
-        Completeness::Proven => "",
-        Completeness::Incomplete => "; complete: no",
-        _ => "; complete: unproven",
+        Completeness::Proven => "yes",
+        Completeness::Incomplete => "no",
+        _ => "unproven",
     };
-    format!("{submissions}{columns}{place} in {time}{complete}")
+    let doubt = if complete == "yes" { String::new() } else { format!("; complete: {complete}") };
+    let message = Message::info(format!("{submissions}{columns}{place} in {time}{doubt}"))
+        .with("submissions", rendered.rows)
+        .with("columns", rendered.columns)
+        .with("seconds", elapsed.as_secs_f64())
+        .with("complete", complete);
+    match file {
+        Some(file) => message.with("file", file.display().to_string()),
+        None => message,
+    }
 }
 
 pub(super) fn counted(number: u64, noun: &str) -> String {

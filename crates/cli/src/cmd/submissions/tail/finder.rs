@@ -11,7 +11,7 @@ use super::pass::{Pass, Seen, Verdict, Wanted};
 use super::patience::Patience;
 use crate::complete;
 use crate::context::{Context, to_json};
-use crate::error::CliError;
+use crate::error::{CliError, MISSING_UNKNOWN};
 use crate::exit::Exit;
 use crate::form_ref::{self, FormMatch};
 
@@ -155,11 +155,11 @@ impl<'a> Finder<'a> {
                 && !std::mem::replace(&mut self.has_warned, true)
             {
                 let what = format!(
-                    "warning: more submissions share a {} than a page can show, so some may be \
-                     missing: {overflow}",
+                    "more submissions share a {} than a page can show, so some may be \
+                     missing: {overflow}; {MISSING_UNKNOWN}",
                     overflow.unit()
                 );
-                self.cx.progress.remark(&what);
+                self.cx.progress.warn(&what);
             }
             let page = match next {
                 Ok(Some(page)) => page,

@@ -28,7 +28,7 @@ use finder::{Broken, Finder, Place, known_form};
 use pass::Wanted;
 use patience::Patience;
 
-/// Show submissions as they are made, oldest first
+/// Print new submissions as they arrive, oldest first
 ///
 /// First the newest ones there are, or those since a time; then each new one, once, until Ctrl-C. In a
 /// pipe it is one JSON object a line, written at once; on a terminal the time on the clock here, the id if

@@ -9,7 +9,6 @@ use super::outage;
 use crate::context::Context;
 use crate::error::told;
 use crate::progress::took;
-use crate::sanitize::one_line;
 
 /// How an outage is sat out.
 pub(in crate::cmd) struct Patience<'a> {
@@ -33,7 +32,7 @@ impl<'a> Patience<'a> {
     pub(in crate::cmd) async fn wait(&mut self, error: &Error) {
         let lost = self.lost.get_or_insert_with(|| {
             let text = format!("{}; asking again until the service answers", told(error));
-            self.cx.progress.remark(&one_line(&text));
+            self.cx.progress.warn(&text);
             Lost { since: Instant::now(), failures: 0 }
         });
         lost.failures = lost.failures.saturating_add(1);

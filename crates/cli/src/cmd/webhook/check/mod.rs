@@ -1,7 +1,6 @@
 //! `formsvc webhook check`
 
 mod demo;
-mod junit;
 mod row;
 mod shown;
 
@@ -19,16 +18,16 @@ use crate::ask;
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::exit::Exit;
+use crate::junit::{Junit, JunitSuite};
 use crate::settings::Service;
 use crate::webhook::secrets::SecretArgs;
 use crate::webhook::sender::{self, SenderArgs, Timeout, answer_limit};
 use crate::webhook::target::{is_here, target};
 
 use demo::Demo;
-use junit::Junit;
 pub(in crate::cmd) use row::FIELDS;
 
-/// Check that a receiver does what the service needs of it
+/// Check that a receiver follows the rules for webhook deliveries
 ///
 /// Sends deliveries to a receiver, in whatever language it is written: right ones, which it is to take,
 /// and wrong ones, which it is to refuse. They are submissions of the form `frm_check` with ids that begin
@@ -70,11 +69,11 @@ fn ids() -> PossibleValuesParser {
 impl Check {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         if self.list {
-            let mut listing = cx.output.listing(row::LIST_FIELDS)?;
+            let listing = cx.output.listing(row::LIST_FIELDS)?;
             let checks: Vec<&Asked> = CHECKS.iter().filter(|check| self.is_wanted(check)).collect();
-            return shown::list(cx, &mut listing, &checks);
+            return shown::list(cx, listing, &checks);
         }
-        let mut listing = cx.output.listing(FIELDS)?;
+        let listing = cx.output.listing(FIELDS)?;
         if !CHECKS.iter().any(|check| self.is_wanted(check)) {
             return Err(CliError::usage("`--skip` leaves out every check that `--only` asks for"));
         }
@@ -85,9 +84,11 @@ impl Check {
         };
         if let Some((junit, url)) = url {
             // Before anything is shown, which may fail as well.
-            junit.write(&url, &reports)?;
+            let (name, class) = ("formsvc webhook check", "webhook.check");
+            let cases: Vec<_> = reports.iter().map(shown::junit_case).collect();
+            junit.write(JunitSuite { name, class, url: &url }, &cases)?;
         }
-        shown::show(cx, &mut listing, &reports)?;
+        shown::show(cx, listing, &reports)?;
         ended(&reports)
     }
 
@@ -136,6 +137,7 @@ impl Check {
         url: &Url,
         secret: &SecretString,
     ) -> Result<Vec<Report>, CliError> {
+        cx.check_network(url.as_str())?;
         let limit = answer_limit(cx, Timeout::OfAnswers);
         let sender = self.requests.sender(cx, limit, ANSWER_MAX)?;
         let run = format!("{:08x}", fastrand::u32(..));

@@ -5,15 +5,12 @@ use formsvc_contract::receiver::{Check, Outcome, Report};
 use super::row::Row;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::junit::{JunitCase, JunitOutcome};
 use crate::output::{Detail, Finding, Listing};
 
 /// Shows a block for each check on a terminal, rows elsewhere; what is wrong is then told on standard
 /// error to whoever reads a table, in which it may have no room.
-pub(super) fn show(
-    cx: &Context,
-    listing: &mut Listing,
-    reports: &[Report],
-) -> Result<(), CliError> {
+pub(super) fn show(cx: &Context, mut listing: Listing, reports: &[Report]) -> Result<(), CliError> {
     let found: Vec<String> = reports.iter().map(found).collect();
     let findings = reports.iter().zip(&found).map(|(report, found)| Finding {
         outcome: report.outcome.word(),
@@ -31,12 +28,12 @@ pub(super) fn show(
     cx.output.list(listing)?;
     if cx.output.is_for_reading() {
         for (report, found) in reports.iter().zip(&found) {
-            let word = match report.outcome {
-                Outcome::Warn => "warning",
-                Outcome::Fail => "failed",
+            let text = format!("{}: {found}", report.check.id);
+            match report.outcome {
+                Outcome::Warn => cx.progress.warn(&text),
+                Outcome::Fail => cx.progress.remark(&format!("failed: {text}")),
                 Outcome::Ok | Outcome::Skip => continue,
-            };
-            cx.progress.remark(&format!("{word}: {}: {found}", report.check.id));
+            }
             cx.progress.remark(&format!("hint: {}", report.check.fix));
         }
     }
@@ -44,7 +41,7 @@ pub(super) fn show(
 }
 
 /// The checks that there are: a block each on a terminal, in which nothing is cut, and rows elsewhere.
-pub(super) fn list(cx: &Context, listing: &mut Listing, checks: &[&Check]) -> Result<(), CliError> {
+pub(super) fn list(cx: &Context, mut listing: Listing, checks: &[&Check]) -> Result<(), CliError> {
     if cx.output.is_for_reading() && cx.settings.terminal.stdout {
         let block = |check: &&Check| {
             let Check { id, section, sends, wants, .. } = check;
@@ -74,4 +71,26 @@ fn found(report: &Report) -> String {
 /// What to do about it.
 pub(super) fn hint(report: &Report) -> Option<&'static str> {
     matches!(report.outcome, Outcome::Warn | Outcome::Fail).then_some(report.check.fix)
+}
+
+/// The check and its result in a JUnit report.
+pub(super) fn junit_case(report: &Report) -> JunitCase<'_> {
+    let check = report.check;
+    JunitCase {
+        name: check.id,
+        outcome: match report.outcome {
+            Outcome::Ok => JunitOutcome::Passed,
+            Outcome::Warn => JunitOutcome::Warned,
+            Outcome::Fail => JunitOutcome::Failed,
+            Outcome::Skip => JunitOutcome::Skipped,
+        },
+        found: &report.found,
+        details: vec![
+            format!("sent: {}", check.sends),
+            format!("wanted: {}", check.wants),
+            format!("why: SPEC §{}: {}", check.section, check.why),
+            format!("fix: {}", check.fix),
+        ],
+        took: report.took,
+    }
 }

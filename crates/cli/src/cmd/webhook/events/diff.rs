@@ -11,7 +11,7 @@ use crate::webhook::capture::{Capture, CaptureNumber};
 use crate::webhook::kept::difference::{self, Row};
 use crate::webhook::kept::{get, number, some_captures};
 
-/// Say what is different between two deliveries
+/// Compare two recorded deliveries
 ///
 /// Bodies that are JSON are compared by place, others by line; the order of members and how text is
 /// escaped do not count. Exit 0 whether they differ or not, unless `--exit-code` is given.
@@ -46,7 +46,7 @@ impl Diff {
             for row in &rows {
                 listing.push(row);
             }
-            cx.output.list(&listing)?;
+            cx.output.list(listing)?;
         }
         if rows.is_empty() {
             cx.progress.remark("no difference");

@@ -14,7 +14,7 @@ use crate::webhook::export::{Form, Writer};
 use crate::webhook::kept::{WhichArgs, get, some_captures};
 use crate::webhook::target::target;
 
-/// Write deliveries as messages of HTTP, commands of curl, an archive, or JSON
+/// Write recorded deliveries as HTTP requests, curl commands, a HAR file or JSON
 ///
 /// A file appears under its name only when it is complete, and only its owner can read it. Signatures and
 /// secrets among the headers show their beginning only, and a receiver refuses them so, unless `--reveal` is
@@ -70,8 +70,8 @@ impl Export {
             put(writer.end_of_line().as_bytes())?;
         }
         out.publish()?;
-        for remark in writer.remarks() {
-            cx.progress.remark(remark);
+        for warning in writer.warnings() {
+            cx.progress.warn(warning);
         }
         if let Some(file) = self.file() {
             let (count, s) = (writer.count(), if writer.count() == 1 { "" } else { "s" });

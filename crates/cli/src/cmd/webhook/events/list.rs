@@ -10,7 +10,7 @@ use crate::webhook::capture::CaptureNumber;
 use crate::webhook::kept::{FIELDS, FilterArgs, Item, captures, nothing, number};
 use crate::webhook::store::Query;
 
-/// List deliveries that were received, newest first
+/// List recorded deliveries, newest first
 ///
 /// What listeners on this machine received and kept. The status is what the sender was answered with.
 #[derive(Debug, Args)]
@@ -62,7 +62,7 @@ impl List {
         for capture in &listed {
             listing.push(&Item::of(capture, false));
         }
-        cx.output.list(&listing)?;
+        cx.output.list(listing)?;
         let last = listed.last().and_then(|last| last.number).filter(|_| more);
         if let Some(last) = last.filter(|_| cx.settings.terminal.stdout) {
             let mut line = Line::of(&cx.settings, &["webhook", "events", "list"]);

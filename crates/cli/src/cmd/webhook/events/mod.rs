@@ -16,7 +16,7 @@ use clap::Subcommand;
 use crate::context::Context;
 use crate::error::CliError;
 
-/// Show, compare, export and remove deliveries that were received
+/// Show, compare, export and delete recorded deliveries
 #[derive(Debug, Subcommand)]
 pub(crate) enum Events {
     List(list::List),

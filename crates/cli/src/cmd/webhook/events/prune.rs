@@ -26,7 +26,7 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 const WOULD_BE: &[Field] =
     &[Field::new("would_be_removed"), Field::new("would_be_left"), Field::new("bytes_before")];
 
-/// Remove deliveries that were received
+/// Delete recorded deliveries
 ///
 /// Listeners remove what is older than a week, or over 256 MiB, by themselves. What is removed is
 /// overwritten and its room given back; numbers are not used again. In a pipe it is one JSON object.

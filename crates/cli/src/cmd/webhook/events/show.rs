@@ -19,7 +19,7 @@ use crate::webhook::kept::{
 use crate::webhook::mask;
 use crate::webhook::store::Query;
 
-/// Show one delivery: what came, what was found, and what was answered
+/// Show one recorded delivery: the request, the verdict and the response
 ///
 /// The newest one, unless a number says otherwise. Signatures and secrets among the headers show their
 /// beginning only. In a pipe it is one JSON object, which has the body's bytes as `body_b64`.

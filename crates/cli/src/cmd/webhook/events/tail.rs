@@ -27,7 +27,7 @@ const UNANSWERED: Duration = Duration::from_secs(15);
 /// Captures looked at in one go.
 const AT_ONCE: usize = 500;
 
-/// Show deliveries as they come, to whatever listener on this machine
+/// Print deliveries as the listeners on this machine record them
 ///
 /// First the newest ones there are, then each new one once it is answered, until Ctrl-C. In a pipe it is
 /// one JSON object a line, written at once, with the body and the answers.

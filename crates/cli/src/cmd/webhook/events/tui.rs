@@ -13,7 +13,7 @@ use crate::webhook::secrets::{SecretArgs, Secrets};
 use crate::webhook::sender::{SenderArgs, Timeout, answer_limit};
 use crate::webhook::tui::{self, Watched};
 
-/// Look at deliveries in an interface of this terminal, and replay them
+/// Browse and replay recorded deliveries in a terminal interface
 ///
 /// What listeners on this machine received and kept, and what they go on to keep: a list, and of each
 /// delivery its request, its answers, its verdict and its other attempts. `?` tells the keys. Replays are

@@ -54,7 +54,7 @@ const ANSWERS: &str = "Answers";
 const ENDS: &str = "When it ends";
 const LIMITS: &str = "Limits";
 
-/// Receive deliveries here: verify them, show them, pass them on
+/// Receive deliveries on this machine: verify, record, show and forward them
 ///
 /// Each delivery is told on a line, or on two or three where the window is narrow: when it came, what it is, whether its signature is right and how old,
 /// which attempt it is, and how it was answered. With `--output ndjson` it is told as JSON, to the byte;

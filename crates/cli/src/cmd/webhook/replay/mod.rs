@@ -37,7 +37,7 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::new("diff").json_only(),
 ];
 
-/// Send received deliveries once more
+/// Send recorded deliveries again
 ///
 /// Oldest first, with the headers and the bytes they came with, and a signature of now, which a receiver
 /// takes. Chosen by flags, those that a receiver refuses are left out, unless `--verdict` names them; and
@@ -114,6 +114,9 @@ impl Replay {
         }
         if plan.sends.is_empty() {
             return Ok(());
+        }
+        if self.export.is_none() && !self.dry_run {
+            plan.sends.iter().try_for_each(|send| cx.check_network(send.to.as_str()))?;
         }
         let limit = answer_limit(cx, Timeout::OfAnswers);
         let run = Run {

@@ -107,8 +107,8 @@ impl Run<'_> {
         if self.cx.settings.terminal.stdout {
             self.cx.output.exactly(writer.end_of_line().as_bytes())?;
         }
-        for remark in writer.remarks() {
-            self.cx.progress.remark(remark);
+        for warning in writer.warnings() {
+            self.cx.progress.warn(warning);
         }
         Ok(())
     }

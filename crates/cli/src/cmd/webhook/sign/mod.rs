@@ -55,7 +55,7 @@ struct Item<'a> {
     body_sha256: String,
 }
 
-/// Print the signature header of a body
+/// Print the signature header for a body
 ///
 /// The body is signed to the byte, as it stands in the file or comes by standard input: its line feed at
 /// the end counts. With several secrets there is a signature by each, as while a secret is rotated.

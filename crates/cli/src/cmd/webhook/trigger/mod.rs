@@ -36,7 +36,7 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::new("truncated").json_only(),
 ];
 
-/// Send a signed delivery, made here, to a receiver
+/// Send a signed test delivery to a receiver
 ///
 /// The delivery is one as the service makes it: same headers, same order of fields, signed with the secret
 /// now. Nothing but the receiver is asked, unless `--form` or `--from-submission` says so. What it
@@ -127,6 +127,7 @@ impl Trigger {
         };
         // Flags about output are right before anything is asked for or sent.
         cx.output.listing(FIELDS)?;
+        cx.check_network(to.as_str())?;
         let limit = answer_limit(cx, Timeout::OfAnswers);
         let run = Run {
             cx,
@@ -163,11 +164,10 @@ impl Trigger {
     }
 }
 
-/// Reads where to send. The name of an event can be a host's, which nobody means by it.
+/// Parses the URL of the receiver. Refuses the name of an event, which would be a valid host name.
 fn receiver(text: &str) -> Result<Url, String> {
     if EventKind::KNOWN.iter().any(|kind| kind.as_str() == text.trim()) {
-        return Err("this is a kind of event, which `--event` names; expected the receiver's URL"
-            .to_owned());
+        return Err("this is an event, for `--event`; expected the URL of the receiver".to_owned());
     }
     target::target(text)
 }

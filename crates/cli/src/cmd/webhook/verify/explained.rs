@@ -1,8 +1,8 @@
-//! The explanation of a signature that is not right, for people and programs.
+//! The explanation of a signature that does not match, as text and as data.
 
 use std::borrow::Cow;
 
-use formsvc_contract::explain::{Case, Explanation, Found, HYPOTHESES, Proof, TOO_DEEP, explain};
+use formsvc_contract::explain::{CAUSES, ExplainRequest, Explanation, Found, Proof, explain};
 use secrecy::SecretString;
 use serde::Serialize;
 
@@ -13,33 +13,29 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::webhook::secrets::Secrets;
 
-/// Why a signature is not right, or that nobody knows.
+/// Why a signature does not match.
 pub(super) struct Explained {
     explanation: Explanation,
-    /// The delivery as it came, where what was given is not the same.
+    /// The delivery as a listener received it, if it differs from the given one.
     original: Option<Original>,
 }
 
 /// The same as data.
 #[derive(Serialize)]
-pub(super) struct Why {
+pub(super) struct ExplanationData {
     proof: &'static str,
-    found: Vec<Fits>,
+    found: Vec<FoundData>,
     /// The name of the secret that signed.
     secret: Option<String>,
     clues: Vec<&'static str>,
     tried: Vec<&'static str>,
     left_out: Vec<&'static str>,
-    /// Whether some were tried by themselves alone.
-    pairs_left_out: bool,
-    /// True if the body is nested too deeply to try other ways to print it.
-    too_deep: bool,
     original: Option<Original>,
 }
 
-/// A hypothesis that fits.
+/// A cause that applies.
 #[derive(Serialize)]
-struct Fits {
+struct FoundData {
     id: &'static str,
     means: &'static str,
     detail: Option<String>,
@@ -54,19 +50,18 @@ impl Explained {
         clock: Clock,
     ) -> Self {
         let headers = delivery.headers.0.iter();
-        let explanation = explain(&Case {
+        let explanation = explain(&ExplainRequest {
             headers: headers.map(|(name, value)| (&**name, &**value)).collect(),
             body: &delivery.body,
             secrets: &secrets.0,
             api_key,
-            came: delivery.came,
             now: clock.at,
             tolerance: clock.tolerance(),
         });
         Self { explanation, original: None }
     }
 
-    /// The same, compared with what listeners here received, where it is not proven what happened.
+    /// Adds the delivery that a listener here received, if no cause is proven.
     pub(super) async fn compared(
         mut self,
         cx: &Context,
@@ -79,37 +74,33 @@ impl Explained {
         self
     }
 
-    /// The ids of what fits, in one text.
+    /// The ids of the causes, in one text.
     pub(super) fn ids(&self) -> Option<String> {
-        let ids: Vec<_> =
-            self.explanation.found.iter().map(|found| found.hypothesis.row().id).collect();
+        let ids: Vec<_> = self.explanation.found.iter().map(|found| found.cause.row().id).collect();
         (!ids.is_empty()).then(|| ids.join(", "))
     }
 
-    pub(super) fn item(&self) -> Why {
-        let Explanation { found, proof, secret, clues, left_out, pairs_left_out, too_deep } =
-            &self.explanation;
+    pub(super) fn item(&self) -> ExplanationData {
+        let Explanation { found, proof, secret, clues, untried, limit } = &self.explanation;
         let found = found.iter().map(|found| {
-            let row = found.hypothesis.row();
-            Fits { id: row.id, means: row.means, detail: found.detail.clone(), fix: row.fix }
+            let row = found.cause.row();
+            FoundData { id: row.id, means: row.means, detail: found.detail.clone(), fix: row.fix }
         });
-        let tried = HYPOTHESES.iter().filter(|row| !left_out.contains(&row.hypothesis));
-        Why {
+        let tried = CAUSES.iter().filter(|row| !untried.contains(&row.cause));
+        ExplanationData {
             proof: proof.name(),
             found: found.collect(),
             secret: secret.as_deref().map(str::to_owned),
-            clues: clues.clone(),
+            clues: limit.iter().chain(clues).copied().collect(),
             tried: tried.map(|row| row.id).collect(),
-            left_out: left_out.iter().map(|left| left.row().id).collect(),
-            pairs_left_out: *pairs_left_out,
-            too_deep: *too_deep,
+            left_out: untried.iter().map(|cause| cause.row().id).collect(),
             original: self.original.clone(),
         }
     }
 
-    /// The error with what fits as its causes, and what to do as its hint.
-    pub(super) fn tell(&self, error: CliError) -> CliError {
-        let Explanation { found, proof, clues, .. } = &self.explanation;
+    /// Adds the causes to an error, and as its hint what to do.
+    pub(super) fn explain_error(&self, error: CliError) -> CliError {
+        let Explanation { found, proof, clues, untried, limit, .. } = &self.explanation;
         let error = found.iter().fold(error, |error, found| error.cause(cause(found)));
         let mut hints: Vec<Cow<'_, str>> = Vec::new();
         if let Some(original) = &self.original {
@@ -117,47 +108,30 @@ impl Explained {
             return error.hint(original.fix());
         }
         if *proof == Proof::None {
-            let tried = HYPOTHESES.len() - self.explanation.left_out.len();
-            hints.push(format!("none of {tried} things that go wrong explains it").into());
+            let tried = CAUSES.len() - untried.len();
+            hints.push(format!("none of {tried} common causes applies").into());
         }
         for found in found {
-            let fix = found.hypothesis.row().fix;
+            let fix = found.cause.row().fix;
             if !hints.iter().any(|hint| hint == fix) {
                 hints.push(fix.into());
             }
         }
         match proof {
             Proof::Signature => {}
-            Proof::Fact => {
-                hints.push("more may be wrong besides, which shows once this is right".into());
-            }
+            Proof::Fact => hints.push("verify again afterwards: there may be other causes".into()),
             Proof::None => hints.extend(clues.iter().map(|clue| Cow::Borrowed(*clue))),
         }
-        hints.extend(self.untried().map(Cow::Owned));
-        error.hint(hints.join("; "))
-    }
-
-    /// The hypotheses that a very long or deeply nested body leaves untried.
-    fn untried(&self) -> Option<String> {
-        let Explanation { proof, left_out, pairs_left_out, too_deep, .. } = &self.explanation;
-        match (proof, left_out.len(), pairs_left_out) {
-            (Proof::Signature, ..) | (_, 0, false) => None,
-            (_, count, _) if *too_deep => Some(format!(
-                "{TOO_DEEP}: {count} more were not tried, which `--json explanation` names"
-            )),
-            (_, 0, true) => {
-                Some("the body is so long that not all pairs of them were tried".to_owned())
-            }
-            (_, count, _) => Some(format!(
-                "the body is so long that {count} more were not tried, which `--json explanation` names"
-            )),
+        if let Some(limit) = limit {
+            hints.push(format!("{limit}: `--json explanation` lists the causes left out").into());
         }
+        error.hint(hints.join("; "))
     }
 }
 
-/// What fits, in a line, with its name.
+/// A cause in a line, with its id.
 fn cause(found: &Found) -> String {
-    let row = found.hypothesis.row();
+    let row = found.cause.row();
     match &found.detail {
         Some(detail) => format!("{} ({detail}) [{}]", row.means, row.id),
         None => format!("{} [{}]", row.means, row.id),

@@ -10,7 +10,7 @@ use formsvc_receiver::{Verifier, VerifyError, WebhookEvent, signature_header};
 use secrecy::SecretString;
 use serde::Serialize;
 
-use super::explained::{Explained, Why};
+use super::explained::{Explained, ExplanationData};
 use super::source::Delivery;
 use crate::context::Context;
 use crate::error::{CliError, Code};
@@ -119,7 +119,7 @@ impl Judged {
         let what = format!("not valid: {}", self.meaning());
         let error = CliError::coded(Code::VerificationFailed, what);
         if let Some(explained) = &self.explained {
-            return explained.tell(error);
+            return explained.explain_error(error);
         }
         error.hint(if self.verdict.row().off.is_some() {
             "`--ignore-age` judges the signature alone, `--at TIME` as of another time; \
@@ -192,7 +192,7 @@ pub(super) struct Item {
     event: Option<String>,
     submission_id: Option<String>,
     body_size: usize,
-    explanation: Option<Why>,
+    explanation: Option<ExplanationData>,
 }
 
 /// Whether one of the secrets signed the body, at whatever time the header says.

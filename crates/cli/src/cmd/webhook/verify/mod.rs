@@ -46,7 +46,7 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::object("explanation"),
 ];
 
-/// Say whether a delivery is signed rightly, and if not, why
+/// Verify the signature of a delivery and explain a mismatch
 ///
 /// The body is judged to the byte, as it stands in the file or comes by standard input, and by the rules of
 /// `webhook listen`. Exit 0 when the signature is right and of now, and the body an event; 11 when not.
@@ -136,7 +136,7 @@ impl Verify {
         if count == 1 {
             cx.output.item(&listing)?;
         } else {
-            cx.output.list(&listing)?;
+            cx.output.list(listing)?;
         }
         match errors.pop() {
             None => Ok(()),

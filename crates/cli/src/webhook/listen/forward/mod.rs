@@ -70,6 +70,8 @@ impl ForwardArgs {
     /// Creates the sender of the targets. It is created even without targets, so that invalid network
     /// settings are reported in both cases.
     pub(crate) fn sender(&self, cx: &Context) -> Result<Sender, CliError> {
+        let routes = self.route.iter().map(|route| &route.to);
+        self.forward_to.iter().chain(routes).try_for_each(|to| cx.check_network(to.as_str()))?;
         let timeout = self.forward_timeout.unwrap_or_else(|| answer_limit(cx, Timeout::OfTheRun));
         self.requests.sender(cx, timeout, ANSWER_MAX)
     }

@@ -1,0 +1,232 @@
+//! `formsvc contract check`
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use formsvc_contract::api::{API_ANSWER_MAX, API_CHECKS, ApiOptions, ApiResults, Key, check_api};
+use formsvc_contract::report::CheckInfo;
+use formsvc_contract::send::{Sender, SenderOptions as HttpOptions};
+use formsvc_contract::sender::{
+    SenderEvent, SenderOptions, SenderResults, check_sender, skip_sender_checks, submit,
+};
+use secrecy::SecretString;
+use tokio::net::TcpListener;
+use url::Url;
+
+use super::ids;
+use super::show::{self, Results};
+use crate::args::duration;
+use crate::context::Context;
+use crate::error::{CliError, Code};
+use crate::exit::Exit;
+use crate::junit::{Junit, JunitSuite};
+use crate::key::KeySource;
+use crate::settings::Service;
+use crate::webhook::secrets::SecretArgs;
+use crate::webhook::target::target;
+
+/// Time limit of one request.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Longest wait for the rate limit.
+const MAX_WAIT: Duration = Duration::from_secs(90);
+/// Time limit of the delivery checks: longer than the service's schedule of retries.
+const MAX_TIME: Duration = Duration::from_secs(30 * 60);
+
+/// Check that a service follows its specification
+///
+/// Sends requests to the REST API with the API key and judges each answer by one statement of the
+/// specification. The requests only read, and stay inside the rate limit. Checks that need more are
+/// skipped without their flag: a revoked key, a form of another user, or the whole rate limit.
+/// `--deliveries` also checks webhook deliveries to a receiver on this machine. `--output json` includes a
+/// profile of the service. Exits with 1 if a check fails.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  formsvc --demo contract check\n  formsvc contract check --junit report.xml\n  formsvc --demo contract check --only cursor,has-more --output json"
+)]
+pub(crate) struct Check {
+    /// Read the submissions of this form [default: one with several pages]
+    #[arg(long, value_name = "ID")]
+    form: Option<String>,
+    /// Run only these checks; can be repeated, or several separated by commas
+    #[arg(long, value_name = "ID", value_delimiter = ',', value_parser = ids(), hide_possible_values = true)]
+    only: Vec<String>,
+    /// Write a JUnit report as well
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// File with a revoked API key: run the check `key-revoked`
+    #[arg(long, value_name = "PATH", help_heading = "Optional checks")]
+    revoked_key_file: Option<PathBuf>,
+    /// Id of a form of another user: run the check `foreign-form`
+    #[arg(long, value_name = "ID", help_heading = "Optional checks")]
+    foreign_form: Option<String>,
+    /// Exceed the rate limit: run the checks of it. Other clients of the key are refused for a minute
+    #[arg(long, help_heading = "Optional checks")]
+    spend_quota: bool,
+    /// Receive deliveries and run the checks of them. Needs the signing secret of an endpoint
+    #[arg(long, help_heading = "Deliveries")]
+    deliveries: bool,
+    /// Port of the endpoint on this machine
+    #[arg(long, value_name = "PORT", default_value_t = 4242, help_heading = "Deliveries")]
+    port: u16,
+    /// Public form to make three submissions to; without it, make them yourself
+    #[arg(long, value_name = "URL", value_parser = target, help_heading = "Deliveries")]
+    public_form: Option<Url>,
+    /// Answers of these submissions, as a browser sends them
+    #[arg(
+        long,
+        value_name = "ANSWERS",
+        default_value = "Message=formsvc+contract+check",
+        requires = "public_form",
+        help_heading = "Deliveries"
+    )]
+    answers: String,
+    /// Longest wait for a retry; the checks of later attempts are skipped
+    #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = "Deliveries")]
+    max_pause: Option<Duration>,
+    /// Time limit of the delivery checks [default: 30m]
+    #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = "Deliveries")]
+    max_time: Option<Duration>,
+    #[command(flatten)]
+    secrets: SecretArgs,
+}
+
+impl Check {
+    pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
+        let listing = show::listing(cx)?;
+        let junit = self.junit.as_deref().map(Junit::create).transpose()?;
+        let api = if API_CHECKS.iter().any(|check| self.is_wanted(&check.info)) {
+            Some(self.check_api(cx).await?)
+        } else {
+            None
+        };
+        let sender = if self.deliveries { Some(self.check_deliveries(cx).await?) } else { None };
+        cx.progress.end();
+        let (mut reports, mut profile, mut url) = (Vec::new(), None, None);
+        if let Some((results, base_url)) = api {
+            reports = results.reports;
+            (profile, url) = (Some(results.profile), Some(base_url));
+        }
+        let (of_deliveries, deliveries) = match sender {
+            Some(results) => (results.reports, Some(results.profile)),
+            None => (skip_sender_checks(|check| self.is_wanted(check)), None),
+        };
+        reports.extend(of_deliveries);
+        let results = Results { checks: reports, profile, deliveries };
+        if let Some(junit) = junit {
+            // Before the output, which may fail as well.
+            let url = url.map_or_else(|| local_url(self.port), Ok)?;
+            let (name, class) = ("formsvc contract check", "contract.check");
+            let cases: Vec<_> = results.checks.iter().map(show::junit_case).collect();
+            junit.write(JunitSuite { name, class, url: &url }, &cases)?;
+        }
+        show::show(cx, listing, &results)?;
+        show::end(&results)
+    }
+
+    fn is_wanted(&self, check: &CheckInfo) -> bool {
+        self.only.is_empty() || self.only.iter().any(|id| id == check.id)
+    }
+
+    async fn check_api(&self, cx: &Context) -> Result<(ApiResults, Url), CliError> {
+        let revoked_key = match &self.revoked_key_file {
+            Some(path) => Some(read_key(cx, path).await?),
+            None => None,
+        };
+        let (base_url, key) = cx.service().await?;
+        let base_url: Url = base_url.parse().map_err(|error: url::ParseError| {
+            CliError::usage("the base URL is not a URL").because(&error)
+        })?;
+        let options = ApiOptions {
+            base_url: base_url.clone(),
+            key: api_key(&key)?,
+            form: self.form.clone(),
+            revoked_key,
+            foreign_form: self.foreign_form.clone(),
+            spend_quota: self.spend_quota,
+            max_wait: cx.settings.max_wait.unwrap_or(MAX_WAIT),
+        };
+        let sender = http_sender(cx, API_ANSWER_MAX)?;
+        let mut sent = 0_usize;
+        let on_request = |request: &str| {
+            sent += 1;
+            cx.progress.doing(&format!("{sent} requests sent · {request}"));
+        };
+        let results = check_api(&sender, &options, |check| self.is_wanted(check), on_request);
+        Ok((results.await, base_url))
+    }
+
+    async fn check_deliveries(&self, cx: &Context) -> Result<SenderResults, CliError> {
+        if let Service::Demo = cx.settings.service {
+            let what = "`--demo` and `--deliveries` cannot be used together";
+            return Err(CliError::usage(what).hint("start `formsvc sandbox` and add an endpoint"));
+        }
+        let secrets = self.secrets.read(cx).await?.required("`--deliveries`")?;
+        let secret = secrets.0.into_iter().next().map(|(_, secret)| secret).unwrap_or_default();
+        let failed = |error: &dyn std::error::Error| {
+            let what = format!("cannot listen on port {}", self.port);
+            CliError::new(Exit::LocalIo, what).because(error)
+        };
+        let listener = TcpListener::bind(("127.0.0.1", self.port)).await;
+        let listener = listener.map_err(|error| failed(&error))?;
+        let endpoint = listener.local_addr().map_err(|error| failed(&error))?;
+        let time_limit = self.max_time.unwrap_or(MAX_TIME);
+        let options = SenderOptions { secret, time_limit, max_pause: self.max_pause };
+        let on_event = |event| match event {
+            SenderEvent::Waiting(count) if self.public_form.is_none() => {
+                let form = format!("a form with the endpoint http://{endpoint}/");
+                cx.progress.remark(&format!("waiting for {count} submissions to {form}"));
+            }
+            SenderEvent::Waiting(count) => {
+                cx.progress.doing(&format!("waiting for {count} deliveries"));
+            }
+            SenderEvent::Attempt(number) => {
+                cx.progress.doing(&format!("{number} of 4 attempts · waiting for the next"));
+            }
+            SenderEvent::Quiet(wait) => {
+                cx.progress.waiting(wait, "an attempt that must not come");
+            }
+        };
+        let submitted = async {
+            let Some(form) = &self.public_form else { return Ok(()) };
+            let sender = http_sender(cx, formsvc_contract::send::ANSWER_MAX)?;
+            submit(&sender, form, &self.answers).await.map_err(|error| {
+                let error =
+                    CliError::coded(Code::CheckFailed, error.to_string()).because_of(&error);
+                error.hint("set the answers that the form requires with --answers")
+            })
+        };
+        let is_wanted = |check: &CheckInfo| self.is_wanted(check);
+        let checked = async {
+            let results = check_sender(listener, &options, is_wanted, on_event).await;
+            results.map_err(|error| failed(&error))
+        };
+        let (results, ()) = tokio::try_join!(checked, submitted)?;
+        Ok(results)
+    }
+}
+
+/// A plain HTTP client with the proxy and TLS settings of every command.
+fn http_sender(cx: &Context, answer_max: usize) -> Result<Sender, CliError> {
+    let timeout = cx.settings.timeout.unwrap_or(TIMEOUT);
+    let network = cx.network()?.clone();
+    let options = HttpOptions { timeout, network, answer_max, ..HttpOptions::default() };
+    Sender::new(options)
+        .map_err(|error| CliError::new(Exit::Failed, error.to_string()).because_of(&error))
+}
+
+async fn read_key(cx: &Context, path: &Path) -> Result<Key, CliError> {
+    let source = KeySource::File { path: path.to_owned(), named_by: "--revoked-key-file" };
+    let found = source.read(&cx.progress).await?;
+    api_key(&found.key)
+}
+
+fn api_key(key: &SecretString) -> Result<Key, CliError> {
+    let what = "the API key contains characters that a header cannot have";
+    Key::new(key).ok_or_else(|| CliError::new(Exit::Auth, what))
+}
+
+fn local_url(port: u16) -> Result<Url, CliError> {
+    let url = format!("http://127.0.0.1:{port}/").parse();
+    url.map_err(|error: url::ParseError| CliError::usage("no URL").because(&error))
+}

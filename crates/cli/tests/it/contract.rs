@@ -1,0 +1,131 @@
+//! `formsvc contract`: output, exit codes and files. Which services pass is tested in the library.
+
+use std::net::TcpListener;
+
+use serde_json::Value;
+
+use crate::support::{Said, Sandbox, formsvc, request, run, succeed};
+
+fn json(said: &Said) -> Value {
+    serde_json::from_str(&said.stdout).unwrap_or_else(|_| panic!("{}", said.stderr))
+}
+
+/// The ids of the checks with a verdict.
+fn ids(results: &Value, verdict: &str) -> Vec<String> {
+    let checks = results["checks"].as_array().unwrap().iter();
+    let found = checks.filter(|check| check["verdict"] == verdict);
+    found.map(|check| check["check"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn demo_passes_all_checks_without_a_flag() {
+    let said = run(&["--demo", "contract", "check", "--output", "json"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let results = json(&said);
+    let listed: Value =
+        serde_json::from_str(&succeed(&["contract", "list", "--output", "json"])).unwrap();
+    let listed = listed.as_array().unwrap();
+    let of = |has_flag: bool| -> Vec<String> {
+        let found = listed.iter().filter(|check| check["flag"].is_string() == has_flag);
+        found.map(|check| check["check"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(ids(&results, "pass"), of(false));
+    assert_eq!(ids(&results, "skipped"), of(true));
+    assert_eq!(results["profile"]["foreign_cursors"], "accepted", "{results}");
+    assert_eq!(results["deliveries"], Value::Null);
+}
+
+#[test]
+fn ids_of_all_checks_are_unique() {
+    let mut all: Vec<String> = succeed(&["contract", "list", "--output", "tsv"])
+        .lines()
+        .map(|line| line.split('\t').next().unwrap().to_owned())
+        .collect();
+    let count = all.len();
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), count);
+}
+
+#[test]
+fn sandbox_faults_fail_with_exit_1_and_a_report() {
+    let sandbox = Sandbox::start(&["--fault", "errors=100%"]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("report.xml");
+    let only = ["--only", "me,forms"];
+    let args = ["contract", "check", "--junit", path.to_str().unwrap()];
+    let said = sandbox.run(&[&args[..], &only].concat());
+    assert_eq!(said.code, Some(1), "{}", said.stderr);
+    let lines: Vec<&str> = said.stdout.lines().collect();
+    assert!(lines[0].starts_with("me\tfail\tSPEC §4\tanswered 5"), "{}", said.stdout);
+    assert!(lines[1].starts_with("forms\tskipped\tSPEC §4\tnot tried: `me` failed"));
+    assert!(said.stderr.contains("the check `me` failed"), "{}", said.stderr);
+    let xml = std::fs::read_to_string(&path).unwrap();
+    assert!(xml.contains("tests=\"2\" failures=\"1\" errors=\"0\" skipped=\"1\""), "{xml}");
+    assert!(xml.contains("request: GET /api/v1/me"), "{xml}");
+    for text in [&said.stdout, &said.stderr, &xml] {
+        assert!(!text.contains(&sandbox.api_key), "{text}");
+    }
+}
+
+#[test]
+fn unreachable_service_fails_the_gate() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut command = formsvc(&["contract", "check", "--only", "me", "--output", "json"]);
+    command.env("FORMSVC_BASE_URL", format!("http://127.0.0.1:{port}"));
+    let said: Said = command.env("FORMSVC_API_KEY", "fsk_1").output().unwrap().into();
+    assert_eq!(said.code, Some(1), "{}", said.stderr);
+    let found = json(&said)["checks"][0]["found"].as_str().unwrap().to_owned();
+    assert!(found.contains(&format!("nothing listens on 127.0.0.1:{port}")), "{found}");
+}
+
+#[test]
+fn wrong_arguments_are_reported_before_any_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let gone = folder.path().join("gone");
+    let gone = gone.to_str().unwrap();
+    for (args, code, message) in [
+        (&["contract", "check", "--only", "curser"][..], 2, "cursor"),
+        (&["--demo", "contract", "check", "--deliveries"], 2, "cannot be used together"),
+        (&["--demo", "contract", "check", "--revoked-key-file", gone], 10, "cannot read"),
+        (&["--demo", "contract", "check", "--json", "nothing"], 2, "nothing"),
+    ] {
+        let said = run(args);
+        assert_eq!((said.code, &*said.stdout), (Some(code), ""), "{args:?}: {}", said.stderr);
+        assert!(said.stderr.contains(message), "{args:?}: {}", said.stderr);
+    }
+}
+
+#[test]
+fn deliveries_of_a_sandbox_pass() {
+    // Freed before the check listens on it.
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let webhook = format!("contact=http://127.0.0.1:{port}/");
+    let sandbox =
+        Sandbox::start(&["--webhook", &webhook, "--retry-base", "100ms", "--retry-factor", "3"]);
+    let ready = std::fs::read_to_string(sandbox.ready_file()).unwrap();
+    let ready: Value = serde_json::from_str(&ready).unwrap();
+    let form = format!("{}/f/contact", sandbox.base_url);
+    let answers = "Name=Ada&E-mail=ada%40example.org";
+    let port = port.to_string();
+    let args = ["contract", "check", "--deliveries", "--port", &port, "--public-form", &form];
+    let more = ["--answers", answers, "--output", "json"];
+    let mut command = sandbox.formsvc(&[&args[..], &more].concat());
+    command.env("FORMSVC_SIGNING_SECRET", ready["webhooks"][0]["secret"].as_str().unwrap());
+    let said: Said = command.output().unwrap().into();
+    assert_eq!(said.code, Some(0), "{}\n{}", said.stderr, said.stdout);
+    let results = json(&said);
+    assert_eq!(results["deliveries"]["attempts"], 4, "{results}");
+    assert!(ids(&results, "pass").contains(&"backoff".to_owned()), "{results}");
+    // Answers that the form refuses.
+    let said: Said = sandbox
+        .formsvc(&[&args[..], &["--only", "delivery", "--answers", "x=1"]].concat())
+        .env("FORMSVC_SIGNING_SECRET", "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")
+        .output()
+        .unwrap()
+        .into();
+    assert_eq!(said.code, Some(1), "{}", said.stderr);
+    assert!(said.stderr.contains("the public form answered 4"), "{}", said.stderr);
+    let shown = request(&sandbox.base_url, "GET /f/contact", "", "");
+    assert!(shown.starts_with("HTTP/1.1 200"), "{shown}");
+}

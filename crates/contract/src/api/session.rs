@@ -1,0 +1,353 @@
+//! Sends the probes, each once, inside the rate limit.
+
+use std::collections::HashMap;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use formsvc_protocol::RollingWindow;
+use formsvc_protocol::limits::{PAGE_SIZE_MAX, RATE_LIMIT, RATE_WINDOW};
+use futures_util::future::join_all;
+use http::header::{ACCEPT_ENCODING, AUTHORIZATION, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue, Method};
+use secrecy::ExposeSecret;
+use url::{Position, Url};
+
+use super::judge::Page;
+use super::probe::{Exchange, Probe};
+use super::{ApiOptions, Key};
+use crate::send::{Outgoing, Sender};
+
+/// Forms that are read to find one with several pages.
+const FORMS_TRIED_MAX: usize = 10;
+/// Pages that are read to find the end of a list.
+const PAGES_MAX: usize = 20;
+/// Other lists that are read if the first is too long.
+const OTHER_LISTS_MAX: usize = 2;
+/// Submissions that the paging checks need.
+const ROWS_MIN: usize = 4;
+/// Added to the service's window: see [`RollingWindow`].
+const WINDOW_MARGIN: Duration = Duration::from_secs(2);
+/// Requests that are sent at once to exceed the rate limit.
+const BURST: usize = 10;
+/// Requests that exceed any rate limit of [`RATE_LIMIT`] in a minute: a fixed minute that ends meanwhile
+/// admits twice as many.
+const OVERLOAD_MAX: usize = 2 * RATE_LIMIT as usize + BURST;
+/// A cursor before all submissions, which the service did not issue.
+const OLD_CURSOR: &str = "2000-01-01T00:00:00.000Z";
+/// The id of no form.
+const UNKNOWN_FORM: &str = "frm_00000000000000000000000000";
+
+/// The exchanges of a probe, or why it was not sent.
+type Probed = Result<Vec<Exchange>, String>;
+
+pub(super) struct Session<'a, F> {
+    sender: &'a Sender,
+    options: &'a ApiOptions,
+    on_request: F,
+    started: Instant,
+    limiter: RollingWindow,
+    /// When requests with the key were sent.
+    sent: Vec<Instant>,
+    probed: HashMap<Probe, Probed>,
+    /// The id of the form to read submissions of, or why there is none.
+    form: Option<Result<String, String>>,
+}
+
+impl<'a, F: FnMut(&str)> Session<'a, F> {
+    pub(super) fn new(sender: &'a Sender, options: &'a ApiOptions, on_request: F) -> Self {
+        let limit = NonZeroU32::new(RATE_LIMIT).expect("the limit is not zero");
+        let limiter = RollingWindow::new(limit, RATE_WINDOW + WINDOW_MARGIN);
+        Self {
+            sender,
+            options,
+            on_request,
+            started: Instant::now(),
+            limiter,
+            sent: Vec::new(),
+            probed: HashMap::new(),
+            form: None,
+        }
+    }
+
+    /// The texts that reports must not contain.
+    pub(super) fn secrets(&self) -> Vec<&'a str> {
+        let keys = [Some(&self.options.key), self.options.revoked_key.as_ref()];
+        keys.into_iter().flatten().map(|key| key.text.expose_secret()).collect()
+    }
+
+    /// Returns the exchanges of a probe. Sends it first if necessary.
+    pub(super) async fn get(&mut self, probe: Probe) -> Result<&[Exchange], String> {
+        if !self.probed.contains_key(&probe) {
+            let probed = Box::pin(self.send_probe(probe)).await;
+            self.probed.insert(probe, probed);
+        }
+        self.probed[&probe].as_deref().map_err(String::clone)
+    }
+
+    /// Returns the exchanges of a probe if it was sent.
+    pub(super) fn sent(&self, probe: Probe) -> &[Exchange] {
+        self.probed.get(&probe).and_then(|probed| probed.as_deref().ok()).unwrap_or_default()
+    }
+
+    /// Sends the probes that only the profile needs. One that cannot be sent leaves its facts unknown.
+    pub(super) async fn send_profile_probes(&mut self) {
+        for probe in [Probe::Compressed, Probe::ForeignCursor, Probe::OverMax] {
+            let _ = self.get(probe).await;
+        }
+    }
+
+    /// All exchanges so far.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Exchange> {
+        self.probed.values().flatten().flatten()
+    }
+
+    async fn send_probe(&mut self, probe: Probe) -> Probed {
+        let key = Some(&self.options.key);
+        let exchange = match probe {
+            Probe::Me => self.read(&["me"], &[], key).await,
+            Probe::MeWithoutKey => self.read(&["me"], &[], None).await,
+            Probe::FormsWithoutKey => self.read(&["forms"], &[], None).await,
+            Probe::RowsWithoutKey => {
+                let form = self.form().await.unwrap_or_else(|_| UNKNOWN_FORM.to_owned());
+                self.read(&["forms", &form, "submissions"], &[], None).await
+            }
+            Probe::MeWrongKey => {
+                let wrong = wrong_key(&self.options.key).ok_or("the key has only one character")?;
+                self.read(&["me"], &[], Some(&wrong)).await
+            }
+            Probe::MeRevokedKey => {
+                let revoked = self.options.revoked_key.as_ref();
+                let revoked = revoked.ok_or("needs --revoked-key-file")?;
+                self.read(&["me"], &[], Some(revoked)).await
+            }
+            Probe::Compressed => {
+                let encodings = HeaderValue::from_static("gzip, deflate, br, zstd");
+                let headers = HeaderMap::from_iter([(ACCEPT_ENCODING, encodings)]);
+                self.send(self.url(&["me"], &[]), key, headers).await
+            }
+            Probe::Forms => self.read(&["forms"], &[], key).await,
+            Probe::Rows => self.rows(&[]).await?,
+            Probe::OneRow => self.rows(&[("limit", "1")]).await?,
+            Probe::FourRows => {
+                let exchange = self.rows(&[("limit", "4")]).await?;
+                let rows = Page::of(&exchange).map_or(ROWS_MIN, |page| page.rows.len());
+                if rows < ROWS_MIN {
+                    return Err(format!(
+                        "the form has {rows} submissions, and {ROWS_MIN} are needed"
+                    ));
+                }
+                exchange
+            }
+            Probe::TwoPages => {
+                self.get(Probe::FourRows).await?;
+                let form = self.form().await?;
+                return Ok(self.walk(&form, "2", 2).await);
+            }
+            Probe::LargestPage => self.rows(&[("limit", &PAGE_SIZE_MAX.to_string())]).await?,
+            Probe::AllPages => return self.all_pages().await,
+            Probe::OverMax => self.rows(&[("limit", &(PAGE_SIZE_MAX + 1).to_string())]).await?,
+            Probe::BadLimit => self.rows(&[("limit", "many")]).await?,
+            Probe::BadCursor => self.rows(&[("cursor", "yesterday")]).await?,
+            Probe::ForeignCursor => {
+                self.get(Probe::FourRows).await?;
+                self.rows(&[("limit", "4"), ("cursor", OLD_CURSOR)]).await?
+            }
+            Probe::UnknownForm => {
+                self.read(&["forms", UNKNOWN_FORM, "submissions"], &[], key).await
+            }
+            Probe::ForeignForm => {
+                let form = self.options.foreign_form.clone().ok_or("needs --foreign-form")?;
+                self.read(&["forms", &form, "submissions"], &[], key).await
+            }
+            Probe::Overload => return self.overload().await,
+            Probe::AfterWait => self.wait_and_read().await?,
+        };
+        Ok(vec![exchange])
+    }
+
+    /// Reads submissions of the form.
+    async fn rows(&mut self, query: &[(&str, &str)]) -> Result<Exchange, String> {
+        let form = self.form().await?;
+        Ok(self.read(&["forms", &form, "submissions"], query, Some(&self.options.key)).await)
+    }
+
+    /// Reads all pages of the form. If that list is too long, reads another one instead.
+    async fn all_pages(&mut self) -> Probed {
+        let (form, limit) = (self.form().await?, PAGE_SIZE_MAX.to_string());
+        let pages = self.walk(&form, &limit, PAGES_MAX).await;
+        if self.options.form.is_some() || has_end(&pages) {
+            return Ok(pages);
+        }
+        let others = self.form_ids().await.into_iter().filter(|id| *id != form);
+        for other in others.take(OTHER_LISTS_MAX) {
+            let others = self.walk(&other, &limit, PAGES_MAX).await;
+            if has_end(&others) {
+                return Ok(others);
+            }
+        }
+        Ok(pages)
+    }
+
+    /// Reads pages of a form, until one is the last.
+    async fn walk(&mut self, form: &str, limit: &str, pages_max: usize) -> Vec<Exchange> {
+        let (path, key) = (["forms", form, "submissions"], Some(&self.options.key));
+        let mut exchanges = vec![self.read(&path, &[("limit", limit)], key).await];
+        while exchanges.len() < pages_max {
+            let page = Page::of(&exchanges[exchanges.len() - 1]);
+            let next = page.ok().filter(|page| page.has_more == Some(true));
+            let Some(cursor) = next.and_then(|page| page.next_cursor.map(str::to_owned)) else {
+                break;
+            };
+            let query = [("limit", limit), ("cursor", &cursor)];
+            exchanges.push(self.read(&path, &query, key).await);
+        }
+        exchanges
+    }
+
+    async fn form_ids(&mut self) -> Vec<String> {
+        let forms = self.get(Probe::Forms).await.ok().and_then(|forms| forms[0].json.clone());
+        let forms = forms.as_deref().and_then(|json| json.get("data")?.as_array());
+        let ids = forms.into_iter().flatten().filter_map(|form| form.get("id")?.as_str());
+        ids.map(str::to_owned).collect()
+    }
+
+    /// Chooses the form to read submissions of: the first with several pages, else with most rows.
+    async fn form(&mut self) -> Result<String, String> {
+        if let Some(form) = self.options.form.clone() {
+            return Ok(form);
+        }
+        if let Some(form) = &self.form {
+            return form.clone();
+        }
+        let mut best: Option<(usize, String)> = None;
+        for id in self.form_ids().await.into_iter().take(FORMS_TRIED_MAX) {
+            let pages = self.walk(&id, "5", 1).await;
+            let count = Page::of(&pages[0]).map_or(0, |page| page.rows.len());
+            if best.as_ref().is_none_or(|(most, _)| count > *most) {
+                best = Some((count, id));
+            }
+            if count > ROWS_MIN {
+                break;
+            }
+        }
+        let form = best.map(|(_, id)| id);
+        let form = form.ok_or_else(|| "the key's user has no form (or set --form)".to_owned());
+        self.form.insert(form).clone()
+    }
+
+    /// Exceeds the rate limit. If a request is refused too early, earlier requests of another client may
+    /// have counted: tries again after a minute without requests.
+    async fn overload(&mut self) -> Probed {
+        if !self.options.spend_quota {
+            return Err("needs --spend-quota".to_owned());
+        }
+        let exchanges = self.burst_until_refused().await;
+        let pause = RATE_WINDOW + WINDOW_MARGIN;
+        let is_early = exchanges.last().is_some_and(|last| {
+            last.is_refused_by_rate_limit() && last.recent < RATE_LIMIT as usize
+        });
+        if !is_early || pause > self.options.max_wait {
+            return Ok(exchanges);
+        }
+        (self.on_request)("waiting for a minute without requests");
+        tokio::time::sleep(pause).await;
+        self.sent.clear();
+        Ok(self.burst_until_refused().await)
+    }
+
+    /// Sends requests until one is refused. Returns the last that passed and the first refused.
+    async fn burst_until_refused(&mut self) -> Vec<Exchange> {
+        let began = Instant::now();
+        let mut passed = None;
+        for _ in 0..OVERLOAD_MAX / BURST {
+            (self.on_request)("GET /api/v1/me, until the rate limit refuses it");
+            let (url, key) = (self.url(&["me"], &[]), Some(&self.options.key));
+            let burst =
+                (0..BURST).map(|_| exchange(self.sender, url.clone(), key, HeaderMap::new()));
+            let mut answers = join_all(burst).await;
+            let now = Instant::now();
+            self.sent.retain(|at| now.duration_since(*at) < RATE_WINDOW);
+            let refused = answers.iter().position(Exchange::is_refused_by_rate_limit);
+            let is_accepted = |answer: &&Exchange| !answer.is_refused_by_rate_limit();
+            let accepted = answers.iter().filter(is_accepted).count();
+            self.sent.extend(std::iter::repeat_n(now, accepted));
+            if let Some(at) = refused {
+                let mut refused = answers.swap_remove(at);
+                refused.recent = self.sent.len();
+                refused.took = began.elapsed();
+                return passed.into_iter().chain([refused]).collect();
+            }
+            passed = answers.pop();
+        }
+        passed.into_iter().collect()
+    }
+
+    /// Waits as long as the service asked, then sends one request.
+    async fn wait_and_read(&mut self) -> Result<Exchange, String> {
+        let refused = self.get(Probe::Overload).await?.last();
+        let refused = refused.filter(|exchange| exchange.is_refused_by_rate_limit());
+        let wait = refused.and_then(|exchange| exchange.header(&RETRY_AFTER)?.parse().ok());
+        let wait = wait.map(Duration::from_secs).ok_or("the rate limit announced no wait")?;
+        if wait > self.options.max_wait {
+            return Err(format!("the wait of {wait:?} is longer than --max-wait"));
+        }
+        tokio::time::sleep(wait).await;
+        let url = self.url(&["me"], &[]);
+        Ok(exchange(self.sender, url, Some(&self.options.key), HeaderMap::new()).await)
+    }
+
+    async fn read(&mut self, path: &[&str], query: &[(&str, &str)], key: Option<&Key>) -> Exchange {
+        let url = self.url(path, query);
+        self.send(url, key, HeaderMap::new()).await
+    }
+
+    async fn send(&mut self, url: Url, key: Option<&Key>, headers: HeaderMap) -> Exchange {
+        while let Err(wait) = self.limiter.try_acquire(self.started.elapsed()) {
+            tokio::time::sleep(wait).await;
+        }
+        (self.on_request)(&format!("GET {}", &url[Position::BeforePath..]));
+        if key.is_some_and(|key| key.header == self.options.key.header) {
+            self.sent.push(Instant::now());
+        }
+        exchange(self.sender, url, key, headers).await
+    }
+
+    /// A URL below `/api/v1`.
+    fn url(&self, path: &[&str], query: &[(&str, &str)]) -> Url {
+        let mut url = self.options.base_url.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(["api", "v1"]).extend(path);
+        }
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        url
+    }
+}
+
+async fn exchange(sender: &Sender, url: Url, key: Option<&Key>, headers: HeaderMap) -> Exchange {
+    let request = format!("GET {}", &url[Position::BeforePath..]);
+    let mut headers = headers;
+    headers.extend(key.map(|key| (AUTHORIZATION, key.header.clone())));
+    let outgoing = Outgoing { method: Method::GET, url, headers, body: bytes::Bytes::new() };
+    let outcome = sender.send(outgoing).await;
+    let took = outcome.as_ref().map_or_else(|error| error.took, |answer| answer.took);
+    let answer = outcome.as_ref().ok().filter(|answer| !answer.truncated);
+    let json = answer.and_then(|answer| serde_json::from_slice(&answer.body).ok()).map(Arc::new);
+    Exchange { request, outcome, json, recent: 0, took }
+}
+
+fn has_end(pages: &[Exchange]) -> bool {
+    let last = pages.last().and_then(|exchange| Page::of(exchange).ok());
+    last.is_some_and(|page| page.has_more == Some(false))
+}
+
+/// A key of the same form that does not exist.
+fn wrong_key(key: &Key) -> Option<Key> {
+    let text = key.text.expose_secret();
+    let last = text.chars().next_back()?;
+    let other = if last == 'x' { 'y' } else { 'x' };
+    let start = text.strip_suffix(last).filter(|start| !start.is_empty())?;
+    Key::new(&format!("{start}{other}").into())
+}

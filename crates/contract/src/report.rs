@@ -1,0 +1,141 @@
+//! Results of checks, as data.
+
+use std::time::Duration;
+
+use formsvc_protocol::is_unsafe_in_terminals;
+use serde::{Serialize, Serializer};
+
+/// Longest excerpt of an answer, in characters.
+const EXCERPT_MAX: usize = 200;
+
+/// A row of a table of checks.
+#[derive(Clone, Copy, Debug)]
+pub struct Check<T> {
+    /// Id, statement and fix.
+    pub info: CheckInfo,
+    /// How the statement is judged.
+    pub(crate) test: T,
+}
+
+/// A check of one statement of the specification.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct CheckInfo {
+    /// Stable name, on command lines and in reports.
+    #[serde(rename = "check")]
+    pub id: &'static str,
+    /// Section of the specification.
+    pub section: u8,
+    /// The statement.
+    pub statement: &'static str,
+    /// How to fix a service that fails the check.
+    pub fix: &'static str,
+    /// The option that enables the check; without it the check is skipped.
+    pub flag: Option<&'static str>,
+}
+
+impl<T: Copy> Check<T> {
+    pub(crate) const fn new(id: &'static str, section: u8, test: T) -> Self {
+        Self { info: CheckInfo { id, section, statement: "", fix: "", flag: None }, test }
+    }
+
+    pub(crate) const fn states(self, statement: &'static str) -> Self {
+        Self { info: CheckInfo { statement, ..self.info }, ..self }
+    }
+
+    pub(crate) const fn fix(self, fix: &'static str) -> Self {
+        Self { info: CheckInfo { fix, ..self.info }, ..self }
+    }
+
+    /// Sets the option that enables the check.
+    pub(crate) const fn enabled_by(self, flag: &'static str) -> Self {
+        Self { info: CheckInfo { flag: Some(flag), ..self.info }, ..self }
+    }
+}
+
+/// The result of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// The statement holds.
+    Pass,
+    /// The statement does not hold.
+    Fail,
+    /// The statement was not checked.
+    Skipped,
+}
+
+impl Verdict {
+    /// All verdicts.
+    pub const ALL: [Self; 3] = [Self::Pass, Self::Fail, Self::Skipped];
+
+    /// Returns its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Skipped => "skipped",
+        }
+    }
+}
+
+/// The result of a check, with the exchange that decided it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The check.
+    #[serde(flatten)]
+    pub check: CheckInfo,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The reason. Sanitized, but may quote the service.
+    pub found: String,
+    /// Method and path of the request; never a key.
+    pub request: Option<String>,
+    /// Status of the answer.
+    pub status: Option<u16>,
+    /// The beginning of the answer's body, sanitized.
+    pub answer: Option<String>,
+    /// Duration of the requests of the check.
+    #[serde(rename = "took_ms", serialize_with = "as_millis")]
+    pub took: Duration,
+}
+
+impl Report {
+    /// Creates a report without an exchange.
+    pub(crate) fn new(check: CheckInfo, verdict: Verdict, found: impl Into<String>) -> Self {
+        let (found, took) = (found.into(), Duration::ZERO);
+        Self { check, verdict, found, request: None, status: None, answer: None, took }
+    }
+}
+
+fn as_millis<S: Serializer>(took: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64((took.as_secs_f64() * 1e4).round() / 10.0)
+}
+
+/// Returns the beginning of untrusted text on one line, without characters that control a terminal and
+/// without the given secrets.
+pub(crate) fn excerpt(text: &[u8], secrets: &[&str]) -> String {
+    let mut text = String::from_utf8_lossy(text).into_owned();
+    for secret in secrets.iter().filter(|secret| !secret.is_empty()) {
+        text = text.replace(secret, "[secret]");
+    }
+    let clean = |c: char| if is_unsafe_in_terminals(c) { ' ' } else { c };
+    let mut shown: String = text.chars().take(EXCERPT_MAX).map(clean).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn excerpt_is_short_and_has_no_controls_or_secrets() {
+        let text = format!("\u{1b}[2J fsk_1 \n{}", "x".repeat(300));
+        let shown = excerpt(text.as_bytes(), &["fsk_1", ""]);
+        assert!(shown.starts_with(" [2J [secret]  x") && shown.ends_with("x…"), "{shown}");
+        assert_eq!(shown.chars().count(), EXCERPT_MAX + 1);
+        assert_eq!(excerpt(b"\xff", &[]), "\u{fffd}");
+    }
+}

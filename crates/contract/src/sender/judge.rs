@@ -1,0 +1,279 @@
+//! Judges whether recorded attempts fulfil a statement. Pure.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use formsvc_protocol::limits::SIGNATURE_TOLERANCE;
+use formsvc_protocol::signature::{HEADER, SignatureHeader, SigningSecret};
+use serde_json::Value;
+
+use super::recorder::{Attempt, Submissions};
+use super::{ATTEMPTS, Missing, SenderProfile};
+
+/// Largest difference between the progress of `t` and of the receiver's clock, in seconds.
+const DRIFT_MAX: u64 = 2;
+
+/// Why a check does not pass.
+pub(super) enum Problem {
+    Fail(String),
+    /// The attempts do not show whether the statement holds.
+    Skip(String),
+}
+
+/// The reason to pass, or why not.
+pub(super) type Judged = Result<String, Problem>;
+
+/// The records of a run.
+pub(super) struct Seen<'a> {
+    pub(super) submissions: &'a Submissions,
+    pub(super) secret: &'a SigningSecret,
+    pub(super) missing: Option<&'a Missing>,
+}
+
+fn require(holds: bool, found: impl FnOnce() -> String) -> Result<(), Problem> {
+    if holds { Ok(()) } else { Err(Problem::Fail(found())) }
+}
+
+impl Seen<'_> {
+    pub(super) fn profile(&self) -> SenderProfile {
+        let refused = self.submissions.get(1).map(Vec::as_slice).unwrap_or_default();
+        let names = self.submissions.iter().flatten().flat_map(|attempt| attempt.headers.keys());
+        let names: BTreeSet<String> = names.map(ToString::to_string).collect();
+        SenderProfile {
+            attempts: refused.len(),
+            pauses_ms: pauses(refused)
+                .map(|pause| u64::try_from(pause.as_millis()).unwrap_or(u64::MAX))
+                .collect(),
+            header_names: names.into_iter().collect(),
+        }
+    }
+
+    /// Tests every attempt of every submission.
+    fn every(&self, test: impl Fn(&Attempt) -> Result<(), Problem>) -> Judged {
+        let mut attempts = self.submissions.iter().flatten();
+        let count = attempts.clone().count();
+        if count == 0 {
+            return Err(Problem::Skip("no delivery arrived".to_owned()));
+        }
+        attempts.try_for_each(test)?;
+        Ok(format!("{count} attempts"))
+    }
+
+    /// The attempts of a submission, of which the first arrived.
+    fn attempts(&self, submission: usize) -> Result<&[Attempt], Problem> {
+        let attempts = self.submissions.get(submission).map(Vec::as_slice);
+        attempts.ok_or_else(|| Problem::Skip("too few submissions were delivered".to_owned()))
+    }
+
+    /// The attempts of the refused delivery, if all were observed.
+    fn all_attempts(&self) -> Result<&[Attempt], Problem> {
+        let attempts = self.attempts(1)?;
+        match self.missing {
+            None => Ok(attempts),
+            Some(_) => {
+                Err(Problem::Skip(format!("only {} attempts were observed", attempts.len())))
+            }
+        }
+    }
+}
+
+pub(super) fn arrives(seen: &Seen<'_>) -> Judged {
+    let count = seen.submissions.len();
+    match seen.missing {
+        Some(Missing::Submission) => {
+            Err(Problem::Fail(format!("{count} of {} submissions arrived", super::SUBMISSIONS)))
+        }
+        _ => Ok(format!("{count} submissions")),
+    }
+}
+
+pub(super) fn method(seen: &Seen<'_>) -> Judged {
+    seen.every(|attempt| {
+        require(attempt.method == "POST", || format!("the method is {}", attempt.method))
+    })
+}
+
+pub(super) fn header(seen: &Seen<'_>, name: &str, wanted: &str) -> Judged {
+    seen.every(|attempt| {
+        let found = attempt.headers.get(name).map(http::HeaderValue::as_bytes);
+        require(found == Some(wanted.as_bytes()), || match found {
+            Some(found) => format!("`{name}` is `{}`", String::from_utf8_lossy(found)),
+            None => format!("`{name}` is missing"),
+        })
+    })
+}
+
+pub(super) fn signature_format(seen: &Seen<'_>) -> Judged {
+    seen.every(|attempt| {
+        require(parsed(attempt).is_some(), || "the header is missing or malformed".to_owned())
+    })
+}
+
+pub(super) fn signature_valid(seen: &Seen<'_>) -> Judged {
+    seen.every(|attempt| {
+        let header = signature(attempt)?;
+        let secrets = std::slice::from_ref(seen.secret);
+        let now = header.unix_seconds();
+        let is_valid = header.verify(&attempt.body, secrets, now, Duration::ZERO).is_ok();
+        require(is_valid, || "no `v1` matches the secret and the body".to_owned())
+    })
+}
+
+pub(super) fn signature_time(seen: &Seen<'_>) -> Judged {
+    seen.every(|attempt| {
+        let off = signature(attempt)?.unix_seconds().abs_diff(attempt.unix.as_secs());
+        let is_near = off <= SIGNATURE_TOLERANCE.as_secs();
+        require(is_near, || format!("`t` differs by {off} s from the receiver's clock"))
+    })
+}
+
+/// `t` follows the clock from attempt to attempt.
+pub(super) fn fresh_time(seen: &Seen<'_>) -> Judged {
+    let attempts = retried(seen)?;
+    let first = &attempts[0];
+    let signed = signature(first)?.unix_seconds();
+    for attempt in attempts {
+        let (clock, t) = (attempt.unix.as_secs(), signature(attempt)?.unix_seconds());
+        let (passed, moved) = (clock.abs_diff(first.unix.as_secs()), t.saturating_sub(signed));
+        require(passed.abs_diff(moved) <= DRIFT_MAX, || {
+            format!("`t` advanced by {moved} s within {passed} s")
+        })?;
+    }
+    Ok(format!("{} attempts", attempts.len()))
+}
+
+fn parsed(attempt: &Attempt) -> Option<SignatureHeader<'_>> {
+    let mut values = attempt.headers.get_all(HEADER).iter();
+    let value = values.next().filter(|_| values.next().is_none())?;
+    SignatureHeader::parse(value.as_bytes()).ok()
+}
+
+fn signature(attempt: &Attempt) -> Result<SignatureHeader<'_>, Problem> {
+    parsed(attempt).ok_or_else(|| Problem::Skip("the signature header is malformed".to_owned()))
+}
+
+pub(super) fn body_fields(seen: &Seen<'_>) -> Judged {
+    seen.every(|attempt| {
+        let body: Value = serde_json::from_slice(&attempt.body).unwrap_or_default();
+        let has_text = |name: &str| body.get(name).is_some_and(Value::is_string);
+        let names = ["event", "submission_id", "form_id", "form_title", "created_at"];
+        let missing = names.into_iter().find(|name| !has_text(name));
+        require(missing.is_none(), || {
+            format!("`{}` is not a string", missing.unwrap_or_default())
+        })?;
+        require(body["data"].is_object(), || "`data` is not an object".to_owned())
+    })
+}
+
+pub(super) fn member(seen: &Seen<'_>, name: &str, is_right: impl Fn(&str) -> bool) -> Judged {
+    seen.every(|attempt| {
+        let body: Value = serde_json::from_slice(&attempt.body).unwrap_or_default();
+        let value = body.get(name).and_then(Value::as_str);
+        let value = value.ok_or_else(|| Problem::Skip(format!("`{name}` is not a string")))?;
+        require(is_right(value), || format!("`{name}` is `{value}`"))
+    })
+}
+
+/// The accepted delivery, after all attempts of the refused one.
+pub(super) fn ends_after_2xx(seen: &Seen<'_>) -> Judged {
+    let (_, count) = (seen.all_attempts()?, seen.attempts(0)?.len());
+    require(count == 1, || format!("{count} attempts, the first of which was answered 202"))?;
+    Ok("1 attempt".to_owned())
+}
+
+pub(super) fn retry_succeeds(seen: &Seen<'_>) -> Judged {
+    let (_, count) = (seen.all_attempts()?, seen.attempts(2)?.len());
+    require(count == 2, || format!("{count} attempts, answered 503 and 202"))?;
+    Ok("2 attempts".to_owned())
+}
+
+/// 4xx, a closed connection and 5xx each lead to the next attempt.
+pub(super) fn retries(seen: &Seen<'_>) -> Judged {
+    let attempts = seen.attempts(1)?;
+    let last = match attempts.last().map(|attempt| attempt.answer) {
+        Some(Some(status)) => format!("the answer {}", status.as_u16()),
+        Some(None) => "a closed connection".to_owned(),
+        None => "the submission".to_owned(),
+    };
+    match seen.missing {
+        Some(Missing::Attempt(waited)) => {
+            Err(Problem::Fail(format!("no attempt within {waited:.0?} after {last}")))
+        }
+        Some(Missing::LaterAttempt(waited)) => {
+            Err(Problem::Skip(format!("no attempt within --max-pause {waited:.0?} after {last}")))
+        }
+        Some(Missing::Submission) => Err(Problem::Skip("a submission is missing".to_owned())),
+        None => Ok(format!("{} attempts", attempts.len())),
+    }
+}
+
+pub(super) fn pauses_grow(seen: &Seen<'_>) -> Judged {
+    let pauses: Vec<Duration> = pauses(seen.all_attempts()?).take(ATTEMPTS - 1).collect();
+    require(pauses.is_sorted_by(|one, next| one < next), || {
+        format!("the pauses are {pauses:.1?}")
+    })?;
+    Ok(format!("{pauses:.1?}"))
+}
+
+pub(super) fn identical_bodies(seen: &Seen<'_>) -> Judged {
+    let attempts = retried(seen)?;
+    let same = attempts.iter().all(|attempt| attempt.body == attempts[0].body);
+    require(same, || "the bodies of two attempts differ".to_owned())?;
+    Ok(format!("{} attempts", attempts.len()))
+}
+
+pub(super) fn ends_after_last(seen: &Seen<'_>) -> Judged {
+    let count = seen.all_attempts()?.len();
+    require(count <= ATTEMPTS, || format!("{count} attempts"))?;
+    Ok(format!("{count} attempts"))
+}
+
+/// The attempts of the refused delivery, at least two.
+fn retried<'a>(seen: &'a Seen<'_>) -> Result<&'a [Attempt], Problem> {
+    let attempts = seen.attempts(1)?;
+    if attempts.len() < 2 {
+        return Err(Problem::Skip("no second attempt was observed".to_owned()));
+    }
+    Ok(attempts)
+}
+
+fn pauses(attempts: &[Attempt]) -> impl Iterator<Item = Duration> {
+    attempts.windows(2).map(|two| two[1].at.duration_since(two[0].at))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use formsvc_protocol::signature::sign;
+    use http::{HeaderMap, Method};
+
+    use super::*;
+
+    /// Attempts at these seconds of the receiver's clock, with these `t`.
+    fn judged(times: &[(u64, u64)]) -> bool {
+        let secret = SigningSecret::new(&"whsec_1".into()).unwrap();
+        let attempt = |(unix, t): &(u64, u64)| Attempt {
+            at: Instant::now(),
+            unix: Duration::from_secs(*unix),
+            method: Method::POST,
+            headers: HeaderMap::from_iter([(
+                crate::send::SIGNATURE,
+                sign([&secret], *t, b"{}").parse().unwrap(),
+            )]),
+            body: "{}".into(),
+            answer: None,
+        };
+        let submissions = vec![Vec::new(), times.iter().map(attempt).collect()];
+        let seen = Seen { submissions: &submissions, secret: &secret, missing: None };
+        fresh_time(&seen).is_ok()
+    }
+
+    #[test]
+    fn reused_time_is_not_fresh_whatever_the_clocks_show() {
+        assert!(judged(&[(1_000, 1_000), (1_010, 1_010), (1_070, 1_071)]));
+        assert!(judged(&[(1_000, 900), (1_010, 910)]), "the sender's clock is behind");
+        assert!(!judged(&[(1_000, 1_000), (1_010, 1_000)]));
+        assert!(!judged(&[(1_000, 1_000), (1_010, 1_010), (1_070, 1_010)]));
+    }
+}

@@ -1,0 +1,102 @@
+//! Servers that are not the service: clear verdicts, and no panic.
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use formsvc_contract::api::{API_CHECKS, ApiResults};
+use formsvc_contract::report::Verdict;
+use futures_util::stream;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use url::Url;
+
+use super::{KEY, ids, options, run};
+
+/// Serves one answer on every path.
+async fn serve(answer: fn(&HeaderMap) -> Response) -> Url {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
+    let router = Router::new().fallback(move |headers: HeaderMap| async move { answer(&headers) });
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    url
+}
+
+/// Only the gate fails, with this reason, and the other checks are skipped.
+async fn assert_gate_fails(url: &Url, reason: &str) -> ApiResults {
+    let results = run(&options(url)).await;
+    assert_eq!(ids(&results, Verdict::Fail), ["me"], "{:#?}", results.reports);
+    assert_eq!(ids(&results, Verdict::Skipped).len(), API_CHECKS.len() - 1);
+    let found = &results.reports[0].found;
+    assert!(found.contains(reason), "{found}");
+    results
+}
+
+#[tokio::test]
+async fn foreign_servers_fail_the_gate_with_a_reason() {
+    type Row = (&'static str, fn(&HeaderMap) -> Response);
+    let rows: [Row; 5] = [
+        ("a redirect to /login", |_| Redirect::to("/login").into_response()),
+        ("answered 200 with text/html", |_| Html("<form>Password</form>").into_response()),
+        ("answered 404 without a Content-Type", |_| StatusCode::NOT_FOUND.into_response()),
+        ("not 200 with a JSON object", |_| {
+            ([(header::CONTENT_TYPE, "application/json")], "[1,2]").into_response()
+        }),
+        ("answered 401 `invalid_key`", |_| {
+            let error = r#"{"error":{"code":"invalid_key","message":"no"}}"#;
+            (StatusCode::UNAUTHORIZED, error).into_response()
+        }),
+    ];
+    for (reason, answer) in rows {
+        assert_gate_fails(&serve(answer).await, reason).await;
+    }
+}
+
+#[tokio::test]
+async fn unreachable_server_fails_the_gate_with_host_and_port() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let url = format!("http://{address}").parse().unwrap();
+    assert_gate_fails(&url, &format!("nothing listens on {address}")).await;
+}
+
+#[tokio::test]
+async fn server_without_http_fails_the_gate() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
+    tokio::spawn(async move {
+        let mut open = Vec::new();
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let _ = stream.read(&mut [0; 1024]).await.unwrap();
+            stream.write_all(b"500 command not understood\r\n").await.unwrap();
+            open.push(stream);
+        }
+    });
+    assert_gate_fails(&url, "is not HTTP").await;
+}
+
+#[tokio::test]
+async fn endless_answer_is_cut_and_fails_the_gate() {
+    let url = serve(|_| {
+        let piece = axum::body::Bytes::from_static(&[b' '; 16 << 10]);
+        let endless = stream::repeat_with(move || Ok::<_, std::io::Error>(piece.clone()));
+        Response::new(Body::from_stream(endless))
+    });
+    assert_gate_fails(&url.await, "answered 200").await;
+}
+
+#[tokio::test]
+async fn reports_never_contain_the_key_or_controls() {
+    let url = serve(|headers| {
+        let key = headers.get(header::AUTHORIZATION).map_or("", |value| value.to_str().unwrap());
+        format!("\u{1b}[2J you sent {key}").into_response()
+    });
+    let results = assert_gate_fails(&url.await, "answered 200").await;
+    let text = format!("{:?}", results.reports);
+    let json = serde_json::to_string(&results.reports).unwrap();
+    for text in [text, json] {
+        assert!(!text.contains(KEY) && !text.contains("\\u{1b}") && text.contains("[secret]"));
+        assert!(!text.contains("\\u001b"));
+    }
+}

@@ -1,0 +1,64 @@
+//! Each check fails for the service with its fault, and no other check does.
+
+use formsvc_contract::api::{API_CHECKS, ForeignCursors, LimitOverMax, RetryAfterForm};
+use formsvc_contract::report::Verdict;
+
+use super::fake::Fake;
+use super::{ids, options, run};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn api_check_fails_for_its_fault_only() {
+    for check in API_CHECKS {
+        let fake = Fake::start(check.info.id).await;
+        let mut options = options(&fake.url);
+        options.spend_quota = check.info.flag == Some("--spend-quota");
+        let results = run(&options).await;
+        assert_eq!(ids(&results, Verdict::Fail), [check.info.id], "{:#?}", results.reports);
+        let report = results.reports.iter().find(|report| report.verdict == Verdict::Fail).unwrap();
+        let request = report.request.as_deref().unwrap();
+        println!("| `{}` | {} | {request} |", check.info.id, report.found);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn api_checks_pass_for_a_service_without_fault() {
+    let fake = Fake::start("").await;
+    let mut options = options(&fake.url);
+    options.spend_quota = true;
+    let results = run(&options).await;
+    assert_eq!(ids(&results, Verdict::Pass).len(), API_CHECKS.len(), "{:#?}", results.reports);
+    let profile = &results.profile;
+    assert_eq!((profile.time_digits, profile.cursor_digits), (Some(3), Some(3)));
+    assert_eq!(profile.times_are_whole_seconds, Some(true));
+    assert_eq!(profile.cursor_is_created_at, Some(true));
+    assert_eq!(profile.foreign_cursors, Some(ForeignCursors::Accepted));
+    assert_eq!(profile.limit_over_max, Some(LimitOverMax::Refused));
+    assert_eq!(profile.retry_after, Some(RetryAfterForm::Seconds));
+    assert_eq!((profile.compression.as_deref(), profile.keeps_connections), (None, Some(true)));
+    assert!(profile.header_names.contains("content-type"), "{profile:?}");
+    let json = serde_json::to_string(profile).unwrap();
+    assert_eq!(&serde_json::from_str::<formsvc_contract::api::Profile>(&json).unwrap(), profile);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn optional_checks_are_skipped_without_their_option() {
+    let fake = Fake::start("").await;
+    let mut options = options(&fake.url);
+    (options.revoked_key, options.foreign_form) = (None, None);
+    let results = run(&options).await;
+    let optional: Vec<_> = API_CHECKS.iter().filter(|check| check.info.flag.is_some()).collect();
+    let skipped = ids(&results, Verdict::Skipped);
+    assert_eq!(skipped, optional.iter().map(|check| check.info.id).collect::<Vec<_>>());
+    for report in results.reports.iter().filter(|report| report.verdict == Verdict::Skipped) {
+        assert!(report.found.contains(report.check.flag.unwrap()), "{report:?}");
+    }
+    assert!(fake.requests() < 60, "{} requests", fake.requests());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn opaque_cursors_are_reported_in_the_profile() {
+    let fake = Fake::start("cursor-time").await;
+    let results = run(&options(&fake.url)).await;
+    assert_eq!(results.profile.foreign_cursors, Some(ForeignCursors::Refused));
+    assert_eq!(results.profile.cursor_is_created_at, Some(false));
+}

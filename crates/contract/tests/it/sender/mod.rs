@@ -1,0 +1,74 @@
+//! Checks of a sender: each fails for a sender with one fault, and all pass for one without.
+
+mod fake;
+
+use std::time::Duration;
+
+use formsvc_contract::report::{Report, Verdict};
+use formsvc_contract::sender::{
+    SENDER_CHECKS, SenderEvent, SenderOptions, SenderResults, check_sender,
+};
+use futures_util::future::join_all;
+use tokio::net::TcpListener;
+
+const SECRET: &str = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+
+fn options() -> SenderOptions {
+    let time_limit = Duration::from_secs(20);
+    SenderOptions { secret: SECRET.into(), time_limit, max_pause: None }
+}
+
+/// Runs the checks against the sender with a fault.
+async fn run(fault: &'static str, options: &SenderOptions) -> SenderResults {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/hook", listener.local_addr().unwrap()).parse().unwrap();
+    let submit = |event| {
+        if event == SenderEvent::Waiting(3) {
+            fake::deliver_submissions(fault, &url);
+        }
+    };
+    check_sender(listener, options, |_| true, submit).await.unwrap()
+}
+
+fn with_verdict(results: &SenderResults, verdict: Verdict) -> Vec<&Report> {
+    results.reports.iter().filter(|report| report.verdict == verdict).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sender_check_fails_for_its_fault_only() {
+    let runs = SENDER_CHECKS.iter().map(|check| async move {
+        let id = check.info.id;
+        let mut options = options();
+        if ["delivery", "retries"].contains(&id) {
+            // The time until a missing delivery counts as missing.
+            options.time_limit = Duration::from_secs(2);
+        }
+        let results = run(id, &options).await;
+        let failed = with_verdict(&results, Verdict::Fail);
+        let ids: Vec<_> = failed.iter().map(|report| report.check.id).collect();
+        assert_eq!(ids, [id], "{:#?}", results.reports);
+        println!("| `{id}` | {} |", failed[0].found);
+    });
+    join_all(runs).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sender_checks_pass_for_a_sender_without_fault() {
+    let results = run("", &options()).await;
+    let passed = with_verdict(&results, Verdict::Pass);
+    assert_eq!(passed.len(), SENDER_CHECKS.len(), "{:#?}", results.reports);
+    assert_eq!((results.profile.attempts, results.profile.pauses_ms.len()), (4, 3));
+    assert!(results.profile.header_names.contains(&"x-service-signature".to_owned()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn max_pause_skips_checks_of_later_attempts() {
+    let max_pause = Some(Duration::from_millis(20));
+    let results = run("slow-retries", &SenderOptions { max_pause, ..options() }).await;
+    let skipped = with_verdict(&results, Verdict::Skipped);
+    let skipped: Vec<_> = skipped.iter().map(|report| report.check.id).collect();
+    for id in ["retries", "backoff", "ends-after-retries", "retry-succeeds", "ends-after-2xx"] {
+        assert!(skipped.contains(&id), "{id}: {skipped:?}");
+    }
+    assert!(with_verdict(&results, Verdict::Fail).is_empty(), "{:#?}", results.reports);
+}

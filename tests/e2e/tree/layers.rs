@@ -1,0 +1,176 @@
+//! The modules of the library crates form layers: a module imports only modules on lower lines of its
+//! crate's list in docs/ARCHITECTURE.md, so there are no import cycles.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use formsvc_tests::{Findings, SourceFile, files, read};
+
+const CRATES: [&str; 4] = ["protocol", "client", "receiver", "table"];
+
+/// Returns the line of each module in the list of a crate; the top layer is line 0.
+fn listed_layers(document: &str, name: &str) -> BTreeMap<String, usize> {
+    let head = format!("Layers of formsvc-{name}");
+    let lines = document.lines().skip_while(|line| *line != head).skip(1);
+    let lines = lines.take_while(|line| !line.starts_with("```")).enumerate();
+    let module = |(at, line): (usize, &str)| {
+        line.split_whitespace().map(|name| (name.to_owned(), at)).collect::<Vec<_>>()
+    };
+    lines.flat_map(module).collect()
+}
+
+/// Returns code without comments and unit tests.
+fn code(source: &str) -> String {
+    let shipped = source.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let lines = shipped.lines().filter(|line| !line.trim_start().starts_with("//"));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Splits `a::b, c::{d, e}` at the commas outside braces, and returns the items.
+fn items(group: &str) -> Vec<String> {
+    let (mut depth, mut items) = (0, vec![String::new()]);
+    for c in group.chars() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                items.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        items.last_mut().expect("it is never empty").push(c);
+    }
+    items.iter().map(|item| item.trim().to_owned()).filter(|item| !item.is_empty()).collect()
+}
+
+/// Returns the first name of each path that follows `crate::`.
+fn imports(code: &str) -> BTreeSet<String> {
+    let name = |path: &str| {
+        let end = path.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(path.len());
+        path[..end].to_owned()
+    };
+    let paths = code.split("crate::").skip(1);
+    paths
+        .flat_map(|rest| match rest.strip_prefix('{') {
+            Some(group) => items(group).iter().map(|item| name(item)).collect(),
+            None => vec![name(rest)],
+        })
+        .collect()
+}
+
+/// The root of a crate: its modules, and the module of each name it exports; `None` for a name of
+/// another crate.
+struct Root {
+    modules: BTreeSet<String>,
+    exports: BTreeMap<String, Option<String>>,
+}
+
+impl Root {
+    fn parse(lib: &str) -> Self {
+        let code = code(lib);
+        let module = |line: &str| {
+            let line = line.trim_start_matches("pub ");
+            line.strip_prefix("mod ")?.strip_suffix(';').map(str::to_owned)
+        };
+        let modules: BTreeSet<_> = code.lines().filter_map(module).collect();
+        let mut exports = BTreeMap::new();
+        for statement in code.split("pub use ").skip(1) {
+            let statement = statement.split(';').next().unwrap_or_default();
+            let (source, names) = statement.split_once("::").unwrap_or(("", statement));
+            let module = Some(source.to_owned()).filter(|source| modules.contains(source));
+            let group = names.split_once('{').map_or(names, |(_, group)| group);
+            for item in items(group) {
+                let name = item.rsplit([':', ' ']).next().unwrap_or_default().to_owned();
+                exports.insert(name, module.clone());
+            }
+        }
+        Self { modules, exports }
+    }
+
+    /// Returns the module of an imported name; `Err` for an unknown name.
+    fn module_of<'r>(&'r self, name: &'r str) -> Result<Option<&'r str>, ()> {
+        if self.modules.contains(name) {
+            return Ok(Some(name));
+        }
+        self.exports.get(name).map(Option::as_deref).ok_or(())
+    }
+}
+
+/// Finds the imports that break the order of a crate's list, and modules that it lacks.
+fn breaches(name: &str, document: &str, sources: &[SourceFile]) -> Findings {
+    let mut findings = Findings::default();
+    let folder = format!("crates/{name}/src/");
+    let lib = sources.iter().find(|file| file.path == format!("{folder}lib.rs"));
+    let root = Root::parse(&lib.expect("a library has a root").text);
+    let layers = listed_layers(document, name);
+    for module in layers.keys().chain(&root.modules) {
+        if !layers.contains_key(module) || !root.modules.contains(module) {
+            findings.of(&folder, format!("`{module}` is only in the list or only in lib.rs"));
+        }
+    }
+    for file in sources {
+        let Some(path) = file.path.strip_prefix(&folder) else { continue };
+        let module = path.split(['/', '.']).next().unwrap_or_default();
+        if path == "lib.rs" || path.ends_with("/tests.rs") {
+            continue;
+        }
+        for import in imports(&code(&file.text)) {
+            match root.module_of(&import) {
+                Err(()) => findings.of(&file.path, format!("unknown name `crate::{import}`")),
+                Ok(Some(imported)) if imported != module => {
+                    if layers.get(imported) <= layers.get(module) {
+                        findings.of(&file.path, format!("`{imported}` is not on a lower line"));
+                    }
+                }
+                Ok(_) => {}
+            }
+        }
+    }
+    findings
+}
+
+#[test]
+fn modules_import_only_lower_layers() {
+    let (document, sources) = (read("docs/ARCHITECTURE.md"), files(".rs"));
+    for name in CRATES {
+        let message = format!("docs/ARCHITECTURE.md lists the layers of formsvc-{name}");
+        breaches(name, &document, &sources).assert_none(&message);
+    }
+}
+
+#[test]
+fn import_of_upper_or_same_layer_is_found() {
+    let document = "Layers of formsvc-client\ntop\nleft right\nlow\n```\n";
+    let file = |path: &str, text: &str| SourceFile {
+        path: format!("crates/client/src/{path}"),
+        text: text.to_owned(),
+    };
+    let lib = file(
+        "lib.rs",
+        "mod left;\nmod low;\npub mod right;\nmod top;\npub use other::Foreign;\npub use top::{\n    \
+         Top, inner::Other as Renamed,\n};\n",
+    );
+    for (path, text, found) in [
+        ("top.rs", "use crate::{left::{A, B}, low};\nuse crate::Foreign;", None),
+        ("left.rs", "// crate::top\nfn f() { crate::low::g() }", None),
+        ("left.rs", "#[cfg(test)]\nmod tests {\n    use crate::top;\n}", None),
+        ("low/inner.rs", "use crate::left::X;", Some("`left` is not on a lower line")),
+        ("left.rs", "use crate::{low, right};", Some("`right` is not on a lower line")),
+        ("low.rs", "use crate::{low::{A, B}, Renamed};", Some("`top` is not on a lower line")),
+        ("low.rs", "use crate::Unknown;", Some("unknown name `crate::Unknown`")),
+    ] {
+        let sources = [file("lib.rs", &lib.text), file(path, text)];
+        let breaches = breaches("client", document, &sources);
+        let shown = breaches.as_slice().join("\n");
+        assert_eq!(!shown.is_empty(), found.is_some(), "{path}: {shown}");
+        assert!(found.is_none_or(|found| shown.contains(found)), "{path}: {shown}");
+    }
+    let short = document.replace("low\n", "");
+    let breaches = breaches("client", &short, &[lib]);
+    assert!(
+        breaches.as_slice().join("\n").contains("`low` is only in"),
+        "{:?}",
+        breaches.as_slice()
+    );
+}
