@@ -170,10 +170,10 @@ impl NetworkSettings {
     }
 
     /// A builder of HTTP clients that follow these settings. It resolves localhost names to loopback
-    /// addresses only, and makes no connection where the proxy is unusable. For the crates of this workspace: reqwest's version is not part of this crate's.
+    /// addresses only, makes no connection where the proxy is unusable, and decodes no body. For the crates of this workspace: reqwest's version is not part of this crate's.
     #[doc(hidden)]
     pub fn http_client_builder(&self) -> Result<reqwest::ClientBuilder, NetworkError> {
-        let builder = reqwest::Client::builder().no_proxy().dns_resolver(Resolver);
+        let builder = reqwest::Client::builder().no_gzip().no_proxy().dns_resolver(Resolver);
         let builder = if self.proxies.is_empty() {
             builder
         } else {
