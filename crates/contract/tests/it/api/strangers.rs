@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
+use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
-use axum::Router;
 use formsvc_contract::api::{API_CHECKS, ApiResults};
 use formsvc_contract::report::Verdict;
 use futures_util::stream;
