@@ -23,8 +23,9 @@ const MAX_LEN: usize = 8 << 20;
 /// Identifies the list that a state belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ListId {
-    /// Scheme, host and port of the service.
-    pub(super) origin: String,
+    /// Base URL of the service. Texts of earlier versions contain only scheme, host and port.
+    #[serde(rename = "origin")]
+    pub(super) base_url: String,
     /// `None` if the id of the form was invalid.
     pub(super) form: Option<FormId>,
 }
@@ -34,10 +35,10 @@ impl ListId {
     /// message.
     pub(super) fn check(&self, list: &Self, state: &str) -> Result<(), String> {
         let form = |list: &Self| list.form.as_ref().map_or_else(String::new, FormId::to_string);
-        let (what, ours, theirs) = if self.origin == list.origin {
+        let (what, ours, theirs) = if self.base_url == list.base_url {
             ("form ", form(self), form(list))
         } else {
-            ("", self.origin.clone(), list.origin.clone())
+            ("", self.base_url.clone(), list.base_url.clone())
         };
         if ours == theirs {
             return Ok(());

@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn clock_that_goes_back_changes_no_mark() {
         let known = mark([(2, 2_000_000_000), (1, 1_900_000_000)]);
-        let list = ListId { origin: String::new(), form: None };
+        let list = ListId { base_url: String::new(), form: None };
         let point = SyncPoint(Content { complete: Some(known.clone()), ..Content::default() });
         let run = SyncRun::start(&point, list, 0).unwrap();
         assert_eq!((run.complete.as_ref(), run.now), (Some(&known), known.newest));

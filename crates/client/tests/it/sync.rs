@@ -368,7 +368,7 @@ async fn sync_point_of_another_list_is_refused() {
         (client(&fake).form("frm_2").submissions(), "is for form `frm_1`, not `frm_2`"),
         (
             other.form("frm_1").submissions(),
-            "is for `https://forms.example`, not `http://localhost:1`",
+            "is for `https://forms.example/base`, not `http://localhost:1`",
         ),
     ] {
         let mut new = query.sync_from(&point);
