@@ -15,9 +15,9 @@ use crate::completeness::Completeness;
 /// those of the page before it, and those that share the oldest time, however often a list is
 /// resumed. It contains no API key and no answers.
 ///
-/// The text is one line of visible ASCII with a checksum: truncated or altered text is refused, and
-/// so is a token of another form or another service. It has a few kilobytes, so keep only the
-/// latest.
+/// The text is one line of visible ASCII with a checksum, which detects damage. It is no signature:
+/// a text that was changed on purpose can be valid. A token of another form or another service is
+/// refused. The text has a few kilobytes, so keep only the latest.
 ///
 /// ```no_run
 /// # async fn example(client: formsvc_client::Client) -> Result<(), Box<dyn std::error::Error>> {

@@ -51,7 +51,7 @@ impl ListId {
     }
 }
 
-/// The text is not a complete, unaltered state of the expected kind and version.
+/// The text is not a complete, undamaged state of the expected kind and version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SealError(&'static str);
 
@@ -72,7 +72,7 @@ pub(super) fn seal(prefix: &str, value: &impl Serialize) -> String {
     text
 }
 
-/// Decodes a text that [`seal`] returned. A truncated or altered text is an error.
+/// Decodes a text that [`seal`] returned. A truncated or damaged text is an error.
 pub(super) fn unseal<T: DeserializeOwned>(prefix: &str, text: &str) -> Result<T, SealError> {
     if text.len() > MAX_LEN {
         return Err(SealError("is longer than 8 MiB"));
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn each_truncated_or_altered_text_is_refused() {
+    fn each_truncated_or_damaged_text_is_refused() {
         let text = seal(PREFIX, &vec!["sub_1", "sub_2"]);
         for len in 0..text.len() {
             assert!(unseal::<Vec<String>>(PREFIX, &text[..len]).is_err(), "{len}");

@@ -22,9 +22,11 @@ const MAX_IDS: usize = 10_000;
 ///
 /// Contains the newest time, the ids of the submissions of the 5 minutes before it (at most 10,000),
 /// and the position of an interrupted walk. A submission that is dated in the future does not move
-/// the newest time past the latest time of a run. A clock that goes back changes nothing. The text is one line of visible ASCII with a checksum:
-/// truncated or altered text is refused, and so is a point of another form or another service. It
-/// contains no API key and no answers.
+/// the newest time past the latest time of a run. A clock that goes back changes nothing.
+///
+/// The text is one line of visible ASCII with a checksum, which detects damage. It is no signature:
+/// a text that was changed on purpose can be valid. A point of another form or another service is
+/// refused. The text contains no API key and no answers.
 ///
 /// ```no_run
 /// # async fn example(client: formsvc_client::Client) -> Result<(), Box<dyn std::error::Error>> {
