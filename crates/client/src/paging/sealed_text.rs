@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -15,10 +15,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::error::EscapedText;
-
-/// Longest text that is saved or decoded, in bytes. A sync point with 10,000 ids of the reference
-/// service has about 900 kB.
-const MAX_LEN: usize = 8 << 20;
+use crate::file::{MAX_LEN, read_file};
 
 /// Identifies the list that a state belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,8 +116,8 @@ pub(super) fn load<T, E: fmt::Display>(
     name: &str,
 ) -> io::Result<T> {
     read_file(path)
-        .and_then(|text| {
-            parse(text.trim_end())
+        .and_then(|content| {
+            parse(String::from_utf8_lossy(&content).trim_end())
                 .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))
         })
         .map_err(|error| with_path("load", name, path, &error))
@@ -128,12 +125,6 @@ pub(super) fn load<T, E: fmt::Display>(
 
 fn with_path(verb: &str, name: &str, path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("cannot {verb} the {name} `{}`: {error}", path.display()))
-}
-
-fn read_file(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    File::open(path)?.take(MAX_LEN as u64 + 2).read_to_string(&mut text)?;
-    Ok(text)
 }
 
 fn replace_file(path: &Path, text: &str) -> io::Result<()> {
@@ -328,5 +319,20 @@ mod tests {
         let error = load(&path, |_| Err::<(), _>("state is damaged"), "state").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
         assert!(error.to_string().ends_with("`: state is damaged"), "{error}");
+        fs::write(&path, "x".repeat(MAX_LEN + 3)).unwrap();
+        let error = load_text(&path).unwrap_err();
+        assert!(error.to_string().ends_with("`: longer than 8 MiB"), "{error}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn load_of_a_pipe_or_device_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        for path in [&*pipe, Path::new("/dev/zero"), folder.path()] {
+            let error = load_text(path).unwrap_err().to_string();
+            assert!(error.ends_with("`: not a regular file"), "{error}");
+        }
     }
 }
