@@ -9,7 +9,8 @@
 //! variable is an error for the requests that need it, and of `build` if the base URL needs it.
 //!
 //! TLS: the system's certificates are trusted, or, if `SSL_CERT_FILE` or `SSL_CERT_DIR` is set, the
-//! certificates there instead. [`NetworkSettings::add_root_certificates`] adds more.
+//! certificates there instead; an empty variable is an error.
+//! [`NetworkSettings::add_root_certificates`] adds more.
 //!
 //! [`ClientBuilder::network`]: crate::ClientBuilder::network
 

@@ -110,11 +110,16 @@ impl TrustStore {
         lookup: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<Self, NetworkError> {
         let mut store = Self::default();
-        let origin = |setting| Some(CertificateOrigin { setting, path: lookup(setting)?.into() });
-        if let Some(origin) = origin(FILE) {
+        let origin = |setting| match lookup(setting) {
+            Some(path) if path.is_empty() => {
+                Err(NetworkError::setting(setting, "is set but empty"))
+            }
+            path => Ok(path.map(|path| CertificateOrigin { setting, path: path.into() })),
+        };
+        if let Some(origin) = origin(FILE)? {
             store.replacements.push(Certificates::read(origin)?);
         }
-        if let Some(origin) = origin(DIR) {
+        if let Some(origin) = origin(DIR)? {
             store.replacements.push(Certificates::read_dirs(origin)?);
         }
         Ok(store)

@@ -376,6 +376,10 @@ fn unusable_ssl_cert_variable_is_named_with_its_path() {
         let error = settings(&[(name, &path)]).unwrap_err().to_string();
         assert_eq!(error, format!("`{name}` names `{path}`, which {rule}"));
     }
+    for name in ["SSL_CERT_FILE", "SSL_CERT_DIR"] {
+        let error = settings(&[(name, "")]).unwrap_err();
+        assert_eq!(error.to_string(), format!("`{name}` is set but empty"));
+    }
     let pipe = CertificateOrigin { setting: "--cacert", path: path("pipe").into() };
     let error = NetworkSettings::direct().add_root_certificate_file(pipe).unwrap_err();
     assert_eq!(error.source().unwrap().to_string(), "not a regular file");
