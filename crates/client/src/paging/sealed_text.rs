@@ -194,6 +194,8 @@ macro_rules! sealed_text {
             }
         }
 
+        /// Writes the text. One longer than 8 MiB cannot be parsed, and `save` refuses it: a state with
+        /// 100,000 UUIDs, of rows that share a time, can be that long.
         impl std::fmt::Display for $type {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(&crate::paging::sealed_text::seal($prefix, &self.0))
