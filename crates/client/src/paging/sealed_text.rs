@@ -168,8 +168,8 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
-/// Implements `Display`, `FromStr`, `save`, `load` and serde for a tuple struct with one field, the
-/// content. Also defines the error type of `FromStr`.
+/// Implements `Display`, `FromStr`, serde, and saving and loading for a tuple struct with one field,
+/// the content. Also defines the error type of `FromStr`.
 macro_rules! sealed_text {
     ($type:ident, $error:ident, $prefix:literal, $name:literal) => {
         #[doc = concat!("The text is not a valid ", $name, ".")]
@@ -191,6 +191,16 @@ macro_rules! sealed_text {
             /// [`InvalidData`](std::io::ErrorKind::InvalidData). Blocks.
             pub fn load(path: impl AsRef<std::path::Path>) -> std::io::Result<Self> {
                 crate::paging::sealed_text::load(path.as_ref(), str::parse::<Self>, $name)
+            }
+
+            /// Loads like [`load`](Self::load), or returns `None` if there is no file.
+            pub fn load_if_exists(
+                path: impl AsRef<std::path::Path>,
+            ) -> std::io::Result<Option<Self>> {
+                match Self::load(path) {
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+                    loaded => loaded.map(Some),
+                }
             }
         }
 

@@ -31,13 +31,12 @@ const MAX_IDS: usize = 10_000;
 /// ```no_run
 /// # async fn example(client: formsvc_client::Client) -> Result<(), Box<dyn std::error::Error>> {
 /// use formsvc_client::SyncPoint;
-/// let path = std::path::Path::new("contact.sync");
-/// let point = if path.exists() { SyncPoint::load(path)? } else { SyncPoint::new() };
+/// let point = SyncPoint::load_if_exists("contact.sync")?.unwrap_or_default();
 /// let mut new = client.form("frm_1").submissions().sync_from(&point);
 /// while let Some(submission) = new.try_next().await? {
 ///     println!("{}", submission.id);
 /// }
-/// new.sync_point().save(path)?;
+/// new.sync_point().save("contact.sync")?;
 /// # Ok(())
 /// # }
 /// ```

@@ -325,8 +325,9 @@ async fn interrupted_sync_continues_from_its_file() {
     let (point, _) = run(&fake, &SyncPoint::new(), 7, &mut read).await;
     assert!(point.is_unfinished());
     form.lock().unwrap().commit(-SECOND);
+    assert!(SyncPoint::load_if_exists(&path).unwrap().is_none());
     point.save(&path).unwrap();
-    let point = SyncPoint::load(&path).unwrap();
+    let point = SyncPoint::load_if_exists(&path).unwrap().unwrap();
     assert_eq!(point.form_id().unwrap(), &"frm_1");
     let (rest, point) = run_all(&fake, &point).await;
     assert!(!point.is_unfinished());
@@ -335,7 +336,7 @@ async fn interrupted_sync_continues_from_its_file() {
     assert_eq!(read, (0..12).rev().chain([12]).collect::<Vec<_>>());
 
     std::fs::write(&path, &point.to_string()[..40]).unwrap();
-    let error = SyncPoint::load(&path).unwrap_err();
+    let error = SyncPoint::load_if_exists(&path).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::InvalidData);
     let text = format!("`{}`: sync point is damaged", path.display());
     assert!(error.to_string().contains(&text), "{error}");
