@@ -21,6 +21,26 @@ async fn api_check_fails_for_its_fault_only() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn each_probe_answered_wrongly_fails_a_check() {
+    for (fault, wanted) in [
+        ("500 limit=1", &["limit"][..]),
+        ("500 limit=2", &["cursor"]),
+        ("500 limit=4", &["cursor"]),
+        ("500 limit=100", &["limit-maximum", "list-end"]),
+        ("500 limit=101", &["limit-above-maximum"]),
+        ("500 limit=many", &["bad-request"]),
+        ("500 cursor=yesterday", &["bad-request"]),
+        ("500 cursor", &["cursor", "list-end", "bad-request"]),
+        ("three for two", &["cursor"]),
+        ("repeats", &["same-list"]),
+    ] {
+        let fake = Fake::start(fault).await;
+        let results = run(&options(&fake.url)).await;
+        assert_eq!(ids(&results, Verdict::Fail), wanted, "{fault}: {:#?}", results.reports);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn api_checks_pass_for_a_service_without_fault() {
     let fake = Fake::start("").await;
     let mut options = options(&fake.url);
