@@ -84,7 +84,7 @@ fn list(cx: &Context, folder: Option<&SpoolFolder>) -> Result<(), CliError> {
     for spool in spools {
         listing.push(&Item::from(spool));
     }
-    cx.output.list(&listing)
+    cx.output.list(listing)
 }
 
 fn clean(cx: &Context, folder: Option<&SpoolFolder>) -> Result<(), CliError> {
