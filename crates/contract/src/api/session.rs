@@ -102,9 +102,10 @@ impl<'a, F: FnMut(&str)> Session<'a, F> {
     /// Returns the exchanges of a probe. Sends it first if necessary.
     pub(super) async fn get(&mut self, probe: Probe) -> Result<&[Exchange], String> {
         if !self.probed.contains_key(&probe) {
-            let probed = match self.is_late() {
-                true => Err("the time limit of the run ended".to_owned()),
-                false => Box::pin(self.send_probe(probe)).await,
+            let probed = if self.is_late() {
+                Err("the time limit of the run ended".to_owned())
+            } else {
+                Box::pin(self.send_probe(probe)).await
             };
             self.probed.insert(probe, probed);
         }
