@@ -300,7 +300,7 @@ pub(super) fn list_ends(exchanges: &[Exchange]) -> Judged {
             Err(Problem::Fail(pages.len() - 1, found))
         }
         _ if exchanges.len() < PAGES_MAX => {
-            Err(skip("the pages are too large to read the whole list"))
+            Err(skip("the list is too large, or too slow, to read all pages"))
         }
         _ => Err(skip(format!("the list has more than {} pages", pages.len()))),
     }

@@ -1,6 +1,8 @@
 //! Each check fails for the service with its fault, and no other check does.
 
-use formsvc_contract::api::{API_CHECKS, ForeignCursors, LimitOverMax, RetryAfterForm};
+use std::time::Duration;
+
+use formsvc_contract::api::{API_CHECKS, ApiOptions, ForeignCursors, LimitOverMax, RetryAfterForm};
 use formsvc_contract::report::Verdict;
 
 use super::fake::Fake;
@@ -73,6 +75,15 @@ async fn optional_checks_are_skipped_without_their_option() {
         assert!(report.found.contains(report.check.flag.unwrap()), "{report:?}");
     }
     assert!(fake.requests() < 60, "{} requests", fake.requests());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ended_time_limit_skips_checks_without_requests() {
+    let fake = Fake::start("").await;
+    let options = ApiOptions { time_limit: Duration::ZERO, ..options(&fake.url) };
+    let results = run(&options).await;
+    assert_eq!(ids(&results, Verdict::Skipped).len(), API_CHECKS.len(), "{:#?}", results.reports);
+    assert_eq!(fake.requests(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

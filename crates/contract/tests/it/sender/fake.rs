@@ -112,7 +112,7 @@ impl Delivery {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
         let t = match self.fault {
             "signature-time" => now - 3600,
-            "signature-fresh" => self.began.unix_nanos() as u64 / 1_000_000_000,
+            "signature-fresh" => u64::try_from(self.began.unix_micros()).unwrap() / 1_000_000,
             _ => now,
         };
         let key = SigningSecret::new(&SECRET.into()).unwrap();
