@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use formsvc_protocol::decode_string;
 
 use crate::labels::LabelTable;
-use crate::plan::{Cells, Layout, OTHER_ANSWERS};
+use crate::layout::{Cells, Layout, OTHER_ANSWERS};
 use crate::row::for_each_field;
 use crate::value::{ColumnType, Value};
 use crate::{ListStyle, TableOptions};

@@ -68,6 +68,14 @@ impl<'a> Value<'a> {
     }
 }
 
+/// Returns the cell of an answer, given as JSON: text without quotation marks, numbers with their
+/// exact digits, `true` and `false`, nothing for null, JSON for lists and objects.
+///
+/// Text that contains a lone surrogate escape (`\ud800`) stays a JSON literal.
+pub fn cell(json: &str) -> Cell<'_> {
+    Value::parse(json).into_cell()
+}
+
 /// Joins the items of a list; `None` if the cell could not be split again.
 fn join(json: &str) -> Option<Value<'static>> {
     let texts: Option<Vec<_>> = items(json).into_iter().map(plain_text).collect();
@@ -206,5 +214,27 @@ mod tests {
         for json in [r#"["a; b"]"#, "[[1]]", "[null]", "[]", r#"{"a":1}"#] {
             assert_eq!(text(json), json);
         }
+    }
+
+    fn text(json: &str) -> String {
+        cell(json).text.into_owned()
+    }
+
+    #[test]
+    fn answers_become_readable_text() {
+        assert_eq!(text(r#""plain""#), "plain");
+        assert_eq!(text(r#""tab\tquote\" \u00e9""#), "tab\tquote\" é");
+        assert_eq!(text("-0.10e+400"), "-0.10e+400");
+        assert_eq!(text("123456789012345678901234567890"), "123456789012345678901234567890");
+        assert_eq!(text("true"), "true");
+        assert_eq!(text("null"), "");
+        assert_eq!(text(r#"["a", "b"]"#), r#"["a", "b"]"#);
+        assert_eq!(text(r#"{"k":[]}"#), r#"{"k":[]}"#);
+        assert_eq!(text(r#""""#), "");
+    }
+
+    #[test]
+    fn lone_surrogate_stays_a_literal() {
+        assert_eq!(text(r#""a\ud800""#), r#""a\ud800""#);
     }
 }
