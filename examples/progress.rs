@@ -1,9 +1,8 @@
 //! Prints the progress of a list, its retries and its pauses. The argument is the id of the form.
 
-use std::env;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use formsvc_client::{Client, ClientEvent};
+use formsvc_client::{Client, ClientBuilder, ClientEvent};
 
 static ROWS: AtomicUsize = AtomicUsize::new(0);
 
@@ -23,9 +22,8 @@ fn report(event: &ClientEvent) {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let form = env::args().nth(1).ok_or("usage: progress FORM_ID")?;
-    let builder = Client::builder().base_url(env::var("FORMSVC_BASE_URL")?);
-    let client = builder.api_key(env::var("FORMSVC_API_KEY")?).on_event(report).build()?;
+    let form = std::env::args().nth(1).ok_or("usage: progress FORM_ID")?;
+    let client = ClientBuilder::<Client>::from_env()?.on_event(report).build()?;
     let mut pages = client.form(form).submissions().pages();
     while pages.try_next().await?.is_some() {}
     Ok(())

@@ -7,7 +7,6 @@
 use std::error::Error;
 use std::fs::File;
 use std::io::Write;
-use std::path::Path;
 
 use formsvc_client::{Client, ResumeToken};
 
@@ -15,8 +14,8 @@ use formsvc_client::{Client, ResumeToken};
 async fn main() -> Result<(), Box<dyn Error>> {
     let form = std::env::args().nth(1).ok_or("usage: resume FORM_ID")?;
     let mut query = Client::from_env()?.form(form).submissions();
-    if Path::new("rows.token").exists() {
-        query = query.resume_from(ResumeToken::load("rows.token")?);
+    if let Some(token) = ResumeToken::load_if_exists("rows.token")? {
+        query = query.resume_from(token);
     }
     let mut file = File::options().create(true).append(true).open("rows.ndjson")?;
     // Ends a line that was cut.

@@ -87,8 +87,7 @@ async fn kill_at_random(sandbox: &Sandbox, random: &mut Rng) -> bool {
 
 /// Loads the token, as the program does when it starts; `None` before the first one is saved.
 fn load_token(sandbox: &Sandbox) -> Option<ResumeToken> {
-    let path = sandbox.path("rows.token");
-    path.exists().then(|| ResumeToken::load(&path).expect("a saved token is complete"))
+    ResumeToken::load_if_exists(sandbox.path("rows.token")).expect("a saved token is complete")
 }
 
 /// The ids that a list from this token on still yields.

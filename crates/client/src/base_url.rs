@@ -105,11 +105,6 @@ impl BaseUrl {
         self.url.host_str().is_some_and(is_localhost)
     }
 
-    /// Returns scheme, host, and port if it is not the default.
-    pub(crate) fn origin(&self) -> String {
-        self.url.origin().ascii_serialization()
-    }
-
     pub(crate) fn is_https(&self) -> bool {
         self.url.scheme() == "https"
     }

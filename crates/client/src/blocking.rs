@@ -69,7 +69,7 @@ impl Client {
 
     /// See [`Client::from_env`](crate::Client::from_env).
     pub fn from_env() -> Result<Self, Error> {
-        ClientBuilder::<Self>::from_vars(|name| std::env::var_os(name))?.build()
+        ClientBuilder::<Self>::from_env()?.build()
     }
 
     /// See [`Client::me`](crate::Client::me).

@@ -57,6 +57,11 @@ impl<C> Default for ClientBuilder<C> {
 }
 
 impl<C> ClientBuilder<C> {
+    /// Creates a builder with base URL and API key from the environment: see [`Client::from_env`].
+    pub fn from_env() -> Result<Self, Error> {
+        Self::from_vars(|name| std::env::var_os(name))
+    }
+
     /// Sets the address of the service; required. `https`, or `http` for this machine: `localhost`,
     /// `*.localhost`, 127.0.0.0/8, `[::1]`. A path is kept as a prefix; user info, a query or a
     /// fragment is refused.
@@ -328,7 +333,7 @@ impl Client {
     /// If a variable is missing or invalid, fails with an
     /// [`ErrorKind::Config`](crate::ErrorKind::Config) that names it.
     pub fn from_env() -> Result<Self, Error> {
-        ClientBuilder::<Self>::from_vars(|name| std::env::var_os(name))?.build()
+        ClientBuilder::<Self>::from_env()?.build()
     }
 }
 

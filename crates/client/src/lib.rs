@@ -11,6 +11,7 @@ mod completeness;
 mod decode;
 mod error;
 mod event;
+mod file;
 mod form;
 mod limiter;
 pub mod network;

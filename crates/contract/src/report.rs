@@ -120,7 +120,7 @@ pub(crate) fn excerpt(text: &[u8], secrets: &[&str]) -> String {
     }
     let clean = |c: char| if is_unsafe_in_terminals(c) { ' ' } else { c };
     let mut shown: String = text.chars().take(EXCERPT_MAX).map(clean).collect();
-    if shown.len() < text.len() {
+    if text.chars().nth(EXCERPT_MAX).is_some() {
         shown.push('…');
     }
     shown
@@ -136,6 +136,7 @@ mod tests {
         let shown = excerpt(text.as_bytes(), &["fsk_1", ""]);
         assert!(shown.starts_with(" [2J [secret]  x") && shown.ends_with("x…"), "{shown}");
         assert_eq!(shown.chars().count(), EXCERPT_MAX + 1);
+        assert_eq!(excerpt("\u{9b}".as_bytes(), &[]), " ", "nothing is cut");
         assert_eq!(excerpt(b"\xff", &[]), "\u{fffd}");
     }
 }

@@ -100,6 +100,7 @@ impl Deployment {
             spend_quota: true,
             // The wait of a minute is tested with a service of its own.
             max_wait: Duration::ZERO,
+            time_limit: Duration::from_secs(300),
         }
     }
 

@@ -104,8 +104,9 @@ impl Jq {
 impl Jq {
     /// Returns whether the first output for a document is true: neither `false` nor `null`, and not absent.
     pub(crate) fn is_true(&self, json: &str) -> Result<bool, CliError> {
+        let input = parse(json)?;
         let context = Ctx::<JustLut<Val>>::new(&self.0.lut, Vars::new([]));
-        match self.0.id.run((context, parse(json)?)).next() {
+        match self.0.id.run((context, input)).next() {
             None => Ok(false),
             Some(Ok(value)) => Ok(!matches!(value, Val::Null | Val::Bool(false))),
             Some(Err(exception)) => match exception.get_err() {

@@ -97,6 +97,30 @@ fn wrong_arguments_are_reported_before_any_request() {
 }
 
 #[test]
+fn wrong_delivery_arguments_are_reported_before_requests() {
+    let service = TcpListener::bind("127.0.0.1:0").unwrap();
+    service.set_nonblocking(true).unwrap();
+    let port = service.local_addr().unwrap().port();
+    let used = port.to_string();
+    for (secret, more, message) in [
+        (None, &["--port", "0"][..], "secret"),
+        (Some("whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"), &["--port", &used], "cannot listen on"),
+    ] {
+        let mut command = formsvc(&[&["contract", "check", "--deliveries"][..], more].concat());
+        command.env("FORMSVC_BASE_URL", format!("http://127.0.0.1:{port}"));
+        command
+            .env("FORMSVC_API_KEY", "fsk_1")
+            .envs(secret.map(|it| ("FORMSVC_SIGNING_SECRET", it)));
+        let said: Said = command.output().unwrap().into();
+        assert_ne!(said.code, Some(0));
+        assert_eq!(said.stdout, "");
+        assert!(said.stderr.contains(message), "{}", said.stderr);
+        let connected = service.accept();
+        assert!(connected.is_err(), "a request was sent: {connected:?}");
+    }
+}
+
+#[test]
 fn deliveries_of_a_sandbox_pass() {
     // Freed before the check listens on it.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -117,15 +141,19 @@ fn deliveries_of_a_sandbox_pass() {
     let results = json(&said);
     assert_eq!(results["deliveries"]["attempts"], 4, "{results}");
     assert!(ids(&results, "pass").contains(&"backoff".to_owned()), "{results}");
-    // Answers that the form refuses.
+    // Answers that the form refuses; the reports of the API checks are written before the error.
     let said: Said = sandbox
-        .formsvc(&[&args[..], &["--only", "delivery", "--answers", "x=1"]].concat())
+        .formsvc(
+            &[&args[..], &["--only", "me,delivery", "--answers", "x=1", "--output", "tsv"]]
+                .concat(),
+        )
         .env("FORMSVC_SIGNING_SECRET", "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")
         .output()
         .unwrap()
         .into();
     assert_eq!(said.code, Some(1), "{}", said.stderr);
     assert!(said.stderr.contains("the public form answered 4"), "{}", said.stderr);
+    assert!(said.stdout.starts_with("me\tpass\t"), "{}", said.stdout);
     let shown = request(&sandbox.base_url, "GET /f/contact", "", "");
     assert!(shown.starts_with("HTTP/1.1 200"), "{shown}");
 }

@@ -9,7 +9,14 @@
 //! variable is an error for the requests that need it, and of `build` if the base URL needs it.
 //!
 //! TLS: the system's certificates are trusted, or, if `SSL_CERT_FILE` or `SSL_CERT_DIR` is set, the
-//! certificates there instead. [`NetworkSettings::add_root_certificates`] adds more.
+//! certificates there instead; an empty variable is an error.
+//! [`NetworkSettings::add_root_certificates`] adds more.
+//!
+//! # The system's certificates
+//!
+//! The library that loads them reads `SSL_CERT_FILE` and `SSL_CERT_DIR` of the process itself: if one
+//! of them is set, its certificates are the system's, also for [`NetworkSettings::direct`] and
+//! [`NetworkSettings::from_vars`].
 //!
 //! [`ClientBuilder::network`]: crate::ClientBuilder::network
 
@@ -60,7 +67,7 @@ pub struct NetworkSettings {
 }
 
 impl NetworkSettings {
-    /// No proxy; the system's certificates are trusted.
+    /// No proxy; the [system's certificates](self#the-systems-certificates) are trusted.
     pub fn direct() -> Self {
         Self { proxies: ProxySettings::none(), trust: Arc::default(), identity: None }
     }
@@ -77,7 +84,8 @@ impl NetworkSettings {
         Self::from_vars(|name| std::env::var_os(name))
     }
 
-    /// Reads the same variables through `lookup`.
+    /// Reads the same variables through `lookup`. Without certificates there, the
+    /// [system's](self#the-systems-certificates) are trusted.
     pub fn from_vars(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, NetworkError> {
         Self::with_proxies(ProxySettings::from_vars(&lookup), &lookup)
     }
@@ -170,10 +178,10 @@ impl NetworkSettings {
     }
 
     /// A builder of HTTP clients that follow these settings. It resolves localhost names to loopback
-    /// addresses only, and makes no connection where the proxy is unusable. For the crates of this workspace: reqwest's version is not part of this crate's.
+    /// addresses only, makes no connection where the proxy is unusable, and decodes no body. For the crates of this workspace: reqwest's version is not part of this crate's.
     #[doc(hidden)]
     pub fn http_client_builder(&self) -> Result<reqwest::ClientBuilder, NetworkError> {
-        let builder = reqwest::Client::builder().no_proxy().dns_resolver(Resolver);
+        let builder = reqwest::Client::builder().no_gzip().no_proxy().dns_resolver(Resolver);
         let builder = if self.proxies.is_empty() {
             builder
         } else {

@@ -13,6 +13,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls_native_certs::{CertificateResult, load_certs_from_paths, load_native_certs};
 
 use super::error::NetworkError;
+use crate::file::read_file;
 
 const FILE: &str = "SSL_CERT_FILE";
 const DIR: &str = "SSL_CERT_DIR";
@@ -67,18 +68,27 @@ impl Certificates {
         }
     }
 
-    /// Takes the certificates of files; a file that cannot be read is an error if no other file has
-    /// certificates.
-    fn loaded(
-        mut found: CertificateResult,
-        origin: CertificateOrigin,
-    ) -> Result<Self, NetworkError> {
-        match found.errors.pop() {
-            Some(error) if found.certs.is_empty() => {
-                Err(origin.refuse("cannot be read").because(error))
-            }
-            _ => Self::new(origin, found.certs),
+    /// Reads the origin's file.
+    fn read(origin: CertificateOrigin) -> Result<Self, NetworkError> {
+        match read_file(&origin.path) {
+            Ok(pem) => Self::parse(&pem, origin),
+            Err(error) => Err(origin.refuse("cannot be read").because(error)),
         }
+    }
+
+    /// Reads the PEM files of directories; one that cannot be read is an error if the others have no
+    /// certificates.
+    fn read_dirs(origin: CertificateOrigin) -> Result<Self, NetworkError> {
+        let mut all = CertificateResult::default();
+        for path in std::env::split_paths(&origin.path) {
+            let found = load_certs_from_paths(None, Some(&path));
+            all.certs.extend(found.certs);
+            all.errors.extend(found.errors);
+        }
+        if let (true, Some(error)) = (all.certs.is_empty(), all.errors.pop()) {
+            return Err(origin.refuse("cannot be read").because(error));
+        }
+        Self::new(origin, all.certs)
     }
 }
 
@@ -100,20 +110,17 @@ impl TrustStore {
         lookup: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<Self, NetworkError> {
         let mut store = Self::default();
-        if let Some(path) = lookup(FILE).map(PathBuf::from) {
-            let found = load_certs_from_paths(Some(&path), None);
-            let origin = CertificateOrigin { setting: FILE, path };
-            store.replacements.push(Certificates::loaded(found, origin)?);
-        }
-        if let Some(paths) = lookup(DIR) {
-            let mut all = CertificateResult::default();
-            for path in std::env::split_paths(&paths) {
-                let found = load_certs_from_paths(None, Some(&path));
-                all.certs.extend(found.certs);
-                all.errors.extend(found.errors);
+        let origin = |setting| match lookup(setting) {
+            Some(path) if path.is_empty() => {
+                Err(NetworkError::setting(setting, "is set but empty"))
             }
-            let origin = CertificateOrigin { setting: DIR, path: paths.into() };
-            store.replacements.push(Certificates::loaded(all, origin)?);
+            path => Ok(path.map(|path| CertificateOrigin { setting, path: path.into() })),
+        };
+        if let Some(origin) = origin(FILE)? {
+            store.replacements.push(Certificates::read(origin)?);
+        }
+        if let Some(origin) = origin(DIR)? {
+            store.replacements.push(Certificates::read_dirs(origin)?);
         }
         Ok(store)
     }
@@ -130,8 +137,7 @@ impl TrustStore {
 
     /// Adds the certificates of the origin's file.
     pub(super) fn add_file(&mut self, origin: CertificateOrigin) -> Result<(), NetworkError> {
-        let found = load_certs_from_paths(Some(&origin.path), None);
-        self.add(Certificates::loaded(found, origin)?);
+        self.add(Certificates::read(origin)?);
         Ok(())
     }
 

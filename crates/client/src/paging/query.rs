@@ -229,8 +229,8 @@ impl SubmissionQuery {
 
     /// Returns the list for resume tokens and sync points.
     pub(super) fn list(&self) -> ListId {
-        let origin = self.client.shared.base.origin();
-        ListId { origin, form: self.form.as_ref().ok().cloned() }
+        let base_url = self.client.shared.base.to_string();
+        ListId { base_url, form: self.form.as_ref().ok().cloned() }
     }
 
     /// Returns the token of the start of the list.

@@ -10,14 +10,14 @@ use crate::completeness::Completeness;
 /// A position in a list of submissions, to resume from later or in another process: see
 /// [`SubmissionQuery::resume_from`](super::SubmissionQuery::resume_from).
 ///
-/// Contains the service's origin, the form's id, the cursor of the page, the
+/// Contains the service's base URL, the form's id, the cursor of the page, the
 /// [`Completeness`] of the list so far, and the ids that may be repeated: those yielded of that page,
 /// those of the page before it, and those that share the oldest time, however often a list is
 /// resumed. It contains no API key and no answers.
 ///
-/// The text is one line of visible ASCII with a checksum: truncated or altered text is refused, and
-/// so is a token of another form or another service. It has a few kilobytes, so keep only the
-/// latest.
+/// The text is one line of visible ASCII with a checksum, which detects damage. It is no signature:
+/// a text that was changed on purpose can be valid. A token of another form or another service is
+/// refused. The text has a few kilobytes, so keep only the latest.
 ///
 /// ```no_run
 /// # async fn example(client: formsvc_client::Client) -> Result<(), Box<dyn std::error::Error>> {
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     fn list(form: &str) -> ListId {
-        ListId { origin: "https://forms.example".to_owned(), form: FormId::new(form).ok() }
+        ListId { base_url: "https://forms.example".to_owned(), form: FormId::new(form).ok() }
     }
 
     fn any_completeness() -> impl Strategy<Value = Completeness> {

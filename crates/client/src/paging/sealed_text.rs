@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -15,16 +15,14 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::error::EscapedText;
-
-/// Longest text that is saved or decoded, in bytes. A sync point with 10,000 ids of the reference
-/// service has about 900 kB.
-const MAX_LEN: usize = 8 << 20;
+use crate::file::{MAX_LEN, read_file};
 
 /// Identifies the list that a state belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ListId {
-    /// Scheme, host and port of the service.
-    pub(super) origin: String,
+    /// Base URL of the service. Texts of earlier versions contain only scheme, host and port.
+    #[serde(rename = "origin")]
+    pub(super) base_url: String,
     /// `None` if the id of the form was invalid.
     pub(super) form: Option<FormId>,
 }
@@ -34,10 +32,10 @@ impl ListId {
     /// message.
     pub(super) fn check(&self, list: &Self, state: &str) -> Result<(), String> {
         let form = |list: &Self| list.form.as_ref().map_or_else(String::new, FormId::to_string);
-        let (what, ours, theirs) = if self.origin == list.origin {
+        let (what, ours, theirs) = if self.base_url == list.base_url {
             ("form ", form(self), form(list))
         } else {
-            ("", self.origin.clone(), list.origin.clone())
+            ("", self.base_url.clone(), list.base_url.clone())
         };
         if ours == theirs {
             return Ok(());
@@ -50,7 +48,7 @@ impl ListId {
     }
 }
 
-/// The text is not a complete, unaltered state of the expected kind and version.
+/// The text is not a complete, undamaged state of the expected kind and version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SealError(&'static str);
 
@@ -71,7 +69,7 @@ pub(super) fn seal(prefix: &str, value: &impl Serialize) -> String {
     text
 }
 
-/// Decodes a text that [`seal`] returned. A truncated or altered text is an error.
+/// Decodes a text that [`seal`] returned. A truncated or damaged text is an error.
 pub(super) fn unseal<T: DeserializeOwned>(prefix: &str, text: &str) -> Result<T, SealError> {
     if text.len() > MAX_LEN {
         return Err(SealError("is longer than 8 MiB"));
@@ -118,8 +116,8 @@ pub(super) fn load<T, E: fmt::Display>(
     name: &str,
 ) -> io::Result<T> {
     read_file(path)
-        .and_then(|text| {
-            parse(text.trim_end())
+        .and_then(|content| {
+            parse(String::from_utf8_lossy(&content).trim_end())
                 .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))
         })
         .map_err(|error| with_path("load", name, path, &error))
@@ -127,12 +125,6 @@ pub(super) fn load<T, E: fmt::Display>(
 
 fn with_path(verb: &str, name: &str, path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("cannot {verb} the {name} `{}`: {error}", path.display()))
-}
-
-fn read_file(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    File::open(path)?.take(MAX_LEN as u64 + 2).read_to_string(&mut text)?;
-    Ok(text)
 }
 
 fn replace_file(path: &Path, text: &str) -> io::Result<()> {
@@ -176,8 +168,8 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
-/// Implements `Display`, `FromStr`, `save`, `load` and serde for a tuple struct with one field, the
-/// content. Also defines the error type of `FromStr`.
+/// Implements `Display`, `FromStr`, serde, and saving and loading for a tuple struct with one field,
+/// the content. Also defines the error type of `FromStr`.
 macro_rules! sealed_text {
     ($type:ident, $error:ident, $prefix:literal, $name:literal) => {
         #[doc = concat!("The text is not a valid ", $name, ".")]
@@ -200,8 +192,20 @@ macro_rules! sealed_text {
             pub fn load(path: impl AsRef<std::path::Path>) -> std::io::Result<Self> {
                 crate::paging::sealed_text::load(path.as_ref(), str::parse::<Self>, $name)
             }
+
+            /// Loads like [`load`](Self::load), or returns `None` if there is no file.
+            pub fn load_if_exists(
+                path: impl AsRef<std::path::Path>,
+            ) -> std::io::Result<Option<Self>> {
+                match Self::load(path) {
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+                    loaded => loaded.map(Some),
+                }
+            }
         }
 
+        /// Writes the text. One longer than 8 MiB cannot be parsed, and `save` refuses it: a state with
+        /// 100,000 UUIDs, of rows that share a time, can be that long.
         impl std::fmt::Display for $type {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(&crate::paging::sealed_text::seal($prefix, &self.0))
@@ -255,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn each_truncated_or_altered_text_is_refused() {
+    fn each_truncated_or_damaged_text_is_refused() {
         let text = seal(PREFIX, &vec!["sub_1", "sub_2"]);
         for len in 0..text.len() {
             assert!(unseal::<Vec<String>>(PREFIX, &text[..len]).is_err(), "{len}");
@@ -327,5 +331,20 @@ mod tests {
         let error = load(&path, |_| Err::<(), _>("state is damaged"), "state").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
         assert!(error.to_string().ends_with("`: state is damaged"), "{error}");
+        fs::write(&path, "x".repeat(MAX_LEN + 3)).unwrap();
+        let error = load_text(&path).unwrap_err();
+        assert!(error.to_string().ends_with("`: longer than 8 MiB"), "{error}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn load_of_a_pipe_or_device_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        for path in [&*pipe, Path::new("/dev/zero"), folder.path()] {
+            let error = load_text(path).unwrap_err().to_string();
+            assert!(error.ends_with("`: not a regular file"), "{error}");
+        }
     }
 }

@@ -22,20 +22,21 @@ const MAX_IDS: usize = 10_000;
 ///
 /// Contains the newest time, the ids of the submissions of the 5 minutes before it (at most 10,000),
 /// and the position of an interrupted walk. A submission that is dated in the future does not move
-/// the newest time past the time of the run. The text is one line of visible ASCII with a checksum:
-/// truncated or altered text is refused, and so is a point of another form or another service. It
-/// contains no API key and no answers.
+/// the newest time past the latest time of a run. A clock that goes back changes nothing.
+///
+/// The text is one line of visible ASCII with a checksum, which detects damage. It is no signature:
+/// a text that was changed on purpose can be valid. A point of another form or another service is
+/// refused. The text contains no API key and no answers.
 ///
 /// ```no_run
 /// # async fn example(client: formsvc_client::Client) -> Result<(), Box<dyn std::error::Error>> {
 /// use formsvc_client::SyncPoint;
-/// let path = std::path::Path::new("contact.sync");
-/// let point = if path.exists() { SyncPoint::load(path)? } else { SyncPoint::new() };
+/// let point = SyncPoint::load_if_exists("contact.sync")?.unwrap_or_default();
 /// let mut new = client.form("frm_1").submissions().sync_from(&point);
 /// while let Some(submission) = new.try_next().await? {
 ///     println!("{}", submission.id);
 /// }
-/// new.sync_point().save(path)?;
+/// new.sync_point().save("contact.sync")?;
 /// # Ok(())
 /// # }
 /// ```
@@ -55,7 +56,7 @@ struct Content {
 /// The upper end of a range of rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Mark {
-    /// The newest time, at most that of the run, in microseconds since 1970.
+    /// The newest time, at most the latest time of a run, in microseconds since 1970.
     newest: i64,
     /// Start of the overlap: all known rows at or after this time are in `ids`.
     overlap_start: i64,
@@ -93,16 +94,6 @@ impl Mark {
     fn new(first_row: i64, now: i64) -> Self {
         let newest = first_row.min(now);
         Self { newest, overlap_start: newest.saturating_sub(OVERLAP_MICROS), ids: Vec::new() }
-    }
-
-    /// Moves a mark of the future, which a wrong clock made, to `now`. Rows before the mark are then
-    /// read again rather than skipped.
-    fn clamp(self, now: i64) -> Self {
-        if self.newest <= now {
-            return self;
-        }
-        let Self { newest, overlap_start, .. } = Self::new(self.newest, now);
-        Self { newest, overlap_start: self.overlap_start.min(overlap_start), ids: self.ids }
     }
 
     fn add(&mut self, id: &SubmissionId, time: i64) {
@@ -157,7 +148,7 @@ pub(super) enum NextWalk {
 #[derive(Debug)]
 pub(super) struct SyncRun {
     list: ListId,
-    /// The time of the start of the run, in microseconds since 1970.
+    /// The latest time at the start of a run, in microseconds since 1970.
     now: i64,
     complete: Option<Mark>,
     /// Ids of the complete range's overlap.
@@ -173,12 +164,15 @@ impl SyncRun {
     pub(super) fn start(point: &SyncPoint, list: ListId, now: i64) -> Result<Self, String> {
         let Content { list: other, complete, unfinished } = point.0.clone();
         other.map_or(Ok(()), |other| other.check(&list, "sync point"))?;
+        // If the clock has gone back, the marks are later. They stay: their ids are of this time.
+        let marks = complete.iter().chain(unfinished.iter().map(|unfinished| &unfinished.head));
+        let now = marks.map(|mark| mark.newest).fold(now, i64::max);
         let (head, next) = match unfinished {
-            Some(Unfinished { token, head }) => (Some(head.clamp(now)), NextWalk::Resume(token)),
+            Some(Unfinished { token, head }) => (Some(head), NextWalk::Resume(token)),
             None => (None, NextWalk::Newest),
         };
         let mut run = Self { list, now, complete: None, known: HashSet::new(), head, next };
-        run.set_complete(complete.map(|mark| mark.clamp(now)));
+        run.set_complete(complete);
         Ok(run)
     }
 
@@ -283,6 +277,7 @@ mod tests {
         assert_eq!(ids, HashSet::from(["sub_1", "sub_2", "sub_3"]));
         assert_eq!(joined.ids.len(), 3);
     }
+
     #[test]
     fn mark_of_future_rows_ends_at_the_current_time() {
         let now = 2_000_000_000;
@@ -291,15 +286,14 @@ mod tests {
             mark.add(&SubmissionId::new(&format!("sub_{number}")).unwrap(), now + 9);
         }
         assert_eq!((mark.newest, mark.overlap_start), (now, now + 1));
-        // A point that was made with a clock that ran ahead.
-        let ids = vec![(SubmissionId::new("sub_1").unwrap(), now + 9)];
-        let ahead = Mark { newest: now + 9, overlap_start: now + 8, ids };
-        let list = ListId { origin: String::new(), form: None };
-        let point = SyncPoint(Content { complete: Some(ahead.clone()), ..Content::default() });
-        let run_at = |now| SyncRun::start(&point, list.clone(), now).unwrap().complete.unwrap();
-        let clamped = run_at(now);
-        assert_eq!((clamped.newest, clamped.overlap_start), (now, now - OVERLAP_MICROS));
-        assert_eq!(clamped.ids, ahead.ids);
-        assert_eq!(run_at(now + 9), ahead);
+    }
+
+    #[test]
+    fn clock_that_goes_back_changes_no_mark() {
+        let known = mark([(2, 2_000_000_000), (1, 1_900_000_000)]);
+        let list = ListId { base_url: String::new(), form: None };
+        let point = SyncPoint(Content { complete: Some(known.clone()), ..Content::default() });
+        let run = SyncRun::start(&point, list, 0).unwrap();
+        assert_eq!((run.complete.as_ref(), run.now), (Some(&known), known.newest));
     }
 }

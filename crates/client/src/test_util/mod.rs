@@ -73,6 +73,8 @@ pub enum Fault {
     Truncated,
     /// No answer arrives.
     Silent,
+    /// A success after this delay.
+    Slow(Duration),
 }
 
 /// 2026-01-01T00:00:00Z.

@@ -155,7 +155,9 @@ impl MockService {
                 response
             }
             Some(Fault::Unreachable | Fault::Disconnected | Fault::Silent) => Response::default(),
-            None | Some(Fault::Truncated) => respond(&state, &seen, request.headers()),
+            None | Some(Fault::Truncated | Fault::Slow(_)) => {
+                respond(&state, &seen, request.headers())
+            }
         };
         if fault == Some(Fault::Truncated) {
             let half = response.body().len() / 2;
@@ -213,6 +215,10 @@ impl Transport for MockService {
                 Some(Fault::Unreachable) => fails(TransportErrorKind::Connect),
                 Some(Fault::Disconnected) => fails(TransportErrorKind::Interrupted),
                 Some(Fault::Silent) => std::future::pending().await,
+                Some(Fault::Slow(delay)) => {
+                    tokio::time::sleep(delay).await;
+                    Ok(response)
+                }
                 _ => Ok(response),
             }
         })

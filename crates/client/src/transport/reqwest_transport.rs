@@ -38,6 +38,7 @@ impl ReqwestTransport {
         network.check_proxy(base.as_str())?;
         let client = network
             .http_client_builder()?
+            .gzip(true)
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
             .referer(false)

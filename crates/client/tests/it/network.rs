@@ -1,5 +1,6 @@
 //! Proxy and TLS settings, through real proxies and TLS servers.
 
+use std::error::Error as _;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -362,17 +363,26 @@ fn unusable_ssl_cert_variable_is_named_with_its_path() {
     )
     .unwrap();
     std::fs::create_dir(path("empty")).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(path("pipe")).status().unwrap().success());
     for (name, path, rule) in [
         ("SSL_CERT_FILE", path("missing.pem"), "cannot be read"),
         ("SSL_CERT_FILE", path("empty.pem"), "contains no certificate"),
         ("SSL_CERT_FILE", path("key.pem"), "contains no certificate"),
         ("SSL_CERT_FILE", path("empty"), "cannot be read"),
+        ("SSL_CERT_FILE", path("pipe"), "cannot be read"),
         ("SSL_CERT_DIR", path("missing"), "cannot be read"),
         ("SSL_CERT_DIR", path("empty"), "contains no certificate"),
     ] {
         let error = settings(&[(name, &path)]).unwrap_err().to_string();
         assert_eq!(error, format!("`{name}` names `{path}`, which {rule}"));
     }
+    for name in ["SSL_CERT_FILE", "SSL_CERT_DIR"] {
+        let error = settings(&[(name, "")]).unwrap_err();
+        assert_eq!(error.to_string(), format!("`{name}` is set but empty"));
+    }
+    let pipe = CertificateOrigin { setting: "--cacert", path: path("pipe").into() };
+    let error = NetworkSettings::direct().add_root_certificate_file(pipe).unwrap_err();
+    assert_eq!(error.source().unwrap().to_string(), "not a regular file");
 }
 
 #[tokio::test]

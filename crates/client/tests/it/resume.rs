@@ -90,14 +90,18 @@ async fn token_of_another_list_is_refused() {
         (token_of("https://forms.example/base", "frm_2"), "for form `frm_2`, not `frm_1`"),
         (
             token_of("https://other.example", "frm_1"),
-            "for `https://other.example`, not `https://forms.example`",
+            "for `https://other.example`, not `https://forms.example/base`",
+        ),
+        (
+            token_of("https://forms.example/other", "frm_1"),
+            "for `https://forms.example/other`, not `https://forms.example/base`",
         ),
     ] {
         let error = list(&fake).resume_from(token).items().try_next().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Config);
         assert!(error.to_string().ends_with(named), "{error}");
     }
-    let own = token_of("https://forms.example/base", "frm_1");
+    let own = token_of("HTTPS://forms.example:443/base/", "frm_1");
     let both = list(&fake).resume_from(own).start_at(Cursor::new("c"));
     assert_eq!(both.items().try_next().await.unwrap_err().kind(), ErrorKind::Config);
 }

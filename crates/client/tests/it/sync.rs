@@ -22,6 +22,8 @@ const LATE: i64 = 5 * 60 * SECOND;
 #[derive(Debug)]
 struct Form {
     now: i64,
+    /// How far the client's clock is behind, in microseconds.
+    behind: i64,
     /// Precision of the service's cursors, in microseconds.
     unit: i64,
     /// Number of each row by its time in microseconds and a tie breaker.
@@ -35,7 +37,14 @@ type Shared = Arc<Mutex<Form>>;
 impl Form {
     fn new(unit: i64) -> Shared {
         let rows = BTreeMap::new();
-        Arc::new(Mutex::new(Self { now: NOON, unit, rows, committed: 0, fail_next: false }))
+        Arc::new(Mutex::new(Self {
+            now: NOON,
+            behind: 0,
+            unit,
+            rows,
+            committed: 0,
+            fail_next: false,
+        }))
     }
 
     /// Commits a row with a time that is `late` microseconds in the past.
@@ -97,11 +106,12 @@ fn client(fake: &Arc<Fake>) -> Client {
     builder().rate_limit(RateLimit::off()).transport(fake.wire()).build().unwrap()
 }
 
-/// Returns a client with the clock of the form.
+/// Returns a client with the clock of the form, or one that is behind.
 fn client_at_form_time(form: &Shared) -> Client {
     let (fake, form) = (Form::serve(form), form.clone());
     let clock = move || {
-        let now = u64::try_from(form.lock().unwrap().now).unwrap();
+        let form = form.lock().unwrap();
+        let now = u64::try_from(form.now - form.behind).unwrap();
         SystemTime::UNIX_EPOCH + Duration::from_micros(now)
     };
     builder().rate_limit(RateLimit::off()).transport(fake.wire()).clock(clock).build().unwrap()
@@ -147,6 +157,10 @@ enum Step {
     Advance {
         secs: i64,
     },
+    /// Sets the client's clock back, or right again.
+    SetBack {
+        secs: i64,
+    },
     /// Reads this many rows of the current run.
     Read(usize),
     /// Stops the run and keeps only the text of its point.
@@ -164,6 +178,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (0_usize..8).prop_map(Step::Delete),
         3 => (0_i64..120).prop_map(|secs| Step::Advance { secs }),
         1 => (300_i64..4_000).prop_map(|secs| Step::Advance { secs }),
+        1 => prop::sample::select(vec![0, 100, 1_000, 100_000]).prop_map(|secs| Step::SetBack { secs }),
         5 => (1_usize..12).prop_map(Step::Read),
         2 => Just(Step::Stop),
         1 => Just(Step::Fail),
@@ -192,6 +207,7 @@ proptest! {
                 Step::Delete(row) if unit == 1 => form.lock().unwrap().delete(row),
                 Step::Delete(_) => {}
                 Step::Advance { secs } => form.lock().unwrap().now += secs * SECOND,
+                Step::SetBack { secs } => form.lock().unwrap().behind = secs * SECOND,
                 Step::Fail => form.lock().unwrap().fail_next = true,
                 Step::Stop => new = restart(new.sync_point()),
                 Step::Read(rows) => {
@@ -309,8 +325,9 @@ async fn interrupted_sync_continues_from_its_file() {
     let (point, _) = run(&fake, &SyncPoint::new(), 7, &mut read).await;
     assert!(point.is_unfinished());
     form.lock().unwrap().commit(-SECOND);
+    assert!(SyncPoint::load_if_exists(&path).unwrap().is_none());
     point.save(&path).unwrap();
-    let point = SyncPoint::load(&path).unwrap();
+    let point = SyncPoint::load_if_exists(&path).unwrap().unwrap();
     assert_eq!(point.form_id().unwrap(), &"frm_1");
     let (rest, point) = run_all(&fake, &point).await;
     assert!(!point.is_unfinished());
@@ -319,7 +336,7 @@ async fn interrupted_sync_continues_from_its_file() {
     assert_eq!(read, (0..12).rev().chain([12]).collect::<Vec<_>>());
 
     std::fs::write(&path, &point.to_string()[..40]).unwrap();
-    let error = SyncPoint::load(&path).unwrap_err();
+    let error = SyncPoint::load_if_exists(&path).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::InvalidData);
     let text = format!("`{}`: sync point is damaged", path.display());
     assert!(error.to_string().contains(&text), "{error}");
@@ -352,7 +369,7 @@ async fn sync_point_of_another_list_is_refused() {
         (client(&fake).form("frm_2").submissions(), "is for form `frm_1`, not `frm_2`"),
         (
             other.form("frm_1").submissions(),
-            "is for `https://forms.example`, not `http://localhost:1`",
+            "is for `https://forms.example/base`, not `http://localhost:1`",
         ),
     ] {
         let mut new = query.sync_from(&point);

@@ -1,6 +1,9 @@
 //! Judges whether answers fulfil a statement. Pure: exchanges in, a judgement out.
 //!
-//! A judge that needs a well-formed answer skips a malformed one: another check fails because of it.
+//! A judge that needs a well-formed answer skips a malformed one if another check fails because of it.
+
+use std::collections::HashSet;
+use std::time::Duration;
 
 use formsvc_protocol::Timestamp;
 use formsvc_protocol::limits::{FORMS_LISTED_MAX, PAGE_SIZE_MAX, RATE_LIMIT};
@@ -8,6 +11,7 @@ use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use serde_json::{Map, Value};
 
 use super::probe::Exchange;
+use super::session::{CURSOR_MAX, OTHER_LIMIT, PAGES_MAX};
 
 /// Size of a page, in bytes, that a service may limit instead of the number of rows.
 const LARGE_PAGE: usize = 1 << 20;
@@ -78,12 +82,22 @@ fn data(exchange: &Exchange) -> Result<&[Value], String> {
     data.map(Vec::as_slice).ok_or_else(|| "`data` is not an array".to_owned())
 }
 
+/// Skips every answer but a page: `submissions` fails because of it.
 fn page(exchange: &Exchange) -> Result<Page<'_>, Problem> {
     Page::of(exchange).map_err(skip)
 }
 
 fn pages(exchanges: &[Exchange]) -> Result<Vec<Page<'_>>, Problem> {
     exchanges.iter().map(page).collect()
+}
+
+/// Fails for every answer but 200, for parameters that no other check sends.
+fn answered_pages(exchanges: &[Exchange]) -> Result<Vec<Page<'_>>, Problem> {
+    let refused = exchanges.iter().position(|exchange| exchange.status() != Some(200));
+    match refused {
+        Some(at) => Err(Problem::Fail(at, unexpected(&exchanges[at], "200"))),
+        None => pages(exchanges),
+    }
 }
 
 pub(super) fn json_object(exchanges: &[Exchange]) -> Judged {
@@ -94,8 +108,13 @@ pub(super) fn list(exchanges: &[Exchange]) -> Judged {
     data(&exchanges[0]).map(drop).map_err(fail)
 }
 
+/// The first page is well-formed, and so is every other page that is answered 200.
 pub(super) fn page_shape(exchanges: &[Exchange]) -> Judged {
-    Page::of(&exchanges[0]).map(drop).map_err(fail)
+    let is_judged = |at: usize, one: &Exchange| at == 0 || one.status() == Some(200);
+    let mut judged = exchanges.iter().enumerate().filter(|(at, one)| is_judged(*at, one));
+    judged.try_for_each(|(at, exchange)| {
+        Page::of(exchange).map(drop).map_err(|found| Problem::Fail(at, found))
+    })
 }
 
 /// Every answer with a JSON body has its media type.
@@ -181,15 +200,10 @@ pub(super) fn cursor_is_time(exchanges: &[Exchange]) -> Judged {
 
 /// A page that is not the last has exactly `limit` rows, and the last has at most as many.
 pub(super) fn exact_limit(exchanges: &[Exchange], limit: usize) -> Judged {
-    let exchange = &exchanges[0];
-    if exchange.status() == Some(400) {
-        return Err(fail(exchange.describe()));
-    }
-    let page = page(exchange)?;
+    let page = &answered_pages(&exchanges[..1])?[0];
     let count = page.rows.len();
     let fits = if page.has_more == Some(true) { count == limit } else { count <= limit };
-    let size = exchange.outcome.as_ref().map_or(0, |answer| answer.body.len());
-    if count < limit && size > LARGE_PAGE {
+    if count < limit && exchanges[0].size > LARGE_PAGE {
         return Err(skip("a page of large submissions may end early"));
     }
     require(fits, || format!("the page has {count} submissions, not {limit}"))
@@ -200,13 +214,14 @@ pub(super) fn limit_over_max(exchanges: &[Exchange]) -> Judged {
     if exchanges[0].status() == Some(400) {
         return Ok(());
     }
-    let count = page(&exchanges[0])?.rows.len();
+    let count = answered_pages(exchanges)?[0].rows.len();
     require(count <= PAGE_SIZE_MAX as usize, || format!("the page has {count} submissions"))
 }
 
 /// The newest four rows, then the same rows on two pages of two.
 pub(super) fn pages_continue(exchanges: &[Exchange]) -> Judged {
-    let ids: Vec<Vec<&str>> = pages(exchanges)?.iter().map(Page::ids).collect();
+    let ids: Vec<Vec<&str>> = answered_pages(exchanges)?.iter().map(Page::ids).collect();
+    at_most(&ids, |at| if at == 0 { 4 } else { 2 })?;
     let [four, first, second] = &ids[..] else {
         return Err(skip("the first page of two has no `next_cursor`, or `has_more` is false"));
     };
@@ -229,15 +244,64 @@ pub(super) fn more_rows_follow(exchanges: &[Exchange]) -> Judged {
     Ok(())
 }
 
+fn at_most(pages: &[Vec<&str>], limit: impl Fn(usize) -> usize) -> Judged {
+    let too_long = pages.iter().enumerate().find(|(at, page)| page.len() > limit(*at));
+    too_long.map_or(Ok(()), |(at, page)| {
+        let found = format!("the page has {} submissions, not {}", page.len(), limit(at));
+        Err(Problem::Fail(at, found))
+    })
+}
+
+/// All pages, and all pages with another limit: both show the same submissions, and each once.
+pub(super) fn pages_agree(exchanges: &[Exchange]) -> Judged {
+    let pages = pages(exchanges)?;
+    let end = pages.iter().position(|page| page.has_more == Some(false));
+    let end = end.ok_or_else(|| skip("the end of the list was not read"))? + 1;
+    let ids: Vec<Vec<&str>> = pages.iter().map(Page::ids).collect();
+    at_most(&ids, |at| if at < end { PAGE_SIZE_MAX as usize } else { OTHER_LIMIT })?;
+    let (first, second) = (ids[..end].concat(), ids[end..].concat());
+    for (list, at) in [(&first, end - 1), (&second, ids.len() - 1)] {
+        let mut seen = HashSet::new();
+        if let Some(id) = list.iter().find(|id| !seen.insert(**id)) {
+            return Err(Problem::Fail(at, format!("the list has `{id}` twice")));
+        }
+    }
+    if second.is_empty() {
+        return Ok(());
+    }
+    let lost = |list: &[&str], other: &[&str]| {
+        let known: HashSet<&str> = other.iter().copied().collect();
+        list.iter().find(|id| !known.contains(*id)).map(|id| (*id).to_owned())
+    };
+    // Those before the newest one of the first walk arrived during the check.
+    let newest = second.iter().position(|id| first.first() == Some(id)).unwrap_or_default();
+    let lost = lost(&first, &second).or_else(|| lost(&second[newest..], &first));
+    lost.map_or(Ok(()), |id| {
+        let found = format!("`{id}` is in the list with one `limit`, but not with another");
+        Err(Problem::Fail(ids.len() - 1, found))
+    })
+}
+
 /// All pages: no cursor repeats, and the last page has `has_more: false`.
 pub(super) fn list_ends(exchanges: &[Exchange]) -> Judged {
-    let pages = pages(exchanges)?;
+    if exchanges[0].status() == Some(400) {
+        return Err(skip("`limit=100` is refused"));
+    }
+    let pages = answered_pages(exchanges)?;
     let repeats = pages.windows(2).position(|two| two[0].next_cursor == two[1].next_cursor);
     if let Some(at) = repeats.filter(|at| pages[*at].has_more == Some(true)) {
         return Err(Problem::Fail(at + 1, "`next_cursor` is that of the page before".to_owned()));
     }
-    match pages[pages.len() - 1].has_more {
+    let last = &pages[pages.len() - 1];
+    match last.has_more {
         Some(false) => Ok(()),
+        _ if last.next_cursor.is_some_and(|cursor| cursor.len() > CURSOR_MAX) => {
+            let found = format!("`next_cursor` is longer than {CURSOR_MAX} bytes");
+            Err(Problem::Fail(pages.len() - 1, found))
+        }
+        _ if exchanges.len() < PAGES_MAX => {
+            Err(skip("the list is too large, or too slow, to read all pages"))
+        }
         _ => Err(skip(format!("the list has more than {} pages", pages.len()))),
     }
 }
@@ -262,6 +326,10 @@ pub(super) fn error_shape(exchanges: &[Exchange]) -> Judged {
 
 /// Malformed parameters: which of them are refused is open, the code of a 400 is not.
 pub(super) fn bad_request(exchanges: &[Exchange]) -> Judged {
+    let broken = exchanges.iter().position(|one| one.status().is_none_or(|status| status >= 500));
+    if let Some(at) = broken {
+        return Err(Problem::Fail(at, unexpected(&exchanges[at], "400 `bad_request`")));
+    }
     let mut refused = exchanges.iter().enumerate().filter(|(_, one)| one.status() == Some(400));
     if let Some((at, one)) = refused.clone().find(|(_, one)| one.code() != Some("bad_request")) {
         return Err(Problem::Fail(at, format!("{}, not 400 `bad_request`", one.describe())));
@@ -287,9 +355,15 @@ pub(super) fn full_quota(exchanges: &[Exchange]) -> Judged {
 
 pub(super) fn retry_after_seconds(exchanges: &[Exchange]) -> Judged {
     let value = refused(exchanges)?.header(&RETRY_AFTER);
-    let is_seconds = value.is_some_and(|value| value.parse::<u32>().is_ok_and(|wait| wait > 0));
+    let is_seconds = value.and_then(whole_seconds).is_some_and(|wait| !wait.is_zero());
     require(is_seconds, || format!("`Retry-After` is {value:?}, not whole seconds from 1 up"))
         .map_err(|problem| at(problem, exchanges.len() - 1))
+}
+
+/// Parses the digits of `Retry-After`.
+pub(super) fn whole_seconds(value: &str) -> Option<Duration> {
+    let is_digits = value.bytes().all(|byte| byte.is_ascii_digit());
+    value.parse::<u32>().ok().filter(|_| is_digits).map(|wait| Duration::from_secs(wait.into()))
 }
 
 pub(super) fn admitted_after_wait(exchanges: &[Exchange]) -> Judged {
@@ -337,8 +411,9 @@ fn text<'a>(object: &'a Value, name: &str) -> Result<&'a str, String> {
 
 /// `YYYY-MM-DDThh:mm:ss.sssZ`
 pub(crate) fn is_wire_time(text: &str) -> bool {
-    let is_spelled = text.len() == 24 && text.ends_with('Z') && text.as_bytes()[19] == b'.';
-    is_spelled && text.parse::<Timestamp>().is_ok()
+    let bytes = text.as_bytes();
+    let is_spelled = bytes.len() == 24 && text.ends_with('Z');
+    is_spelled && bytes[10] == b'T' && bytes[19] == b'.' && text.parse::<Timestamp>().is_ok()
 }
 
 fn is_time(object: &Value, name: &str) -> Result<(), String> {

@@ -68,6 +68,8 @@ pub struct ApiOptions {
     pub spend_quota: bool,
     /// Longest wait for the rate limit.
     pub max_wait: Duration,
+    /// Time limit of the run, in addition to that of its last request.
+    pub time_limit: Duration,
 }
 
 /// The results of a run.

@@ -37,6 +37,8 @@ pub(super) enum Probe {
     LargestPage,
     /// All pages, from the first to the last.
     AllPages,
+    /// The same list with another `limit`, if it is short.
+    OtherPages,
     /// A `limit` above the maximum.
     OverMax,
     /// A `limit` that is not a number.
@@ -62,7 +64,10 @@ pub(super) enum Probe {
 pub(super) struct Exchange {
     /// Method and path.
     pub(super) request: String,
+    /// The body is cut.
     pub(super) outcome: Result<Answer, SendError>,
+    /// Length of the whole body.
+    pub(super) size: usize,
     /// The body, if it is JSON.
     pub(super) json: Option<Arc<Value>>,
     /// Requests of the key in the minute before.

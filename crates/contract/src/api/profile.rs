@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::judge::Page;
 use super::probe::{Exchange, Probe};
 use super::session::Session;
+use crate::report::excerpt;
 
 /// Facts about a deployment, which clients may want to know. `None`: unknown, since no answer shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,15 +123,18 @@ impl Profile {
         }
         let compressed = first(Probe::Compressed);
         let encoding = compressed.and_then(|exchange| exchange.header(&CONTENT_ENCODING));
-        profile.compression = encoding.map(str::to_owned);
+        let shown = |text: &str| excerpt(text.as_bytes(), &session.secrets());
+        profile.compression = encoding.map(shown);
         let mut answers =
             session.all().filter_map(|exchange| exchange.outcome.as_ref().ok()).peekable();
         let closes = |exchange: &Exchange| {
             exchange.header(&CONNECTION).is_some_and(|value| value.eq_ignore_ascii_case("close"))
         };
         profile.keeps_connections = answers.peek().map(|_| !session.all().any(closes));
-        profile.header_names =
-            answers.flat_map(|answer| answer.headers.keys()).map(ToString::to_string).collect();
+        profile.header_names = answers
+            .flat_map(|answer| answer.headers.keys())
+            .map(|name| shown(name.as_str()))
+            .collect();
         profile
     }
 }

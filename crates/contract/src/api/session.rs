@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use formsvc_protocol::RollingWindow;
 use formsvc_protocol::limits::{PAGE_SIZE_MAX, RATE_LIMIT, RATE_WINDOW};
 use futures_util::future::join_all;
@@ -13,17 +14,32 @@ use http::{HeaderMap, HeaderValue, Method};
 use secrecy::ExposeSecret;
 use url::{Position, Url};
 
-use super::judge::Page;
+use super::judge::{Page, whole_seconds};
 use super::probe::{Exchange, Probe};
 use super::{ApiOptions, Key};
+use crate::report::excerpt;
 use crate::send::{Outgoing, Sender};
 
 /// Forms that are read to find one with several pages.
 const FORMS_TRIED_MAX: usize = 10;
 /// Pages that are read to find the end of a list.
-const PAGES_MAX: usize = 20;
+pub(super) const PAGES_MAX: usize = 20;
 /// Other lists that are read if the first is too long.
 const OTHER_LISTS_MAX: usize = 2;
+/// Pages larger than this in total end the reading of a list.
+const PAGES_BYTES_MAX: usize = 64 << 20;
+/// `limit` of the second reading of a list.
+pub(super) const OTHER_LIMIT: usize = 40;
+/// Submissions of a list that is read a second time, at most.
+const REREAD_MAX: usize = 400;
+/// Longest form id that is used, in bytes.
+const FORM_ID_MAX: usize = 1 << 10;
+/// Longest cursor that is used, in bytes.
+pub(super) const CURSOR_MAX: usize = 1 << 10;
+/// Bytes of a body that are kept beside its JSON, for excerpts.
+const BODY_KEPT: usize = 16 << 10;
+/// JSON values of a body, at most. The largest page has fewer, and each takes many times its text.
+const VALUES_MAX: usize = 1 << 20;
 /// Submissions that the paging checks need.
 const ROWS_MIN: usize = 4;
 /// Added to the service's window: see [`RollingWindow`].
@@ -52,6 +68,10 @@ pub(super) struct Session<'a, F> {
     probed: HashMap<Probe, Probed>,
     /// The id of the form to read submissions of, or why there is none.
     form: Option<Result<String, String>>,
+    /// The id of the form of [`Probe::AllPages`].
+    listed: Option<String>,
+    /// A key that does not exist.
+    wrong_key: Option<Key>,
 }
 
 impl<'a, F: FnMut(&str)> Session<'a, F> {
@@ -67,19 +87,26 @@ impl<'a, F: FnMut(&str)> Session<'a, F> {
             sent: Vec::new(),
             probed: HashMap::new(),
             form: None,
+            listed: None,
+            wrong_key: wrong_key(&options.key),
         }
     }
 
     /// The texts that reports must not contain.
-    pub(super) fn secrets(&self) -> Vec<&'a str> {
-        let keys = [Some(&self.options.key), self.options.revoked_key.as_ref()];
+    pub(super) fn secrets(&self) -> Vec<&str> {
+        let revoked = self.options.revoked_key.as_ref();
+        let keys = [Some(&self.options.key), revoked, self.wrong_key.as_ref()];
         keys.into_iter().flatten().map(|key| key.text.expose_secret()).collect()
     }
 
     /// Returns the exchanges of a probe. Sends it first if necessary.
     pub(super) async fn get(&mut self, probe: Probe) -> Result<&[Exchange], String> {
         if !self.probed.contains_key(&probe) {
-            let probed = Box::pin(self.send_probe(probe)).await;
+            let probed = if self.is_late() {
+                Err("the time limit of the run ended".to_owned())
+            } else {
+                Box::pin(self.send_probe(probe)).await
+            };
             self.probed.insert(probe, probed);
         }
         self.probed[&probe].as_deref().map_err(String::clone)
@@ -95,6 +122,10 @@ impl<'a, F: FnMut(&str)> Session<'a, F> {
         for probe in [Probe::Compressed, Probe::ForeignCursor, Probe::OverMax] {
             let _ = self.get(probe).await;
         }
+    }
+
+    fn is_late(&self) -> bool {
+        self.started.elapsed() >= self.options.time_limit
     }
 
     /// All exchanges so far.
@@ -113,7 +144,7 @@ impl<'a, F: FnMut(&str)> Session<'a, F> {
                 self.read(&["forms", &form, "submissions"], &[], None).await
             }
             Probe::MeWrongKey => {
-                let wrong = wrong_key(&self.options.key).ok_or("the key has only one character")?;
+                let wrong = self.wrong_key.clone().ok_or("the key is too short")?;
                 self.read(&["me"], &[], Some(&wrong)).await
             }
             Probe::MeRevokedKey => {
@@ -146,6 +177,7 @@ impl<'a, F: FnMut(&str)> Session<'a, F> {
             }
             Probe::LargestPage => self.rows(&[("limit", &PAGE_SIZE_MAX.to_string())]).await?,
             Probe::AllPages => return self.all_pages().await,
+            Probe::OtherPages => return self.other_pages().await,
             Probe::OverMax => self.rows(&[("limit", &(PAGE_SIZE_MAX + 1).to_string())]).await?,
             Probe::BadLimit => self.rows(&[("limit", "many")]).await?,
             Probe::BadCursor => self.rows(&[("cursor", "yesterday")]).await?,
@@ -175,6 +207,7 @@ impl<'a, F: FnMut(&str)> Session<'a, F> {
     /// Reads all pages of the form. If that list is too long, reads another one instead.
     async fn all_pages(&mut self) -> Probed {
         let (form, limit) = (self.form().await?, PAGE_SIZE_MAX.to_string());
+        self.listed = Some(form.clone());
         let pages = self.walk(&form, &limit, PAGES_MAX).await;
         if self.options.form.is_some() || has_end(&pages) {
             return Ok(pages);
@@ -183,22 +216,37 @@ impl<'a, F: FnMut(&str)> Session<'a, F> {
         for other in others.take(OTHER_LISTS_MAX) {
             let others = self.walk(&other, &limit, PAGES_MAX).await;
             if has_end(&others) {
+                self.listed = Some(other);
                 return Ok(others);
             }
         }
         Ok(pages)
     }
 
+    /// Reads the list of [`Probe::AllPages`] with another limit, if it is short.
+    async fn other_pages(&mut self) -> Probed {
+        let pages = self.get(Probe::AllPages).await?;
+        let rows = pages.iter().filter_map(|page| Page::of(page).ok()).map(|page| page.rows.len());
+        let is_short = has_end(pages) && rows.sum::<usize>() <= REREAD_MAX;
+        match self.listed.clone().filter(|_| is_short) {
+            Some(form) => Ok(self.walk(&form, &OTHER_LIMIT.to_string(), PAGES_MAX).await),
+            None => Ok(Vec::new()),
+        }
+    }
+
     /// Reads pages of a form, until one is the last.
     async fn walk(&mut self, form: &str, limit: &str, pages_max: usize) -> Vec<Exchange> {
         let (path, key) = (["forms", form, "submissions"], Some(&self.options.key));
         let mut exchanges = vec![self.read(&path, &[("limit", limit)], key).await];
-        while exchanges.len() < pages_max {
+        let is_small = |read: &[Exchange]| {
+            read.iter().map(|exchange| exchange.size).sum::<usize>() < PAGES_BYTES_MAX
+        };
+        while exchanges.len() < pages_max && is_small(&exchanges) && !self.is_late() {
             let page = Page::of(&exchanges[exchanges.len() - 1]);
             let next = page.ok().filter(|page| page.has_more == Some(true));
-            let Some(cursor) = next.and_then(|page| page.next_cursor.map(str::to_owned)) else {
-                break;
-            };
+            let cursor = next.and_then(|page| page.next_cursor);
+            let cursor = cursor.filter(|cursor| cursor.len() <= CURSOR_MAX).map(str::to_owned);
+            let Some(cursor) = cursor else { break };
             let query = [("limit", limit), ("cursor", &cursor)];
             exchanges.push(self.read(&path, &query, key).await);
         }
@@ -209,7 +257,7 @@ impl<'a, F: FnMut(&str)> Session<'a, F> {
         let forms = self.get(Probe::Forms).await.ok().and_then(|forms| forms[0].json.clone());
         let forms = forms.as_deref().and_then(|json| json.get("data")?.as_array());
         let ids = forms.into_iter().flatten().filter_map(|form| form.get("id")?.as_str());
-        ids.map(str::to_owned).collect()
+        ids.filter(|id| id.len() <= FORM_ID_MAX).map(str::to_owned).collect()
     }
 
     /// Chooses the form to read submissions of: the first with several pages, else with most rows.
@@ -263,8 +311,7 @@ impl<'a, F: FnMut(&str)> Session<'a, F> {
         for _ in 0..OVERLOAD_MAX / BURST {
             (self.on_request)("GET /api/v1/me, until the rate limit refuses it");
             let (url, key) = (self.url(&["me"], &[]), Some(&self.options.key));
-            let burst =
-                (0..BURST).map(|_| exchange(self.sender, url.clone(), key, HeaderMap::new()));
+            let burst = (0..BURST).map(|_| self.exchange(url.clone(), key, HeaderMap::new()));
             let mut answers = join_all(burst).await;
             let now = Instant::now();
             self.sent.retain(|at| now.duration_since(*at) < RATE_WINDOW);
@@ -287,14 +334,14 @@ impl<'a, F: FnMut(&str)> Session<'a, F> {
     async fn wait_and_read(&mut self) -> Result<Exchange, String> {
         let refused = self.get(Probe::Overload).await?.last();
         let refused = refused.filter(|exchange| exchange.is_refused_by_rate_limit());
-        let wait = refused.and_then(|exchange| exchange.header(&RETRY_AFTER)?.parse().ok());
-        let wait = wait.map(Duration::from_secs).ok_or("the rate limit announced no wait")?;
+        let wait = refused.and_then(|exchange| whole_seconds(exchange.header(&RETRY_AFTER)?));
+        let wait = wait.ok_or("the rate limit announced no wait")?;
         if wait > self.options.max_wait {
             return Err(format!("the wait of {wait:?} is longer than --max-wait"));
         }
         tokio::time::sleep(wait).await;
         let url = self.url(&["me"], &[]);
-        Ok(exchange(self.sender, url, Some(&self.options.key), HeaderMap::new()).await)
+        Ok(self.exchange(url, Some(&self.options.key), HeaderMap::new()).await)
     }
 
     async fn read(&mut self, path: &[&str], query: &[(&str, &str)], key: Option<&Key>) -> Exchange {
@@ -306,11 +353,35 @@ impl<'a, F: FnMut(&str)> Session<'a, F> {
         while let Err(wait) = self.limiter.try_acquire(self.started.elapsed()) {
             tokio::time::sleep(wait).await;
         }
-        (self.on_request)(&format!("GET {}", &url[Position::BeforePath..]));
+        let request = self.describe(&url);
+        (self.on_request)(&request);
         if key.is_some_and(|key| key.header == self.options.key.header) {
             self.sent.push(Instant::now());
         }
-        exchange(self.sender, url, key, headers).await
+        self.exchange(url, key, headers).await
+    }
+
+    /// Describes a request without keys, which may be in its path if the service put them there.
+    fn describe(&self, url: &Url) -> String {
+        let request = format!("GET {}", &url[Position::BeforePath..]);
+        excerpt(request.as_bytes(), &self.secrets())
+    }
+
+    async fn exchange(&self, url: Url, key: Option<&Key>, mut headers: HeaderMap) -> Exchange {
+        let request = self.describe(&url);
+        headers.extend(key.map(|key| (AUTHORIZATION, key.header.clone())));
+        let outgoing = Outgoing { method: Method::GET, url, headers, body: Bytes::new() };
+        let mut outcome = self.sender.send(outgoing).await;
+        let took = outcome.as_ref().map_or_else(|error| error.took, |answer| answer.took);
+        let (mut size, mut json) = (0, None);
+        if let Ok(answer) = &mut outcome {
+            size = answer.body.len();
+            if !answer.truncated && values(&answer.body) <= VALUES_MAX {
+                json = serde_json::from_slice(&answer.body).ok().map(Arc::new);
+            }
+            answer.body = Bytes::copy_from_slice(&answer.body[..size.min(BODY_KEPT)]);
+        }
+        Exchange { request, outcome, size, json, recent: 0, took }
     }
 
     /// A URL below `/api/v1`.
@@ -326,16 +397,9 @@ impl<'a, F: FnMut(&str)> Session<'a, F> {
     }
 }
 
-async fn exchange(sender: &Sender, url: Url, key: Option<&Key>, headers: HeaderMap) -> Exchange {
-    let request = format!("GET {}", &url[Position::BeforePath..]);
-    let mut headers = headers;
-    headers.extend(key.map(|key| (AUTHORIZATION, key.header.clone())));
-    let outgoing = Outgoing { method: Method::GET, url, headers, body: bytes::Bytes::new() };
-    let outcome = sender.send(outgoing).await;
-    let took = outcome.as_ref().map_or_else(|error| error.took, |answer| answer.took);
-    let answer = outcome.as_ref().ok().filter(|answer| !answer.truncated);
-    let json = answer.and_then(|answer| serde_json::from_slice(&answer.body).ok()).map(Arc::new);
-    Exchange { request, outcome, json, recent: 0, took }
+/// Returns about the number of values in a JSON text. Commas in strings count as well.
+fn values(json: &[u8]) -> usize {
+    json.iter().filter(|byte| matches!(byte, b',' | b'{' | b'[')).count()
 }
 
 fn has_end(pages: &[Exchange]) -> bool {
@@ -343,11 +407,12 @@ fn has_end(pages: &[Exchange]) -> bool {
     last.is_some_and(|page| page.has_more == Some(false))
 }
 
-/// A key of the same form that does not exist.
+/// A key of the same form that does not exist. It shares only the prefix with the valid key, because
+/// services may log or repeat it.
 fn wrong_key(key: &Key) -> Option<Key> {
     let text = key.text.expose_secret();
-    let last = text.chars().next_back()?;
-    let other = if last == 'x' { 'y' } else { 'x' };
-    let start = text.strip_suffix(last).filter(|start| !start.is_empty())?;
-    Key::new(&format!("{start}{other}").into())
+    let prefix = text.find('_').map_or("", |end| &text[..=end]);
+    let random = (prefix.len()..text.len()).map(|_| fastrand::alphanumeric());
+    let wrong = prefix.chars().chain(random).collect::<String>();
+    Key::new(&wrong.clone().into()).filter(|_| wrong != text)
 }

@@ -56,7 +56,7 @@ pub const API_CHECKS: &[ApiCheck] = &[
     check("forms-count", 8, &[P::Forms], judge::forms_count)
         .states("at most 200 forms are listed")
         .fix("cut the list at 200"),
-    check("submissions", 4, &[P::Rows], judge::page_shape)
+    check("submissions", 4, &[P::Rows, P::AllPages], judge::page_shape)
         .states("the submissions of a form are 200 with an array `data` and an object `pagination`")
         .fix("answer both members, also if there are no submissions"),
     check("content-type", 4, &[P::Me, P::Forms, P::Rows], judge::media_type)
@@ -97,6 +97,9 @@ pub const API_CHECKS: &[ApiCheck] = &[
         .fix("look for one row more than the page shows"),
     check("list-end", 4, &[P::AllPages], judge::list_ends)
         .states("following `next_cursor` leads to a page with `has_more: false`")
+        .fix(FIX_CURSOR),
+    check("same-list", 4, &[P::AllPages, P::OtherPages], judge::pages_agree)
+        .states("all pages together have each submission once, whatever the `limit`")
         .fix(FIX_CURSOR),
     check("unknown-form", 4, &[P::UnknownForm], |exchanges| {
         judge::error(&exchanges[0], 404, "form_not_found")

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use formsvc_protocol::limits::SIGNATURE_TOLERANCE;
-use formsvc_protocol::signature::{HEADER, SignatureHeader, SigningSecret};
+use formsvc_protocol::signature::SignatureHeader;
 use serde_json::Value;
 
-use super::recorder::{Attempt, Submissions};
+use super::recorder::{self, Attempt, Submissions};
 use super::{ATTEMPTS, Missing, SenderProfile};
 
 /// Largest difference between the progress of `t` and of the receiver's clock, in seconds.
@@ -26,7 +26,8 @@ pub(super) type Judged = Result<String, Problem>;
 /// The records of a run.
 pub(super) struct Seen<'a> {
     pub(super) submissions: &'a Submissions,
-    pub(super) secret: &'a SigningSecret,
+    /// Number of other requests.
+    pub(super) ignored: usize,
     pub(super) missing: Option<&'a Missing>,
 }
 
@@ -59,6 +60,12 @@ impl Seen<'_> {
         Ok(format!("{count} attempts"))
     }
 
+    /// Tests the attempts with a valid signature, or all if none has one.
+    fn every_authentic(&self, test: impl Fn(&Attempt) -> Result<(), Problem>) -> Judged {
+        let is_signed = self.submissions.iter().flatten().any(|attempt| attempt.is_signed);
+        self.every(|attempt| if attempt.is_signed == is_signed { test(attempt) } else { Ok(()) })
+    }
+
     /// The attempts of a submission, of which the first arrived.
     fn attempts(&self, submission: usize) -> Result<&[Attempt], Problem> {
         let attempts = self.submissions.get(submission).map(Vec::as_slice);
@@ -79,22 +86,27 @@ impl Seen<'_> {
 
 pub(super) fn arrives(seen: &Seen<'_>) -> Judged {
     let count = seen.submissions.len();
+    let others = match seen.ignored {
+        0 => String::new(),
+        ignored => format!(", {ignored} other requests ignored"),
+    };
     match seen.missing {
         Some(Missing::Submission) => {
-            Err(Problem::Fail(format!("{count} of {} submissions arrived", super::SUBMISSIONS)))
+            let wanted = super::SUBMISSIONS;
+            Err(Problem::Fail(format!("{count} of {wanted} submissions arrived{others}")))
         }
-        _ => Ok(format!("{count} submissions")),
+        _ => Ok(format!("{count} submissions{others}")),
     }
 }
 
 pub(super) fn method(seen: &Seen<'_>) -> Judged {
-    seen.every(|attempt| {
+    seen.every_authentic(|attempt| {
         require(attempt.method == "POST", || format!("the method is {}", attempt.method))
     })
 }
 
 pub(super) fn header(seen: &Seen<'_>, name: &str, wanted: &str) -> Judged {
-    seen.every(|attempt| {
+    seen.every_authentic(|attempt| {
         let found = attempt.headers.get(name).map(http::HeaderValue::as_bytes);
         require(found == Some(wanted.as_bytes()), || match found {
             Some(found) => format!("`{name}` is `{}`", String::from_utf8_lossy(found)),
@@ -105,17 +117,16 @@ pub(super) fn header(seen: &Seen<'_>, name: &str, wanted: &str) -> Judged {
 
 pub(super) fn signature_format(seen: &Seen<'_>) -> Judged {
     seen.every(|attempt| {
-        require(parsed(attempt).is_some(), || "the header is missing or malformed".to_owned())
+        require(recorder::signature(&attempt.headers).is_some(), || {
+            "the header is missing or malformed".to_owned()
+        })
     })
 }
 
 pub(super) fn signature_valid(seen: &Seen<'_>) -> Judged {
     seen.every(|attempt| {
-        let header = signature(attempt)?;
-        let secrets = std::slice::from_ref(seen.secret);
-        let now = header.unix_seconds();
-        let is_valid = header.verify(&attempt.body, secrets, now, Duration::ZERO).is_ok();
-        require(is_valid, || "no `v1` matches the secret and the body".to_owned())
+        signature(attempt)?;
+        require(attempt.is_signed, || "no `v1` matches the secret and the body".to_owned())
     })
 }
 
@@ -130,7 +141,11 @@ pub(super) fn signature_time(seen: &Seen<'_>) -> Judged {
 /// `t` follows the clock from attempt to attempt.
 pub(super) fn fresh_time(seen: &Seen<'_>) -> Judged {
     let attempts = retried(seen)?;
-    let first = &attempts[0];
+    let (first, last) = (&attempts[0], &attempts[attempts.len() - 1]);
+    if last.unix.saturating_sub(first.unix) <= Duration::from_secs(DRIFT_MAX) {
+        let found = format!("all attempts arrived within {DRIFT_MAX} s, and `t` has whole seconds");
+        return Err(Problem::Skip(found));
+    }
     let signed = signature(first)?.unix_seconds();
     for attempt in attempts {
         let (clock, t) = (attempt.unix.as_secs(), signature(attempt)?.unix_seconds());
@@ -142,14 +157,9 @@ pub(super) fn fresh_time(seen: &Seen<'_>) -> Judged {
     Ok(format!("{} attempts", attempts.len()))
 }
 
-fn parsed(attempt: &Attempt) -> Option<SignatureHeader<'_>> {
-    let mut values = attempt.headers.get_all(HEADER).iter();
-    let value = values.next().filter(|_| values.next().is_none())?;
-    SignatureHeader::parse(value.as_bytes()).ok()
-}
-
 fn signature(attempt: &Attempt) -> Result<SignatureHeader<'_>, Problem> {
-    parsed(attempt).ok_or_else(|| Problem::Skip("the signature header is malformed".to_owned()))
+    let header = recorder::signature(&attempt.headers);
+    header.ok_or_else(|| Problem::Skip("the signature header is malformed".to_owned()))
 }
 
 pub(super) fn body_fields(seen: &Seen<'_>) -> Judged {
@@ -245,13 +255,13 @@ fn pauses(attempts: &[Attempt]) -> impl Iterator<Item = Duration> {
 mod tests {
     use std::time::Instant;
 
-    use formsvc_protocol::signature::sign;
+    use formsvc_protocol::signature::{SigningSecret, sign};
     use http::{HeaderMap, Method};
 
     use super::*;
 
     /// Attempts at these seconds of the receiver's clock, with these `t`.
-    fn judged(times: &[(u64, u64)]) -> bool {
+    fn judged(times: &[(u64, u64)]) -> Judged {
         let secret = SigningSecret::new(&"whsec_1".into()).unwrap();
         let attempt = |(unix, t): &(u64, u64)| Attempt {
             at: Instant::now(),
@@ -262,18 +272,21 @@ mod tests {
                 sign([&secret], *t, b"{}").parse().unwrap(),
             )]),
             body: "{}".into(),
+            is_signed: true,
             answer: None,
         };
         let submissions = vec![Vec::new(), times.iter().map(attempt).collect()];
-        let seen = Seen { submissions: &submissions, secret: &secret, missing: None };
-        fresh_time(&seen).is_ok()
+        fresh_time(&Seen { submissions: &submissions, ignored: 0, missing: None })
     }
 
     #[test]
     fn reused_time_is_not_fresh_whatever_the_clocks_show() {
-        assert!(judged(&[(1_000, 1_000), (1_010, 1_010), (1_070, 1_071)]));
-        assert!(judged(&[(1_000, 900), (1_010, 910)]), "the sender's clock is behind");
-        assert!(!judged(&[(1_000, 1_000), (1_010, 1_000)]));
-        assert!(!judged(&[(1_000, 1_000), (1_010, 1_010), (1_070, 1_010)]));
+        assert!(judged(&[(1_000, 1_000), (1_010, 1_010), (1_070, 1_071)]).is_ok());
+        assert!(judged(&[(1_000, 900), (1_010, 910)]).is_ok(), "the sender's clock is behind");
+        let is_failure = |times: &[_]| matches!(judged(times), Err(Problem::Fail(_)));
+        assert!(is_failure(&[(1_000, 1_000), (1_003, 1_000)]));
+        assert!(is_failure(&[(1_000, 1_000), (1_010, 1_010), (1_070, 1_010)]));
+        let too_fast = judged(&[(1_000, 1_000), (1_002, 1_000)]);
+        assert!(matches!(too_fast, Err(Problem::Skip(_))));
     }
 }

@@ -1,6 +1,7 @@
 //! Checks of the deliveries that a service sends (SPEC §3, §5, §6, §8). The checks start a receiver on
 //! loopback, to which the service must have a webhook endpoint, and need three submissions. The receiver
 //! accepts the first delivery, refuses every attempt of the second and the first attempt of the third.
+//! Deliveries of older submissions do not count, and those without a valid signature only if none has one.
 //!
 //! | Question | Module |
 //! |---|---|
@@ -30,10 +31,12 @@ pub use public_form::{SubmitError, submit};
 pub use table::{SENDER_CHECKS, SenderCheck, SenderTest};
 
 use judge::{Problem, Seen};
-use recorder::Recorder;
+use recorder::{Recorder, Submissions};
 
 /// Submissions that the checks need.
 pub const SUBMISSIONS: usize = 3;
+/// Time limit of a request's head, and of its body.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Attempts of a delivery that is never accepted.
 const ATTEMPTS: usize = 1 + DELIVERY_RETRIES as usize;
 
@@ -90,10 +93,11 @@ pub async fn check_sender(
 ) -> io::Result<SenderResults> {
     let secret = SigningSecret::new(&options.secret);
     let secret = secret.ok_or_else(|| io::Error::other("the signing secret is empty"))?;
-    let recorder = Recorder::start(listener);
+    let recorder = Recorder::start(listener, secret, REQUEST_TIMEOUT);
     let missing = observe(&recorder, options, on_event).await;
     let submissions = recorder.submissions();
-    let seen = Seen { submissions: &submissions, secret: &secret, missing: missing.as_ref() };
+    let ignored = recorder.ignored();
+    let seen = Seen { submissions: &submissions, ignored, missing: missing.as_ref() };
     let reports = SENDER_CHECKS.iter().filter(|check| is_wanted(&check.info));
     let reports = reports.map(|check| {
         let secrets = [options.secret.expose_secret()];
@@ -138,11 +142,13 @@ async fn observe(
             return Some(Missing::Submission);
         }
     }
+    // Forged submissions are forgotten as soon as a signed one arrives.
+    let attempts = |all: &Submissions| all.get(1).map_or(0, Vec::len);
     let mut longest = Duration::ZERO;
     for number in 1..=ATTEMPTS {
         let began = Instant::now();
         let until = options.max_pause.map_or(end, |pause| end.min(began + pause));
-        if !recorder.wait_until(until, |submissions| submissions[1].len() >= number).await {
+        if !recorder.wait_until(until, |all| attempts(all) >= number).await {
             let waited = began.elapsed();
             let is_paused = options.max_pause.is_some_and(|pause| waited >= pause);
             let missing = if is_paused { Missing::LaterAttempt } else { Missing::Attempt };
@@ -154,6 +160,6 @@ async fn observe(
     // Twice the longest pause, in which a sender with one more retry would make it.
     let quiet = options.max_pause.map_or(longest * 2, |pause| pause.min(longest * 2));
     on_event(SenderEvent::Quiet(quiet));
-    recorder.wait_until(end.min(Instant::now() + quiet), |all| all[1].len() > ATTEMPTS).await;
+    recorder.wait_until(end.min(Instant::now() + quiet), |all| attempts(all) > ATTEMPTS).await;
     None
 }

@@ -1,8 +1,8 @@
 //! Submissions to a public form.
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Method};
+use http::header::{ACCEPT, CONTENT_TYPE, LOCATION};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use url::Url;
 
 use super::SUBMISSIONS;
@@ -16,12 +16,12 @@ pub enum SubmitError {
     /// No answer.
     #[error("the public form does not answer")]
     Send(#[from] SendError),
-    /// An answer that is neither 2xx nor 3xx.
+    /// An answer that is neither 2xx nor 302 nor 303.
     #[error("the public form answered {status}: {answer}")]
     Refused {
         /// The status.
         status: u16,
-        /// The beginning of the answer, sanitized.
+        /// The target of a redirect, or the beginning of the answer, sanitized.
         answer: String,
     },
 }
@@ -37,8 +37,14 @@ pub async fn submit(sender: &Sender, form: &Url, answers: &str) -> Result<(), Su
         let (url, headers) = (form.clone(), headers.clone());
         let outgoing = Outgoing { method: Method::POST, url, headers, body };
         let answer = sender.send(outgoing).await?;
-        if !answer.status.is_success() && !answer.status.is_redirection() {
-            let (status, answer) = (answer.status.as_u16(), excerpt(&answer.body, &[]));
+        // Other redirects repeat the request at another address.
+        let is_accepted = [StatusCode::FOUND, StatusCode::SEE_OTHER].contains(&answer.status);
+        if !answer.status.is_success() && !is_accepted {
+            let status = answer.status.as_u16();
+            let answer = match answer.headers.get(LOCATION) {
+                Some(to) => format!("a redirect to {}", excerpt(to.as_bytes(), &[])),
+                None => excerpt(&answer.body, &[]),
+            };
             return Err(SubmitError::Refused { status, answer });
         }
     }

@@ -1,22 +1,29 @@
-//! A receiver that records every request and answers by plan.
+//! A receiver that records deliveries of this run and answers by plan.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
+use formsvc_protocol::Timestamp;
+use formsvc_protocol::limits::SIGNATURE_TOLERANCE;
+use formsvc_protocol::signature::{HEADER, SignatureHeader, SigningSecret};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::{AbortHandle, JoinSet};
 
 /// Largest body that is recorded.
-const BODY_MAX: usize = 8 << 20;
+const BODY_MAX: usize = 1 << 20;
+/// Connections at a time.
+const CONNECTIONS_MAX: usize = 64;
+/// Pause after an error of `accept`, such as too many open files.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Attempts that are recorded; more are answered and forgotten.
 const ATTEMPTS_MAX: usize = 64;
 
@@ -29,6 +36,8 @@ pub(super) struct Attempt {
     pub(super) method: Method,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
+    /// True if the signature verifies, whatever its time.
+    pub(super) is_signed: bool,
     /// The answer; `None` if the connection was closed instead.
     pub(super) answer: Option<StatusCode>,
 }
@@ -44,22 +53,46 @@ pub(super) struct Recorder {
 }
 
 struct State {
-    /// With the ids of the submissions.
-    recorded: Mutex<Vec<(String, Vec<Attempt>)>>,
+    secret: SigningSecret,
+    /// Older submissions are not of this run.
+    oldest: i128,
+    recorded: Mutex<Recorded>,
     changed: watch::Sender<()>,
 }
 
+#[derive(Default)]
+struct Recorded {
+    /// Attempts of submissions of which the first was signed. Others are forged if there are any.
+    signed: Vec<(String, Vec<Attempt>)>,
+    unsigned: Vec<(String, Vec<Attempt>)>,
+    ignored: usize,
+}
+
 impl Recorder {
-    pub(super) fn start(listener: TcpListener) -> Self {
+    /// `timeout` is the time limit of a request's head, and of its body.
+    pub(super) fn start(listener: TcpListener, secret: SigningSecret, timeout: Duration) -> Self {
         let (sender, changed) = watch::channel(());
-        let state = Arc::new(State { recorded: Mutex::default(), changed: sender });
-        let serving = tokio::spawn(serve(listener, Arc::clone(&state))).abort_handle();
+        let tolerance = SIGNATURE_TOLERANCE.as_nanos().cast_signed();
+        let oldest = Timestamp::now().unix_nanos() - tolerance;
+        let state = State { secret, oldest, recorded: Mutex::default(), changed: sender };
+        let state = Arc::new(state);
+        let serving = tokio::spawn(serve(listener, Arc::clone(&state), timeout)).abort_handle();
         Self { state, changed, serving }
     }
 
     pub(super) fn submissions(&self) -> Submissions {
-        let recorded = self.state.recorded.lock().unwrap_or_else(PoisonError::into_inner);
-        recorded.iter().map(|(_, attempts)| attempts.clone()).collect()
+        let recorded = self.state.lock();
+        let are_signed = !recorded.signed.is_empty();
+        let shown = if are_signed { &recorded.signed } else { &recorded.unsigned };
+        shown.iter().map(|(_, attempts)| attempts.clone()).collect()
+    }
+
+    /// Returns the number of requests that are not attempts of the submissions.
+    pub(super) fn ignored(&self) -> usize {
+        let recorded = self.state.lock();
+        let are_signed = !recorded.signed.is_empty();
+        let forged = recorded.unsigned.iter().map(|(_, attempts)| attempts.len()).sum::<usize>();
+        recorded.ignored + if are_signed { forged } else { 0 }
     }
 
     /// Waits until the recorded attempts fulfil a condition. Returns false if the time ends before.
@@ -80,22 +113,35 @@ impl Drop for Recorder {
     }
 }
 
-async fn serve(listener: TcpListener, state: Arc<State>) {
+async fn serve(listener: TcpListener, state: Arc<State>, timeout: Duration) {
     let mut connections = JoinSet::new();
-    while let Ok((stream, _)) = listener.accept().await {
+    let free = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    while let Ok(place) = Arc::clone(&free).acquire_owned().await {
         while connections.try_join_next().is_some() {}
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+            continue;
+        };
         let state = Arc::clone(&state);
         connections.spawn(async move {
-            let service = service_fn(|request| receive(request, &state));
+            let service = service_fn(|request| receive(request, &state, timeout));
+            let mut http = http1::Builder::new();
+            http.timer(TokioTimer::new()).header_read_timeout(timeout);
             // Fails if the sender closes the connection, or the plan does.
-            let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+            let _ = http.serve_connection(TokioIo::new(stream), service).await;
+            drop(place);
         });
     }
 }
 
-async fn receive(request: Request<Incoming>, state: &State) -> io::Result<Response<Empty<Bytes>>> {
+async fn receive(
+    request: Request<Incoming>,
+    state: &State,
+    timeout: Duration,
+) -> io::Result<Response<Empty<Bytes>>> {
     let (head, body) = request.into_parts();
-    let body = Limited::new(body, BODY_MAX).collect().await.map_err(io::Error::other)?.to_bytes();
+    let body = tokio::time::timeout(timeout, Limited::new(body, BODY_MAX).collect()).await?;
+    let body = body.map_err(io::Error::other)?.to_bytes();
     let answer = state.record(head, body);
     // An error closes the connection without an answer.
     let status = answer.ok_or_else(|| io::Error::other("closed by plan"))?;
@@ -105,32 +151,57 @@ async fn receive(request: Request<Incoming>, state: &State) -> io::Result<Respon
 }
 
 impl State {
-    /// Records an attempt. Returns the answer.
+    fn lock(&self) -> MutexGuard<'_, Recorded> {
+        self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records an attempt, if it is one of a delivery of this run. Returns the answer.
     fn record(&self, head: http::request::Parts, body: Bytes) -> Option<StatusCode> {
         let (at, now) = (Instant::now(), SystemTime::now());
+        let (method, headers) = (head.method, head.headers);
+        let is_signed = is_signed(&headers, &body, &self.secret);
         let json: Option<serde_json::Value> = serde_json::from_slice(&body).ok();
-        let id = json.as_ref().and_then(|json| json.get("submission_id")?.as_str());
-        let mut recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
-        let total: usize = recorded.iter().map(|(_, attempts)| attempts.len()).sum();
-        if total >= ATTEMPTS_MAX {
+        let text = |name: &str| json.as_ref()?.get(name)?.as_str();
+        // Signed attempts without an id belong to one submission.
+        let id = text("submission_id").or(is_signed.then_some(""));
+        let created = text("created_at").and_then(|time| time.parse::<Timestamp>().ok());
+        let is_new = created.map_or(is_signed, |created| created.unix_nanos() >= self.oldest);
+        let mut recorded = self.lock();
+        let Recorded { signed, unsigned, ignored } = &mut *recorded;
+        let is_known = id.is_some_and(|id| signed.iter().any(|(known, _)| known == id));
+        let list = if is_signed || is_known { signed } else { unsigned };
+        let total: usize = list.iter().map(|(_, attempts)| attempts.len()).sum();
+        let Some(id) = id.filter(|_| is_new && total < ATTEMPTS_MAX) else {
+            *ignored += 1;
             return Some(StatusCode::OK);
-        }
-        // Without an id, attempts belong to one submission.
-        let id = id.unwrap_or_default();
-        let place = recorded.iter().position(|(known, _)| known == id);
+        };
+        let place = list.iter().position(|(known, _)| known == id);
         let place = place.unwrap_or_else(|| {
-            recorded.push((id.to_owned(), Vec::new()));
-            recorded.len() - 1
+            list.push((id.to_owned(), Vec::new()));
+            list.len() - 1
         });
-        let attempts = &mut recorded[place].1;
+        let attempts = &mut list[place].1;
         let answer = plan(place, attempts.len());
         let unix = now.duration_since(UNIX_EPOCH).unwrap_or_default();
-        let (method, headers) = (head.method, head.headers);
-        attempts.push(Attempt { at, unix, method, headers, body, answer });
+        attempts.push(Attempt { at, unix, method, headers, body, is_signed, answer });
         drop(recorded);
         self.changed.send_replace(());
         answer
     }
+}
+
+/// Returns the only signature header, if it is well-formed.
+pub(super) fn signature(headers: &HeaderMap) -> Option<SignatureHeader<'_>> {
+    let mut values = headers.get_all(HEADER).iter();
+    let value = values.next().filter(|_| values.next().is_none())?;
+    SignatureHeader::parse(value.as_bytes()).ok()
+}
+
+fn is_signed(headers: &HeaderMap, body: &[u8], secret: &SigningSecret) -> bool {
+    let secrets = std::slice::from_ref(secret);
+    signature(headers).is_some_and(|header| {
+        header.verify(body, secrets, header.unix_seconds(), Duration::ZERO).is_ok()
+    })
 }
 
 /// The answer to an attempt of a submission, both counted from 0; `None` closes the connection.
@@ -141,5 +212,40 @@ fn plan(submission: usize, attempt: usize) -> Option<StatusCode> {
         (1, _) | (2, 0) => Some(StatusCode::SERVICE_UNAVAILABLE),
         // Any 2xx is a success.
         _ => Some(StatusCode::ACCEPTED),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use formsvc_protocol::signature::sign;
+    use tokio::io::AsyncWriteExt;
+    use tokio::net::TcpStream;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn stalled_connections_do_not_end_the_receiver() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let secret = SigningSecret::new(&"whsec_1".into()).unwrap();
+        let recorder = Recorder::start(listener, secret.clone(), Duration::from_millis(200));
+        let mut stalled = Vec::new();
+        for number in 0..2 * CONNECTIONS_MAX {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            let part = ["", "POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n{"][number % 2];
+            stream.write_all(part.as_bytes()).await.unwrap();
+            stalled.push(stream);
+        }
+        let body = r#"{"submission_id":"sub_1"}"#;
+        let request = format!(
+            "POST / HTTP/1.1\r\n{HEADER}: {}\r\nContent-Length: {}\r\n\r\n{body}",
+            sign([&secret], 1, body.as_bytes()),
+            body.len(),
+        );
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let until = tokio::time::Instant::now() + Duration::from_secs(20);
+        assert!(recorder.wait_until(until, |submissions| submissions.len() == 1).await);
+        assert_eq!(recorder.ignored(), 0);
     }
 }

@@ -1,5 +1,6 @@
 //! `formsvc contract check`
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,7 +9,8 @@ use formsvc_contract::api::{API_ANSWER_MAX, API_CHECKS, ApiOptions, ApiResults, 
 use formsvc_contract::report::CheckInfo;
 use formsvc_contract::send::{Sender, SenderOptions as HttpOptions};
 use formsvc_contract::sender::{
-    SenderEvent, SenderOptions, SenderResults, check_sender, skip_sender_checks, submit,
+    SENDER_CHECKS, SenderEvent, SenderOptions, SenderResults, check_sender, skip_sender_checks,
+    submit,
 };
 use secrecy::SecretString;
 use tokio::net::TcpListener;
@@ -30,7 +32,7 @@ use crate::webhook::target::target;
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Longest wait for the rate limit.
 const MAX_WAIT: Duration = Duration::from_secs(90);
-/// Time limit of the delivery checks: longer than the service's schedule of retries.
+/// Time limit of the API checks, and of the delivery checks: longer than the service's schedule of retries.
 const MAX_TIME: Duration = Duration::from_secs(30 * 60);
 
 /// Check that a service follows its specification
@@ -84,34 +86,48 @@ pub(crate) struct Check {
     /// Longest wait for a retry; the checks of later attempts are skipped
     #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = "Deliveries")]
     max_pause: Option<Duration>,
-    /// Time limit of the delivery checks [default: 30m]
-    #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = "Deliveries")]
+    /// Time limit of the API checks, and of the delivery checks [default: 30m]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
     max_time: Option<Duration>,
     #[command(flatten)]
     secrets: SecretArgs,
+}
+
+/// Where deliveries arrive, and how they are checked.
+struct Receiver {
+    listener: TcpListener,
+    options: SenderOptions,
 }
 
 impl Check {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let listing = show::listing(cx)?;
         let junit = self.junit.as_deref().map(Junit::create).transpose()?;
+        // Before any request: these steps report wrong arguments.
+        let receiver = self.receiver(cx).await?;
         let api = if API_CHECKS.iter().any(|check| self.is_wanted(&check.info)) {
             Some(self.check_api(cx).await?)
         } else {
             None
         };
-        let sender = if self.deliveries { Some(self.check_deliveries(cx).await?) } else { None };
-        cx.progress.end();
         let (mut reports, mut profile, mut url) = (Vec::new(), None, None);
         if let Some((results, base_url)) = api {
             reports = results.reports;
             (profile, url) = (Some(results.profile), Some(base_url));
         }
-        let (of_deliveries, deliveries) = match sender {
-            Some(results) => (results.reports, Some(results.profile)),
-            None => (skip_sender_checks(|check| self.is_wanted(check)), None),
-        };
-        reports.extend(of_deliveries);
+        let (mut deliveries, mut outcome) = (None, Ok(()));
+        match receiver {
+            None => reports.extend(skip_sender_checks(|check| self.is_wanted(check))),
+            Some(receiver) => match self.check_deliveries(cx, receiver).await {
+                Ok(results) => {
+                    reports.extend(results.reports);
+                    deliveries = Some(results.profile);
+                }
+                // Returned after the reports so far are written.
+                Err(error) => outcome = Err(error),
+            },
+        }
+        cx.progress.end();
         let results = Results { checks: reports, profile, deliveries };
         if let Some(junit) = junit {
             // Before the output, which may fail as well.
@@ -121,6 +137,7 @@ impl Check {
             junit.write(JunitSuite { name, class, url: &url }, &cases)?;
         }
         show::show(cx, listing, &results)?;
+        outcome?;
         show::end(&results)
     }
 
@@ -145,6 +162,7 @@ impl Check {
             foreign_form: self.foreign_form.clone(),
             spend_quota: self.spend_quota,
             max_wait: cx.settings.max_wait.unwrap_or(MAX_WAIT),
+            time_limit: self.max_time.unwrap_or(MAX_TIME),
         };
         let sender = http_sender(cx, API_ANSWER_MAX)?;
         let mut sent = 0_usize;
@@ -156,22 +174,35 @@ impl Check {
         Ok((results.await, base_url))
     }
 
-    async fn check_deliveries(&self, cx: &Context) -> Result<SenderResults, CliError> {
+    /// Listens for deliveries, if checks of them are wanted.
+    async fn receiver(&self, cx: &Context) -> Result<Option<Receiver>, CliError> {
+        if !self.deliveries || !SENDER_CHECKS.iter().any(|check| self.is_wanted(&check.info)) {
+            return Ok(None);
+        }
         if let Service::Demo = cx.settings.service {
             let what = "`--demo` and `--deliveries` cannot be used together";
             return Err(CliError::usage(what).hint("start `formsvc sandbox` and add an endpoint"));
         }
         let secrets = self.secrets.read(cx).await?.required("`--deliveries`")?;
         let secret = secrets.0.into_iter().next().map(|(_, secret)| secret).unwrap_or_default();
-        let failed = |error: &dyn std::error::Error| {
-            let what = format!("cannot listen on port {}", self.port);
-            CliError::new(Exit::LocalIo, what).because(error)
-        };
         let listener = TcpListener::bind(("127.0.0.1", self.port)).await;
-        let listener = listener.map_err(|error| failed(&error))?;
-        let endpoint = listener.local_addr().map_err(|error| failed(&error))?;
+        let listener = listener.map_err(|error| self.cannot_listen(&error))?;
         let time_limit = self.max_time.unwrap_or(MAX_TIME);
         let options = SenderOptions { secret, time_limit, max_pause: self.max_pause };
+        Ok(Some(Receiver { listener, options }))
+    }
+
+    fn cannot_listen(&self, error: &io::Error) -> CliError {
+        let what = format!("cannot listen on port {}", self.port);
+        CliError::new(Exit::LocalIo, what).because(error)
+    }
+
+    async fn check_deliveries(
+        &self,
+        cx: &Context,
+        Receiver { listener, options }: Receiver,
+    ) -> Result<SenderResults, CliError> {
+        let endpoint = listener.local_addr().map_err(|error| self.cannot_listen(&error))?;
         let on_event = |event| match event {
             SenderEvent::Waiting(count) if self.public_form.is_none() => {
                 let form = format!("a form with the endpoint http://{endpoint}/");
@@ -199,7 +230,7 @@ impl Check {
         let is_wanted = |check: &CheckInfo| self.is_wanted(check);
         let checked = async {
             let results = check_sender(listener, &options, is_wanted, on_event).await;
-            results.map_err(|error| failed(&error))
+            results.map_err(|error| self.cannot_listen(&error))
         };
         let (results, ()) = tokio::try_join!(checked, submitted)?;
         Ok(results)

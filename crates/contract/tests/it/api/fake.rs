@@ -102,6 +102,9 @@ async fn submissions(
     if let Err(refused) = fault.admit(&headers, "submissions") {
         return refused;
     }
+    if fault.breaks(&query) {
+        return fault.refuse(StatusCode::INTERNAL_SERVER_ERROR, "internal");
+    }
     let is_shown = form == FOREIGN_FORM && fault.is("foreign-form");
     if !is_shown && !["frm_0", "frm_1"].contains(&&*form) {
         if fault.is("unknown-form") && form != FOREIGN_FORM {
@@ -135,6 +138,14 @@ impl Fault {
         self.name == name
     }
 
+    /// Whether the fault is `500 <parameter>`, and the query has that parameter or that value of it.
+    fn breaks(&self, query: &std::collections::HashMap<String, String>) -> bool {
+        let Some(parameter) = self.name.strip_prefix("500 ") else { return false };
+        query
+            .iter()
+            .any(|(name, value)| parameter == name || parameter == format!("{name}={value}"))
+    }
+
     fn form(&self, at: usize) -> Value {
         let time = time(1_000_000 - at);
         let created_at =
@@ -166,9 +177,19 @@ impl Fault {
             cursor.is_none_or(|cursor| time < *cursor)
         };
         let mut older = (0..ROWS).filter(is_older);
-        if cursor.is_some() && self.is("cursor") {
+        // Loses a submission after the first page.
+        if cursor.is_some()
+            && (self.is("cursor") && limit == 2 || self.is("same-list") && limit == 100)
+        {
             older.next();
         }
+        let first = match (self.name, limit, cursor) {
+            // Repeats the last one of the first page.
+            ("repeats", 100, Some(_)) => Some(99),
+            _ => None,
+        };
+        let limit = if self.is("three for two") && limit == 2 { 3 } else { limit };
+        let mut older = first.into_iter().chain(older);
         let mut rows: Vec<Value> = older.by_ref().take(limit).map(|at| self.row(at)).collect();
         let mut has_more = json!(older.next().is_some());
         if self.is("has-more") && limit == 2 {

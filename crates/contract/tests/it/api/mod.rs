@@ -24,6 +24,7 @@ fn options(base_url: &Url) -> ApiOptions {
         foreign_form: Some(FOREIGN_FORM.to_owned()),
         spend_quota: false,
         max_wait: Duration::from_secs(5),
+        time_limit: Duration::from_secs(60),
     }
 }
 

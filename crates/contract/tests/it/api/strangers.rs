@@ -1,17 +1,21 @@
 //! Servers that are not the service: clear verdicts, and no panic.
 
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
 use axum::Router;
 use axum::body::Body;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use formsvc_contract::api::{API_CHECKS, ApiResults};
 use formsvc_contract::report::Verdict;
 use futures_util::stream;
+use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use url::Url;
 
-use super::{KEY, ids, options, run};
+use super::{KEY, REVOKED_KEY, ids, options, run};
 
 /// Serves one answer on every path.
 async fn serve(answer: fn(&HeaderMap) -> Response) -> Url {
@@ -99,4 +103,54 @@ async fn reports_never_contain_the_key_or_controls() {
         assert!(!text.contains(KEY) && !text.contains("\\u{1b}") && text.contains("[secret]"));
         assert!(!text.contains("\\u001b"));
     }
+}
+
+/// Repeats the key in ids, cursors, errors and headers.
+fn repeat_key(headers: &HeaderMap, path: &str) -> Response {
+    let key = headers.get(header::AUTHORIZATION).map_or("", |value| value.to_str().unwrap());
+    let key = key.trim_start_matches("Bearer ").to_owned();
+    let error = json!({"error": {"code": "invalid_key", "message": format!("unknown: {key}")}});
+    let body = match path.rsplit('/').next().unwrap() {
+        "me" if key != KEY => return (StatusCode::FORBIDDEN, error.to_string()).into_response(),
+        "forms" => json!({"data": [{"id": "x".repeat(5000)}, {"id": key}]}),
+        "submissions" => {
+            let (row, cursor) = (json!({"id": key}), format!("{key}{}", "é".repeat(3000)));
+            json!({"data": [row, row, row, row, row],
+                "pagination": {"has_more": true, "next_cursor": cursor}})
+        }
+        _ => json!({"id": key}),
+    };
+    ([(header::CONTENT_ENCODING, key.clone())], body.to_string()).into_response()
+}
+
+#[tokio::test]
+async fn repeated_key_is_masked_in_all_parts_of_results() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
+    let sent = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&sent);
+    let router = Router::new().fallback(move |uri: Uri, headers: HeaderMap| async move {
+        log.lock().unwrap().extend(headers.get(header::AUTHORIZATION).cloned());
+        repeat_key(&headers, uri.path())
+    });
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let results = run(&options(&url)).await;
+    let keys: BTreeSet<String> = sent
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|key| key.to_str().unwrap().trim_start_matches("Bearer ").to_owned())
+        .collect();
+    assert_eq!(keys.len(), 3, "valid, revoked and wrong: {keys:?}");
+    let wrong = keys.iter().find(|key| ![KEY, REVOKED_KEY].contains(&&***key)).unwrap();
+    assert_eq!((wrong.len(), &wrong[..4]), (KEY.len(), "fsk_"));
+    let shared = wrong[4..].bytes().zip(KEY[4..].bytes()).filter(|(one, other)| one == other);
+    assert!(shared.count() < 5, "{wrong}");
+    let json = serde_json::to_string(&(&results.reports, &results.profile)).unwrap();
+    let texts = format!("{:?}{:?}{json}", results.reports, results.profile);
+    assert!(keys.iter().all(|key| !texts.contains(key)), "{json}");
+    let longest = results.reports.iter().filter_map(|report| report.request.as_ref());
+    assert!(longest.map(String::len).max().unwrap() < 300, "{json}");
+    let end = results.reports.iter().find(|report| report.check.id == "list-end").unwrap();
+    assert!(end.found.contains("longer than 1024 bytes"), "{end:?}");
 }

@@ -1,6 +1,8 @@
 //! Each check fails for the service with its fault, and no other check does.
 
-use formsvc_contract::api::{API_CHECKS, ForeignCursors, LimitOverMax, RetryAfterForm};
+use std::time::Duration;
+
+use formsvc_contract::api::{API_CHECKS, ApiOptions, ForeignCursors, LimitOverMax, RetryAfterForm};
 use formsvc_contract::report::Verdict;
 
 use super::fake::Fake;
@@ -17,6 +19,26 @@ async fn api_check_fails_for_its_fault_only() {
         let report = results.reports.iter().find(|report| report.verdict == Verdict::Fail).unwrap();
         let request = report.request.as_deref().unwrap();
         println!("| `{}` | {} | {request} |", check.info.id, report.found);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_probe_answered_wrongly_fails_a_check() {
+    for (fault, wanted) in [
+        ("500 limit=1", &["limit"][..]),
+        ("500 limit=2", &["cursor"]),
+        ("500 limit=4", &["cursor"]),
+        ("500 limit=100", &["limit-maximum", "list-end"]),
+        ("500 limit=101", &["limit-above-maximum"]),
+        ("500 limit=many", &["bad-request"]),
+        ("500 cursor=yesterday", &["bad-request"]),
+        ("500 cursor", &["cursor", "list-end", "bad-request"]),
+        ("three for two", &["cursor"]),
+        ("repeats", &["same-list"]),
+    ] {
+        let fake = Fake::start(fault).await;
+        let results = run(&options(&fake.url)).await;
+        assert_eq!(ids(&results, Verdict::Fail), wanted, "{fault}: {:#?}", results.reports);
     }
 }
 
@@ -53,6 +75,15 @@ async fn optional_checks_are_skipped_without_their_option() {
         assert!(report.found.contains(report.check.flag.unwrap()), "{report:?}");
     }
     assert!(fake.requests() < 60, "{} requests", fake.requests());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ended_time_limit_skips_checks_without_requests() {
+    let fake = Fake::start("").await;
+    let options = ApiOptions { time_limit: Duration::ZERO, ..options(&fake.url) };
+    let results = run(&options).await;
+    assert_eq!(ids(&results, Verdict::Skipped).len(), API_CHECKS.len(), "{:#?}", results.reports);
+    assert_eq!(fake.requests(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

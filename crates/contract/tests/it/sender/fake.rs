@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use formsvc_contract::send::{EVENT, Outgoing, SIGNATURE, Sender, SenderOptions};
+use formsvc_protocol::Timestamp;
 use formsvc_protocol::signature::{SigningSecret, sign};
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::{HeaderValue, Method};
@@ -11,8 +12,26 @@ use url::Url;
 
 use super::SECRET;
 
-/// The pauses after the attempts.
-const PAUSES: [u64; 3] = [100, 300, 900];
+/// The pauses after the attempts: in total more than the tolerance of `signature-fresh`.
+const PAUSES: [u64; 3] = [200, 800, 2400];
+
+/// Sends a delivery with another secret, one of an old submission, and a request that is no delivery.
+pub(super) async fn send_strange_requests(url: &Url) {
+    let sender = Sender::new(SenderOptions::default()).unwrap();
+    for fault in ["signature-valid", "old", "stray"] {
+        let (url, sender, began) = (url.clone(), sender.clone(), Timestamp::now());
+        let delivery = Delivery { fault, number: 9, url, sender, began };
+        let mut request = delivery.request(0);
+        if fault != "old" {
+            request.method = Method::PUT;
+            request.headers.remove(EVENT);
+        }
+        if fault == "stray" {
+            request.body = "hello".into();
+        }
+        assert!(delivery.sender.send(request).await.unwrap().status.is_success());
+    }
+}
 
 /// Delivers three submissions, each in a task of its own.
 pub(super) fn deliver_submissions(fault: &'static str, url: &Url) {
@@ -21,7 +40,8 @@ pub(super) fn deliver_submissions(fault: &'static str, url: &Url) {
     tokio::spawn(async move {
         let sender = Sender::new(SenderOptions::default()).unwrap();
         for number in 1..=count {
-            let sender = Delivery { fault, number, url: url.clone(), sender: sender.clone() };
+            let (url, sender, began) = (url.clone(), sender.clone(), Timestamp::now());
+            let sender = Delivery { fault, number, url, sender, began };
             // The first attempts arrive in this order; the others overlap.
             let is_done = sender.attempt(0).await;
             tokio::spawn(async move { sender.retry(is_done).await });
@@ -34,6 +54,7 @@ struct Delivery {
     number: usize,
     url: Url,
     sender: Sender,
+    began: Timestamp,
 }
 
 impl Delivery {
@@ -43,7 +64,7 @@ impl Delivery {
 
     fn pauses(&self) -> Vec<u64> {
         match self.fault {
-            "backoff" => vec![900, 300, 100],
+            "backoff" => vec![2400, 800, 200],
             "retries" => Vec::new(),
             "slow-retries" => vec![60_000],
             "ends-after-retries" => [&PAUSES[..], &[200]].concat(),
@@ -72,12 +93,15 @@ impl Delivery {
 
     fn request(&self, at: usize) -> Outgoing {
         let event = if self.is("body-event") { "submission.new" } else { "submission.created" };
-        let millis = if self.is("body-time") { "" } else { ".000" };
-        let second = if self.is("same-body") { at } else { 0 };
+        let later = if self.is("same-body") { at as i128 } else { 0 };
+        let age = if self.is("old") { 3600 } else { 0 };
+        let created = self.began.unix_nanos() / 1_000_000 + later - 1000 * age;
+        let created = Timestamp::from_unix_nanos(created * 1_000_000).unwrap().to_string();
+        let created = if self.is("body-time") { format!("{}Z", &created[..19]) } else { created };
         let mut body = json!({
             "event": event, "submission_id": format!("sub_{}", self.number), "form_id": "frm_1",
             "form_title": "Contact", "data": {"Name": "Ada"},
-            "created_at": format!("2026-01-01T00:00:0{second}{millis}Z"),
+            "created_at": created,
         });
         if self.is("body-fields") {
             body.as_object_mut().unwrap().remove("form_title");
@@ -88,7 +112,7 @@ impl Delivery {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
         let t = match self.fault {
             "signature-time" => now - 3600,
-            "signature-fresh" => now + 60 * at as u64,
+            "signature-fresh" => u64::try_from(self.began.unix_micros()).unwrap() / 1_000_000,
             _ => now,
         };
         let key = SigningSecret::new(&SECRET.into()).unwrap();

@@ -4,12 +4,17 @@ mod fake;
 
 use std::time::Duration;
 
+use axum::Router;
+use axum::http::StatusCode;
+use axum::http::header::LOCATION;
 use formsvc_contract::report::{Report, Verdict};
+use formsvc_contract::send::{Sender, SenderOptions as HttpOptions};
 use formsvc_contract::sender::{
-    SENDER_CHECKS, SenderEvent, SenderOptions, SenderResults, check_sender,
+    SENDER_CHECKS, SenderEvent, SenderOptions, SenderResults, check_sender, submit,
 };
 use futures_util::future::join_all;
 use tokio::net::TcpListener;
+use url::Url;
 
 const SECRET: &str = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
@@ -59,6 +64,42 @@ async fn sender_checks_pass_for_a_sender_without_fault() {
     assert_eq!(passed.len(), SENDER_CHECKS.len(), "{:#?}", results.reports);
     assert_eq!((results.profile.attempts, results.profile.pauses_ms.len()), (4, 3));
     assert!(results.profile.header_names.contains(&"x-service-signature".to_owned()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn forged_old_and_stray_requests_decide_no_verdict() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url: Url = format!("http://{}/hook", listener.local_addr().unwrap()).parse().unwrap();
+    let submit = |event| {
+        if event == SenderEvent::Waiting(3) {
+            let url = url.clone();
+            tokio::spawn(async move {
+                fake::send_strange_requests(&url).await;
+                fake::deliver_submissions("", &url);
+            });
+        }
+    };
+    let results = check_sender(listener, &options(), |_| true, submit).await.unwrap();
+    assert!(with_verdict(&results, Verdict::Fail).is_empty(), "{:#?}", results.reports);
+    assert_eq!(results.reports[0].found, "3 submissions, 3 other requests ignored");
+}
+
+#[tokio::test]
+async fn public_form_accepts_2xx_302_and_303_only() {
+    for (status, is_accepted) in [(201, true), (302, true), (303, true), (301, false), (308, false)]
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/f/contact", listener.local_addr().unwrap()).parse().unwrap();
+        let answer = (StatusCode::from_u16(status).unwrap(), [(LOCATION, "https://example.org/f")]);
+        let router = Router::new().fallback(move || async move { answer });
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        let sender = Sender::new(HttpOptions::default()).unwrap();
+        let submitted = submit(&sender, &url, "Name=Ada").await;
+        assert_eq!(submitted.is_ok(), is_accepted, "{status}: {submitted:?}");
+        if let Err(error) = submitted {
+            assert!(error.to_string().contains("a redirect to https://example.org/f"), "{error}");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

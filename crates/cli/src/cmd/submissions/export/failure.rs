@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::path::Path;
 
+use formsvc_client::PAGE_SIZE_MAX;
 use formsvc_export::{ExportError, ExportEvent, FileFormat, Operation};
 
 use super::counted;
@@ -122,6 +123,11 @@ fn of_cause(error: ExportError) -> CliError {
         },
         error => error.into(),
     }
+}
+
+/// Advice to request pages of the largest size with `flag`; `None` if they have that size already.
+pub(in crate::cmd) fn larger_pages(page_size: u32, flag: &str) -> Option<String> {
+    (page_size < PAGE_SIZE_MAX).then(|| format!("request larger pages with `{flag}`"))
 }
 
 /// The end of a run that was allowed to leave submissions out: exit 9 if it did.

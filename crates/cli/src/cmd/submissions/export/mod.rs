@@ -12,11 +12,11 @@ use clap::Args;
 use formsvc_client::{Client, Completeness, PAGE_SIZE_MAX};
 use formsvc_export::{
     Destination, Existing, Export as Engine, ExportError, ExportEvent, Exported, FORMATS,
-    FileFormat, Format, PullProgress, Remark, SpoolFolder, export_stream,
+    FileFormat, Format, PullProgress, SpoolFolder, export_stream,
 };
 use indicatif::HumanCount;
 
-pub(in crate::cmd) use failure::incomplete;
+pub(in crate::cmd) use failure::{incomplete, larger_pages};
 
 use self::failure::Saved;
 use self::format_options::FormatOptions;
@@ -197,11 +197,11 @@ impl Export {
             engine.run(options, destination, events).await
         };
         cx.can_go_on_with(None);
-        let larger = || larger_pages(self.page_size, &format!("--page-size {PAGE_SIZE_MAX}"));
         let exported = exported.map_err(|error| {
             let is_demo = matches!(cx.settings.service, Service::Demo);
             let is_lost = spools.is_temporary() && !is_demo;
-            failure::explain(error, path, job.format, command, is_lost).hint_larger_pages(larger())
+            failure::explain(error, path, job.format, command, is_lost)
+                .hint_larger_pages(self.larger_pages())
         })?;
         cx.progress.end();
         for remark in &exported.rendered.remarks {
@@ -210,7 +210,7 @@ impl Export {
         cx.progress.report(summary(&exported, path, cx.progress.elapsed()));
         if exported.pull.completeness == Completeness::Incomplete {
             incomplete(&exported.pull.overflows)
-                .map_err(|error| error.hint_larger_pages(larger()))?;
+                .map_err(|error| error.hint_larger_pages(self.larger_pages()))?;
         }
         Ok(exported)
     }
@@ -231,6 +231,10 @@ impl Export {
         let options = options.map_err(|error| ExportError::Unsupported(error.brief()))?;
         let filter = options.filter;
         export_stream(pages, job.format, self.limit, filter.as_ref(), destination, progress).await
+    }
+
+    fn larger_pages(&self) -> Option<String> {
+        larger_pages(self.page_size, &format!("--page-size {PAGE_SIZE_MAX}"))
     }
 
     fn is_to_folder(&self) -> bool {
@@ -363,14 +367,14 @@ fn manifest_path(path: Option<&Path>) -> Option<PathBuf> {
 }
 
 fn summary(exported: &Exported, file: Option<&Path>, elapsed: Duration) -> Message {
-    let (rendered, pull) = (&exported.rendered, &exported.pull);
+    let rendered = &exported.rendered;
     let columns = match rendered.columns {
         0 => String::new(),
         columns => format!(", {}", counted(columns as u64, "column")),
     };
     let place = file.map_or(String::new(), |file| format!(" → {}", file.display()));
     let (submissions, time) = (counted(rendered.rows, "submission"), took(elapsed));
-    let complete = match pull.completeness {
+    let complete = match exported.pull.completeness {
         Completeness::Proven => "yes",
         Completeness::Incomplete => "no",
         _ => "unproven",
@@ -379,26 +383,12 @@ fn summary(exported: &Exported, file: Option<&Path>, elapsed: Duration) -> Messa
     let message = Message::info(format!("{submissions}{columns}{place} in {time}{doubt}"))
         .with("submissions", rendered.rows)
         .with("columns", rendered.columns)
-        .with("guarded_cells", guarded_cells(&rendered.remarks))
         .with("seconds", elapsed.as_secs_f64())
         .with("complete", complete);
     match file {
         Some(file) => message.with("file", file.display().to_string()),
         None => message,
     }
-}
-
-fn guarded_cells(remarks: &[Remark]) -> u64 {
-    let guarded = remarks.iter().find_map(|remark| match remark {
-        Remark::GuardedCells(cells) => Some(*cells),
-        _ => None,
-    });
-    guarded.unwrap_or_default()
-}
-
-/// Advice to request pages of the largest size with `flag`; `None` if they have that size already.
-pub(in crate::cmd) fn larger_pages(page_size: u32, flag: &str) -> Option<String> {
-    (page_size < PAGE_SIZE_MAX).then(|| format!("request larger pages with `{flag}`"))
 }
 
 pub(super) fn counted(number: u64, noun: &str) -> String {
