@@ -13,7 +13,7 @@ from pathlib import Path
 STD = {"core", "alloc", "std"}
 OURS = {"formsvc_protocol"}
 # For everybody: shapes that others share, at 1.0 or as stable.
-SHARED = {"http", "bytes", "serde", "serde_core", "serde_json", "futures_core", "secrecy"}
+SHARED = {"http", "bytes", "serde", "serde_core", "serde_json", "futures_core"}
 # For whoever asks for a feature of that name, or one that is made for them.
 ASKED_FOR = {
     "formsvc_protocol": {"jiff", "chrono", "time"},

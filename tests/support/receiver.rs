@@ -60,7 +60,7 @@ impl Receiver {
     pub async fn start(id: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has a free port");
         let addr = listener.local_addr().expect("it listens");
-        let secret = SigningSecret::new(&secret_of(id).into()).expect("it is not empty");
+        let secret = SigningSecret::new(&secret_of(id)).expect("it is not empty");
         let ledger = Arc::new(Ledger {
             secret,
             pause_micros: AtomicU64::new(0),

@@ -5,8 +5,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use hmac::{Hmac, KeyInit, Mac};
-use secrecy::{ExposeSecret, SecretString};
 use sha2::Sha256;
+use zeroize::Zeroizing;
 
 use crate::limits::SIGNATURES_MAX;
 use crate::{SecretTextError, check_secret_text};
@@ -41,8 +41,7 @@ impl SigningSecret {
 
     /// Takes any text as the key, for services and tools that create or explain secrets; `None` if it
     /// is empty. Text that a person copied needs the checks of the conversions.
-    pub fn new(secret: &SecretString) -> Option<Self> {
-        let text = secret.expose_secret();
+    pub fn new(text: &str) -> Option<Self> {
         (!text.is_empty()).then(|| Self::from_text(text))
     }
 
@@ -72,7 +71,7 @@ impl TryFrom<String> for SigningSecret {
     type Error = SecretTextError;
     fn try_from(text: String) -> Result<Self, SecretTextError> {
         // Overwrites the text on drop.
-        SecretString::from(text).expose_secret().try_into()
+        Zeroizing::new(text).as_str().try_into()
     }
 }
 
@@ -272,7 +271,7 @@ mod tests {
             assert_eq!(SigningSecret::try_from(text.to_owned()).unwrap_err(), error);
             assert!(!format!("{error} {error:?}").contains("0123"), "{error:?}");
         }
-        assert!(SigningSecret::new(&"".into()).is_none());
+        assert!(SigningSecret::new("").is_none());
         let secret: SigningSecret = "whsec_0123456789".parse().unwrap();
         assert!(!format!("{secret:?}").contains("0123"));
     }

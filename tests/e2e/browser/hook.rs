@@ -40,7 +40,7 @@ pub(super) struct Delivery {
 impl Delivery {
     /// Whether it was signed with a secret, just now.
     pub(super) fn is_signed_with(&self, secret: &str) -> bool {
-        let secret = SigningSecret::new(&secret.to_owned().into()).unwrap();
+        let secret = SigningSecret::new(secret).unwrap();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
         signature::verify(&self.signature, &self.body, &[secret], now, SIGNATURE_TOLERANCE).is_ok()
     }

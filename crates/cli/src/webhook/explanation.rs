@@ -81,7 +81,7 @@ mod tests {
     const SECRET: &str = "whsec_of_a_test_of_explaining";
 
     fn received(signed: &'static [u8], body: &'static [u8]) -> Received {
-        let secret = SigningSecret::new(&SECRET.into()).unwrap();
+        let secret = SigningSecret::new(SECRET).unwrap();
         let value = HeaderValue::try_from(sign([&secret], 1_700_000_000, signed)).unwrap();
         Received {
             at: Timestamp::from_second(1_700_000_001).unwrap(),

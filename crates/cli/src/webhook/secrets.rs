@@ -168,7 +168,7 @@ impl Secrets {
 
     /// All of them, to sign with; the current one first.
     pub(crate) fn all_signing(&self) -> impl Iterator<Item = SigningSecret> {
-        self.0.iter().filter_map(|(_, secret)| SigningSecret::new(secret))
+        self.0.iter().filter_map(|(_, secret)| SigningSecret::new(secret.expose_secret()))
     }
 
     /// All of them as they are, for [`Variant::sign`](formsvc_contract::variant::Variant::sign).

@@ -101,7 +101,8 @@ fn checksum(text: &str) -> String {
 /// content. The text is written to a temporary file in the same folder, synced, and renamed. On
 /// Unix only the owner can read the file.
 pub(super) fn save(path: &Path, text: &str, name: &str) -> io::Result<()> {
-    let saved = if text.len() > MAX_LEN {
+    // The file also contains a line break.
+    let saved = if text.len() >= MAX_LEN {
         Err(io::Error::new(io::ErrorKind::InvalidInput, "the text is longer than 8 MiB"))
     } else {
         replace_file(path, text)
@@ -316,7 +317,7 @@ mod tests {
         assert!(error.starts_with(&format!("cannot save the state `{}`: ", path.display())));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
         assert_eq!(fs::read_to_string(path.join("inside")).unwrap(), "kept");
-        let error = save(&folder.path().join("long"), &"x".repeat(MAX_LEN + 1), "state");
+        let error = save(&folder.path().join("long"), &"x".repeat(MAX_LEN), "state");
         assert_eq!(error.unwrap_err().kind(), io::ErrorKind::InvalidInput);
     }
 
@@ -331,7 +332,7 @@ mod tests {
         let error = load(&path, |_| Err::<(), _>("state is damaged"), "state").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
         assert!(error.to_string().ends_with("`: state is damaged"), "{error}");
-        fs::write(&path, "x".repeat(MAX_LEN + 3)).unwrap();
+        fs::write(&path, "x".repeat(MAX_LEN + 1)).unwrap();
         let error = load_text(&path).unwrap_err();
         assert!(error.to_string().ends_with("`: longer than 8 MiB"), "{error}");
     }

@@ -100,7 +100,7 @@ fn explanation_contains_no_secret_and_no_valid_mac() {
         for secret in case.secrets.iter().chain(&case.api_key) {
             assert!(!text.contains(&secret[6..]), "{}: {text}", case.name);
         }
-        let key = SigningSecret::new(&SECRET.into()).unwrap();
+        let key = SigningSecret::new(SECRET).unwrap();
         let body = hex::decode(&case.body_hex).unwrap();
         let valid = sign([&key], NOW, &body);
         assert!(!text.contains(valid.rsplit('=').next().unwrap()), "{}: {text}", case.name);
@@ -109,7 +109,7 @@ fn explanation_contains_no_secret_and_no_valid_mac() {
 
 #[test]
 fn explanation_names_the_secret_that_signed() {
-    let key = SigningSecret::new(&SECRET.into()).unwrap();
+    let key = SigningSecret::new(SECRET).unwrap();
     let header = sign([&key], NOW, b"{}");
     let request = ExplainRequest {
         headers: vec![(HEADER, header.as_bytes())],
@@ -124,7 +124,7 @@ fn explanation_names_the_secret_that_signed() {
 
 #[test]
 fn body_over_the_limit_is_only_tried_unchanged() {
-    let key = SigningSecret::new(&SECRET.into()).unwrap();
+    let key = SigningSecret::new(SECRET).unwrap();
     let body = vec![b'x'; BODY_MAX + 1];
     let header = sign([&key], NOW, &body[1..]);
     let found = explain_body(&header, &body);
@@ -156,7 +156,7 @@ proptest! {
 
     #[test]
     fn valid_signature_has_no_cause(body in body(), old in 0..=300_u64) {
-        let key = SigningSecret::new(&SECRET.into()).unwrap();
+        let key = SigningSecret::new(SECRET).unwrap();
         let found = explain_body(&sign([&key], NOW - old, &body), &body);
         prop_assert_eq!((ids(&found), found.proof), (vec![], Proof::Signature));
     }

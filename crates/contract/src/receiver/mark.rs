@@ -111,13 +111,13 @@ mod tests {
 
     fn marked(mark: Mark, signed: &[u8], sent: &[u8]) -> Marked {
         let secret: SecretString = SECRET.into();
-        let right = SigningSecret::new(&secret).unwrap();
+        let right = SigningSecret::new(SECRET).unwrap();
         mark.on(Keys { secret: &secret, right: &right }, NOW, signed, sent)
     }
 
     fn verdict(mark: Mark) -> Result<(), SignatureError> {
         let values = marked(mark, b"{}", b"{}").values;
-        let right = [SigningSecret::new(&SECRET.into()).unwrap()];
+        let right = [SigningSecret::new(SECRET).unwrap()];
         verify(values[0].as_bytes(), b"{}", &right, NOW.as_secs(), SIGNATURE_TOLERANCE).map(drop)
     }
 
@@ -156,7 +156,7 @@ mod tests {
         for mark in all {
             for sent in [&b"{}"[..], b"[]"] {
                 let marked = marked(mark, b"{}", sent);
-                let right = mac(&SigningSecret::new(&SECRET.into()).unwrap(), NOW.as_secs(), sent);
+                let right = mac(&SigningSecret::new(SECRET).unwrap(), NOW.as_secs(), sent);
                 let told = marked
                     .values
                     .iter()

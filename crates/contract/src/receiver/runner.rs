@@ -73,7 +73,7 @@ pub struct Runner<'a> {
 impl<'a> Runner<'a> {
     /// None where the secret is empty.
     pub fn new(given: Given<'a>) -> Option<Self> {
-        let right = SigningSecret::new(given.secret)?;
+        let right = SigningSecret::new(given.secret.expose_secret())?;
         Some(Self { given, right, leaks: Vec::new(), silent: 0, met: false, over: None })
     }
 

@@ -262,7 +262,7 @@ mod tests {
 
     /// Attempts at these seconds of the receiver's clock, with these `t`.
     fn judged(times: &[(u64, u64)]) -> Judged {
-        let secret = SigningSecret::new(&"whsec_1".into()).unwrap();
+        let secret = SigningSecret::new("whsec_1").unwrap();
         let attempt = |(unix, t): &(u64, u64)| Attempt {
             at: Instant::now(),
             unix: Duration::from_secs(*unix),

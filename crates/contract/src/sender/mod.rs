@@ -91,7 +91,7 @@ pub async fn check_sender(
     is_wanted: impl Fn(&CheckInfo) -> bool,
     on_event: impl FnMut(SenderEvent),
 ) -> io::Result<SenderResults> {
-    let secret = SigningSecret::new(&options.secret);
+    let secret = SigningSecret::new(options.secret.expose_secret());
     let secret = secret.ok_or_else(|| io::Error::other("the signing secret is empty"))?;
     let recorder = Recorder::start(listener, secret, REQUEST_TIMEOUT);
     let missing = observe(&recorder, options, on_event).await;

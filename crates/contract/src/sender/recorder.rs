@@ -227,7 +227,7 @@ mod tests {
     async fn stalled_connections_do_not_end_the_receiver() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let secret = SigningSecret::new(&"whsec_1".into()).unwrap();
+        let secret = SigningSecret::new("whsec_1").unwrap();
         let recorder = Recorder::start(listener, secret.clone(), Duration::from_millis(200));
         let mut stalled = Vec::new();
         for number in 0..2 * CONNECTIONS_MAX {

@@ -151,7 +151,10 @@ impl Variant {
     /// Creates the signature headers of this kind for a body, signed at `now` with each of the secrets.
     /// Without secrets there is no header. Only the header differs between variants, never the body.
     pub fn sign(self, secrets: &[SecretString], now: u64, body: &[u8]) -> Signatures {
-        let keys: Vec<_> = secrets.iter().filter_map(SigningSecret::new).collect();
+        let keys: Vec<_> = secrets
+            .iter()
+            .filter_map(|secret| SigningSecret::new(secret.expose_secret()))
+            .collect();
         let Some(first) = secrets.first().filter(|_| !keys.is_empty()) else {
             return Signatures(Vec::new());
         };
@@ -187,7 +190,7 @@ impl Variant {
             Self::Millis => right(now.saturating_mul(1000)),
             Self::TNotANumber => format!("t=now,v1={}", hex::encode(raw("now"))),
             Self::WrongSecret => {
-                let secret = SigningSecret::new(&OTHER_SECRET.into());
+                let secret = SigningSecret::new(OTHER_SECRET);
                 sign(&secret, now, body)
             }
             Self::Tampered => sign(&keys, now, &flipped(body)),

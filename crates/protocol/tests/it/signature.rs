@@ -34,7 +34,7 @@ struct Expect {
 }
 
 fn secret(text: &str) -> SigningSecret {
-    SigningSecret::new(&text.into()).expect("is not empty")
+    SigningSecret::new(text).expect("is not empty")
 }
 
 /// The name of a result in the vectors.

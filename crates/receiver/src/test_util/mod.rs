@@ -32,7 +32,7 @@ pub fn sign<'a>(
     time: SystemTime,
     body: &[u8],
 ) -> String {
-    let to_secret = |text: &str| SigningSecret::new(&text.into()).expect("the secret is empty");
+    let to_secret = |text: &str| SigningSecret::new(text).expect("the secret is empty");
     let secrets: Vec<_> = secrets.into_iter().map(to_secret).collect();
     let time = time.duration_since(UNIX_EPOCH).expect("the time is before 1970");
     signature::sign(&secrets, time.as_secs(), body)

@@ -40,7 +40,7 @@ mod tests {
     fn a_wrong_command_line_is_one_error_and_one_hint() {
         let missing = told_of("formsvc-server user add --database a.db");
         assert!(missing.contains("--email <EMAIL> --name <NAME>"), "{missing}");
-        assert!(missing.contains("`formsvc-server user add --help` tells"), "{missing}");
+        assert!(missing.contains("see `formsvc-server user add --help`"), "{missing}");
         let unknown = told_of("formsvc-server migrate --databse x");
         assert!(unknown.contains("'--databse'") && unknown.contains("similar"), "{unknown}");
         assert!(!unknown.contains("Usage:"), "{unknown}");

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use formsvc_protocol::signature::SigningSecret;
+use secrecy::ExposeSecret;
 
 use crate::causes::on_one_line;
 use crate::egress::{EndpointUrl, EndpointUrlError};
@@ -79,7 +80,8 @@ impl Guard {
             let opened = self.vault.open(id.as_str().as_bytes(), &sealed.0);
             let opened =
                 opened.map_err(|source| Obstacle::Secret { endpoint: id.clone(), source })?;
-            SigningSecret::new(&opened).ok_or_else(|| Obstacle::EmptySecret(id.clone()))
+            SigningSecret::new(opened.expose_secret())
+                .ok_or_else(|| Obstacle::EmptySecret(id.clone()))
         };
         let mut secrets = vec![open(&endpoint.secret)?];
         // Whoever replaced a secret whose key is lost has the new one: waiting helps nobody.

@@ -131,7 +131,7 @@ pub(super) fn signature(body: &[u8]) -> String {
 /// The signature header of a body, made so many seconds ago.
 pub(super) fn signature_of(ago: u64, body: &[u8]) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-    sign([&SigningSecret::new(&SECRET.to_owned().into()).unwrap()], now - ago, body)
+    sign([&SigningSecret::new(SECRET).unwrap()], now - ago, body)
 }
 
 /// Shows the delivery of a number, and waits for its body.

@@ -111,7 +111,7 @@ fn received(form: &Form, submission: &Submission, fate: &Fate, at: Timestamp) ->
     let event = payload::of_submission(submission.clone(), form.id.clone(), &form.title);
     let body = payload::body(&event);
     let signed = at.as_second() - fate.age;
-    let secret = SigningSecret::new(&fate.secret.into()).expect("the secrets have letters");
+    let secret = SigningSecret::new(fate.secret).expect("the secrets have letters");
     let signature = HeaderValue::try_from(sign([&secret], signed.unsigned_abs(), &body));
     let headers = HeaderMap::from_iter([
         (header::HOST, HeaderValue::from_static("localhost:4400")),

@@ -80,7 +80,7 @@ fn secret(said: &str) -> Option<&str> {
 }
 
 fn is_signed_with(received: &Received, secret: &str) -> bool {
-    let secret = SigningSecret::new(&secret.to_owned().into()).unwrap();
+    let secret = SigningSecret::new(secret).unwrap();
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     let (header, body) = (received.signature.as_bytes(), received.body.as_bytes());
     let tolerance = formsvc_protocol::limits::SIGNATURE_TOLERANCE;

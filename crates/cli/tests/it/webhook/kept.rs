@@ -105,7 +105,7 @@ impl Listener {
     #[track_caller]
     pub(crate) fn send(&self, target: &str, headers: &[(&str, &[u8])], body: &[u8]) -> u16 {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-        let secret = SigningSecret::new(&SECRET.into()).unwrap();
+        let secret = SigningSecret::new(SECRET).unwrap();
         let signature = sign([&secret], now, body);
         let mut request = format!(
             "POST {target} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\n\

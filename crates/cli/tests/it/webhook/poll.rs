@@ -76,7 +76,7 @@ impl World {
 }
 
 fn is_signed_by(secret: &str, got: &Got) -> bool {
-    let secret = SigningSecret::new(&secret.to_owned().into()).unwrap();
+    let secret = SigningSecret::new(secret).unwrap();
     let header = got.header("x-service-signature").unwrap();
     let tolerance = std::time::Duration::from_secs(300);
     verify(header, &got.body, &[secret], now(), tolerance).is_ok()

@@ -43,7 +43,7 @@ fn a_replay_is_signed_now_and_else_as_it_came() {
     for body in [BODY.as_bytes(), b"no event"] {
         let got = recorder.got();
         assert_eq!((&*got.line, &got.body[..]), ("POST /other?x=1 HTTP/1.1", body));
-        let secret = SigningSecret::new(&SECRET.into()).unwrap();
+        let secret = SigningSecret::new(SECRET).unwrap();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
         let signature = got.header("x-service-signature").unwrap();
         let tolerance = std::time::Duration::from_secs(300);
@@ -224,7 +224,7 @@ fn what_an_editor_makes_of_the_body_is_signed_and_sent() {
     let got = recorder.got();
     let body: Value = serde_json::from_slice(&got.body).unwrap();
     assert_eq!(body["submission_id"], "sub_2");
-    let secret = SigningSecret::new(&SECRET.into()).unwrap();
+    let secret = SigningSecret::new(SECRET).unwrap();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let tolerance = std::time::Duration::from_secs(300);
     verify(got.header("x-service-signature").unwrap(), &got.body, &[secret], now, tolerance)

@@ -35,7 +35,7 @@ fn succeed(args: &[&str]) -> String {
 /// Whether a delivery is signed with the secret, now.
 fn is_signed(got: &Got) -> bool {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-    let secret = SigningSecret::new(&SECRET.into()).unwrap();
+    let secret = SigningSecret::new(SECRET).unwrap();
     let header = got.header("x-service-signature").unwrap();
     verify(header, &got.body, &[secret], now, Duration::from_secs(300)).is_ok()
 }

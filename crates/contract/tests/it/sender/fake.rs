@@ -115,7 +115,7 @@ impl Delivery {
             "signature-fresh" => u64::try_from(self.began.unix_micros()).unwrap() / 1_000_000,
             _ => now,
         };
-        let key = SigningSecret::new(&SECRET.into()).unwrap();
+        let key = SigningSecret::new(SECRET).unwrap();
         let mut signature = sign([&key], t, &signed);
         if self.is("signature-format") {
             signature = signature.replace(',', ";");

@@ -6,7 +6,6 @@ use std::sync::mpsc;
 
 use formsvc_protocol::limits::SIGNATURE_TOLERANCE;
 use formsvc_protocol::signature::{SigningSecret, verify};
-use secrecy::SecretString;
 
 use super::PATIENCE;
 
@@ -108,7 +107,7 @@ impl Received {
 
     /// Whether a secret signed it just now.
     pub(super) fn is_signed_with(&self, secret: &str) -> bool {
-        let secret = SigningSecret::new(&SecretString::from(secret.to_owned())).unwrap();
+        let secret = SigningSecret::new(secret).unwrap();
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
         let (header, body) = (self.signature.as_bytes(), self.body.as_bytes());
         verify(header, body, &[secret], now.as_secs(), SIGNATURE_TOLERANCE).is_ok()

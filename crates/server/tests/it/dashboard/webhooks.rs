@@ -10,7 +10,6 @@ use axum::extract::Request;
 use formsvc_protocol::signature::{SigningSecret, verify};
 use formsvc_server::store::{DeliveriesRequest, DeliveryRecord, DeliveryState};
 use http::{HeaderMap, StatusCode};
-use secrecy::SecretString;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
@@ -75,7 +74,7 @@ async fn within<T>(future: impl Future<Output = T>) -> T {
 
 fn is_signed_with(secret: &str, headers: &HeaderMap, body: &[u8]) -> bool {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-    let secret = SigningSecret::new(&SecretString::from(secret.to_owned())).unwrap();
+    let secret = SigningSecret::new(secret).unwrap();
     let header = headers["x-service-signature"].to_str().unwrap();
     verify(header.as_bytes(), body, &[secret], now, Duration::from_secs(300)).is_ok()
 }

@@ -268,7 +268,7 @@ async fn rotate(by: By) -> String {
     let (mut both, mut old) = (0, 0);
     for one in &finished.received {
         let matches = |secret: &String| {
-            let secret = SigningSecret::new(&secret.clone().into()).unwrap();
+            let secret = SigningSecret::new(secret).unwrap();
             let header = one.header("x-service-signature").as_bytes();
             let body = one.body.as_bytes();
             verify(header, body, &[secret], now.as_secs(), SIGNATURE_TOLERANCE).is_ok()

@@ -15,7 +15,7 @@ fn now() -> u64 {
 }
 
 fn is_signed_with(received: &Received, secret: &str) -> bool {
-    let secret = SigningSecret::new(&secret.to_owned().into()).unwrap();
+    let secret = SigningSecret::new(secret).unwrap();
     let header = received.header("x-service-signature").as_bytes();
     verify(header, received.body.as_bytes(), &[secret], now(), SIGNATURE_TOLERANCE).is_ok()
 }

@@ -30,7 +30,7 @@ async fn sick(faults: &[&str], endpoint: &Endpoint) -> (World, Deliveries, Fault
 
 fn verified(received: &Received) -> Result<usize, SignatureError> {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    let secret = SigningSecret::new(&"whsec_whe_1".into()).unwrap();
+    let secret = SigningSecret::new("whsec_whe_1").unwrap();
     let header = received.header("x-service-signature").as_bytes();
     verify(header, received.body.as_bytes(), &[secret], now.as_secs(), SIGNATURE_TOLERANCE)
 }

@@ -185,7 +185,7 @@ pub(crate) fn now() -> u64 {
 
 /// The header that a secret makes, so many seconds from now.
 pub(crate) fn signature(secret: &str, skew: i64, body: &str) -> String {
-    let secret = SigningSecret::new(&secret.to_owned().into()).unwrap();
+    let secret = SigningSecret::new(secret).unwrap();
     sign([&secret], now().saturating_add_signed(skew), body.as_bytes())
 }
 

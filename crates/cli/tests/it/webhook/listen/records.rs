@@ -35,7 +35,7 @@ fn bodies() -> Vec<Vec<u8>> {
 }
 
 fn posted(body: &[u8]) -> Vec<u8> {
-    let key = SigningSecret::new(&SECRET.to_owned().into()).unwrap();
+    let key = SigningSecret::new(SECRET).unwrap();
     let mut request = request("/", &sign([&key], now(), body), "");
     let end = request.len() - "Content-Length: 0\r\n\r\n".len();
     request.truncate(end);
