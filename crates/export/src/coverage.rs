@@ -11,7 +11,7 @@
 //! them again. The second of the last row of a page is not covered until the page below it is
 //! stored, because the service's cursors may have whole seconds.
 
-use formsvc_client::Completeness;
+use formsvc_client::{Completeness, ResumeToken};
 
 /// Time after its `created_at` within which a submission may be committed, in microseconds.
 pub(crate) const OVERLAP: i64 = 5 * 60 * SECOND;
@@ -37,6 +37,22 @@ pub struct Interval {
 pub struct Coverage(Vec<Interval>);
 
 impl Interval {
+    /// Reads an interval that a database returned: its newest and oldest time, the text of its token
+    /// and its completeness. The error is a reason.
+    pub(crate) fn from_stored(
+        (newest, oldest): (i64, i64),
+        resume: String,
+        completeness: &str,
+    ) -> Result<Self, String> {
+        let token: Result<ResumeToken, _> = resume.parse();
+        token.map_err(|error| error.to_string())?;
+        let completeness = [Completeness::Proven, Completeness::Unproven, Completeness::Incomplete]
+            .into_iter()
+            .find(|known| known.as_str() == completeness)
+            .ok_or_else(|| format!("the completeness `{completeness}` is unknown"))?;
+        Ok(Self { newest, oldest, resume, completeness })
+    }
+
     fn touches(&self, other: &Self) -> bool {
         self.oldest <= other.newest.saturating_add(1)
             && other.oldest <= self.newest.saturating_add(1)
@@ -52,6 +68,11 @@ impl Coverage {
     /// Returns true if the newest interval reaches down to this time, so that no gap is left above it.
     pub fn reaches(&self, since: i64) -> bool {
         self.0.first().is_some_and(|newest| newest.oldest <= since)
+    }
+
+    /// Returns the worst completeness of all intervals.
+    pub fn completeness(&self) -> Completeness {
+        self.0.iter().map(|interval| interval.completeness).max().unwrap_or_default()
     }
 
     /// Adds an interval and joins it with those that it touches. An empty one changes nothing.

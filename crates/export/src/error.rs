@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::store::StoreError;
+use crate::sync::SyncError;
 
 /// The operation that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,8 @@ pub enum ExportError {
     ReaderClosed,
     /// The row store cannot be used.
     Store(StoreError),
+    /// The database that submissions are synchronized with cannot be used.
+    Sync(SyncError),
     /// The time limit was reached before the list ended.
     TimeLimit,
     /// More submissions share a unit of the service's cursor than a page can show, so that some may
@@ -88,6 +91,7 @@ impl fmt::Display for ExportError {
             }
             Self::ReaderClosed => f.write_str("the reader closed the output"),
             Self::Store(error) => error.fmt(f),
+            Self::Sync(error) => error.fmt(f),
             Self::TimeLimit => f.write_str("the time limit was reached"),
             Self::Incomplete { .. } => f.write_str(
                 "the result is incomplete: more submissions share a unit of the service's cursor \
@@ -114,6 +118,7 @@ impl std::error::Error for ExportError {
             Self::Service(error) => std::error::Error::source(error),
             Self::Output { source, .. } => Some(source),
             Self::Store(error) => std::error::Error::source(error),
+            Self::Sync(error) => std::error::Error::source(error),
             Self::Unfinished { cause, .. } => cause.source(),
             _ => None,
         }
@@ -123,6 +128,15 @@ impl std::error::Error for ExportError {
 impl From<StoreError> for ExportError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
+    }
+}
+
+impl From<SyncError> for ExportError {
+    fn from(error: SyncError) -> Self {
+        match error {
+            SyncError::Store(error) => Self::Store(error),
+            error => Self::Sync(error),
+        }
     }
 }
 

@@ -6,6 +6,7 @@ mod destination;
 mod error;
 mod export;
 mod format;
+mod lock;
 mod manifest;
 mod old;
 mod partition;
@@ -17,6 +18,7 @@ mod schema;
 mod spool;
 mod store;
 mod stream;
+mod sync;
 
 pub use compress::Compression;
 pub use coverage::{Coverage, Interval};
@@ -35,3 +37,9 @@ pub use schema::{DISTINCT_MAX, LABELS_MAX, Label, Rename, Schema, TooManyLabels,
 pub use spool::{SpoolContent, SpoolFolder, SpoolInfo};
 pub use store::{RowRange, RowStore, SourceKey, StoreError, StoreProblem, StoredRows};
 pub use stream::RowStream;
+#[cfg(feature = "postgres")]
+pub use sync::PostgresError;
+pub use sync::{
+    FormRows, SyncError, SyncEvent, SyncOptions, SyncStatus, SyncStore, SyncSummary, SyncTarget,
+    VerifyOptions, VerifySummary, ViewChanges,
+};

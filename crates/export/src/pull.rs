@@ -7,7 +7,8 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::coverage::{AfterPage, Coverage, PageTimes, WalkRange, next_gap};
 use crate::error::ExportError;
-use crate::store::{PageToWrite, RowRange, RowStore, SourceKey};
+use crate::store::{PageToWrite, PageWritten, RowRange, RowStore, SourceKey};
+use crate::sync::FormStore;
 
 /// Which submissions to pull, and how.
 #[derive(Clone, Debug)]
@@ -85,38 +86,83 @@ pub async fn pull(
     options: &PullOptions,
     on_progress: impl FnMut(PullProgress<'_>),
 ) -> Result<PullSummary, ExportError> {
-    let summary = PullSummary { rows: store.count(source, ALL, u64::MAX)?, ..Default::default() };
-    let mut run = Pull { client, form, store, source, options, on_progress, summary };
+    let store = PageStore::Rows { store, source };
+    pull_into(client, form, store, options, on_progress).await
+}
+
+/// Pulls the submissions of a form into any store: see [`pull`].
+pub(crate) async fn pull_into(
+    client: &Client,
+    form: &FormId,
+    mut store: PageStore<'_>,
+    options: &PullOptions,
+    on_progress: impl FnMut(PullProgress<'_>),
+) -> Result<PullSummary, ExportError> {
+    let rows = store.count(ALL, u64::MAX).await?;
+    let summary = PullSummary { rows, ..Default::default() };
+    let mut run =
+        Pull { client, form, store, options, on_progress, summary, coverage: Coverage::default() };
     let mut walk = WalkRange::from_newest();
     let mut pages = run.pages(None);
     // A pull that started with the newest row ends each walk by an interval that reaches further down.
     while let Some(coverage) = run.read(&mut walk, &mut pages).await? {
         let Some(gap) = next_gap(&coverage, options.since) else { break };
-        if run.has_enough(gap.oldest)? {
+        if run.has_enough(gap.oldest).await? {
             break;
         }
         walk = WalkRange::below(gap);
         // The token was checked when the store read it.
         pages = run.pages(gap.resume.parse().ok());
     }
-    let coverage = run.store.coverage(source)?;
+    let Pull { mut store, mut summary, coverage, .. } = run;
     let stored = coverage.intervals().first().map(|newest| newest.completeness);
-    let mut summary = run.summary;
     summary.completeness = summary.completeness.max(stored.unwrap_or_default());
-    summary.overflows = store.overflows(source)?;
+    summary.overflows = store.overflows().await?;
     Ok(summary)
 }
 
 const ALL: RowRange = RowRange { since: i64::MIN, until: i64::MAX, include_deleted: true };
 
+/// The store of a form's submissions that pages are written to.
+pub(crate) enum PageStore<'a> {
+    /// Submissions without cells.
+    Rows { store: &'a mut RowStore, source: SourceKey },
+    /// Submissions with cells, labels and a view.
+    Form(&'a mut FormStore),
+}
+
+impl PageStore<'_> {
+    async fn write_page(&mut self, page: &PageToWrite<'_>) -> Result<PageWritten, ExportError> {
+        match self {
+            Self::Rows { store, source } => Ok(store.write_page(*source, page)?),
+            Self::Form(store) => Ok(store.write_page(page).await?),
+        }
+    }
+
+    async fn count(&mut self, range: RowRange, max: u64) -> Result<u64, ExportError> {
+        match self {
+            Self::Rows { store, source } => Ok(store.count(*source, range, max)?),
+            Self::Form(store) => Ok(store.count(range, max).await?),
+        }
+    }
+
+    async fn overflows(&mut self) -> Result<Vec<String>, ExportError> {
+        match self {
+            Self::Rows { store, source } => Ok(store.overflows(*source)?),
+            Self::Form(store) => Ok(store.overflows().await?),
+        }
+    }
+}
+
 struct Pull<'a, F> {
     client: &'a Client,
     form: &'a FormId,
-    store: &'a mut RowStore,
-    source: SourceKey,
+    store: PageStore<'a>,
     options: &'a PullOptions,
     on_progress: F,
     summary: PullSummary,
+    /// The coverage after the last page.
+    coverage: Coverage,
 }
 
 impl<F: FnMut(PullProgress<'_>)> Pull<'_, F> {
@@ -138,35 +184,24 @@ impl<F: FnMut(PullProgress<'_>)> Pull<'_, F> {
         pages: &mut SubmissionPages,
     ) -> Result<Option<Coverage>, ExportError> {
         loop {
-            let page = self.next_page(pages).await?;
-            let coverage = self.store_page(walk, pages, page.as_ref())?;
-            match walk.after_page(&coverage, self.options.since) {
+            let page = next_page(pages, self.options.deadline).await?;
+            self.store_page(walk, pages, page.as_ref()).await?;
+            match walk.after_page(&self.coverage, self.options.since) {
                 AfterPage::Reached => return Ok(None),
-                AfterPage::Joined => return Ok(Some(coverage)),
-                AfterPage::Continue if self.has_enough(walk.oldest())? => return Ok(None),
+                AfterPage::Joined => return Ok(Some(self.coverage.clone())),
+                AfterPage::Continue if self.has_enough(walk.oldest()).await? => return Ok(None),
                 AfterPage::Continue => {}
             }
         }
     }
 
-    async fn next_page(
-        &self,
-        pages: &mut SubmissionPages,
-    ) -> Result<Option<SubmissionPage>, ExportError> {
-        let Some(deadline) = self.options.deadline else { return Ok(pages.try_next().await?) };
-        match timeout_at(deadline, pages.try_next()).await {
-            Ok(page) => Ok(page?),
-            Err(_) => Err(ExportError::TimeLimit),
-        }
-    }
-
     /// Stores a page, or the end of the list.
-    fn store_page(
+    async fn store_page(
         &mut self,
         walk: &mut WalkRange,
         pages: &SubmissionPages,
         page: Option<&SubmissionPage>,
-    ) -> Result<Coverage, ExportError> {
+    ) -> Result<(), ExportError> {
         let rows = page.map_or(&[][..], SubmissionPage::submissions);
         let (now, token) = (unix_micros_now(), pages.resume_token());
         let time = |row: &formsvc_client::Submission| row.created_at.unix_micros();
@@ -175,8 +210,9 @@ impl<F: FnMut(PullProgress<'_>)> Pull<'_, F> {
         let completeness = pages.completeness();
         let interval = Some(walk.interval(token.to_string(), completeness));
         let overflows = pages.tie_overflows();
-        let written =
-            self.store.write_page(self.source, &PageToWrite { rows, interval, overflows, now })?;
+        let page_to_write = PageToWrite { rows, interval, overflows, now };
+        let written = self.store.write_page(&page_to_write).await?;
+        self.coverage = written.coverage;
         let summary = &mut self.summary;
         summary.rows += written.new;
         summary.new += written.new;
@@ -187,20 +223,32 @@ impl<F: FnMut(PullProgress<'_>)> Pull<'_, F> {
             let (rows, new) = (summary.rows, summary.new);
             (self.on_progress)(PullProgress { rows, new, reached: last.created_at.as_str() });
         }
-        Ok(written.coverage)
+        Ok(())
     }
 
     /// Whether the wanted number of submissions is stored. Those that are older than `oldest` do not
     /// count: newer ones than they could be missing.
-    fn has_enough(&self, oldest: i64) -> Result<bool, ExportError> {
+    async fn has_enough(&mut self, oldest: i64) -> Result<bool, ExportError> {
         let Some(limit) = self.options.limit else { return Ok(false) };
         let since = oldest.max(self.options.since);
         let range = RowRange { since, until: self.options.until, include_deleted: false };
-        Ok(self.store.count(self.source, range, limit)? >= limit)
+        Ok(self.store.count(range, limit).await? >= limit)
     }
 }
 
-fn unix_micros_now() -> i64 {
+/// Requests the next page; `None` at the end of the list.
+pub(crate) async fn next_page(
+    pages: &mut SubmissionPages,
+    deadline: Option<Instant>,
+) -> Result<Option<SubmissionPage>, ExportError> {
+    let Some(deadline) = deadline else { return Ok(pages.try_next().await?) };
+    match timeout_at(deadline, pages.try_next()).await {
+        Ok(page) => Ok(page?),
+        Err(_) => Err(ExportError::TimeLimit),
+    }
+}
+
+pub(crate) fn unix_micros_now() -> i64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
 }

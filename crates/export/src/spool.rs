@@ -4,7 +4,7 @@
 //! beside it. NAME is a hash of the service's address and the form's id. The lock belongs to the
 //! kernel and ends with its process, however that ends.
 
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use crate::error::{ExportError, Operation};
+use crate::lock::FileLock;
 use crate::store::{RowRange, RowStore, SourceKey, StoreError};
 
 /// Unfinished spools are removed after this time without a write.
@@ -22,10 +23,6 @@ const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// Most exports of one form that run at the same time.
 const MAX_PARALLEL: u32 = 64;
-
-/// Attempts to take a lock. A process that lists spools holds each lock for microseconds.
-const LOCK_ATTEMPTS: u32 = 3;
-const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
 /// The folder of the spools.
 #[derive(Clone, Debug)]
@@ -263,35 +260,14 @@ pub(crate) fn temporary_error(source: io::Error) -> ExportError {
 #[derive(Debug)]
 struct SpoolLock {
     database: PathBuf,
-    file: File,
+    _lock: FileLock,
 }
 
 impl SpoolLock {
     /// Takes the lock; `None` if another process holds it.
     fn take(database: &Path) -> io::Result<Option<Self>> {
-        let path = lock_path(database);
-        for _ in 0..LOCK_ATTEMPTS {
-            let mut options = File::options();
-            options.create(true).truncate(false).read(true).write(true);
-            #[cfg(unix)]
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-            let file = options.open(&path)?;
-            match file.try_lock() {
-                Ok(()) => {}
-                // Such a file system has no locks.
-                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
-                Err(TryLockError::Error(error)) => return Err(error),
-                Err(TryLockError::WouldBlock) => {
-                    std::thread::sleep(LOCK_PAUSE);
-                    continue;
-                }
-            }
-            // Its last owner may have removed the file after it was opened here.
-            if is_at(&file, &path) {
-                return Ok(Some(Self { database: database.to_owned(), file }));
-            }
-        }
-        Ok(None)
+        let lock = FileLock::take(&lock_path(database))?;
+        Ok(lock.map(|lock| Self { database: database.to_owned(), _lock: lock }))
     }
 
     fn remove_database(&self) -> io::Result<()> {
@@ -303,26 +279,8 @@ impl SpoolLock {
 
     /// Removes the spool and its lock file.
     fn remove(self) -> io::Result<()> {
-        self.remove_database()?;
-        // Other systems do not remove open files, and cannot compare them.
-        if cfg!(unix) {
-            remove_if_there(&lock_path(&self.database))?;
-        }
-        drop(self.file);
-        Ok(())
+        self.remove_database()
     }
-}
-
-#[cfg(unix)]
-fn is_at(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let id = |found: fs::Metadata| (found.dev(), found.ino());
-    file.metadata().is_ok_and(|open| fs::metadata(path).is_ok_and(|found| id(open) == id(found)))
-}
-
-#[cfg(not(unix))]
-fn is_at(_file: &File, _path: &Path) -> bool {
-    true
 }
 
 fn remove_if_there(path: &Path) -> io::Result<()> {
@@ -564,7 +522,7 @@ mod tests {
         let other = SpoolRequest { form_id: "frm_2", ..request("all") };
         let age = |age: Duration| {
             for path in fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()) {
-                let file = File::options().write(true).open(path).unwrap();
+                let file = fs::File::options().write(true).open(path).unwrap();
                 file.set_modified(SystemTime::now() - age).unwrap();
             }
         };

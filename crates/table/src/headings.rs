@@ -6,8 +6,15 @@ use std::collections::{HashMap, HashSet};
 const UNNAMED: &str = "unnamed";
 
 /// Makes headings unique by numbering: `Name`, `Name (2)`.
-#[derive(Debug)]
-pub(crate) struct Headings {
+///
+/// ```
+/// use formsvc_table::Headings;
+/// let mut headings = Headings::new(&["id"], true, 63);
+/// assert_eq!(headings.add("Id"), "Id (2)");
+/// assert_eq!(headings.add(" "), "unnamed");
+/// ```
+#[derive(Clone, Debug)]
+pub struct Headings {
     taken: HashSet<String>,
     /// The last number that was tried for a heading, so that many equal headings take linear time.
     numbers: HashMap<String, usize>,
@@ -16,17 +23,24 @@ pub(crate) struct Headings {
 }
 
 impl Headings {
-    /// Creates headings that never equal a reserved one.
-    pub(crate) fn new(reserved: &[&str], ignore_case: bool, bytes_max: usize) -> Self {
-        let taken = reserved.iter().map(|name| (*name).to_owned()).collect();
-        Self { taken, ignore_case, bytes_max, numbers: HashMap::new() }
+    /// Creates headings that never equal a reserved one. A heading has at most `bytes_max` bytes, its
+    /// number included.
+    pub fn new(reserved: &[&str], ignore_case: bool, bytes_max: usize) -> Self {
+        let (taken, numbers) = (HashSet::new(), HashMap::new());
+        let mut headings = Self { taken, ignore_case, bytes_max, numbers };
+        reserved.iter().for_each(|heading| headings.reserve(heading));
+        headings
+    }
+
+    /// Excludes a heading that exists already.
+    pub fn reserve(&mut self, heading: &str) {
+        self.taken.insert(fold(self.ignore_case, heading));
     }
 
     /// Returns the unique heading of a label.
-    pub(crate) fn add(&mut self, label: &str) -> String {
+    pub fn add(&mut self, label: &str) -> String {
         let label = if label.trim().is_empty() { UNNAMED } else { label };
-        let fold =
-            |name: &str| if self.ignore_case { name.to_lowercase() } else { name.to_owned() };
+        let fold = |name: &str| fold(self.ignore_case, name);
         let label = cut(label, self.bytes_max);
         let mut heading = label.to_owned();
         if self.taken.insert(fold(&heading)) {
@@ -42,6 +56,10 @@ impl Headings {
             }
         }
     }
+}
+
+fn fold(ignore_case: bool, name: &str) -> String {
+    if ignore_case { name.to_lowercase() } else { name.to_owned() }
 }
 
 /// Returns the part of a text that has at most so many bytes.

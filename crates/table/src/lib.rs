@@ -5,7 +5,8 @@
 //! | Concept | Item |
 //! |---|---|
 //! | the columns of stored rows, in two passes | [`ColumnCollector`], [`ColumnPlan`], [`TableOptions`] |
-//! | the value of a cell, the type of a column | [`Value`], [`ColumnType`] |
+//! | the value of a cell, the type of a column | [`Value`], [`ColumnType`], [`TypeSet`] |
+//! | unique names of columns | [`Headings`] |
 //! | one column for each label, in the form's order, in one pass | [`Columns`] |
 //! | the text of an answer | [`Cell`], [`cell()`] |
 //! | text that a spreadsheet would run as a formula | [`needs_guard`], [`guarded`] |
@@ -29,8 +30,9 @@ pub use cell::Cell;
 pub use columns::Columns;
 pub use csv_writer::{CsvOptions, CsvWriter};
 pub use guard::{guarded, needs_guard};
+pub use headings::Headings;
 pub use layout::{Column, OTHER_ANSWERS};
 pub use options::{ListStyle, TableOptions};
 pub use plan::{ColumnCollector, ColumnPlan};
 pub use row::{StoredRow, for_each_field};
-pub use value::{ColumnType, Value, cell, exact_double, exact_integer};
+pub use value::{ColumnType, TypeSet, Value, cell, exact_double, exact_integer};

@@ -108,9 +108,9 @@ pub enum ColumnType {
     Text,
 }
 
-/// The types of the values in a column.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct TypeSet(u8);
+/// The types of the values in a column; empty without values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TypeSet(u8);
 
 impl TypeSet {
     const BOOLEAN: Self = Self(1);
@@ -120,7 +120,19 @@ impl TypeSet {
     const REAL: Self = Self(8);
     const TEXT: Self = Self(16);
 
-    pub(crate) fn add(&mut self, json: &str) {
+    /// Returns a number to store, which [`from_bits`](Self::from_bits) takes. The number of a union is
+    /// the bitwise or of both numbers.
+    pub fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// Returns the types of a stored number.
+    pub fn from_bits(bits: u8) -> Self {
+        Self(bits)
+    }
+
+    /// Adds the type of a JSON value; null has none.
+    pub fn add(&mut self, json: &str) {
         self.0 |= match json.as_bytes().first() {
             Some(b't' | b'f') => Self::BOOLEAN.0,
             Some(b'-' | b'0'..=b'9') if self.0 & Self::TEXT.0 == 0 => number_type(json).0,
@@ -129,7 +141,8 @@ impl TypeSet {
         };
     }
 
-    pub(crate) fn column_type(self) -> ColumnType {
+    /// Returns the type of a column with these values.
+    pub fn column_type(self) -> ColumnType {
         const NUMBERS: u8 = TypeSet::SMALL_INTEGER.0 | TypeSet::INTEGER.0;
         const REALS: u8 = TypeSet::SMALL_INTEGER.0 | TypeSet::REAL.0;
         match self.0 {

@@ -8,13 +8,14 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-use formsvc_client::{Completeness, ResumeToken, Submission, TieOverflow};
+use formsvc_client::{Submission, TieOverflow};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 pub use error::{StoreError, StoreProblem};
 pub use rows::{RowRange, StoredRows};
 
 use crate::coverage::{Coverage, Interval};
+use crate::sync::labels::EncodedRow;
 
 /// Submissions of any number of forms in an SQLite database.
 ///
@@ -33,6 +34,10 @@ pub struct SourceKey(i64);
 impl SourceKey {
     pub(crate) fn from_key(key: i64) -> Self {
         Self(key)
+    }
+
+    pub(crate) fn key(self) -> i64 {
+        self.0
     }
 }
 
@@ -54,6 +59,10 @@ pub(crate) struct PageWritten {
     pub(crate) new: u64,
     /// Known rows that came back with other content.
     pub(crate) replaced: u64,
+    /// Rows that were marked as deleted, and that the service has.
+    pub(crate) restored: u64,
+    /// Indices of the rows that were written.
+    pub(crate) changed: Vec<usize>,
     /// The coverage of the form, other runs included.
     pub(crate) coverage: Coverage,
 }
@@ -102,9 +111,17 @@ impl RowStore {
         source: SourceKey,
         page: &PageToWrite<'_>,
     ) -> Result<PageWritten, StoreError> {
+        self.transact(|transaction| write_page(transaction, source, page, &[]))
+    }
+
+    /// Runs a transaction that no other process can write beside.
+    pub(crate) fn transact<T>(
+        &mut self,
+        write: impl FnOnce(&Transaction<'_>) -> Result<T, TransactionError>,
+    ) -> Result<T, StoreError> {
         let begun = self.connection.transaction_with_behavior(TransactionBehavior::Immediate);
-        let written = begun.map_err(CoverageError::from).and_then(|transaction| {
-            let written = write_page(&transaction, source, page)?;
+        let written = begun.map_err(TransactionError::from).and_then(|transaction| {
+            let written = write(&transaction)?;
             transaction.commit()?;
             Ok(written)
         });
@@ -119,60 +136,64 @@ impl RowStore {
         StoreError::sqlite(&self.path, error)
     }
 
-    fn unreadable(&self, error: CoverageError) -> StoreError {
+    fn unreadable(&self, error: TransactionError) -> StoreError {
         match error {
-            CoverageError::Sqlite(error) => self.failed(error),
-            CoverageError::Damaged(what) => {
+            TransactionError::Sqlite(error) => self.failed(error),
+            TransactionError::Damaged(what) => {
                 StoreError::new(&self.path, StoreProblem::Damaged(what))
             }
         }
     }
 }
 
-/// Coverage cannot be read.
-enum CoverageError {
+/// A transaction failed.
+#[derive(Debug)]
+pub(crate) enum TransactionError {
     Sqlite(rusqlite::Error),
     Damaged(String),
 }
 
-impl From<rusqlite::Error> for CoverageError {
+impl From<rusqlite::Error> for TransactionError {
     fn from(error: rusqlite::Error) -> Self {
         Self::Sqlite(error)
     }
 }
 
-fn read_coverage(connection: &Connection, source: SourceKey) -> Result<Coverage, CoverageError> {
+fn read_coverage(connection: &Connection, source: SourceKey) -> Result<Coverage, TransactionError> {
     let mut select = connection.prepare_cached(
         "SELECT newest, oldest, resume, completeness FROM coverage WHERE source = ?1",
     )?;
     let mut found = select.query([source.0])?;
     let mut coverage = Coverage::default();
     while let Some(row) = found.next()? {
-        let completeness: String = row.get(3)?;
-        let completeness = [Completeness::Proven, Completeness::Unproven, Completeness::Incomplete]
-            .into_iter()
-            .find(|known| known.as_str() == completeness)
-            .ok_or_else(|| CoverageError::Damaged("the completeness is unknown".to_owned()))?;
-        let resume: String = row.get(2)?;
-        let token: Result<ResumeToken, _> = resume.parse();
-        token.map_err(|error| CoverageError::Damaged(error.to_string()))?;
-        coverage.add(Interval { newest: row.get(0)?, oldest: row.get(1)?, resume, completeness });
+        let interval = Interval::from_stored(
+            (row.get(0)?, row.get(1)?),
+            row.get(2)?,
+            row.get_ref(3)?.as_str().map_err(rusqlite::Error::from)?,
+        );
+        coverage.add(interval.map_err(TransactionError::Damaged)?);
     }
     Ok(coverage)
 }
 
-fn write_page(
+/// Writes a page and merges its interval with those of other runs. `encoded` has the cells of each row,
+/// or is empty.
+pub(crate) fn write_page(
     transaction: &Transaction<'_>,
     source: SourceKey,
     page: &PageToWrite<'_>,
-) -> Result<PageWritten, CoverageError> {
+    encoded: &[EncodedRow],
+) -> Result<PageWritten, TransactionError> {
     let mut written = PageWritten::default();
-    for row in page.rows {
-        match write_row(transaction, source, row, page.now)? {
+    for (index, row) in page.rows.iter().enumerate() {
+        let cells = encoded.get(index).map(|encoded| &*encoded.cells);
+        match write_row(transaction, source, row, cells, page.now)? {
             RowChange::New => written.new += 1,
             RowChange::Replaced => written.replaced += 1,
-            RowChange::None => {}
+            RowChange::Restored => written.restored += 1,
+            RowChange::None => continue,
         }
+        written.changed.push(index);
     }
     let mut insert =
         transaction.prepare_cached("INSERT OR REPLACE INTO overflows VALUES (?1, ?2, ?3)")?;
@@ -182,8 +203,11 @@ fn write_page(
     }
     written.coverage = read_coverage(transaction, source)?;
     if let Some(interval) = &page.interval {
+        let before = written.coverage.clone();
         written.coverage.add(interval.clone());
-        write_coverage(transaction, source, &written.coverage)?;
+        if written.coverage != before {
+            write_coverage(transaction, source, &written.coverage)?;
+        }
     }
     Ok(written)
 }
@@ -205,6 +229,7 @@ fn write_coverage(
 enum RowChange {
     New,
     Replaced,
+    Restored,
     None,
 }
 
@@ -214,19 +239,20 @@ fn write_row(
     transaction: &Transaction<'_>,
     source: SourceKey,
     row: &Submission,
+    cells: Option<&str>,
     now: i64,
 ) -> rusqlite::Result<RowChange> {
     const INSERT: &str = "INSERT INTO submissions \
-         (source, id, created_at, instant, data, extra, fetched_at) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (source, id) DO NOTHING";
+         (source, id, created_at, instant, data, extra, fetched_at, cells) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (source, id) DO NOTHING";
     const KNOWN: &str = "SELECT created_at = ?3 AND data = ?4 AND extra = ?5, deleted_at IS NULL \
          FROM submissions WHERE source = ?1 AND id = ?2";
     const REPLACE: &str = "UPDATE submissions SET created_at = ?3, instant = ?4, data = ?5, \
-         extra = ?6, fetched_at = ?7, cells = NULL, deleted_at = NULL \
+         extra = ?6, fetched_at = ?7, cells = ?8, deleted_at = NULL \
          WHERE source = ?1 AND id = ?2";
     let (id, created_at, extra) = (row.id.as_str(), row.created_at.as_str(), extra_json(row));
     let (instant, data) = (row.created_at.unix_micros(), row.data.as_json());
-    let values = params![source.0, id, created_at, instant, data, extra, now];
+    let values = params![source.0, id, created_at, instant, data, extra, now, cells];
     if transaction.prepare_cached(INSERT)?.execute(values)? == 1 {
         return Ok(RowChange::New);
     }
@@ -240,7 +266,7 @@ fn write_row(
         Some((true, true)) | None => Ok(RowChange::None),
         Some((is_same, _)) => {
             transaction.prepare_cached(REPLACE)?.execute(values)?;
-            Ok(if is_same { RowChange::None } else { RowChange::Replaced })
+            Ok(if is_same { RowChange::Restored } else { RowChange::Replaced })
         }
     }
 }

@@ -11,7 +11,7 @@ use super::{RowStore, StoreError, StoreProblem};
 const HAS_META: &str = "SELECT count(*) FROM pragma_table_info('meta') WHERE name = 'version'";
 
 /// Version of the schema.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 /// Longest wait for the lock of another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -37,6 +37,13 @@ impl RowStore {
         let store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         store.check_version()?.then_some(()).ok_or_else(|| store.refused(StoreProblem::Foreign))?;
         Ok(store)
+    }
+
+    /// Begins to read: all reads from now on see the same rows.
+    pub(crate) fn begin_read(&self) -> Result<(), StoreError> {
+        // The first read takes the snapshot.
+        let begin = "BEGIN; SELECT count(*) FROM meta;";
+        self.connection.execute_batch(begin).map_err(|error| self.failed(error))
     }
 
     fn connect(path: &Path, flags: OpenFlags) -> Result<Self, StoreError> {

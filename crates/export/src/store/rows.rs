@@ -1,6 +1,6 @@
 //! Reads the rows of a store.
 
-use rusqlite::{Connection, Row, Transaction, params};
+use rusqlite::{Row, Transaction, params};
 
 use super::{RowStore, SourceKey, StoreError};
 use crate::error::ExportError;
@@ -27,7 +27,8 @@ impl Default for RowRange {
 /// The rows of a form. All reads see the same rows, also while another process writes.
 #[derive(Debug)]
 pub struct StoredRows<'a> {
-    snapshot: Transaction<'a>,
+    /// Keeps the rows the same for all reads of the store's connection.
+    _snapshot: Transaction<'a>,
     store: &'a RowStore,
     source: SourceKey,
     range: RowRange,
@@ -38,7 +39,7 @@ impl RowStore {
     pub fn rows(&self, source: SourceKey, range: RowRange) -> Result<StoredRows<'_>, StoreError> {
         let snapshot = self.connection().unchecked_transaction();
         let snapshot = snapshot.map_err(|error| self.failed(error))?;
-        Ok(StoredRows { snapshot, store: self, source, range })
+        Ok(StoredRows { _snapshot: snapshot, store: self, source, range })
     }
 
     /// Counts the rows of a form within a range, up to `max`.
@@ -56,19 +57,21 @@ impl RowStore {
     }
 }
 
-impl StoredRows<'_> {
-    fn read(
+impl RowStore {
+    /// Calls `take` with the rows of a form within a range, newest first.
+    pub(crate) fn read_rows(
         &self,
-        connection: &Connection,
+        source: SourceKey,
+        range: RowRange,
         take: &mut dyn FnMut(StoredRow<'_>) -> Result<(), ExportError>,
     ) -> Result<(), ExportError> {
         const SELECT: &str = "SELECT id, created_at, instant, data, extra FROM submissions \
              WHERE source = ?1 AND instant >= ?2 AND instant < ?3 \
              AND (?4 OR deleted_at IS NULL) ORDER BY instant DESC, id";
-        let failed = |error| ExportError::Store(self.store.failed(error));
-        let RowRange { since, until, include_deleted } = self.range;
-        let mut select = connection.prepare_cached(SELECT).map_err(failed)?;
-        let values = params![self.source.0, since, until, include_deleted];
+        let failed = |error| ExportError::Store(self.failed(error));
+        let RowRange { since, until, include_deleted } = range;
+        let mut select = self.connection().prepare_cached(SELECT).map_err(failed)?;
+        let values = params![source.0, since, until, include_deleted];
         let mut rows = select.query(values).map_err(failed)?;
         while let Some(row) = rows.next().map_err(failed)? {
             take(stored_row(row).map_err(failed)?)?;
@@ -82,7 +85,7 @@ impl RowSource for StoredRows<'_> {
         &self,
         row: &mut dyn FnMut(StoredRow<'_>) -> Result<(), ExportError>,
     ) -> Result<(), ExportError> {
-        self.read(&self.snapshot, row)
+        self.store.read_rows(self.source, self.range, row)
     }
 }
 

@@ -1,15 +1,19 @@
 -- The row store: spools of exports, and the destination of `sync --to sqlite:PATH`.
 -- Times are in microseconds since 1970.
 CREATE TABLE meta (version INTEGER NOT NULL);
-INSERT INTO meta VALUES (1);
+INSERT INTO meta VALUES (2);
 CREATE TABLE sources (
     key INTEGER PRIMARY KEY,
     origin TEXT NOT NULL,
     form_id TEXT NOT NULL,
     title TEXT,
+    -- Name of the view that `sync` maintains; null in spools.
+    view TEXT,
     UNIQUE (origin, form_id)
 );
 -- `data` is the exact JSON text of the answers; `extra` is a JSON object of unknown members, or empty.
+-- `cells` is a JSON array: at 0 the answers without a position as a JSON object, at each label's
+-- position the text of its answer; null in spools.
 CREATE TABLE submissions (
     source INTEGER NOT NULL REFERENCES sources (key),
     id TEXT NOT NULL,
@@ -27,9 +31,14 @@ CREATE TABLE labels (
     source INTEGER NOT NULL REFERENCES sources (key),
     position INTEGER NOT NULL,
     label TEXT NOT NULL,
+    -- How often the label occurs before in the same submission.
+    occurrence INTEGER NOT NULL DEFAULT 0,
+    -- The column of the view.
+    heading TEXT,
+    -- Types of the answers, as bits; 16 is text.
+    types INTEGER NOT NULL DEFAULT 16,
     first_instant INTEGER NOT NULL,
-    UNIQUE (source, position),
-    UNIQUE (source, label)
+    UNIQUE (source, position)
 );
 -- Every submission from `oldest` to `newest` is stored; `resume` is the token that continues below.
 CREATE TABLE coverage (

@@ -1,3 +1,4 @@
+use formsvc_client::Completeness;
 use formsvc_client::test_util::{MockService, form, submission};
 
 use super::*;
@@ -164,8 +165,8 @@ fn foreign_damaged_and_newer_files_are_refused_unchanged() {
 
     std::fs::remove_file(&path).unwrap();
     drop(RowStore::open(&path).unwrap());
-    Connection::open(&path).unwrap().execute("UPDATE meta SET version = 2", []).unwrap();
-    assert!(matches!(refused().problem(), StoreProblem::Version { found: 2, .. }));
+    Connection::open(&path).unwrap().execute("UPDATE meta SET version = 9", []).unwrap();
+    assert!(matches!(refused().problem(), StoreProblem::Version { found: 9, .. }));
     assert!(refused().to_string().contains(path.to_str().unwrap()));
 }
 

@@ -13,3 +13,4 @@ mod readers;
 mod render;
 mod sqlite;
 mod support;
+mod sync;

@@ -1,0 +1,67 @@
+//! Locks between processes. A lock belongs to the kernel and ends with its process, however that ends.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Attempts to take a lock. A process that only checks a lock holds it for microseconds.
+const ATTEMPTS: u32 = 3;
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// A locked file, removed when it is dropped.
+#[derive(Debug)]
+pub(crate) struct FileLock {
+    path: PathBuf,
+    /// Closing the file ends the lock.
+    _file: File,
+}
+
+impl FileLock {
+    /// Creates and locks the file; `None` if another process holds the lock.
+    pub(crate) fn take(path: &Path) -> io::Result<Option<Self>> {
+        for _ in 0..ATTEMPTS {
+            let mut options = File::options();
+            options.create(true).truncate(false).read(true).write(true);
+            #[cfg(unix)]
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+            let file = options.open(path)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                // Such a file system has no locks.
+                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
+                Err(TryLockError::Error(error)) => return Err(error),
+                Err(TryLockError::WouldBlock) => {
+                    std::thread::sleep(PAUSE);
+                    continue;
+                }
+            }
+            // Its last owner may have removed the file after it was opened here.
+            if is_at(&file, path) {
+                return Ok(Some(Self { path: path.to_owned(), _file: file }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Drop for FileLock {
+    fn drop(&mut self) {
+        // Other systems do not remove open files, and cannot compare them.
+        if cfg!(unix) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let id = |found: fs::Metadata| (found.dev(), found.ino());
+    file.metadata().is_ok_and(|open| fs::metadata(path).is_ok_and(|found| id(open) == id(found)))
+}
+
+#[cfg(not(unix))]
+fn is_at(_file: &File, _path: &Path) -> bool {
+    true
+}

@@ -1,0 +1,60 @@
+//! Errors of databases that submissions are synchronized with.
+
+use std::path::PathBuf;
+
+use formsvc_client::Completeness;
+
+use crate::store::StoreError;
+
+/// A database cannot be synchronized. No message contains a password or the address of a database.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SyncError {
+    /// The text is not the address of a database.
+    #[error("invalid sync target: {0}")]
+    Target(String),
+    /// Another run synchronizes the form with this database.
+    #[error("form `{form}` is locked by another run that synchronizes it with this database")]
+    Locked {
+        /// The form.
+        form: String,
+    },
+    /// The file is an SQLite database that an export rendered.
+    #[error("`{}` was written by an export; sync needs a file of its own", path.display())]
+    Exported {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The SQLite database cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The database does not contain the form.
+    #[error("the database does not contain form `{form}`; `sync` adds it")]
+    UnknownForm {
+        /// The form.
+        form: String,
+    },
+    /// The database contains the form of more than one service.
+    #[error("the database contains form `{form}` of several services: {}", origins.join(", "))]
+    AmbiguousForm {
+        /// The form.
+        form: String,
+        /// The addresses of the services.
+        origins: Vec<String>,
+    },
+    /// Submissions cannot be marked as deleted, because the list could be incomplete.
+    #[error(
+        "{missing} stored submissions are not in the list of the service, and none was marked as \
+         deleted, because the list is `{completeness}`; it must be `proven`"
+    )]
+    NotProven {
+        /// Stored submissions that are not in the list.
+        missing: u64,
+        /// The completeness of the list.
+        completeness: Completeness,
+    },
+    /// The PostgreSQL database cannot be used.
+    #[cfg(feature = "postgres")]
+    #[error(transparent)]
+    Postgres(#[from] crate::sync::PostgresError),
+}

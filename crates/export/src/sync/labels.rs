@@ -1,0 +1,291 @@
+//! Positions of answers in `cells`, and the columns of a view. Pure.
+//!
+//! Each label of a form gets the next free position when it first occurs, so that a position never
+//! changes. At position 0 are the answers without a position of their own, as a JSON object.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use formsvc_protocol::decode_string;
+use formsvc_table::{Headings, OTHER_ANSWERS, TypeSet, for_each_field};
+
+/// Columns of a view that are not answers.
+pub(crate) const FIXED_COLUMNS: [&str; 3] = ["id", "created_at", OTHER_ANSWERS];
+
+/// Bytes of a label with a position at most, because all labels are kept in memory.
+const LABEL_BYTES_MAX: usize = 4_096;
+
+/// Limits of a database.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LabelLimits {
+    /// Labels with a position.
+    pub(crate) labels: usize,
+    /// Bytes of a column's name.
+    pub(crate) heading_bytes: usize,
+}
+
+/// A label with a position.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StoredLabel {
+    pub(crate) label: String,
+    /// How often the label occurs before in the same submission.
+    pub(crate) occurrence: u32,
+    /// The name of its column.
+    pub(crate) heading: String,
+    pub(crate) types: TypeSet,
+    /// The time of the submission in which it was first seen.
+    pub(crate) first_instant: i64,
+}
+
+/// The labels of a form, in order of their positions.
+#[derive(Debug)]
+pub(crate) struct LabelSet {
+    limits: LabelLimits,
+    labels: Vec<StoredLabel>,
+    /// Index in `labels` by label and occurrence.
+    by_label: HashMap<String, HashMap<u32, usize>>,
+    headings: Headings,
+}
+
+/// A submission to encode.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RowToEncode<'a> {
+    pub(crate) data: &'a str,
+    pub(crate) instant: i64,
+}
+
+/// The cells of a submission.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct EncodedRow {
+    /// A JSON array.
+    pub(crate) cells: String,
+    /// Whether a character was replaced that the database refuses.
+    pub(crate) is_cleaned: bool,
+    /// Whether an answer has no position.
+    pub(crate) has_others: bool,
+}
+
+/// The cells of a page, and the changes of labels that they need.
+#[derive(Debug, Default)]
+pub(crate) struct EncodedPage {
+    pub(crate) rows: Vec<EncodedRow>,
+    /// Labels from this index on are new.
+    pub(crate) first_new: usize,
+    /// Indices of known labels with further types.
+    pub(crate) widened: Vec<usize>,
+    /// Headings of those whose column type changes.
+    pub(crate) retyped: Vec<String>,
+}
+
+/// An answer of a submission.
+struct Field<'a> {
+    label: Cow<'a, str>,
+    /// How often the label occurs before in the same submission.
+    occurrence: u32,
+    /// The label as JSON.
+    literal: &'a str,
+    /// The answer as JSON.
+    value: &'a str,
+}
+
+impl LabelSet {
+    pub(crate) fn new(limits: LabelLimits, labels: Vec<StoredLabel>) -> Self {
+        let headings = Headings::new(&FIXED_COLUMNS, true, limits.heading_bytes);
+        let mut set = Self { limits, labels: Vec::new(), by_label: HashMap::new(), headings };
+        for label in labels {
+            set.headings.reserve(&label.heading);
+            set.push(label);
+        }
+        set
+    }
+
+    /// Returns the labels; the position of each is its index plus one.
+    pub(crate) fn labels(&self) -> &[StoredLabel] {
+        &self.labels
+    }
+
+    /// Encodes the answers of a page. New labels get positions in order of their appearance.
+    pub(crate) fn encode(&mut self, rows: &[RowToEncode<'_>]) -> EncodedPage {
+        let parsed: Vec<Vec<Field<'_>>> = rows.iter().map(|row| fields(row.data)).collect();
+        let mut page = EncodedPage { first_new: self.labels.len(), ..EncodedPage::default() };
+        self.add_new_labels(rows, &parsed);
+        for fields in &parsed {
+            let encoded = self.encode_row(fields, &mut page);
+            page.rows.push(encoded);
+        }
+        page
+    }
+
+    /// Gives positions to new labels. Once half of the positions are taken, a label needs a second
+    /// submission on the same page, so that a flood of generated labels leaves room for questions.
+    fn add_new_labels(&mut self, rows: &[RowToEncode<'_>], parsed: &[Vec<Field<'_>>]) {
+        let mut counts = None;
+        for (row, fields) in rows.iter().zip(parsed) {
+            for field in fields {
+                let is_full = self.labels.len() >= self.limits.labels;
+                if is_full || field.label.len() > LABEL_BYTES_MAX || self.locate(field).is_some() {
+                    continue;
+                }
+                if self.labels.len() >= self.limits.labels / 2 {
+                    let counts = counts.get_or_insert_with(|| count_rows(parsed));
+                    if counts.get(&(&*field.label, field.occurrence)) < Some(&2) {
+                        continue;
+                    }
+                }
+                self.add(field, row.instant);
+            }
+        }
+    }
+
+    fn add(&mut self, field: &Field<'_>, first_instant: i64) {
+        let heading = self.headings.add(&field.label);
+        self.push(StoredLabel {
+            label: field.label.clone().into_owned(),
+            occurrence: field.occurrence,
+            heading,
+            types: TypeSet::default(),
+            first_instant,
+        });
+    }
+
+    fn push(&mut self, label: StoredLabel) {
+        let known = self.by_label.entry(label.label.clone()).or_default();
+        known.insert(label.occurrence, self.labels.len());
+        self.labels.push(label);
+    }
+
+    /// Returns the index of a field's label.
+    fn locate(&self, field: &Field<'_>) -> Option<usize> {
+        self.by_label.get(&*field.label)?.get(&field.occurrence).copied()
+    }
+
+    fn encode_row(&mut self, fields: &[Field<'_>], page: &mut EncodedPage) -> EncodedRow {
+        let mut row = EncodedRow::default();
+        let mut texts: Vec<Option<Cow<'_, str>>> = vec![None];
+        let mut others = String::new();
+        for field in fields {
+            let Some(index) = self.locate(field) else {
+                others.push(if others.is_empty() { '{' } else { ',' });
+                others.extend([field.literal, ":", field.value]);
+                continue;
+            };
+            self.add_type(index, field.value, page);
+            if let Some((text, is_cleaned)) = answer_text(field.value) {
+                texts.resize_with(texts.len().max(index + 2), || None);
+                texts[index + 1] = Some(text);
+                row.is_cleaned |= is_cleaned;
+            }
+        }
+        if !others.is_empty() {
+            others.push('}');
+            texts[0] = Some(others.into());
+            row.has_others = true;
+        }
+        row.cells = serde_json::to_string(&texts).expect("texts are valid JSON");
+        row
+    }
+
+    fn add_type(&mut self, index: usize, value: &str, page: &mut EncodedPage) {
+        let label = &mut self.labels[index];
+        let before = label.types;
+        label.types.add(value);
+        if label.types == before || index >= page.first_new {
+            return;
+        }
+        if !page.widened.contains(&index) {
+            page.widened.push(index);
+        }
+        let is_retyped = label.types.column_type() != before.column_type();
+        if is_retyped && !page.retyped.contains(&label.heading) {
+            page.retyped.push(label.heading.clone());
+        }
+    }
+}
+
+/// Returns the answers of a submission. Text that is not an object, which no service sends, has none.
+fn fields(data: &str) -> Vec<Field<'_>> {
+    let mut fields = Vec::new();
+    let parsed = for_each_field(data, |literal, value| {
+        let (label, _) = clean_text(literal);
+        fields.push(Field { label, occurrence: 0, literal, value });
+    });
+    if parsed.is_err() {
+        return Vec::new();
+    }
+    let mut seen: HashMap<&str, u32> = HashMap::new();
+    let occurrences: Vec<u32> = fields
+        .iter()
+        .map(|field| {
+            let next = seen.entry(&field.label).or_default();
+            *next += 1;
+            *next - 1
+        })
+        .collect();
+    for (field, occurrence) in fields.iter_mut().zip(occurrences) {
+        field.occurrence = occurrence;
+    }
+    fields
+}
+
+/// Counts the submissions of a page that have each label.
+fn count_rows<'p>(parsed: &'p [Vec<Field<'_>>]) -> HashMap<(&'p str, u32), u32> {
+    let mut counts = HashMap::new();
+    for field in parsed.iter().flatten() {
+        *counts.entry((&*field.label, field.occurrence)).or_default() += 1;
+    }
+    counts
+}
+
+/// Returns the text of an answer, and whether a character was replaced; `None` for null.
+fn answer_text(value: &str) -> Option<(Cow<'_, str>, bool)> {
+    match value.as_bytes().first() {
+        Some(b'"') => Some(clean_text(value)),
+        Some(b'n') | None => None,
+        Some(_) => Some((value.into(), false)),
+    }
+}
+
+/// Decodes a JSON string. Replaces NUL and lone surrogates, which databases refuse.
+fn clean_text(literal: &str) -> (Cow<'_, str>, bool) {
+    let decoded = decode_string(literal);
+    // A string with a lone surrogate stays a literal, with quotation marks.
+    let has_surrogates = decoded.len() == literal.len();
+    let text = if has_surrogates {
+        decode_string(&without_lone_surrogates(literal)).into_owned().into()
+    } else {
+        decoded
+    };
+    if text.contains('\0') {
+        return (text.replace('\0', "\u{fffd}").into(), true);
+    }
+    (text, has_surrogates)
+}
+
+/// Replaces the escapes of lone surrogates in a JSON string.
+fn without_lone_surrogates(literal: &str) -> String {
+    let mut clean = String::with_capacity(literal.len());
+    let mut rest = literal;
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        clean.push_str(before);
+        let len = match (unicode_escape(escape), escape.get(6..).and_then(unicode_escape)) {
+            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => 12,
+            (Some(0xD800..=0xDFFF), _) => {
+                clean.push_str("\\ufffd");
+                rest = &escape[6..];
+                continue;
+            }
+            (Some(_), _) => 6,
+            (None, _) => 2,
+        };
+        clean.push_str(&escape[..len]);
+        rest = &escape[len..];
+    }
+    clean.push_str(rest);
+    clean
+}
+
+/// Returns the code unit of an escape such as `\u00e9` at the beginning of a text.
+fn unicode_escape(text: &str) -> Option<u16> {
+    u16::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok()
+}

@@ -1,0 +1,7 @@
+//! Forms in a PostgreSQL database.
+
+mod error;
+mod passwords;
+mod tls;
+
+pub use error::PostgresError;

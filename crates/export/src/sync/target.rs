@@ -1,0 +1,106 @@
+//! Addresses of databases.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use super::error::SyncError;
+#[cfg(feature = "postgres")]
+use super::postgres::Address;
+use super::{SyncStore, sqlite};
+
+/// The database that submissions are synchronized with: `sqlite:PATH`, `postgres://…` or
+/// `postgresql://…`. Debug and Display never show a password.
+///
+/// ```
+/// use formsvc_export::SyncTarget;
+/// let target: SyncTarget = "sqlite:rows.db".parse()?;
+/// assert_eq!(target.to_string(), "sqlite:rows.db");
+/// # Ok::<(), formsvc_export::SyncError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct SyncTarget(Location);
+
+#[derive(Clone, PartialEq, Eq)]
+enum Location {
+    Sqlite(PathBuf),
+    #[cfg(feature = "postgres")]
+    Postgres(Address),
+}
+
+impl SyncTarget {
+    /// Uses an SQLite database.
+    pub fn sqlite(path: impl AsRef<Path>) -> Self {
+        Self(Location::Sqlite(path.as_ref().to_owned()))
+    }
+
+    /// Sets the schema of a PostgreSQL database, `public` by default. An SQLite database has none, and
+    /// stays as it is.
+    pub fn schema(mut self, name: &str) -> Self {
+        match &mut self.0 {
+            Location::Sqlite(_) => {}
+            #[cfg(feature = "postgres")]
+            Location::Postgres(address) => address.set_schema(name),
+        }
+        let _ = name;
+        self
+    }
+
+    /// Returns true for a PostgreSQL database.
+    pub fn is_postgres(&self) -> bool {
+        !matches!(self.0, Location::Sqlite(_))
+    }
+
+    /// Opens the database. A database of another program or of another release is refused and stays
+    /// as it is. Nothing is created before the first [`sync`](SyncStore::sync).
+    pub async fn open(&self) -> Result<SyncStore, SyncError> {
+        match &self.0 {
+            Location::Sqlite(path) => {
+                sqlite::check(path)?;
+                Ok(SyncStore::sqlite(path.clone()))
+            }
+            #[cfg(feature = "postgres")]
+            Location::Postgres(address) => Ok(SyncStore::postgres(address.open().await?)),
+        }
+    }
+}
+
+impl FromStr for SyncTarget {
+    type Err = SyncError;
+
+    fn from_str(text: &str) -> Result<Self, SyncError> {
+        if let Some(path) = text.strip_prefix("sqlite:") {
+            let path = path.strip_prefix("//").unwrap_or(path);
+            if path.is_empty() || path == ":memory:" {
+                let reason = "`sqlite:` needs the path of a file, for example `sqlite:rows.db`";
+                return Err(SyncError::Target(reason.to_owned()));
+            }
+            return Ok(Self::sqlite(path));
+        }
+        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+            #[cfg(feature = "postgres")]
+            return Ok(Self(Location::Postgres(text.parse()?)));
+            #[cfg(not(feature = "postgres"))]
+            return Err(SyncError::Target("this build has no support for PostgreSQL".to_owned()));
+        }
+        // The text could contain a password.
+        let reason = "it must be like `sqlite:PATH` or `postgres://user@host/database`";
+        Err(SyncError::Target(reason.to_owned()))
+    }
+}
+
+impl fmt::Display for SyncTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Location::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
+            #[cfg(feature = "postgres")]
+            Location::Postgres(address) => address.fmt(f),
+        }
+    }
+}
+
+impl fmt::Debug for SyncTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SyncTarget({self})")
+    }
+}

@@ -1,0 +1,188 @@
+//! What a run stores, and what it costs.
+
+use formsvc_client::Completeness;
+use formsvc_client::test_util::{MockService, form, generate};
+use formsvc_export::{
+    ExportError, RowRange, RowSource, SpoolFolder, SyncError, SyncEvent, SyncOptions,
+};
+
+use super::database::{Database, texts};
+use super::{FORM, ORIGIN, form_id, service, service_with, submit, sync};
+
+#[tokio::test]
+async fn sync_stores_exact_rows_cells_and_a_view() {
+    for database in Database::all().await {
+        let data = r#"{"Name":"Zo\u00eb","n" : 1.50,"b":true,"l":["a", "b"],"e":"","z":null}"#;
+        let service = service_with(&[data, r#"{"Name":"Bo"}"#]);
+        let mut store = database.open().await;
+        let summary = sync(&mut store, &service).await.unwrap();
+        assert_eq!((summary.pull.new, summary.pull.rows), (2, 2));
+        assert_eq!(summary.changes.new_columns, ["Name", "n", "b", "l", "e", "z"]);
+        assert!(summary.view.starts_with("survey_"), "{}", summary.view);
+        assert_eq!(database.rows().await[0][2].as_deref(), Some(data));
+        let view = database.table(&summary.view);
+        let rows =
+            database.query(&format!(r#"SELECT id, "Name", l, e, z FROM {view} ORDER BY id"#)).await;
+        let list = r#"["a", "b"]"#;
+        let first = ["sub_000", "Zoë", list, ""].map(|text| Some(text.to_owned()));
+        assert_eq!(rows[0], [first.as_slice(), &[None]].concat());
+        let second = ["sub_001", "Bo"].map(|text| Some(text.to_owned()));
+        assert_eq!(rows[1], [second.as_slice(), &[None, None, None]].concat());
+        let columns = database.columns(&summary.view).await;
+        assert_eq!(columns[..3], ["id", "created_at", "other_answers"]);
+    }
+}
+
+#[tokio::test]
+async fn nothing_new_costs_one_request_and_no_write() {
+    for database in Database::all().await {
+        let answers: Vec<&str> = vec![r#"{"a":1}"#; 300];
+        let service = service_with(&answers);
+        let mut store = database.open().await;
+        sync(&mut store, &service).await.unwrap();
+        let (before, rows) = (service.requests().len(), database.rows().await);
+        let summary = sync(&mut store, &service).await.unwrap();
+        assert_eq!(service.requests().len(), before + 1);
+        assert_eq!((summary.pull.new, summary.pull.rows, summary.pull.requests), (0, 300, 1));
+        assert_eq!(summary.changes, Default::default());
+        assert_eq!(database.rows().await, rows);
+    }
+}
+
+#[tokio::test]
+async fn changed_row_is_replaced_counted_and_shown() {
+    for database in Database::all().await {
+        let mut store = database.open().await;
+        sync(&mut store, &service_with(&[r#"{"a":"old"}"#, "{}"])).await.unwrap();
+        let summary = sync(&mut store, &service_with(&[r#"{"a":"new"}"#, "{}"])).await.unwrap();
+        assert_eq!((summary.pull.new, summary.pull.replaced), (0, 1));
+        let view = database.table(&summary.view);
+        let rows = database.query(&format!("SELECT a FROM {view} WHERE id = 'sub_000'")).await;
+        assert_eq!(rows, [texts(&["new"])]);
+    }
+}
+
+#[tokio::test]
+async fn forms_have_views_of_their_own() {
+    for database in Database::all().await {
+        let service = service(3).form(form("frm_2", "Survey")).submissions("frm_2", generate(5));
+        let mut store = database.open().await;
+        let first = sync(&mut store, &service).await.unwrap();
+        let options = SyncOptions::default();
+        let other = "frm_2".parse().unwrap();
+        let second =
+            store.sync(&service.client(), &other, Some("Survey"), &options, |_| {}).await.unwrap();
+        assert_ne!(first.view, second.view);
+        for (view, rows) in [(first.view, "3"), (second.view, "5")] {
+            let count = format!("SELECT count(*) FROM {}", database.table(&view));
+            assert_eq!(database.query(&count).await, [texts(&[rows])]);
+        }
+        let forms = store.status().await.unwrap();
+        let ids: Vec<_> = forms.iter().map(|form| &*form.form_id).collect();
+        assert_eq!(ids, [FORM, "frm_2"]);
+    }
+}
+
+#[tokio::test]
+async fn since_leaves_a_gap_that_a_later_run_closes() {
+    for database in Database::all().await {
+        let service = service(1_000);
+        let mut store = database.open().await;
+        let mut options = SyncOptions::default();
+        options.since = generate(1_000)[300].created_at.unix_micros();
+        let client = service.client();
+        store.sync(&client, &form_id(), None, &options, |_| {}).await.unwrap();
+        let status = store.status().await.unwrap().pop().unwrap();
+        assert!(status.reaches(options.since) && !status.reaches(i64::MIN));
+        assert!((300..500).contains(&status.rows), "{}", status.rows);
+        let range = RowRange::default();
+        let spools = SpoolFolder::temporary().unwrap();
+        let rows = store.rows(None, FORM, range, &spools).await.unwrap();
+        assert!(!rows.is_covered);
+        assert_eq!(rows.completeness, Completeness::Incomplete);
+        drop(rows);
+        sync(&mut store, &service).await.unwrap();
+        let status = store.status().await.unwrap().pop().unwrap();
+        assert_eq!((status.rows, status.reaches(i64::MIN)), (1_000, true));
+        assert_eq!(status.coverage.intervals().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn rows_are_read_back_without_a_request() {
+    for database in Database::all().await {
+        let service = service(250);
+        let mut store = database.open().await;
+        sync(&mut store, &service).await.unwrap();
+        let before = service.requests().len();
+        let spools = SpoolFolder::temporary().unwrap();
+        let rows = store.rows(None, FORM, RowRange::default(), &spools).await.unwrap();
+        assert_eq!((&*rows.origin, rows.title.as_deref()), (ORIGIN, Some("Survey")));
+        assert!(rows.is_covered);
+        assert_eq!(rows.completeness, Completeness::Proven);
+        // A later change is not seen.
+        database.execute(&format!("DELETE FROM {}", database.table("submissions"))).await;
+        for _ in 0..2 {
+            let mut ids = Vec::new();
+            rows.for_each(&mut |row| {
+                ids.push(row.id.to_owned());
+                Ok(())
+            })
+            .unwrap();
+            let expected: Vec<_> = generate(250).iter().map(|row| row.id.to_string()).collect();
+            assert_eq!(ids, expected);
+        }
+        assert_eq!(service.requests().len(), before);
+        let error = store.rows(None, "frm_9", RowRange::default(), &spools).await.unwrap_err();
+        let ExportError::Sync(SyncError::UnknownForm { form }) = error else { panic!("{error}") };
+        assert_eq!(form, "frm_9");
+    }
+}
+
+#[tokio::test]
+async fn events_report_the_view_and_each_page() {
+    let database = Database::sqlite();
+    let (mut opened, mut pages) = (String::new(), Vec::new());
+    let on_event = |event: SyncEvent<'_>| match event {
+        SyncEvent::Opened { view, .. } => opened = view.to_owned(),
+        SyncEvent::Page(page) => pages.push((page.rows, page.new)),
+        _ => {}
+    };
+    let (client, options) = (service(150).client(), SyncOptions::default());
+    let mut store = database.open().await;
+    let summary = store.sync(&client, &form_id(), None, &options, on_event).await.unwrap();
+    assert_eq!(opened, summary.view);
+    assert_eq!(pages, [(100, 100), (150, 150)]);
+}
+
+#[tokio::test]
+async fn form_of_two_services_needs_the_origin() {
+    let database = Database::sqlite();
+    let mut store = database.open().await;
+    let service = service(3);
+    sync(&mut store, &service).await.unwrap();
+    let other = service.client_builder().base_url("https://other.example").build().unwrap();
+    super::sync_by(&mut store, &other).await.unwrap();
+    let spools = SpoolFolder::temporary().unwrap();
+    let error = store.rows(None, FORM, RowRange::default(), &spools).await.unwrap_err();
+    assert!(error.to_string().contains("https://other.example"), "{error}");
+    let rows = store.rows(Some(ORIGIN), FORM, RowRange::default(), &spools).await.unwrap();
+    assert_eq!(rows.origin, ORIGIN);
+}
+
+#[tokio::test]
+async fn late_rows_between_runs_are_stored() {
+    for database in Database::all().await {
+        let service = service_with(&["{}", "{}"]);
+        let mut store = database.open().await;
+        sync(&mut store, &service).await.unwrap();
+        let late = MockService::new().form(form(FORM, "Survey"));
+        for age in 0..2 {
+            submit(&late, age, "{}");
+        }
+        // Made 200 s before the newest row, committed after the first run.
+        let row = formsvc_client::test_util::submission("sub_late", "{}", "2025-12-31T23:56:40Z");
+        late.submit(FORM, row);
+        assert_eq!(sync(&mut store, &late).await.unwrap().pull.new, 1);
+    }
+}

@@ -1,0 +1,144 @@
+//! Comparison of a database with the service.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
+use formsvc_client::test_util::{Fault, MockService, form, generate};
+use formsvc_client::{AttemptContext, BoxFuture, Client, Completeness, Transport, TransportError};
+use formsvc_export::{
+    ExportError, RowRange, RowSource, SpoolFolder, SyncError, SyncStore, VerifyOptions,
+    VerifySummary,
+};
+use http::{Request, Response, StatusCode};
+
+use super::database::{Database, texts};
+use super::{FORM, form_id, service, sync};
+
+/// A service with some of 500 generated submissions.
+fn service_without(left_out: impl Fn(usize) -> bool) -> MockService {
+    let rows = generate(500).into_iter().enumerate().filter(|(at, _)| !left_out(*at));
+    MockService::new().form(form(FORM, "Survey")).submissions(FORM, rows.map(|(_, row)| row))
+}
+
+async fn verify(
+    store: &mut SyncStore,
+    client: &Client,
+    mark_deleted: bool,
+) -> Result<VerifySummary, ExportError> {
+    let mut options = VerifyOptions::default();
+    options.mark_deleted = mark_deleted;
+    store.verify(client, &form_id(), &options, |_| {}).await
+}
+
+#[tokio::test]
+async fn verify_adds_missing_and_replaces_changed_rows() {
+    for database in Database::all().await {
+        let service = service(500);
+        let mut store = database.open().await;
+        sync(&mut store, &service).await.unwrap();
+        let table = database.table("submissions");
+        let (missing, changed) = ("('sub_7', 'sub_480', 'sub_500')", "('sub_3', 'sub_499')");
+        database.execute(&format!("DELETE FROM {table} WHERE id IN {missing}")).await;
+        database.execute(&format!("UPDATE {table} SET data = '{{}}' WHERE id IN {changed}")).await;
+        let found = verify(&mut store, &service.client(), false).await.unwrap();
+        assert_eq!((found.rows, found.missing, found.changed, found.deleted), (500, 3, 2, 0));
+        assert_eq!(found.completeness, Completeness::Proven);
+        let count = format!(
+            "SELECT count(*) FROM {} WHERE \"Number\" IS NOT NULL",
+            database.table(&found.view)
+        );
+        assert_eq!(database.query(&count).await, [texts(&["500"])]);
+        let again = verify(&mut store, &service.client(), true).await.unwrap();
+        assert_eq!((again.missing, again.changed, again.deleted), (0, 0, 0));
+    }
+}
+
+#[tokio::test]
+async fn deleted_rows_are_marked_omitted_and_restored() {
+    for database in Database::all().await {
+        let all = service(500);
+        let some = service_without(|at| [0, 130, 131, 499].contains(&at));
+        let mut store = database.open().await;
+        let view = sync(&mut store, &all).await.unwrap().view;
+        let found = verify(&mut store, &some.client(), false).await.unwrap();
+        assert_eq!((found.deleted, found.is_marked), (4, false));
+        let count = format!("SELECT count(*) FROM {}", database.table(&view));
+        assert_eq!(database.query(&count).await, [texts(&["500"])]);
+
+        let found = verify(&mut store, &some.client(), true).await.unwrap();
+        assert_eq!((found.deleted, found.is_marked), (4, true));
+        assert_eq!(database.query(&count).await, [texts(&["496"])]);
+        let status = store.status().await.unwrap().pop().unwrap();
+        assert_eq!((status.rows, status.deleted), (496, 4));
+        let spools = SpoolFolder::temporary().unwrap();
+        for (include_deleted, expected) in [(false, 496), (true, 500)] {
+            let range = RowRange { include_deleted, ..RowRange::default() };
+            let rows = store.rows(None, FORM, range, &spools).await.unwrap();
+            let mut count = 0;
+            rows.for_each(&mut |_| {
+                count += 1;
+                Ok(())
+            })
+            .unwrap();
+            assert_eq!(count, expected);
+        }
+        assert_eq!(verify(&mut store, &some.client(), true).await.unwrap().deleted, 0);
+
+        let found = verify(&mut store, &all.client(), true).await.unwrap();
+        assert_eq!((found.restored, found.missing, found.deleted), (4, 0, 0));
+        assert_eq!(database.query(&count).await, [texts(&["500"])]);
+    }
+}
+
+#[tokio::test]
+async fn every_row_can_be_deleted() {
+    for database in Database::all().await {
+        let mut store = database.open().await;
+        sync(&mut store, &service(2_500)).await.unwrap();
+        let found = verify(&mut store, &service(0).client(), true).await.unwrap();
+        assert_eq!((found.rows, found.deleted), (0, 2_500));
+        assert_eq!(store.status().await.unwrap()[0].deleted, 2_500);
+    }
+}
+
+/// A service that refuses the client's own cursor once.
+struct RefusesOnce {
+    service: MockService,
+    is_first: AtomicBool,
+    has_refused: AtomicBool,
+}
+
+impl Transport for RefusesOnce {
+    fn send<'a>(
+        &'a self,
+        request: Request<Bytes>,
+        context: &'a AttemptContext,
+    ) -> BoxFuture<'a, Result<Response<Bytes>, TransportError>> {
+        let is_first = self.is_first.swap(false, Ordering::Relaxed);
+        if !is_first && !self.has_refused.swap(true, Ordering::Relaxed) {
+            self.service.fail_next(Fault::Status(StatusCode::BAD_REQUEST, "{}".into()));
+        }
+        self.service.send(request, context)
+    }
+}
+
+#[tokio::test]
+async fn unproven_list_marks_nothing() {
+    for database in Database::all().await {
+        let mut store = database.open().await;
+        sync(&mut store, &service(500)).await.unwrap();
+        let some = service_without(|at| at == 300);
+        let transport = RefusesOnce {
+            service: some.clone(),
+            is_first: AtomicBool::new(true),
+            has_refused: AtomicBool::new(false),
+        };
+        let client = some.client_builder().transport(transport).build().unwrap();
+        let error = verify(&mut store, &client, true).await.unwrap_err();
+        let ExportError::Sync(SyncError::NotProven { missing, completeness }) = error else {
+            panic!("{error}")
+        };
+        assert_eq!((missing, completeness), (1, Completeness::Unproven));
+        assert_eq!(store.status().await.unwrap()[0].deleted, 0);
+    }
+}
