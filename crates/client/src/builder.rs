@@ -89,8 +89,8 @@ impl<C> ClientBuilder<C> {
         self
     }
 
-    /// Sets the client's own limit on requests. Default: the service's limit, 300 per minute
-    /// (SPEC §8).
+    /// Sets the client's own limit on requests. Default: the limit that the service announces, or 300
+    /// per minute (SPEC §8).
     pub fn rate_limit(mut self, limit: RateLimit) -> Self {
         self.setup.rate_limit = limit;
         self

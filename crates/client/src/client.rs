@@ -7,7 +7,7 @@ use formsvc_protocol::{Form, FormList, User, paths};
 
 use crate::call::call;
 use crate::shared::Shared;
-use crate::{Error, RequestOptions, Response, decode, operation};
+use crate::{Error, RatePolicy, RequestOptions, Response, decode, operation};
 
 /// A client of the service's REST API (SPEC §4). Clones are cheap and share one connection pool,
 /// one rate limiter and one retry budget: create one client per API key and clone it.
@@ -44,6 +44,12 @@ impl Client {
         let (list, meta) =
             call(&self.shared, operation::FORMS, address, decode::json::<FormList>).await?;
         Ok(Response::new(list.data, meta))
+    }
+
+    /// Returns the limit that the service announced last in `RateLimit-Policy`; `None` before the first
+    /// answer, and if the service announces none.
+    pub fn rate_policy(&self) -> Option<RatePolicy> {
+        self.shared.limiter.policy()
     }
 
     /// Requests a path that this client has no other call for. Returns the body as the service sent

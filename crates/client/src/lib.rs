@@ -44,8 +44,8 @@ pub use formsvc_protocol::OutOfRange;
 /// Types of the wire format, as in the signatures of this crate.
 pub use formsvc_protocol::{
     Answer, Answers, AnswersError, Cursor, ErrorCode, ErrorCodeInfo, ExtraMembers, Form, FormId,
-    FormStatus, IdError, NotAnObject, Pagination, PublicId, Submission, SubmissionId, TimeError,
-    Timestamp, UnknownErrorCode, UnknownFormStatus, User, UserId, limits::PAGE_SIZE_MAX,
+    FormStatus, IdError, NotAnObject, Pagination, PublicId, RatePolicy, Submission, SubmissionId,
+    TimeError, Timestamp, UnknownErrorCode, UnknownFormStatus, User, UserId, limits::PAGE_SIZE_MAX,
 };
 pub use limiter::{RateLimit, WaitReason};
 pub use options::{RequestOptions, Timeouts};

@@ -5,45 +5,46 @@ use std::num::NonZeroU32;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use formsvc_protocol::RollingWindow;
 use formsvc_protocol::limits::{RATE_LIMIT, RATE_WINDOW};
+use formsvc_protocol::{RETRY_AFTER_MAX, RatePolicy, RollingWindow};
+use http::HeaderMap;
 use tokio::time::{Instant, sleep};
 
-use formsvc_protocol::RETRY_AFTER_MAX;
-
-/// Two seconds longer than the service's window; [`RollingWindow`] explains the margin.
-const WINDOW: Duration = RATE_WINDOW.saturating_add(Duration::from_secs(2));
+/// The client's window is so much longer than the service's; [`RollingWindow`] explains the margin.
+const MARGIN: Duration = Duration::from_secs(2);
 
 /// The client's own limit on requests, shared by all clones of a client. Other processes that use
 /// the same key are not counted; the service answers 429 when all together exceed its limit.
 ///
-/// The default is the service's limit: 300 requests in any minute (SPEC §8). A call that exceeds
-/// the limit waits, at most [`max_wait`](crate::ClientBuilder::max_wait). Calls that wait are not
+/// The default is the limit that the service announces in `RateLimit-Policy`, and until then 300
+/// requests in any minute (SPEC §8). A call that exceeds the limit waits, at most [`max_wait`](crate::ClientBuilder::max_wait). Calls that wait are not
 /// served in a fixed order.
 ///
 /// ```
 /// use formsvc_client::RateLimit;
 /// assert_ne!(RateLimit::per_minute(150), RateLimit::default());
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RateLimit(Option<u32>);
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RateLimit(Limit);
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Limit {
+    #[default]
+    Announced,
+    PerMinute(u32),
+    Off,
+}
 
 impl RateLimit {
     /// Admits this many requests in any minute. Zero is an error of
     /// [`build`](crate::ClientBuilder::build).
     pub fn per_minute(requests: u32) -> Self {
-        Self(Some(requests))
+        Self(Limit::PerMinute(requests))
     }
 
     /// Turns the client's own limit off. A 429 still pauses all clones.
     pub fn off() -> Self {
-        Self(None)
-    }
-}
-
-impl Default for RateLimit {
-    fn default() -> Self {
-        Self(Some(RATE_LIMIT))
+        Self(Limit::Off)
     }
 }
 
@@ -51,8 +52,11 @@ impl Default for RateLimit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WaitReason {
-    /// The client's own limiter: another request now would exceed the limit (SPEC §8).
+    /// The client's own limiter: another request now would exceed the limit that the caller set, or
+    /// the limit of SPEC §8 if the service announced none.
     Limit,
+    /// Another request now would exceed the limit that the service announced in `RateLimit-Policy`.
+    Announced,
     /// This client, or a clone of it, received a 429.
     CoolDown,
 }
@@ -61,6 +65,7 @@ impl fmt::Display for WaitReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Limit => "the client's rate limit",
+            Self::Announced => "the announced rate limit of the service",
             Self::CoolDown => "a 429 of the service",
         })
     }
@@ -77,18 +82,40 @@ pub(crate) struct Wait {
 #[derive(Debug)]
 pub(crate) struct Limiter {
     start: Instant,
+    /// The announced limit applies.
+    follows_policy: bool,
     state: Mutex<State>,
 }
 
 impl Limiter {
     /// Returns `None` for a limit of zero requests.
     pub(crate) fn new(RateLimit(limit): RateLimit) -> Option<Self> {
-        let window = match limit {
-            Some(requests) => Some(RollingWindow::new(NonZeroU32::new(requests)?, WINDOW)),
-            None => None,
+        let requests = match limit {
+            Limit::Announced => Some(NonZeroU32::new(RATE_LIMIT)?),
+            Limit::PerMinute(requests) => Some(NonZeroU32::new(requests)?),
+            Limit::Off => None,
         };
-        let state = Mutex::new(State { window, cool_until: Duration::ZERO });
-        Some(Self { start: Instant::now(), state })
+        let state = Mutex::new(State::new(requests));
+        Some(Self { start: Instant::now(), follows_policy: limit == Limit::Announced, state })
+    }
+
+    /// Takes the limit that the service announces in the headers of an answer, unless the caller set one.
+    pub(crate) fn announce(&self, headers: &HeaderMap) {
+        let Some(header) = headers.get(RatePolicy::HEADER) else { return };
+        let Some(policy) = header.to_str().ok().and_then(RatePolicy::parse) else { return };
+        let mut state = self.state();
+        if state.policy != Some(policy) {
+            state.policy = Some(policy);
+            if let Some(window) = state.window.as_mut().filter(|_| self.follows_policy) {
+                window.set_limit(policy.requests, policy.window + MARGIN);
+                state.reason = WaitReason::Announced;
+            }
+        }
+    }
+
+    /// Returns the limit that the service announced last.
+    pub(crate) fn policy(&self) -> Option<RatePolicy> {
+        self.state().policy
     }
 
     /// Waits until a request may be sent, and counts it. Fails at once if the wait would exceed
@@ -130,10 +157,19 @@ impl Limiter {
 #[derive(Debug)]
 struct State {
     window: Option<RollingWindow>,
+    /// The reason of a wait for the window.
+    reason: WaitReason,
+    policy: Option<RatePolicy>,
     cool_until: Duration,
 }
 
 impl State {
+    /// Creates the state of a limit in requests per minute.
+    fn new(limit: Option<NonZeroU32>) -> Self {
+        let window = limit.map(|requests| RollingWindow::new(requests, RATE_WINDOW + MARGIN));
+        Self { window, reason: WaitReason::Limit, policy: None, cool_until: Duration::ZERO }
+    }
+
     fn try_acquire(&mut self, now: Duration) -> Result<(), Wait> {
         let cool_down = self.cool_until.saturating_sub(now);
         let window = match &mut self.window {
@@ -142,9 +178,7 @@ impl State {
             None => Ok(()),
         };
         match window {
-            Err(duration) if duration > cool_down => {
-                Err(Wait { duration, reason: WaitReason::Limit })
-            }
+            Err(duration) if duration > cool_down => Err(Wait { duration, reason: self.reason }),
             _ if cool_down.is_zero() => Ok(()),
             _ => Err(Wait { duration: cool_down, reason: WaitReason::CoolDown }),
         }
@@ -160,8 +194,7 @@ mod tests {
     }
 
     fn state(limit: Option<u32>) -> State {
-        let window = limit.map(|n| RollingWindow::new(NonZeroU32::new(n).unwrap(), WINDOW));
-        State { window, cool_until: Duration::ZERO }
+        State::new(limit.map(|n| NonZeroU32::new(n).unwrap()))
     }
 
     #[test]
@@ -172,6 +205,32 @@ mod tests {
         let wait = Wait { duration: secs(62), reason: WaitReason::Limit };
         assert_eq!(state.try_acquire(secs(1)), Err(wait));
         assert_eq!(state.try_acquire(secs(63)), Ok(()));
+    }
+
+    fn headers(policy: &'static str) -> HeaderMap {
+        let value = http::HeaderValue::from_static(policy);
+        HeaderMap::from_iter([(http::HeaderName::from_static(RatePolicy::HEADER), value)])
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn announced_limit_applies_unless_the_caller_set_one() {
+        let limiter = Limiter::new(RateLimit::default()).unwrap();
+        limiter.acquire(secs(99), |_| {}).await.unwrap();
+        limiter.announce(&headers("\"default\";q=2;w=10"));
+        limiter.announce(&headers("nonsense"));
+        limiter.announce(&HeaderMap::new());
+        limiter.acquire(secs(99), |_| panic!("no wait begins")).await.unwrap();
+        let mut waits = Vec::new();
+        limiter.acquire(secs(99), |wait| waits.push((wait.duration, wait.reason))).await.unwrap();
+        assert_eq!(waits, [(secs(13), WaitReason::Announced)]);
+        assert_eq!(limiter.policy().unwrap().requests.get(), 2);
+        for limit in [RateLimit::per_minute(5), RateLimit::off()] {
+            let limiter = Limiter::new(limit).unwrap();
+            limiter.announce(&headers("\"default\";q=1;w=10"));
+            for _ in 0..5 {
+                limiter.acquire(secs(99), |_| panic!("no wait begins")).await.unwrap();
+            }
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@
 //! | error codes and the error body | [`ErrorCode`], [`ErrorBody`] | §7 |
 //! | endpoints | [`paths`] | §4 |
 //! | characters that are unsafe to print | [`is_unsafe_in_terminals`], [`is_stray_selector`] | |
-//! | limits | [`limits`], [`RollingWindow`] | §8 |
+//! | limits | [`limits`], [`RollingWindow`], [`RatePolicy`] | §8 |
 //! | webhook event, pauses between attempts | [`WebhookEvent`], [`RetrySchedule`], [`retry_after()`] | §6 |
 //! | signature of webhooks | `signature`, with the feature `signature` | §5 |
 //! | keys and secrets damaged by copying | [`check_secret_text`] | |
@@ -27,6 +27,7 @@ mod localhost;
 mod open_enum;
 pub mod paths;
 mod printable;
+mod rate_policy;
 mod resources;
 mod retry_schedule;
 mod rfc3339;
@@ -44,6 +45,7 @@ pub use id::{
 };
 pub use localhost::{is_localhost, is_localhost_name};
 pub use printable::{is_stray_selector, is_unsafe_in_terminals};
+pub use rate_policy::RatePolicy;
 pub use resources::{
     EventKind, Form, FormList, FormStatus, Page, Pagination, Submission, UnknownEventKind,
     UnknownFormStatus, User, WebhookEvent,

@@ -40,6 +40,12 @@ impl RollingWindow {
         Self { limit: limit.get(), window_secs, buckets: VecDeque::new(), total: 0 }
     }
 
+    /// Changes the limit and the window; the counted requests stay.
+    pub fn set_limit(&mut self, limit: NonZeroU32, window: Duration) {
+        let buckets = std::mem::take(&mut self.buckets);
+        *self = Self { buckets, total: self.total, ..Self::new(limit, window) };
+    }
+
     /// Counts a request at `now`. Returns the time until a request would be admitted if the window is
     /// full; a refused request is not counted.
     pub fn try_acquire(&mut self, now: Duration) -> Result<(), Duration> {
@@ -92,6 +98,16 @@ mod tests {
 
     fn window(limit: u32, secs: u64) -> RollingWindow {
         RollingWindow::new(NonZeroU32::new(limit).unwrap(), Duration::from_secs(secs))
+    }
+
+    #[test]
+    fn changed_limit_keeps_counted_requests() {
+        let mut window = window(3, 5);
+        let at = Duration::from_secs;
+        (0..3).for_each(|second| window.try_acquire(at(second)).unwrap());
+        window.set_limit(NonZeroU32::new(4).unwrap(), at(10));
+        assert_eq!(window.try_acquire(at(3)), Ok(()));
+        assert_eq!(window.try_acquire(at(3)), Err(at(8)));
     }
 
     proptest! {

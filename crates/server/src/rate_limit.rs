@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use formsvc_protocol::{RollingWindow, limits};
+use formsvc_protocol::{RatePolicy, RollingWindow, limits};
 
 /// Keys are spread over this many locks, so that requests of different keys seldom meet.
 const SHARDS: usize = 16;
@@ -39,6 +39,14 @@ impl RateLimit {
     /// `requests` in any minute.
     pub fn per_minute(requests: NonZeroU32) -> Self {
         Self::Per { requests, window: limits::RATE_WINDOW }
+    }
+
+    /// Returns the policy to announce to clients; `None` without a limit.
+    pub(crate) fn policy(self) -> Option<RatePolicy> {
+        match self {
+            Self::Off => None,
+            Self::Per { requests, window } => Some(RatePolicy { requests, window }),
+        }
     }
 
     /// So many times as many requests.

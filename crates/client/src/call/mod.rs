@@ -130,12 +130,14 @@ impl Call<'_> {
             Ok(answer) => answer.into_parts(),
             Err(mut error) => {
                 if let Some(head) = &mut error.head {
+                    self.shared.limiter.announce(&head.1);
                     key.redact_headers(&mut head.1);
                 }
                 return Err(self.no_answer(error));
             }
         };
         let (status, mut headers) = (head.status, head.headers);
+        self.shared.limiter.announce(&headers);
         key.redact_headers(&mut headers);
         if status != StatusCode::OK {
             return Err(self.refused(status, &headers, &body));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formsvc_protocol::{ErrorCode, User};
-use http::HeaderMap;
+use http::{HeaderMap, HeaderValue};
 use subtle::ConstantTimeEq;
 
 use super::authorization;
@@ -95,6 +95,11 @@ impl Api {
     /// When the keys of requests were used last, for whoever has it written.
     pub(crate) fn key_uses(&self) -> Arc<KeyUses> {
         Arc::clone(&self.key_uses)
+    }
+
+    /// Returns the value of the header `RateLimit-Policy`; `None` without a limit.
+    pub(super) fn rate_policy(&self) -> Option<HeaderValue> {
+        HeaderValue::try_from(self.limiter.limit().policy()?.to_string()).ok()
     }
 
     pub(super) fn store(&self) -> &dyn Store {

@@ -30,7 +30,11 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::Request;
+use axum::middleware::map_response;
+use axum::response::Response;
 use axum::routing::get;
+use formsvc_protocol::RatePolicy;
+use http::{HeaderName, HeaderValue};
 
 pub use admission::Api;
 pub(crate) use admission::within_deadline;
@@ -45,10 +49,24 @@ pub use trail::Trail;
 ///
 /// It is served through [`Edge`], which adds what every response must have.
 pub fn router(api: Arc<Api>) -> Router {
-    Router::new()
+    let policy = api.rate_policy();
+    let routes = Router::new()
         .route(me::ROUTE, get(me::get))
         .route(forms::ROUTE, get(forms::list))
         .route(submissions::ROUTE, get(submissions::list))
-        .with_state(api)
-        .fallback(async |request: Request| Problem::nothing_at(request.uri().path()))
+        .with_state(api);
+    let routes = match policy {
+        Some(policy) => routes.route_layer(map_response(move |response: Response| {
+            std::future::ready(announce(&policy, response))
+        })),
+        None => routes,
+    };
+    routes.fallback(async |request: Request| Problem::nothing_at(request.uri().path()))
+}
+
+/// Adds the rate limit to an answer, so that clients keep to it.
+fn announce(policy: &HeaderValue, mut response: Response) -> Response {
+    const NAME: HeaderName = HeaderName::from_static(RatePolicy::HEADER);
+    response.headers_mut().insert(NAME, policy.clone());
+    response
 }
