@@ -91,7 +91,7 @@ pub struct Globals {
     /// [env: FORMSVC_CACERT]
     #[arg(long, global = true, value_name = "PATH", help_heading = NETWORK, hide_short_help = true)]
     pub cacert: Option<PathBuf>,
-    /// Maximum requests per minute, or `off` [default: 300, the limit of the service]
+    /// Maximum requests per minute, or `off` [default: the limit that the service announces, else 300]
     #[arg(long, global = true, value_name = "N|off", value_parser = rate, help_heading = NETWORK, hide_short_help = true)]
     pub max_rate: Option<Rate>,
 }

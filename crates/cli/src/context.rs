@@ -8,6 +8,7 @@ use formsvc_client::{
     Client, ClientEvent, FallbackReason, Form, RateLimit, RetryReason, Timeouts, WaitReason,
 };
 use formsvc_protocol::check_secret_text;
+use formsvc_protocol::limits::RATE_LIMIT;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 use tokio::sync::{OnceCell, oneshot};
@@ -80,7 +81,6 @@ impl Context {
     }
 
     /// The command will run until a signal ends it.
-    #[cfg(feature = "sandbox")]
     pub(crate) fn run_until_stopped(&self) {
         self.runs_until_stopped.set(true);
     }
@@ -198,13 +198,14 @@ impl Context {
         address::read(base_url)?;
         self.check_network(base_url)?;
         let (progress, verbose) = (self.progress.clone(), self.settings.verbose > 0);
+        let rate = self.settings.max_rate;
         let mut builder = Client::builder()
             .base_url(base_url)
             .api_key(key.expose_secret())
             .timeouts(self.timeouts())
             .network(self.network()?.clone())
             .user_agent(concat!("formsvc/", env!("CARGO_PKG_VERSION")))
-            .on_event(move |event| report(&progress, verbose, event));
+            .on_event(move |event| report(&progress, verbose, rate, event));
         if let Some(max_wait) = self.settings.max_wait {
             builder = builder.max_wait(max_wait);
         }
@@ -288,7 +289,7 @@ pub(crate) fn no_base_url() -> CliError {
 }
 
 /// Tells of waits, which would otherwise look like a hang; with `-v` of every request.
-fn report(progress: &Progress, verbose: bool, event: &ClientEvent) {
+fn report(progress: &Progress, verbose: bool, rate: Option<Rate>, event: &ClientEvent) {
     match event {
         ClientEvent::Attempt { operation, attempt, status, failure, elapsed, .. } if verbose => {
             let outcome = match (status, failure) {
@@ -305,12 +306,7 @@ fn report(progress: &Progress, verbose: bool, event: &ClientEvent) {
         }
         ClientEvent::Fallback { reason, .. } => warn_of_fallback(progress, *reason),
         ClientEvent::RateLimited { wait, reason, .. } => {
-            let why = match reason {
-                WaitReason::CoolDown => "the service's rate limit (it said 429)",
-                WaitReason::Limit => "--max-rate",
-                _ => "the rate limit",
-            };
-            progress.waiting(*wait, why);
+            progress.waiting(*wait, &describe_wait(*reason, rate));
         }
         ClientEvent::RetryScheduled { delay, reason, .. } => {
             let why = match reason {
@@ -321,6 +317,22 @@ fn report(progress: &Progress, verbose: bool, event: &ClientEvent) {
             progress.waiting(*delay, &why);
         }
         _ => {}
+    }
+}
+
+/// Describes why a request waits. `rate` is the rate that the user set.
+fn describe_wait(reason: WaitReason, rate: Option<Rate>) -> String {
+    match (reason, rate) {
+        (WaitReason::CoolDown, _) => "the service's rate limit (status 429)".to_owned(),
+        (WaitReason::Announced, _) => "the service's rate limit".to_owned(),
+        (WaitReason::Limit, Some(Rate::PerMinute(rate))) => {
+            format!("your limit of {rate} requests a minute")
+        }
+        (WaitReason::Limit, _) => format!(
+            "the usual {RATE_LIMIT} requests a minute; the service announces no limit, --max-rate sets \
+             another"
+        ),
+        _ => "the rate limit".to_owned(),
     }
 }
 

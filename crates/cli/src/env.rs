@@ -75,6 +75,11 @@ pub const MAX_WAIT: EnvVar = EnvVar {
 /// Requests a minute.
 pub const MAX_RATE: EnvVar =
     EnvVar { name: "FORMSVC_MAX_RATE", about: "requests a minute at most, as `--max-rate`" };
+/// Database of a sync.
+pub const SYNC_TO: EnvVar = EnvVar {
+    name: "FORMSVC_SYNC_TO",
+    about: "the database of `submissions sync`, as `--to`; a password in it is hidden from other users",
+};
 /// Switches colour off.
 pub const NO_COLOR: EnvVar = EnvVar { name: "NO_COLOR", about: "when set, no colours" };
 /// Whether colour is wanted.
@@ -237,6 +242,7 @@ pub const ENV_VARS: &[EnvVar] = &[
     MAX_WAIT,
     MAX_RATE,
     CACERT,
+    SYNC_TO,
     CONFIG_DIR,
     STATE_DIR,
     SIGNING_SECRET,

@@ -1,6 +1,7 @@
 //! What is said on standard error while something takes long: a moving line on a terminal, a line
 //! every ten seconds elsewhere, nothing with `--quiet`.
 
+mod estimate;
 mod screen;
 
 use std::fmt;
@@ -13,6 +14,8 @@ use indicatif::{
 };
 use jiff::tz::TimeZone;
 
+use self::estimate::Estimate;
+pub(crate) use self::estimate::{Expected, about};
 use self::screen::Screen;
 use crate::args::ErrorFormat;
 use crate::env::Lookup;
@@ -57,6 +60,7 @@ struct State {
 struct Told {
     began: Instant,
     status: Status,
+    estimate: Estimate,
     wait: Option<Wait>,
 }
 
@@ -110,14 +114,21 @@ impl Progress {
         } else {
             Mode::Lines { last: began }
         };
-        let told = Told { began, status: Status::Words(String::new()), wait: None };
+        let status = Status::Words(String::new());
+        let told = Told { began, status, estimate: Estimate::default(), wait: None };
         let told = Arc::new(Mutex::new(told));
         Self(Arc::new(Mutex::new(State { mode, format, told, held: None })))
     }
 
-    /// What takes long begins now; what came before does not count.
+    /// Starts the clock of an operation.
     pub(crate) fn begin(&self) {
         locked(&self.state().told).began = Instant::now();
+        self.expect(Expected::default());
+    }
+
+    /// Sets the end of the walk that begins now, for an estimate of the remaining time.
+    pub(crate) fn expect(&self, expected: Expected) {
+        locked(&self.state().told).estimate = Estimate::new(expected);
     }
 
     /// Data is about to be written to the terminal: a moving line would run through it. It is taken
@@ -139,8 +150,9 @@ impl Progress {
         self.end();
     }
 
-    /// So many submissions are done, the oldest of them made at `reached`.
+    /// Reports the number of submissions so far, and the time of the oldest of them.
     pub(crate) fn submissions(&self, done: u64, reached: &str) {
+        locked(&self.state().told).estimate.observe(Instant::now(), done, reached);
         self.state().has_come_to(|| Status::Submissions { done, reached: reached.to_owned() });
     }
 
@@ -283,7 +295,11 @@ impl Told {
         match &self.status {
             Status::Words(_) => message,
             Status::Submissions { done, reached } => {
-                message.with("submissions", *done).with("reached", reached.as_str())
+                let message = message.with("submissions", *done).with("reached", reached.as_str());
+                match self.estimate.left(now) {
+                    Some(left) => message.with("seconds_left", left.as_secs()),
+                    None => message,
+                }
             }
         }
     }
@@ -293,7 +309,11 @@ impl Told {
         let status = match &self.status {
             Status::Words(words) => words.clone(),
             Status::Submissions { done, reached } => {
-                status(*done, reached, now.saturating_duration_since(self.began), zone)
+                let new = self.estimate.new_submissions(*done);
+                let time = now.saturating_duration_since(self.began);
+                let left = self.estimate.left(now);
+                let left = left.map_or(String::new(), |left| format!(" · {} left", about(left)));
+                status(*done, new, reached, time, zone) + &left
             }
         };
         let wait = self.wait.as_ref().and_then(|wait| {
@@ -308,9 +328,10 @@ impl Told {
     }
 }
 
-fn status(done: u64, reached: &str, time: Duration, zone: &TimeZone) -> String {
+/// Formats the progress of a walk: all submissions, the rate of those that are `new`, the time of the oldest.
+fn status(done: u64, new: u64, reached: &str, time: Duration, zone: &TimeZone) -> String {
     #[expect(clippy::cast_precision_loss, reason = "a rate for reading needs no more digits")]
-    let rate = done as f64 / time.as_secs_f64().max(0.001);
+    let rate = new as f64 / time.as_secs_f64().max(0.001);
     // The day and minute say where on the time axis it is; seconds would only flicker. By the clock
     // here, as tables tell it.
     let reached = reached.parse::<jiff::Timestamp>().map_or_else(
@@ -376,7 +397,7 @@ mod tests {
     fn the_status_says_how_many_how_fast_and_how_far_by_the_clock_here() {
         let berlin = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
         let at = |done, seconds| {
-            status(done, "2026-03-14T09:30:00.000Z", Duration::from_secs(seconds), &berlin)
+            status(done, done, "2026-03-14T09:30:00.000Z", Duration::from_secs(seconds), &berlin)
         };
         assert_eq!(at(12_300, 10), "12,300 submissions · 1,230/s · back to 2026-03-14 10:30");
         assert_eq!(at(1, 1), "1 submission · 1/s · back to 2026-03-14 10:30");
@@ -387,13 +408,13 @@ mod tests {
         let began = Instant::now();
         let after = |millis| began + Duration::from_millis(millis);
         let reached = "2026-03-14T09:30:00.000Z".to_owned();
-        let wait = Wait { until: after(31_000), why: "--max-rate".to_owned() };
+        let wait = Wait { until: after(31_000), why: "the service's rate limit".to_owned() };
         let status = Status::Submissions { done: 5_900, reached };
-        let told = Told { began, status, wait: Some(wait) };
+        let told = Told { began, status, estimate: Estimate::default(), wait: Some(wait) };
         for (millis, line) in [
-            (1_000, "waiting 30 s for --max-rate · 5,900 submissions · 5,900/s"),
-            (10_100, "waiting 21 s for --max-rate · 5,900 submissions · 584/s"),
-            (30_999, "waiting 1 s for --max-rate · 5,900 submissions · 190/s"),
+            (1_000, "waiting 30 s for the service's rate limit · 5,900 submissions · 5,900/s"),
+            (10_100, "waiting 21 s for the service's rate limit · 5,900 submissions · 584/s"),
+            (30_999, "waiting 1 s for the service's rate limit · 5,900 submissions · 190/s"),
             (31_000, "5,900 submissions · 190/s"),
         ] {
             let line = format!("{line} · back to 2026-03-14 09:30");

@@ -12,6 +12,7 @@ use crate::destination::{Destination, Existing};
 use crate::error::ExportError;
 use crate::format::{FileFormat, Format, SourceInfo};
 use crate::manifest::Manifest;
+use crate::partition::Output;
 use crate::pull::{PullOptions, PullProgress, PullSummary, pull};
 use crate::render::{RenderOptions, Rendered, RowFilter, render};
 use crate::spool::{Spool, SpoolFolder, SpoolRequest, temporary_error};
@@ -66,6 +67,8 @@ pub enum ExportEvent<'a> {
     Opened {
         /// Number of submissions.
         rows: u64,
+        /// The time to which they reach back, in microseconds since 1970.
+        saved_to: Option<i64>,
         /// The database.
         spool: &'a Path,
     },
@@ -193,11 +196,11 @@ impl Export {
     pub async fn run(
         self,
         options: RenderOptions,
-        destination: Destination<'_>,
+        output: impl Into<Output<'_>>,
         on_event: impl FnMut(ExportEvent<'_>),
     ) -> Result<Exported, ExportError> {
         let is_temporary = self.spools.is_temporary();
-        self.run_in_spool(options, destination, on_event).await.map_err(|error| match error {
+        self.run_in_spool(options, output.into(), on_event).await.map_err(|error| match error {
             ExportError::Store(error) if is_temporary => temporary_error(io::Error::other(error)),
             error => error,
         })
@@ -206,11 +209,10 @@ impl Export {
     async fn run_in_spool(
         self,
         mut options: RenderOptions,
-        destination: Destination<'_>,
+        output: Output<'_>,
         mut on_event: impl FnMut(ExportEvent<'_>),
     ) -> Result<Exported, ExportError> {
-        options.check()?;
-        options.check_destination(&destination)?;
+        output.check(&options)?;
         let deadline = self.max_time.and_then(|time| Instant::now().checked_add(time));
         options.checksum |= self.manifest.is_some();
         let source = SourceInfo {
@@ -222,8 +224,10 @@ impl Export {
         let mut spool = self.open_spool(&source, options.limit)?;
         spool.warnings.iter().for_each(|warning| on_event(ExportEvent::Discarded(warning)));
         let rows = spool.store.count(spool.source, RowRange::default(), u64::MAX)?;
-        on_event(ExportEvent::Opened { rows, spool: spool.store.path() });
-        let exported = self.fill_and_render(&mut spool, deadline, &options, destination, on_event);
+        let saved_to =
+            spool.store.coverage(spool.source)?.intervals().last().map(|part| part.oldest);
+        on_event(ExportEvent::Opened { rows, saved_to, spool: spool.store.path() });
+        let exported = self.fill_and_render(&mut spool, deadline, &options, output, on_event);
         let mut exported = match exported.await {
             Ok(exported) => exported,
             Err(ExportError::ReaderClosed) => {
@@ -285,7 +289,7 @@ impl Export {
         spool: &mut Spool,
         deadline: Option<Instant>,
         options: &RenderOptions,
-        destination: Destination<'_>,
+        output: Output<'_>,
         mut on_event: impl FnMut(ExportEvent<'_>),
     ) -> Result<Exported, ExportError> {
         let range = self.range();
@@ -306,7 +310,7 @@ impl Export {
         }
         on_event(ExportEvent::Rendering);
         let rows = store.rows(source, range)?;
-        let rendered = render(&rows, options, destination)?;
+        let rendered = output.render(&rows, options)?;
         Ok(Exported { rendered, pull: pulled, spool: None })
     }
 }

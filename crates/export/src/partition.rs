@@ -1,36 +1,95 @@
-//! One file per month in a folder.
+//! Outputs of more than one file: one per month in a folder.
 
 use std::path::{Path, PathBuf};
 
 use crate::destination::{Destination, Existing, WorkingFiles};
 use crate::error::{ExportError, Operation};
 use crate::format::{Format, RowFormat, file_format};
-use crate::render::{RenderOptions, Rendered, Rendering};
+use crate::render::{RenderOptions, Rendered, Rendering, render};
 use crate::row::RowSource;
 
 /// A month of UTC: year and month.
 type Month = (i16, i8);
 
-/// Renders rows to a Parquet file per month: `FOLDER/2026-01.parquet`. All files have the same columns,
-/// and appear only when all are complete. The folder is created if it is missing. `files` are the working
-/// files, which a process that is about to be ended removes.
-pub fn render_months(
+/// The output of an export.
+pub enum Output<'a> {
+    /// A file or a stream.
+    Single(Destination<'a>),
+    /// A folder with a Parquet file per month.
+    Months(MonthFolder),
+}
+
+/// A folder with a Parquet file per month of UTC: `FOLDER/2026-01.parquet`. All files have the same columns,
+/// and appear only when all are complete. Files of other months stay.
+#[derive(Clone, Debug)]
+pub struct MonthFolder {
+    path: PathBuf,
+    existing: Existing,
+    files: WorkingFiles,
+}
+
+impl MonthFolder {
+    /// Creates the folder if it is missing.
+    pub fn create(path: impl Into<PathBuf>, existing: Existing) -> Result<Self, ExportError> {
+        let folder = Self { path: path.into(), existing, files: WorkingFiles::default() };
+        let created = std::fs::create_dir_all(&folder.path);
+        let path = Some(folder.path.clone());
+        let failed = |source| ExportError::Output { operation: Operation::Create, path, source };
+        created.map(|()| folder).map_err(failed)
+    }
+
+    /// Returns the files to remove when a signal ends the process.
+    pub fn working_files(&self) -> WorkingFiles {
+        self.files.clone()
+    }
+}
+
+impl Output<'_> {
+    /// Returns an error if the options do not fit the output. Costs nothing.
+    pub(crate) fn check(&self, options: &RenderOptions) -> Result<(), ExportError> {
+        options.check()?;
+        match self {
+            Self::Single(destination) => options.check_destination(destination),
+            Self::Months(_) if options.format.format == Format::Parquet => Ok(()),
+            Self::Months(_) => {
+                let name = options.format.format.name();
+                let reason = format!("{name} has no files per month; use parquet");
+                Err(ExportError::Unsupported(reason))
+            }
+        }
+    }
+
+    /// Renders rows to the output.
+    pub fn render(
+        self,
+        rows: &dyn RowSource,
+        options: &RenderOptions,
+    ) -> Result<Rendered, ExportError> {
+        self.check(options)?;
+        match self {
+            Self::Single(destination) => render(rows, options, destination),
+            Self::Months(folder) => render_months(rows, options, &folder),
+        }
+    }
+}
+
+impl<'a> From<Destination<'a>> for Output<'a> {
+    fn from(destination: Destination<'a>) -> Self {
+        Self::Single(destination)
+    }
+}
+
+impl From<MonthFolder> for Output<'_> {
+    fn from(folder: MonthFolder) -> Self {
+        Self::Months(folder)
+    }
+}
+
+fn render_months(
     rows: &dyn RowSource,
     options: &RenderOptions,
-    folder: &Path,
-    existing: Existing,
-    files: &WorkingFiles,
+    folder: &MonthFolder,
 ) -> Result<Rendered, ExportError> {
-    options.check()?;
-    if options.format.format != Format::Parquet {
-        let name = options.format.format.name();
-        return Err(ExportError::Unsupported(format!("{name} cannot be partitioned; use parquet")));
-    }
-    std::fs::create_dir_all(folder).map_err(|source| ExportError::Output {
-        operation: Operation::Create,
-        path: Some(folder.to_owned()),
-        source,
-    })?;
     let mut rendering = Rendering::begin(rows, options)?;
     let mut complete: Vec<Destination<'static>> = Vec::new();
     let mut current: Option<(Month, Destination<'static>, Box<dyn RowFormat>)> = None;
@@ -49,8 +108,8 @@ pub fn render_months(
             if let Some((_, destination, format)) = current.take() {
                 finish(destination, format)?;
             }
-            let path = month_path(folder, month);
-            let destination = Destination::tracked_file(&path, existing, files)?;
+            let path = month_path(&folder.path, month);
+            let destination = Destination::tracked_file(&path, folder.existing, &folder.files)?;
             let format = open_format(options, &destination, &columns)?;
             current = Some((month, destination, format));
         }

@@ -11,15 +11,3 @@ pub struct Cell<'a> {
     /// lists, objects and null, which cannot be formulas.
     pub free: bool,
 }
-
-impl Cell<'_> {
-    /// Creates an empty cell.
-    pub fn empty() -> Self {
-        Self { text: Cow::Borrowed(""), free: false }
-    }
-
-    /// Copies the text into the cell.
-    pub fn into_owned(self) -> Cell<'static> {
-        Cell { text: Cow::Owned(self.text.into_owned()), free: self.free }
-    }
-}

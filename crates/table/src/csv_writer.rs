@@ -11,8 +11,8 @@ use crate::{Cell, guarded, needs_guard};
 /// With the formula guard, free text that a spreadsheet would run begins with an apostrophe.
 ///
 /// ```
-/// use formsvc_table::{CsvWriter, cell};
-/// let mut csv = CsvWriter::new(Vec::new(), true);
+/// use formsvc_table::{CsvOptions, CsvWriter, cell};
+/// let mut csv = CsvWriter::new(Vec::new(), CsvOptions::default())?;
 /// csv.write_row([cell(r#""=1+1""#), cell("-1"), cell(r#""a,b""#)])?;
 /// assert_eq!(csv.guarded_cells(), 1);
 /// assert_eq!(csv.into_inner()?, b"'=1+1,-1,\"a,b\"\n");
@@ -44,20 +44,11 @@ impl Default for CsvOptions {
 }
 
 impl<W: Write> CsvWriter<W> {
-    /// Creates a writer; `guard` turns the formula guard on.
-    pub fn new(out: W, guard: bool) -> Self {
-        Self::build(out, CsvOptions { guard, ..CsvOptions::default() })
-    }
-
     /// Creates a writer of a dialect and writes the byte order mark.
-    pub fn with_options(mut out: W, options: CsvOptions) -> io::Result<Self> {
+    pub fn new(mut out: W, options: CsvOptions) -> io::Result<Self> {
         if options.byte_order_mark {
             out.write_all("\u{feff}".as_bytes())?;
         }
-        Ok(Self::build(out, options))
-    }
-
-    fn build(out: W, options: CsvOptions) -> Self {
         let terminator = if options.crlf { Terminator::CRLF } else { Terminator::Any(b'\n') };
         let writer = WriterBuilder::new()
             .flexible(true)
@@ -65,7 +56,7 @@ impl<W: Write> CsvWriter<W> {
             .quote_style(QuoteStyle::Necessary)
             .terminator(terminator)
             .from_writer(out);
-        Self { writer, guard: options.guard, guarded_cells: 0 }
+        Ok(Self { writer, guard: options.guard, guarded_cells: 0 })
     }
 
     /// Writes one row.
@@ -113,7 +104,8 @@ mod tests {
     }
 
     fn written(rows: &[Vec<String>], guard: bool) -> String {
-        let mut csv = CsvWriter::new(Vec::new(), guard);
+        let options = CsvOptions { guard, ..CsvOptions::default() };
+        let mut csv = CsvWriter::new(Vec::new(), options).unwrap();
         for row in rows {
             csv.write_row(row.iter().map(|text| free(text))).unwrap();
         }
@@ -132,14 +124,14 @@ mod tests {
     fn excel_dialect_has_byte_order_mark_and_crlf() {
         let options =
             CsvOptions { delimiter: b';', crlf: true, byte_order_mark: true, guard: false };
-        let mut csv = CsvWriter::with_options(Vec::new(), options).unwrap();
+        let mut csv = CsvWriter::new(Vec::new(), options).unwrap();
         csv.write_row([free("a;b"), free("c,d"), free("e\nf")]).unwrap();
         assert_eq!(csv.into_inner().unwrap(), b"\xef\xbb\xbf\"a;b\";c,d;\"e\nf\"\r\n");
     }
 
     #[test]
     fn guard_spares_numbers_and_can_be_off() {
-        let mut csv = CsvWriter::new(Vec::new(), true);
+        let mut csv = CsvWriter::new(Vec::new(), CsvOptions::default()).unwrap();
         csv.write_row([free("-1"), Cell { text: "-1+1".into(), free: false }, free("-x")]).unwrap();
         assert_eq!(csv.guarded_cells(), 1);
         assert_eq!(csv.into_inner().unwrap(), b"-1,-1+1,'-x\n");

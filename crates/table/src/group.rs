@@ -89,8 +89,8 @@ impl Group {
         let is_answer = self.others_heading == OTHER_ANSWERS;
         // Columns that may be added for choices.
         let mut left = self.columns_max.saturating_sub(self.table.fields.len());
-        for (at, field) in self.table.fields.iter().enumerate() {
-            let (label, choices) = (self.table.text(at), &field.choices);
+        for field in &self.table.fields {
+            let (label, choices) = (&field.label, &field.choices);
             let needed = choices.texts.len() + usize::from(choices.has_other_answers);
             let splits = !choices.texts.is_empty() && needed <= left + 1;
             let mut place = Place { choices: splits.then_some(layout.columns.len()), value: None };
@@ -118,14 +118,10 @@ impl Group {
         options: &TableOptions,
     ) -> Placed {
         let mut others = String::new();
-        let mut hint = self.table.first();
         self.table.begin_row();
         let valid = for_each_field(object, |label, value| {
-            let field = self.table.locate(options.map(&decode_string(label)), hint);
-            let is_placed = field.is_some_and(|field| {
-                hint = self.table.after(field);
-                self.set(field, value, cells, options)
-            });
+            let field = self.table.locate(options.map(&decode_string(label)));
+            let is_placed = field.is_some_and(|field| self.set(field, value, cells, options));
             if !is_placed {
                 others.push(if others.is_empty() { '{' } else { ',' });
                 others.extend([label, ":", value]);

@@ -17,9 +17,8 @@ const BYTES_MAX: usize = 16 * 1024 * 1024;
 /// The counted labels as a linked list, so that an insertion takes constant time.
 #[derive(Debug, Default)]
 pub(crate) struct LabelTable {
-    labels: Vec<Label>,
-    by_text: HashMap<Arc<str>, usize>,
     pub(crate) fields: Vec<Field>,
+    by_label: HashMap<Arc<str>, Occurrences>,
     first: Option<usize>,
     last: Option<usize>,
     row: u64,
@@ -35,12 +34,11 @@ pub(crate) struct LabelTable {
     new_from: usize,
 }
 
-#[derive(Debug)]
-struct Label {
-    text: Arc<str>,
-    /// The field of each occurrence in a row: JSON may repeat a label.
+/// The fields of a label, one for each occurrence in a row: JSON may repeat a label.
+#[derive(Debug, Default)]
+struct Occurrences {
     fields: Vec<usize>,
-    /// The row in which it was seen last, and how often.
+    /// The row in which the label was seen last, and how often.
     row: u64,
     seen: usize,
 }
@@ -48,7 +46,7 @@ struct Label {
 /// An occurrence of a label.
 #[derive(Debug, Default)]
 pub(crate) struct Field {
-    label: usize,
+    pub(crate) label: Arc<str>,
     next: Option<usize>,
     /// Number of rows that have the field.
     rows: u64,
@@ -64,10 +62,6 @@ impl LabelTable {
         Self { labels_max, pinned, ..Self::default() }
     }
 
-    pub(crate) fn text(&self, field: usize) -> &str {
-        &self.labels[self.fields[field].label].text
-    }
-
     /// Begins a row.
     pub(crate) fn begin_row(&mut self) {
         self.row += 1;
@@ -75,31 +69,9 @@ impl LabelTable {
         self.new_from = self.fields.len();
     }
 
-    /// Returns the field of the next occurrence of a label in the current row, if it has one. `hint` is
-    /// the expected field, normally the one after the previous field.
-    pub(crate) fn locate(&mut self, label: &str, hint: Option<usize>) -> Option<usize> {
-        let at = self.locate_label(label, hint)?;
-        self.next_occurrence(at)
-    }
-
-    /// Returns the first field.
-    pub(crate) fn first(&self) -> Option<usize> {
-        self.first
-    }
-
-    /// Returns the field after this one.
-    pub(crate) fn after(&self, field: usize) -> Option<usize> {
-        self.fields[field].next
-    }
-
-    fn locate_label(&self, label: &str, hint: Option<usize>) -> Option<usize> {
-        let hinted = hint.map(|field| self.fields[field].label);
-        let hinted = hinted.filter(|at| *self.labels[*at].text == *label);
-        hinted.or_else(|| self.by_text.get(label).copied())
-    }
-
-    fn next_occurrence(&mut self, label: usize) -> Option<usize> {
-        let label = &mut self.labels[label];
+    /// Returns the field of the next occurrence of a label in the current row, if it has one.
+    pub(crate) fn locate(&mut self, label: &str) -> Option<usize> {
+        let label = self.by_label.get_mut(label)?;
         if label.row != self.row {
             (label.row, label.seen) = (self.row, 0);
         }
@@ -109,28 +81,28 @@ impl LabelTable {
 
     /// Adds a field to the current row, unless the label is too long.
     pub(crate) fn observe(&mut self, label: &str, position: usize) {
-        let hint = self.current.last().map_or(self.first, |(field, _)| self.after(*field));
-        let at = match self.locate_label(label, hint) {
-            Some(at) => at,
-            None if label.len() > LABEL_BYTES_MAX => {
-                self.left_out += 1;
-                return;
-            }
-            None => {
-                let text: Arc<str> = label.into();
-                let entry = Label { text: text.clone(), fields: Vec::new(), row: 0, seen: 0 };
-                self.labels.push(entry);
-                self.by_text.insert(text, self.labels.len() - 1);
-                self.bytes += label.len();
-                self.labels.len() - 1
-            }
-        };
-        let field = self.next_occurrence(at).unwrap_or_else(|| {
-            self.labels[at].fields.push(self.fields.len());
-            self.fields.push(Field { label: at, ..Field::default() });
-            self.fields.len() - 1
-        });
-        self.current.push((field, position));
+        if label.len() > LABEL_BYTES_MAX {
+            self.left_out += 1;
+            return;
+        }
+        let at = self.locate(label).unwrap_or_else(|| self.add(label));
+        self.current.push((at, position));
+    }
+
+    fn add(&mut self, label: &str) -> usize {
+        let at = self.fields.len();
+        if let Some(known) = self.by_label.get_mut(label) {
+            known.fields.push(at);
+            let label = self.fields[known.fields[0]].label.clone();
+            self.fields.push(Field { label, ..Field::default() });
+            return at;
+        }
+        let text: Arc<str> = label.into();
+        let occurrences = Occurrences { fields: vec![at], row: self.row, seen: 1 };
+        self.by_label.insert(text.clone(), occurrences);
+        self.bytes += label.len();
+        self.fields.push(Field { label: text, ..Field::default() });
+        at
     }
 
     /// Completes the current row: gives new fields their place in the list and calls `each` with the
@@ -186,14 +158,14 @@ impl LabelTable {
         let mut ranked: Vec<usize> = (0..self.fields.len()).collect();
         let rank = |at: &usize| {
             let field = &self.fields[*at];
-            Reverse((self.pinned.contains(self.text(*at)), field.rows, field.oldest))
+            Reverse((self.pinned.contains(&*field.label), field.rows, field.oldest))
         };
         ranked.sort_unstable_by_key(rank);
         let mut kept = vec![false; self.fields.len()];
         let (mut kept_count, mut kept_bytes) = (0, 0);
         for at in ranked {
-            kept_bytes += self.text(at).len();
-            let is_pinned = self.pinned.contains(self.text(at));
+            kept_bytes += self.fields[at].label.len();
+            let is_pinned = self.pinned.contains(&*self.fields[at].label);
             if !is_pinned && (kept_count == count || kept_bytes > bytes) {
                 break;
             }
@@ -208,7 +180,6 @@ impl LabelTable {
     fn rebuild(&mut self, kept: &[bool]) {
         let mut next = self.first;
         let mut old_fields: Vec<Option<Field>> = self.fields.drain(..).map(Some).collect();
-        let old_labels = std::mem::take(&mut self.labels);
         let mut new_index = vec![None; kept.len()];
         (self.first, self.last) = (None, None);
         while let Some(at) = next {
@@ -220,20 +191,11 @@ impl LabelTable {
                 self.insert(self.fields.len() - 1, self.last);
             }
         }
-        self.by_text.clear();
         self.bytes = 0;
-        for label in old_labels {
-            let fields: Vec<usize> = label.fields.iter().filter_map(|at| new_index[*at]).collect();
-            if fields.is_empty() {
-                continue;
-            }
-            let at = self.labels.len();
-            for field in &fields {
-                self.fields[*field].label = at;
-            }
-            self.by_text.insert(label.text.clone(), at);
-            self.bytes += label.text.len();
-            self.labels.push(Label { fields, ..label });
-        }
+        self.by_label.retain(|label, known| {
+            known.fields = known.fields.iter().filter_map(|at| new_index[*at]).collect();
+            self.bytes += if known.fields.is_empty() { 0 } else { label.len() };
+            !known.fields.is_empty()
+        });
     }
 }

@@ -1,6 +1,6 @@
 //! Columns while they are laid out, and cells while they are filled.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::TableOptions;
 use crate::headings::Headings;
@@ -62,25 +62,16 @@ impl Layout {
         let by_heading: HashMap<&str, usize> =
             (0..).zip(&self.columns).map(|(at, column)| (&*column.heading, at)).collect();
         let mut selection = vec![None; self.columns.len()];
-        let (mut columns, mut missing) = (Vec::<Column>::new(), Vec::new());
-        for heading in selected {
-            let known = by_heading.get(&**heading).copied();
-            let column = known.map_or_else(
-                || Column {
-                    heading: heading.clone(),
-                    column_type: ColumnType::Text,
-                    is_answer: true,
-                },
-                |at| self.columns[at].clone(),
-            );
-            let is_repeated = columns.iter().any(|other| other.heading == column.heading);
-            if !is_repeated {
-                match known {
-                    Some(at) => selection[at] = Some(columns.len()),
-                    None => missing.push(heading.clone()),
-                }
-                columns.push(column);
-            }
+        let (mut columns, mut missing, mut seen) = (Vec::new(), Vec::new(), HashSet::new());
+        for heading in selected.iter().filter(|heading| seen.insert(*heading)) {
+            columns.push(if let Some(at) = by_heading.get(&**heading) {
+                selection[*at] = Some(columns.len());
+                self.columns[*at].clone()
+            } else {
+                missing.push(heading.clone());
+                let heading = heading.clone();
+                Column { heading, column_type: ColumnType::Text, is_answer: true }
+            });
         }
         (columns, selection, missing)
     }

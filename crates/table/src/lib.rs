@@ -7,14 +7,12 @@
 //! | the columns of stored rows, in two passes | [`ColumnCollector`], [`ColumnPlan`], [`TableOptions`] |
 //! | the value of a cell, the type of a column | [`Value`], [`ColumnType`], [`TypeSet`] |
 //! | unique names of columns | [`Headings`] |
-//! | one column for each label, in the form's order, in one pass | [`Columns`] |
 //! | the text of an answer | [`Cell`], [`cell()`] |
 //! | text that a spreadsheet would run as a formula | [`needs_guard`], [`guarded`] |
 //! | rows as CSV (RFC 4180) | [`CsvWriter`] |
 
 mod cell;
 mod choices;
-mod columns;
 mod csv_writer;
 mod group;
 mod guard;
@@ -27,7 +25,6 @@ mod row;
 mod value;
 
 pub use cell::Cell;
-pub use columns::Columns;
 pub use csv_writer::{CsvOptions, CsvWriter};
 pub use guard::{guarded, needs_guard};
 pub use headings::Headings;

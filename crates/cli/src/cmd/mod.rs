@@ -41,7 +41,7 @@ pub(crate) enum Command {
     /// List and show forms
     #[command(subcommand)]
     Forms(forms::Forms),
-    /// List, show, follow and export the submissions of a form
+    /// List, show, follow, export and synchronize the submissions of a form
     #[command(subcommand)]
     Submissions(submissions::Submissions),
     /// Receive, verify, send and replay webhook deliveries, and check receivers
@@ -138,6 +138,9 @@ pub(crate) fn fields(command: &[&str]) -> &'static [Field] {
         ["forms", "schema"] => forms::SCHEMA_FIELDS,
         ["submissions", "list" | "view" | "tail"] => &submissions::FIELDS,
         ["submissions", "exports", "list"] => &submissions::EXPORTS_FIELDS,
+        ["submissions", "sync"] => &submissions::SYNC_FIELDS,
+        ["submissions", "sync", "status"] => &submissions::SYNC_STATUS_FIELDS,
+        ["submissions", "sync", "verify"] => &submissions::SYNC_VERIFY_FIELDS,
         ["webhook", "events", "list"] => crate::webhook::kept::FIELDS,
         ["webhook", "events", "show" | "tail"] => crate::webhook::kept::WHOLE_FIELDS,
         ["webhook", "events", "diff"] => webhook::events::DIFF_FIELDS,

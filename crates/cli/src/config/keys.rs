@@ -255,7 +255,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "max_rate",
-        about: "requests a minute to make at most",
+        about: "requests a minute to make at most; by default the limit that the service announces, else 300",
         kind: Kind::Rate,
         default: Some("300"),
         flag: Some("--max-rate"),

@@ -1,7 +1,7 @@
 //! What errors of the client and of exports mean for a run.
 
 use formsvc_client::{ErrorCode, ErrorKind};
-use formsvc_export::ExportError;
+use formsvc_export::{ExportError, SyncError};
 
 use super::{CliError, Code, Facts, network};
 use crate::exit::Exit;
@@ -166,7 +166,29 @@ impl From<ExportError> for CliError {
                 Self::new(Exit::Usage, error.to_string())
             }
             ExportError::Unfinished { cause, .. } => (*cause).into(),
+            ExportError::Sync(error) => error.into(),
             _ => Self::new(Exit::LocalIo, error.to_string()).because_of(&error),
+        }
+    }
+}
+
+impl From<SyncError> for CliError {
+    fn from(error: SyncError) -> Self {
+        let (exit, hint) = match &error {
+            SyncError::Target(_) | SyncError::AmbiguousForm { .. } => (Exit::Usage, None),
+            SyncError::Exported { .. } => (
+                Exit::Usage,
+                Some("use another file: an export replaces its file, and a sync adds to it"),
+            ),
+            SyncError::UnknownForm { .. } => (Exit::NotFound, None),
+            SyncError::NotProven { .. } => (Exit::DataPolicy, None),
+            SyncError::Locked { .. } => (Exit::LocalIo, Some("wait until the other run has ended")),
+            _ => (Exit::LocalIo, None),
+        };
+        let shown = Self::new(exit, error.to_string()).because_of(&error);
+        match hint {
+            Some(hint) => shown.hint(hint),
+            None => shown,
         }
     }
 }

@@ -10,7 +10,7 @@ use formsvc_table::{Cell, cell};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::answer_columns::{AnswerColumns, LabelLimit};
+use super::answer_columns::{AnswerColumns, IN_FILES, LabelLimit};
 use super::field::{Field, Kind, Place};
 use super::grid::{Column, Grid};
 use super::select::{self, Pick};
@@ -120,34 +120,32 @@ impl Listing {
         }
     }
 
-    /// The members that were asked for and that no item has, each as it was asked for, with one that is
-    /// there and looks like it. None where there are no items.
-    pub(super) fn asked_in_vain(&self) -> Vec<(&str, Option<String>)> {
-        let picked = self.picks.iter().flatten();
-        let picked =
-            picked.filter_map(|pick| Some((&*pick.name, pick.field, pick.member.as_deref()?)));
-        let mut wanted: Vec<(&str, usize, &str)> = picked.collect();
-        if let (Some(Labels::Chosen(labels)), Some(field)) = (&self.labels, self.object_field()) {
-            wanted.extend(labels.iter().map(|label| (&**label, field, &**label)));
-        }
-        if wanted.is_empty() || self.items.is_empty() {
+    /// The requested members and labels that no item has, each with one that looks like it. None where
+    /// there are no items.
+    pub(super) fn asked_in_vain(&self) -> Vec<(String, Option<String>)> {
+        if self.items.is_empty() {
             return Vec::new();
         }
-        let mut known: HashMap<usize, BTreeSet<Cow<'_, str>>> = HashMap::new();
-        for item in &self.items {
-            let members = members(item);
-            let fields: BTreeSet<usize> = wanted.iter().map(|(_, field, _)| *field).collect();
-            for field in fields {
-                let of = members.get(self.fields[field].name).copied().unwrap_or_default();
-                known.entry(field).or_default().extend(self::members(of).into_keys());
+        let mut missing: Vec<(String, usize, String)> = Vec::new();
+        for pick in self.picks.iter().flatten() {
+            let Some(member) = &pick.member else { continue };
+            let has_it = |item: &String| self.value(&members(item), pick).is_some();
+            if !self.items.iter().any(has_it) {
+                missing.push((pick.name.clone(), pick.field, member.clone()));
             }
         }
-        let wanted = wanted.into_iter().filter_map(|(name, field, member)| {
-            let known = known.get(&field)?;
-            let near = || did_you_mean(member, known.iter().map(AsRef::as_ref));
-            (!known.contains(member)).then(|| (name, near()))
-        });
-        wanted.collect()
+        if let (Some(Labels::Chosen(_)), Some(field)) = (&self.labels, self.object_field()) {
+            let labels = self.answer_columns(IN_FILES).missing().to_vec();
+            missing.extend(labels.into_iter().map(|label| (label.clone(), field, label)));
+        }
+        let near = |field: usize, name: &str| {
+            let name_of_field = self.fields[field].name;
+            let objects = self.items.iter().filter_map(|item| member(item, name_of_field));
+            let known: BTreeSet<Cow<'_, str>> =
+                objects.flat_map(|object| members(object).into_keys()).collect();
+            did_you_mean(name, known.iter().map(AsRef::as_ref))
+        };
+        missing.into_iter().map(|(name, field, member)| (name, near(field, &member))).collect()
     }
 
     /// The items as rows under headings, with at most so many columns of labels.
@@ -173,20 +171,17 @@ impl Listing {
         self.fields.iter().position(|field| field.kind == Kind::Object)
     }
 
-    fn answer_columns(&self, limit: LabelLimit) -> AnswerColumns<'_> {
+    fn answer_columns(&self, limit: LabelLimit) -> AnswerColumns {
         let (Some(labels), Some(field)) = (&self.labels, self.object_field()) else {
             return AnswerColumns::default();
         };
-        let own: Vec<String> = self.own_columns().map(|column| column.name).collect();
-        let own: Vec<&str> = own.iter().map(String::as_str).collect();
         let name = self.fields[field].name;
-        match labels {
-            Labels::Chosen(labels) => AnswerColumns::of_labels(&own, labels),
-            Labels::MostCommon => {
-                let objects = self.items.iter().map(|item| member(item, name).unwrap_or_default());
-                AnswerColumns::of_most_common(&own, objects, limit)
-            }
-        }
+        let objects = self.items.iter().map(|item| member(item, name).unwrap_or("{}"));
+        let chosen = match labels {
+            Labels::MostCommon => &[][..],
+            Labels::Chosen(labels) => labels,
+        };
+        AnswerColumns::new(objects, chosen, limit)
     }
 
     fn own_columns(&self) -> impl Iterator<Item = Column> {
@@ -207,14 +202,14 @@ impl Listing {
         picks.iter().map(|pick| cell(self.value(&members, pick).unwrap_or("null"))).collect()
     }
 
-    fn row<'a>(&self, item: &'a str, answers: &AnswerColumns<'_>) -> Vec<Cell<'a>> {
+    fn row<'a>(&self, item: &'a str, answers: &AnswerColumns) -> Vec<Cell<'a>> {
         let members = members(item);
         let value = |field: &Field| members.get(field.name).copied();
         let own = self.fields.iter().filter(|field| self.has_column(field));
         let own = own.map(|field| cell(value(field).unwrap_or("null")));
         let object = self.object_field().and_then(|at| value(&self.fields[at]));
         let answers = match (&self.labels, object) {
-            (Some(_), object) => answers.cells(object.unwrap_or_default()),
+            (Some(_), object) => answers.cells(object.unwrap_or("{}")),
             (None, _) => Vec::new(),
         };
         own.chain(answers).collect()
@@ -244,7 +239,6 @@ pub(super) fn pairs(object: &str) -> Vec<(&RawValue, &RawValue)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::answer_columns::IN_FILES;
     use crate::output::select::picks;
 
     const FIELDS: &[Field] = &[
@@ -284,7 +278,7 @@ mod tests {
     #[test]
     fn a_member_that_no_item_has_was_asked_for_in_vain() {
         let some = listing(Some("id,data.x,data.gone"));
-        assert_eq!(some.asked_in_vain(), [("data.gone", None)]);
+        assert_eq!(some.asked_in_vain(), [("data.gone".to_owned(), None)]);
         assert!(listing(Some("id,data.x,data.y,data,note")).asked_in_vain().is_empty());
         assert!(listing(None).asked_in_vain().is_empty());
         let none = Listing::new(FIELDS, Some(picks("data.gone", FIELDS).unwrap()));
@@ -317,7 +311,7 @@ mod tests {
         let columns = listing.grid(IN_FILES).columns;
         let names: Vec<_> = columns.iter().map(|column| &*column.name).collect();
         assert_eq!(names, ["id", "size", "y", "gone", "a,b"]);
-        assert_eq!(listing.asked_in_vain(), [("gone", None), ("a,b", None)]);
+        assert_eq!(listing.asked_in_vain(), ["gone", "a,b"].map(|name| (name.to_owned(), None)));
         assert!(listing.lay_out_labels(Some(" , ")).is_err());
     }
 }

@@ -187,6 +187,13 @@ impl Output {
         }
     }
 
+    /// Shows a list if a flag or a setting chose the format of the output.
+    pub(crate) fn list_if_requested(&self, listing: Listing) -> Result<(), CliError> {
+        let Json { fields, jq, template, .. } = &self.json;
+        let is_requested = !self.is_usual || fields.is_some() || jq.is_some() || template.is_some();
+        if is_requested { self.list(listing) } else { Ok(()) }
+    }
+
     /// Shows the one item of a listing.
     pub(crate) fn item(&self, listing: &Listing) -> Result<(), CliError> {
         self.tell_of_labels(listing);

@@ -17,7 +17,7 @@ pub(crate) struct CsvFormat<W: Write> {
 
 impl<W: Write> CsvFormat<W> {
     pub(crate) fn new(out: W, options: CsvOptions) -> io::Result<Self> {
-        Ok(Self { writer: CsvWriter::with_options(out, options)?, long_cells: 0 })
+        Ok(Self { writer: CsvWriter::new(out, options)?, long_cells: 0 })
     }
 }
 

@@ -10,7 +10,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use formsvc_table::{Column, StoredRow, Value, exact_double};
-use rust_xlsxwriter::{Format, Workbook, Worksheet, XlsxError, utility};
+use rust_xlsxwriter::{
+    DocProperties, ExcelDateTime, Format, Workbook, Worksheet, XlsxError, utility,
+};
 
 use crate::format::RowFormat;
 use crate::format::csv::{EXCEL_CELL_MAX, is_long};
@@ -98,6 +100,9 @@ impl XlsxFormat {
     pub(crate) fn new(path: &Path) -> io::Result<Self> {
         let mut workbook = Workbook::new();
         let folder = path.parent().unwrap_or(Path::new("."));
+        // The same rows give the same file.
+        let created = ExcelDateTime::from_ymd(2000, 1, 1).map_err(io_error)?;
+        workbook.set_properties(&DocProperties::new().set_creation_datetime(&created));
         workbook.set_tempdir(folder).map_err(io_error)?;
         let sheet = workbook.new_worksheet_with_constant_memory().map_err(io_error)?;
         Ok(Self {

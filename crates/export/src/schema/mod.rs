@@ -4,11 +4,11 @@
 mod kind;
 mod renames;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
 use formsvc_protocol::{Answers, decode_string};
-use formsvc_table::Columns;
+use formsvc_table::Headings;
 
 pub use kind::ValueKind;
 pub use renames::Rename;
@@ -24,7 +24,7 @@ pub const LABELS_MAX: usize = 10_000;
 /// ```
 /// use formsvc_client::Answers;
 /// use formsvc_export::{Schema, ValueKind};
-/// let mut schema = Schema::new::<[&str; 0]>([]);
+/// let mut schema = Schema::new();
 /// for (answers, time) in [(r#"{"Name":"Ada","Age":36}"#, 2), (r#"{"Name":""}"#, 1)] {
 ///     schema.add(&Answers::parse(answers)?, time)?;
 /// }
@@ -35,8 +35,12 @@ pub const LABELS_MAX: usize = 10_000;
 /// ```
 #[derive(Debug)]
 pub struct Schema {
-    columns: Columns,
     stats: Vec<Stats>,
+    /// The position in `stats` of each occurrence of a label in a submission: JSON may repeat a label.
+    by_label: HashMap<String, Vec<usize>>,
+    /// The positions in the form's order.
+    order: Vec<usize>,
+    names: Headings,
     submissions: u64,
     hasher: RandomState,
 }
@@ -48,6 +52,8 @@ pub struct TooManyLabels;
 /// What is known of a label.
 #[derive(Clone, Debug, Default)]
 struct Stats {
+    /// The label, numbered if it is not the first with this text.
+    name: String,
     /// The newest and the oldest submission that has it: its number, from the newest, and its time.
     newest: Option<Seen>,
     oldest: Option<Seen>,
@@ -90,34 +96,54 @@ impl Label<'_> {
 }
 
 impl Schema {
-    /// Nothing read yet. `sequences` are the labels of some submissions, newest first, which give the
-    /// labels the form's order, as in [`Columns::lay_out`].
-    pub fn new<'a, S: IntoIterator<Item = &'a str>>(
-        sequences: impl IntoIterator<Item = S>,
-    ) -> Self {
+    /// Creates a schema without submissions.
+    pub fn new() -> Self {
         Self {
-            columns: Columns::lay_out(&[], sequences),
             stats: Vec::new(),
+            by_label: HashMap::new(),
+            order: Vec::new(),
+            names: Headings::new(&[], false, usize::MAX),
             submissions: 0,
             hasher: RandomState::new(),
         }
     }
 
     /// Takes the answers of the next older submission, and when it was made, in microseconds since 1970.
+    ///
+    /// A new label follows its neighbour in the submission. The labels of a submission that shares none
+    /// with newer ones go last.
     pub fn add(&mut self, answers: &Answers, micros: i64) -> Result<(), TooManyLabels> {
-        let cells = self.columns.place(answers);
-        if cells.len() > LABELS_MAX {
+        let fields = answers.fields();
+        let mut occurrences: HashMap<&str, usize> = HashMap::new();
+        let known = fields.iter().map(|(label, _)| {
+            let nth = occurrences.entry(label).or_default();
+            *nth += 1;
+            self.by_label.get(&**label)?.get(*nth - 1).copied()
+        });
+        let known: Vec<Option<usize>> = known.collect();
+        if self.stats.len() + known.iter().filter(|at| at.is_none()).count() > LABELS_MAX {
             return Err(TooManyLabels);
         }
-        self.stats.resize_with(cells.len().max(self.stats.len()), Stats::default);
+        let is_related = known.iter().any(Option::is_some);
+        let mut before = if is_related { None } else { self.order.last().copied() };
         let seen = Seen { number: self.submissions, micros };
-        for (stats, value) in self.stats.iter_mut().zip(&cells) {
-            if let Some(value) = value {
-                stats.take(value.as_json(), seen, &self.hasher);
-            }
+        for ((label, value), at) in fields.iter().zip(known) {
+            let at = at.unwrap_or_else(|| self.add_label(label, before));
+            self.stats[at].take(value.as_json(), seen, &self.hasher);
+            before = Some(at);
         }
         self.submissions += 1;
         Ok(())
+    }
+
+    /// Adds an occurrence of a label behind another one, or first.
+    fn add_label(&mut self, label: &str, before: Option<usize>) -> usize {
+        let at = self.stats.len();
+        let place = before.and_then(|before| self.order.iter().position(|known| *known == before));
+        self.order.insert(place.map_or(0, |place| place + 1), at);
+        self.by_label.entry(label.to_owned()).or_default().push(at);
+        self.stats.push(Stats { name: self.names.add(label), ..Stats::default() });
+        at
     }
 
     /// How many submissions were read.
@@ -127,15 +153,23 @@ impl Schema {
 
     /// The labels that were seen, in the form's order.
     pub fn labels(&self) -> Vec<Label<'_>> {
-        let names = self.columns.names();
-        names.zip(&self.stats).filter_map(|(name, stats)| stats.label(name)).collect()
+        self.ordered().filter_map(Stats::label).collect()
     }
 
     /// Which labels are likely the same question under another name, the likeliest first; each label is
     /// in at most one pair as the old one, and in one as the new.
     pub fn renames(&self) -> Vec<Rename<'_>> {
-        let names: Vec<&str> = self.columns.names().collect();
-        renames::of(&names, &self.stats)
+        renames::of(self.ordered())
+    }
+
+    fn ordered(&self) -> impl Iterator<Item = &Stats> {
+        self.order.iter().map(|at| &self.stats[*at])
+    }
+}
+
+impl Default for Schema {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -157,11 +191,11 @@ impl Stats {
         }
     }
 
-    fn label<'a>(&'a self, label: &'a str) -> Option<Label<'a>> {
+    fn label(&self) -> Option<Label<'_>> {
         let distinct =
             if self.filled == 0 { Some(0) } else { self.distinct.as_ref().map(HashSet::len) };
         Some(Label {
-            label,
+            label: &self.name,
             first_seen: self.oldest?.micros,
             last_seen: self.newest?.micros,
             filled: self.filled,
@@ -187,7 +221,7 @@ mod tests {
 
     /// A schema of these answers, the newest first, a second apart.
     pub(super) fn schema(rows: &[&str]) -> Schema {
-        let mut schema = Schema::new::<[&str; 0]>([]);
+        let mut schema = Schema::new();
         for (at, answers) in rows.iter().enumerate() {
             let micros = i64::try_from(rows.len() - at).unwrap() * 1_000_000;
             schema.add(&Answers::parse(*answers).unwrap(), micros).unwrap();
@@ -213,11 +247,11 @@ mod tests {
             .collect();
         assert_eq!(
             shown,
-            [("a", 1, 4, 4, Some(3)), ("b", 3, 4, 1, Some(1)), ("c", 2, 2, 0, Some(0))]
+            [("a", 1, 4, 4, Some(3)), ("c", 2, 2, 0, Some(0)), ("b", 3, 4, 1, Some(1))]
         );
         assert_eq!(labels[0].kind(), Some(ValueKind::Number));
         assert_eq!(labels[0].kinds[&ValueKind::Date], 1);
-        assert_eq!((labels[1].kind(), labels[2].kind()), (Some(ValueKind::Text), None));
+        assert_eq!((labels[2].kind(), labels[1].kind()), (Some(ValueKind::Text), None));
     }
 
     #[test]
@@ -237,7 +271,7 @@ mod tests {
         assert!(schema.stats[0].distinct.is_none());
         let members: Vec<String> = (0..=LABELS_MAX).map(|n| format!("\"l{n}\":1")).collect();
         let crowd = format!("{{{}}}", members.join(","));
-        let mut schema = Schema::new::<[&str; 0]>([]);
+        let mut schema = Schema::new();
         assert_eq!(schema.add(&Answers::parse(crowd).unwrap(), 0), Err(TooManyLabels));
     }
 

@@ -31,17 +31,17 @@ struct Side<'a> {
     kind: Option<ValueKind>,
 }
 
-pub(super) fn of<'a>(names: &[&'a str], stats: &[Stats]) -> Vec<Rename<'a>> {
-    let side = |(label, stats): (&&'a str, &Stats)| {
+pub(super) fn of<'a>(stats: impl Iterator<Item = &'a Stats>) -> Vec<Rename<'a>> {
+    let side = |stats: &'a Stats| {
         Some(Side {
-            label,
-            words: words(label),
+            label: &*stats.name,
+            words: words(&stats.name),
             newest: stats.newest?,
             oldest: stats.oldest?,
             kind: stats.kinds.iter().max_by_key(|(_, count)| **count).map(|(kind, _)| *kind),
         })
     };
-    let sides: Vec<Side<'a>> = names.iter().zip(stats).filter_map(side).take(PAIRED_MAX).collect();
+    let sides: Vec<Side<'a>> = stats.filter_map(side).take(PAIRED_MAX).collect();
     let mut pairs: Vec<Rename<'a>> = sides
         .iter()
         .flat_map(|old| sides.iter().map(move |new| (old, new)))

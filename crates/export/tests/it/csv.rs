@@ -1,24 +1,24 @@
-//! What is in a CSV file.
+//! Content of CSV files.
 
 use std::collections::HashSet;
 
-use formsvc_export::{Destination, Existing, Format, Options};
+use formsvc_export::{Destination, Existing, Format, Remark, RenderOptions};
 use proptest::prelude::*;
 use serde_json::Value;
 
 use crate::support::{options, page, read_csv, write_to, written};
 
 #[test]
-fn an_empty_form_gives_a_header() {
-    let (text, done) = written(options(Format::Csv), &[]);
+fn empty_form_has_a_header() {
+    let (text, done) = written(&options(Format::Csv), &[]);
     assert_eq!(text, "id,created_at\n");
-    assert_eq!((done.submissions, done.columns), (0, 2));
+    assert_eq!((done.rows, done.columns), (0, 2));
 }
 
 #[test]
 fn values_keep_their_digits_and_characters() {
     let answers = r#"{"n":12345678901234567890.10,"e":-1E400,"t":"a,\"b\"\nc","l":["x", 1],"z":null,"b":true}"#;
-    let (text, _) = written(options(Format::Csv), &page(&[answers]));
+    let (text, _) = written(&options(Format::Csv), &page(&[answers]));
     let expected = [
         "sub_1",
         crate::support::TIME,
@@ -33,26 +33,26 @@ fn values_keep_their_digits_and_characters() {
 }
 
 #[test]
-fn a_label_that_comes_late_widens_the_rows_before_it() {
+fn late_label_widens_newer_rows() {
     let pages = [
         vec![r#"{"a":"1\n2"}"#.to_owned()],
         vec![r#"{"a":"3","b":"4"}"#.to_owned()],
         vec![r#"{"c":"5"}"#.to_owned(), r#"{"a":"\"\n"}"#.to_owned()],
     ];
-    let (text, done) = written(options(Format::Csv), &pages);
+    let (text, done) = written(&options(Format::Csv), &pages);
     let rows = read_csv(&text);
     assert_eq!(rows[0][2..], ["a", "b", "c"]);
     assert_eq!(rows[1][2..], ["1\n2", "", ""]);
     assert_eq!(rows[2][2..], ["3", "4", ""]);
     assert_eq!(rows[3][2..], ["", "", "5"]);
     assert_eq!(rows[4][2..], ["\"\n", "", ""]);
-    assert_eq!((done.submissions, done.columns), (4, 5));
+    assert_eq!((done.rows, done.columns), (4, 5));
 }
 
 #[test]
-fn two_questions_with_one_label_keep_both_answers() {
+fn repeated_label_keeps_both_answers() {
     let answers = [r#"{"q":"1","q":"2","id":"x"}"#, r#"{"q":"3"}"#];
-    let (text, _) = written(options(Format::Csv), &page(&answers));
+    let (text, _) = written(&options(Format::Csv), &page(&answers));
     let rows = read_csv(&text);
     assert_eq!(rows[0], ["id", "created_at", "q", "q (2)", "id (2)"]);
     assert_eq!(rows[1][2..], ["1", "2", "x"]);
@@ -60,19 +60,19 @@ fn two_questions_with_one_label_keep_both_answers() {
 }
 
 #[test]
-fn the_guard_covers_cells_and_headings_but_no_numbers() {
-    let guarded = Options { format: Format::Csv, formula_guard: true };
+fn guard_covers_cells_and_headings_but_no_numbers() {
+    let guarded = RenderOptions::new(Format::Csv);
     let answers = r#"{"=q":"=1+1","n":-1e5,"m":"-1.5","p":"+49 30 1","l":["=1"]}"#;
-    let (text, done) = written(guarded, &page(&[answers]));
+    let (text, done) = written(&guarded, &page(&[answers]));
     let rows = read_csv(&text);
     assert_eq!(rows[0][2..], ["'=q", "n", "m", "p", "l"]);
     assert_eq!(rows[1][2..], ["'=1+1", "-1e5", "-1.5", "'+49 30 1", "[\"=1\"]"]);
-    assert_eq!(done.guarded_cells, 3);
+    assert_eq!(done.remarks, [Remark::GuardedCells(3)]);
 }
 
 #[test]
-fn a_label_that_is_not_unicode_is_no_reason_to_fail() {
-    let (text, _) = written(options(Format::Csv), &page(&[r#"{"\ud800":"x"}"#]));
+fn label_with_lone_surrogate_stays_a_literal() {
+    let (text, _) = written(&options(Format::Csv), &page(&[r#"{"\ud800":"x"}"#]));
     assert_eq!(read_csv(&text)[0][2], r#""\ud800""#);
 }
 
@@ -95,7 +95,7 @@ fn answers() -> impl Strategy<Value = String> {
     })
 }
 
-/// What each cell of a submission should say, in order, by label and appearance.
+/// The expected texts of a submission's cells, sorted.
 fn expected(answers: &str) -> Vec<String> {
     let answers = formsvc_protocol::Answers::parse(answers).unwrap();
     let text = |json: &str| match serde_json::from_str(json).unwrap() {
@@ -112,14 +112,14 @@ fn expected(answers: &str) -> Vec<String> {
 
 proptest! {
     #[test]
-    fn another_library_reads_every_answer_whatever_the_pages(
+    fn every_answer_is_read_back_by_another_library(
         pages in prop::collection::vec(prop::collection::vec(answers(), 0..5), 0..5),
     ) {
-        let (text, done) = written(options(Format::Csv), &pages);
+        let (text, done) = written(&options(Format::Csv), &pages);
         let rows = read_csv(&text);
         let all: Vec<&String> = pages.iter().flatten().collect();
         prop_assert_eq!(rows.len(), all.len() + 1);
-        prop_assert_eq!(done.submissions, all.len() as u64);
+        prop_assert_eq!(done.rows, all.len() as u64);
         let mut names = HashSet::new();
         for name in &rows[0] {
             prop_assert!(names.insert(name), "two columns named {name}");
@@ -131,10 +131,10 @@ proptest! {
             cells.sort();
             prop_assert_eq!(cells, expected(answers));
         }
-        // A file, which is written in place, says the same as a stream, which is not.
+        // A file has the same content as a stream.
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out.csv");
-        write_to(Destination::file(&path, Existing::Replace).unwrap(), options(Format::Csv), &pages);
+        write_to(Destination::file(&path, Existing::Replace).unwrap(), &options(Format::Csv), &pages);
         prop_assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
     }
 }

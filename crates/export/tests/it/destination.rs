@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use formsvc_export::{
-    Destination, Existing, ExportError, FORMATS, RenderOptions, RowSource, StoredRow, render,
-    writer,
+    Destination, Existing, ExportError, FORMATS, Format, RenderOptions, RowSource, StoredRow,
+    render,
 };
 
-use crate::support::{options, stored};
+use crate::support::stored;
 
 /// Rows that check the folder of the output before each row, then end or fail.
 struct Observed<'a> {
@@ -57,19 +57,17 @@ fn failure_keeps_old_file() {
 }
 
 #[test]
-fn a_file_to_be_kept_is_kept_even_when_it_comes_to_be_meanwhile() {
+fn kept_file_stays_if_created_meanwhile() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.ndjson");
-    let export = || {
-        let destination = Destination::file(&path, Existing::Keep)?;
-        writer(destination, options(formsvc_export::Format::Ndjson))
-    };
-    let under_way = export().unwrap();
-    std::fs::write(&path, "someone else's").unwrap();
-    for refused in [under_way.finish().map(drop), export().map(drop)] {
+    let open = || Destination::file(&path, Existing::Keep);
+    let begun = open().unwrap();
+    std::fs::write(&path, "of another program").unwrap();
+    let rendered = render(&Vec::new(), &RenderOptions::new(Format::Ndjson), begun);
+    for refused in [rendered.map(drop), open().map(drop)] {
         assert!(matches!(refused, Err(ExportError::Output { .. })), "{refused:?}");
     }
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), "someone else's");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "of another program");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
@@ -78,28 +76,23 @@ fn working_files_can_be_removed_from_outside() {
     let folder = tempfile::tempdir().unwrap();
     let destination = Destination::file(&folder.path().join("out.csv"), Existing::Replace);
     let destination = destination.unwrap();
-    let files = destination.working_files();
-    let _under_way = writer(destination, options(formsvc_export::Format::Csv)).unwrap();
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
-    files.remove();
+    destination.working_files().remove();
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
 #[test]
-fn a_name_as_long_as_the_system_allows_works() {
+fn name_of_the_greatest_length_works() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(format!("{}.csv", "ü".repeat(125)));
-    let export = writer(
-        Destination::file(&path, Existing::Replace).unwrap(),
-        options(formsvc_export::Format::Csv),
-    );
-    export.unwrap().finish().unwrap();
+    let destination = Destination::file(&path, Existing::Replace).unwrap();
+    render(&Vec::new(), &RenderOptions::new(Format::Csv), destination).unwrap();
     assert!(path.exists());
 }
 
 #[cfg(unix)]
 #[test]
-fn a_file_that_is_the_owners_alone_is_so_whatever_was_there() {
+fn owner_only_file_has_mode_0600() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out");

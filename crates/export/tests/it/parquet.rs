@@ -1,8 +1,8 @@
 //! Parquet files, if this build has them, and the message if not.
 
 use formsvc_export::{
-    Destination, Existing, ExportError, Format, RenderOptions, StoredRow, WorkingFiles, render,
-    render_months,
+    Destination, Existing, ExportError, Format, MonthFolder, Output, RenderOptions, StoredRow,
+    render,
 };
 
 #[cfg(feature = "parquet")]
@@ -30,8 +30,8 @@ fn only_parquet_is_partitioned() {
     let folder = tempfile::tempdir().unwrap();
     let options = RenderOptions::new(Format::Csv);
     let rows: Vec<StoredRow<'_>> = Vec::new();
-    let files = WorkingFiles::default();
-    let refused = render_months(&rows, &options, folder.path(), Existing::Replace, &files);
+    let months = MonthFolder::create(folder.path(), Existing::Replace).unwrap();
+    let refused = Output::from(months).render(&rows, &options);
     assert!(matches!(refused, Err(ExportError::Unsupported(_))), "{refused:?}");
 }
 
@@ -48,8 +48,8 @@ fn months_are_files_that_appear_together() {
     ];
     let out = folder.path().join("months");
     let mut options = RenderOptions::new(Format::Parquet);
-    let files = WorkingFiles::default();
-    let done = render_months(&rows, &options, &out, Existing::Replace, &files).unwrap();
+    let months = MonthFolder::create(&out, Existing::Replace).unwrap();
+    let done = Output::from(months.clone()).render(&rows, &options).unwrap();
     assert_eq!((done.rows, done.columns), (3, 4));
     let names = || {
         let mut names: Vec<_> = std::fs::read_dir(&out)
@@ -62,7 +62,7 @@ fn months_are_files_that_appear_together() {
     assert_eq!(names(), ["2025-12.parquet", "2026-01.parquet", "2026-02.parquet"]);
     let old = std::fs::read(out.join("2026-02.parquet")).unwrap();
     options.filter = Some(Box::new(|row| if row.id == "s1" { Err("no".into()) } else { Ok(true) }));
-    render_months(&rows, &options, &out, Existing::Replace, &files).unwrap_err();
+    Output::from(months).render(&rows, &options).unwrap_err();
     assert_eq!(names().len(), 3, "no working file is left");
     assert_eq!(std::fs::read(out.join("2026-02.parquet")).unwrap(), old);
 }

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use formsvc_export::{
-    Destination, Existing, FORMATS, FileFormat, Format, RenderOptions, StoredRow, WorkingFiles,
-    render, render_months,
+    Destination, Existing, FORMATS, FileFormat, Format, MonthFolder, Output, RenderOptions,
+    StoredRow, render,
 };
 use formsvc_table::{cell, for_each_field};
 use proptest::prelude::*;
@@ -193,8 +193,9 @@ fn documented_queries_find_rows() {
     }
     if Format::Parquet.is_available() {
         let options = RenderOptions::new(Format::Parquet);
-        let (months, files) = (folder.path().join("folder"), WorkingFiles::default());
-        render_months(&rows, &options, &months, Existing::Replace, &files).unwrap();
+        let months = folder.path().join("folder");
+        let months = MonthFolder::create(months, Existing::Replace).unwrap();
+        Output::from(months).render(&rows, &options).unwrap();
     }
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let out = Command::new(python())

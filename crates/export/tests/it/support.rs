@@ -1,34 +1,8 @@
 //! Records to write, and what was written.
 
-use std::sync::{Arc, Mutex};
-
-use formsvc_client::{Answers, Submission};
-use formsvc_export::{
-    Destination, Format, Options, RenderOptions, Rendered, StoredRow, Written, render, writer,
-};
+use formsvc_export::{Destination, Format, RenderOptions, Rendered, StoredRow, render};
 
 pub(crate) const TIME: &str = "2026-01-01T00:00:00.000Z";
-
-/// A stream that can be read once it was written.
-#[derive(Clone, Default)]
-pub(crate) struct Shared(Arc<Mutex<Vec<u8>>>);
-
-impl std::io::Write for Shared {
-    fn write(&mut self, buf: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(buf);
-        Ok(buf.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Shared {
-    pub(crate) fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
-    }
-}
 
 /// A stored row at [`TIME`].
 pub(crate) fn stored<'a>(id: &'a str, data: &'a str) -> StoredRow<'a> {
@@ -43,37 +17,28 @@ pub(crate) fn rendered(options: &RenderOptions, rows: &[StoredRow<'_>]) -> (Vec<
     (out, done)
 }
 
-/// Writes pages of answers to a stream. Ids count from 1.
-pub(crate) fn written(options: Options, pages: &[Vec<String>]) -> (String, Written) {
-    let out = Shared::default();
-    let done = write_to(Destination::stream(Box::new(out.clone())), options, pages);
-    (out.text(), done)
+/// Renders pages of answers to text. Ids count from 1.
+pub(crate) fn written(options: &RenderOptions, pages: &[Vec<String>]) -> (String, Rendered) {
+    let mut out = Vec::new();
+    let done = write_to(Destination::stream(Box::new(&mut out)), options, pages);
+    (String::from_utf8(out).unwrap(), done)
 }
 
-/// Writes pages of answers.
+/// Renders pages of answers.
 pub(crate) fn write_to(
     destination: Destination<'_>,
-    options: Options,
+    options: &RenderOptions,
     pages: &[Vec<String>],
-) -> Written {
-    let mut writer = writer(destination, options).unwrap();
-    let mut number = 0;
-    for page in pages {
-        let rows: Vec<_> = page
-            .iter()
-            .map(|data| {
-                number += 1;
-                let id = format!("sub_{number}").parse().unwrap();
-                Submission::new(id, Answers::parse(data.as_str()).unwrap(), TIME.parse().unwrap())
-            })
-            .collect();
-        writer.write(&rows).unwrap();
-    }
-    writer.finish().unwrap()
+) -> Rendered {
+    let answers: Vec<&String> = pages.iter().flatten().collect();
+    let ids: Vec<String> = (1..=answers.len()).map(|number| format!("sub_{number}")).collect();
+    let rows: Vec<_> = ids.iter().zip(answers).map(|(id, data)| stored(id, data)).collect();
+    render(&rows, options, destination).unwrap()
 }
 
-pub(crate) fn options(format: Format) -> Options {
-    Options { format, formula_guard: false }
+/// A format without the formula guard.
+pub(crate) fn options(format: Format) -> RenderOptions {
+    RenderOptions { formula_guard: false, ..RenderOptions::new(format) }
 }
 
 /// One page of answers.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use formsvc_client::{SubmissionPage, Timestamp};
+use formsvc_client::Timestamp;
 use formsvc_export::{Label, Rename, Schema, ValueKind};
 use indicatif::HumanCount;
 use serde::Serialize;
@@ -93,9 +93,8 @@ impl SchemaOf {
         let list = client.form(form.id).submissions().page_size(page_size);
         cx.progress.begin();
         let mut pages = list.pages();
-        let (mut schema, mut oldest) = (None, None);
+        let (mut schema, mut oldest) = (Schema::new(), None);
         while let Some(page) = pages.try_next().await? {
-            let schema = schema.get_or_insert_with(|| laid_out(&page));
             for row in &page {
                 if schema.submissions() == sample {
                     break;
@@ -112,10 +111,10 @@ impl SchemaOf {
             }
         }
         cx.progress.end();
-        let Some(schema) = schema.filter(|schema| schema.submissions() > 0) else {
+        if schema.submissions() == 0 {
             cx.progress.remark("no submissions");
             return cx.output.list(listing);
-        };
+        }
         let (of, renames) = (schema.submissions(), schema.renames());
         for label in schema.labels() {
             listing.push(&Row::new(&label, of, &renames));
@@ -140,11 +139,4 @@ impl SchemaOf {
             cx.progress.remark(&format!("likely `{old}` was renamed `{new}`"));
         }
     }
-}
-
-/// A schema whose labels have the order that the page gives them.
-fn laid_out(page: &SubmissionPage) -> Schema {
-    let submissions = page.submissions();
-    let answers: Vec<_> = submissions.iter().map(|submission| submission.data.fields()).collect();
-    Schema::new(answers.iter().map(|fields| fields.iter().map(|(label, _)| label.as_ref())))
 }

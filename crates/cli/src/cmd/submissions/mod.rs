@@ -4,12 +4,16 @@ mod export;
 mod exports;
 mod list;
 pub(super) mod range;
+mod sync;
 pub(in crate::cmd) mod tail;
 mod view;
 
 pub(in crate::cmd) use export::{incomplete, larger_pages};
 pub(in crate::cmd) use exports::FIELDS as EXPORTS_FIELDS;
 pub(super) use list::FIELDS;
+pub(in crate::cmd) use sync::{
+    FIELDS as SYNC_FIELDS, STATUS_FIELDS as SYNC_STATUS_FIELDS, VERIFY_FIELDS as SYNC_VERIFY_FIELDS,
+};
 
 use clap::Subcommand;
 
@@ -17,13 +21,14 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::form_ref::FormMatch;
 
-/// List, show, follow and export the submissions of a form
+/// List, show, follow, export and synchronize the submissions of a form
 #[derive(Debug, Subcommand)]
 pub(crate) enum Submissions {
     List(list::List),
     View(view::View),
     Tail(tail::Tail),
-    Export(export::Export),
+    Export(Box<export::Export>),
+    Sync(Box<sync::Sync>),
     #[command(subcommand)]
     Exports(exports::Exports),
 }
@@ -35,6 +40,7 @@ impl Submissions {
             Self::View(view) => view.run(cx).await,
             Self::Tail(tail) => tail.run(cx).await,
             Self::Export(export) => Box::pin(export.run(cx)).await,
+            Self::Sync(sync) => Box::pin(sync.run(cx)).await,
             Self::Exports(exports) => exports.run(cx),
         }
     }

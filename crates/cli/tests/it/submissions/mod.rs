@@ -1,6 +1,7 @@
 //! `formsvc submissions …`
 
 mod export;
+mod faults;
 mod flood;
 mod list;
 mod outputs;

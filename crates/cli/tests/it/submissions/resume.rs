@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use crate::support::{Canned, Said, Sandbox, answer, entries, one_form, page, signal};
 
@@ -154,58 +153,15 @@ fn dry_run_requests_one_page_and_writes_nothing() {
     let plan = ["submissions", "export", "big", "--dry-run", "-o", out.to_str().unwrap()];
     let said = run(&mut sandbox.formsvc(&plan), folder.path());
     assert_eq!(said.code, Some(0), "{}", said.stderr);
-    assert!(said.stderr.contains('~') && said.stderr.contains("requests"), "{}", said.stderr);
-    assert!(!out.exists());
-}
-
-/// Kills an export at random times until it completes, and compares its bytes with those of an
-/// export without interruption. `FORMSVC_SOAK` makes 200 runs.
-#[test]
-fn killed_export_equals_an_uninterrupted_one() {
-    let runs = if std::env::var_os("FORMSVC_SOAK").is_some() { 200 } else { 10 };
-    let (sandbox, folder) = (
-        Sandbox::start(&["--generate", "big=3000", "--rate-limit", "off"]),
-        tempfile::tempdir().unwrap(),
-    );
-    let state = folder.path().join("state");
-    let command = |out: &Path| {
-        let args =
-            ["submissions", "export", "big", "--max-rate", "off", "-o", out.to_str().unwrap()];
-        let mut command = sandbox.formsvc(&args);
-        command.env("FORMSVC_STATE_DIR", &state).stderr(Stdio::null());
-        command
-    };
-    let mut kills = 0;
-    for number in 0..runs {
-        let ending = ["csv", "ndjson"][number % 2];
-        let whole = folder.path().join(format!("whole.{ending}"));
-        let began = Instant::now();
-        assert!(command(&whole).status().unwrap().success());
-        let (time, parts) = (began.elapsed(), folder.path().join(format!("parts.{ending}")));
-        std::fs::write(&parts, "the previous file").unwrap();
-        let seed = fastrand::u64(..);
-        let mut random = fastrand::Rng::with_seed(seed);
-        loop {
-            let mut child = command(&parts).spawn().unwrap();
-            std::thread::sleep(time.mul_f64(random.f64() * 1.2) + Duration::from_millis(1));
-            if let Some(status) = child.try_wait().unwrap() {
-                assert!(status.success(), "seed {seed}: {status}");
-                break;
-            }
-            signal(&child, ["KILL", "INT", "TERM"][random.usize(..3)]);
-            if child.wait().unwrap().success() {
-                break;
-            }
-            kills += 1;
-            let left = std::fs::read_to_string(&parts).unwrap();
-            // A signal may come after the file is complete.
-            assert!(
-                left == "the previous file" || left == std::fs::read_to_string(&whole).unwrap()
-            );
-        }
-        let same = std::fs::read(&parts).unwrap() == std::fs::read(&whole).unwrap();
-        assert!(same, "seed {seed}: {ending} differs");
-        assert_eq!(entries(&state.join("exports")), Vec::<String>::new());
+    for expected in ["~", "requests", "at the service's 300 requests in 60 s", "the newest 100"] {
+        assert!(said.stderr.contains(expected), "no {expected:?} in {}", said.stderr);
     }
-    assert!(kills > runs / 2, "only {kills} kills");
+    assert!(!out.exists());
+    // A list of one page is counted.
+    let service = Canned::start(vec![one_form(), page(&format!("{NEWER},{OLDER}"), None)]);
+    let plan = ["submissions", "export", "survey", "--since", "2026-01-02", "--dry-run"];
+    let said = run(service.formsvc(&plan).env("TZ", "UTC"), folder.path());
+    let expected = "Survey: 1 submissions in 1 request, ~1 s at the usual 300 requests a minute";
+    assert!(said.stderr.contains(expected), "{}", said.stderr);
+    assert_eq!(service.pending(), 2);
 }

@@ -10,6 +10,7 @@ use super::counted;
 use crate::context::Context;
 use crate::error::{CliError, MISSING_UNKNOWN};
 use crate::exit::Exit;
+use crate::progress::Expected;
 
 /// The hint when submissions cannot be kept in the temporary folder.
 pub(super) const NOTHING_WRITTEN: &str =
@@ -22,18 +23,26 @@ pub(super) struct Saved<'a> {
     cx: &'a Context,
     path: Option<&'a Path>,
     command: Option<&'a str>,
+    expected: Expected,
 }
 
 impl<'a> Saved<'a> {
-    pub(super) fn new(cx: &'a Context, path: Option<&'a Path>, command: Option<&'a str>) -> Self {
-        Self { cx, path, command }
+    pub(super) fn new(
+        cx: &'a Context,
+        path: Option<&'a Path>,
+        command: Option<&'a str>,
+        expected: Expected,
+    ) -> Self {
+        Self { cx, path, command, expected }
     }
 
     pub(super) fn on_event(&self, event: &ExportEvent<'_>) {
         let progress = &self.cx.progress;
         match event {
             ExportEvent::Discarded(warning) => progress.warn(warning),
-            ExportEvent::Opened { rows, spool, .. } => {
+            ExportEvent::Opened { rows, saved_to, spool, .. } => {
+                let saved_to = *saved_to;
+                progress.expect(Expected { saved: *rows, saved_to, ..self.expected });
                 if *rows > 0 && self.command.is_some() {
                     let rows = counted(*rows, "submission");
                     progress
@@ -68,6 +77,7 @@ fn saved(rows: u64, path: Option<&Path>) -> String {
 fn unchanged(path: Option<&Path>) -> String {
     match path {
         None => "nothing was written to standard output".to_owned(),
+        Some(path) if path.is_dir() => format!("the files in `{}` are unchanged", path.display()),
         Some(path) if path.symlink_metadata().is_ok() => {
             format!("the previous file `{}` is unchanged", path.display())
         }
@@ -108,6 +118,16 @@ pub(super) fn explain(
             .hint_too("nothing is saved without a state folder, which FORMSVC_STATE_DIR names");
     }
     error
+}
+
+/// The error of a sync that stopped after `new` submissions.
+pub(in crate::cmd) fn explain_stopped(error: ExportError, new: u64) -> CliError {
+    let error = of_cause(error);
+    if matches!(error.exit, Exit::Usage | Exit::DataPolicy | Exit::NotFound) {
+        return error;
+    }
+    let stored = counted(new, "new submission");
+    error.hint_too(&format!("{stored} stored; the same command continues"))
 }
 
 fn of_cause(error: ExportError) -> CliError {

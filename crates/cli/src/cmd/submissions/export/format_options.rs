@@ -109,6 +109,11 @@ impl FormatOptions {
         Some(FileFormat { format, compression: Compression::None })
     }
 
+    /// Returns true if `--where` selects submissions.
+    pub(super) fn has_filter(&self) -> bool {
+        self.filter.is_some()
+    }
+
     /// The options of the engine. Reads the column map.
     pub(super) fn render(
         &self,

@@ -2,32 +2,36 @@
 
 mod failure;
 mod format_options;
+mod from;
+mod output;
 mod plan;
 mod stdout;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use formsvc_client::{Client, Completeness, PAGE_SIZE_MAX};
 use formsvc_export::{
-    Destination, Existing, Export as Engine, ExportError, ExportEvent, Exported, FORMATS,
-    FileFormat, Format, PullProgress, SpoolFolder, export_stream,
+    Export as Engine, ExportError, ExportEvent, Exported, FileFormat, Format, Output, PullProgress,
+    SpoolFolder, export_stream,
 };
-use indicatif::HumanCount;
+use secrecy::SecretString;
 
-pub(in crate::cmd) use failure::{incomplete, larger_pages};
+pub(in crate::cmd) use failure::{explain_stopped, incomplete, larger_pages};
+pub(in crate::cmd) use output::counted;
 
 use self::failure::Saved;
 use self::format_options::FormatOptions;
+use self::output::{file_name, manifest_path, report_rendered, summary};
 use super::range::{Bounds, Range};
+use super::sync;
 use crate::again::Line;
 use crate::args::{duration, whole};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::form_ref::{self, FormMatch};
-use crate::message::Message;
-use crate::progress::took;
+use crate::progress::Expected;
 use crate::settings::Service;
 
 /// Export the submissions of a form to a file or to standard output
@@ -61,6 +65,25 @@ pub(crate) struct Export {
     limit: Option<u64>,
     #[command(flatten)]
     options: FormatOptions,
+    /// Write one Parquet file per month of UTC into the folder `--out`
+    #[arg(
+        long,
+        value_name = "UNIT",
+        conflicts_with = "all",
+        requires = "out",
+        hide_short_help = true
+    )]
+    partition: Option<Partition>,
+    /// Export a database of `submissions sync` without a request: `sqlite:PATH` or `postgres://…`. Ends with
+    /// exit 9 if submissions are missing in it
+    #[arg(long, value_name = "URL", value_parser = sync::address, conflicts_with_all = ["all", "fresh", "max_time", "manifest", "dry_run", "page_size"])]
+    from: Option<SecretString>,
+    /// The schema of a PostgreSQL database [default: public]
+    #[arg(long, value_name = "NAME", requires = "from", hide_short_help = true)]
+    schema: Option<String>,
+    /// With `--from`: submissions that are marked as deleted, too
+    #[arg(long, requires = "from", hide_short_help = true)]
+    include_deleted: bool,
     /// Discard the submissions that an unfinished export saved, and start over
     #[arg(long)]
     fresh: bool,
@@ -82,6 +105,12 @@ pub(crate) struct Export {
     page_size: u32,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Partition {
+    /// Files such as `2026-01.parquet`
+    Month,
+}
+
 /// One output of the command.
 struct Job {
     form: FormMatch,
@@ -93,22 +122,25 @@ struct Job {
 impl Export {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let bounds = self.range.bounds(cx)?;
+        if let Some(address) = &self.from {
+            return self.export_from(cx, address, &bounds).await;
+        }
         if self.is_to_folder() {
             return self.export_to_folder(cx, &bounds).await;
         }
-        let (format, path) = (self.format_of_file()?, self.file().map(Path::to_owned));
+        let (format, path) = (self.format_of_output()?, self.file().map(Path::to_owned));
         self.check(format, path.as_deref())?;
         if self.dry_run {
             let form = form_ref::resolve(cx, &self.forms[0]).await?;
             return self.report_plan(cx, &form, &bounds).await;
         }
         // Opened first, so that an output that cannot be written costs no request.
-        let destination = self.destination(cx, path.as_deref()).map_err(CliError::from)?;
+        let output = self.output(cx, path.as_deref()).map_err(CliError::from)?;
         let client = cx.client().await?;
         let form = form_ref::resolve(cx, &self.forms[0]).await?;
         let job = Job { form, format, path };
         let spools = spools(cx)?;
-        self.export(cx, client, &job, &bounds, &spools, None, destination).await.map(drop)
+        self.export(cx, client, &job, &bounds, &spools, None, output).await.map(drop)
     }
 
     /// Exports several forms. Each keeps its saved submissions until all are complete, so that the same
@@ -138,12 +170,10 @@ impl Export {
         let (spools, began) = (spools(cx)?, Instant::now());
         let (mut complete, mut incomplete) = (Vec::new(), Ok(()));
         for form in forms {
-            let name = format!("{}.{}", file_stem(&form), extension(format));
-            let path = self.out.join(name);
-            let destination = self.destination(cx, Some(&path)).map_err(CliError::from)?;
+            let path = self.out.join(file_name(&form, format));
+            let output = self.output(cx, Some(&path)).map_err(CliError::from)?;
             let job = Job { form, format, path: Some(path) };
-            let done =
-                self.export(cx, client, &job, bounds, &spools, Some(began), destination).await;
+            let done = self.export(cx, client, &job, bounds, &spools, Some(began), output).await;
             match done {
                 Ok(exported) => complete.push(exported),
                 // The other forms may be complete.
@@ -169,13 +199,13 @@ impl Export {
         bounds: &Bounds,
         spools: &SpoolFolder,
         began: Option<Instant>,
-        destination: Destination<'static>,
+        output: Output<'static>,
     ) -> Result<Exported, CliError> {
         cx.progress.begin();
         let command = self.command(cx, job, bounds).filter(|_| !spools.is_temporary());
         let path = job.path.as_deref();
         let exported = if path.is_none() && !job.format.format.is_table() {
-            self.stream(cx, client, job, bounds, destination).await
+            self.stream(cx, client, job, bounds).await
         } else {
             let used = began.map_or(Duration::ZERO, |began| began.elapsed());
             let max_time = self.max_time.map(|time| time.saturating_sub(used));
@@ -183,7 +213,7 @@ impl Export {
                 .title(&job.form.title)
                 .range_text(format!("{:?}", self.range))
                 .command(command.clone())
-                .manifest(self.manifest.then(|| manifest_path(path)).flatten())
+                .manifest(path.filter(|_| self.manifest).map(manifest_path))
                 .max_time(max_time)
                 .fresh(self.fresh)
                 .keep_spool(self.is_to_folder())
@@ -192,9 +222,9 @@ impl Export {
             engine = bounds.since().map_or(engine.clone(), |since| engine.since(since));
             engine = bounds.until().map_or(engine.clone(), |until| engine.until(until));
             let options = self.options.render(job.format, self.limit)?;
-            let saved = Saved::new(cx, path, command.as_deref());
+            let saved = Saved::new(cx, path, command.as_deref(), self.expected(job, bounds));
             let events = |event: ExportEvent<'_>| saved.on_event(&event);
-            engine.run(options, destination, events).await
+            engine.run(options, output, events).await
         };
         cx.can_go_on_with(None);
         let exported = exported.map_err(|error| {
@@ -204,11 +234,10 @@ impl Export {
                 .hint_larger_pages(self.larger_pages())
         })?;
         cx.progress.end();
-        for remark in &exported.rendered.remarks {
-            cx.progress.remark(&remark.to_string());
-        }
-        cx.progress.report(summary(&exported, path, cx.progress.elapsed()));
-        if exported.pull.completeness == Completeness::Incomplete {
+        report_rendered(cx, &exported.rendered);
+        let completeness = exported.pull.completeness;
+        cx.progress.report(summary(&exported.rendered, completeness, path, cx.progress.elapsed()));
+        if completeness == Completeness::Incomplete {
             incomplete(&exported.pull.overflows)
                 .map_err(|error| error.hint_larger_pages(self.larger_pages()))?;
         }
@@ -222,15 +251,24 @@ impl Export {
         client: &Client,
         job: &Job,
         bounds: &Bounds,
-        destination: Destination<'static>,
     ) -> Result<Exported, ExportError> {
+        cx.progress.expect(self.expected(job, bounds));
         let list = client.form(job.form.id.clone()).submissions().page_size(self.page_size);
         let pages = bounds.of(list.allow_incomplete(self.allow_incomplete)).pages();
         let progress = |at: PullProgress<'_>| cx.progress.submissions(at.rows, at.reached);
         let options = self.options.render(job.format, self.limit);
         let options = options.map_err(|error| ExportError::Unsupported(error.brief()))?;
-        let filter = options.filter;
+        let (filter, destination) = (options.filter, stdout::destination(cx));
         export_stream(pages, job.format, self.limit, filter.as_ref(), destination, progress).await
+    }
+
+    /// The end of the walk, for an estimate of the remaining time.
+    fn expected(&self, job: &Job, bounds: &Bounds) -> Expected {
+        let created = job.form.listed.as_ref().map(|form| &form.created_at);
+        let oldest =
+            bounds.since().as_ref().or(created).map(formsvc_client::Timestamp::unix_micros);
+        let limit = self.limit.filter(|_| !self.options.has_filter());
+        Expected { oldest, limit, ..Expected::default() }
     }
 
     fn larger_pages(&self) -> Option<String> {
@@ -253,51 +291,22 @@ impl Export {
             let what = format!("`{flag}` needs a file");
             return Err(CliError::usage(what).hint("write to a file with `-o PATH`"));
         }
+        if self.partition.is_some() && format.format != Format::Parquet {
+            let what = format!("`--partition` writes Parquet files, not {}", format.format.name());
+            return Err(CliError::usage(what).hint("leave out `--format`"));
+        }
+        if self.partition.is_some() && (self.is_to_folder() || path.is_none()) {
+            let what = "`--partition` needs one form and a folder";
+            return Err(CliError::usage(what).hint("name the folder with `-o FOLDER`"));
+        }
+        if self.is_to_folder() && self.from.is_some() {
+            return Err(CliError::usage("`--from` exports one form"));
+        }
         if self.is_to_folder() && self.out == Path::new("-") {
             let what = "several forms need a folder";
             return Err(CliError::usage(what).hint("name a folder with `-o FOLDER`"));
         }
         self.options.render(format, self.limit)?.check().map_err(CliError::from)
-    }
-
-    /// The format of `--format` or of the file's name; CSV if there is no ending. Another ending is an
-    /// error, because a file of another format than its name is noticed only when it is opened.
-    fn format_of_file(&self) -> Result<FileFormat, CliError> {
-        let by_name = FileFormat::from_path(&self.out);
-        if let Some(format) = self.options.format().or(by_name) {
-            return Ok(match by_name {
-                // `--format csv -o x.gz` is compressed.
-                Some(named) if named.format == format.format => named,
-                _ => format,
-            });
-        }
-        let is_special = self.out.metadata().is_ok_and(|metadata| !metadata.is_file());
-        if self.file().is_none() || self.out.extension().is_none() || is_special {
-            return Ok(Format::Csv.into());
-        }
-        let known: Vec<&str> = FORMATS.iter().flat_map(|row| row.extensions).copied().collect();
-        let what = format!("unknown format for `{}`", self.out.display());
-        Err(CliError::usage(what).hint(format!(
-            "use --format, or one of the endings .{} (text formats also with .gz or .zst)",
-            known.join(", .")
-        )))
-    }
-
-    /// The output's path; `None` for standard output, by any of its names.
-    fn file(&self) -> Option<&Path> {
-        (!stdout::is_name_of_it(&self.out)).then_some(&self.out)
-    }
-
-    fn destination(
-        &self,
-        cx: &Context,
-        path: Option<&Path>,
-    ) -> Result<Destination<'static>, ExportError> {
-        let Some(path) = path else { return Ok(stdout::destination(cx)) };
-        let existing = if self.no_clobber { Existing::Keep } else { Existing::Replace };
-        let destination = Destination::file(path, existing)?;
-        cx.abort.removes(destination.working_files());
-        Ok(destination)
     }
 
     /// The command that continues the export; `None` if it cannot be shown.
@@ -314,6 +323,7 @@ impl Export {
         bounds.say_again(&mut line);
         line.maybe("--limit", self.limit.map(|limit| limit.to_string()).as_deref());
         self.options.repeat(&mut line);
+        line.maybe("--partition", self.partition.map(|Partition::Month| "month"));
         for (switch, given) in [
             ("--no-clobber", self.no_clobber),
             ("--manifest", self.manifest),
@@ -341,56 +351,4 @@ pub(super) fn spools(cx: &Context) -> Result<SpoolFolder, CliError> {
         None => SpoolFolder::temporary()
             .map_err(|error| CliError::from(error).hint_if_none(failure::NOTHING_WRITTEN)),
     }
-}
-
-/// The name of a form's file in a folder.
-fn file_stem(form: &FormMatch) -> String {
-    let name = super::hint_name(form);
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
-    name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect()
-}
-
-fn extension(format: FileFormat) -> String {
-    use formsvc_export::Compression;
-    let ending = match format.compression {
-        Compression::Gzip => ".gz",
-        Compression::Zstd => ".zst",
-        _ => "",
-    };
-    format!("{}{ending}", format.format.name())
-}
-
-fn manifest_path(path: Option<&Path>) -> Option<PathBuf> {
-    let mut name = path?.as_os_str().to_owned();
-    name.push(".manifest.json");
-    Some(name.into())
-}
-
-fn summary(exported: &Exported, file: Option<&Path>, elapsed: Duration) -> Message {
-    let rendered = &exported.rendered;
-    let columns = match rendered.columns {
-        0 => String::new(),
-        columns => format!(", {}", counted(columns as u64, "column")),
-    };
-    let place = file.map_or(String::new(), |file| format!(" → {}", file.display()));
-    let (submissions, time) = (counted(rendered.rows, "submission"), took(elapsed));
-    let complete = match exported.pull.completeness {
-        Completeness::Proven => "yes",
-        Completeness::Incomplete => "no",
-        _ => "unproven",
-    };
-    let doubt = if complete == "yes" { String::new() } else { format!("; complete: {complete}") };
-    let message = Message::info(format!("{submissions}{columns}{place} in {time}{doubt}"))
-        .with("submissions", rendered.rows)
-        .with("columns", rendered.columns)
-        .with("seconds", elapsed.as_secs_f64())
-        .with("complete", complete);
-    match file {
-        Some(file) => message.with("file", file.display().to_string()),
-        None => message,
-    }
-}
-
-pub(super) fn counted(number: u64, noun: &str) -> String {
-    format!("{} {noun}{}", HumanCount(number), if number == 1 { "" } else { "s" })
 }

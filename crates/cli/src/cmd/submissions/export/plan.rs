@@ -1,8 +1,9 @@
-//! `--dry-run`: an estimate of the requests and the time.
+//! `--dry-run`: the requests and the time that an export needs.
 
 use std::time::Duration;
 
-use formsvc_client::PAGE_SIZE_MAX;
+use formsvc_client::{PAGE_SIZE_MAX, RatePolicy, Timestamp};
+use formsvc_protocol::limits::{RATE_LIMIT, RATE_WINDOW};
 use indicatif::HumanCount;
 
 use super::super::range::Bounds;
@@ -11,10 +12,17 @@ use crate::args::Rate;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::form_ref::FormMatch;
-use crate::progress::took;
+use crate::progress::about;
 
-/// Requests per minute that the client sends unless another rate is set.
-const USUAL_RATE: u32 = 300;
+/// Numbers of an export.
+#[derive(Debug, PartialEq, Eq)]
+struct Plan {
+    /// Submissions of the range.
+    rows: u64,
+    /// Submissions from the newest one to the start of the range, which are all requested.
+    read: u64,
+    is_exact: bool,
+}
 
 impl Export {
     /// Requests the newest page and reports an estimate.
@@ -27,59 +35,125 @@ impl Export {
         let client = cx.client().await?;
         let query = client.form(form.id.clone()).submissions().page_size(PAGE_SIZE_MAX);
         let page = query.page().await?;
-        let micros = |time: &formsvc_client::Timestamp| time.unix_micros();
-        let rows = page.submissions();
-        let oldest = form.listed.as_ref().map(|form| micros(&form.created_at));
-        let since = bounds.since().as_ref().map(micros).or(oldest);
-        let estimate = match (rows.first(), rows.last(), since) {
-            (Some(first), Some(last), Some(since)) if page.has_more() => {
-                let (first, last) = (micros(&first.created_at), micros(&last.created_at));
-                Some(extrapolate(rows.len(), first - last, first - since))
-            }
-            _ if page.has_more() => None,
-            _ => Some(rows.len() as u64),
+        let times: Vec<i64> =
+            page.submissions().iter().map(|row| row.created_at.unix_micros()).collect();
+        let created = form.listed.as_ref().map(|form| form.created_at.unix_micros());
+        let since = bounds.since().as_ref().map(Timestamp::unix_micros);
+        let until = bounds.until().as_ref().map(Timestamp::unix_micros);
+        let plan = if page.has_more() {
+            since.or(created).map(|oldest| Plan::extrapolate(&times, oldest, until))
+        } else {
+            Some(Plan::count(&times, since, until))
         };
-        let about = if page.has_more() { "~" } else { "" };
-        let wanted = estimate.map(|rows| self.limit.map_or(rows, |limit| rows.min(limit)));
-        let plan = match wanted {
-            None => "the number of submissions cannot be estimated".to_owned(),
-            Some(rows) => {
-                // Each page but the first repeats a known submission.
-                let requests = rows.div_ceil(u64::from(self.page_size - 1).max(1)).max(1);
-                let time = took(time_of(requests, cx.settings.max_rate));
-                let (rows, requests) = (HumanCount(rows), counted(requests, "request"));
-                format!("{about}{rows} submissions, {about}{requests}, at least {about}{time}")
+        let text = match plan {
+            None => {
+                "the number of submissions cannot be estimated, because the form is not in the \
+                     list of forms; `--since` gives a start"
+                    .to_owned()
+            }
+            Some(plan) => {
+                let basis = if since.is_some() { "`--since`" } else { "the creation of the form" };
+                let limit = rate_limit(cx.settings.max_rate, client.rate_policy());
+                self.describe(&plan, times.len(), page.meta().elapsed(), limit, basis)
             }
         };
         let saved = spools(cx)?.list().unwrap_or_default().into_iter().find_map(|spool| {
             spool.content.ok().filter(|content| content.form_id == form.id.as_str())
         });
         let saved = saved.map_or(String::new(), |content| {
-            format!("; {} saved by an unfinished export", counted(content.rows, "submission"))
+            let rows = counted(content.rows, "submission");
+            format!("; an unfinished export saved {rows}, which are not requested again")
         });
-        cx.progress.remark(&format!("{}: {plan}{saved}", form.title));
+        cx.progress.remark(&format!("{}: {text}{saved}", form.title));
         Ok(())
+    }
+
+    fn describe(
+        &self,
+        plan: &Plan,
+        sample: usize,
+        latency: Duration,
+        limit: Option<(RatePolicy, String)>,
+        basis: &str,
+    ) -> String {
+        let limit_rows = self.limit.unwrap_or(u64::MAX);
+        let rows = plan.rows.min(limit_rows);
+        // A filter needs all submissions of the range.
+        let read = if self.options.has_filter() { plan.read } else { plan.read.min(limit_rows) };
+        // Each page but the first repeats a known submission.
+        let requests = read.div_ceil(u64::from(self.page_size - 1).max(1)).max(1);
+        let waits = limit.as_ref().map_or(Duration::ZERO, |(policy, _)| waits(requests, *policy));
+        let work = latency.saturating_mul(u32::try_from(requests).unwrap_or(u32::MAX));
+        let time = about(waits.max(work));
+        let limit =
+            limit.map_or("without a rate limit".to_owned(), |(_, text)| format!("at {text}"));
+        let mark = if plan.is_exact { "" } else { "~" };
+        let (rows, requests) = (HumanCount(rows), counted(requests, "request"));
+        let numbers = format!("{mark}{rows} submissions in {mark}{requests}, {time} {limit}");
+        if plan.is_exact {
+            return numbers;
+        }
+        format!("{numbers}; extrapolated from the newest {sample} submissions back to {basis}")
     }
 }
 
-/// The rows of a longer time at the density of a page.
-fn extrapolate(rows: usize, span: i64, whole: i64) -> u64 {
-    let rows = rows as u64;
-    let (span, whole) =
-        (u64::try_from(span).unwrap_or(0).max(1), u64::try_from(whole).unwrap_or(0));
-    let product = u128::from(rows) * u128::from(whole) / u128::from(span);
-    u64::try_from(product).unwrap_or(u64::MAX).max(rows)
+impl Plan {
+    /// Counts the submissions of a complete list.
+    fn count(times: &[i64], since: Option<i64>, until: Option<i64>) -> Self {
+        let is_wanted = |time: &&i64| {
+            since.is_none_or(|since| **time >= since) && until.is_none_or(|until| **time < until)
+        };
+        let rows = times.iter().filter(is_wanted).count() as u64;
+        Self { rows, read: times.len() as u64, is_exact: true }
+    }
+
+    /// Extrapolates from the newest page of a longer list to the start of the range.
+    fn extrapolate(times: &[i64], oldest: i64, until: Option<i64>) -> Self {
+        let (Some(first), Some(last)) = (times.first(), times.last()) else {
+            return Self::count(times, None, None);
+        };
+        if *last < oldest {
+            return Self { read: 1, ..Self::count(times, Some(oldest), until) };
+        }
+        let rows = |span: i64| extrapolate(times.len(), first - last, span);
+        let end = until.map_or(*first, |until| until.min(*first));
+        let read = rows(first - oldest).max(times.len() as u64);
+        let wanted = if end == *first { read } else { rows(end - oldest).min(read) };
+        Self { rows: wanted, read, is_exact: false }
+    }
 }
 
-/// The time of so many requests when the first window is free.
-fn time_of(requests: u64, rate: Option<Rate>) -> Duration {
-    let per_minute = match rate {
-        Some(Rate::Off) => return Duration::ZERO,
-        Some(Rate::PerMinute(rate)) => rate.get(),
-        None => USUAL_RATE,
-    };
-    let windows = requests.saturating_sub(1) / u64::from(per_minute);
-    Duration::from_secs(windows.saturating_mul(60))
+/// The number of rows in a span of time, at the density of `rows` in `sample`.
+fn extrapolate(rows: usize, sample: i64, span: i64) -> u64 {
+    let (sample, span) = (sample.max(1).unsigned_abs(), span.max(0).unsigned_abs());
+    let product = rows as u128 * u128::from(span) / u128::from(sample);
+    u64::try_from(product).unwrap_or(u64::MAX)
+}
+
+/// The limit that the client keeps to, and its description.
+fn rate_limit(rate: Option<Rate>, announced: Option<RatePolicy>) -> Option<(RatePolicy, String)> {
+    let per_minute = |requests| RatePolicy { requests, window: RATE_WINDOW };
+    match (rate, announced) {
+        (Some(Rate::Off), _) => None,
+        (Some(Rate::PerMinute(rate)), _) => {
+            Some((per_minute(rate), format!("your limit of {rate} requests a minute")))
+        }
+        (None, Some(policy)) => {
+            let (requests, window) = (policy.requests, policy.window.as_secs());
+            Some((policy, format!("the service's {requests} requests in {window} s")))
+        }
+        (None, None) => {
+            let policy = per_minute(RATE_LIMIT.try_into().ok()?);
+            let text = format!("the usual {RATE_LIMIT} requests a minute (--max-rate)");
+            Some((policy, text))
+        }
+    }
+}
+
+/// The waits for a rate limit, if the first window is free.
+fn waits(requests: u64, policy: RatePolicy) -> Duration {
+    let windows = requests.saturating_sub(1) / u64::from(policy.requests.get());
+    policy.window.saturating_mul(u32::try_from(windows).unwrap_or(u32::MAX))
 }
 
 #[cfg(test)]
@@ -87,16 +161,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn estimate_follows_the_density_of_the_page() {
-        assert_eq!(extrapolate(100, 50, 5_000), 10_000);
-        assert_eq!(extrapolate(100, 0, 10), 1_000);
-        assert_eq!(extrapolate(100, 50, -1), 100);
+    fn plan_follows_the_density_of_the_page() {
+        let times: Vec<i64> = (0..100).map(|row| 10_000 - row).collect();
+        let plan = |oldest, until| Plan::extrapolate(&times, oldest, until);
+        let estimate = |rows, read| Plan { rows, read, is_exact: false };
+        assert_eq!(plan(100, None), estimate(10_000, 10_000));
+        assert_eq!(plan(100, Some(1_090)), estimate(1_000, 10_000));
+        assert_eq!(plan(9_950, None), Plan { rows: 51, read: 1, is_exact: true });
+        assert_eq!(plan(i64::MIN / 2, None).is_exact, false);
+        let count = |since, until| Plan::count(&times, since, until).rows;
+        assert_eq!((count(None, None), count(Some(9_950), Some(9_960))), (100, 10));
     }
 
     #[test]
-    fn time_counts_full_windows_of_the_rate_limit() {
-        assert_eq!(time_of(300, None), Duration::ZERO);
-        assert_eq!(time_of(301, None), Duration::from_secs(60));
-        assert_eq!(time_of(9_999, Some(Rate::Off)), Duration::ZERO);
+    fn waits_count_full_windows_of_the_limit() {
+        let usual = rate_limit(None, None).unwrap().0;
+        assert_eq!(waits(300, usual), Duration::ZERO);
+        assert_eq!(waits(301, usual), Duration::from_secs(60));
+        let announced = RatePolicy::parse("\"default\";q=10;w=5");
+        let (policy, text) = rate_limit(None, announced).unwrap();
+        assert_eq!((waits(31, policy).as_secs(), &*text), (15, "the service's 10 requests in 5 s"));
+        assert!(rate_limit(Some(Rate::Off), announced).is_none());
     }
 }

@@ -1,5 +1,7 @@
 //! Destinations of an export: a file that appears only when it is complete, or a stream.
 
+mod file_system;
+
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -7,11 +9,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tempfile::NamedTempFile;
 
+use self::file_system::{
+    Owner, folder, followed, is_mount_point, is_of_a_process, permissions_of_new_file, rights,
+    set_permissions, sync, sync_folder,
+};
 use crate::error::{ExportError, Operation};
 use crate::remark::Remark;
-
-/// Links followed from one path; systems follow about as many.
-const LINKS_MAX: usize = 40;
 
 /// An output, opened before the first request is made so that an unwritable one costs nothing.
 pub struct Destination<'a>(Kind<'a>);
@@ -90,7 +93,7 @@ impl<'a> Destination<'a> {
             Ok(metadata) if metadata.is_dir() => {
                 return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
             }
-            Ok(metadata) if metadata.is_file() && of_a_process(path) => {
+            Ok(metadata) if metadata.is_file() && is_of_a_process(path) => {
                 // A process continues to write to the open file, which a rename would hide.
                 let what = "it is a file that a process has open";
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
@@ -153,10 +156,6 @@ impl<'a> Destination<'a> {
         }
     }
 
-    pub(crate) fn is_file(&self) -> bool {
-        matches!(self.0, Kind::File { .. })
-    }
-
     /// Returns the error of an operation on this destination. A pipe without a reader is a kind of its
     /// own, because its reader has read enough.
     pub(crate) fn error(&self, operation: Operation, source: io::Error) -> ExportError {
@@ -176,17 +175,6 @@ impl<'a> Destination<'a> {
         match &self.0 {
             Kind::File { work, .. } => Some(work.path()),
             Kind::Stream { .. } => None,
-        }
-    }
-
-    /// Replaces the working file by an empty one, and returns it for reading.
-    pub(crate) fn start_over(&mut self) -> io::Result<Option<NamedTempFile>> {
-        match &mut self.0 {
-            Kind::File { work, path, files, .. } => {
-                let fresh = working_file(path, folder(work.path()), files)?;
-                Ok(Some(std::mem::replace(work, fresh)))
-            }
-            Kind::Stream { .. } => Ok(None),
         }
     }
 
@@ -291,33 +279,6 @@ fn working_file(path: &Path, home: &Path, files: &WorkingFiles) -> io::Result<Na
     Ok(work)
 }
 
-/// Returns the permissions that the umask and the folder give to a new file, by creating one.
-fn permissions_of_new_file(home: &Path) -> io::Result<Permissions> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".").suffix(".partial");
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    Ok(builder.tempfile_in(home)?.as_file().metadata()?.permissions())
-}
-
-/// Sets permissions. On a file system without modes this fails and changes nothing; on others the owner
-/// of a file always may.
-fn set_permissions(file: &File, permissions: Permissions) {
-    let _ = file.set_permissions(permissions);
-}
-
-/// Flushes a file to disk, where the file system knows how to.
-fn sync(file: &File) -> io::Result<()> {
-    match file.sync_all() {
-        Err(error)
-            if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) =>
-        {
-            Ok(())
-        }
-        synced => synced,
-    }
-}
-
 /// Copies a complete working file over a file that cannot be replaced. If that fails, the working file
 /// stays and the error names it.
 fn write_in_place(work: NamedTempFile, path: &Path) -> io::Result<()> {
@@ -333,103 +294,4 @@ fn write_in_place(work: NamedTempFile, path: &Path) -> io::Result<()> {
         }
         Err(_) => error,
     })
-}
-
-/// User and group of a replaced file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Owner {
-    user: u32,
-    group: u32,
-}
-
-impl Owner {
-    /// Returns the owner of a file if it differs from that of the working file.
-    fn of_other_user(file: &fs::Metadata, work: &File) -> Option<Self> {
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::MetadataExt;
-            let of = |file: &fs::Metadata| Self { user: file.uid(), group: file.gid() };
-            let work = work.metadata().ok()?;
-            (of(&work) != of(file)).then(|| of(file))
-        }
-        #[cfg(not(unix))]
-        {
-            let _ = (file, work);
-            None
-        }
-    }
-
-    /// Gives a file to the owner. Returns false if only root may.
-    fn give(self, file: &File) -> bool {
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::{MetadataExt, fchown};
-            fchown(file, Some(self.user), Some(self.group)).is_ok() || {
-                // The group alone may be changed to one of the user's own.
-                let _ = fchown(file, None, Some(self.group));
-                file.metadata().is_ok_and(|file| file.uid() == self.user)
-            }
-        }
-        #[cfg(not(unix))]
-        {
-            let _ = (self, file);
-            true
-        }
-    }
-}
-
-/// Returns true for a file that is mounted by itself, as containers do: a rename to it fails.
-fn is_mount_point(path: &Path) -> bool {
-    // Without this list (on other systems than Linux) the rename reports the reason.
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let points = mounts.lines().filter_map(|line| line.split(' ').nth(4));
-    path.to_str().is_some_and(|path| points.map(unescape_mount).any(|point| point == path))
-}
-
-/// Decodes the octal escapes of a mount point: space, tab, line break and backslash.
-fn unescape_mount(point: &str) -> String {
-    let escapes = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
-    escapes.iter().fold(point.to_owned(), |text, (escape, c)| text.replace(escape, c))
-}
-
-/// Returns the permissions to read, write and execute, without the set-user-id bits.
-fn rights(permissions: &Permissions) -> Permissions {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        Permissions::from_mode(permissions.mode() & 0o777)
-    }
-    #[cfg(not(unix))]
-    permissions.clone()
-}
-
-/// Follows links. The last one may lead to a file that does not exist yet.
-fn followed(path: &Path) -> io::Result<PathBuf> {
-    let mut path = path.to_owned();
-    for _ in 0..LINKS_MAX {
-        match fs::symlink_metadata(&path) {
-            Ok(metadata) if metadata.is_symlink() && !of_a_process(&path) => {
-                let target = fs::read_link(&path)?;
-                path = folder(&path).join(target);
-            }
-            _ => return Ok(path),
-        }
-    }
-    Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a link that leads to itself"))
-}
-
-/// Returns true for the name of a file that a process has open, such as a pipe of the shell for
-/// `>(wc -l)`. It is a link, but its target may be no path.
-fn of_a_process(path: &Path) -> bool {
-    let within = |folder: PathBuf| folder.ends_with("fd") && folder.starts_with("/proc");
-    fs::canonicalize(folder(path)).is_ok_and(within)
-}
-
-fn folder(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-/// Flushes the folder to disk, without which a rename is not durable.
-fn sync_folder(path: &Path) -> io::Result<()> {
-    if cfg!(unix) { File::open(folder(path))?.sync_all() } else { Ok(()) }
 }

@@ -1,0 +1,128 @@
+//! The output of an export: format, path and summary.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use formsvc_client::Completeness;
+use formsvc_export::{
+    Compression, Existing, ExportError, FORMATS, FileFormat, Format, MonthFolder, Output, Rendered,
+};
+use indicatif::HumanCount;
+
+use super::{Export, stdout};
+use crate::cmd::submissions::hint_name;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::form_ref::FormMatch;
+use crate::message::Message;
+use crate::progress::took;
+
+impl Export {
+    /// The format of `--format` or of the file's name; CSV if there is no ending. Another ending is an
+    /// error, because a file of another format than its name is noticed only when it is opened.
+    pub(super) fn format_of_output(&self) -> Result<FileFormat, CliError> {
+        if self.partition.is_some() {
+            return Ok(self.options.format().unwrap_or(Format::Parquet.into()));
+        }
+        let by_name = FileFormat::from_path(&self.out);
+        if let Some(format) = self.options.format().or(by_name) {
+            return Ok(match by_name {
+                // `--format csv -o x.gz` is compressed.
+                Some(named) if named.format == format.format => named,
+                _ => format,
+            });
+        }
+        let is_special = self.out.metadata().is_ok_and(|metadata| !metadata.is_file());
+        if self.file().is_none() || self.out.extension().is_none() || is_special {
+            return Ok(Format::Csv.into());
+        }
+        let known: Vec<&str> = FORMATS.iter().flat_map(|row| row.extensions).copied().collect();
+        let what = format!("unknown format for `{}`", self.out.display());
+        Err(CliError::usage(what).hint(format!(
+            "use --format, or one of the endings .{} (text formats also with .gz or .zst)",
+            known.join(", .")
+        )))
+    }
+
+    /// The output's path; `None` for standard output, by any of its names.
+    pub(super) fn file(&self) -> Option<&Path> {
+        (!stdout::is_name_of_it(&self.out)).then_some(&self.out)
+    }
+
+    /// Opens the output.
+    pub(super) fn output(
+        &self,
+        cx: &Context,
+        path: Option<&Path>,
+    ) -> Result<Output<'static>, ExportError> {
+        let Some(path) = path else { return Ok(stdout::destination(cx).into()) };
+        let existing = if self.no_clobber { Existing::Keep } else { Existing::Replace };
+        if self.partition.is_some() {
+            let folder = MonthFolder::create(path, existing)?;
+            cx.abort.removes(folder.working_files());
+            return Ok(folder.into());
+        }
+        let destination = formsvc_export::Destination::file(path, existing)?;
+        cx.abort.removes(destination.working_files());
+        Ok(destination.into())
+    }
+}
+
+/// The name of a form's file in a folder.
+pub(super) fn file_name(form: &FormMatch, format: FileFormat) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    let stem: String = hint_name(form).chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+    let ending = match format.compression {
+        Compression::Gzip => ".gz",
+        Compression::Zstd => ".zst",
+        _ => "",
+    };
+    format!("{stem}.{}{ending}", format.format.name())
+}
+
+/// The manifest beside an output.
+pub(super) fn manifest_path(path: &Path) -> PathBuf {
+    // Without the slash at the end of a folder's name.
+    let mut name = path.components().as_path().as_os_str().to_owned();
+    name.push(".manifest.json");
+    name.into()
+}
+
+/// Reports the remarks about an output.
+pub(super) fn report_rendered(cx: &Context, rendered: &Rendered) {
+    rendered.remarks.iter().for_each(|remark| cx.progress.remark(&remark.to_string()));
+}
+
+/// The message of a complete export.
+pub(super) fn summary(
+    rendered: &Rendered,
+    completeness: Completeness,
+    file: Option<&Path>,
+    elapsed: Duration,
+) -> Message {
+    let columns = match rendered.columns {
+        0 => String::new(),
+        columns => format!(", {}", counted(columns as u64, "column")),
+    };
+    let place = file.map_or(String::new(), |file| format!(" → {}", file.display()));
+    let (submissions, time) = (counted(rendered.rows, "submission"), took(elapsed));
+    let complete = match completeness {
+        Completeness::Proven => "yes",
+        Completeness::Incomplete => "no",
+        _ => "unproven",
+    };
+    let doubt = if complete == "yes" { String::new() } else { format!("; complete: {complete}") };
+    let message = Message::info(format!("{submissions}{columns}{place} in {time}{doubt}"))
+        .with("submissions", rendered.rows)
+        .with("columns", rendered.columns)
+        .with("seconds", elapsed.as_secs_f64())
+        .with("complete", complete);
+    match file {
+        Some(file) => message.with("file", file.display().to_string()),
+        None => message,
+    }
+}
+
+pub(in crate::cmd) fn counted(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", HumanCount(number), if number == 1 { "" } else { "s" })
+}

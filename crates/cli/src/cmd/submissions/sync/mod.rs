@@ -1,0 +1,134 @@
+//! `formsvc submissions sync`
+
+mod report;
+mod run;
+mod status;
+mod verify;
+
+use std::convert::Infallible;
+
+use clap::{Args, Subcommand};
+use formsvc_client::{Client, FormId};
+use formsvc_export::{SyncStatus, SyncStore, SyncTarget};
+use secrecy::{ExposeSecret, SecretString};
+
+pub(in crate::cmd) use self::report::FIELDS;
+pub(in crate::cmd) use self::status::FIELDS as STATUS_FIELDS;
+pub(in crate::cmd) use self::verify::FIELDS as VERIFY_FIELDS;
+use crate::context::Context;
+use crate::env;
+use crate::error::CliError;
+use crate::form_ref::{self, FormMatch};
+
+/// Copy submissions into an SQLite or PostgreSQL database, and keep it current
+///
+/// Reads the submissions that the database does not have, newest first, and adds a view per form with a
+/// column per question. An interrupted run is continued by the next one. Run it every minute, or with
+/// `--watch`; with nothing new it makes one request if FORM is a full form id. A form with the title
+/// `status` or `verify` is given by its id.
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "Examples:\n  formsvc submissions sync survey --to sqlite:survey.db\n  formsvc submissions sync survey contact --to postgres://app@db.example/app --schema forms --watch\n  formsvc submissions sync status --to sqlite:survey.db\n  formsvc submissions sync verify survey --to sqlite:survey.db --mark-deleted"
+)]
+pub(crate) struct Sync {
+    #[command(subcommand)]
+    command: Option<SyncCommand>,
+    #[command(flatten)]
+    run: run::Run,
+}
+
+#[derive(Debug, Subcommand)]
+enum SyncCommand {
+    Status(status::Status),
+    Verify(verify::Verify),
+}
+
+impl Sync {
+    pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
+        match self.command {
+            None => self.run.run(cx).await,
+            Some(SyncCommand::Status(status)) => status.run(cx).await,
+            Some(SyncCommand::Verify(verify)) => verify.run(cx).await,
+        }
+    }
+}
+
+/// The address of a database. It may contain a password, so that it is never shown.
+pub(in crate::cmd::submissions) fn address(text: &str) -> Result<SecretString, Infallible> {
+    Ok(SecretString::from(text))
+}
+
+/// The database of a sync.
+#[derive(Debug, Args)]
+struct Target {
+    /// The database: `sqlite:PATH` or `postgres://USER@HOST/DATABASE` [env: FORMSVC_SYNC_TO]
+    ///
+    /// Other users of this machine can see a password in a command. FORMSVC_SYNC_TO, PGPASSWORD and
+    /// ~/.pgpass hide it.
+    #[arg(long, value_name = "URL", value_parser = address)]
+    to: Option<SecretString>,
+    /// The schema of a PostgreSQL database [default: public]
+    #[arg(long, value_name = "NAME")]
+    schema: Option<String>,
+}
+
+impl Target {
+    fn read(&self) -> Result<SyncTarget, CliError> {
+        let variable = || env::of_process(env::SYNC_TO.name)?.into_string().ok();
+        let address = self.to.as_ref().map(|to| to.expose_secret().to_owned()).or_else(variable);
+        let Some(address) = address else {
+            return Err(CliError::usage("no database is given")
+                .hint("use `--to sqlite:PATH`, `--to postgres://…` or FORMSVC_SYNC_TO"));
+        };
+        read_target(&address, self.schema.as_deref())
+    }
+}
+
+/// Reads the address of a database.
+pub(in crate::cmd::submissions) fn read_target(
+    address: &str,
+    schema: Option<&str>,
+) -> Result<SyncTarget, CliError> {
+    let target: SyncTarget = address.parse()?;
+    match schema {
+        None => Ok(target),
+        Some(_) if !target.is_postgres() => {
+            Err(CliError::usage("an SQLite database has no schema").hint("leave out `--schema`"))
+        }
+        Some(schema) => Ok(target.schema(schema)),
+    }
+}
+
+/// Opens a database and reports remarks about the connection.
+pub(in crate::cmd::submissions) async fn open(
+    cx: &Context,
+    target: &SyncTarget,
+) -> Result<SyncStore, CliError> {
+    let store = target.open().await?;
+    store.warnings().iter().for_each(|warning| cx.progress.warn(warning));
+    Ok(store)
+}
+
+/// Finds a form: by its full id in the database, which takes no request, or else in the service.
+async fn find_form(
+    cx: &Context,
+    client: &Client,
+    known: &[SyncStatus],
+    text: &str,
+) -> Result<FormMatch, CliError> {
+    let is_wanted = |form: &&SyncStatus| form.form_id == text && form.origin == client.base_url();
+    if let Some(form) = known.iter().find(is_wanted)
+        && let Ok(id) = FormId::new(text)
+    {
+        let title = form.title.clone().unwrap_or_else(|| text.to_owned());
+        return Ok(FormMatch { id, title, listed: None });
+    }
+    form_ref::resolve(cx, text).await
+}
+
+/// The title of a form, if the service sent it in this run.
+fn new_title(form: &FormMatch) -> Option<&str> {
+    form.listed.as_ref().map(|form| form.title.as_str())
+}

@@ -1,0 +1,144 @@
+//! Reports about synchronized forms.
+
+use std::time::Duration;
+
+use formsvc_client::Completeness;
+use formsvc_export::{SyncSummary, SyncTarget, ViewChanges};
+use serde::Serialize;
+
+use crate::cmd::submissions::export::{counted, incomplete};
+use crate::context::Context;
+use crate::error::CliError;
+use crate::form_ref::FormMatch;
+use crate::output::Field;
+use crate::progress::took;
+
+/// The fields of a synchronized form.
+pub(in crate::cmd) const FIELDS: [Field; 9] = [
+    Field::new("form"),
+    Field::new("new"),
+    Field::new("replaced"),
+    Field::new("submissions"),
+    Field::new("requests"),
+    Field::new("complete"),
+    Field::new("new_columns").json_only(),
+    Field::new("view").last(),
+    Field::id("form_id").last(),
+];
+
+/// A synchronized form.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    form: String,
+    new: u64,
+    replaced: u64,
+    submissions: u64,
+    requests: u64,
+    complete: &'static str,
+    new_columns: Vec<String>,
+    view: String,
+    form_id: String,
+    #[serde(skip)]
+    overflows: Vec<String>,
+}
+
+impl Report {
+    pub(super) fn new(form: &FormMatch, summary: SyncSummary) -> Self {
+        let pull = summary.pull;
+        Self {
+            form: form.title.clone(),
+            new: pull.new,
+            replaced: pull.replaced,
+            submissions: pull.rows,
+            requests: pull.requests,
+            complete: complete(pull.completeness),
+            new_columns: summary.changes.new_columns,
+            view: summary.view,
+            form_id: form.id.to_string(),
+            overflows: pull.overflows,
+        }
+    }
+}
+
+/// Ends a run: with exit 9 if submissions could be missing.
+pub(super) fn end(reports: &[Report]) -> Result<(), CliError> {
+    let overflows: Vec<&String> = reports.iter().flat_map(|report| &report.overflows).collect();
+    incomplete(&overflows)
+}
+
+pub(super) fn complete(completeness: Completeness) -> &'static str {
+    match completeness {
+        Completeness::Proven => "yes",
+        Completeness::Incomplete => "no",
+        _ => "unproven",
+    }
+}
+
+/// The summary of a form.
+pub(super) fn describe(
+    form: &FormMatch,
+    summary: &SyncSummary,
+    target: &SyncTarget,
+    elapsed: Duration,
+) -> String {
+    let pull = &summary.pull;
+    let new = match pull.new {
+        0 => "nothing new".to_owned(),
+        new => counted(new, "new submission"),
+    };
+    let replaced = match pull.replaced {
+        0 => String::new(),
+        replaced => {
+            format!(", {} with other content replaced", counted(replaced, "known submission"))
+        }
+    };
+    let doubt = match complete(pull.completeness) {
+        "yes" => String::new(),
+        doubt => format!("; complete: {doubt}"),
+    };
+    let (rows, requests) = (counted(pull.rows, "submission"), counted(pull.requests, "request"));
+    format!(
+        "{}: {new}{replaced}; {rows} → {target} in {} and {requests}{doubt}",
+        form.title,
+        took(elapsed)
+    )
+}
+
+/// Reports the changes of a view.
+pub(super) fn remark_changes(cx: &Context, form: &FormMatch, changes: &ViewChanges) {
+    let title = &form.title;
+    if !changes.new_columns.is_empty() {
+        let columns = counted(changes.new_columns.len() as u64, "new column");
+        cx.progress.remark(&format!("{title}: {columns}: {}", listed(&changes.new_columns)));
+    }
+    if !changes.widened_columns.is_empty() {
+        let columns = listed(&changes.widened_columns);
+        cx.progress.remark(&format!("{title}: columns with a wider type: {columns}"));
+    }
+    if changes.cleaned_rows > 0 {
+        let rows = counted(changes.cleaned_rows, "submission");
+        cx.progress.remark(&format!(
+            "{title}: {rows} with characters that the database refuses, which are U+FFFD in the view \
+             and exact in `data`"
+        ));
+    }
+    if changes.other_answers_rows > 0 {
+        let rows = counted(changes.other_answers_rows, "submission");
+        cx.progress.remark(&format!(
+            "{title}: {rows} with answers in `other_answers`, because the view has no room for more \
+             columns"
+        ));
+    }
+    if let Some(reason) = &changes.outdated {
+        cx.progress.warn(&format!("{title}: {reason}"));
+    }
+}
+
+/// The first names of a list.
+fn listed(names: &[String]) -> String {
+    const SHOWN_MAX: usize = 10;
+    let shown: Vec<String> = names.iter().take(SHOWN_MAX).map(|name| format!("`{name}`")).collect();
+    let more = names.len().saturating_sub(SHOWN_MAX);
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    shown.join(", ") + &more
+}

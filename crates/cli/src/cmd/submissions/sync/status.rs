@@ -1,0 +1,91 @@
+//! `formsvc submissions sync status`
+
+use clap::Args;
+use formsvc_export::SyncStatus;
+use serde::Serialize;
+
+use super::report::complete;
+use super::{Target, open};
+use crate::context::Context;
+use crate::error::CliError;
+use crate::output::Field;
+
+/// The fields of a form in a database.
+pub(in crate::cmd) const FIELDS: [Field; 10] = [
+    Field::new("form"),
+    Field::new("submissions"),
+    Field::new("deleted"),
+    Field::time("newest"),
+    Field::new("back_to"),
+    Field::new("gaps"),
+    Field::new("complete"),
+    Field::new("view").last(),
+    Field::id("form_id").last(),
+    Field::new("service").json_only(),
+];
+
+/// Show the forms of a database, and whether their submissions are complete
+///
+/// Makes no request. A gap is a time of which submissions were not read yet; the next sync reads them.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  formsvc submissions sync status --to sqlite:survey.db\n  formsvc submissions sync status --to sqlite:survey.db --json form,submissions,complete"
+)]
+pub(super) struct Status {
+    #[command(flatten)]
+    target: Target,
+}
+
+#[derive(Debug, Serialize)]
+struct Item {
+    form: String,
+    submissions: u64,
+    deleted: u64,
+    newest: Option<String>,
+    back_to: Option<String>,
+    gaps: usize,
+    complete: &'static str,
+    view: Option<String>,
+    form_id: String,
+    service: String,
+}
+
+impl Status {
+    pub(super) async fn run(self, cx: &Context) -> Result<(), CliError> {
+        let mut listing = cx.output.listing(&FIELDS)?;
+        let mut store = open(cx, &self.target.read()?).await?;
+        let forms = store.status().await?;
+        if forms.is_empty() {
+            cx.progress.remark("no forms");
+        }
+        forms.into_iter().for_each(|form| listing.push(&Item::from(form)));
+        cx.output.list(listing)
+    }
+}
+
+impl From<SyncStatus> for Item {
+    fn from(form: SyncStatus) -> Self {
+        let intervals = form.coverage.intervals();
+        let oldest = intervals.last().map(|interval| interval.oldest);
+        let back_to = oldest.map(|oldest| match jiff::Timestamp::from_microsecond(oldest) {
+            Ok(time) if oldest > i64::MIN => time.to_string(),
+            _ => "the first submission".to_owned(),
+        });
+        let complete = match intervals {
+            [one] => complete(one.completeness),
+            _ => "no",
+        };
+        Self {
+            form: form.title.unwrap_or_else(|| form.form_id.clone()),
+            submissions: form.rows,
+            deleted: form.deleted,
+            newest: form.newest,
+            back_to,
+            gaps: intervals.len().saturating_sub(1),
+            complete,
+            view: form.view,
+            form_id: form.form_id,
+            service: form.origin,
+        }
+    }
+}

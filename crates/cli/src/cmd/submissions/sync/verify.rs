@@ -1,0 +1,142 @@
+//! `formsvc submissions sync verify`
+
+use clap::Args;
+use formsvc_client::PAGE_SIZE_MAX;
+use formsvc_export::{SyncEvent, SyncOptions, VerifyOptions, VerifySummary};
+use serde::Serialize;
+
+use super::report::{complete, remark_changes};
+use super::run::sync_form;
+use super::{Target, find_form, open};
+use crate::args::whole;
+use crate::cmd::submissions::export::{counted, explain_stopped};
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::output::Field;
+
+/// The fields of a verified form.
+pub(in crate::cmd) const FIELDS: [Field; 8] = [
+    Field::new("form"),
+    Field::new("submissions"),
+    Field::new("missing"),
+    Field::new("changed"),
+    Field::new("restored"),
+    Field::new("deleted"),
+    Field::new("marked"),
+    Field::new("complete"),
+];
+
+/// Compare a database with all submissions of a form, and correct it
+///
+/// Synchronizes the form, then reads all of its submissions. Missing and different ones are stored.
+/// Submissions that the service does not have stay, unless `--mark-deleted` hides them from views and
+/// exports. Ends with exit 9 if there was a difference that a sync would not have found.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  formsvc submissions sync verify survey --to sqlite:survey.db\n  formsvc submissions sync verify survey --to sqlite:survey.db --mark-deleted"
+)]
+pub(super) struct Verify {
+    /// The form: its id, public id, exact title, or the beginning of either id
+    form: String,
+    #[command(flatten)]
+    target: Target,
+    /// Hide submissions that the service does not have from views and exports
+    #[arg(long)]
+    mark_deleted: bool,
+    /// Continue where more submissions share a second or a millisecond than a page can show
+    #[arg(long, conflicts_with = "mark_deleted")]
+    allow_incomplete: bool,
+    /// Submissions per request, 1 to 100
+    #[arg(long, value_name = "N", default_value_t = PAGE_SIZE_MAX, value_parser = whole::<u32>(1..=100), hide_short_help = true)]
+    page_size: u32,
+}
+
+#[derive(Debug, Serialize)]
+struct Item<'a> {
+    form: &'a str,
+    submissions: u64,
+    missing: u64,
+    changed: u64,
+    restored: u64,
+    deleted: u64,
+    marked: bool,
+    complete: &'static str,
+}
+
+impl Verify {
+    pub(super) async fn run(self, cx: &Context) -> Result<(), CliError> {
+        let mut listing = cx.output.listing(&FIELDS)?;
+        let mut store = open(cx, &self.target.read()?).await?;
+        let client = cx.client().await?;
+        let known = store.status().await?;
+        let form = find_form(cx, client, &known, &self.form).await?;
+        let mut options = SyncOptions::default();
+        options.page_size = self.page_size;
+        options.allow_incomplete = self.allow_incomplete;
+        // Submissions that came since the last sync are no difference.
+        sync_form(cx, client, &mut store, &form, &options).await?;
+        let mut verify = VerifyOptions::default();
+        verify.mark_deleted = self.mark_deleted;
+        verify.page_size = self.page_size;
+        verify.allow_incomplete = self.allow_incomplete;
+        cx.progress.begin();
+        let on_event = |event: SyncEvent<'_>| {
+            if let SyncEvent::Page(page) = event {
+                cx.progress.submissions(page.rows, page.reached);
+            }
+        };
+        let verified = store.verify(client, &form.id, &verify, on_event).await;
+        cx.progress.end();
+        let summary = verified.map_err(|error| explain_stopped(error, 0))?;
+        remark_changes(cx, &form, &summary.changes);
+        listing.push(&Item {
+            form: &form.title,
+            submissions: summary.rows,
+            missing: summary.missing,
+            changed: summary.changed,
+            restored: summary.restored,
+            deleted: summary.deleted,
+            marked: summary.is_marked,
+            complete: complete(summary.completeness),
+        });
+        cx.output.list_if_requested(listing)?;
+        let text = format!("{}: {}", form.title, describe(&summary));
+        if is_different(&summary) {
+            return Err(CliError::new(Exit::DataPolicy, text));
+        }
+        cx.progress.remark(&text);
+        Ok(())
+    }
+}
+
+/// Returns true for a difference. Marked submissions are none: the user asked for the marks.
+fn is_different(summary: &VerifySummary) -> bool {
+    let unmarked = if summary.is_marked { 0 } else { summary.deleted };
+    summary.missing + summary.changed + summary.restored + unmarked > 0
+}
+
+fn describe(summary: &VerifySummary) -> String {
+    let mut parts = vec![format!("{} in the service", counted(summary.rows, "submission"))];
+    for (count, what) in [
+        (summary.missing, "were missing and are stored now"),
+        (summary.changed, "had other content and are replaced"),
+        (summary.restored, "were marked as deleted and are restored"),
+    ] {
+        if count > 0 {
+            parts.push(format!("{count} {what}"));
+        }
+    }
+    match (summary.deleted, summary.is_marked) {
+        (0, _) => {}
+        (deleted, true) => {
+            parts.push(format!("{deleted} not in the service are marked as deleted"))
+        }
+        (deleted, false) => parts
+            .push(format!("{deleted} stored are not in the service (`--mark-deleted` hides them)")),
+    }
+    if parts.len() == 1 {
+        parts.push("the database is equal".to_owned());
+    }
+    parts.join(", ")
+}

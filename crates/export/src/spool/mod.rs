@@ -1,0 +1,271 @@
+//! Spools: private row stores of exports that are not finished.
+//!
+//! A spool is a database `NAME-N.sqlite` in a folder that only its owner can read, with a lock file
+//! beside it. NAME is a hash of the service's address and the form's id. The lock belongs to the
+//! kernel and ends with its process, however that ends.
+
+mod description;
+mod lock;
+#[cfg(test)]
+mod tests;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::{OptionalExtension, params};
+use sha2::{Digest, Sha256};
+use tempfile::TempDir;
+
+pub use self::description::{SpoolContent, SpoolInfo};
+use self::description::{describe, size_and_time};
+use self::lock::{SpoolLock, lock_path};
+use crate::error::{ExportError, Operation};
+use crate::store::{RowStore, SourceKey, StoreError};
+
+/// Unfinished spools are removed after this time without a write.
+const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// Most exports of one form that run at the same time.
+const MAX_PARALLEL: u32 = 64;
+
+/// The folder of the spools.
+#[derive(Clone, Debug)]
+pub struct SpoolFolder {
+    path: PathBuf,
+    /// Removes the folder with the last clone.
+    temporary: Option<Arc<TempDir>>,
+}
+
+/// The form and the range of an export.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SpoolRequest<'a> {
+    /// The address of the service.
+    pub(crate) origin: &'a str,
+    pub(crate) form_id: &'a str,
+    pub(crate) title: Option<&'a str>,
+    /// Text of the range, equal for equal commands. A relative start such as `7d` moves with the clock.
+    pub(crate) range: &'a str,
+    /// Start of the range, in microseconds since 1970.
+    pub(crate) since: i64,
+    /// The command that continues the export.
+    pub(crate) command: Option<&'a str>,
+    /// Discards the rows of an earlier run.
+    pub(crate) fresh: bool,
+}
+
+/// A spool, locked by this process.
+#[derive(Debug)]
+pub(crate) struct Spool {
+    pub(crate) store: RowStore,
+    pub(crate) source: SourceKey,
+    /// Reports about an earlier spool that was discarded.
+    pub(crate) warnings: Vec<String>,
+    range: String,
+    lock: SpoolLock,
+}
+
+impl SpoolFolder {
+    /// Uses the folder `exports` of this state folder. Nothing is created before the first export.
+    pub fn new(state: impl AsRef<Path>) -> Self {
+        Self { path: state.as_ref().join("exports"), temporary: None }
+    }
+
+    /// Creates a private folder that is removed with the last clone, for exports that are not to be
+    /// continued.
+    pub fn temporary() -> Result<Self, ExportError> {
+        let created = tempfile::Builder::new().prefix("formsvc-export-").tempdir();
+        let folder = created.map_err(temporary_error)?;
+        Ok(Self { path: folder.path().to_owned(), temporary: Some(Arc::new(folder)) })
+    }
+
+    /// Creates the folder, and returns an error if spools cannot be kept in it.
+    pub fn create(&self) -> Result<(), StoreError> {
+        create_private_folder(&self.path).map_err(|error| StoreError::io(&self.path, error))
+    }
+
+    /// Returns the folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns true if the folder is temporary.
+    pub fn is_temporary(&self) -> bool {
+        self.temporary.is_some()
+    }
+
+    /// Opens the spool of a form; creates it if there is none. A spool that another process uses is left
+    /// to it. A damaged spool and one of another release is discarded.
+    pub(crate) fn open(&self, request: &SpoolRequest<'_>) -> Result<Spool, StoreError> {
+        self.create()?;
+        self.remove_expired();
+        let lock = self.lock(&file_name(request.origin, request.form_id))?;
+        let mut warnings = Vec::new();
+        if request.fresh {
+            lock.remove_database().map_err(|error| StoreError::io(&lock.database, error))?;
+        }
+        let (store, source) = match open_checked(&lock.database, request) {
+            Err(error) if error.is_of_the_file() => {
+                warnings.push(format!("{error}; the saved submissions are discarded"));
+                lock.remove_database().map_err(|error| StoreError::io(&lock.database, error))?;
+                open_checked(&lock.database, request)?
+            }
+            opened => opened?,
+        };
+        let spool = Spool { store, source, warnings, range: request.range.to_owned(), lock };
+        spool.record(request).map_err(|error| spool.store.failed(error))?;
+        Ok(spool)
+    }
+
+    /// Locks the first existing spool that no other process uses, or else the first free name.
+    fn lock(&self, name: &str) -> Result<SpoolLock, StoreError> {
+        let mut free = None;
+        for number in 0..MAX_PARALLEL {
+            let database = self.path.join(format!("{name}-{number}.sqlite"));
+            let exists = database.exists();
+            if !exists && free.is_some() {
+                continue;
+            }
+            let lock = SpoolLock::take(&database);
+            match lock.map_err(|error| StoreError::io(&lock_path(&database), error))? {
+                Some(lock) if exists => return Ok(lock),
+                Some(lock) => free = Some(lock),
+                None => {}
+            }
+        }
+        free.ok_or_else(|| {
+            let what = format!("{MAX_PARALLEL} exports of this form are running");
+            StoreError::io(&self.path, io::Error::other(what))
+        })
+    }
+
+    /// Returns the spools, last used first.
+    pub fn list(&self) -> Result<Vec<SpoolInfo>, StoreError> {
+        let databases = self.databases().map_err(|error| StoreError::io(&self.path, error))?;
+        let mut spools: Vec<_> = databases.iter().filter_map(|path| describe(path)).collect();
+        spools.sort_by_key(|spool| std::cmp::Reverse(spool.modified));
+        Ok(spools)
+    }
+
+    /// Removes every spool that no process uses. Returns how many were removed.
+    pub fn clean(&self) -> Result<u64, StoreError> {
+        let databases = self.databases().map_err(|error| StoreError::io(&self.path, error))?;
+        let mut removed = 0;
+        for database in databases {
+            let failed = |error| StoreError::io(&database, error);
+            if let Some(lock) = SpoolLock::take(&database).map_err(failed)? {
+                lock.remove_database().map_err(failed)?;
+                removed += 1;
+            }
+        }
+        Ok(removed)
+    }
+
+    /// The databases; none if the folder does not exist.
+    fn databases(&self) -> io::Result<Vec<PathBuf>> {
+        let entries = match fs::read_dir(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        let paths: io::Result<Vec<_>> = entries.map(|entry| Ok(entry?.path())).collect();
+        let is_database = |path: &PathBuf| path.extension().is_some_and(|end| end == "sqlite");
+        Ok(paths?.into_iter().filter(is_database).collect())
+    }
+
+    fn remove_expired(&self) {
+        // A spool that cannot be removed now is removed by a later export.
+        for database in self.databases().unwrap_or_default() {
+            let age = size_and_time(&database).and_then(|(_, modified)| modified.elapsed().ok());
+            if age.is_some_and(|age| age > MAX_AGE)
+                && let Ok(Some(lock)) = SpoolLock::take(&database)
+            {
+                let _ = lock.remove_database();
+            }
+        }
+    }
+}
+
+impl Spool {
+    /// Keeps the range and the command. The range of an earlier, unfinished export stays recorded.
+    fn record(&self, request: &SpoolRequest<'_>) -> rusqlite::Result<()> {
+        let connection = self.store.connection();
+        connection.execute_batch(
+            "CREATE TABLE IF NOT EXISTS spool (range TEXT NOT NULL, since INTEGER NOT NULL, command TEXT)",
+        )?;
+        let recorded: Option<String> =
+            connection.query_row("SELECT range FROM spool", [], |row| row.get(0)).optional()?;
+        if recorded.is_some_and(|range| range != request.range) {
+            return Ok(());
+        }
+        connection.execute("DELETE FROM spool", [])?;
+        let values = params![request.range, request.since, request.command];
+        connection.execute("INSERT INTO spool VALUES (?1, ?2, ?3)", values).map(drop)
+    }
+
+    /// Ends a complete export: removes the spool, unless it was begun for a larger range.
+    pub(crate) fn finish(self) -> Result<(), StoreError> {
+        let recorded: (String, i64) = self
+            .store
+            .connection()
+            .query_row("SELECT range, since FROM spool", [], |row| Ok((row.get(0)?, row.get(1)?)))
+            .map_err(|error| self.store.failed(error))?;
+        let is_larger =
+            recorded.0 != self.range && !self.store.coverage(self.source)?.reaches(recorded.1);
+        if is_larger {
+            return Ok(());
+        }
+        let Self { store, lock, .. } = self;
+        drop(store);
+        let path = lock.database.clone();
+        lock.remove_database().map_err(|error| StoreError::io(&path, error))
+    }
+}
+
+/// The error of a temporary spool.
+pub(crate) fn temporary_error(source: io::Error) -> ExportError {
+    let path = Some(std::env::temp_dir());
+    ExportError::Output { operation: Operation::Spool, path, source }
+}
+
+fn open_checked(
+    path: &Path,
+    request: &SpoolRequest<'_>,
+) -> Result<(RowStore, SourceKey), StoreError> {
+    let mut store = RowStore::open(path)?;
+    store.check_pages()?;
+    let source = store.source(request.origin, request.form_id, request.title)?;
+    store.coverage(source)?;
+    Ok((store, source))
+}
+
+fn file_name(origin: &str, form_id: &str) -> String {
+    let hash = Sha256::digest(format!("{origin}\n{form_id}"));
+    hex::encode(&hash[..12])
+}
+
+/// Creates a folder that only its owner can use, and those above it; takes the rights of others from an
+/// existing one.
+fn create_private_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let found = fs::symlink_metadata(folder)?;
+        if found.is_symlink() {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "the folder is a symbolic link",
+            ));
+        }
+        if found.permissions().mode() & 0o077 != 0 {
+            fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
+        }
+    }
+    Ok(())
+}

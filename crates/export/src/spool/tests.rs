@@ -1,0 +1,152 @@
+//! Tests of spools.
+
+use std::fs::File;
+use std::time::SystemTime;
+
+use super::*;
+use crate::store::RowRange;
+
+fn folder() -> (TempDir, SpoolFolder) {
+    let state = tempfile::tempdir().unwrap();
+    let folder = SpoolFolder::new(state.path().join("deep/state"));
+    (state, folder)
+}
+
+fn request(range: &str) -> SpoolRequest<'_> {
+    SpoolRequest {
+        origin: "https://forms.example",
+        form_id: "frm_1",
+        title: Some("Survey"),
+        range,
+        since: 7,
+        command: Some("formsvc submissions export frm_1"),
+        fresh: false,
+    }
+}
+
+fn add_row(spool: &mut Spool, id: &str) {
+    let row = formsvc_client::test_util::submission(id, "{}", "2026-01-01T00:00:00Z");
+    let page = crate::store::PageToWrite { rows: &[row], interval: None, overflows: &[], now: 1 };
+    spool.store.write_page(spool.source, &page).unwrap();
+}
+
+fn rows(spool: &Spool) -> u64 {
+    spool.store.count(spool.source, RowRange::default(), u64::MAX).unwrap()
+}
+
+#[test]
+fn spool_is_kept_until_finished_and_private() {
+    let (_state, folder) = folder();
+    assert_eq!(folder.list().unwrap().len(), 0);
+    let mut spool = folder.open(&request("all")).unwrap();
+    add_row(&mut spool, "sub_1");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(folder.path()), 0o700);
+        for file in fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()) {
+            assert_eq!(mode(&file), 0o600, "{}", file.display());
+        }
+    }
+    drop(spool);
+    let spool = folder.open(&request("all")).unwrap();
+    assert_eq!(rows(&spool), 1);
+    spool.finish().unwrap();
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn second_run_uses_a_spool_of_its_own() {
+    let (_state, folder) = folder();
+    let mut first = folder.open(&request("all")).unwrap();
+    add_row(&mut first, "sub_1");
+    let second = folder.open(&request("all")).unwrap();
+    assert_eq!(rows(&second), 0);
+    assert_eq!(folder.list().unwrap().iter().filter(|spool| spool.in_use).count(), 2);
+    assert_eq!(folder.clean().unwrap(), 0);
+    // The spool that is left is continued, also if it is not the first.
+    first.finish().unwrap();
+    drop(second);
+    let again = folder.open(&request("all")).unwrap();
+    assert!(again.store.path().to_str().unwrap().ends_with("-1.sqlite"));
+}
+
+#[test]
+fn finish_keeps_a_spool_of_a_larger_range() {
+    let (_state, folder) = folder();
+    let mut spool = folder.open(&request("all")).unwrap();
+    add_row(&mut spool, "sub_1");
+    drop(spool);
+    folder.open(&request("since 7d")).unwrap().finish().unwrap();
+    assert_eq!(rows(&folder.open(&request("all")).unwrap()), 1);
+}
+
+#[test]
+fn damaged_spool_is_discarded_with_a_warning() {
+    let (_state, folder) = folder();
+    let damage: [fn(&Path); 3] = [
+        |path| fs::write(path, "x".repeat(9_999)).unwrap(),
+        |path| {
+            let connection = rusqlite::Connection::open(path).unwrap();
+            connection.execute("UPDATE meta SET version = 99", []).unwrap();
+        },
+        |path| {
+            let connection = rusqlite::Connection::open(path).unwrap();
+            let insert = "INSERT INTO coverage VALUES (1, 9, 1, 'no token', 'proven')";
+            connection.execute(insert, []).unwrap();
+        },
+    ];
+    for damage in damage {
+        let mut spool = folder.open(&request("all")).unwrap();
+        add_row(&mut spool, "sub_1");
+        let path = spool.store.path().to_owned();
+        drop(spool);
+        damage(&path);
+        let spool = folder.open(&request("all")).unwrap();
+        assert_eq!((rows(&spool), spool.warnings.len()), (0, 1));
+        assert!(spool.warnings[0].contains("discarded"), "{:?}", spool.warnings);
+    }
+}
+
+#[test]
+fn fresh_discards_saved_rows() {
+    let (_state, folder) = folder();
+    add_row(&mut folder.open(&request("all")).unwrap(), "sub_1");
+    let fresh = SpoolRequest { fresh: true, ..request("all") };
+    assert_eq!(rows(&folder.open(&fresh).unwrap()), 0);
+}
+
+#[test]
+fn list_describes_and_clean_removes() {
+    let (_state, folder) = folder();
+    add_row(&mut folder.open(&request("all")).unwrap(), "sub_1");
+    let spools = folder.list().unwrap();
+    let content = spools[0].content.as_ref().unwrap();
+    assert!(!spools[0].in_use && spools[0].size > 0);
+    assert_eq!((content.form_id.as_str(), content.rows), ("frm_1", 1));
+    assert_eq!(content.title.as_deref(), Some("Survey"));
+    assert_eq!(content.command, request("all").command.map(str::to_owned));
+    assert_eq!(content.newest_and_oldest.as_ref().unwrap().1, "2026-01-01T00:00:00Z");
+    assert_eq!(folder.clean().unwrap(), 1);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn expired_spool_is_removed_by_the_next_export() {
+    let (_state, folder) = folder();
+    add_row(&mut folder.open(&request("all")).unwrap(), "sub_1");
+    let other = SpoolRequest { form_id: "frm_2", ..request("all") };
+    let age = |age: Duration| {
+        for path in fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()) {
+            let file = File::options().write(true).open(path).unwrap();
+            file.set_modified(SystemTime::now() - age).unwrap();
+        }
+    };
+    age(MAX_AGE.mul_f32(0.9));
+    folder.open(&other).unwrap().finish().unwrap();
+    assert_eq!(folder.list().unwrap().len(), 1);
+    age(MAX_AGE.mul_f32(1.1));
+    folder.open(&other).unwrap().finish().unwrap();
+    assert_eq!(folder.list().unwrap().len(), 0);
+}
