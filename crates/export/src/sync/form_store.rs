@@ -87,7 +87,7 @@ impl FormStore {
 }
 
 /// Number of ids that [`FormStore::ids_after`] returns, unless fewer are left.
-pub(crate) const IDS_MAX: usize = 1_000;
+pub(crate) const IDS_MAX: u16 = 1_000;
 
 /// Returns the rows of a page to encode.
 pub(crate) fn rows_to_encode<'a>(page: &PageToWrite<'a>) -> Vec<RowToEncode<'a>> {

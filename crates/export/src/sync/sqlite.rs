@@ -89,7 +89,7 @@ impl SqliteForm {
              AND deleted_at IS NULL AND fetched_at < ?3 ORDER BY id LIMIT ?4";
         let read = || -> rusqlite::Result<Vec<String>> {
             let mut select = self.store.connection().prepare_cached(SELECT)?;
-            let values = params![self.source.key(), after, before, IDS_MAX as i64];
+            let values = params![self.source.key(), after, before, IDS_MAX];
             select.query_map(values, |row| row.get(0))?.collect()
         };
         read().map_err(|error| self.store.failed(error))
@@ -238,7 +238,8 @@ fn write_labels(
         "UPDATE labels SET types = types | ?3 WHERE source = ?1 AND position = ?2",
     )?;
     for index in &page.widened {
-        let (position, types) = (*index as i64 + 1, labels.labels()[*index].types.bits());
+        let position = i64::try_from(index + 1).unwrap_or(i64::MAX);
+        let types = labels.labels()[*index].types.bits();
         widen.execute(params![source.key(), position, types])?;
     }
     Ok(())

@@ -20,7 +20,7 @@ pub(crate) struct Address {
     pub(super) schema: String,
 }
 
-/// Whether a connection uses TLS, as libpq's `sslmode` says.
+/// Use of TLS: libpq's `sslmode`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum TlsMode {
     Disable,
@@ -46,7 +46,8 @@ impl Address {
 
     /// Returns true if every host is a socket of this machine, for which libpq ignores `sslmode`.
     pub(super) fn is_local_socket(&self) -> bool {
-        !self.config.get_hosts().iter().any(|host| matches!(host, Host::Tcp(_)))
+        self.config.get_hostaddrs().is_empty()
+            && !self.config.get_hosts().iter().any(|host| matches!(host, Host::Tcp(_)))
     }
 }
 
@@ -125,11 +126,10 @@ impl OwnParameters {
             "disable" => Ok(TlsMode::Disable),
             "allow" => Ok(TlsMode::Allow),
             "prefer" => Ok(TlsMode::Prefer(authority)),
-            "require" => Ok(TlsMode::Require(authority)),
             "verify-ca" if file.is_none() => {
                 Err("`sslmode=verify-ca` needs `sslrootcert` with a file of authorities".to_owned())
             }
-            "verify-ca" => Ok(TlsMode::Require(authority)),
+            "require" | "verify-ca" => Ok(TlsMode::Require(authority)),
             _ => Err("`sslmode` must be disable, allow, prefer, require, verify-ca or verify-full"
                 .to_owned()),
         }
@@ -217,7 +217,6 @@ mod tests {
             "postgres://me:hun/ter2@h/d",
             "postgres://me:hun?ter2@h/d",
             "postgres://me:hun#ter2@h/d",
-            "postgres://me:hun%zzter2@h/d",
             "postgres://me:ter2@h:port/d",
             "postgres://me:ter2@h/d?passwort=ter2",
             "postgres://me:ter2@h/d?channel_binding=require",

@@ -1,5 +1,7 @@
 //! A form in a PostgreSQL database.
 
+use std::time::Duration;
+
 use formsvc_table::TypeSet;
 use tokio_postgres::Client;
 use tokio_postgres::types::{ToSql, Type};
@@ -175,6 +177,10 @@ impl PgForm {
     }
 }
 
+/// Attempts to take a lock: the server frees the lock of a closed connection a moment later.
+const LOCK_ATTEMPTS: u32 = 5;
+const LOCK_PAUSE: Duration = Duration::from_millis(100);
+
 /// Takes the lock of a form for this session. Returns false if another session has it. Behind a pooler
 /// in transaction mode a session is not ours, so that two runs may work at the same time.
 async fn lock(
@@ -188,6 +194,12 @@ async fn lock(
     let hash = form_hash(&format!("{schema}\n{}", form.origin), form.id);
     let number = u64::from_str_radix(&hash[..16], 16).expect("a hash has hexadecimal digits");
     let select = format!("SELECT pg_try_advisory_lock({})", number.cast_signed());
+    for _ in 1..LOCK_ATTEMPTS {
+        if connection.client.query_typed_one(&select, &[]).await?.get(0) {
+            return Ok(true);
+        }
+        tokio::time::sleep(LOCK_PAUSE).await;
+    }
     Ok(connection.client.query_typed_one(&select, &[]).await?.get(0))
 }
 

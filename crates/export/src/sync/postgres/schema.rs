@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
 use super::connect::Connection;
@@ -25,7 +26,7 @@ const RIGHTS: [(&str, &[&str]); 6] = [
 /// Number of the lock that creates tables.
 const CREATE_LOCK: i64 = 0x666f_726d_7376_6331;
 
-/// What the connection is used for.
+/// Use of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     Read,
@@ -130,7 +131,7 @@ async fn check_version(connection: &Connection, schema: &str) -> Result<(), Post
     let foreign = |reason: String| PostgresError::Foreign { schema: schema.to_owned(), reason };
     let select = format!("SELECT version::bigint FROM {}", qualified(schema, "formsvc_meta"));
     let version = connection.client.query_typed_opt(&select, &[]).await.map_err(|error| {
-        match error.code().map(|code| code.code()) {
+        match error.code().map(SqlState::code) {
             // Undefined column.
             Some("42703") => foreign("`formsvc_meta` has no version".to_owned()),
             _ => error.into(),

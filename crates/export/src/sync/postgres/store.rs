@@ -57,10 +57,9 @@ impl PgStore {
         PgForm::open(connection, schema, form).await
     }
 
-    /// Ends the lock of a form and keeps its connection.
-    pub(crate) async fn close_form(&mut self, form: PgForm) -> Result<(), PostgresError> {
-        self.connection = Some(form.close().await?);
-        Ok(())
+    /// Ends the lock of a form and keeps its connection, unless it is lost.
+    pub(crate) async fn close_form(&mut self, form: PgForm) {
+        self.connection = form.close().await.ok();
     }
 
     pub(crate) async fn status(&mut self) -> Result<Vec<SyncStatus>, PostgresError> {

@@ -77,11 +77,17 @@ pub(super) async fn update(
     connection.client.batch_execute("ROLLBACK").await?;
     let name = qualified(schema, view);
     match error.code() {
-        Some(&SqlState::INSUFFICIENT_PRIVILEGE) => Ok(ViewState::Outdated(format!(
-            "this user cannot change the view {name}; its owner can, after: \
-             GRANT USAGE, CREATE ON SCHEMA {} TO CURRENT_USER;",
-            quoted(schema)
-        ))),
+        Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
+            let row = connection.client.query_typed_one("SELECT current_user::text", &[]).await?;
+            let user = quoted(row.get(0));
+            let owner = format!(" ALTER VIEW {name} OWNER TO {user};");
+            Ok(ViewState::Outdated(format!(
+                "this user cannot change the view {name}; its owner can run sync, or grant the \
+                 right: GRANT USAGE, CREATE ON SCHEMA {} TO {user};{}",
+                quoted(schema),
+                if known.is_empty() { "" } else { &owner }
+            )))
+        }
         Some(&SqlState::LOCK_NOT_AVAILABLE) => Ok(ViewState::Outdated(format!(
             "a query has used the view {name} for more than {LOCK_TIMEOUT}; the next run adds the columns"
         ))),

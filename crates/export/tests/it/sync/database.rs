@@ -16,7 +16,7 @@ pub(super) struct Database {
 enum Kind {
     Sqlite(tempfile::TempDir),
     #[cfg(feature = "postgres")]
-    Postgres(PostgresSchema),
+    Postgres(Box<PostgresSchema>),
 }
 
 /// A row of texts; `None` is null.
@@ -33,7 +33,7 @@ impl Database {
     #[cfg(feature = "postgres")]
     pub(super) async fn postgres() -> Option<Self> {
         let schema = PostgresSchema::create().await?;
-        Some(Self { target: schema.target(), kind: Kind::Postgres(schema) })
+        Some(Self { target: schema.target(), kind: Kind::Postgres(Box::new(schema)) })
     }
 
     /// A database of each kind that this machine has.
@@ -112,7 +112,7 @@ impl Database {
             Kind::Sqlite(_) => {
                 let connection = Connection::open(self.path()).unwrap();
                 let select = connection.prepare(&format!("SELECT * FROM {view}")).unwrap();
-                select.column_names().into_iter().map(str::to_owned).collect()
+                select.column_names().map(str::to_owned).collect()
             }
             #[cfg(feature = "postgres")]
             Kind::Postgres(schema) => schema.columns(view).await,

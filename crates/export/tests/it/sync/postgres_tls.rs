@@ -187,7 +187,12 @@ async fn tls_modes_and_passwords_work_as_in_libpq() {
             format!("sslmode=verify-full&sslrootcert={trusted}"),
             "not valid for name",
         ),
-        ("nobody", "localhost", format!("sslmode=require&sslrootcert={foreign}"), "invalid peer certificate"),
+        (
+            "nobody",
+            "localhost",
+            format!("sslmode=require&sslrootcert={foreign}"),
+            "invalid peer certificate",
+        ),
         ("nobody", "localhost", "sslmode=verify-full".into(), "invalid peer certificate"),
         ("nobody", "localhost", "sslrootcert=/no/such.pem".into(), "`/no/such.pem`"),
         ("with_password:hunter2", "localhost", String::new(), "does not accept"),
