@@ -6,7 +6,7 @@ use super::labels::{EncodedPage, LabelSet, RowToEncode};
 #[cfg(feature = "postgres")]
 use super::postgres::PgForm;
 use super::sqlite::SqliteForm;
-use crate::store::{PageToWrite, PageWritten, RowRange};
+use crate::store::{PageToWrite, PageWritten};
 
 /// A form of a service.
 #[derive(Clone, Copy, Debug)]
@@ -62,8 +62,9 @@ impl FormStore {
         dispatch!(self, form => form.write_page(page), form.write_page(page))
     }
 
-    pub(crate) async fn count(&mut self, range: RowRange, max: u64) -> Result<u64, SyncError> {
-        dispatch!(self, form => form.count(range, max), form.count(range, max))
+    /// Returns the number of stored submissions.
+    pub(crate) async fn rows(&mut self) -> Result<u64, SyncError> {
+        dispatch!(self, form => form.rows(), form.rows())
     }
 
     pub(crate) async fn overflows(&mut self) -> Result<Vec<String>, SyncError> {

@@ -99,11 +99,6 @@ impl OwnParameters {
             "sslmode" => self.ssl_mode = Some(value()?),
             "sslrootcert" => self.root_certificate = Some(value()?),
             "passfile" => self.password_file = Some(value()?.into()),
-            "channel_binding" if value()? == "require" => {
-                return Err("`channel_binding=require` is not supported; use \
-                            `sslmode=verify-full`, which proves the server's identity"
-                    .to_owned());
-            }
             _ => return Ok(false),
         }
         Ok(true)
@@ -219,7 +214,6 @@ mod tests {
             "postgres://me:hun#ter2@h/d",
             "postgres://me:ter2@h:port/d",
             "postgres://me:ter2@h/d?passwort=ter2",
-            "postgres://me:ter2@h/d?channel_binding=require",
             "postgres://me:ter2@h/d?connect_timeout=ter2",
         ] {
             let error = parse(address).map(|_| ()).unwrap_err();

@@ -6,11 +6,12 @@ use std::time::Duration;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::address::{Address, TlsMode};
 use super::error::PostgresError;
 use super::passwords::{Login, find_password, password_file, read_password_file};
-use super::tls::{CertificateCheck, Tls};
+use super::tls::{CertificateCheck, tls};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time without an acknowledgement after which a connection is lost.
@@ -47,7 +48,7 @@ impl Connection {
         config.keepalives_idle(LOST_AFTER).tcp_user_timeout(LOST_AFTER);
         let mut failed = None;
         for (mode, check) in tls_attempts(address) {
-            let tls = Tls::new(check)?;
+            let tls = tls(check)?;
             match connect(config.ssl_mode(mode), &tls).await {
                 Ok(connection) => return Ok(connection),
                 // The first error is the one of the preferred mode.
@@ -89,7 +90,10 @@ fn permits_other_mode(error: &tokio_postgres::Error) -> bool {
 ///
 /// The session is marked by a setting at its start. A pooler refuses such a setting, ignores it, or uses
 /// a session that it started before, which has another mark or none.
-async fn connect(config: &Config, tls: &Tls) -> Result<Connection, tokio_postgres::Error> {
+async fn connect(
+    config: &Config,
+    tls: &MakeRustlsConnect,
+) -> Result<Connection, tokio_postgres::Error> {
     let mark = format!("{:016x}", RandomState::new().build_hasher().finish());
     let mut marked = config.clone();
     let options = config.get_options().unwrap_or_default();
@@ -110,7 +114,7 @@ fn refuses_options(error: &tokio_postgres::Error) -> bool {
     class.is_some_and(|class| ["08", "0A", "22", "42"].contains(&class))
 }
 
-async fn start(config: &Config, tls: &Tls) -> Result<Client, tokio_postgres::Error> {
+async fn start(config: &Config, tls: &MakeRustlsConnect) -> Result<Client, tokio_postgres::Error> {
     let (client, connection) = config.connect(tls.clone()).await?;
     // Ends with the client; its errors are those of the client's requests.
     tokio::spawn(connection);

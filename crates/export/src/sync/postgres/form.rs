@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use formsvc_table::TypeSet;
 use tokio_postgres::Client;
-use tokio_postgres::types::{ToSql, Type};
 
 use super::connect::Connection;
 use super::error::PostgresError;
@@ -12,7 +11,7 @@ use super::page_writer::PageWriter;
 use super::schema::qualified;
 use super::view::{self, ViewState};
 use crate::coverage::{Coverage, Interval};
-use crate::store::{PageToWrite, PageWritten, RowRange};
+use crate::store::{PageToWrite, PageWritten};
 use crate::sync::form_store::{IDS_MAX, rows_to_encode};
 use crate::sync::labels::{LabelLimits, LabelSet, StoredLabel};
 use crate::sync::names::{form_hash, view_names};
@@ -32,8 +31,6 @@ pub(crate) struct PgForm {
     labels: Option<LabelSet>,
     pub(crate) changes: ViewChanges,
 }
-
-type Parameters<'a> = Vec<(&'a (dyn ToSql + Sync), Type)>;
 
 impl PgForm {
     /// Locks a form; adds it if it is new.
@@ -121,22 +118,9 @@ impl PgForm {
         read_labels(&self.connection.client, &self.schema, self.key).await
     }
 
-    pub(crate) async fn count(&self, range: RowRange, max: u64) -> Result<u64, PostgresError> {
-        let select = format!(
-            "SELECT count(*) FROM (SELECT 1 FROM {} WHERE source = $1 AND instant >= $2 \
-             AND instant < $3 AND ($4 OR deleted_at IS NULL) LIMIT $5) AS rows",
-            self.table("formsvc_submissions")
-        );
-        let RowRange { since, until, include_deleted } = range;
-        let max = i64::try_from(max).unwrap_or(i64::MAX);
-        let parameters: Parameters<'_> = vec![
-            (&self.key, Type::INT8),
-            (&since, Type::INT8),
-            (&until, Type::INT8),
-            (&include_deleted, Type::BOOL),
-            (&max, Type::INT8),
-        ];
-        let row = self.connection.client.query_typed_one(&select, &parameters).await?;
+    pub(crate) async fn rows(&self) -> Result<u64, PostgresError> {
+        let select = format!("SELECT rows FROM {} WHERE key = $1", self.table("formsvc_sources"));
+        let row = self.connection.client.query_typed_one(&select, typed![self.key => INT8]).await?;
         Ok(row.get::<_, i64>(0).unsigned_abs())
     }
 
@@ -145,7 +129,7 @@ impl PgForm {
             "SELECT description FROM {} WHERE source = $1 ORDER BY start DESC",
             self.table("formsvc_overflows")
         );
-        let rows = self.connection.client.query_typed(&select, &[(&self.key, Type::INT8)]).await?;
+        let rows = self.connection.client.query_typed(&select, typed![self.key => INT8]).await?;
         Ok(rows.iter().map(|row| row.get(0)).collect())
     }
 
@@ -159,9 +143,8 @@ impl PgForm {
              AND fetched_at < $3 ORDER BY id LIMIT {IDS_MAX}",
             self.table("formsvc_submissions")
         );
-        let parameters: Parameters<'_> =
-            vec![(&self.key, Type::INT8), (&after, Type::TEXT), (&before, Type::INT8)];
-        let rows = self.connection.client.query_typed(&select, &parameters).await?;
+        let values = typed![self.key => INT8, after => TEXT, before => INT8];
+        let rows = self.connection.client.query_typed(&select, values).await?;
         Ok(rows.iter().map(|row| row.get(0)).collect())
     }
 
@@ -170,9 +153,8 @@ impl PgForm {
             "UPDATE {} SET deleted_at = $3 WHERE source = $1 AND id = ANY($2)",
             self.table("formsvc_submissions")
         );
-        let parameters: Parameters<'_> =
-            vec![(&self.key, Type::INT8), (&ids, Type::TEXT_ARRAY), (&now, Type::INT8)];
-        self.connection.client.execute_typed(&update, &parameters).await?;
+        let values = typed![self.key => INT8, ids => TEXT_ARRAY, now => INT8];
+        self.connection.client.execute_typed(&update, values).await?;
         Ok(())
     }
 }
@@ -214,14 +196,14 @@ async fn find_source(
     let client = &connection.client;
     let select =
         format!("SELECT key, view, title FROM {sources} WHERE origin = $1 AND form_id = $2");
-    let parameters: Parameters<'_> = vec![(&form.origin, Type::TEXT), (&form.id, Type::TEXT)];
-    if let Some(row) = client.query_typed_opt(&select, &parameters).await? {
+    let values = typed![form.origin => TEXT, form.id => TEXT];
+    if let Some(row) = client.query_typed_opt(&select, values).await? {
         let (key, view, known): (i64, String, Option<String>) =
             (row.get(0), row.get(1), row.get(2));
         if title.is_some() && title != known {
             let update = format!("UPDATE {sources} SET title = $2 WHERE key = $1");
-            let parameters: Parameters<'_> = vec![(&key, Type::INT8), (&title, Type::TEXT)];
-            client.execute_typed(&update, &parameters).await?;
+            let values = typed![key => INT8, title => TEXT];
+            client.execute_typed(&update, values).await?;
         }
         return Ok((key, view));
     }
@@ -237,13 +219,8 @@ async fn find_source(
         "INSERT INTO {sources} (origin, form_id, title, view) VALUES ($1, $2, $3, $4) \
          ON CONFLICT (origin, form_id) DO UPDATE SET title = excluded.title RETURNING key, view"
     );
-    let parameters: Parameters<'_> = vec![
-        (&form.origin, Type::TEXT),
-        (&form.id, Type::TEXT),
-        (&title, Type::TEXT),
-        (&view, Type::TEXT),
-    ];
-    let row = client.query_typed_one(&insert, &parameters).await?;
+    let values = typed![form.origin => TEXT, form.id => TEXT, title => TEXT, view => TEXT];
+    let row = client.query_typed_one(&insert, values).await?;
     Ok((row.get(0), row.get(1)))
 }
 
@@ -257,7 +234,7 @@ pub(super) async fn read_coverage(
         qualified(schema, "formsvc_coverage")
     );
     let mut coverage = Coverage::default();
-    for row in client.query_typed(&select, &[(&key, Type::INT8)]).await? {
+    for row in client.query_typed(&select, typed![key => INT8]).await? {
         let interval = Interval::from_stored((row.get(0), row.get(1)), row.get(2), row.get(3));
         coverage.add(interval.map_err(PostgresError::Damaged)?);
     }
@@ -270,7 +247,7 @@ async fn read_labels(client: &Client, schema: &str, key: i64) -> Result<LabelSet
          ORDER BY position",
         qualified(schema, "formsvc_labels")
     );
-    let rows = client.query_typed(&select, &[(&key, Type::INT8)]).await?;
+    let rows = client.query_typed(&select, typed![key => INT8]).await?;
     let labels = rows.iter().map(|row| StoredLabel {
         label: row.get(0),
         occurrence: u32::try_from(row.get::<_, i64>(1)).unwrap_or_default(),

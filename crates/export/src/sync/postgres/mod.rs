@@ -3,6 +3,16 @@
 //! No statement relies on `search_path`, and no prepared statement outlives its transaction, so that
 //! a pooler in transaction mode can be between this process and the database.
 
+/// Values of a statement with their types.
+macro_rules! typed {
+    ($($value:expr => $type:ident),*) => {
+        &[$((
+            &$value as &(dyn tokio_postgres::types::ToSql + Sync),
+            tokio_postgres::types::Type::$type,
+        )),*]
+    };
+}
+
 mod address;
 mod connect;
 mod error;

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use formsvc_client::Submission;
 use tokio_postgres::Transaction;
-use tokio_postgres::types::{ToSql, Type};
 
 use super::schema::qualified;
 use crate::coverage::{Coverage, Interval};
@@ -33,7 +32,7 @@ impl<'a> PageWriter<'a> {
     pub(super) async fn lock(&self, transaction: &Transaction<'_>) -> Result<(), Error> {
         let sources = self.table("formsvc_sources");
         let select = format!("SELECT key FROM {sources} WHERE key = $1 FOR UPDATE");
-        transaction.query_typed(&select, &[(&self.key, Type::INT8)]).await.map(drop)
+        transaction.query_typed(&select, typed![self.key => INT8]).await.map(drop)
     }
 
     pub(super) async fn count_labels(&self, transaction: &Transaction<'_>) -> Result<usize, Error> {
@@ -41,7 +40,7 @@ impl<'a> PageWriter<'a> {
             "SELECT coalesce(max(position), 0) FROM {} WHERE source = $1",
             self.table("formsvc_labels")
         );
-        let row = transaction.query_typed_one(&select, &[(&self.key, Type::INT8)]).await?;
+        let row = transaction.query_typed_one(&select, typed![self.key => INT8]).await?;
         Ok(usize::try_from(row.get::<_, i64>(0)).unwrap_or_default())
     }
 
@@ -87,18 +86,12 @@ impl<'a> PageWriter<'a> {
         let instants: Vec<i64> = rows().map(|row| row.created_at.unix_micros()).collect();
         let extra: Vec<String> = rows().map(extra_json).collect();
         let cells: Vec<&str> = indices.iter().map(|index| &*encoded[*index].cells).collect();
-        let parameters: [(&(dyn ToSql + Sync), Type); 8] = [
-            (&self.key, Type::INT8),
-            (&ids, Type::TEXT_ARRAY),
-            (&times, Type::TEXT_ARRAY),
-            (&instants, Type::INT8_ARRAY),
-            (&data, Type::TEXT_ARRAY),
-            (&extra, Type::TEXT_ARRAY),
-            (&cells, Type::TEXT_ARRAY),
-            (&page.now, Type::INT8),
+        let values = typed![
+            self.key => INT8, ids => TEXT_ARRAY, times => TEXT_ARRAY, instants => INT8_ARRAY,
+            data => TEXT_ARRAY, extra => TEXT_ARRAY, cells => TEXT_ARRAY, page.now => INT8
         ];
         let mut written = PageWritten::default();
-        for row in transaction.query_typed(&statement, &parameters).await? {
+        for row in transaction.query_typed(&statement, values).await? {
             let (id, is_known, is_same): (&str, bool, bool) = (row.get(0), row.get(1), row.get(2));
             match (is_known, is_same) {
                 (false, _) => written.new += 1,
@@ -106,6 +99,14 @@ impl<'a> PageWriter<'a> {
                 (true, true) => written.restored += 1,
             }
             written.changed.push(by_id[id]);
+        }
+        if written.new > 0 {
+            let new = i64::try_from(written.new).unwrap_or(i64::MAX);
+            let update = format!(
+                "UPDATE {} SET rows = rows + $2 WHERE key = $1",
+                self.table("formsvc_sources")
+            );
+            transaction.execute_typed(&update, typed![self.key => INT8, new => INT8]).await?;
         }
         Ok(written)
     }
@@ -132,15 +133,11 @@ impl<'a> PageWriter<'a> {
         let occurrences: Vec<i64> = added.iter().map(|label| label.occurrence.into()).collect();
         let headings: Vec<&str> = added.iter().map(|label| &*label.heading).collect();
         let instants: Vec<i64> = added.iter().map(|label| label.first_instant).collect();
-        let parameters: [(&(dyn ToSql + Sync), Type); 6] = [
-            (&self.key, Type::INT8),
-            (&positions, Type::INT8_ARRAY),
-            (&names, Type::TEXT_ARRAY),
-            (&occurrences, Type::INT8_ARRAY),
-            (&headings, Type::TEXT_ARRAY),
-            (&instants, Type::INT8_ARRAY),
+        let values = typed![
+            self.key => INT8, positions => INT8_ARRAY, names => TEXT_ARRAY,
+            occurrences => INT8_ARRAY, headings => TEXT_ARRAY, instants => INT8_ARRAY
         ];
-        transaction.execute_typed(&insert, &parameters).await.map(drop)
+        transaction.execute_typed(&insert, values).await.map(drop)
     }
 
     pub(super) async fn add_overflows(
@@ -155,9 +152,8 @@ impl<'a> PageWriter<'a> {
         );
         for overflow in page.overflows {
             let (start, description) = (overflow.start().unix_micros(), overflow.to_string());
-            let parameters: [(&(dyn ToSql + Sync), Type); 3] =
-                [(&self.key, Type::INT8), (&start, Type::INT8), (&description, Type::TEXT)];
-            transaction.execute_typed(&insert, &parameters).await?;
+            let values = typed![self.key => INT8, start => INT8, description => TEXT];
+            transaction.execute_typed(&insert, values).await?;
         }
         Ok(())
     }
@@ -169,21 +165,17 @@ impl<'a> PageWriter<'a> {
     ) -> Result<(), Error> {
         let table = self.table("formsvc_coverage");
         let delete = format!("DELETE FROM {table} WHERE source = $1");
-        transaction.execute_typed(&delete, &[(&self.key, Type::INT8)]).await?;
+        transaction.execute_typed(&delete, typed![self.key => INT8]).await?;
         let insert = format!(
             "INSERT INTO {table} (source, newest, oldest, resume, completeness) \
              VALUES ($1, $2, $3, $4, $5)"
         );
         for Interval { newest, oldest, resume, completeness } in coverage.intervals() {
             let completeness = completeness.as_str();
-            let parameters: [(&(dyn ToSql + Sync), Type); 5] = [
-                (&self.key, Type::INT8),
-                (newest, Type::INT8),
-                (oldest, Type::INT8),
-                (resume, Type::TEXT),
-                (&completeness, Type::TEXT),
+            let values = typed![
+                self.key => INT8, newest => INT8, oldest => INT8, resume => TEXT, completeness => TEXT
             ];
-            transaction.execute_typed(&insert, &parameters).await?;
+            transaction.execute_typed(&insert, values).await?;
         }
         Ok(())
     }

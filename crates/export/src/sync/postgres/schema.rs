@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::Type;
 
 use super::connect::Connection;
 use super::error::PostgresError;
@@ -44,7 +43,7 @@ pub(super) async fn check(
          n.oid IS NOT NULL, coalesce(has_schema_privilege(n.oid, 'USAGE'), false), \
          coalesce(has_schema_privilege(n.oid, 'CREATE'), false) \
          FROM (SELECT 1) AS one LEFT JOIN pg_catalog.pg_namespace n ON n.nspname = $1";
-    let row = connection.client.query_typed_one(SELECT, &[(&schema, Type::TEXT)]).await?;
+    let row = connection.client.query_typed_one(SELECT, typed![schema => TEXT]).await?;
     let (user, encoding): (String, String) = (row.get(0), row.get(1));
     let (exists, has_usage, has_create): (bool, bool, bool) = (row.get(2), row.get(3), row.get(4));
     if !encoding.eq_ignore_ascii_case("UTF8") {
@@ -110,10 +109,9 @@ async fn missing_rights(
         .filter(|(_, right)| access == Access::Write || *right == "SELECT")
         .collect();
     let (tables, rights): (Vec<&str>, Vec<&str>) = wanted.iter().copied().unzip();
-    let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 3] =
-        [(&schema, Type::TEXT), (&tables, Type::TEXT_ARRAY), (&rights, Type::TEXT_ARRAY)];
+    let values = typed![schema => TEXT, tables => TEXT_ARRAY, rights => TEXT_ARRAY];
     let mut missing = MissingRights::default();
-    let rows = connection.client.query_typed(SELECT, &parameters).await?;
+    let rows = connection.client.query_typed(SELECT, values).await?;
     for ((table, right), row) in wanted.into_iter().zip(rows) {
         if !row.get::<_, bool>(0) {
             if !missing.tables.contains(&table) {

@@ -7,6 +7,8 @@ CREATE TABLE {schema}.formsvc_sources (
     form_id text NOT NULL,
     title text,
     view text NOT NULL,
+    -- Number of stored submissions: counting them would take time on each run.
+    rows bigint NOT NULL DEFAULT 0,
     UNIQUE (origin, form_id)
 );
 -- `data` is the exact JSON text of the answers; `extra` is a JSON object of unknown members, or empty.

@@ -3,7 +3,6 @@
 use std::pin::pin;
 
 use futures_util::TryStreamExt;
-use tokio_postgres::types::{ToSql, Type};
 
 use super::address::Address;
 use super::connect::Connection;
@@ -92,13 +91,12 @@ impl PgStore {
             qualified(&self.address.schema, "formsvc_submissions")
         );
         let RowRange { since, until, include_deleted } = range;
-        let parameters: [(&(dyn ToSql + Sync), Type); 4] = [
-            (&key, Type::INT8),
-            (&since, Type::INT8),
-            (&until, Type::INT8),
-            (&include_deleted, Type::BOOL),
-        ];
-        let rows = connection.client.query_typed_raw(&select, parameters).await.map_err(lost)?;
+        let values = typed![key => INT8, since => INT8, until => INT8, include_deleted => BOOL];
+        let rows = connection
+            .client
+            .query_typed_raw(&select, values.iter().cloned())
+            .await
+            .map_err(lost)?;
         let mut rows = pin!(rows);
         store.begin_copy()?;
         while let Some(row) = rows.try_next().await.map_err(lost)? {

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::Type;
 
 use super::connect::Connection;
 use super::error::PostgresError;
@@ -32,9 +31,8 @@ async fn columns(
          JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
          LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 \
          WHERE n.nspname = $1 AND c.relname = $2 ORDER BY a.attnum";
-    let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 2] =
-        [(&schema, Type::TEXT), (&view, Type::TEXT)];
-    let rows = connection.client.query_typed(SELECT, &parameters).await?;
+    let values = typed![schema => TEXT, view => TEXT];
+    let rows = connection.client.query_typed(SELECT, values).await?;
     if rows.iter().any(|row| row.get::<_, &str>(0) != "v") {
         return Ok(None);
     }
